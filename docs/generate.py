@@ -12,6 +12,7 @@ from dataclasses import fields
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
+from typing import get_args
 
 import click
 import types_tables
@@ -25,12 +26,11 @@ from bespeak.agent.tools import tool_runner
 from bespeak.app.cli.catalog_diff import catalog_diff
 from bespeak.app.cli.main import COMMANDS, bespeak
 from bespeak.app.server.settings import Settings
-from bespeak.checks.evolution.change import WHY as CHANGE_KINDS
-from bespeak.checks.evolution.change import ChangeRule
+from bespeak.checks.evolution.change import ChangeRule, Kind
 from bespeak.checks.evolution.rule_index import RULES as CHANGE_RULES
 from bespeak.checks.lint import manifest_report
 from bespeak.checks.lint.passes import PASSES, pass_of
-from bespeak.checks.lint.rule_index import all_rules, facts, sections
+from bespeak.checks.lint.rule_index import all_rules
 from bespeak.contract.schema.validation import MAX_DEPTH as SCHEMA_DEPTH
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
 from bespeak.faces.a2a.http import MOST_VALUES as A2A_VALUES
@@ -48,6 +48,7 @@ from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES
 from bespeak.runtime.messages import delivery, message, methods_send
 from bespeak.runtime.workflows.spec import MOST_COPIED
 from bespeak.text.diagnostics.diagnostic import Rule
+from bespeak.text.diagnostics.page import page_of
 from bespeak.text.source.toml_tree import MAX_BYTES as DOCUMENT_BYTES
 from bespeak.text.source.tree import MAX_BYTES as TREE_BYTES
 from bespeak.text.source.tree import MAX_DEPTH as TREE_DEPTH
@@ -56,6 +57,8 @@ from bespeak.text.source.tree import MAX_NODES as TREE_NODES
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "bespeak"
 REFERENCE = ROOT / "docs" / "reference"
+PAGES = "../../src/bespeak/text/diagnostics/rules"
+"""Folder with the pages of rules, from the list of rules."""
 WIDTH = 100
 CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 READ_BY_CLIENTS = ("invalid-status-line", "unexpected-response")
@@ -122,12 +125,13 @@ def rules_page() -> str:
         groups[about[number] if number else LETTERS[rule.id[0]]].append(rule)
     order = [*about.values(), *LETTERS.values()]
     changes = [rule for rule in CHANGE_RULES.values() if isinstance(rule, ChangeRule)]
+    reasons = {rule.kind: page_of(rule).why for rule in changes}
     sections = [
         f"## {title}\n\n"
         + _table(
             ("id", "name", "binding", "from", "what it asks"),
             (
-                (rule.id, f"[`{rule.name}`](rules/{rule.id}.md)", rule.normative, rule.source, rule.summary)
+                (rule.id, f"[`{rule.name}`]({PAGES}/{rule.id}.md)", rule.normative, rule.source, rule.summary)
                 for rule in groups[title]
             ),
         )
@@ -149,28 +153,17 @@ def rules_page() -> str:
             ((rule.id, f"`{rule.name}`", rule.kind, rule.category, rule.summary) for rule in changes),
         ),
         "The effect of each kind of change on callers, and what to do:\n\n"
-        + _table(("kind", "what to do"), CHANGE_KINDS.items()),
+        + _table(("kind", "what to do"), ((kind, reasons[kind]) for kind in get_args(Kind))),
         "Other findings:\n\n"
         + _table(
             ("id", "name", "finding", "reason"),
             (
-                (rule.id, f"`{rule.name}`", rule.summary, rule.why)
+                (rule.id, f"`{rule.name}`", rule.summary, page_of(rule).why)
                 for rule in CHANGE_RULES.values()
                 if not isinstance(rule, ChangeRule)
             ),
         ),
     )
-
-
-def rule_page(rule: Rule) -> str:
-    """Write the page of one rule."""
-    names = {step.number: step.name for step in PASSES}
-    shown = [
-        f"## {title}\n\n" + (f"```{rule.notation}\n{text.rstrip()}\n```" if is_code else text)
-        for title, text, is_code in sections(rule)
-    ]
-    table = _table(("", ""), facts(rule, names.get(pass_of(rule.id), "")))
-    return _page(f"{rule.id} {rule.name}", rule.summary, table, *shown, "[All rules](../rules.md)")
 
 
 def settings_page() -> str:
@@ -470,14 +463,12 @@ def hand_written() -> list[Path]:
     """List the pages that people write: at the root, beside the examples, and under docs."""
     pages = [*ROOT.glob("*.md"), *ROOT.glob("examples/*.md"), *ROOT.glob("docs/**/*.md")]
     generated = {REFERENCE / name for name in REFERENCE_PAGES}
-    return sorted(page for page in pages if page not in generated and page.parent != REFERENCE / "rules")
+    return sorted(page for page in pages if page not in generated)
 
 
-def stale() -> dict[Path, str | None]:
-    """Map each outdated page to its new text, or to None if it should be removed."""
-    wanted: dict[Path, str | None] = dict.fromkeys(REFERENCE.glob("rules/*.md"))
-    wanted |= {REFERENCE / name: make() for name, make in REFERENCE_PAGES.items()}
-    wanted |= {REFERENCE / "rules" / f"{rule.id}.md": rule_page(rule) for rule in all_rules().values()}
+def stale() -> dict[Path, str]:
+    """Map each outdated page to its new text."""
+    wanted = {REFERENCE / name: make() for name, make in REFERENCE_PAGES.items()}
     wanted |= {page: with_includes(page.read_text("utf-8")) for page in hand_written()}
     return {page: text for page, text in wanted.items() if not page.is_file() or page.read_text("utf-8") != text}
 
@@ -486,10 +477,7 @@ def main(*, check: bool) -> int:
     """Write outdated pages, or with `check` only list them. Return 1 if `check` finds any."""
     pages = stale()
     for page, text in pages.items():
-        if not check and text is None:
-            page.unlink()
-        elif not check and text is not None:
-            page.parent.mkdir(parents=True, exist_ok=True)
+        if not check:
             page.write_text(text, "utf-8")
         sys.stdout.write(f"{'stale' if check else 'wrote'} {page.relative_to(ROOT)}\n")
     return 1 if check and pages else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from bespeak.text.diagnostics.diagnostic import Rule, declared_in
+from bespeak.text.diagnostics.page import page_of
 
 
 def assert_complete(module: ModuleType) -> None:
@@ -12,4 +13,4 @@ def assert_complete(module: ModuleType) -> None:
     rules = declared_in(module).values()
     assert [value for value in vars(module).values() if isinstance(value, Rule)] == list(rules)
     assert [rule.id for rule in rules if not rule.summary.endswith(".")] == []
-    assert [rule.id for rule in rules if rule.why.count(". ") < 1 or not rule.why.endswith(".")] == []
+    assert [rule.id for rule in rules if page_of(rule).why.count(". ") < 1 or not page_of(rule).why.endswith(".")] == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bespeak.checks.evolution.rule_index import RULES
 from bespeak.checks.lint.rule_index import all_rules
+from bespeak.text.diagnostics.page import page_of
 
 
 def test_names_and_ids_are_shared_with_no_other_rule() -> None:
@@ -14,7 +15,9 @@ def test_names_and_ids_are_shared_with_no_other_rule() -> None:
 
 
 def test_every_rule_says_what_to_do() -> None:
-    assert [rule.id for rule in RULES.values() if ". " not in rule.why or not rule.why.endswith(".")] == []
+    assert [
+        rule.id for rule in RULES.values() if ". " not in page_of(rule).why or not page_of(rule).why.endswith(".")
+    ] == []
 
 
 def test_findings_about_approvals_and_versions_have_pages_as_the_changes_have() -> None:

@@ -15,6 +15,7 @@ from tests.documents.ai.test_document import FLIGHTS
 
 from bespeak.contract.policy import FLOOR_METHODS
 from bespeak.text.diagnostics.diagnostic import Rule
+from bespeak.text.diagnostics.page import page_of
 
 _TOP: Final = frozenset({"agis", "service", "agtp", "version", "endpoints", "vocabulary", "schemas", "data_manifest"})
 _WHOLE: Final = frozenset({"input", "output", "input_schema", "output_schema", "handler"})
@@ -91,18 +92,18 @@ class Placed(NamedTuple):
 
 def bad_document(rule: Rule) -> Placed:
     """A document with the rule's bad example in it, and nothing in its place that the good one has and it lacks."""
-    return _placed(rule, rule.bad, rule.good)
+    return _placed(rule, page_of(rule).bad, page_of(rule).good)
 
 
 def good_document(rule: Rule) -> Placed:
     """The same document with the good example."""
-    return _placed(rule, rule.good, rule.bad)
+    return _placed(rule, page_of(rule).good, page_of(rule).bad)
 
 
 def _placed(rule: Rule, piece: str, other: str) -> Placed:
-    if rule.notation == "yaml":
+    if page_of(rule).notation == "yaml":
         return Placed(_agis(piece, other), "rooms.agis")
-    if rule.notation == "toml":
+    if page_of(rule).notation == "toml":
         if rule.id == "D102":
             return Placed(piece, "room.toml")
         data = _toml(tomllib.loads(piece), tomllib.loads(other))

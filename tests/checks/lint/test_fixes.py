@@ -21,15 +21,16 @@ from bespeak.checks.lint.document import Examined, examine
 from bespeak.checks.lint.fixer import FixResult, fix_text
 from bespeak.checks.lint.rule_index import all_rules
 from bespeak.text.diagnostics.diagnostic import Rule
+from bespeak.text.diagnostics.page import page_of
 
 LEVEL_2: Final = replace(CONTEXT, level=2)
 JUDGE: Final = Judge(Config())
 RULES: Final = all_rules()
-SHOWN: Final = [rule for rule in RULES.values() if rule.bad and rule.id not in ELSEWHERE | READ_FIRST.keys()]
+SHOWN: Final = [rule for rule in RULES.values() if page_of(rule).bad and rule.id not in ELSEWHERE | READ_FIRST.keys()]
 UNDECIDED: Final = frozenset({"D106", "M202"})
 """Rules whose page shows a word that comes close to no other; endpoint files below show one that does."""
 FIXABLE: Final = [rule for rule in SHOWN if rule.fix != "none" and rule.id not in UNDECIDED]
-IN_JSON: Final = [rule for rule in FIXABLE if rule.notation == "yaml" and rule.id != "D190"]
+IN_JSON: Final = [rule for rule in FIXABLE if page_of(rule).notation == "yaml" and rule.id != "D190"]
 """Not what JSON does not have: comments."""
 _KEY: Final = re.compile(r"^( {0,2})(?:- )?[a-z_]+:|^()\[.*\]$", re.MULTILINE)
 

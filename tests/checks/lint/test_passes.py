@@ -16,6 +16,7 @@ from bespeak.checks.lint import registration as composition
 from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.subject import Subject
 from bespeak.text.diagnostics.diagnostic import declared_in
+from bespeak.text.diagnostics.page import page_of
 
 MODULES = sorted(found.name for found in iter_modules(rules.__path__))
 
@@ -37,7 +38,7 @@ def test_findings_of_a_pass_name_its_rules() -> None:
     """The page of a rule names the pass that reports it (AGIS 9.1)."""
     wrong, reported = set(), set()
     for rule in passes.RULES.values():
-        subject = read_subject(*bad_document(rule)) if rule.notation == "yaml" else None
+        subject = read_subject(*bad_document(rule)) if page_of(rule).notation == "yaml" else None
         if not isinstance(subject, Subject):
             continue
         context = replace(CONTEXT, agis=True, level=2, vocabulary=subject.agis.vocabulary if subject.agis else None)

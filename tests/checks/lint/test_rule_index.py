@@ -138,9 +138,7 @@ def test_other_rules_have_none(rule: str) -> None:
     assert pass_of(rule) == 0
 
 
-RULE = Rule(
-    ("P321", "trailing-slash", "SHOULD", "AGIS 4.1"), "No slash.", "Two names.", "path: /a/\n", "path: /a\n", "safe"
-)
+RULE = Rule(("P321", "trailing-slash", "SHOULD", "AGIS 4.1"), "No slash.", fix="safe")
 
 
 def test_a_page_has_every_part() -> None:

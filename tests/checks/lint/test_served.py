@@ -10,6 +10,7 @@ from bespeak.checks.lint import served
 from bespeak.checks.lint.rule_index import find_rule
 from bespeak.checks.lint.served import CUT
 from bespeak.text.diagnostics.diagnostic import Rule, declared_in
+from bespeak.text.diagnostics.page import page_of
 
 RULES = tuple(rule for rule in declared_in(served).values() if rule.id < "W934")
 
@@ -22,11 +23,11 @@ def test_a_rule_is_known_and_has_a_host_that_breaks_it(rule: Rule) -> None:
     assert f'"{rule.id}"' in TESTS.read_text("utf-8")
 
 
-@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.bad], ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", [rule for rule in RULES if page_of(rule).bad], ids=lambda rule: rule.id)
 def test_an_example_is_a_question_or_an_answer_of_http(rule: Rule) -> None:
-    assert rule.notation == "http"
-    assert all(piece.startswith(("GET /", "HEAD /", "HTTP/1.1 ")) for piece in (rule.bad, rule.good))
-    assert rule.bad != rule.good
+    assert page_of(rule).notation == "http"
+    assert all(piece.startswith(("GET /", "HEAD /", "HTTP/1.1 ")) for piece in (page_of(rule).bad, page_of(rule).good))
+    assert page_of(rule).bad != page_of(rule).good
 
 
 def test_ids_are_in_their_range_and_in_order() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bespeak.checks.lint.rule_index import all_rules
 from bespeak.contract.ontology import matching
 from bespeak.contract.ontology.rules import ProfileRule
+from bespeak.text.diagnostics.page import page_of
 
 
 def test_rules_have_pages_and_say_what_to_do() -> None:
@@ -13,7 +14,7 @@ def test_rules_have_pages_and_say_what_to_do() -> None:
     for rule in rules:
         assert all_rules()[rule.id] is rule
         assert rule.text("/x", "v", "o").startswith("/x ")
-        assert rule.why.count(".") >= 2
+        assert page_of(rule).why.count(".") >= 2
 
 
 def test_only_the_stability_of_a_task_is_beyond_policy() -> None:

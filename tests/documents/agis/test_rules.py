@@ -8,6 +8,7 @@ from bespeak.documents.agis import rules
 from bespeak.documents.agis.rules import COMMENTS_LOST
 from bespeak.documents.agis.structure import check_structure
 from bespeak.text.diagnostics.diagnostic import Rule, declared_in
+from bespeak.text.diagnostics.page import page_of
 from bespeak.text.source.yaml_tree import YamlTree, parse_yaml
 
 RULES = tuple(declared_in(rules).values())
@@ -30,13 +31,13 @@ def within(rule: Rule, piece: str) -> str:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
 def test_rule_has_summary_reason_and_source(rule: Rule) -> None:
     assert rule.summary
-    assert rule.why
+    assert page_of(rule).why
     assert rule.source
     assert rule.severity == {"MUST": "error", "SHOULD": "warning", "style": "info"}[rule.normative]
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule is not COMMENTS_LOST], ids=lambda rule: rule.id)
 def test_the_examples_of_a_rule_break_it_and_keep_it(rule: Rule) -> None:
-    assert rule.id in rules_broken_by(within(rule, rule.bad))
+    assert rule.id in rules_broken_by(within(rule, page_of(rule).bad))
     # The good one is a piece of a document: other rules miss the rest.
-    assert rules_broken_by(within(rule, rule.good)) <= {"D120", "D127"} - ({rule.id} - {"D120"})
+    assert rules_broken_by(within(rule, page_of(rule).good)) <= {"D120", "D127"} - ({rule.id} - {"D120"})

@@ -6,11 +6,12 @@ from bespeak.checks.lint.rule_index import all_rules, find_rule
 from bespeak.contract.ontology import rules as profiles
 from bespeak.documents.ontology import rules
 from bespeak.text.diagnostics.diagnostic import declared_in
+from bespeak.text.diagnostics.page import page_of
 
 
 def test_every_rule_is_registered_and_says_why() -> None:
     declared = declared_in(rules, profiles)
     assert len(declared) > 25
     assert declared.items() <= all_rules().items()
-    assert all(rule.why for rule in declared.values())
+    assert all(page_of(rule).why for rule in declared.values())
     assert find_rule("ontology-blank-nodes") is rules.BLANK_NODES

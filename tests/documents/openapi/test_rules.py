@@ -12,6 +12,7 @@ from tests.documents.openapi.reading import rules as ids
 from bespeak.documents.openapi import rules
 from bespeak.documents.openapi.reader import read_description
 from bespeak.text.diagnostics.diagnostic import Rule, declared_in
+from bespeak.text.diagnostics.page import page_of
 
 ROOM: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "string"}}}
 
@@ -20,10 +21,12 @@ def test_each_rule_is_listed_and_says_why_and_what_to_do() -> None:
     assert_complete(rules)
 
 
-@pytest.mark.parametrize("rule", [rule for rule in declared_in(rules).values() if rule.bad], ids=lambda rule: rule.id)
+@pytest.mark.parametrize(
+    "rule", [rule for rule in declared_in(rules).values() if page_of(rule).bad], ids=lambda rule: rule.id
+)
 def test_bad_example_breaks_the_rule_and_good_example_keeps_it(rule: Rule) -> None:
-    assert rule.id in ids(found_in(rule.bad))
-    assert rule.id not in ids(found_in(rule.good))
+    assert rule.id in ids(found_in(page_of(rule).bad))
+    assert rule.id not in ids(found_in(page_of(rule).good))
 
 
 def found_in(piece: str) -> list[Any]:

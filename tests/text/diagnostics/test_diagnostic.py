@@ -22,6 +22,12 @@ def test_must_rule_is_an_error_and_should_rule_a_warning() -> None:
     assert Rule(("X1", "x", "SHOULD", ""), "").severity == "warning"
 
 
+def test_attributes_of_a_rule_are_plain_values() -> None:
+    rule = Rule(("X1", "x", "style", "AGIS 4"), "Summary.", fix="safe")
+    assert (rule.id, rule.name, rule.normative, rule.source, rule.severity) == ("X1", "x", "style", "AGIS 4", "info")
+    assert {"id", "name", "normative", "source", "severity", "summary", "fix"} <= set(Rule.__slots__)
+
+
 def test_finding_has_endpoint_place_and_advice() -> None:
     finding = method.SYNTAX.at(ROOM, "/method", "it is wrong", "Do better.")
     assert finding == Diagnostic(

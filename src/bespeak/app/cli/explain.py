@@ -82,9 +82,10 @@ def _page(rule: Rule, judge: Judge) -> Iterator[str]:
 
 def _change_data(rule: Rule) -> dict[str, str]:
     from bespeak.checks.evolution.change import ChangeRule  # noqa: PLC0415
+    from bespeak.text.diagnostics.page import page_of  # noqa: PLC0415
 
     kind = {"kind": rule.kind, "category": rule.category.lower()} if isinstance(rule, ChangeRule) else {}
-    return {"id": rule.id, "name": rule.name, **kind, "summary": rule.summary, "why": rule.why}
+    return {"id": rule.id, "name": rule.name, **kind, "summary": rule.summary, "why": page_of(rule).why}
 
 
 def _change_page(rule: Rule) -> Iterator[str]:
@@ -98,7 +99,7 @@ def _change_page(rule: Rule) -> Iterator[str]:
             yield f"{name:<10}{data[name]}"
     yield "source    bespeak diff"
     yield ""
-    yield f"Why: {rule.why}"
+    yield f"Why: {data['why']}"
 
 
 def _listing(judge: Judge) -> Iterator[str]:
@@ -143,6 +144,7 @@ def _passes() -> dict[str, str]:
 
 def _data(rule: Rule, judge: Judge) -> dict[str, Any]:
     from bespeak.checks.lint.passes import pass_of  # noqa: PLC0415
+    from bespeak.text.diagnostics.page import page_of  # noqa: PLC0415
 
     return {
         "id": rule.id,
@@ -152,10 +154,7 @@ def _data(rule: Rule, judge: Judge) -> dict[str, Any]:
         "source": rule.source,
         "pass": pass_of(rule.id) or None,
         "summary": rule.summary,
-        "why": rule.why,
-        "bad": rule.bad,
-        "good": rule.good,
-        "notation": rule.notation,
+        **page_of(rule)._asdict(),
         "fix": rule.fix,
         "here": {
             "on": judge.is_on(rule.id),

@@ -15,6 +15,7 @@ from bespeak.checks.lint.rule_index import facts, find_rule, sections
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.catalog.catalog import Catalog, Verb
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
+from bespeak.text.diagnostics.page import page_of
 from bespeak.text.reading.table import IGNORES
 
 
@@ -88,8 +89,9 @@ def rule_text(rule: Rule) -> str:
     name = next((step.name for step in PASSES if step.number == pass_of(rule.id)), "")
     parts = [f"**{rule.id}** `{rule.name}`", rule.summary]
     parts.append("\n".join(f"- {title}: {text}" for title, text in facts(rule, name)))
+    fence = f"```{page_of(rule).notation}"
     for title, text, is_code in sections(rule):
-        parts.append(f"**{title}**\n\n```{rule.notation}\n{text.rstrip()}\n```" if is_code else f"**{title}:** {text}")
+        parts.append(f"**{title}**\n\n{fence}\n{text.rstrip()}\n```" if is_code else f"**{title}:** {text}")
     return "\n\n".join(parts)
 
 

@@ -12,21 +12,9 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.source.toml_tree import parse_toml
 from bespeak.text.source.tree import Location, SyntaxFault
 
-INVALID: Final = Rule(
-    ("C196", "invalid-approvals", "MUST", ""),
-    "A list of approvals is not valid.",
-    "None of its approvals apply, so every change counts. Fix the entry that the message names.",
-)
-EXPIRED: Final = Rule(
-    ("C197", "expired-approval", "SHOULD", ""),
-    "An approval has expired.",
-    "Its expiry date has passed. Make the change compatible, or approve it again with a reason.",
-)
-UNUSED: Final = Rule(
-    ("C198", "unused-approval", "SHOULD", ""),
-    "An approval matches no change.",
-    "It would approve the same change if it were made again. Remove the entry.",
-)
+INVALID: Final = Rule(("C196", "invalid-approvals", "MUST", ""), "A list of approvals is not valid.")
+EXPIRED: Final = Rule(("C197", "expired-approval", "SHOULD", ""), "An approval has expired.")
+UNUSED: Final = Rule(("C198", "unused-approval", "SHOULD", ""), "An approval matches no change.")
 
 APPROVALS: Final = "bespeak-approvals.toml"
 

@@ -11,9 +11,7 @@ from bespeak.contract.catalog.catalog import parse_version
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
 
 TOO_SMALL: Final = Rule(
-    ("C195", "version-bump-too-small", "SHOULD", ""),
-    "The version number does not match the changes.",
-    "Callers decide by the version number whether an update is safe. Raise it as the message says.",
+    ("C195", "version-bump-too-small", "SHOULD", ""), "The version number does not match the changes."
 )
 
 Bump = Literal["none", "patch", "minor", "major"]

@@ -20,11 +20,7 @@ from bespeak.text.source.tree import Location
 
 NAME: Final = "bespeak-baseline.json"
 
-STALE: Final = Rule(
-    ("D193", "stale-baseline", "SHOULD", "bespeak"),
-    "Every entry of the baseline matches a finding.",
-    "An entry for a finding that has been fixed would hide the same mistake when it comes back.",
-)
+STALE: Final = Rule(("D193", "stale-baseline", "SHOULD", "bespeak"), "Every entry of the baseline matches a finding.")
 
 _FORMAT: Final = 1
 _MAX_BYTES: Final = 1 << 25

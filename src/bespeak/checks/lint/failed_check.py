@@ -14,10 +14,6 @@ from bespeak.text.source.tree import Location
 FAILED: Final = Rule(
     ("D194", "check-failed", "MUST", "bespeak"),
     "A check of bespeak failed, so its rules say nothing about this part of the document.",
-    why=(
-        "This is a bug in bespeak, not in your document, but the rules of the check are unknown here. All other checks "
-        "ran. Report the message with the part of the document that it points at."
-    ),
 )
 
 _ADVICE: Final = "This is a bug in bespeak, and all other checks ran. Report it with the document."

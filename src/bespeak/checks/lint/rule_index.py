@@ -1,4 +1,4 @@
-"""Every rule that a finding can name, and the content of its page.
+"""Every rule that a finding can name, and what is shown about it.
 
 A package declares its rules as `Rule` constants beside its checks, and this module collects them. Rules are declared
 below the room of the lint, or in it, so that settings of the lint can name all of them: those for the answers of
@@ -28,6 +28,7 @@ from bespeak.documents.ontology import rules as ontologies
 from bespeak.documents.openapi import rules as openapi
 from bespeak.state import rules as state
 from bespeak.text.diagnostics.diagnostic import Rule, declared_in
+from bespeak.text.diagnostics.page import page_of
 from bespeak.text.reading import rules as reading
 
 ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id, failed_check.FAILED.id})
@@ -104,10 +105,11 @@ def facts(rule: Rule, pass_name: str) -> list[tuple[str, str]]:
 
 def sections(rule: Rule) -> list[Section]:
     """Return the sections after the summary, without empty ones."""
+    page = page_of(rule)
     parts = [
-        Section("Why", rule.why),
-        Section("Bad", rule.bad, is_code=True),
-        Section("Good", rule.good, is_code=True),
+        Section("Why", page.why),
+        Section("Bad", page.bad, is_code=True),
+        Section("Good", page.good, is_code=True),
         Section("Fix", _FIXES[rule.fix]),
         Section("Ignore", how_to_ignore(rule)),
     ]

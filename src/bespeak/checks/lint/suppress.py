@@ -21,26 +21,13 @@ from bespeak.text.source.pointer import child, nodes, parent
 from bespeak.text.source.tree import Change, Location, Span, TextEdit, Tree, deletion
 
 UNUSED: Final = Rule(
-    ("D190", "unused-ignore", "SHOULD", "bespeak"),
-    "An ignore hides at least one finding.",
-    "An unused ignore would hide the next mistake.",
-    "path: /rooms   # bespeak: ignore[P302] no verb any more\n",
-    "path: /rooms\n",
-    "safe",
+    ("D190", "unused-ignore", "SHOULD", "bespeak"), "An ignore hides at least one finding.", fix="safe"
 )
 UNKNOWN: Final = Rule(
-    ("D191", "ignore-without-rule", "MUST", "bespeak"),
-    "An ignore names the rules it is for, and they exist.",
-    "An ignore for all rules hides everything else that is wrong.",
-    "path: /book   # bespeak: ignore\n",
-    "path: /book   # bespeak: ignore[P333] the noun\n",
+    ("D191", "ignore-without-rule", "MUST", "bespeak"), "An ignore names the rules it is for, and they exist."
 )
 UNREASONED: Final = Rule(
-    ("D192", "ignore-without-reason", "SHOULD", "bespeak"),
-    "An ignore gives its reason, if `require-reason` is set.",
-    "Without a reason the next reader cannot judge the ignore.",
-    "path: /book   # bespeak: ignore[P333]\n",
-    "path: /book   # bespeak: ignore[P333] the noun\n",
+    ("D192", "ignore-without-reason", "SHOULD", "bespeak"), "An ignore gives its reason, if `require-reason` is set."
 )
 
 _COMMENT: Final = re.compile(

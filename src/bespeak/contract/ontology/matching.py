@@ -9,48 +9,40 @@ from bespeak.contract.ontology.rules import ProfileRule
 UNKNOWN_ONTOLOGY: Final = ProfileRule(
     ("I241", "profile-ontology-unknown", "SHOULD", "IoA 7.1"),
     "The ontology of a profile is one of the service's own, or an alignment leads to one.",
-    why="Without a common vocabulary, names mean nothing. Use an ontology of the service, or register an alignment.",
     message="{path} is {value}; this service uses {other}, and no accepted alignment leads there",
 )
 UNKNOWN_ALIGNMENT: Final = ProfileRule(
     ("I242", "profile-alignment-unknown", "SHOULD", "IoA 7.2"),
     "The alignments that a profile names are registered, and lead from its ontology to one of the service.",
-    why="An unknown artifact may map to anything. Register the alignment, or leave `alignmentRef` out.",
     message="{path} names the alignment {value}, which cannot be used here: {other}",
 )
 UNCOVERED: Final = ProfileRule(
     ("I243", "profile-reference-uncovered", "SHOULD", "IoA 7.1"),
     "An accepted mapping covers every reference of a profile in another vocabulary.",
-    why="A reference without a counterpart would be lost in translation. Map it, or leave it out.",
     message="{path} is {value}, for which there is no mapping to {other}",
 )
 LOW_CONFIDENCE: Final = ProfileRule(
     ("I244", "mapping-confidence", "SHOULD", "IoA 7.4"),
     "The confidence of a mapping reaches the local threshold, or the operator has confirmed it.",
-    why="An uncertain mapping may lead to another function. Let the operator confirm it, or use a better one.",
     message="{path} is {value}, whose mapping has only a confidence of {other}",
 )
 PROVENANCE: Final = ProfileRule(
     ("I245", "mapping-provenance", "SHOULD", "IoA 13"),
     "Mappings for calls that cannot be undone say who or what made them.",
-    why="A mapping of unknown origin may be poisoned. Register an alignment with an author or a tool.",
     message="{path} is {value}, whose mapping by {other} does not say who or what made it",
 )
 NOT_PROVIDED: Final = ProfileRule(
     ("I246", "capability-not-provided", "SHOULD", "IoA 7.1"),
     "The endpoint provides a capability that the profile references.",
-    why="The call would do something else than it says. Find the endpoint with DISCOVER, or correct the profile.",
     message="{path} is {value}; the endpoint provides {other}",
 )
 UNSTABLE: Final = ProfileRule(
     ("I247", "task-profile-changed", "MUST", "IoA 9"),
     "The profile of a task stays the same unless it is renegotiated.",
-    why="Messages of one task must mean the same. PROPOSE the new profile first, or begin a new task.",
     message="{path} differs from the profile of the task",
 )
 UNCONFIRMED: Final = ProfileRule(
     ("I248", "mapping-unconfirmed", "SHOULD", "IoA 13"),
     "The operator has confirmed the mappings for calls that cannot be undone.",
-    why="What an artifact says of itself is a claim. The operator confirms one with `bespeak semantic confirm`.",
     message="{path} is {value}, which maps {other} and is not confirmed by the operator; this call cannot be undone",
 )

@@ -33,128 +33,107 @@ class ProfileRule(Rule):
 CONTEXT: Final = ProfileRule(
     ("I201", "profile-context", "MUST", "IoA 6.1"),
     "A semantic payload has an @context that defines the ioa: terms.",
-    why="Without a context, names have no meaning that two agents share. Add the base context.",
     message="{path} must be a context that defines the ioa: terms; got {value}",
 )
 UNKNOWN_CONTEXT: Final = ProfileRule(
     ("I202", "unknown-profile-context", "MUST", "IoA 6.1"),
     "A context is shipped or registered; none is fetched.",
-    why="A document at an address can change after the agents agreed. Register the context, or write it inline.",
     message="{path} names the context {value}, which is neither shipped nor registered",
 )
 PROFILE_TYPE: Final = ProfileRule(
     ("I203", "profile-type", "MUST", "IoA 6.2"),
     "The type of a semantic envelope is ioa:SemanticProfile.",
-    why="The type tells what the other members mean. Write it.",
     message="{path} must be ioa:SemanticProfile; got {value}",
 )
 ONTOLOGY_ID: Final = ProfileRule(
     ("I204", "profile-ontology-id", "MUST", "IoA 6.2"),
     "A semantic envelope names its ontology with one absolute IRI.",
-    why="The ontology decides what the references mean. Name it in `ontologyId`.",
     message="{path} must be one absolute IRI; got {value}",
 )
 ONTOLOGY_VERSION: Final = ProfileRule(
     ("I205", "profile-ontology-version", "MUST", "IoA 6.2"),
     "A semantic envelope names the version of its ontology.",
-    why="Meanings change between versions. Name the version in `ontologyVersion`.",
     message="{path} must be one version, such as '1.0'; got {value}",
 )
 CAPABILITY_REFS: Final = ProfileRule(
     ("I206", "profile-capability-refs", "MUST", "IoA 6.2"),
     "A semantic envelope references one or more capabilities by their IRIs.",
-    why="The capabilities tell what the interaction needs. List them in `capabilityRefs`.",
     message="{path} must list one or more IRIs of capabilities; got {value}",
 )
 INTENT_REF: Final = ProfileRule(
     ("I207", "profile-intent-ref", "MUST", "IoA 6.2"),
     "A semantic envelope references one intent by its IRI.",
-    why="The intent tells the goal of the interaction. Name it in `intentRef`.",
     message="{path} must be one IRI of an intent; got {value}",
 )
 PROFILE_VALUE: Final = ProfileRule(
     ("I208", "profile-value", "MUST", "IoA 6.2"),
     "The members of a semantic payload have values of their kind.",
-    why="A value of another kind has no agreed meaning. Write what the core ontology declares for the member.",
     message="{path} must be {other}; got {value}",
 )
 PROFILE_SIZE: Final = ProfileRule(
     ("I209", "profile-size", "MUST", "IoA 6.2"),
     "A semantic payload stays within the limits for bytes, depth, members and texts.",
-    why="A payload comes with every message, from anyone. Reference an ontology instead of sending its content.",
     message="{path} must have at most {other}; got {value}",
 )
 REGISTRATION_TYPE: Final = ProfileRule(
     ("I211", "registration-type", "MUST", "IoA 6.3"),
     "A capability registration contains ioa:Capability objects.",
-    why="Other objects cannot be found as capabilities. Write the type.",
     message="{path} must be ioa:Capability; got {value}",
 )
 REGISTRATION_ID: Final = ProfileRule(
     ("I212", "registration-id", "MUST", "IoA 6.3"),
     "A registered capability has an identifier.",
-    why="Nobody can reference a capability without an IRI. Write its `id`.",
     message="{path} must be one absolute IRI; got {value}",
 )
 REGISTRATION_CONSTRAINTS: Final = ProfileRule(
     ("I213", "registration-constraints", "MUST", "IoA 6.3"),
     "A registered capability has input and output constraints.",
-    why="Inputs and outputs decide whether a caller can use the capability. List `inputs` and `outputs`.",
     message="{path} must list one or more constraints, such as media types; got {value}",
 )
 CAPABILITY_RANGE: Final = ProfileRule(
     ("I221", "capability-range", "SHOULD", "IoA 5.4"),
     "ioa:hasCapability relates an agent to a capability.",
-    why="An index of capabilities would list something else. Correct the subject or the object.",
     message="{path} must relate an ioa:Agent to an ioa:Capability; {value} is not {other}",
 )
 CAPABILITY_TYPE: Final = ProfileRule(
     ("I222", "capability-type", "SHOULD", "IoA 5.4"),
     "capabilityRefs reference capabilities that the ontology declares.",
-    why="A reference to something else requests nothing. Reference an ioa:Capability.",
     message="{path} must reference an ioa:Capability of the ontology; got {value}",
 )
 INTENT_TYPE: Final = ProfileRule(
     ("I223", "intent-type", "SHOULD", "IoA 5.4"),
     "intentRef references an intent that the ontology declares.",
-    why="A reference to something else is not a goal. Reference an ioa:Intent.",
     message="{path} must reference an ioa:Intent of the ontology; got {value}",
 )
 INTENT_CAPABILITIES: Final = ProfileRule(
     ("I224", "intent-capabilities", "SHOULD", "IoA 5.4"),
     "capabilityRefs cover every capability that the intent requires.",
-    why="The intent cannot be fulfilled with fewer capabilities. Add the missing one, or use another intent.",
     message="{path} names the intent {value}, which requires {other}; capabilityRefs must cover it",
 )
 INTENT_DOMAIN: Final = ProfileRule(
     ("I225", "intent-domain", "SHOULD", "IoA 5.4"),
     "The intent applies to the domain of the profile.",
-    why="An intent of another domain means something else. Use an intent of the domain.",
     message="{path} names the intent {value}, which does not apply to the domain {other}",
 )
 BINDING_DOMAIN: Final = ProfileRule(
     ("I226", "binding-domain", "SHOULD", "IoA 5.4"),
     "With a domain, every term binding resolves to a concept of that domain.",
-    why="A sense outside of every domain cannot be checked. Bind the term to a concept of the domain.",
     message="{path} must be a concept within the domain {other}; got {value}",
     reason="termBinding does not resolve to a concept within the domain",
 )
 BINDING_CONFLICT: Final = ProfileRule(
     ("I227", "binding-conflict", "SHOULD", "IoA 5.4"),
     "The sense of a term binding does not conflict with the domain.",
-    why="A word means different things in different domains. Bind the term to a sense of the domain.",
     message="{path} is {value}, a concept of another domain than {other}",
     reason="termBinding sense conflicts with domain",
 )
 VERSION_ORDER: Final = ProfileRule(
     ("I231", "version-order", "SHOULD", "IoA 5.3"),
     "Versions are explicit and comparable.",
-    why="Without an order, neither compatibility nor a downgrade can be told. Use numbers with points, or dates.",
     message="{path} is {value}, which does not compare with {other}",
 )
 VERSION_COMPATIBLE: Final = ProfileRule(
     ("I232", "version-compatible", "SHOULD", "IoA 7.1"),
     "The requested version is of the same major version, and its minor version is not higher than the provided one.",
-    why="A version that is not provided may define other meanings. Request a compatible version, or renegotiate.",
     message="{path} is {value}, which version {other} does not serve",
 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import reprlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field
 from types import ModuleType
 from typing import Final, Literal, Protocol
 
@@ -61,18 +60,9 @@ def has_errors(findings: Iterable[Diagnostic]) -> bool:
 
 Normative = Literal["MUST", "SHOULD", "style"]
 Fixable = Literal["none", "safe", "unsafe"]
-Notation = Literal["yaml", "toml", "json", "python", "http"]
 
 SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning", "style": "info"}
 """Severity by binding: a demand of a draft is an error, a recommendation a warning, style an info."""
-
-_NOTATIONS: Final[tuple[tuple[Notation, re.Pattern[str]], ...]] = (
-    ("json", re.compile(r"\{")),
-    ("toml", re.compile(r"\[|\w+ = ")),
-    ("http", re.compile(r"HTTP/|(?:GET|HEAD) /")),
-    ("python", re.compile(r"(?:#.*\n)?(?:@|def )")),
-)
-"""Beginnings of pieces that are not YAML."""
 
 
 class Located(Protocol):
@@ -88,50 +78,32 @@ class Located(Protocol):
 class Rule:
     """One rule. Its id never changes its meaning."""
 
-    head: tuple[str, str, Normative, str]
+    head: InitVar[tuple[str, str, Normative, str]]
     """Id, name, binding and source: `("P302", "method-name-in-path", "MUST", "AGTP-API 5.1")`."""
     summary: str
     """One sentence: the requirement, or the fault that a reader reports."""
-    why: str = ""
-    """Harm for an agent or an author, and what to do about it."""
-    bad: str = ""
-    """Smallest piece of a document that breaks the rule."""
-    good: str = ""
-    """The same piece, corrected."""
     fix: Fixable = "none"
     """Kind of the automatic fix: a safe one keeps the meaning, an unsafe one needs a review."""
-    notation: Notation = "yaml"
-    """Notation of the two pieces: YAML is an .agis file, TOML an endpoint file or a configuration, JSON a published
-    document, HTTP the answer of a server. Another than YAML is recognized by how the pieces begin."""
+    id: str = field(init=False)
+    """Stable id, `P302`."""
+    name: str = field(init=False)
+    """Short name of the finding: words joined by hyphens."""
+    normative: Normative = field(init=False)
+    """How binding it is."""
+    source: str = field(init=False)
+    """Section of the draft, such as `AGTP-API 5.1`."""
+    severity: Severity = field(init=False)
+    """Severity of a finding, unless its reporter says otherwise."""
 
-    def __post_init__(self) -> None:
-        found = next((name for name, start in _NOTATIONS if start.match(self.bad)), self.notation)
-        object.__setattr__(self, "notation", found)
-
-    @property
-    def id(self) -> str:
-        """Stable id, `P302`."""
-        return self.head[0]
-
-    @property
-    def name(self) -> str:
-        """Short name of the finding: words joined by hyphens."""
-        return self.head[1]
+    def __post_init__(self, head: tuple[str, str, Normative, str]) -> None:
+        values = (*head, SEVERITY[head[2]])
+        for attribute, value in zip(("id", "name", "normative", "source", "severity"), values, strict=True):
+            object.__setattr__(self, attribute, value)
 
     @property
-    def normative(self) -> Normative:
-        """How binding it is."""
-        return self.head[2]
-
-    @property
-    def source(self) -> str:
-        """Section of the draft, such as `AGTP-API 5.1`."""
-        return self.head[3]
-
-    @property
-    def severity(self) -> Severity:
-        """Severity of a finding, unless its reporter says otherwise."""
-        return SEVERITY[self.normative]
+    def page(self) -> str:
+        """Name of the page that explains it: the id, unless several rules share a page."""
+        return self.id
 
     @property
     def is_agis(self) -> bool:

@@ -20,6 +20,7 @@ from bespeak.checks.lint.rules import intent as consistency
 from bespeak.checks.lint.subject import Context, Declared
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.diagnostics.diagnostic import Diagnostic, declared_in
+from bespeak.text.diagnostics.page import page_of
 
 RIGHT = [
     "Books a restaurant reservation on behalf of the requesting agent",
@@ -259,8 +260,8 @@ def test_the_examples_of_a_rule_show_it(rule: Any) -> None:
         data = yaml.safe_load(text)
         return [finding.rule for finding in check(data["method"], data["semantic"]["intent"], data["path"])]
 
-    assert entry(rule.bad) == [rule.id]
-    assert entry(rule.good) == []
+    assert entry(page_of(rule).bad) == [rule.id]
+    assert entry(page_of(rule).good) == []
 
 
 @given(st.text(max_size=40), st.text(max_size=2000))

@@ -18,6 +18,7 @@ from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.text.diagnostics.diagnostic import Diagnostic, declared_in
+from bespeak.text.diagnostics.page import page_of
 from bespeak.text.language.method_word import HTTP_METHODS
 
 Check = Callable[..., list[str]]
@@ -325,10 +326,10 @@ def test_a_declared_word_is_a_verb_but_not_in_any_form() -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", [rule for rule in declared_in(rules).values() if rule.notation == "yaml"], ids=lambda rule: rule.id
+    "rule", [rule for rule in declared_in(rules).values() if page_of(rule).notation == "yaml"], ids=lambda rule: rule.id
 )
 def test_the_examples_of_a_rule_show_it(rule: Any) -> None:
-    bad, good = (text.partition("\n")[0].removeprefix("method: ") for text in (rule.bad, rule.good))
+    bad, good = (text.partition("\n")[0].removeprefix("method: ") for text in (page_of(rule).bad, page_of(rule).good))
     assert rule.id in found(bad)
     assert found(good) == []
 

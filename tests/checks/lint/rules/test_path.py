@@ -21,6 +21,7 @@ from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.text.diagnostics.diagnostic import Diagnostic, declared_in
+from bespeak.text.diagnostics.page import page_of
 
 Check = Callable[..., list[str]]
 
@@ -242,7 +243,11 @@ def test_a_missing_path_is_for_another_pass() -> None:
 
 @pytest.mark.parametrize(
     "rule",
-    [rule for rule in declared_in(rules).values() if rule.notation == "yaml" and rule.id not in ("P306", "P307")],
+    [
+        rule
+        for rule in declared_in(rules).values()
+        if page_of(rule).notation == "yaml" and rule.id not in ("P306", "P307")
+    ],
     ids=lambda rule: rule.id,
 )
 def test_the_examples_of_a_rule_show_it(rule: Any) -> None:
@@ -250,8 +255,8 @@ def test_the_examples_of_a_rule_show_it(rule: Any) -> None:
         written = yaml.safe_load(text)
         return found(written["path"], written["method"])
 
-    assert entry(rule.bad) == [rule.id]
-    assert entry(rule.good) == []
+    assert entry(page_of(rule).bad) == [rule.id]
+    assert entry(page_of(rule).good) == []
 
 
 @given(st.text(alphabet="/{}:<>[]?#%._- aAbB1\u00e9", max_size=60) | st.text(max_size=60))

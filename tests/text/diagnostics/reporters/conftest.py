@@ -44,11 +44,7 @@ def report() -> Report:
         rules={
             rule.id: rule
             for rule in (
-                Rule(
-                    ("P321", "trailing-slash", "MUST", "AGIS 4.1"),
-                    "A path does not end with a slash.",
-                    "Two names for one thing.",
-                ),
+                Rule(("P321", "trailing-slash", "MUST", "AGIS 4.1"), "A path does not end with a slash."),
                 Rule(("M230", "participle", "SHOULD", ""), "A method is a base form."),
                 Rule(("D113", "nothing", "style", ""), "Nothing."),
             )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.diagnostics.page import page_of
 from bespeak.text.diagnostics.report import Finding, Report
 from bespeak.text.diagnostics.reporters.sarif import render
 from bespeak.text.source.tree import Location
@@ -28,11 +29,11 @@ def test_each_result_refers_to_its_rule(run: Any) -> None:
     assert [result["level"] for result in run["results"]] == ["error", "warning", "note", "error"]
 
 
-def test_a_rule_is_described(run: Any) -> None:
+def test_a_rule_is_described(run: Any, report: Report) -> None:
     [rule] = [rule for rule in run["tool"]["driver"]["rules"] if rule["id"] == "P321"]
     assert rule["name"] == "trailing-slash"
     assert rule["shortDescription"]["text"] == "A path does not end with a slash."
-    assert rule["help"]["text"] == "Two names for one thing. Run `bespeak explain P321`."
+    assert rule["help"]["text"] == f"{page_of(report.rules['P321']).why} Run `bespeak explain P321`."
     assert rule["defaultConfiguration"] == {"level": "error"}
     assert rule["properties"]["tags"] == ["contract", "AGIS 4.1"]
 

@@ -16,142 +16,57 @@ if TYPE_CHECKING:
 
 _DRAFT: Final = "AI-Discovery"
 
-VERSION: Final = Rule(
-    ("D170", "ai-version", "MUST", f"{_DRAFT} 3.1"),
-    'aiendpoint is "1.0".',
-    fix="safe",
-    why="The version determines how the document is read, and readers ignore a document of another version.",
-    bad='{"aiendpoint": "2.0"}\n',
-    good='{"aiendpoint": "1.0"}\n',
-)
+VERSION: Final = Rule(("D170", "ai-version", "MUST", f"{_DRAFT} 3.1"), 'aiendpoint is "1.0".', fix="safe")
 LENGTH: Final = Rule(
     ("D171", "ai-text-length", "MUST", f"{_DRAFT} 3"),
-    (
-        "Names, descriptions and ids are present and within their limits: 100 characters for a name, 300 for the "
-        "description of a service, 200 for that of a capability, 300 for returns, 64 for an id."
-    ),
-    why=("Long texts cost every agent that reads the document, and without a text an agent cannot choose."),
-    bad='{"service": {"name": " "}}\n',
-    good='{"service": {"name": "Flights"}}\n',
+    "Names, descriptions and ids are present and within their limits: 100 characters for a name, 300 for the "
+    "description of a service, 200 for that of a capability, 300 for returns, 64 for an id.",
 )
 CAPABILITY_ID: Final = Rule(
-    ("D172", "ai-capability-id", "MUST", f"{_DRAFT} 3.3"),
-    "An id is lowercase letters, digits and underscores.",
-    why="The id becomes the name of a tool or function, which allows no other characters.",
-    bad='{"capabilities": [{"id": "Search-Flights"}]}\n',
-    good='{"capabilities": [{"id": "search_flights"}]}\n',
+    ("D172", "ai-capability-id", "MUST", f"{_DRAFT} 3.3"), "An id is lowercase letters, digits and underscores."
 )
-REPEATED_ID: Final = Rule(
-    ("D173", "ai-repeated-id", "MUST", f"{_DRAFT} 3.3"),
-    "The id of a capability is unique.",
-    why="An agent calls a capability by its id; with a duplicate id it may call the wrong one.",
-    bad='{"capabilities": [{"id": "search_flights"}, {"id": "search_flights"}]}\n',
-    good='{"capabilities": [{"id": "search_flights"}, {"id": "search_trains"}]}\n',
-)
+REPEATED_ID: Final = Rule(("D173", "ai-repeated-id", "MUST", f"{_DRAFT} 3.3"), "The id of a capability is unique.")
 ADDRESS: Final = Rule(
-    ("D174", "ai-endpoint-address", "MUST", f"{_DRAFT} 3.3"),
-    "endpoint is a path from the root or an https address.",
-    why="An agent resolves it against the host of the document, and plain HTTP is not secure.",
-    bad='{"capabilities": [{"endpoint": "http://flights.example/api"}]}\n',
-    good='{"capabilities": [{"endpoint": "https://flights.example/api"}]}\n',
+    ("D174", "ai-endpoint-address", "MUST", f"{_DRAFT} 3.3"), "endpoint is a path from the root or an https address."
 )
 PARAMETER: Final = Rule(
     ("D175", "ai-parameter-notation", "SHOULD", f"{_DRAFT} 3.3"),
     "A parameter is written as type, requirement, constraints, and a description after two hyphens.",
-    why="Agents fill in parameters from this one line, without another document to look into.",
-    bad='{"capabilities": [{"params": {"from": "an airport code"}}]}\n',
-    good='{"capabilities": [{"params": {"from": "string, required -- an airport code"}}]}\n',
 )
 CATEGORY: Final = Rule(
-    ("D176", "ai-category", "SHOULD", f"{_DRAFT} 3.2"),
-    "A category is one of the eighteen known ones.",
-    why="Directories group services by category; a service with an unknown one is not listed in any.",
-    bad='{"service": {"category": ["aviation"]}}\n',
-    good='{"service": {"category": ["travel"]}}\n',
+    ("D176", "ai-category", "SHOULD", f"{_DRAFT} 3.2"), "A category is one of the eighteen known ones."
 )
 REPEATED_ENTRY: Final = Rule(
     ("D177", "ai-repeated-entry", "MUST", f"{_DRAFT} 3.2"),
     "category and language list each value once, and at least one.",
-    why="A repeated value adds nothing and costs tokens.",
-    bad='{"service": {"language": ["en", "en"]}}\n',
-    good='{"service": {"language": ["en", "fr"]}}\n',
 )
-LANGUAGE: Final = Rule(
-    ("D178", "ai-language", "MUST", f"{_DRAFT} 3.2"),
-    "A language is a BCP 47 tag.",
-    why="Agents match it with the language of their user, tag by tag.",
-    bad='{"service": {"language": ["English (UK)"]}}\n',
-    good='{"service": {"language": ["en-GB"]}}\n',
-)
+LANGUAGE: Final = Rule(("D178", "ai-language", "MUST", f"{_DRAFT} 3.2"), "A language is a BCP 47 tag.")
 OPEN_WRITES: Final = Rule(
-    ("D179", "ai-open-writes", "MUST", f"{_DRAFT} 6.2"),
-    "auth is not none if a capability writes.",
-    why="Without authentication, every reader of the document can change the data of the service.",
-    bad='{"auth": {"type": "none"}, "capabilities": [{"id": "book_flight", "method": "POST"}]}\n',
-    good='{"auth": {"type": "apikey"}, "capabilities": [{"id": "book_flight", "method": "POST"}]}\n',
+    ("D179", "ai-open-writes", "MUST", f"{_DRAFT} 6.2"), "auth is not none if a capability writes."
 )
 CREDENTIALS: Final = Rule(
-    ("D180", "ai-credentials", "MUST", f"{_DRAFT} 6.2"),
-    "auth.header is the name of a header and holds no credential.",
-    why="The document is public, and so is a key in it.",
-    bad='{"auth": {"type": "bearer", "header": "Bearer 5f2a9c"}}\n',
-    good='{"auth": {"type": "bearer", "header": "Authorization"}}\n',
+    ("D180", "ai-credentials", "MUST", f"{_DRAFT} 6.2"), "auth.header is the name of a header and holds no credential."
 )
-INTERNAL: Final = Rule(
-    ("D181", "ai-internal-endpoint", "MUST", f"{_DRAFT} 6.1"),
-    "Internal endpoints are not listed.",
-    why="The document is public, and an internal endpoint in it helps an attacker.",
-    bad='{"capabilities": [{"endpoint": "/admin/flights"}]}\n',
-    good='{"capabilities": [{"endpoint": "/api/flights"}]}\n',
-)
-SIZE: Final = Rule(
-    ("D182", "ai-document-size", "SHOULD", f"{_DRAFT} 4.5"),
-    "The document has at most 64 kilobytes.",
-    why=(
-        "Agents read the whole document first, and skip one that does not fit into their context. Describe what most "
-        "callers need, or split the service."
-    ),
-)
+INTERNAL: Final = Rule(("D181", "ai-internal-endpoint", "MUST", f"{_DRAFT} 6.1"), "Internal endpoints are not listed.")
+SIZE: Final = Rule(("D182", "ai-document-size", "SHOULD", f"{_DRAFT} 4.5"), "The document has at most 64 kilobytes.")
 UPDATED: Final = Rule(
-    ("D183", "ai-last-updated", "MUST", f"{_DRAFT} 3.7"),
-    "last_updated is a date, or a date with a time in UTC.",
-    why="Readers fetch the document again when the date changes, and cannot compare an invalid date.",
-    bad='{"meta": {"last_updated": "15.11.2026"}}\n',
-    good='{"meta": {"last_updated": "2026-11-15"}}\n',
+    ("D183", "ai-last-updated", "MUST", f"{_DRAFT} 3.7"), "last_updated is a date, or a date with a time in UTC."
 )
 WORDY: Final = Rule(
     ("D184", "ai-wordy-description", "SHOULD", f"{_DRAFT} 3.2"),
     "The description of a service has less than 200 characters.",
-    why="Agents compare many services at once, so a short description is more effective.",
-    bad=(
-        '{\n  "service": {\n'
-        '    "description": "Finds flights between airports all over the world, compares what they cost '
-        "by date, airline and class, tells which of them can be changed or cancelled, shows what "
-        'luggage is included, and remembers what you searched for."\n  }\n}\n'
-    ),
-    good='{"service": {"description": "Finds and compares flights by price, date and airline."}}\n',
 )
 NO_AUTH: Final = Rule(
-    ("D185", "ai-auth-unsaid", "SHOULD", f"{_DRAFT} 3.4"),
-    "The document says how to authenticate, even if not at all.",
-    why="Without it agents must find out by trial and error.",
-    bad='{"aiendpoint": "1.0"}\n',
-    good='{"aiendpoint": "1.0", "auth": {"type": "none"}}\n',
+    ("D185", "ai-auth-unsaid", "SHOULD", f"{_DRAFT} 3.4"), "The document says how to authenticate, even if not at all."
 )
 LEAN: Final = Rule(
     ("D186", "ai-says-little", "style", f"{_DRAFT} 3"),
     "Category, last_updated, token_hints and what each capability returns help an agent to choose and to save tokens.",
-    why="Agents choose between services by these fields; without them only the name is left.",
-    bad='{"service": {"name": "Flights"}}\n',
-    good='{"service": {"name": "Flights", "category": ["travel"]}}\n',
 )
 MEMBER: Final = Rule(
     ("D187", "ai-unknown-member", "MUST", f"{_DRAFT} 3.1"),
     "A document has no members but the seven of its draft.",
     fix="unsafe",
-    why="Readers validate documents against a closed schema, and an unknown member makes the whole document invalid.",
-    bad='{"changelog": "https://flights.example/changes"}\n',
-    good='{"meta": {"changelog": "https://flights.example/changes"}}\n',
 )
 
 

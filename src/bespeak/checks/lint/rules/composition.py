@@ -21,49 +21,29 @@ _AT: Final = "/handler/recipe"
 STEP: Final = Rule(
     ("H740", "composition-step", "MUST", "AGTP-API 12.1, 13.2"),
     "Each step of a composition calls an endpoint that this server serves.",
-    why="A composition with a step that cannot be called would fail on every call. Correct the method or the path of "
-    "the step, or declare the endpoint.",
 )
 CYCLE: Final = Rule(
     ("H741", "composition-cycle", "MUST", "AGTP-API 12.1"),
     "A composition does not call itself, and no composition that it calls does.",
-    why="The call would never end. Remove one of the steps from its recipe.",
 )
 SIZE: Final = Rule(
     ("H742", "composition-size", "MUST", "AGTP-API 8.7, 12.1"),
     "A composition has at most policies.max_synthesis_depth steps, those of the compositions it calls included.",
-    why="One request would cause more calls than the operator allows. Use fewer steps, or raise max_synthesis_depth.",
 )
 SCOPES: Final = Rule(
     ("H745", "composition-scopes", "MUST", "AGTP-API 10.4, 12.1"),
     "The required_scopes of a composition include those of all its steps.",
-    why=(
-        "A caller without one of the scopes would be refused in the middle, after earlier steps were carried out. Add "
-        "the missing scopes to required_scopes."
-    ),
 )
 PROMISE: Final = Rule(
     ("H746", "composition-impact", "MUST", "AGTP-API 7.1, 12.1, 16.1"),
     "The impact and the idempotency of a composition are not better than those of its steps.",
-    why="Agents decide by these fields what they may call alone. Declare the worst impact of the steps.",
 )
 UNDO: Final = Rule(
-    ("H747", "composition-undo", "MUST", "AGTP-API 12.1"),
-    "A step is undone by a call that needs no confirmation.",
-    why="A composition that has failed cannot wait: what it has done would stay. Name another compensating endpoint.",
+    ("H747", "composition-undo", "MUST", "AGTP-API 12.1"), "A step is undone by a call that needs no confirmation."
 )
 FUNCTION: Final = Rule(
     ("H749", "recipe-function", "MUST", "AGTP-API 12.1"),
     "A function that describes a recipe calls steps and passes values on, and does nothing else with them.",
-    why=(
-        "It runs once, when it is declared, and its values are not known then. Decisions and loops are options of a "
-        "step; computations belong into an endpoint."
-    ),
-    bad='found = app.step("FIND", "/rooms", {"city": city})\nif found.rooms:\n    app.step("BOOK", "/room")\n',
-    good=(
-        'found = app.step("FIND", "/rooms", {"city": city})\napp.step("BOOK", "/room", when=found.rooms.present())\n'
-    ),
-    notation="python",
 )
 
 Key = tuple[str, str]
@@ -301,17 +281,14 @@ def _no_field(name: str, known: Any) -> str:
 VALUE: Final = Rule(
     ("H743", "composition-value", "MUST", "AGTP-API 12.1"),
     "A recipe takes values only from fields that exist: of the input, of earlier steps, of elements of lists.",
-    why="The value would always be missing. Usually the name is misspelled, or the step comes later.",
 )
 FIT: Final = Rule(
     ("H744", "composition-fit", "MUST", "AGTP-API 12.1"),
     "A value fits the field it goes to: type, format and listed values agree, and every required field has one.",
-    why="The step would refuse every call. Take the value from another field, or change one of the two schemas.",
 )
 RESULT: Final = Rule(
     ("H748", "composition-result", "MUST", "AGTP-API 6.2, 12.1"),
     "The result of a recipe fits the output schema of its endpoint.",
-    why="Every answer would break the contract and would not be sent. Add the missing fields to `output`.",
 )
 
 

@@ -114,92 +114,45 @@ def _search(patterns: tuple[tuple[str, LatePattern], ...], text: str) -> Disclos
     return None
 
 
-_NEGOTIABLE: Final = "vocabulary:\n  declared_verbs: [FIND]\n  negotiable: true\n"
-_CLASS: Final = f"{_NEGOTIABLE}data_manifest:\n  available_data:\n    - class: location\n"
-_GOOD: Final = f"{_CLASS}      description: Geographic coordinates of places\n"
-_PUBLIC: Final = (
-    "data_manifest:\n  pre_auth_discovery: true\n  available_data:\n    - class: customer-profile\n      description: "
-)
-
 NO_MANIFEST: Final = Rule(
-    ("V520", "negotiable-without-manifest", "MUST", "AGIS 8.2(e), 8.3"),
-    "A negotiable service has a data_manifest.",
-    why="The manifest limits what can be negotiated; without it agents do not know what to propose.",
-    bad=_NEGOTIABLE,
-    good=_GOOD,
+    ("V520", "negotiable-without-manifest", "MUST", "AGIS 8.2(e), 8.3"), "A negotiable service has a data_manifest."
 )
 NO_DATA: Final = Rule(
-    ("V521", "no-available-data", "MUST", "AGIS 8.3"),
-    "A data_manifest lists the classes of data the service holds.",
-    why="Only listed classes can be negotiated, so an empty manifest allows nothing.",
-    bad=f"{_NEGOTIABLE}data_manifest:\n  pre_auth_discovery: true\n",
-    good=_GOOD,
+    ("V521", "no-available-data", "MUST", "AGIS 8.3"), "A data_manifest lists the classes of data the service holds."
 )
 NO_CLASS: Final = Rule(
-    ("V522", "data-class-unnamed", "MUST", "AGIS 8.3"),
-    "Every entry of available_data names its class.",
-    why="A proposal asks for a class by its name.",
-    bad=f"{_NEGOTIABLE}data_manifest:\n  available_data:\n    - description: Geographic coordinates of places\n",
-    good=_GOOD,
+    ("V522", "data-class-unnamed", "MUST", "AGIS 8.3"), "Every entry of available_data names its class."
 )
-REPEATED: Final = Rule(
-    ("V523", "repeated-data-class", "SHOULD", "AGIS 8.3"),
-    "available_data lists each class once.",
-    why="Two entries may differ in sensitivity, and it is unclear which one applies.",
-    bad=f"{_CLASS}    - class: location\n",
-    good=f"{_CLASS}    - class: reservation\n",
-)
+REPEATED: Final = Rule(("V523", "repeated-data-class", "SHOULD", "AGIS 8.3"), "available_data lists each class once.")
 CLASS_FORM: Final = Rule(
     ("V524", "data-class-form", "style", "AGIS 8.3"),
     "The name of a class is lower-case words joined by hyphens.",
-    why="Agents compare the names of classes between services.",
-    bad="data_manifest:\n  available_data:\n    - class: Customer Profile\n",
-    good="data_manifest:\n  available_data:\n    - class: customer-profile\n",
     fix="unsafe",
 )
 NO_DESCRIPTION: Final = Rule(
-    ("V525", "data-class-undescribed", "SHOULD", "AGIS 8.3"),
-    "Every class of data has a description.",
-    why="An agent uses it to decide whether to negotiate.",
-    bad=_CLASS,
-    good=_GOOD,
+    ("V525", "data-class-undescribed", "SHOULD", "AGIS 8.3"), "Every class of data has a description."
 )
 SENSITIVITY: Final = Rule(
     ("V526", "sensitivity-value", "MUST", "AGIS 8.3"),
     "sensitivity is informational, reversible or irreversible, or low, medium or high as the draft's examples have it.",
-    why="An unknown level does not protect the data.",
-    bad=f"{_GOOD}      sensitivity: Low\n",
-    good=f"{_GOOD}      sensitivity: low\n",
     fix="safe",
 )
 UNGUARDED: Final = Rule(
     ("V527", "sensitive-without-authorization", "SHOULD", "AGIS 8.3"),
     "A class of high sensitivity has requires_authorization: true.",
-    why="Otherwise agents assume that the data is available without authorization.",
-    bad=f"{_GOOD}      sensitivity: high\n",
-    good=f"{_GOOD}      sensitivity: high\n      requires_authorization: true\n",
     fix="unsafe",
 )
 CONTENTS: Final = Rule(
     ("V528", "manifest-reveals-contents", "MUST", "AGIS 13"),
     "A manifest that is public contains no addresses, numbers, keys or hosts.",
-    why="The manifest is public: it describes kinds of data and must not contain data.",
-    bad=f"{_PUBLIC}Customers such as jane.doe@acme.example\n",
-    good=f"{_PUBLIC}Customer identity and preference data\n",
 )
 DETAILS: Final = Rule(
     ("V529", "manifest-reveals-details", "SHOULD", "AGIS 13"),
     "A manifest that is public contains no record counts, field names or schemas.",
-    why="Counts and field names help an attacker; an agent can get them after authorization.",
-    bad=f"{_PUBLIC}4.2 million customer records with tax_id and iban columns\n",
-    good=f"{_PUBLIC}Customer identity and preference data\n",
 )
 NOT_NEGOTIABLE: Final = Rule(
     ("V530", "manifest-without-negotiation", "style", "AGIS 8.2(e), 8.3"),
     "A document with a data_manifest has negotiable: true.",
-    why="Agents do not negotiate with a service that is not negotiable, so the manifest has no effect.",
-    bad="vocabulary:\n  declared_verbs: [FIND]\ndata_manifest:\n  available_data:\n    - class: location\n",
-    good=_GOOD,
 )
 
 

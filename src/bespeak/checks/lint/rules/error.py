@@ -15,82 +15,26 @@ if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared
 
 ERROR_NAME: Final = Rule(
-    ("J605", "error-name", "MUST", "AGTP-API 6.3"),
-    "An error has a name that works as an identifier in any language.",
-    why="Callers branch on the name, so it must be a valid identifier.",
-    bad='[endpoint]\nerrors = ["room unavailable!"]\n',
-    good='[endpoint]\nerrors = ["room_unavailable"]\n',
+    ("J605", "error-name", "MUST", "AGTP-API 6.3"), "An error has a name that works as an identifier in any language."
 )
 REPEATED_ERROR: Final = Rule(
-    ("J606", "repeated-error", "MUST", "AGTP-API 6.3"),
-    "An error is declared once.",
-    fix="unsafe",
-    why="The second declaration repeats or contradicts the first.",
-    bad='[endpoint]\nerrors = ["room_unavailable", "room_unavailable"]\n',
-    good='[endpoint]\nerrors = ["room_unavailable", "room_unknown"]\n',
+    ("J606", "repeated-error", "MUST", "AGTP-API 6.3"), "An error is declared once.", fix="unsafe"
 )
 UNDECLARED_ERROR: Final = Rule(
-    ("J607", "undeclared-error", "MUST", "AGTP-API 6.3"),
-    "A handler raises only the errors that its endpoint declares.",
-    why="Callers handle the errors that a contract declares. Any other one is reported to them as a server failure.",
-    bad=(
-        '@app.endpoint("BOOK", "/room", impact="irreversible")\n'
-        'def book_room(room_id: str) -> str:\n    """Book a room."""\n'
-        '    raise Refusal("room_unavailable", "The room is taken.")\n'
-    ),
-    good=(
-        '@app.endpoint("BOOK", "/room", impact="irreversible")\n'
-        'def book_room(room_id: str) -> str:\n    """Book a room.\n\n    Errors:\n'
-        '        room_unavailable: Somebody else has it.\n    """\n'
-        '    raise Refusal("room_unavailable", "The room is taken.")\n'
-    ),
+    ("J607", "undeclared-error", "MUST", "AGTP-API 6.3"), "A handler raises only the errors that its endpoint declares."
 )
-_BOOK: Final = "method: BOOK\npath: /room\n"
 
 NO_ERRORS: Final = Rule(
     ("J622", "missing-errors", "MUST", "AGIS 7, 9.1 pass 8"),
     "Every endpoint has errors, the list of the ways it can fail.",
-    why="An agent that does not know the possible errors can neither avoid them nor recover.",
-    bad=_BOOK,
-    good=f"{_BOOK}errors: [room_unavailable]\n",
 )
-UNNAMED: Final = Rule(
-    ("J634", "unnamed-error", "MUST", "AGIS 7"),
-    "Every error has a name.",
-    why="Callers distinguish errors by their names.",
-    bad=f"{_BOOK}errors:\n  - description: The room is taken.\n",
-    good=f"{_BOOK}errors:\n  - name: room_unavailable\n    description: The room is taken.\n",
-)
-GENERIC: Final = Rule(
-    ("J635", "generic-error-name", "MUST", "AGIS 7"),
-    "The name of an error describes what happened.",
-    why="From `error` or `failure` an agent learns nothing it could act on.",
-    bad=f"{_BOOK}errors: [failure]\n",
-    good=f"{_BOOK}errors: [room_unavailable]\n",
-)
-REPEATED: Final = Rule(
-    ("J636", "error-listed-twice", "SHOULD", "AGIS 7"),
-    "An error is listed once.",
-    why="It is unclear which of the two descriptions applies.",
-    bad=f"{_BOOK}errors: [room_unavailable, room_unavailable]\n",
-    good=f"{_BOOK}errors: [room_unavailable]\n",
-    fix="unsafe",
-)
+UNNAMED: Final = Rule(("J634", "unnamed-error", "MUST", "AGIS 7"), "Every error has a name.")
+GENERIC: Final = Rule(("J635", "generic-error-name", "MUST", "AGIS 7"), "The name of an error describes what happened.")
+REPEATED: Final = Rule(("J636", "error-listed-twice", "SHOULD", "AGIS 7"), "An error is listed once.", fix="unsafe")
 FORM: Final = Rule(
-    ("J637", "error-name-form", "SHOULD", "AGIS 7"),
-    "The name of an error is in snake_case.",
-    why="Error names are used in code of many languages.",
-    bad=f"{_BOOK}errors: [Room Unavailable]\n",
-    good=f"{_BOOK}errors: [room_unavailable]\n",
-    fix="unsafe",
+    ("J637", "error-name-form", "SHOULD", "AGIS 7"), "The name of an error is in snake_case.", fix="unsafe"
 )
-UNDESCRIBED: Final = Rule(
-    ("J638", "undescribed-errors", "style", "AGIS 7"),
-    "Errors have descriptions.",
-    why="The draft recommends descriptions, although a good name is often sufficient.",
-    bad=f"{_BOOK}errors: [room_unavailable]\n",
-    good=f"{_BOOK}errors:\n  - name: room_unavailable\n    description: The room is taken on one of the nights.\n",
-)
+UNDESCRIBED: Final = Rule(("J638", "undescribed-errors", "style", "AGIS 7"), "Errors have descriptions.")
 
 
 _ERROR_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")

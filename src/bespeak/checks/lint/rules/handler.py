@@ -22,277 +22,65 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
 from bespeak.text.source.tree import Change
 
 NOT_RUNNABLE: Final = Rule(
-    ("H701", "handler-not-runnable", "MUST", "AGTP-API 13.2"),
-    "The server supports the type of the handler.",
-    why=(
-        "An endpoint without a working handler would fail on every call. A server calls functions, external services "
-        "and compositions."
-    ),
+    ("H701", "handler-not-runnable", "MUST", "AGTP-API 13.2"), "The server supports the type of the handler."
 )
 NOT_IMPORTABLE: Final = Rule(
-    ("H702", "function-not-importable", "MUST", "AGTP-API 12.2"),
-    "The function of a dotted path can be imported.",
-    why="Otherwise the mistake would appear at the first call instead of at server start.",
-    bad='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.bok_room"\n',
-    good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
-    notation="toml",
+    ("H702", "function-not-importable", "MUST", "AGTP-API 12.2"), "The function of a dotted path can be imported."
 )
-MODULE: Final = Rule(
-    ("H730", "module-not-importable", "MUST", "bespeak"),
-    "The module of an app can be imported.",
-    why="Its endpoints are known only after the import, so nothing in it was checked. Fix the line of the finding.",
-)
+MODULE: Final = Rule(("H730", "module-not-importable", "MUST", "bespeak"), "The module of an app can be imported.")
 SIGNATURE: Final = Rule(
-    ("H703", "function-signature", "MUST", "AGTP-API 12.2"),
-    "The function accepts the input that its schema describes.",
-    why="Input fields are passed by name, so every valid call would fail in the handler.",
-    bad=(
-        "# input_schema has the properties room_id and nights\n"
-        "def book_room(room: str, nights: int) -> dict[str, str]:\n"
-        '    return {"reservation_id": reserve(room, nights)}\n'
-    ),
-    good=(
-        "# input_schema has the properties room_id and nights\n"
-        "def book_room(room_id: str, nights: int) -> dict[str, str]:\n"
-        '    return {"reservation_id": reserve(room_id, nights)}\n'
-    ),
-    notation="python",
+    ("H703", "function-signature", "MUST", "AGTP-API 12.2"), "The function accepts the input that its schema describes."
 )
 UPSTREAM_SETUP: Final = Rule(
     ("H704", "upstream-setup", "MUST", "AGTP-API 12.3"),
     "An upstream can be called as it is described, and every ${VAR} has a value.",
-    why="A missing secret or an invalid address would otherwise fail only at the first call.",
-    bad=(
-        '[endpoint.handler]\ntype = "external_service"\n'
-        'url = "https://pms.example/rooms"\n'
-        'headers = { Authorization = "Bearer ${PMS_TOKN}" }\n'
-    ),
-    good=(
-        '[endpoint.handler]\ntype = "external_service"\n'
-        'url = "https://pms.example/rooms"\n'
-        'headers = { Authorization = "Bearer ${PMS_TOKEN}" }\n'
-    ),
-    notation="toml",
 )
 UPSTREAM_UNREACHABLE: Final = Rule(
     ("H707", "upstream-unreachable", "SHOULD", "AGTP-API 13.2"),
     "An upstream can be reached when the server starts, or is marked deferred.",
-    why=(
-        "A wrong host would otherwise show only at the first call. The server connects to each upstream once and sends "
-        "nothing; endpoints whose upstream does not answer are served as deferred."
-    ),
-    bad='[endpoint.handler]\ntype = "external_service"\nurl = "https://pms.exmaple/rooms"\nmethod = "POST"\n',
-    good=(
-        '[endpoint.handler]\ntype = "external_service"\nurl = "https://pms.example/rooms"\nmethod = "POST"\n'
-        "deferred = true  # it starts after this server\n"
-    ),
-    notation="toml",
 )
 NO_HANDLER: Final = Rule(
-    ("H705", "endpoint-without-handler", "MUST", "AGTP-API 12"),
-    "Every endpoint of a document has a handler.",
-    why="An AGIS document describes endpoints without their handlers. An endpoint without a handler is not served.",
-    bad=(
-        'document = "rooms.agis"  # BOOK /room and CANCEL /room\n\n'
-        '[handlers."BOOK /room"]\ntype = "registered_function"\n'
-        'function = "rooms.handlers.book_room"\n'
-    ),
-    good=(
-        'document = "rooms.agis"  # BOOK /room and CANCEL /room\n\n'
-        '[handlers."BOOK /room"]\ntype = "registered_function"\n'
-        'function = "rooms.handlers.book_room"\n\n[handlers."CANCEL /room"]\n'
-        'type = "registered_function"\nfunction = "rooms.handlers.cancel_room"\n'
-    ),
-    notation="toml",
+    ("H705", "endpoint-without-handler", "MUST", "AGTP-API 12"), "Every endpoint of a document has a handler."
 )
 OPEN_RESULT: Final = Rule(
-    ("H708", "open-result", "SHOULD", "bespeak"),
-    "The function declares the type of its results.",
-    why=(
-        "Only the fields of the return type are sent. Without one, or with Any, a field that is added to a class or a "
-        "table later, such as a password hash, reaches every caller."
-    ),
-    bad=(
-        "# the output schema has the property name\n"
-        "def find_user(user_id: str):\n"
-        "    return load_user(user_id)  # with its password hash\n"
-    ),
-    good=(
-        "# the output schema has the property name\n"
-        "def find_user(user_id: str) -> User:\n"
-        "    return load_user(user_id)  # sends the fields of User\n"
-    ),
-    notation="python",
+    ("H708", "open-result", "SHOULD", "bespeak"), "The function declares the type of its results."
 )
 TYPE_ADVICE: Final = "Annotate it with the type of its results: a dataclass, a TypedDict, a Struct or a pydantic model."
 NO_ENDPOINT: Final = Rule(
     ("H706", "handler-without-endpoint", "MUST", "AGTP-API 12"),
     "A handler belongs to an endpoint that the document declares.",
-    why="Usually the method or the path is misspelled, and the intended endpoint has no handler.",
-    bad=(
-        'document = "rooms.agis"  # BOOK /room\n\n[handlers."BOOK /rooms"]\n'
-        'type = "registered_function"\nfunction = "rooms.handlers.book_room"\n'
-    ),
-    good=(
-        'document = "rooms.agis"  # BOOK /room\n\n[handlers."BOOK /room"]\n'
-        'type = "registered_function"\nfunction = "rooms.handlers.book_room"\n'
-    ),
-    notation="toml",
 )
 DOTTED_PATH: Final = Rule(
-    ("H711", "function-path", "MUST", "AGTP-API 12.2"),
-    "A function is named by one dotted path, module and function.",
-    why="The server imports the function by this path; a name without a module is not sufficient.",
-    bad='[endpoint.handler]\ntype = "registered_function"\nfunction = "book_room"\n',
-    good='[endpoint.handler]\ntype = "registered_function"\nfunction = "rooms.handlers.book_room"\n',
-    notation="toml",
+    ("H711", "function-path", "MUST", "AGTP-API 12.2"), "A function is named by one dotted path, module and function."
 )
 NOT_HTTPS: Final = Rule(
-    ("H712", "upstream-not-https", "MUST", "AGTP-API 12.3"),
-    "The upstream's URL is https://.",
-    fix="unsafe",
-    why="Inputs and credentials would cross the network unencrypted.",
-    bad=(
-        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
-        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
-        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
-        '[endpoint.handler]\ntype = "external_service"\n'
-        'url = "http://pms.example/rooms"\nmethod = "POST"\n'
-    ),
-    good=(
-        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
-        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
-        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
-        '[endpoint.handler]\ntype = "external_service"\n'
-        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
-    ),
-    notation="toml",
+    ("H712", "upstream-not-https", "MUST", "AGTP-API 12.3"), "The upstream's URL is https://.", fix="unsafe"
 )
 UPSTREAM_METHOD: Final = Rule(
-    ("H713", "upstream-method", "MUST", "AGTP-API 12.3"),
-    "The upstream's method is one of seven HTTP methods.",
-    why="The upstream uses HTTP and refuses an AGTP verb or a misspelled method.",
-    bad=(
-        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
-        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
-        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
-        '[endpoint.handler]\ntype = "external_service"\n'
-        'url = "https://pms.example/rooms"\nmethod = "BOOK"\n'
-    ),
-    good=(
-        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
-        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
-        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
-        '[endpoint.handler]\ntype = "external_service"\n'
-        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
-    ),
-    notation="toml",
+    ("H713", "upstream-method", "MUST", "AGTP-API 12.3"), "The upstream's method is one of seven HTTP methods."
 )
 UPSTREAM_ERROR_NAMES: Final = Rule(
     ("H714", "missing-upstream-errors", "MUST", "AGTP-API 12.3"),
     "The five upstream failures are declared errors.",
     fix="safe",
-    why="These failures can always occur, and callers can handle only declared errors.",
-    bad=(
-        '[endpoint]\nerrors = ["room_unavailable"]\n\n[endpoint.handler]\n'
-        'type = "external_service"\nurl = "https://pms.example/rooms"\n'
-        'method = "POST"\n'
-    ),
-    good=(
-        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
-        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
-        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
-        '[endpoint.handler]\ntype = "external_service"\n'
-        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
-    ),
-    notation="toml",
 )
 ERROR_MAP: Final = Rule(
     ("H715", "error-map", "MUST", "AGTP-API 12.3"),
     "error_map maps HTTP status codes, or 4XX and 5XX, to declared errors.",
     fix="safe",
-    why="An invalid status never occurs, and an undeclared error must not reach a caller.",
-    bad=(
-        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
-        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
-        '  "upstream_authentication_failed",\n  "upstream_error",\n'
-        '  "room_unavailable",\n]\n\n[endpoint.handler]\ntype = "external_service"\n'
-        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
-        'error_map = { "409" = "room_taken" }\n'
-    ),
-    good=(
-        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
-        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
-        '  "upstream_authentication_failed",\n  "upstream_error",\n'
-        '  "room_unavailable",\n]\n\n[endpoint.handler]\ntype = "external_service"\n'
-        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
-        'error_map = { "409" = "room_unavailable" }\n'
-    ),
-    notation="toml",
 )
-TIMEOUT: Final = Rule(
-    ("H716", "upstream-timeout", "MUST", "AGTP-API 12.3"),
-    "timeout_seconds is a positive number.",
-    why="With zero every call fails, and a call without a timeout may block its connection forever.",
-    bad=(
-        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
-        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
-        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
-        '[endpoint.handler]\ntype = "external_service"\n'
-        'url = "https://pms.example/rooms"\nmethod = "POST"\ntimeout_seconds = 0\n'
-    ),
-    good=(
-        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
-        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
-        '  "upstream_authentication_failed",\n  "upstream_error",\n]\n\n'
-        '[endpoint.handler]\ntype = "external_service"\n'
-        'url = "https://pms.example/rooms"\nmethod = "POST"\ntimeout_seconds = 5\n'
-    ),
-    notation="toml",
-)
+TIMEOUT: Final = Rule(("H716", "upstream-timeout", "MUST", "AGTP-API 12.3"), "timeout_seconds is a positive number.")
 NO_ERROR_MAP: Final = Rule(
     ("H717", "no-error-map", "SHOULD", "AGTP-API 12.3"),
     "error_map names the upstream's failures; without it they all surface as upstream_error.",
-    why="A caller that only knows that something failed can neither correct its input nor try an alternative.",
-    bad=(
-        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
-        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
-        '  "upstream_authentication_failed",\n  "upstream_error",\n'
-        '  "room_unavailable",\n]\n\n[endpoint.handler]\ntype = "external_service"\n'
-        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
-    ),
-    good=(
-        '[endpoint]\nerrors = [\n  "upstream_timeout",\n'
-        '  "upstream_connection_error",\n  "upstream_malformed_response",\n'
-        '  "upstream_authentication_failed",\n  "upstream_error",\n'
-        '  "room_unavailable",\n]\n\n[endpoint.handler]\ntype = "external_service"\n'
-        'url = "https://pms.example/rooms"\nmethod = "POST"\n'
-        'error_map = { "409" = "room_unavailable" }\n'
-    ),
-    notation="toml",
 )
 COMPOSITION_ERROR: Final = Rule(
     ("H718", "missing-composition-failed", "MUST", "AGTP-API 12.1"),
     "A composition declares composition_failed.",
     fix="safe",
-    why="Any step can fail, and callers can handle only declared errors.",
-    bad=(
-        '[endpoint]\nerrors = ["room_unavailable"]\n\n[endpoint.handler]\n'
-        'type = "composition"\nrecipe = "hold-and-book"\n'
-    ),
-    good=(
-        '[endpoint]\nerrors = ["room_unavailable", "composition_failed"]\n\n'
-        '[endpoint.handler]\ntype = "composition"\nrecipe = "hold-and-book"\n'
-    ),
-    notation="toml",
 )
 UNKNOWN_RECIPE: Final = Rule(
-    ("H719", "unknown-recipe", "MUST", "AGTP-API 12.1"),
-    "The recipe of a composition is registered at the server.",
-    why="Without its recipe the endpoint cannot run.",
-    bad='[endpoint.handler]\ntype = "composition"\nrecipe = "hold-and-bok"\n',
-    good='[endpoint.handler]\ntype = "composition"\nrecipe = "hold-and-book"\n',
-    notation="toml",
+    ("H719", "unknown-recipe", "MUST", "AGTP-API 12.1"), "The recipe of a composition is registered at the server."
 )
 
 

@@ -20,49 +20,20 @@ from bespeak.text.language.verb_form import action_intent
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared
 
-_BOOK: Final = "method: BOOK\npath: /table\nsemantic:\n"
 
-INTENT_SENTENCE: Final = Rule(
-    ("S420", "intent-one-sentence", "MUST", "AGIS 6.1"),
-    "An intent is one sentence.",
-    why="Agents compare it as a whole with an instruction; a second sentence makes the match less precise.",
-    bad=f"{_BOOK}  intent: Books a table for the guest. Sends a message to the restaurant too.\n",
-    good=f"{_BOOK}  intent: Books a table for the guest and tells the restaurant\n",
-)
-OUTCOME_SENTENCE: Final = Rule(
-    ("S421", "outcome-one-sentence", "MUST", "AGIS 6.1"),
-    "An outcome is one sentence.",
-    why="One state can be verified; a sequence of events cannot.",
-    bad=f"{_BOOK}  outcome: A reservation exists. The guest can change it for a day.\n",
-    good=f"{_BOOK}  outcome: A reservation with status CONFIRMED exists\n",
-)
+INTENT_SENTENCE: Final = Rule(("S420", "intent-one-sentence", "MUST", "AGIS 6.1"), "An intent is one sentence.")
+OUTCOME_SENTENCE: Final = Rule(("S421", "outcome-one-sentence", "MUST", "AGIS 6.1"), "An outcome is one sentence.")
 MECHANISM: Final = Rule(
     ("S422", "intent-describes-mechanism", "MUST", "AGIS 6.1"),
     "An intent describes the goal of the caller, not the internals of the system.",
-    why="Instructions describe goals, not database operations, and are matched with the intent.",
-    bad=f"{_BOOK}  intent: Inserts a record into the reservations table\n",
-    good=f"{_BOOK}  intent: Books a table at the restaurant for the guest\n",
 )
 VAGUE_OUTCOME: Final = Rule(
-    ("S423", "outcome-not-verifiable", "MUST", "AGIS 6.1"),
-    "An outcome names a state or a result that can be verified.",
-    why="`The request is processed` is true of every call, and `Will try to book` promises nothing.",
-    bad=f"{_BOOK}  outcome: The request is processed successfully\n",
-    good=f"{_BOOK}  outcome: A reservation with status CONFIRMED exists\n",
+    ("S423", "outcome-not-verifiable", "MUST", "AGIS 6.1"), "An outcome names a state or a result that can be verified."
 )
-PLACEHOLDER: Final = Rule(
-    ("S427", "placeholder-text", "SHOULD", "AGIS 6.1"),
-    "An intent is specific to the endpoint.",
-    why="Placeholder text matches no instruction, or the wrong one.",
-    bad=f"{_BOOK}  intent: Lorem ipsum dolor sit amet\n",
-    good=f"{_BOOK}  intent: Books a table at the restaurant for the guest\n",
-)
+PLACEHOLDER: Final = Rule(("S427", "placeholder-text", "SHOULD", "AGIS 6.1"), "An intent is specific to the endpoint.")
 SAME: Final = Rule(
     ("S428", "outcome-repeats-intent", "style", "AGIS 6.1"),
     "An outcome describes the result and does not repeat the intent.",
-    why="The intent describes the action, the outcome how to verify it.",
-    bad=f"{_BOOK}  intent: Books a table for the guest\n  outcome: Books a table for the guest\n",
-    good=f"{_BOOK}  intent: Books a table for the guest\n  outcome: A reservation with status CONFIRMED exists\n",
 )
 
 _WORD: Final = re.compile(r"[a-z]+")
@@ -140,28 +111,13 @@ def _is_placeholder(plain: str) -> bool:
 CONTRADICTION: Final = Rule(
     ("S450", "intent-contradicts-method", "MUST", "AGIS 6.3"),
     "The intent does not describe another operation than the method.",
-    why="An agent chooses by the method and by the intent. If the two disagree it does what nobody asked for: it books "
-    "where it was to look, or it looks where it was to cancel. The verbs decide, not a distance between vectors: by "
-    "cosine alone, `Retrieves cancellation policy` is close to CANCEL.",
-    bad="method: BOOK\npath: /reservation\nsemantic:\n  intent: Returns a list of available restaurants\n",
-    good="method: BOOK\npath: /reservation\nsemantic:\n  intent: Books a table at a restaurant for the guest\n",
 )
 DOUBT: Final = Rule(
     ("S451", "intent-strays-from-method", "SHOULD", "AGIS 6.3, 9.1"),
     "The intent describes the operation of the method plainly.",
-    why=(
-        "If method and intent are similar but not the same, such as UPDATE and `Creates`, the result is unclear to an "
-        "agent."
-    ),
-    bad="method: UPDATE\npath: /reservation\nsemantic:\n  intent: Creates a reservation for the guest\n",
-    good="method: UPDATE\npath: /reservation\nsemantic:\n  intent: Changes the date of a reservation\n",
 )
 UNVERIFIABLE: Final = Rule(
-    ("S452", "intent-without-action", "style", "AGIS 6.1, 6.3"),
-    "The intent has a verb that says what is done.",
-    why="Without a verb neither a validator nor an agent can tell whether intent and method agree.",
-    bad="method: BOOK\npath: /reservation\nsemantic:\n  intent: The restaurant of the guest\n",
-    good="method: BOOK\npath: /reservation\nsemantic:\n  intent: Books a table at the restaurant of the guest\n",
+    ("S452", "intent-without-action", "style", "AGIS 6.1, 6.3"), "The intent has a verb that says what is done."
 )
 
 _MOST: Final = 3

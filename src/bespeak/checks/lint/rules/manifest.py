@@ -17,85 +17,39 @@ from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Change
 
 VERSION: Final = Rule(
-    ("D150", "manifest-version", "MUST", "AGTP-API 8.2"),
-    'agtp_version and agtp_api_version are "1.0".',
-    why="A client that does not know the version cannot tell what the other fields mean.",
-    bad='{"agtp_version": "2.0"}\n',
-    good='{"agtp_version": "1.0"}\n',
+    ("D150", "manifest-version", "MUST", "AGTP-API 8.2"), 'agtp_version and agtp_api_version are "1.0".'
 )
 CATALOG: Final = Rule(
     ("D151", "manifest-catalog-version", "MUST", "AGTP-API 4.3, 8.2"),
     "catalog_version appears in catalog_versions_supported.",
-    why="A client that does not find its catalog cannot know which verbs the server supports.",
     fix="safe",
-    bad='{"catalog_version": "1.1.0", "catalog_versions_supported": ["1.0.0"]}\n',
-    good='{"catalog_version": "1.1.0", "catalog_versions_supported": ["1.0.0", "1.1.0"]}\n',
 )
 SERVER: Final = Rule(
     ("D152", "manifest-server", "MUST", "AGTP-API 8.3"),
     "The server block has server_id, operator, contact and both times.",
-    why="Without them the operator, the contact for problems and the age of the manifest are unknown.",
-    bad='{"server": {"server_id": "rooms.example", "operator": ""}}\n',
-    good='{"server": {"server_id": "rooms.example", "operator": "Acme Rooms"}}\n',
 )
 TIME: Final = Rule(
-    ("D153", "manifest-time", "MUST", "AGTP-API 8.3"),
-    "issued and updated are ISO 8601 times, in that order.",
-    why="Clients compare the times with earlier ones to detect a new manifest and to reject an old one.",
-    bad='{"server": {"issued": "15 November 2026"}}\n',
-    good='{"server": {"issued": "2026-11-15T08:00:00Z"}}\n',
+    ("D153", "manifest-time", "MUST", "AGTP-API 8.3"), "issued and updated are ISO 8601 times, in that order."
 )
 FLOOR: Final = Rule(
-    ("D154", "manifest-floor", "MUST", "AGTP-API 3.1, 8.4"),
-    "embedded_methods lists the twelve methods of the floor.",
-    why="Agents expect these methods on every AGTP server.",
-    bad='{"embedded_methods": ["DISCOVER", "QUERY"]}\n',
-    good=(
-        '{\n  "embedded_methods": [\n'
-        '    "QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN", "PROPOSE",\n'
-        '    "EXECUTE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "NOTIFY"\n'
-        "  ]\n}\n"
-    ),
+    ("D154", "manifest-floor", "MUST", "AGTP-API 3.1, 8.4"), "embedded_methods lists the twelve methods of the floor."
 )
 DISCLOSURE: Final = Rule(
     ("D155", "manifest-disclosure", "MUST", "AGTP-API 8.5"),
     "agent_disclosure is public, authenticated or private, and a private manifest lists no agents.",
-    why="A manifest is public, so the agents listed in it are disclosed.",
-    bad='{"agent_disclosure": "private", "hosted_agents": [{"name": "concierge"}]}\n',
-    good='{"agent_disclosure": "private", "hosted_agents": []}\n',
 )
 POLICIES: Final = Rule(
     ("D156", "manifest-policies", "MUST", "AGTP-API 8.7"),
     "The policies block has its four switches and a synthesis depth.",
-    why="Agents use the switches to decide what to try; a missing switch costs a refused request.",
-    bad='{"policies": {"synthesis_enabled": true, "max_synthesis_depth": 0}}\n',
-    good='{"policies": {"synthesis_enabled": true, "max_synthesis_depth": 10}}\n',
 )
 BINDING: Final = Rule(
     ("D157", "manifest-shows-binding", "MUST", "AGTP-API 8.9"),
     "An endpoint of a manifest has only the type of its handler.",
-    why="Functions, recipes and upstream addresses are internal and help an attacker.",
     fix="safe",
-    bad=(
-        '{\n  "endpoints": [\n'
-        '    {"method": "BOOK", "handler": {"type": "external_service", "url": '
-        '"https://pms.acme.example/rooms"}}\n  ]\n}\n'
-    ),
-    good=('{\n  "endpoints": [\n    {"method": "BOOK", "handler": {"type": "external_service"}}\n  ]\n}\n'),
 )
-UNSIGNED: Final = Rule(
-    ("D158", "manifest-unsigned", "SHOULD", "AGTP-API 8.8"),
-    "A manifest is signed.",
-    why="Without a signature a client cannot detect that a manifest was changed in transit.",
-    bad='{"agtp_version": "1.0"}\n',
-    good='{"agtp_version": "1.0", "manifest_signature": {"algorithm": "ed25519", "value": "c2lnbmVk"}}\n',
-)
+UNSIGNED: Final = Rule(("D158", "manifest-unsigned", "SHOULD", "AGTP-API 8.8"), "A manifest is signed.")
 HANDLER_TYPE: Final = Rule(
-    ("D159", "manifest-handler-type", "MUST", "AGTP-API 8.9, 12"),
-    "An endpoint has the type of its handler.",
-    why="The type tells an agent whether a call stays at the server, runs several steps or goes on to another service.",
-    bad='{"endpoints": [{"method": "BOOK", "handler": {"type": "python"}}]}\n',
-    good='{"endpoints": [{"method": "BOOK", "handler": {"type": "registered_function"}}]}\n',
+    ("D159", "manifest-handler-type", "MUST", "AGTP-API 8.9, 12"), "An endpoint has the type of its handler."
 )
 
 _SWITCHES: Final = ("wildcards_accepted", "anonymous_discovery", "scope_required_for_invocation", "synthesis_enabled")

@@ -13,21 +13,11 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Declared, Subject
 
-_FIRST: Final = "endpoints:\n  - method: FIND\n    path: /room\n"
 
-TAKEN: Final = Rule(
-    ("J645", "mcp-tool-name-taken", "MUST", "AGIS 6.2"),
-    "An mcp_tool_name is unique in the document.",
-    why="MCP clients call tools by name; of two tools with the same name they see one or none.",
-    bad=f"{_FIRST}  - method: SEARCH\n    path: /room\n    semantic: {{mcp_tool_name: find_room}}\n",
-    good=f"{_FIRST}  - method: SEARCH\n    path: /room\n    semantic: {{mcp_tool_name: search_rooms}}\n",
-)
+TAKEN: Final = Rule(("J645", "mcp-tool-name-taken", "MUST", "AGIS 6.2"), "An mcp_tool_name is unique in the document.")
 SAME_DEFAULT: Final = Rule(
     ("J646", "same-default-tool-name", "SHOULD", "AGIS 6.2, C.2(a)"),
     "Endpoints whose tools would get the same name have an mcp_tool_name.",
-    why="The default name is method and first segment, so FIND /room and FIND /room/{id} are both find_room.",
-    bad=f"{_FIRST}  - method: FIND\n    path: /room/{{id}}\n",
-    good=f"{_FIRST}  - method: FIND\n    path: /room/{{id}}\n    semantic: {{mcp_tool_name: find_room_by_id}}\n",
 )
 
 

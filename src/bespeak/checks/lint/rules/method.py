@@ -19,157 +19,71 @@ if TYPE_CHECKING:
     from bespeak.text.language.method_word import Kind, MethodFault
 
 SYNTAX: Final = Rule(
-    ("M201", "method-syntax", "MUST", "AGTP-API 3.2"),
-    "A method is 3 to 32 capital letters A to Z and nothing else.",
-    why="Requests, catalogs and logs use methods as single words in capitals; anything else does not match.",
-    bad='[endpoint]\nmethod = "BOOK_ROOM"\npath = "/reservation"\n',
-    good='[endpoint]\nmethod = "BOOK"\npath = "/reservation/room"\n',
+    ("M201", "method-syntax", "MUST", "AGTP-API 3.2"), "A method is 3 to 32 capital letters A to Z and nothing else."
 )
 UNKNOWN: Final = Rule(
     ("M202", "unknown-method", "MUST", "AGTP-API 3.2, 4.5"),
     "A method is in the catalog of the server, or a custom method of its policy. Removed verbs are not allowed.",
     fix="unsafe",
-    why="Agents choose verbs by their description in the catalog, and servers refuse unknown verbs.",
-    bad='[endpoint]\nmethod = "CONJURE"\npath = "/room"\n',
-    good='[endpoint]\nmethod = "CREATE"\npath = "/room"\n',
 )
 LEGACY: Final = Rule(
-    ("M203", "legacy-method", "MUST", "AGTP-API 3.6"),
-    "An endpoint is not declared with an HTTP verb.",
-    fix="unsafe",
-    why=("HTTP verbs describe the transfer of data, not the goal of the caller. Servers map them for legacy callers."),
-    bad='[endpoint]\nmethod = "GET"\npath = "/room"\n',
-    good='[endpoint]\nmethod = "FETCH"\npath = "/room"\n',
+    ("M203", "legacy-method", "MUST", "AGTP-API 3.6"), "An endpoint is not declared with an HTTP verb.", fix="unsafe"
 )
 DEPRECATED: Final = Rule(
-    ("M204", "deprecated-method", "SHOULD", "AGTP-API 4.2"),
-    "An endpoint does not use a deprecated verb.",
-    fix="unsafe",
-    why="A later catalog may remove the verb, and the endpoint would then be refused.",
-    bad='[endpoint]\nmethod = "AUDITLOG"\npath = "/payment"\n',
-    good='[endpoint]\nmethod = "LOG"\npath = "/payment"\n',
+    ("M204", "deprecated-method", "SHOULD", "AGTP-API 4.2"), "An endpoint does not use a deprecated verb.", fix="unsafe"
 )
 NOT_ADMITTED: Final = Rule(
     ("M205", "unreachable-method", "SHOULD", "AGTP-API 9.2"),
     "The server's policy admits the method; otherwise every call of the endpoint is answered with 405.",
-    why="An endpoint that its own server refuses cannot be called.",
-    bad=(
-        '{\n  "endpoints": [{"method": "BOOK", "path": "/room"}],\n'
-        '  "policies": {"methods": {"disallow": ["BOOK"]}}\n}\n'
-    ),
-    good=('{\n  "endpoints": [{"method": "BOOK", "path": "/room"}],\n  "policies": {"methods": {"disallow": []}}\n}\n'),
 )
 
 WHITESPACE: Final = Rule(
-    ("M210", "method-with-whitespace", "MUST", "AGIS 4.1(a)"),
-    "A method is a single word without spaces.",
-    why="A request line is split at spaces: what follows the first one would be read as the path.",
-    bad="method: BOOK TABLE\npath: /restaurant\n",
-    good="method: BOOK\npath: /restaurant/table\n",
-    fix="unsafe",
+    ("M210", "method-with-whitespace", "MUST", "AGIS 4.1(a)"), "A method is a single word without spaces.", fix="unsafe"
 )
 INFLECTED: Final = Rule(
     ("M211", "inflected-method", "MUST", "AGIS 4.1(b)"),
     "A method is the base form of a verb, as in a command: no -ing, no past tense, no third person.",
-    why="Agents match a method with the verb of an instruction, which is a base form: `book a table`.",
-    bad="method: BOOKING\npath: /table\n",
-    good="method: BOOK\npath: /table\n",
     fix="unsafe",
 )
 CHARACTERS: Final = Rule(
     ("M212", "method-characters", "MUST", "AGIS 4.1(c)"),
     "A method has only the letters A to Z: no digits, no punctuation, no letters of other alphabets.",
-    why="A version or a variant in the method hides the verb, and a request line allows only ASCII.",
-    bad="method: SEARCH2\npath: /restaurant\n",
-    good="method: SEARCH\npath: /restaurant\n",
     fix="unsafe",
 )
 COMPOUND: Final = Rule(
     ("M213", "compound-method", "MUST", "AGIS 4.1(d)"),
     "A method is only the verb; the object is in the path.",
-    why="Agents match CANCEL with `cancel my booking`, but not CANCEL_BOOKING, which also repeats the path.",
-    bad="method: CANCEL_BOOKING\npath: /booking/{id}\n",
-    good="method: CANCEL\npath: /booking/{id}\n",
     fix="unsafe",
 )
-CASE: Final = Rule(
-    ("M214", "method-case", "SHOULD", "AGIS 4.1(e)"),
-    "A method is written in capitals.",
-    why=(
-        "Capitals distinguish the verb from the path. Methods are compared case-insensitively, so nothing else changes."
-    ),
-    bad="method: book\npath: /table\n",
-    good="method: BOOK\npath: /table\n",
-    fix="safe",
-)
+CASE: Final = Rule(("M214", "method-case", "SHOULD", "AGIS 4.1(e)"), "A method is written in capitals.", fix="safe")
 PHRASAL: Final = Rule(
     ("M215", "phrasal-method", "style", "AGIS 4.1(d)"),
     "A method is a plain verb rather than a verb and a particle in one word.",
-    why="`check out` is two words, and each service joins them differently.",
-    bad="method: SIGNUP\npath: /member\n",
-    good="method: ENROLL\npath: /member\n",
 )
 UNKNOWN_VERB: Final = Rule(
     ("M216", "unknown-verb", "MUST", "AGIS 4.1(b)"),
     "A method is a verb of the English lexicon, of the catalog, or one that the author allows.",
-    why="Agents infer the meaning of a method from the word; an unknown word has no meaning for them.",
-    bad="method: CANCLE\npath: /booking/{id}\n",
-    good="method: CANCEL\npath: /booking/{id}\n",
     fix="unsafe",
 )
 FOREIGN: Final = Rule(
     ("M218", "verb-not-verified", "SHOULD", "AGIS 13"),
     "A method that English does not know is a verb of another language, in its base form.",
-    why=(
-        "A verb of any language is a valid method, but bespeak knows only those of English. If the word is a verb, "
-        "name it in allowed-verbs."
-    ),
-    bad="method: FLOOBLE\npath: /room\n",
-    good="method: RESERVE\npath: /room\n",
 )
-LENGTH: Final = Rule(
-    ("M217", "method-length", "SHOULD", "AGTP-API 3.2"),
-    "A method has 3 to 32 letters.",
-    why="AGTP allows no other methods: a server refuses them with 459.",
-    bad="method: GO\npath: /checkpoint\n",
-    good="method: REACH\npath: /checkpoint\n",
-)
+LENGTH: Final = Rule(("M217", "method-length", "SHOULD", "AGTP-API 3.2"), "A method has 3 to 32 letters.")
 PROHIBITED: Final = Rule(
     ("M230", "http-method", "MUST", "AGIS 4.3"),
     "A method is not an HTTP method: GET, POST, PUT, DELETE, PATCH, HEAD, OPTIONS, CONNECT, TRACE.",
-    why="These names have another meaning in HTTP, and agents that know both confuse them.",
-    bad="method: GET\npath: /restaurant/{id}\n",
-    good="method: FETCH\npath: /restaurant/{id}\n",
     fix="unsafe",
 )
 STATE: Final = Rule(
-    ("M231", "state-as-method", "MUST", "AGIS 4.2"),
-    "A method requests an action; it does not describe a property.",
-    why="AVAILABLE does not name an action: it could make a table available or check whether it is.",
-    bad="method: AVAILABLE\npath: /table\n",
-    good="method: CHECK\npath: /table-availability\n",
+    ("M231", "state-as-method", "MUST", "AGIS 4.2"), "A method requests an action; it does not describe a property."
 )
 EXISTENCE: Final = Rule(
     ("M232", "being-as-method", "MUST", "AGIS 4.2"),
     "A method requests an action; it does not describe a state or an event.",
-    why="An agent cannot be instructed to exist, to own or to want something.",
-    bad="method: EXISTS\npath: /account/{id}\n",
-    good="method: VERIFY\npath: /account/{id}\n",
 )
-NOUN: Final = Rule(
-    ("M233", "noun-as-method", "MUST", "AGIS 4.2"),
-    "A method is a verb; the noun belongs in the path.",
-    why="DATA names a thing, but not whether it is read, written or deleted.",
-    bad="method: STATUS\npath: /order/{id}\n",
-    good="method: TRACK\npath: /order/{id}\n",
-)
-VAGUE: Final = Rule(
-    ("M234", "vague-method", "SHOULD", "AGIS 4.2"),
-    "A method names a specific action.",
-    why="PROCESS fits every endpoint, so agents cannot choose by it.",
-    bad="method: PROCESS\npath: /payment\n",
-    good="method: SETTLE\npath: /payment\n",
-)
+NOUN: Final = Rule(("M233", "noun-as-method", "MUST", "AGIS 4.2"), "A method is a verb; the noun belongs in the path.")
+VAGUE: Final = Rule(("M234", "vague-method", "SHOULD", "AGIS 4.2"), "A method names a specific action.")
 
 _BY_KIND: Final[dict[Kind, Rule]] = {
     "whitespace": WHITESPACE,

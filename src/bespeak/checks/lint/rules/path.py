@@ -27,164 +27,82 @@ STRUCTURE: Final = Rule(
     ("P301", "path-structure", "MUST", "AGTP-API 5.1, 5.2"),
     "A path begins with a slash, does not end with one, and has only characters a path can carry.",
     fix="safe",
-    why="Paths are compared character by character; a path that no request can contain never matches.",
-    bad='[endpoint]\npath = "/room/"\n',
-    good='[endpoint]\npath = "/room"\n',
 )
 LEAKAGE: Final = Rule(
-    ("P302", "method-name-in-path", "MUST", "AGTP-API 5.1"),
-    "No literal segment is a verb of the catalog.",
-    why="The method names the action. A verb in the path repeats or contradicts it.",
-    bad='[endpoint]\nmethod = "BOOK"\npath = "/book/room"\n',
-    good='[endpoint]\nmethod = "BOOK"\npath = "/room"\n',
+    ("P302", "method-name-in-path", "MUST", "AGTP-API 5.1"), "No literal segment is a verb of the catalog."
 )
 TEMPLATE: Final = Rule(
-    ("P303", "template-form", "MUST", "AGTP-API 5.2, 5.3"),
-    "A parameter is a whole segment of the form {name}.",
-    why="Paths are matched segment by segment, so a part of a segment cannot be a parameter.",
-    bad='[endpoint]\npath = "/room-{room_id}"\n',
-    good='[endpoint]\npath = "/room/{room_id}"\n',
+    ("P303", "template-form", "MUST", "AGTP-API 5.2, 5.3"), "A parameter is a whole segment of the form {name}."
 )
 REPEATED: Final = Rule(
-    ("P304", "repeated-parameter", "MUST", "AGTP-API 5.2"),
-    "The parameter names of one path are unique.",
-    why="Both values would have the same name, and one of them would be lost.",
-    bad='[endpoint]\npath = "/hotel/{id}/room/{id}"\n',
-    good='[endpoint]\npath = "/hotel/{hotel_id}/room/{room_id}"\n',
+    ("P304", "repeated-parameter", "MUST", "AGTP-API 5.2"), "The parameter names of one path are unique."
 )
 UNDECLARED: Final = Rule(
-    ("P305", "undeclared-parameter", "MUST", "AGTP-API 5.3"),
-    "Each template parameter is a property of input_schema.",
-    why="Path parameters are part of the input, and fields that the schema does not declare are refused.",
-    bad='[endpoint]\npath = "/room/{room_id}"\n\n[endpoint.input_schema]\n'
-    'type = "object"\nproperties = { nights = { type = "integer" } }\nadditionalProperties = false\n',
-    good='[endpoint]\npath = "/room/{room_id}"\n\n[endpoint.input_schema]\ntype = "object"\n'
-    'properties = { room_id = { type = "string" }, nights = { type = "integer" } }\nadditionalProperties = false\n',
+    ("P305", "undeclared-parameter", "MUST", "AGTP-API 5.3"), "Each template parameter is a property of input_schema."
 )
 LOOKALIKE: Final = Rule(
     ("P308", "parameter-look-alike", "SHOULD", "AGTP-API 5.2"),
     "A segment like :id is a literal; a parameter is {id}.",
     fix="unsafe",
-    why="Other frameworks use this notation. Here the segment is a literal that no request contains.",
-    bad='[endpoint]\npath = "/room/:room_id"\n',
-    good='[endpoint]\npath = "/room/{room_id}"\n',
 )
 
-SLASH: Final = Rule(
-    ("P320", "path-without-slash", "MUST", "AGIS 5(a)"),
-    "A path begins with a slash.",
-    why="No request contains such a path, so the endpoint can never be called.",
-    bad="method: BOOK\npath: reservation\n",
-    good="method: BOOK\npath: /reservation\n",
-    fix="safe",
-)
+SLASH: Final = Rule(("P320", "path-without-slash", "MUST", "AGIS 5(a)"), "A path begins with a slash.", fix="safe")
 EMPTY: Final = Rule(
     ("P321", "empty-segment", "MUST", "AGIS 5(b), AGTP-API 5.1"),
     "A path has no empty segments and no trailing slash.",
-    why="Implementations differ on whether /a/ equals /a; a contract must be unambiguous.",
-    bad="method: BOOK\npath: /reservation/\n",
-    good="method: BOOK\npath: /reservation\n",
     fix="safe",
 )
-UPPERCASE: Final = Rule(
-    ("P322", "uppercase-path", "MUST", "AGIS 5(c)"),
-    "Path segments are in lower case.",
-    why="Paths are case-sensitive, and capitals distinguish the method from the path.",
-    bad="method: BOOK\npath: /RESERVATION\n",
-    good="method: BOOK\npath: /reservation\n",
-    fix="safe",
-)
+UPPERCASE: Final = Rule(("P322", "uppercase-path", "MUST", "AGIS 5(c)"), "Path segments are in lower case.", fix="safe")
 CAMEL: Final = Rule(
     ("P323", "camel-case-path", "MUST", "AGIS 5(c)"),
     "The words of a path segment are separated by hyphens, not by capitals.",
-    why="Agents read /patient-record as two words, but /patientRecord as one unknown word.",
-    bad="method: UPDATE\npath: /patientRecord/{id}\n",
-    good="method: UPDATE\npath: /patient-record/{id}\n",
     fix="unsafe",
 )
 UNDERSCORE: Final = Rule(
     ("P324", "underscore-in-path", "MUST", "AGIS 5(c)"),
     "The words of a path segment are separated by hyphens, not by underscores.",
-    why="With a uniform notation agents can predict paths.",
-    bad="method: UPDATE\npath: /patient_record/{id}\n",
-    good="method: UPDATE\npath: /patient-record/{id}\n",
     fix="unsafe",
 )
 PARAMETER: Final = Rule(
     ("P325", "parameter-notation", "MUST", "AGIS 5(d)"),
     "A parameter is a whole segment of the form {name}, with letters, digits and underscores.",
-    why="Any other notation is a literal: a caller would have to send `:id` itself.",
-    bad="method: FETCH\npath: /reservation/:id\n",
-    good="method: FETCH\npath: /reservation/{id}\n",
     fix="unsafe",
 )
 DUPLICATE_PARAMETER: Final = Rule(
-    ("P326", "parameter-twice", "MUST", "AGIS 5(d)"),
-    "The parameter names of a path are unique.",
-    why="Both would be the same input field, which has only one value.",
-    bad="method: FETCH\npath: /order/{id}/item/{id}\n",
-    good="method: FETCH\npath: /order/{order_id}/item/{id}\n",
+    ("P326", "parameter-twice", "MUST", "AGIS 5(d)"), "The parameter names of a path are unique."
 )
 NO_NOUN: Final = Rule(
     ("P327", "path-without-noun", "MUST", "AGIS 5(b)"),
     "The first segment names the kind of thing that the method acts on.",
-    why="A path that begins with a value does not tell what it identifies.",
-    bad="method: FETCH\npath: /{id}\n",
-    good="method: FETCH\npath: /reservation/{id}\n",
 )
 VERSION: Final = Rule(
-    ("P328", "version-in-path", "SHOULD", "AGIS 5(b)"),
-    "The first segment is a noun, not a version.",
-    why="A version is not a resource; vocabulary.version sets it once for all endpoints.",
-    bad="method: FETCH\npath: /v1/reservation/{id}\n",
-    good="method: FETCH\npath: /reservation/{id}\n",
-    fix="unsafe",
+    ("P328", "version-in-path", "SHOULD", "AGIS 5(b)"), "The first segment is a noun, not a version.", fix="unsafe"
 )
 VERB: Final = Rule(
-    ("P330", "verb-in-path", "MUST", "AGIS 5(b)"),
-    "No segment of a path is a verb or begins with one.",
-    why="The method names the action. A second verb repeats or contradicts it.",
-    bad="method: FIND\npath: /get-restaurant\n",
-    good="method: FIND\npath: /restaurant\n",
-    fix="unsafe",
+    ("P330", "verb-in-path", "MUST", "AGIS 5(b)"), "No segment of a path is a verb or begins with one.", fix="unsafe"
 )
 LIKELY_VERB: Final = Rule(
     ("P331", "likely-verb-in-path", "SHOULD", "AGIS 5(b)"),
     "A segment is not ambiguous between a command and a name.",
-    why="/search-hotel can be read as a name or as a command, and agents must guess.",
-    bad="method: FIND\npath: /search-hotel\n",
-    good="method: FIND\npath: /hotel\n",
     fix="unsafe",
 )
 METHOD: Final = Rule(
     ("P332", "method-in-path", "MUST", "AGIS 5(e)"),
     "A path does not begin a segment with the verb of its method.",
-    why="BOOK /book-reservation repeats the verb.",
-    bad="method: BOOK\npath: /book-reservation\n",
-    good="method: BOOK\npath: /reservation\n",
     fix="unsafe",
 )
 METHOD_AS_NOUN: Final = Rule(
     ("P333", "method-as-path", "MUST", "AGIS 5(e)"),
     "A segment is not the same word as the method, even where that word is a noun as well.",
-    why="In REPORT /report an agent cannot distinguish the resource from the action.",
-    bad="method: BOOK\npath: /book\n",
-    good="method: BOOK\npath: /reservation\n",
 )
 QUERY: Final = Rule(
     ("P334", "query-in-path", "MUST", "AGIS 5(f)"),
     "A path has no query string and no fragment; variable parts are declared as input.",
-    why="A query string has no schema, so it is not validated.",
-    bad="method: FIND\npath: /reservation?type=dinner\n",
-    good="method: FIND\npath: /reservation\n",
     fix="unsafe",
 )
 CHARACTERS: Final = Rule(
     ("P335", "path-characters", "MUST", "AGIS 5(c)"),
     "A segment has lower-case letters, digits, and hyphens between them.",
-    why="Spaces, dots and percent signs are encoded differently in documents and requests.",
-    bad="method: FETCH\npath: '/menu '\n",
-    good="method: FETCH\npath: /menu\n",
     fix="safe",
 )
 
@@ -443,16 +361,9 @@ def _replacing(
 AMBIGUOUS_ENDPOINT: Final = Rule(
     ("P306", "ambiguous-path", "MUST", "AGTP-API 5.4"),
     "No request path matches two templates of one method with equally many parameters.",
-    why="The endpoint for a request would depend on the order of files.",
-    bad=("endpoints:\n  - method: FIND\n    path: /room/{room_id}\n  - method: FIND\n    path: /room/{name}\n"),
-    good=("endpoints:\n  - method: FIND\n    path: /room/{room_id}\n  - method: FIND\n    path: /room/named/{name}\n"),
 )
 DUPLICATE_ENDPOINT: Final = Rule(
-    ("P307", "duplicate-endpoint", "MUST", "AGTP-API 6.1"),
-    "A method and path are declared once.",
-    why="Only one of the two can handle a request, and it is unclear which.",
-    bad=("endpoints:\n  - method: BOOK\n    path: /room\n  - method: BOOK\n    path: /room\n"),
-    good=("endpoints:\n  - method: BOOK\n    path: /room\n  - method: BOOK\n    path: /suite\n"),
+    ("P307", "duplicate-endpoint", "MUST", "AGTP-API 6.1"), "A method and path are declared once."
 )
 
 

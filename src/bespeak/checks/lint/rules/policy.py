@@ -16,53 +16,27 @@ from bespeak.protocol.exchange.principal import is_scope_token
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 
 SCOPE: Final = Rule(
-    ("Y801", "scope-token", "MUST", "AGTP-API 6.3"),
-    "required_scopes are tokens of the form domain:action.",
-    why="No authority grants a token in another form, so the endpoint could not be called.",
-    bad='[endpoint]\nrequired_scopes = ["Booking Room"]\n',
-    good='[endpoint]\nrequired_scopes = ["booking:room"]\n',
+    ("Y801", "scope-token", "MUST", "AGTP-API 6.3"), "required_scopes are tokens of the form domain:action."
 )
 DEPRECATION: Final = Rule(
     ("Y802", "deprecation", "MUST", "AGTP-API 6.4"),
     "deprecated has a version, and its successor is a method, a path or both, valid in a header.",
-    why="Callers read it from a header of each response and follow the successor automatically.",
-    bad='[endpoint.deprecated]\ndeprecated_in = "1.4.0"\nsuccessor = { method = "BOOK", path = "suite" }\n',
-    good='[endpoint.deprecated]\ndeprecated_in = "1.4.0"\nsuccessor = { method = "BOOK", path = "/suite" }\n',
 )
 SKIPPED: Final = Rule(
     ("Y803", "skipped-policy-entry", "SHOULD", "AGTP-API 4.5, 9.4"),
     "allow, disallow and redirects name methods of the catalog; an entry that does not is skipped with a warning.",
-    why="An entry with an unknown method has no effect, so a disallowed method would be accepted.",
-    bad='[policies.methods]\ndisallow = ["PURCHACE"]\n',
-    good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
 )
 CUSTOM: Final = Rule(
-    ("Y805", "custom-method", "MUST", "AGTP-API 3.3"),
-    "A custom method follows the syntax of methods.",
-    why="Requests contain it like any other method, a word in capitals.",
-    bad='[policies.methods]\ncustom = ["RE-ROUTE"]\n',
-    good='[policies.methods]\ncustom = ["REROUTE"]\n',
+    ("Y805", "custom-method", "MUST", "AGTP-API 3.3"), "A custom method follows the syntax of methods."
 )
 REDIRECT_PATH: Final = Rule(
     ("Y806", "redirect-path", "SHOULD", "AGTP-API 5.1, 9.2"),
     "The paths of a redirect follow the path grammar, and its target exists; otherwise it is skipped with a warning.",
-    why="A redirect with an invalid path never applies, and its legacy callers are refused.",
-    bad=('[[policies.methods.redirects]]\nfrom_method = "RESERVE"\nto_method = "BOOK"\nto_path = "room"\n'),
-    good=('[[policies.methods.redirects]]\nfrom_method = "RESERVE"\nto_method = "BOOK"\nto_path = "/room"\n'),
 )
-DEPTH: Final = Rule(
-    ("Y807", "synthesis-depth", "MUST", "AGTP-API 8.7"),
-    "max_synthesis_depth is a positive integer.",
-    why="It limits the nesting of compositions; without a limit one proposal could block the server.",
-    bad="[policies]\nmax_synthesis_depth = 0\n",
-    good="[policies]\nmax_synthesis_depth = 10\n",
-)
+DEPTH: Final = Rule(("Y807", "synthesis-depth", "MUST", "AGTP-API 8.7"), "max_synthesis_depth is a positive integer.")
 FLOOR: Final = Rule(
     ("Y808", "floor-disallowed", "SHOULD", "AGTP-API 3.1, 9.2"),
     "No floor method is disallowed: every server supports them.",
-    why="Agents rely on these methods on every server, for example to discover it.",
-    bad='[policies.methods]\ndisallow = ["DISCOVER"]\n',
-    good='[policies.methods]\ndisallow = ["PURCHASE"]\n',
 )
 
 

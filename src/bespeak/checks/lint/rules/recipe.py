@@ -14,64 +14,16 @@ from bespeak.text.source.pointer import child
 METHOD: Final = Rule(
     ("Y830", "recipe-method", "MUST", "AGTP-API 4.5, 12.1"),
     "A step calls a method of the catalog, or a custom method of the server.",
-    why="A step with an unknown method always fails, and so does every endpoint that runs the recipe.",
-    bad=(
-        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QERY"\n'
-        'path = "/orders"\ncapture_as = "orders"\n'
-    ),
-    good=(
-        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
-        'path = "/orders"\ncapture_as = "orders"\n'
-    ),
-    notation="toml",
 )
 PATH: Final = Rule(
-    ("Y831", "recipe-path", "MUST", "AGTP-API 5.1, 12.1"),
-    "The path of a step follows the path grammar.",
-    why="A step is a request like any other, and no endpoint matches an invalid path.",
-    bad=(
-        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
-        'path = "/orders/"\ncapture_as = "orders"\n'
-    ),
-    good=(
-        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
-        'path = "/orders"\ncapture_as = "orders"\n'
-    ),
-    notation="toml",
+    ("Y831", "recipe-path", "MUST", "AGTP-API 5.1, 12.1"), "The path of a step follows the path grammar."
 )
 REFERENCE: Final = Rule(
     ("Y832", "recipe-reference", "MUST", "AGTP-API 12.1"),
     "A step takes values only from steps before it that capture their output.",
-    why="Steps run in order: the output of a later step does not exist yet.",
-    bad=(
-        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
-        'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
-        'method = "SUMMARIZE"\npath = "/"\n'
-        'parameters.content = { kind = "previous_step", value = "invoices.items" }\n'
-    ),
-    good=(
-        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
-        'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
-        'method = "SUMMARIZE"\npath = "/"\n'
-        'parameters.content = { kind = "previous_step", value = "orders.items" }\n'
-    ),
-    notation="toml",
 )
 CAPTURE: Final = Rule(
-    ("Y833", "recipe-capture", "SHOULD", "AGTP-API 12.1"),
-    "Two steps do not capture their outputs under one name.",
-    why="The later output replaces the earlier one, and steps that refer to the first get the second.",
-    bad=(
-        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
-        'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
-        'method = "SUMMARIZE"\npath = "/"\ncapture_as = "orders"\n'
-    ),
-    good=(
-        '[[recipe]]\nname = "order-report"\n\n[[recipe.steps]]\nmethod = "QUERY"\n'
-        'path = "/orders"\ncapture_as = "orders"\n\n[[recipe.steps]]\n'
-        'method = "SUMMARIZE"\npath = "/"\ncapture_as = "summary"\n'
-    ),
-    notation="toml",
+    ("Y833", "recipe-capture", "SHOULD", "AGTP-API 12.1"), "Two steps do not capture their outputs under one name."
 )
 
 

@@ -14,16 +14,7 @@ if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Context, Subject
 
 WAITING: Final = Rule(
-    ("R901", "guess-to-review", "style", "AGTP-API 14.1"),
-    "All guesses of an importer have been reviewed.",
-    why=(
-        "What was made of an OpenAPI description is not to be relied on before a person has confirmed it: no program "
-        "can tell from HTTP what a call leaves behind. `bespeak import` marks doubtful guesses with comments and "
-        "summarizes all in REVIEW.md. `bespeak review` walks through them. Or correct what is wrong, and remove the "
-        "comment."
-    ),
-    bad='[endpoint.semantic]\n# review (0.6): impact reversible: the former state can be read\nimpact = "reversible"\n',
-    good='[endpoint.semantic]\nimpact = "irreversible"\n',
+    ("R901", "guess-to-review", "style", "AGTP-API 14.1"), "All guesses of an importer have been reviewed."
 )
 
 _HOW: Final = "Read REVIEW.md, then run `bespeak review FOLDER`. `bespeak lint` counts what is left."

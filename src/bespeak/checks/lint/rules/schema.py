@@ -28,134 +28,49 @@ if TYPE_CHECKING:
 INVALID: Final = Rule(
     ("J601", "invalid-schema", "MUST", "AGTP-API 6.3, 13.2"),
     "input_schema and output_schema are valid JSON Schema 2020-12, with no reference to another document.",
-    why="Without a valid schema no input is validated, and agents do not know what to send.",
-    bad='[endpoint.output_schema]\ntype = "object"\nproperties = { price = { type = "float" } }\n',
-    good='[endpoint.output_schema]\ntype = "object"\nproperties = { price = { type = "number" } }\n',
 )
-NOT_OBJECT: Final = Rule(
-    ("J602", "input-not-object", "MUST", "AGTP-API 6.3"),
-    "input_schema has type object.",
-    why="The parameters of path and body are merged into one object; a list or a string cannot hold them.",
-    bad='[endpoint.input_schema]\ntype = "array"\nitems = { type = "string" }\n',
-    good=(
-        '[endpoint.input_schema]\ntype = "object"\n'
-        'properties = { room_ids = { type = "array", items = { type = "string" } } }\n'
-        "additionalProperties = false\n"
-    ),
-)
+NOT_OBJECT: Final = Rule(("J602", "input-not-object", "MUST", "AGTP-API 6.3"), "input_schema has type object.")
 OPEN_INPUT: Final = Rule(
-    ("J603", "open-input", "MUST", "AGTP-API 6.3, 13.3"),
-    "input_schema sets additionalProperties to false.",
-    fix="safe",
-    why="Otherwise misspelled and undeclared fields would reach the handler.",
-    bad='[endpoint.input_schema]\ntype = "object"\nproperties = { room_id = { type = "string" } }\n',
-    good=(
-        '[endpoint.input_schema]\ntype = "object"\n'
-        'properties = { room_id = { type = "string" } }\n'
-        "additionalProperties = false\n"
-    ),
+    ("J603", "open-input", "MUST", "AGTP-API 6.3, 13.3"), "input_schema sets additionalProperties to false.", fix="safe"
 )
 CLOSED_OUTPUT: Final = Rule(
     ("J604", "closed-output", "SHOULD", "AGTP-API 6.3, 13.3"),
     "output_schema leaves additionalProperties true, so that a field can be added without breaking callers.",
     fix="unsafe",
-    why="Callers that validate the output refuse fields that are added later.",
-    bad='[endpoint.output_schema]\ntype = "object"\nadditionalProperties = false\n',
-    good='[endpoint.output_schema]\ntype = "object"\nadditionalProperties = true\n',
 )
 DEFAULT: Final = Rule(
     ("J608", "default-against-schema", "MUST", "AGTP-API 6.3"),
     "The default of an input property is valid in its own schema.",
-    why="A caller that omits the field gets a value that the endpoint itself refuses.",
-    bad=(
-        '[endpoint.input_schema]\ntype = "object"\n'
-        'properties = { nights = { type = "integer", default = "one" } }\n'
-        "additionalProperties = false\n"
-    ),
-    good=(
-        '[endpoint.input_schema]\ntype = "object"\n'
-        'properties = { nights = { type = "integer", default = 1 } }\n'
-        "additionalProperties = false\n"
-    ),
 )
 SINCE: Final = Rule(
     ("J609", "since-names-nothing", "MUST", "AI-Discovery 3.5"),
     "since names a string in output_schema with the time of the last change of an item, or of the whole output.",
-    why="Callers that request only changes would get everything or nothing.",
-    bad=(
-        '[endpoint]\nsince = "rooms.changed"\n\n[endpoint.output_schema]\ntype = "object"\n\n'
-        '[endpoint.output_schema.properties.rooms]\ntype = "array"\n'
-        'items = { type = "object", properties = { updated_at = { type = "string", format = "date-time" } } }\n'
-    ),
-    good=(
-        '[endpoint]\nsince = "rooms[].updated_at"\n\n[endpoint.output_schema]\ntype = "object"\n\n'
-        '[endpoint.output_schema.properties.rooms]\ntype = "array"\n'
-        'items = { type = "object", properties = { updated_at = { type = "string", format = "date-time" } } }\n'
-    ),
 )
 SINCE_OF_ACTION: Final = Rule(
-    ("J610", "since-of-an-action", "MUST", "AI-Discovery 3.5"),
-    "since is for informational endpoints only.",
-    why="If a call changes something, a filtered response would hide its effect.",
-    bad='[endpoint]\nsince = "updated_at"\n\n[endpoint.semantic]\nimpact = "reversible"\n',
-    good='[endpoint]\nsince = "updated_at"\n\n[endpoint.semantic]\nimpact = "informational"\n',
+    ("J610", "since-of-an-action", "MUST", "AI-Discovery 3.5"), "since is for informational endpoints only."
 )
 
-_BOOK: Final = "method: BOOK\npath: /room\n"
-_INPUT: Final = f"{_BOOK}input:\n  type: object\n  properties:\n    room_id: {{type: string}}\n"
-_OUTPUT: Final = "output:\n  type: object\n  properties:\n    reservation_id: {type: string}\n"
-_REQUIRED: Final = f"{_INPUT}  required: [room_id]\n"
 
-NO_INPUT: Final = Rule(
-    ("J620", "missing-input", "MUST", "AGIS 7, 9.1 pass 8"),
-    "Every endpoint has an input.",
-    why="Without it an agent must guess the parameters.",
-    bad=f"{_BOOK}{_OUTPUT}",
-    good=f"{_REQUIRED}{_OUTPUT}",
-)
-NO_OUTPUT: Final = Rule(
-    ("J621", "missing-output", "MUST", "AGIS 7, 9.1 pass 8"),
-    "Every endpoint has an output.",
-    why="Without it an agent does not know the result, and cannot plan the next step.",
-    bad=_REQUIRED,
-    good=f"{_REQUIRED}{_OUTPUT}",
-)
+NO_INPUT: Final = Rule(("J620", "missing-input", "MUST", "AGIS 7, 9.1 pass 8"), "Every endpoint has an input.")
+NO_OUTPUT: Final = Rule(("J621", "missing-output", "MUST", "AGIS 7, 9.1 pass 8"), "Every endpoint has an output.")
 INPUT_NOT_NAMED: Final = Rule(
     ("J623", "input-no-object", "MUST", "AGIS 7"),
     "The input is the schema of an object, with a property for each parameter.",
-    why="Parameters have names; a list or a single value has none.",
-    bad=f"{_BOOK}input:\n  type: array\n",
-    good=_REQUIRED,
 )
 UNKNOWN_REQUIRED: Final = Rule(
-    ("J624", "required-without-property", "SHOULD", "AGIS 7"),
-    "Every name in `required` is a property.",
-    why="An agent must send a value of unknown type and meaning.",
-    bad=f"{_INPUT}  required: [room_id, arrival]\n",
-    good=_REQUIRED,
+    ("J624", "required-without-property", "SHOULD", "AGIS 7"), "Every name in `required` is a property."
 )
 NO_REQUIRED: Final = Rule(
     ("J627", "no-required-list", "MUST", "AGIS 7"),
     "An input with parameters has `required`, if only an empty list.",
-    why="The list distinguishes required parameters from optional ones. Without it an agent may leave out any of them.",
-    bad=_INPUT,
-    good=f"{_INPUT}  required: []\n",
     fix="unsafe",
 )
 NOT_SNAKE: Final = Rule(
-    ("J628", "parameter-not-snake-case", "SHOULD", "AGIS 7"),
-    "The names of parameters are in snake_case.",
-    why="Agents use the parameters of many services; a uniform notation avoids mistakes.",
-    bad=f"{_BOOK}input:\n  type: object\n  properties:\n    roomId: {{type: string}}\n",
-    good=_REQUIRED,
-    fix="unsafe",
+    ("J628", "parameter-not-snake-case", "SHOULD", "AGIS 7"), "The names of parameters are in snake_case.", fix="unsafe"
 )
 PATH_PARAMETER: Final = Rule(
     ("J629", "path-parameter-not-in-input", "SHOULD", "AGIS 5(f), 7"),
     "A parameter of the path is a property of the input.",
-    why="Agents read the parameters from the input; a name in braces has no type and no description.",
-    bad="method: CANCEL\npath: /room/{room_id}\ninput:\n  type: object\n  properties:\n    reason: {type: string}\n",
-    good="method: CANCEL\npath: /room/{room_id}\ninput:\n  type: object\n  properties:\n    room_id: {type: string}\n",
     fix="unsafe",
 )
 

@@ -25,151 +25,63 @@ if TYPE_CHECKING:
 MISSING_TEXT: Final = Rule(
     ("S401", "missing-text", "MUST", "AGTP-API 6.2, 7.1"),
     "An endpoint has a description, and its semantic block an intent, an actor and an outcome.",
-    why="Agents choose endpoints by these texts; one without them is skipped, or called by mistake.",
-    bad='[endpoint.semantic]\nintent = "Books a room for the guest"\noutcome = ""\n',
-    good=(
-        '[endpoint.semantic]\nintent = "Books a room for the guest"\n'
-        'outcome = "A reservation with status CONFIRMED exists"\n'
-    ),
 )
 CAPABILITY: Final = Rule(
-    ("S402", "capability", "MUST", "AGTP-API 7.1"),
-    "capability is one of the nine categories of the catalog.",
-    why="Agents search endpoints by category and do not find one with an unknown category.",
-    bad='[endpoint.semantic]\ncapability = "booking"\n',
-    good='[endpoint.semantic]\ncapability = "transaction"\n',
+    ("S402", "capability", "MUST", "AGTP-API 7.1"), "capability is one of the nine categories of the catalog."
 )
 CONFIDENCE: Final = Rule(
-    ("S403", "confidence-range", "MUST", "AGTP-API 7.1"),
-    "confidence lies between 0.0 and 1.0, both included.",
-    why="Agents compare the number with those of other endpoints; a percentage would exceed them all.",
-    bad="[endpoint.semantic]\nconfidence = 85\n",
-    good="[endpoint.semantic]\nconfidence = 0.85\n",
+    ("S403", "confidence-range", "MUST", "AGTP-API 7.1"), "confidence lies between 0.0 and 1.0, both included."
 )
-IMPACT: Final = Rule(
-    ("S404", "impact", "MUST", "AGTP-API 7.1"),
-    "impact is informational, reversible or irreversible.",
-    why="An agent asks before it calls an irreversible endpoint, and does not understand other values.",
-    bad='[endpoint.semantic]\nimpact = "permanent"\n',
-    good='[endpoint.semantic]\nimpact = "irreversible"\n',
-)
-IDEMPOTENT: Final = Rule(
-    ("S405", "is-idempotent", "MUST", "AGTP-API 7.1"),
-    "is_idempotent is true or false.",
-    why="Without a response an agent retries only idempotent calls, and must not guess.",
-    bad='[endpoint.semantic]\nis_idempotent = "no"\n',
-    good="[endpoint.semantic]\nis_idempotent = false\n",
-)
+IMPACT: Final = Rule(("S404", "impact", "MUST", "AGTP-API 7.1"), "impact is informational, reversible or irreversible.")
+IDEMPOTENT: Final = Rule(("S405", "is-idempotent", "MUST", "AGTP-API 7.1"), "is_idempotent is true or false.")
 GUIDANCE: Final = Rule(
-    ("S406", "confidence-guidance-range", "MUST", "AGIS 6.2"),
-    "confidence_guidance lies between 0.0 and 1.0.",
-    why="It is the confidence an agent needs to act alone, which is at most 1.0.",
-    bad="[endpoint.semantic]\nconfidence_guidance = 1.5\n",
-    good="[endpoint.semantic]\nconfidence_guidance = 0.9\n",
+    ("S406", "confidence-guidance-range", "MUST", "AGIS 6.2"), "confidence_guidance lies between 0.0 and 1.0."
 )
 
-_BOOK: Final = "method: BOOK\npath: /room\nsemantic:\n"
-_SAID: Final = f"{_BOOK}  intent: Books a room for the guest\n  actor: agent\n"
-_FULL: Final = f"{_SAID}  outcome: A reservation exists with status CONFIRMED\n"
 
 MISSING_BLOCK: Final = Rule(
-    ("S410", "missing-semantic-block", "MUST", "AGIS 6"),
-    "Every endpoint has a semantic block.",
-    why="Agents find an endpoint by its intent and verify its outcome; without the block they see only a verb.",
-    bad="method: BOOK\npath: /room\n",
-    good=_FULL,
+    ("S410", "missing-semantic-block", "MUST", "AGIS 6"), "Every endpoint has a semantic block."
 )
 MISSING_INTENT: Final = Rule(
-    ("S411", "missing-intent", "MUST", "AGIS 6.1, 9.1 pass 5"),
-    "A semantic block has an intent.",
-    why="Instructions are matched with the intent; an endpoint without one is skipped.",
-    bad=f"{_BOOK}  actor: agent\n  outcome: A reservation exists with status CONFIRMED\n",
-    good=_FULL,
+    ("S411", "missing-intent", "MUST", "AGIS 6.1, 9.1 pass 5"), "A semantic block has an intent."
 )
-MISSING_ACTOR: Final = Rule(
-    ("S412", "missing-actor", "MUST", "AGIS 6.1, 9.1 pass 5"),
-    "A semantic block has an actor.",
-    why="The actor determines whether an agent may call the endpoint by itself.",
-    bad=f"{_BOOK}  intent: Books a room for the guest\n  outcome: A reservation exists with status CONFIRMED\n",
-    good=_FULL,
-)
+MISSING_ACTOR: Final = Rule(("S412", "missing-actor", "MUST", "AGIS 6.1, 9.1 pass 5"), "A semantic block has an actor.")
 MISSING_OUTCOME: Final = Rule(
-    ("S413", "missing-outcome", "MUST", "AGIS 6.1, 9.1 pass 5"),
-    "A semantic block has an outcome.",
-    why="Without it an agent cannot verify that a call succeeded.",
-    bad=_SAID,
-    good=_FULL,
+    ("S413", "missing-outcome", "MUST", "AGIS 6.1, 9.1 pass 5"), "A semantic block has an outcome."
 )
-ACTOR: Final = Rule(
-    ("S414", "actor-value", "MUST", "AGIS 6.1"),
-    "actor is agent, user or system.",
-    why="Runtimes use it to decide whether to ask a person first, and know only these three values.",
-    bad=f"{_BOOK}  intent: Books a room for the guest\n  actor: Agent\n",
-    good=_SAID,
-    fix="safe",
-)
+ACTOR: Final = Rule(("S414", "actor-value", "MUST", "AGIS 6.1"), "actor is agent, user or system.", fix="safe")
 AGIS_CAPABILITY: Final = Rule(
     ("S415", "capability-value", "MUST", "AGIS 6.2"),
     "capability is discovery, transaction, modification, retrieval, analysis or notification.",
-    why="Agents filter by capability first, and skip unknown values.",
-    bad=f"{_BOOK}  capability: Transaction\n",
-    good=f"{_BOOK}  capability: transaction\n",
     fix="safe",
 )
 IMPACT_TIER: Final = Rule(
     ("S416", "impact-tier-value", "MUST", "AGIS 6.2"),
     "impact_tier is informational, reversible or irreversible.",
-    why="With an unknown value a runtime cannot tell whether a person must confirm the call.",
-    bad=f"{_BOOK}  impact_tier: Irreversible\n",
-    good=f"{_BOOK}  impact_tier: irreversible\n",
     fix="safe",
 )
 AGIS_GUIDANCE: Final = Rule(
     ("S417", "confidence-guidance-value", "MUST", "AGIS 6.2"),
     "confidence_guidance lies between 0.0 and 1.0.",
-    why="It is compared with the confidence of an agent, which is at most 1.0; 85 can never be reached.",
-    bad=f"{_BOOK}  confidence_guidance: 85\n",
-    good=f"{_BOOK}  confidence_guidance: 0.85\n",
     fix="unsafe",
 )
 TOOL_NAME: Final = Rule(
     ("S418", "mcp-tool-name-form", "MUST", "AGIS 6.2"),
     "mcp_tool_name is lower-case letters, digits and underscores.",
-    why="The name is used unchanged in the list of MCP tools.",
-    bad=f"{_BOOK}  mcp_tool_name: bookRoom\n",
-    good=f"{_BOOK}  mcp_tool_name: book_room\n",
     fix="unsafe",
 )
-CONCEPT: Final = Rule(
-    ("S419", "concept-iri", "MUST", "IoA 5.2"),
-    "A concept is named by an absolute IRI.",
-    why="Agents compare IRIs: a short name means something else in each vocabulary, and nothing here.",
-    bad=f"{_BOOK}  concepts: [Booking]\n",
-    good=f"{_BOOK}  concepts: ['https://ex.org/onto/hotel#Booking']\n",
-)
+CONCEPT: Final = Rule(("S419", "concept-iri", "MUST", "IoA 5.2"), "A concept is named by an absolute IRI.")
 RECOMMENDED: Final = Rule(
     ("S424", "missing-recommended-semantics", "SHOULD", "AGIS 3.3, 6.2"),
     "A semantic block has capability, confidence_guidance, impact_tier and is_idempotent.",
-    why="Without them agents assume the worst: not idempotent, with unknown impact. Careful agents ask or do not call.",
-    bad=_FULL,
-    good=f"{_FULL}  capability: transaction\n  confidence_guidance: 0.85\n"
-    "  impact_tier: irreversible\n  is_idempotent: false\n",
 )
 LEVEL_2: Final = Rule(
     ("S425", "missing-at-level-two", "MUST", "AGIS 3.3 table 4"),
     "At conformance level 2 capability, confidence_guidance, impact_tier and is_idempotent are required.",
-    why="A level 2 runtime routes, retries and escalates by these fields only.",
-    bad=_FULL,
-    good=f"{_FULL}  capability: transaction\n  confidence_guidance: 0.85\n"
-    "  impact_tier: irreversible\n  is_idempotent: false\n",
 )
 LEVEL_2_HINTS: Final = Rule(
     ("S426", "no-parameter-hints-at-level-two", "SHOULD", "AGIS 3.3 table 4, 6.2"),
     "At conformance level 2 an endpoint with parameters has parameter_hints.",
-    why="Hints map phrases of users, such as `for two`, to parameters.",
-    bad="method: BOOK\npath: /room\nsemantic:\n  actor: agent\ninput:\n  properties:\n    guests: {type: integer}\n",
-    good="method: BOOK\npath: /room\nsemantic:\n  parameter_hints:\n    guests: [for two, party of four]\n"
-    "input:\n  properties:\n    guests: {type: integer}\n",
 )
 
 
@@ -352,50 +264,30 @@ def _wrong_tool_name(declared: Declared, name: str) -> Diagnostic:
     return TOOL_NAME.at(declared.endpoint, pointer, message, f"Write {meant}.", fix)
 
 
-_FIND: Final = "method: FIND\npath: /room\nsemantic:\n"
-
 LOW_GUIDANCE: Final = Rule(
     ("S430", "low-confidence-guidance", "SHOULD", "AGIS 6.2"),
     "An irreversible endpoint has a confidence_guidance of 0.85 or more.",
-    why="With a lower confidence agents act on a guess, and the result cannot be undone.",
-    bad=f"{_BOOK}  impact_tier: irreversible\n  confidence_guidance: 0.7\n",
-    good=f"{_BOOK}  impact_tier: irreversible\n  confidence_guidance: 0.85\n",
 )
 TRANSITION: Final = Rule(
     ("S431", "state-transition-form", "MUST", "AGIS 2, 6.2"),
     "state_transition gives each field that changes as FROM -> TO.",
-    why="Runtimes compare both states with the actual ones; they cannot interpret a sentence.",
-    bad=f"{_BOOK}  state_transition:\n    reservation.status: NONE => CONFIRMED\n",
-    good=f"{_BOOK}  state_transition:\n    reservation.status: NONE -> CONFIRMED\n",
     fix="safe",
 )
 LEVEL_2_TRANSITION: Final = Rule(
     ("S432", "no-state-transition-at-level-two", "MUST", "AGIS 3.3 table 4, 6.2"),
     "At conformance level 2 an endpoint that changes state has a state_transition.",
-    why="A level 2 runtime uses it to verify the outcome without interpreting text.",
-    bad=f"{_BOOK}  impact_tier: reversible\n",
-    good=f"{_BOOK}  impact_tier: reversible\n  state_transition:\n    reservation.status: NONE -> CONFIRMED\n",
 )
 IMPACT_MISMATCH: Final = Rule(
     ("S433", "impact-against-capability", "SHOULD", "AGIS 6.2"),
     "impact_tier and capability do not contradict each other.",
-    why="One of the two is wrong, so an agent asks for confirmation too often or acts too early.",
-    bad=f"{_FIND}  capability: discovery\n  impact_tier: irreversible\n",
-    good=f"{_FIND}  capability: discovery\n  impact_tier: informational\n",
 )
 TRANSITION_MISMATCH: Final = Rule(
     ("S434", "transition-of-nothing", "SHOULD", "AGIS 2, 6.2"),
     "An informational endpoint, which changes nothing, has no state_transition.",
-    why="Either the endpoint changes something and agents call it too freely, or the transition is obsolete.",
-    bad=f"{_FIND}  impact_tier: informational\n  state_transition:\n    room.status: FREE -> HELD\n",
-    good=f"{_FIND}  impact_tier: reversible\n  state_transition:\n    room.status: FREE -> HELD\n",
 )
 NOT_REPEATABLE: Final = Rule(
     ("S435", "informational-not-idempotent", "style", "AGIS 6.2"),
     "An informational endpoint has is_idempotent: true.",
-    why="A call without effects can always be repeated; with false, agents do not retry.",
-    bad=f"{_FIND}  impact_tier: informational\n  is_idempotent: false\n",
-    good=f"{_FIND}  impact_tier: informational\n  is_idempotent: true\n",
     fix="unsafe",
 )
 
@@ -491,23 +383,14 @@ def _check_transitions(declared: Declared, transitions: object, impact: object) 
         yield TRANSITION.at(declared.endpoint, pointer, message, advice, fix)
 
 
-_HINTED_BOOK: Final = "method: BOOK\npath: /room\nsemantic:\n  parameter_hints:\n"
-_INPUT: Final = "input:\n  type: object\n  properties:\n    guests: {type: integer}\n"
-
 UNKNOWN_PARAMETER: Final = Rule(
     ("S440", "hint-for-unknown-parameter", "SHOULD", "AGIS 6.2"),
     "parameter_hints names parameters of the input.",
-    why="A hint for a parameter that does not exist makes an agent send it, and a closed input refuses it.",
-    bad=f"{_HINTED_BOOK}    guest: [for two]\n{_INPUT}",
-    good=f"{_HINTED_BOOK}    guests: [for two]\n{_INPUT}",
     fix="unsafe",
 )
 EMPTY_HINT: Final = Rule(
     ("S441", "empty-hint", "style", "AGIS 6.2"),
     "A parameter in parameter_hints has at least one phrase, and no phrase is empty or repeated.",
-    why="An empty list has no effect and may be an oversight.",
-    bad=f"{_HINTED_BOOK}    guests: []\n{_INPUT}",
-    good=f"{_HINTED_BOOK}    guests: [for two, party of four]\n{_INPUT}",
 )
 
 _ELSEWHERE: Final = COMPOSING | {"patternProperties"}

@@ -27,82 +27,39 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import child
 
-_HANDLER: Final = '[endpoint.handler]\ntype = "external_service"\nurl = "https://pms.example/rooms"\n'
-_GET: Final = f'{_HANDLER}method = "GET"\n'
-_POST: Final = f'{_HANDLER}method = "POST"\n'
-
 UNKNOWN_FIELD: Final = Rule(
     ("H720", "upstream-field-unknown", "MUST", "AGTP-API 12.3"),
     "A field that a handler places is declared in the input schema.",
-    why="Usually the name is misspelled, and the intended field is sent at the wrong place.",
-    bad=f'{_POST}query = ["room"]  # the input has room_id\n',
-    good=f'{_POST}query = ["room_id"]\n',
 )
 TWO_PLACES: Final = Rule(
     ("H721", "upstream-field-in-two-places", "MUST", "AGTP-API 12.3"),
     "A field of the input has one place in the request to the upstream.",
-    why="It is sent only once, and it is unclear at which place.",
-    bad=f'{_GET}query = ["room_id"]\nheader_fields = {{ room_id = "X-Room" }}\n',
-    good=f'{_GET}header_fields = {{ room_id = "X-Room" }}\n',
 )
-FILES: Final = Rule(
-    ("H722", "upstream-files", "MUST", "AGTP-API 12.3"),
-    "Files are sent in a multipart body.",
-    why="JSON and simple forms cannot contain files: the upstream would get base64 instead of the content.",
-    bad=f'{_POST}files = ["room_id"]\n',
-    good=f'{_POST}body = "multipart"\nfiles = ["room_id"]\n',
-)
+FILES: Final = Rule(("H722", "upstream-files", "MUST", "AGTP-API 12.3"), "Files are sent in a multipart body.")
 BODY: Final = Rule(
-    ("H723", "upstream-body", "MUST", "AGTP-API 12.3"),
-    "A body has a known form, and GET and HEAD have none.",
-    why="HTTP gives the body of a GET no meaning; servers and proxies drop it or refuse the request.",
-    bad=f'{_GET}body = "json"\n',
-    good=f'{_POST}body = "json"\n',
+    ("H723", "upstream-body", "MUST", "AGTP-API 12.3"), "A body has a known form, and GET and HEAD have none."
 )
 BODY_FIELD: Final = Rule(
-    ("H724", "upstream-body-field", "MUST", "AGTP-API 12.3"),
-    "A field that is the whole body is sent as JSON.",
-    why="A form consists of names and values, so a single value cannot be a form.",
-    bad=f'{_POST}body = "form"\nbody_field = "room_id"\n',
-    good=f'{_POST}body = "json"\nbody_field = "room_id"\n',
+    ("H724", "upstream-body-field", "MUST", "AGTP-API 12.3"), "A field that is the whole body is sent as JSON."
 )
 ANSWER: Final = Rule(
     ("H725", "upstream-answer", "MUST", "AGTP-API 12.3"),
     "A text response becomes a field that the output schema declares.",
-    why="An output is an object. Without a field for the text every response is an invalid output.",
-    bad=f'{_GET}answer = "text"\n',
-    good=f'{_GET}answer = "text"\noutput_field = "reservation_id"\n',
 )
 LISTS: Final = Rule(
-    ("H726", "upstream-lists", "MUST", "AGTP-API 12.3"),
-    "lists sets the notation of fields in a query or a form.",
-    why="In JSON a list is a list, in a header its items are joined by commas: the entry would have no effect.",
-    bad=f'{_POST}lists = {{ room_id = "comma" }}\n',
-    good=f'{_POST}query = ["room_id"]\nlists = {{ room_id = "comma" }}\n',
+    ("H726", "upstream-lists", "MUST", "AGTP-API 12.3"), "lists sets the notation of fields in a query or a form."
 )
 HEADER: Final = Rule(
     ("H727", "upstream-header-not-for-callers", "MUST", "AGTP-API 12.3"),
     "A field becomes a header that callers may fill, or a cookie with a usable name.",
-    why=(
-        "With Authorization or Cookie a caller could impersonate another one, with Content-Length or Host it could "
-        "send an unchecked request, and headers in `headers` are set by the operator."
-    ),
-    bad=f'{_GET}header_fields = {{ room_id = "Authorization" }}\n',
-    good=f'{_GET}header_fields = {{ room_id = "X-Room" }}\n',
 )
 SAME_NAME: Final = Rule(
     ("H728", "upstream-name-said-twice", "MUST", "AGTP-API 12.3"),
     "No two fields or credentials have the same name at the upstream.",
-    why="One of the two is lost, or the caller's value replaces the credential.",
-    bad=(f'{_GET}query_credentials = {{ api_key = "${{PMS_KEY}}" }}\ninput_transform = {{ room_id = "api_key" }}\n'),
-    good=f'{_GET}query_credentials = {{ api_key = "${{PMS_KEY}}" }}\ninput_transform = {{ room_id = "room" }}\n',
 )
 LITERAL: Final = Rule(
     ("H729", "credential-in-file", "SHOULD", "AGTP-API 12.3"),
     "A credential for an upstream comes from the environment.",
-    why="Files are copied and committed to version control; everyone who reads the credential can act as this server.",
-    bad=f'{_GET}query_credentials = {{ api_key = "k-48213" }}\n',
-    good=f'{_GET}query_credentials = {{ api_key = "${{PMS_KEY}}" }}\n',
 )
 
 
@@ -299,40 +256,21 @@ def _known(declared: frozenset[str]) -> str:
     return f"It declares {shown}." if names else "It declares no fields."
 
 
-_MCP_TOOL: Final = '[endpoint.handler]\ntype = "external_service"\n\n[endpoint.handler.mcp]\ntool = "book_room"\n'
-
 MCP_ADDRESS: Final = Rule(
     ("H731", "mcp-server-address", "MUST", "AGTP-API 12.3"),
     "An MCP server is either a command or a URL that is https://, or http:// on this machine.",
-    why="With both it is unclear which server is called. Plain HTTP would send inputs and tokens over a network.",
-    bad=f'{_MCP_TOOL}url = "http://tools.example/mcp"\n',
-    good=f'{_MCP_TOOL}url = "https://tools.example/mcp"\n',
-    notation="toml",
 )
 MCP_KEYS: Final = Rule(
     ("H732", "mcp-key-without-effect", "MUST", "AGTP-API 12.3"),
     "args, env and folder belong to a command; headers and token_file belong to a URL.",
-    why="The key would be ignored, and the server would be called without what it needs.",
-    bad=f'{_MCP_TOOL}url = "https://tools.example/mcp"\nenv = ["TOOLS_KEY"]\n',
-    good=(f'{_MCP_TOOL}url = "https://tools.example/mcp"\nheaders = {{ Authorization = "Bearer ${{TOOLS_KEY}}" }}\n'),
-    notation="toml",
 )
 MCP_SECRET: Final = Rule(
-    ("H733", "mcp-secret-in-file", "SHOULD", "AGTP-API 12.3"),
-    "A secret for an MCP server comes from the environment.",
-    why="Files are copied and committed to version control; everyone who reads the secret can act as this server.",
-    bad=f'{_MCP_TOOL}command = "hotel-mcp"\nargs = ["--api-key=k-48213"]\n',
-    good=f'{_MCP_TOOL}command = "hotel-mcp"\nargs = ["--api-key=${{HOTEL_KEY}}"]\n',
-    notation="toml",
+    ("H733", "mcp-secret-in-file", "SHOULD", "AGTP-API 12.3"), "A secret for an MCP server comes from the environment."
 )
 
 MCP_TARGET: Final = Rule(
     ("H734", "mcp-target", "MUST", "AGTP-API 12.3"),
     "A handler for an MCP server names one tool, one prompt or one resource.",
-    why="With several names it is unclear what is called.",
-    bad=f'{_MCP_TOOL}prompt = "greeting"\ncommand = "hotel-mcp"\n',
-    good=f'{_MCP_TOOL}command = "hotel-mcp"\n',
-    notation="toml",
 )
 
 _OF_COMMANDS: Final = ("args", "env", "folder")

@@ -6,6 +6,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from bespeak.text.diagnostics.diagnostic import Rule, Severity
+from bespeak.text.diagnostics.page import page_of
 from bespeak.text.diagnostics.report import Finding, Replacement, Report, score_entry
 from bespeak.text.diagnostics.reporters.json_report import encoded
 from bespeak.text.source.tree import Location
@@ -42,12 +43,13 @@ def log(report: Report) -> dict[str, Any]:
 def _rule(rule: str, text: Rule | None) -> dict[str, Any]:
     if text is None:
         return {"id": rule}
-    help_text = " ".join(filter(None, (text.why, f"Run `bespeak explain {rule}`.")))
+    why = page_of(text).why
+    help_text = f"{why} Run `bespeak explain {rule}`."
     return {
         "id": rule,
         "name": text.name,
         "shortDescription": {"text": text.summary},
-        "fullDescription": {"text": " ".join(filter(None, (text.summary, text.why)))},
+        "fullDescription": {"text": f"{text.summary} {why}"},
         "help": {"text": help_text, "markdown": help_text},
         "defaultConfiguration": {"level": _LEVELS[text.severity]},
         "properties": {"tags": list(filter(None, ("contract", text.source))), "problem.severity": text.severity},
