@@ -18,8 +18,6 @@ from bespeak.contract.limits import Cost
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.exchange.messages import Connection
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import invalid, read_time, too_large
 
 OLD = Deprecation(deprecated_in="1.0", removed_in="2.0", successor_method=None, successor_path=None)
 TEXT = {"id": {"type": "string"}}
@@ -209,17 +207,3 @@ async def test_an_anonymous_caller_gets_262(method: str) -> None:
 @pytest.mark.parametrize("method", VALID)
 def test_parameters_are_checked_first(method: str) -> None:
     assert build().send(method, "/").status == 422
-
-
-def test_an_invalid_input_names_its_member() -> None:
-    refused = invalid("resume_by", "is over.")
-    assert (refused.status, refused.code, refused.message) == (422, "invalid-resume-by", "`resume_by` is over.")
-    refused = too_large("context", 1024)
-    assert (refused.status, refused.code, refused.details["field"]) == (413, "context-too-large", "/context")
-
-
-def test_a_time_is_read_or_refused_by_its_member() -> None:
-    assert read_time("deadline", "1970-01-01T00:01:00Z") == 60.0
-    refused = read_time("deadline", "soon")
-    assert isinstance(refused, Refused)
-    assert (refused.status, refused.code, refused.details) == (422, "invalid-deadline", {"field": "/deadline"})

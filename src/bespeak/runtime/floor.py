@@ -9,7 +9,13 @@ import msgspec
 
 from bespeak.contract.agent import DEFAULT_ZONE, ORG_ASSERTED, Agent
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.standard.definition import MethodError, StandardMethod
+from bespeak.contract.standard.definition import (
+    INVALID_TIME,
+    NOT_LISTED,
+    NOT_OWN_CHANNEL,
+    MethodError,
+    StandardMethod,
+)
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import Scopes
 
@@ -225,6 +231,7 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
             "depth": {"type": "integer", "minimum": 0, "maximum": 7},
         },
         required=("target_agent_id", "task", "authority_scope", "delegation_token"),
+        errors=(INVALID_TIME,),
         recorded=("target_agent_id", "authority_scope"),
     ),
     StandardMethod(
@@ -244,6 +251,7 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
             "deadline": _TEXT,
         },
         required=("task_id", "reason", "context"),
+        errors=(INVALID_TIME,),
         recorded=("task_id", "reason", "recipient"),
     ),
     StandardMethod(
@@ -275,6 +283,7 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
             "checkpoint": {},
             "synthesis_id": NEGOTIATED_ID_SCHEMA,
         },
+        errors=(INVALID_TIME,),
     ),
     StandardMethod(
         name="NOTIFY",
@@ -297,7 +306,9 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
             MethodError("unknown-recipient", status.NOT_FOUND, "Nothing is known of this recipient."),
             MethodError("subscription-not-found", status.NOT_FOUND, "The caller has no such monitor."),
             MethodError("guarantee-impossible", status.BAD_REQUEST, "The recipient cannot be reached exactly once."),
-            MethodError("invalid-expiry", status.BAD_REQUEST, "expiry is not a time in the future."),
+            NOT_LISTED,
+            NOT_OWN_CHANNEL,
+            INVALID_TIME,
             MethodError("delivery-unavailable", status.UNAVAILABLE, "The recipient has no room for more messages."),
         ),
     ),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.runtime.handling import new_id, refuse_conflict
 from bespeak.runtime.messages.message import (
     KEPT,
     Message,
@@ -14,7 +16,6 @@ from bespeak.runtime.messages.message import (
     decode_origin,
     is_thread,
     message_id,
-    new_id,
     received_id,
     send,
     thread_of,
@@ -84,5 +85,6 @@ def test_two_who_share_an_address_get_different_postings() -> None:
 
 
 def test_the_limit_that_was_reached_is_named() -> None:
-    assert "sent 5 alerts" in too_much(Conflict("too-many", {"most": 5}), "alerts")
-    assert "no room" in too_much(Conflict("inbox-full"), "alerts")
+    conflicts = too_much(STANDARD["ALERT"], "alerts")
+    assert "sent 5 alerts" in refuse_conflict(Conflict("too-many", {"most": 5}), conflicts).message
+    assert "no room" in refuse_conflict(Conflict("inbox-full"), conflicts).message

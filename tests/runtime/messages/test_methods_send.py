@@ -142,8 +142,8 @@ async def test_a_recipient_that_the_receiver_refuses_is_an_error_and_is_not_trie
 @pytest.mark.parametrize(
     ("channel", "recipient", "more", "status", "code"),
     [
-        ("webhook", "https://evil.example/", {}, 400, "recipient-refused"),
-        ("webhook", "https://acme.example.evil.example/", {}, 400, "recipient-refused"),
+        ("webhook", "https://evil.example/", {}, 403, "address-not-listed"),
+        ("webhook", "https://acme.example.evil.example/", {}, 403, "address-not-listed"),
         ("webhook", "http://acme.example/", {}, 400, "recipient-refused"),
         ("webhook", "mailto:ann@acme.example", {}, 400, "recipient-refused"),
         ("webhook", "ftp://acme.example/", {}, 400, "recipient-refused"),

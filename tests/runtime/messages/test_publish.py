@@ -74,8 +74,8 @@ async def test_bad_input_is_refused_and_changes_nothing() -> None:
         await until_received(bench, 1, channel="quiet")
         cases = {
             "owned": (body(channel="own"), (403, "channel-refused")),
-            "past": (body(schedule_at="2001-01-01T00:00:00Z"), (400, "invalid-schedule-at")),
-            "no time": (body(schedule_at="later"), (422, "invalid-schedule-at")),
+            "past": (body(schedule_at="2001-01-01T00:00:00Z"), (400, "invalid-time")),
+            "no time": (body(schedule_at="later"), (400, "invalid-time")),
             "large": (body(content="x" * 70_000), (413, "content-too-large")),
             "control characters": (body(channel="a\x00b"), (422, "input-validation-failed")),
         }

@@ -99,10 +99,10 @@ async def test_the_same_escalation_is_one_case_while_it_is_open() -> None:
         assert (await escalate(bench))["escalation_id"] != first["escalation_id"]
 
 
-async def test_an_invalid_deadline_is_422() -> None:
+async def test_an_invalid_deadline_is_400() -> None:
     async with keeping() as bench:
         reply = await bench.send("ESCALATE", "/", {**CONTENT, "deadline": "soon"})
-        assert (reply.status, reply.error["code"]) == (422, "invalid-deadline")
+        assert (reply.status, reply.error["code"]) == (400, "invalid-time")
         assert await bench.store.read(ListCases()) == []
 
 

@@ -88,9 +88,9 @@ async def test_bad_input_is_refused_and_changes_nothing() -> None:
         "unknown channel": (body(recipient="nobody"), (404, "unknown-recipient")),
         "address outside": (body(recipient="https://198.51.100.7/x"), (404, "unknown-recipient")),
         "control characters": (body(recipient="a\x1b[2J"), (404, "unknown-recipient")),
-        "past": (body(expiry="2001-01-01T00:00:00Z"), (400, "invalid-expiry")),
-        "far": (body(expiry="2999-01-01T00:00:00Z"), (400, "invalid-expiry")),
-        "no time": (body(expiry="tomorrow"), (422, "invalid-expiry")),
+        "past": (body(expiry="2001-01-01T00:00:00Z"), (400, "invalid-time")),
+        "far": (body(expiry="2999-01-01T00:00:00Z"), (400, "invalid-time")),
+        "no time": (body(expiry="tomorrow"), (400, "invalid-time")),
         "large": (body(content="x" * MOST_CONTENT), (413, "content-too-large")),
         "no monitor": (
             body(recipient="server", content={"event_type": "monitor_cancel", "subscription_id": "mon-1"}),

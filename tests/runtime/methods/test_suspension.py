@@ -68,10 +68,10 @@ async def test_each_suspension_has_a_new_nonce() -> None:
 
 
 @pytest.mark.parametrize("text", ["tomorrow", "2026-13-01T00:00:00Z", "2020-01-01T00:00:00Z", "9" * 200])
-async def test_an_invalid_or_past_time_is_422_and_does_not_suspend(text: str) -> None:
+async def test_an_invalid_or_past_time_is_400_and_does_not_suspend(text: str) -> None:
     async with keeping() as bench:
         reply = await suspended(bench, resume_by=text)
-        assert (reply.status, reply.error["code"], reply.error["field"]) == (422, "invalid-resume-by", "/resume_by")
+        assert (reply.status, reply.error["code"], reply.error["field"]) == (400, "invalid-time", "/resume_by")
         assert (await bench.store.read(ReadSession(SESSION))).state == "active"
 
 

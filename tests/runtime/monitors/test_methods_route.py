@@ -165,7 +165,7 @@ async def test_an_item_is_routed_to_another_service_that_the_operator_lists() ->
             assert (await route(bench, gone)).status == 503
         async with keeping(methods=METHODS) as bench:
             refused = await route(bench, elsewhere)
-            assert (refused.status, refused.error["code"]) == (422, "invalid-candidate")
+            assert (refused.status, refused.error["code"]) == (403, "address-not-listed")
     finally:
         await server.close()
 
@@ -203,7 +203,7 @@ async def test_an_expression_filters_or_scores() -> None:
         ({"candidates": ["EXECUTE /"]}, 422, "invalid-candidate"),
         ({"fallback": "ROUTE /"}, 422, "invalid-candidate"),
         ({"fallback": "BOOK /nothing"}, 422, "invalid-candidate"),
-        ({"candidates": [{"service": "agtp://10.0.0.1", "method": "FETCH"}]}, 422, "invalid-candidate"),
+        ({"candidates": [{"service": "agtp://10.0.0.1", "method": "FETCH"}]}, 403, "address-not-listed"),
         ({"candidates": [{"service": "https://a.example", "method": "FETCH"}]}, 422, "invalid-candidate"),
         ({"candidates": [{"method": "BOOK\n", "path": "/a"}]}, 422, "invalid-candidate"),
         ({"candidates": [{"agent": "x"}]}, 422, "invalid-candidate"),

@@ -106,7 +106,7 @@ async def test_a_principal_fetches_what_is_for_it() -> None:
 async def test_an_address_outside_is_refused_where_nothing_is_delivered() -> None:
     async with keeping(methods=METHODS) as bench:
         reply = await report(bench, recipient="https://reports.example/in")
-        assert (reply.status, reply.error["code"]) == (503, "delivery-unavailable")
+        assert (reply.status, reply.error["code"]) == (403, "address-not-listed")
         assert await bench.store.read(ListRecords("report")) == []
         claimed = await bench.store.do(ClaimOutbox("delivery", 10, 1.0))
         assert claimed == [[]]

@@ -461,8 +461,8 @@ async def test_a_checkpoint_replaces_what_a_step_returned() -> None:
     ("fields", "status", "code"),
     [
         ({"workflow_id": "chain-x"}, 404, "workflow-not-found"),
-        ({"workflow_id": "chain-x", "resume_at": "soon"}, 422, "invalid-resume-at"),
-        ({"workflow_id": "chain-x", "resume_at": "2001-01-01T00:00:00Z"}, 422, "invalid-resume-at"),
+        ({"workflow_id": "chain-x", "resume_at": "soon"}, 400, "invalid-time"),
+        ({"workflow_id": "chain-x", "resume_at": "2001-01-01T00:00:00Z"}, 400, "invalid-time"),
     ],
 )
 async def test_what_cannot_be_paused_is_refused(fields: dict[str, Any], status: int, code: str) -> None:

@@ -258,7 +258,7 @@ def test_the_manifest_names_mcp_as_a_protocol_on_top_of_agtp() -> None:
 @pytest.mark.process
 def test_tool_calls_are_carried_without_the_sdk() -> None:
     code = (
-        "import sys; from tests.service import build; from tests.runtime.methods.test_execute import *; "
+        "import sys; from tests.service import build; from tests.runtime.workflows.test_methods_execute import *; "
         "reply = build(*Rooms().endpoints).send('EXECUTE', '/', carried('find_rooms'), scopes=SCOPES); "
         "print(reply.status, [name for name in sys.modules if name.partition('.')[0] in ('mcp', 'mcp_types')])"
     )

@@ -7,8 +7,11 @@ from typing import Final
 from bespeak.contract.standard.definition import (
     ANYTHING,
     COUNT,
+    INVALID_TIME,
     LINE,
     NAME,
+    NOT_LISTED,
+    NOT_OWN_CHANNEL,
     OBJECT,
     TIME,
     MethodError,
@@ -28,7 +31,6 @@ _RECIPIENT: Final[Schema] = {
     "maxItems": 1000,
 }
 _PATH: Final[Schema] = {**_RECIPIENT, "maxItems": 16}
-_EXPIRED: Final = MethodError("invalid-expiry", status.BAD_REQUEST, "expiry is not a time in the future.")
 _UNDELIVERABLE: Final = MethodError("unknown-recipient", status.NOT_FOUND, "Nothing is known of this recipient.")
 _LATER: Final = MethodError("delivery-unavailable", status.UNAVAILABLE, "The channel cannot deliver now.")
 
@@ -61,7 +63,9 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
         },
         returned=("alert_id", "status", "recipients"),
         errors=(
-            MethodError("invalid-acknowledge-by", status.BAD_REQUEST, "acknowledge_by is not a time in the future."),
+            INVALID_TIME,
+            NOT_LISTED,
+            NOT_OWN_CHANNEL,
             _UNDELIVERABLE,
             _LATER,
         ),
@@ -86,7 +90,9 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
         errors=(
             MethodError("empty-audience", status.BAD_REQUEST, "The audience has no members."),
             MethodError("audience-refused", status.FORBIDDEN, "The caller may not address this audience."),
-            _EXPIRED,
+            NOT_LISTED,
+            NOT_OWN_CHANNEL,
+            INVALID_TIME,
             _LATER,
         ),
     ),
@@ -137,6 +143,7 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
         returned=("delivery_id", "channel", "status", "sent_at"),
         errors=(
             MethodError("recipient-refused", status.BAD_REQUEST, "The address must not be used."),
+            NOT_LISTED,
             MethodError("unknown-template", status.NOT_FOUND, "No template has this id."),
             MethodError("channel-not-available", status.UNAVAILABLE, "This server has no such channel."),
             _LATER,
@@ -175,6 +182,7 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
             MethodError("unknown-report-type", status.UNPROCESSABLE, "This server has no such report."),
             MethodError("invalid-scope", status.BAD_REQUEST, "The scope is not one that this report takes."),
             MethodError("format-not-available", status.UNAVAILABLE, "This server cannot write the format."),
+            NOT_LISTED,
             _LATER,
         ),
     ),

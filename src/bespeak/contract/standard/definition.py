@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 
 Schema = Mapping[str, Any]
@@ -56,6 +57,16 @@ class MethodError:
     status: int
     description: str
 
+    def refuse(self, message: str, /, **details: Any) -> Refused:
+        """Build the refusal."""
+        return Refused(self.status, self.name, message, details)
+
+
+# Refusals of several methods: each has the same status and code in all of them.
+NOT_LISTED: Final = MethodError("address-not-listed", status.FORBIDDEN, "The operator does not list this address.")
+NOT_OWN_CHANNEL: Final = MethodError("channel-refused", status.FORBIDDEN, "The channel belongs to somebody else.")
+INVALID_TIME: Final = MethodError("invalid-time", status.BAD_REQUEST, "A time is unreadable, past or too far away.")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandardMethod:
@@ -85,7 +96,10 @@ class StandardMethod:
     passes_on: bool = False
     """True if it calls other endpoints, so that confirmations are theirs."""
 
-    def refuse(self, error: str, message: str, **details: Any) -> Refused:
+    def find(self, error: str) -> MethodError:
+        """Return an error that the method declares."""
+        return next(one for one in self.errors if one.name == error)
+
+    def refuse(self, error: str, message: str, /, **details: Any) -> Refused:
         """Build a refusal that the method declares."""
-        found = next(one for one in self.errors if one.name == error)
-        return Refused(found.status, found.name, message, details)
+        return self.find(error).refuse(message, **details)

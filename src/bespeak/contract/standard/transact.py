@@ -8,9 +8,12 @@ from typing import Final
 from bespeak.contract.standard.definition import (
     ANYTHING,
     FLAG,
+    INVALID_TIME,
     LINE,
     METHOD,
     NAME,
+    NOT_LISTED,
+    NOT_OWN_CHANNEL,
     NUMBER,
     OBJECT,
     PATH,
@@ -110,6 +113,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             MethodError("already-registered", status.CONFLICT, "The subscription or the channel exists already."),
             MethodError("invalid-data", status.UNPROCESSABLE, "The data are too large or name no channel."),
             MethodError("callback-refused", status.UNPROCESSABLE, "The callback must not be called."),
+            NOT_LISTED,
         ),
     ),
     StandardMethod(
@@ -131,6 +135,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         returned=("tracking_id", "target", "status", "submitted_at"),
         errors=(
             MethodError("callback-refused", status.UNPROCESSABLE, "The callback must not be called."),
+            NOT_LISTED,
             MethodError("queue-full", status.UNAVAILABLE, "The queue takes no more items now."),
         ),
     ),
@@ -322,8 +327,8 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         },
         returned=("content_id", "channel", "status", "publish_at"),
         errors=(
-            MethodError("channel-refused", status.FORBIDDEN, "The caller may not publish to this channel."),
-            MethodError("invalid-schedule-at", status.BAD_REQUEST, "schedule_at is not a valid time in the future."),
+            NOT_OWN_CHANNEL,
+            INVALID_TIME,
             MethodError("already-published", status.CONFLICT, "This content is published on the channel already."),
             MethodError("too-many-publications", status.CONFLICT, "The agent has published as much as it may."),
         ),

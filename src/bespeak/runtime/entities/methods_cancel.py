@@ -13,24 +13,25 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, refuse_without_needs
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.entities.methods import ENTITY, LIVE
+from bespeak.runtime.handling import effects, find_own, new_id, passed, refusal, stateful
 from bespeak.runtime.identity.grants import GRANT, GRANTED, Grant
-from bespeak.runtime.messages.message import BROADCAST, PUBLICATION, SCHEDULED, Origin, decode_origin, new_id, send
+from bespeak.runtime.messages.message import BROADCAST, PUBLICATION, SCHEDULED, Origin, decode_origin, send
 from bespeak.runtime.messages.recipients import as_address, find_recipients
 from bespeak.runtime.payments.methods import cancel_purchase
 from bespeak.runtime.payments.purchases import HELD, PURCHASE, SETTLED
 from bespeak.state.store.commands.messages import ALERT, SENT, SUBSCRIPTION, DropKey, Withdraw
 from bespeak.state.store.commands.monitors import ACTIVE, MONITOR
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
+from bespeak.state.store.commands.records import ChangeRecord, Record
 from bespeak.state.store.commands.steps import CANCELLED, CANCELLING, PAUSED, RUNNING, WAITING, WORKFLOW
-from bespeak.state.store.store import Command, Conflict
+from bespeak.state.store.store import Command
 
 KEPT: Final = 30 * 86400.0
 """Seconds for which something that was cancelled can still be looked up."""
 _CANCEL: Final = STANDARD["CANCEL"]
 
-CarryOut = Callable[[RoutedCall, Record], Awaitable[Effects | Envelope | Refused]]
+CarryOut = Callable[[RoutedCall, Record], Awaitable[Effects | Envelope]]
 
 
 class Cancelling(NamedTuple):
@@ -75,25 +76,19 @@ CANCELS: Final[Mapping[str, Cancelling]] = {
 }
 
 
-async def cancel(call: RoutedCall) -> Effects | Envelope | Refused:
+@stateful
+async def cancel(call: RoutedCall) -> Effects | Envelope:
     """Answer CANCEL /. Only the owner can cancel; for others there is no such thing."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
     return await revoke(call, call.input, tuple(CANCELS))
 
 
-async def revoke(call: RoutedCall, given: Mapping[str, Any], kinds: tuple[str, ...]) -> Effects | Envelope | Refused:
+async def revoke(call: RoutedCall, given: Mapping[str, Any], kinds: tuple[str, ...]) -> Effects | Envelope:
     """Cancel something of certain kinds that belongs to the caller."""
-    assert call.server.store is not None
-    agent_id = call.agent_id or ""
-    record: Record | None = await call.server.store.read(FindRecord(kinds, given["target_id"]))
-    if record is None or record.owner not in (agent_id, call.principal.principal_id):
-        return _CANCEL.refuse("target-not-found", f"This agent has nothing with the id {given['target_id'][:80]!r}.")
+    record = await find_own(call, kinds, given["target_id"])
+    if record is None:
+        raise refusal(_CANCEL, "target-not-found", f"This agent has nothing with the id {given['target_id'][:80]!r}.")
     how = CANCELS[record.kind]
-    refused = _judge(record, how, given)
-    if refused is not None:
-        return refused
+    passed(_judge(record, how, given))
     if how.carry_out is not None:
         return await how.carry_out(call, record)
     notified: tuple[str, ...] = ()
@@ -102,32 +97,28 @@ async def revoke(call: RoutedCall, given: Mapping[str, Any], kinds: tuple[str, .
         notified, notices = await _notify(call, record, how.parties(record), given.get("reason"))
     ends = how.state == CANCELLED
     command = ChangeRecord(
-        record.record_id,
-        (record.kind,),
-        how.allowed_from or (record.state,),
-        how.state,
-        owner=record.owner,
+        *(record.record_id, (record.kind,), how.allowed_from or (record.state,), how.state, record.owner),
         delay=None if ends else 0.0,
         lifetime=KEPT if ends else None,
     )
 
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            state = results.details.get("state", CANCELLED)
-            return _judge(msgspec.structs.replace(record, state=state), how, given) or _ended(record)
-        changed: Record = results[0]
-        result = {
+    def result(results: Sequence[Any]) -> Envelope:
+        told = {
             "target_id": record.record_id,
             "kind": record.kind,
             "status": how.state,
-            "cancelled_at": write_instant(changed.updated),
+            "cancelled_at": write_instant(results[0].updated),
             "notified": list(notified),
         }
-        return Envelope(result, status.OK if ends else status.ACCEPTED)
+        return Envelope(told, status.OK if ends else status.ACCEPTED)
+
+    def changed(found: Mapping[str, Any]) -> Refused:
+        state = found.get("state", CANCELLED)
+        return _judge(msgspec.structs.replace(record, state=state), how, given) or _ended(record)
 
     # What is cancelled does not keep others from taking its place.
     more = ((DropKey(record.record_id),) if ends else ()) + (() if how.also is None else how.also(record))
-    return Effects((command, *more, *notices), tell)
+    return effects([command, *more, *notices], result, {"": changed})
 
 
 async def _notify(

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import re
-import secrets
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.contract.standard.definition import StandardMethod
 from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.runtime.handling import Conflicts
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.messages.posting import AT_LEAST_ONCE, Posting, is_deliverable, post
 from bespeak.runtime.messages.recipients import Recipients, as_address
 from bespeak.state.store.commands.cases import ESCALATION
 from bespeak.state.store.commands.messages import SENT, NewMessage, PutMessages, PutOutbox
 from bespeak.state.store.commands.records import PutRecord
-from bespeak.state.store.store import Command, Conflict
+from bespeak.state.store.store import Command
 
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
@@ -76,11 +77,6 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 decode_message = msgspec.json.Decoder(Message).decode
-
-
-def new_id(prefix: str) -> str:
-    """Return the id of something new that is sent."""
-    return f"{prefix}-{secrets.token_hex(16)}"
 
 
 def thread_of(sent_id: str) -> str:
@@ -235,11 +231,13 @@ def send(
     )
 
 
-def too_much(conflict: Conflict, what: str) -> str:
-    """Return the message about a limit that is reached: of the sender, or of all recipients."""
-    if conflict.reason == "too-many":
-        return f"The agent has sent {conflict.details['most']} {what} that are still kept, the maximum."
-    return "The recipients have no room for more messages."
+def too_much(method: StandardMethod, what: str) -> Conflicts:
+    """Return the refusals of a limit that is reached: of the sender, or of all recipients."""
+    full = "The agent has sent {} {} that are still kept, the maximum."
+    return {
+        "too-many": lambda found: method.refuse("delivery-unavailable", full.format(found["most"], what)),
+        "": method.refuse("delivery-unavailable", "The recipients have no room for more messages."),
+    }
 
 
 _URGENCIES: Final = {"urgent": "critical", "low": "background"}

@@ -16,9 +16,9 @@ import msgspec
 
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, invalid, read_future, refuse_large, refuse_without_needs
+from bespeak.runtime.answer import Effects
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.handling import check_content, effects, invalid_time, new_id, read_future, refusal, stateful
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.messages.message import (
     BROADCAST,
@@ -35,7 +35,6 @@ from bespeak.runtime.messages.message import (
     Origin,
     Pending,
     address_messages,
-    new_id,
     send,
     too_much,
 )
@@ -51,7 +50,7 @@ from bespeak.state.store.commands.messages import (
     PutOutbox,
 )
 from bespeak.state.store.commands.records import PutRecord
-from bespeak.state.store.store import Command, Conflict
+from bespeak.state.store.store import Command
 
 UNACKNOWLEDGED: Final = "unacknowledged"
 """Kind of the message that tells the author that nobody has acknowledged an alert."""
@@ -60,25 +59,17 @@ _HOUR: Final = 3600.0
 _ALERT: Final = STANDARD["ALERT"]
 
 
-async def alert(call: RoutedCall) -> Effects | Refused:
+@stateful
+async def alert(call: RoutedCall) -> Effects:
     """Answer ALERT /."""
-    refused = refuse_without_needs(call) or refuse_large("message", call.input["message"], MOST_CONTENT)
-    if refused is not None:
-        return refused
+    check_content(call.input, "message", MOST_CONTENT)
     given, now = call.input, time.time()
-    path = _names(given.get("escalation_path", []))
-    deadline: float | Refused | None = now + _HOUR if path else None
-    if "acknowledge_by" in given:
-        deadline = read_future(_ALERT, "acknowledge_by", given["acknowledge_by"])
-    if isinstance(deadline, Refused):
-        return deadline
-    names = _names(given["recipient"])
+    names, path = _names(given["recipient"]), _names(given.get("escalation_path", []))
+    deadline = read_future(given, "acknowledge_by") or (now + _HOUR if path else None)
     found = await find_recipients(call, [*names, *path])
     for name, fault in found.faults.items():
-        return _ALERT.refuse("unknown-recipient", f"{name[:80]!r} {fault}.", recipient=name[:256])
-    refused = refuse_large("message", given["message"], MOST_COPIES // max(len(found.addresses), 1))
-    if refused is not None:
-        return refused
+        raise fault.refuse(_ALERT, "unknown-recipient", name)
+    check_content(given, "message", MOST_COPIES // max(len(found.addresses), 1))
     origin = Origin(
         sender=call.agent_id or "",
         kind=ALERT,
@@ -87,20 +78,11 @@ async def alert(call: RoutedCall) -> Effects | Refused:
         recipients=tuple(names),
     )
     alert_id = new_id(ALERT)
+    result = {"alert_id": alert_id, "status": SENT, "recipients": len(names), "escalates_to": path}
+    if deadline is not None:
+        result["acknowledge_by"] = write_instant(deadline)
     commands = compose_alert(alert_id, origin, found, path, now=now, deadline=deadline)
-
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            return _ALERT.refuse("delivery-unavailable", too_much(results, "alerts"))
-        result: dict[str, Any] = {
-            "alert_id": alert_id,
-            "status": SENT,
-            "recipients": len(names),
-            "escalates_to": path,
-        }
-        return Envelope(result if deadline is None else {**result, "acknowledge_by": write_instant(deadline)})
-
-    return Effects(commands, tell)
+    return effects(commands, lambda _: result, too_much(_ALERT, "alerts"))
 
 
 def _names(given: str | Sequence[str]) -> list[str]:
@@ -157,72 +139,55 @@ _SCHEMES: Final[Mapping[str, tuple[str, ...]]] = {
 """Addresses that belong to each channel outside."""
 
 
-async def broadcast(call: RoutedCall) -> Effects | Refused:
+@stateful
+async def broadcast(call: RoutedCall) -> Effects:
     """Answer BROADCAST /."""
-    refused = refuse_without_needs(call) or refuse_large("content", call.input["content"], MOST_CONTENT)
-    if refused is not None:
-        return refused
-    given = call.input
-    expires = read_future(_BROADCAST, "expiry", given["expiry"]) if "expiry" in given else None
-    if isinstance(expires, Refused):
-        return expires
-    names = [given["audience"]] if isinstance(given["audience"], str) else given["audience"]
-    channel = given.get("channel", _AGTP)
-    if channel != _AGTP:
-        for name in names:
-            if not as_address(name).startswith(_SCHEMES[channel]):
-                message = f"{name[:80]!r} is not an address of the channel {channel}."
-                return _BROADCAST.refuse("audience-refused", message, recipient=name[:256])
+    given, channel = call.input, call.input.get("channel", _AGTP)
+    check_content(given, "content", MOST_CONTENT)
+    expires = read_future(given, "expiry")
+    names = _names(given["audience"])
+    for name in names if channel != _AGTP else ():
+        if not as_address(name).startswith(_SCHEMES[channel]):
+            message = f"{name[:80]!r} is not an address of the channel {channel}."
+            raise refusal(_BROADCAST, "audience-refused", message, recipient=name[:256])
     found = await find_recipients(call, names)
     for name, fault in found.faults.items():
-        if name in found.addresses:
-            return _BROADCAST.refuse("delivery-unavailable", f"{name[:80]!r} {fault}.", recipient=name[:256])
         if name in found.channels and not found.count:
-            return _BROADCAST.refuse("empty-audience", f"{name[:80]!r} {fault}.", field="/audience")
-        return _BROADCAST.refuse("audience-refused", f"{name[:80]!r} {fault}.", recipient=name[:256])
-    refused = refuse_large("content", given["content"], MOST_COPIES // max(len(found.addresses), 1))
-    if refused is not None:
-        return refused
+            raise fault.refuse(_BROADCAST, "empty-audience", name, field="/audience")
+        raise fault.refuse(_BROADCAST, "delivery-unavailable" if name in found.addresses else "audience-refused", name)
+    check_content(given, "content", MOST_COPIES // max(len(found.addresses), 1))
     origin = Origin(
-        sender=call.agent_id or "",
-        kind=BROADCAST,
-        content=given["content"],
-        expires=expires,
-        recipients=tuple(dict.fromkeys(names)),
+        sender=call.agent_id or "", kind=BROADCAST, content=given["content"], expires=expires, recipients=tuple(names)
     )
     broadcast_id = new_id("brd")
 
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            return _BROADCAST.refuse("delivery-unavailable", too_much(results, "broadcasts"))
+    def result(results: Sequence[Any]) -> dict[str, Any]:
         full = len(found.agents) - results[1] if found.agents else 0
-        result = {"message_id": broadcast_id, "channel": channel, "deliveries": found.count - full}
-        return Envelope(result if expires is None else {**result, "expires_at": write_instant(expires)})
+        told = {"message_id": broadcast_id, "channel": channel, "deliveries": found.count - full}
+        return told if expires is None else {**told, "expires_at": write_instant(expires)}
 
-    return Effects(send(broadcast_id, BROADCAST, origin, found, time.time()), tell)
+    commands = send(broadcast_id, BROADCAST, origin, found, time.time())
+    return effects(commands, result, too_much(_BROADCAST, "broadcasts"))
 
 
 _PUBLISH: Final = STANDARD["PUBLISH"]
 
 
-async def publish(call: RoutedCall) -> Effects | Refused:
+@stateful
+async def publish(call: RoutedCall) -> Effects:
     """Answer PUBLISH /. A channel that somebody has registered is for its owner; others are for everybody."""
-    refused = refuse_without_needs(call) or refuse_large("content", call.input["content"], MOST_CONTENT)
-    if refused is not None:
-        return refused
+    check_content(call.input, "content", MOST_CONTENT)
     assert call.server.store is not None
-    given, now, agent_id = call.input, time.time(), call.agent_id or ""
-    at = read_future(_PUBLISH, "schedule_at", given["schedule_at"]) if "schedule_at" in given else now
-    if isinstance(at, Refused):
-        return at
+    given, now, agent_id, name = call.input, time.time(), call.agent_id or "", call.input["channel"]
+    at = read_future(given, "schedule_at") or now
     authority = Authority.of(call.principal, call.request)
     if authority.expires is not None and authority.expires <= at > now:
-        message = f"is after the end of the caller's credential, {write_instant(authority.expires)}; use a longer one."
-        return invalid("schedule_at", message)
-    name = given["channel"]
+        end = write_instant(authority.expires)
+        raise invalid_time("schedule_at", f"is after the end of the caller's credential, {end}; use a longer one.")
     channel: Channel = (await call.server.store.read(FindChannels((name,))))[name]
     if channel.owner not in (None, agent_id, call.principal.principal_id):
-        return _PUBLISH.refuse("channel-refused", f"Only the owner of the channel {name[:80]!r} may publish on it.")
+        message = f"Only the owner of the channel {name[:80]!r} may publish on it."
+        raise refusal(_PUBLISH, "channel-refused", message)
     origin = Origin(
         sender=agent_id,
         kind=PUBLICATION,
@@ -233,36 +198,23 @@ async def publish(call: RoutedCall) -> Effects | Refused:
         pending=(Pending(name, at),),
         authority=authority if at > now else None,
     )
-    content_id = new_id("pub")
     state = SCHEDULED if at > now else PUBLISHED
     parts = [agent_id, name, given.get("format"), given["content"]]
-    command = PutRecord(
-        content_id,
-        PUBLICATION,
-        agent_id,
-        state,
-        origin.text(),
-        key=hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest(),
-        due=at,
-        lifetime=at - now + KEPT,
-        most=MOST_SENT,
+    key = hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+    record = (new_id("pub"), PUBLICATION, agent_id, state, origin.text(), key)
+    full = f"The agent has {MOST_SENT} publications that are still kept, the maximum."
+    repeated = "The agent has published this content on the channel already."
+    return effects(
+        [PutRecord(*record, due=at, lifetime=at - now + KEPT, most=MOST_SENT)],
+        lambda _: {
+            "content_id": record[0],
+            "channel": name,
+            "status": state,
+            "publish_at": write_instant(at),
+            "subscribers": channel.subscribers,
+        },
+        {
+            "too-many": _PUBLISH.refuse("too-many-publications", full),
+            "": lambda found: _PUBLISH.refuse("already-published", repeated, content_id=found.get("record_id")),
+        },
     )
-
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            if results.reason == "too-many":
-                message = f"The agent has {MOST_SENT} publications that are still kept, the maximum."
-                return _PUBLISH.refuse("too-many-publications", message)
-            message = "The agent has published this content on the channel already."
-            return _PUBLISH.refuse("already-published", message, content_id=results.details.get("record_id"))
-        return Envelope(
-            {
-                "content_id": content_id,
-                "channel": name,
-                "status": state,
-                "publish_at": write_instant(at),
-                "subscribers": channel.subscribers,
-            }
-        )
-
-    return Effects((command,), tell)

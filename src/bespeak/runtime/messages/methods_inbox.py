@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +16,8 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, invalid, refuse_large, refuse_without_needs
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.handling import RefusedError, check_content, effects, invalid, new_id, refusal, stateful
 from bespeak.runtime.messages.message import (
     DECLINED,
     KEPT,
@@ -51,7 +51,7 @@ from bespeak.state.store.commands.messages import (
     channel_mark,
 )
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
-from bespeak.state.store.store import Command, Conflict
+from bespeak.state.store.store import Command
 
 STATES: Final = (UNREAD, READ, ACKNOWLEDGED, DECLINED)
 _USUAL: Final = 20
@@ -80,16 +80,12 @@ MESSAGES: Final = StandardMethod(
 )
 
 
-async def messages(call: RoutedCall) -> Envelope | Refused:
+@stateful
+async def messages(call: RoutedCall) -> Envelope:
     """Answer QUERY /messages. Reading changes nothing, so that an answer that is lost loses no message."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
     assert call.server.store is not None
     given = call.input
     after = _read_cursor(given.get("after"))
-    if after is None:
-        return invalid("after", "is not a cursor; send what `next` of the previous page says.")
     thread = given.get("thread_id")
     if thread is not None and not is_thread(thread):
         return Envelope({"messages": []})
@@ -113,11 +109,13 @@ async def messages(call: RoutedCall) -> Envelope | Refused:
     return Envelope(result)
 
 
-def _read_cursor(text: str | None) -> tuple[float, str] | None:
+def _read_cursor(text: str | None) -> tuple[float, str]:
     if text is None:
         return (0.0, "")
     found = _CURSOR.fullmatch(text)
-    return None if found is None else (float(found[1]), found[2])
+    if found is None:
+        raise invalid("after", "is not a cursor; send what `next` of the previous page says.")
+    return float(found[1]), found[2]
 
 
 def _show(record: Record, origin: str | None) -> dict[str, Any]:
@@ -151,27 +149,22 @@ _ANSWERABLE: Final = ("notification", "alert", "escalation", REPLY)
 _REPLY: Final = STANDARD["REPLY"]
 
 
-async def reply(call: RoutedCall) -> Effects | Refused:
+@stateful
+async def reply(call: RoutedCall) -> Effects:
     """Answer REPLY /. Only the recipient of a message can reply, once; the author can reply to the reply.
 
     `in_reply_to` is the id of the message, or of the notification, alert or escalation: the draft's Task-ID of the
     message is chosen by its author, and does not identify it.
     """
-    refused = refuse_without_needs(call) or refuse_large("content", call.input["content"], MOST_CONTENT)
-    if refused is not None:
-        return refused
-    assert call.server.store is not None
-    given, agent_id = call.input, call.agent_id or ""
-    wanted = received_id(given["in_reply_to"], agent_id)
-    record: Record | None = None
-    if wanted is not None:
-        record = await call.server.store.read(FindMessage(wanted, agent_id))
+    given, agent_id, now = call.input, call.agent_id or "", time.time()
+    check_content(given, "content", MOST_CONTENT)
+    record = await _find(call, received_id(given["in_reply_to"], agent_id))
     if record is None:
         message = f"This agent has no message {given['in_reply_to'][:80]!r}; QUERY /messages lists those it has."
-        return _REPLY.refuse("message-not-found", message)
+        raise refusal(_REPLY, "message-not-found", message)
     received, thread = decode_message(record.data), thread_of(record.record_id)
     if received.kind not in _ANSWERABLE or not is_canonical_id(received.sender):
-        return _REPLY.refuse("reply-not-expected", f"A message of the kind {received.kind} takes no reply.")
+        raise refusal(_REPLY, "reply-not-expected", f"A message of the kind {received.kind} takes no reply.")
     answer = Message(
         sender=agent_id,
         kind=REPLY,
@@ -180,26 +173,32 @@ async def reply(call: RoutedCall) -> Effects | Refused:
         in_reply_to=record.record_id,
     )
     reply_id = message_id(f"{REPLY} {record.record_id}", received.sender, thread)
-    now = time.time()
     sent = NewMessage(reply_id, received.sender, answer.text(), now + KEPT, sender=answer.sender)
+    result = {
+        "reply_id": reply_id,
+        "in_reply_to": record.record_id,
+        "thread_id": thread,
+        "recipient": received.sender,
+        "sent_at": write_instant(now),
+    }
+    repeated = "The agent has replied to this message already."
+    return effects(
+        [PutMessages((sent,), most=MOST_RECEIVED, share=MOST_FROM_ONE, once=True)],
+        lambda _: result,
+        {
+            **too_much(_REPLY, "replies"),
+            "exists": _REPLY.refuse("reply-not-expected", repeated, reply_id=reply_id),
+        },
+    )
 
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            if results.reason == "exists":
-                message = "The agent has replied to this message already."
-                return _REPLY.refuse("reply-not-expected", message, reply_id=reply_id)
-            return _REPLY.refuse("delivery-unavailable", too_much(results, "replies"))
-        return Envelope(
-            {
-                "reply_id": reply_id,
-                "in_reply_to": record.record_id,
-                "thread_id": thread,
-                "recipient": received.sender,
-                "sent_at": write_instant(now),
-            }
-        )
 
-    return Effects((PutMessages((sent,), most=MOST_RECEIVED, share=MOST_FROM_ONE, once=True),), tell)
+async def _find(call: RoutedCall, message_id: str | None) -> Record | None:
+    """Find a message in the inbox of the caller."""
+    assert call.server.store is not None
+    if message_id is None:
+        return None
+    record: Record | None = await call.server.store.read(FindMessage(message_id, call.agent_id or ""))
+    return record
 
 
 CONFIRMATION: Final = "confirmation"
@@ -208,30 +207,25 @@ _ANNOUNCED: Final = ("notification", ALERT, "reply")
 """Kinds of messages whose author is told of the confirmation. An audience is not asked for it."""
 _DAY: Final = 86400.0
 """Seconds for which a confirmed message is kept."""
-_NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "This agent has no message with this target_id.")
 
 
-async def confirm_message(call: RoutedCall, received_id: str) -> Effects | Envelope | Refused:
+async def confirm_message(call: RoutedCall, received_id: str) -> Effects | Envelope:
     """Record that the caller has received a message. To confirm it again in the same way changes nothing."""
-    store = call.server.store
-    assert store is not None
-    given, agent_id = call.input, call.agent_id or ""
-    record: Record | None = await store.read(FindMessage(received_id, agent_id))
+    given = call.input
+    record = await _find(call, received_id)
     if record is None:
-        return _NOT_FOUND
+        unknown = "This agent has no message with this target_id."
+        raise refusal(status.NOT_FOUND, "target-not-found", unknown)
     message = decode_message(record.data)
+    confirmed = message.confirmed
     if record.state not in (UNREAD, READ):
-        return _repeat(record, message, given)
-    confirmed = Confirmed(
-        given["status"], f"att-{secrets.token_hex(16)}", given.get("reason"), given.get("attestation")
-    )
+        if confirmed is None or confirmed.status != given["status"]:
+            raise RefusedError(_decided({"state": record.state}))
+        return Envelope(_receipt(record, confirmed))
+    confirmed = Confirmed(given["status"], new_id("att"), given.get("reason"), given.get("attestation"))
     state = _STATES[given["status"]]
     change = ChangeRecord(
-        record.record_id,
-        (MESSAGE,),
-        (UNREAD, READ),
-        state,
-        owner=agent_id,
+        *(record.record_id, (MESSAGE,), (UNREAD, READ), state, record.owner),
         data=msgspec.structs.replace(message, confirmed=confirmed).text(),
         lifetime=_DAY if state != READ else None,
     )
@@ -239,17 +233,12 @@ async def confirm_message(call: RoutedCall, received_id: str) -> Effects | Envel
     if message.kind in _ANNOUNCED and state != READ and is_canonical_id(message.sender):
         commands.append(_tell_author(record, message, confirmed))
     if message.kind == ALERT and state == ACKNOWLEDGED and message.ref is not None:
-        alert: Record | None = await store.read(FindRecord((ALERT,), message.ref))
+        assert call.server.store is not None
+        alert: Record | None = await call.server.store.read(FindRecord((ALERT,), message.ref))
         if alert is not None:
             origin = decode_origin(alert.data)
             commands.append(AcknowledgeAlert(alert.record_id, Withdraw(origin.later, origin.held)))
-
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            return _decided(results.details.get("state", "confirmed"))
-        return _receipt(results[0], confirmed)
-
-    return Effects(tuple(commands), tell)
+    return effects(commands, lambda results: _receipt(results[0], confirmed), {"": _decided})
 
 
 def _tell_author(record: Record, message: Message, confirmed: Confirmed) -> PutMessages:
@@ -268,23 +257,15 @@ def _tell_author(record: Record, message: Message, confirmed: Confirmed) -> PutM
     return PutMessages((new,), most=MOST_RECEIVED, required=False)
 
 
-def _repeat(record: Record, message: Message, given: dict[str, Any]) -> Envelope | Refused:
-    confirmed = message.confirmed
-    if confirmed is None or confirmed.status != given["status"]:
-        return _decided(record.state)
-    return _receipt(record, confirmed)
+def _receipt(record: Record, confirmed: Confirmed) -> dict[str, Any]:
+    return {
+        "target_id": record.record_id,
+        "status": confirmed.status,
+        "confirmed_at": write_instant(record.updated),
+        "attestation_id": confirmed.attestation_id,
+    }
 
 
-def _receipt(record: Record, confirmed: Confirmed) -> Envelope:
-    return Envelope(
-        {
-            "target_id": record.record_id,
-            "status": confirmed.status,
-            "confirmed_at": write_instant(record.updated),
-            "attestation_id": confirmed.attestation_id,
-        }
-    )
-
-
-def _decided(state: str) -> Refused:
+def _decided(found: Mapping[str, Any]) -> Refused:
+    state = found.get("state", "confirmed")
     return Refused(status.CONFLICT, "already-decided", f"The message is {state}; a confirmation is final.")

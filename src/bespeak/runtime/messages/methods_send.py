@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
 from collections.abc import Sequence
 from string import Template
 from typing import Any, Final
@@ -11,12 +10,14 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.delivery import TemplateSettings
+from bespeak.contract.standard.definition import NOT_LISTED
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, StepCall, invalid, refuse_without_needs, too_large
+from bespeak.runtime.call import RoutedCall, StepCall
+from bespeak.runtime.handling import check_size, effects, invalid, new_id, refusal, stateful, to_json
 from bespeak.runtime.messages.delivery import Delivery
 from bespeak.runtime.messages.posting import DELIVERED, FAILED, WAITING, Posting, new_posting_id, post
 from bespeak.runtime.messages.recipients import verify_callback
@@ -62,27 +63,21 @@ _SCHEMES: Final = {"email": "mailto:", "sms": "sms:", "push": "push:", "webhook"
 _SEND: Final = STANDARD["SEND"]
 
 
-async def send(call: RoutedCall) -> Effects | Envelope | Refused:
+@stateful
+async def send(call: RoutedCall) -> Effects | Envelope:
     """Answer SEND /. The message is stored before the first attempt, so that it is not lost, and sent under one id."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
     delivery = call.server.delivery
     address = _address(delivery, call.input["channel"], call.input["recipient"])
-    if isinstance(address, Refused):
-        return address
     message = _compose(call, delivery)
-    if isinstance(message, Refused):
-        return message
-    record = await _store(call, address, message)
-    if isinstance(record, Refused | Envelope):
-        return record
-    kept, position = record
+    stored = await _store(call, address, message)
+    if isinstance(stored, Envelope):
+        return stored
+    kept, position = stored
     outcome = await delivery.try_now(address, message, _AT_ONCE)
     confirmation = dict(outcome.confirmation) if isinstance(outcome, Delivered) else None
     if confirmation is None and not isinstance(outcome, Undeliverable):
         return _answer(kept)
-    data = msgspec.json.encode({**kept.content(), "confirmation": confirmation}).decode()
+    data = to_json({**kept.content(), "confirmation": confirmation})
     state = DELIVERED if confirmation is not None else FAILED
 
     def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
@@ -96,44 +91,43 @@ async def send(call: RoutedCall) -> Effects | Envelope | Refused:
     return Effects((AckOutbox(position, 0), change), tell)
 
 
-def _address(delivery: Delivery | None, channel: str, recipient: str) -> str | Refused:
+def _address(delivery: Delivery | None, channel: str, recipient: str) -> str:
     scheme = _SCHEMES[channel]
     if delivery is None or not delivery.is_configured or (scheme and not delivery.has(scheme[:-1])):
         message = f"This server has no channel {channel}; its operator can set one up in [delivery]."
-        return _SEND.refuse("channel-not-available", message, channel=channel)
+        raise refusal(_SEND, "channel-not-available", message, channel=channel)
     if channel == "webhook" and not recipient.lower().startswith(("https://", "http://")):
-        return _SEND.refuse("recipient-refused", "The recipient of a webhook is a web address: https://...")
+        raise refusal(_SEND, "recipient-refused", "The recipient of a webhook is a web address: https://...")
     address = scheme + recipient
     domain = delivery.locate(address)
     if isinstance(domain, Undeliverable):
-        return _SEND.refuse("recipient-refused", domain.message)
+        raise refusal(_SEND, "recipient-refused", domain.message)
     if not delivery.permits(address):
-        return _SEND.refuse("recipient-refused", "The operator does not list this recipient.")
+        raise refusal(_SEND, NOT_LISTED.name, "The operator does not list this recipient.", field="/recipient")
     return address
 
 
-def _compose(call: RoutedCall, delivery: Delivery) -> Posting | Refused:
+def _compose(call: RoutedCall, delivery: Delivery) -> Posting:
     given = call.input
     subject, content = None, given["content"]
     if "template_id" in given:
         template = delivery.settings.templates.get(given["template_id"])
         if template is None:
-            return _SEND.refuse("unknown-template", "No template has this id.")
+            raise refusal(_SEND, "unknown-template", "No template has this id.")
         filled = fill(template, content)
         if isinstance(filled, str):
-            return invalid("content", filled)
+            raise invalid("content", filled)
         subject, content = filled[0] or None, filled[1]
     elif isinstance(content, dict) and isinstance(content.get("subject"), str) and isinstance(content.get("body"), str):
         subject, content = content["subject"], content["body"] if given["channel"] == "email" else content
-    if len(msgspec.json.encode(content)) > MOST_CONTENT:
-        return too_large("content", MOST_CONTENT)
-    delivery_id = f"delivery-{secrets.token_hex(16)}"
+    check_size("content", len(msgspec.json.encode(content)), MOST_CONTENT)
+    delivery_id = new_id(DELIVERY)
     return Posting(delivery_id, "message", call.agent_id or "", content, subject=subject, record_id=delivery_id)
 
 
-async def _store(call: RoutedCall, address: str, message: Posting) -> tuple[Record, int] | Envelope | Refused:
+async def _store(call: RoutedCall, address: str, message: Posting) -> tuple[Record, int] | Envelope:
     """Put the message into the outbox; or return the answer to an earlier call with the same key."""
-    data = msgspec.json.encode({"channel": call.input["channel"], "recipient": call.input["recipient"]}).decode()
+    data = to_json({"channel": call.input["channel"], "recipient": call.input["recipient"]})
     key = call.request.headers.get(IDEMPOTENCY_KEY)
     if isinstance(call, StepCall) and call.journal is not None:
         key = call.journal.key
@@ -148,9 +142,11 @@ async def _store(call: RoutedCall, address: str, message: Posting) -> tuple[Reco
     if not isinstance(done, Conflict):
         return done[0], done[1]
     if done.reason == "too-many":
-        return _SEND.refuse("delivery-unavailable", f"The agent has {MOST} messages here, the maximum.")
+        raise refusal(_SEND, "delivery-unavailable", f"The agent has {MOST} messages here, the maximum.")
     earlier = await store.read(FindRecord((DELIVERY,), key=key))
-    return _answer(earlier) if earlier is not None else _SEND.refuse("delivery-unavailable", "Try again later.")
+    if earlier is None:
+        raise refusal(_SEND, "delivery-unavailable", "Try again later.")
+    return _answer(earlier)
 
 
 def _answer(record: Record) -> Envelope:
@@ -175,45 +171,23 @@ _PRIORITIES: Final = {"low": 1, "normal": 5, "high": 9}
 _SUBMIT: Final = STANDARD["SUBMIT"]
 
 
-async def submit(call: RoutedCall) -> Effects | Refused:
+@stateful
+async def submit(call: RoutedCall) -> Effects:
     """Answer SUBMIT /. A callback is verified first; it is told when the item is in its queue."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
-    given = call.input
-    priority = given.get("priority", "normal")
-    item = {
-        "target": given["target"],
-        "payload": given["payload"],
-        "priority": _PRIORITIES.get(priority, priority),
-    }
-    text = msgspec.json.encode(item).decode()
-    if len(text) > MOST_PAYLOAD:
-        return too_large("payload", MOST_PAYLOAD)
-    callback = given.get("callback")
-    refused = None if callback is None else await verify_callback(call, callback)
-    if refused is not None:
-        return refused
-    tracking_id = f"item-{secrets.token_hex(16)}"
-    commands: list[Command] = [
-        PutRecord(tracking_id, SUBMISSION, call.agent_id or "", "queued", text, lifetime=_KEPT, most=MOST_QUEUED)
-    ]
-    if callback is not None:
-        told = {"tracking_id": tracking_id, "target": given["target"], "status": "queued"}
+    given, priority = call.input, call.input.get("priority", "normal")
+    item = {"target": given["target"], "payload": given["payload"], "priority": _PRIORITIES.get(priority, priority)}
+    text = to_json(item)
+    check_size("payload", len(text), MOST_PAYLOAD)
+    told = {"tracking_id": new_id("item"), "target": given["target"], "status": "queued"}
+    record = (told["tracking_id"], SUBMISSION, call.agent_id or "", "queued", text)
+    commands: list[Command] = [PutRecord(*record, lifetime=_KEPT, most=MOST_QUEUED)]
+    if "callback" in given:
+        await verify_callback(call, given["callback"])
         sender = call.server.registrar.service.identity.server_id
-        commands.append(post(callback, Posting(new_posting_id(), "callback", sender, told, recipient=call.agent_id)))
-
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            return _SUBMIT.refuse("queue-full", f"The agent has {MOST_QUEUED} items here, the maximum.")
-        record: Record = results[0]
-        return Envelope(
-            {
-                "tracking_id": tracking_id,
-                "target": given["target"],
-                "status": record.state,
-                "submitted_at": write_instant(record.created),
-            }
-        )
-
-    return Effects(tuple(commands), tell)
+        posting = Posting(new_posting_id(), "callback", sender, told, recipient=call.agent_id)
+        commands.append(post(given["callback"], posting))
+    return effects(
+        commands,
+        lambda results: {**told, "submitted_at": write_instant(results[0].created)},
+        _SUBMIT.refuse("queue-full", f"The agent has {MOST_QUEUED} items here, the maximum."),
+    )

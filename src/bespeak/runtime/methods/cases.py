@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -15,16 +14,9 @@ from bespeak.protocol.exchange.header_values import LONGEST_TASK_ID, is_task_id
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import (
-    RoutedCall,
-    deciding_parties,
-    invalid,
-    parties_of,
-    read_time,
-    refuse_without_needs,
-    too_large,
-)
+from bespeak.runtime.call import RoutedCall, deciding_parties, parties_of
 from bespeak.runtime.confirmations import is_case_id, too_many_cases
+from bespeak.runtime.handling import Conflicts, RefusedError, check_size, effects, invalid, new_id, read_time, stateful
 from bespeak.runtime.messages.message import announce, received_id
 from bespeak.runtime.messages.methods_inbox import confirm_message
 from bespeak.runtime.payments.methods import PREFIX as PURCHASE
@@ -50,25 +42,18 @@ _exactly = msgspec.json.Decoder(float_hook=Decimal).decode
 _sorted = msgspec.json.Encoder(order="sorted", decimal_format="number").encode
 
 
-def escalate(call: RoutedCall) -> Effects | Refused:
+@stateful
+def escalate(call: RoutedCall) -> Effects:
     """Answer ESCALATE /. Repeating an escalation while it is open returns the same case."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
-    given = call.input
-    deadline = read_time("deadline", given["deadline"]) if "deadline" in given else None
-    if isinstance(deadline, Refused):
-        return deadline
+    given, agent_id, case_id = call.input, call.agent_id or "", new_id("esc")
+    deadline = read_time(given, "deadline")
     recipient = given.get("recipient", call.server.cases.default_recipient)
     if not recipient.isprintable():
-        return invalid("recipient", "contains non-printable characters; name an agent, a person or a group.")
+        raise invalid("recipient", "contains non-printable characters; name an agent, a person or a group.")
     if not is_task_id(given["task_id"]):
-        return invalid("task_id", f"must be 1 to {LONGEST_TASK_ID} visible characters, as in the header Task-ID.")
+        raise invalid("task_id", f"must be 1 to {LONGEST_TASK_ID} visible characters, as in the header Task-ID.")
     content = msgspec.json.encode(_raw_input(call))
-    if len(content) > MOST_CONTENT:
-        return too_large("context", MOST_CONTENT)
-    agent_id = call.agent_id or ""
-    case_id = f"esc-{secrets.token_hex(16)}"
+    check_size("context", len(content), MOST_CONTENT)
     command = OpenCase(
         case_id=case_id,
         kind=ESCALATION,
@@ -122,79 +107,66 @@ _LONGEST_REASON: Final = 4096
 _NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "No case has this target_id.")
 
 
-def confirm(call: RoutedCall) -> Effects | Refused | Coroutine[Any, Any, Effects | Envelope | Refused]:
+@stateful
+async def confirm(call: RoutedCall) -> Effects | Envelope:
     """Answer CONFIRM /."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
     given, principal = call.input, call.principal
     reason = given.get("reason")
     if reason is not None and (len(reason) > _LONGEST_REASON or "\0" in reason):
-        return invalid("reason", f"must be a text of up to {_LONGEST_REASON} characters without NUL.")
+        raise invalid("reason", f"must be a text of up to {_LONGEST_REASON} characters without NUL.")
     attestation = msgspec.json.encode(given["attestation"]) if "attestation" in given else None
-    if attestation is not None and len(attestation) > MOST_ATTESTATION:
-        return too_large("attestation", MOST_ATTESTATION)
+    check_size("attestation", len(attestation or b""), MOST_ATTESTATION)
     if not is_case_id(given["target_id"]):
-        return _NOT_FOUND
+        raise RefusedError(_NOT_FOUND)
     received = received_id(given["target_id"], call.agent_id or "")
     if received is not None and not given["target_id"].startswith(CASES):
-        return confirm_message(call, received)
+        return await confirm_message(call, received)
     if given["target_id"].startswith(PURCHASE) and call.server.payments is not None:
-        return confirm_hold(call)
+        return await confirm_hold(call)
     command = DecideCase(
         case_id=given["target_id"],
         status=given["status"],
         decided_by=call.agent_id or "",
-        attestation_id=f"att-{secrets.token_hex(16)}",
+        attestation_id=new_id("att"),
         kinds=tuple(kind for kind, scope in SCOPES.items() if principal.scopes.covers(scope)),
         parties=deciding_parties(call),
         reason=reason,
         attestation=None if attestation is None else attestation.decode(),
     )
-    return Effects((command,), _confirm_respond, call.server.tasks.refresh)
+    return effects([command], _tell_decision, _CONFLICTS, call.server.tasks.refresh)
 
 
-def _confirm_respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
-    if isinstance(outcome, Conflict):
-        return _refuse(outcome)
-    case: Case = outcome[0]
-    return Envelope(
-        {
-            "target_id": case.case_id,
-            "status": ACCEPTED if case.state == EXECUTED else case.state,
-            "confirmed_at": write_instant(case.decided_at or 0.0),
-            "attestation_id": case.attestation_id,
-        }
-    )
+def _tell_decision(results: Sequence[Case]) -> dict[str, Any]:
+    case = results[0]
+    return {
+        "target_id": case.case_id,
+        "status": ACCEPTED if case.state == EXECUTED else case.state,
+        "confirmed_at": write_instant(case.decided_at or 0.0),
+        "attestation_id": case.attestation_id,
+    }
 
 
-def _refuse(conflict: Conflict) -> Refused:
-    details = conflict.details
-    match conflict.reason:
-        case "own-case":
-            return Refused(
-                status.FORBIDDEN,
-                "own-case",
-                "Another party must decide this: the caller is behind the request, itself or through a shared "
-                "delegator, principal, key or token subject.",
-            )
-        case "not-permitted":
-            scope = SCOPES[details["kind"]]
-            return Refused(
-                status.FORBIDDEN,
-                "decision-not-permitted",
-                f"Only the recipient, or an agent with the scope {scope}, may take this decision.",
-                {"required_scopes": [scope]},
-            )
-        case "already-decided":
-            first = {**details, "decided_at": write_instant(details["decided_at"])}
-            return Refused(
-                status.CONFLICT,
-                "already-decided",
-                f"This was {details['status']} at {first['decided_at']}; a decision is final.",
-                {"decision": first},
-            )
-        case "expired":
-            return Refused(status.TIMEOUT, "case-expired", "The deadline of this decision has passed.")
-        case _:
-            return _NOT_FOUND
+def _not_permitted(found: Mapping[str, Any]) -> Refused:
+    scope = SCOPES[found["kind"]]
+    message = f"Only the recipient, or an agent with the scope {scope}, may take this decision."
+    return Refused(status.FORBIDDEN, "decision-not-permitted", message, {"required_scopes": [scope]})
+
+
+def _already_decided(found: Mapping[str, Any]) -> Refused:
+    first = {**found, "decided_at": write_instant(found["decided_at"])}
+    message = f"This was {found['status']} at {first['decided_at']}; a decision is final."
+    return Refused(status.CONFLICT, "already-decided", message, {"decision": first})
+
+
+_CONFLICTS: Final[Conflicts] = {
+    "own-case": Refused(
+        status.FORBIDDEN,
+        "own-case",
+        "Another party must decide this: the caller is behind the request, itself or through a shared "
+        "delegator, principal, key or token subject.",
+    ),
+    "not-permitted": _not_permitted,
+    "already-decided": _already_decided,
+    "expired": Refused(status.TIMEOUT, "case-expired", "The deadline of this decision has passed."),
+    "": _NOT_FOUND,
+}

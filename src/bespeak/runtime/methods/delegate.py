@@ -7,11 +7,10 @@ contains the value that the delegate sends as Delegation-Chain.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
 
 from bespeak.contract.agent import ACTIVE, Agent
 from bespeak.protocol import status
@@ -19,12 +18,22 @@ from bespeak.protocol.exchange.headers import DELEGATION_CHAIN
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_scope_token
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, invalid, not_available, read_time, refuse_without_needs, too_large
+from bespeak.runtime.answer import Effects
+from bespeak.runtime.call import RoutedCall, not_available
+from bespeak.runtime.handling import (
+    RefusedError,
+    check_size,
+    effects,
+    invalid,
+    passed,
+    read_future,
+    refusal,
+    stateful,
+    to_json,
+)
 from bespeak.runtime.identity.agents import may_delegate
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.agents import RecordDelegation
-from bespeak.state.store.store import Conflict
 
 if TYPE_CHECKING:
     from bespeak.state.identity.delegation import Chain
@@ -55,62 +64,41 @@ class Wish:
     """Chain through which the delegator holds its own authority; None if it has it in its own right."""
 
 
-def delegate(call: RoutedCall) -> Effects | Refused:
+@stateful
+def delegate(call: RoutedCall) -> Effects:
     """Answer DELEGATE /."""
-    delegator = call.server.agents.get(call.agent_id)
-    refused = refuse_without_needs(call) or _not_permitted(delegator)
-    if refused is not None:
-        return refused
-    assert delegator is not None
-    now = call.server.principals.clock()
+    delegator, now = call.server.agents.get(call.agent_id), call.server.principals.clock()
+    if delegator is None:
+        message = "Only an agent that is registered with this server can delegate."
+        raise refusal(status.FORBIDDEN, "delegation-not-permitted", message)
+    if not may_delegate(delegator):
+        message = "The document of this agent does not permit it to delegate."
+        raise refusal(status.FORBIDDEN, "delegation-not-permitted", message)
     wish = _read(call, now)
-    if isinstance(wish, Refused):
-        return wish
     signer = call.server.signer
     if wish.token == ISSUE and signer is None:
         missing = "the server's signing key (`signing_key` of the server; `bespeak keys new` makes one)"
-        return not_available("DELEGATE", missing)
-    refused = _beyond(call, delegator, wish)
-    if refused is not None:
-        return refused
+        raise RefusedError(not_available("DELEGATE", missing))
+    _check_extent(call, delegator, wish)
     if wish.token == ISSUE and signer is not None:
         chain = _issue(call, signer.private_key, wish, now)
     else:
         chain = _accept(call, wish)
-    return chain if isinstance(chain, Refused) else _record(chain, wish, call.input)
+    return _record(chain, wish, call.input)
 
 
-def _not_permitted(delegator: Agent | None) -> Refused | None:
-    """Return a refusal if the caller may not delegate at all."""
-    if delegator is None:
-        message = "Only an agent that is registered with this server can delegate."
-    elif not may_delegate(delegator):
-        message = "The document of this agent does not permit it to delegate."
-    else:
-        return None
-    return Refused(status.FORBIDDEN, "delegation-not-permitted", message)
-
-
-def _read(call: RoutedCall, now: float) -> Wish | Refused:
+def _read(call: RoutedCall, now: float) -> Wish:
     given = call.input
     target = given["target_agent_id"]
     agent = call.server.agents.get(target)
     if agent is None or agent.status != ACTIVE:
         message = f"No active agent {target[:64]!r} is registered with this server."
-        return Refused(status.NOT_FOUND, "agent-not-found", message)
+        raise refusal(status.NOT_FOUND, "agent-not-found", message)
     scopes = _scopes(given["authority_scope"])
-    if isinstance(scopes, Refused):
-        return scopes
-    expires = _expiry(given.get("deadline"), now)
-    if isinstance(expires, Refused):
-        return expires
+    # The deadline, limited by the server's maximum.
+    expires = min(read_future(given, "deadline", now=now + 1, most=math.inf) or now + LIFETIME, now + LONGEST_LIFETIME)
     task = _task(given["task"])
-    if isinstance(task, Refused):
-        return task
     header = call.request.headers.get(DELEGATION_CHAIN)
-    parent = call.server.principals.chain(call.agent_id, header) if header is not None else None
-    if isinstance(parent, Refused):
-        return parent
     return Wish(
         delegator=call.agent_id or "",
         delegate=target,
@@ -119,19 +107,20 @@ def _read(call: RoutedCall, now: float) -> Wish | Refused:
         depth=given.get("depth", 0),
         token=given["delegation_token"],
         task=task,
-        parent=parent,
+        parent=None if header is None else passed(call.server.principals.chain(call.agent_id, header)),
     )
 
 
-def _task(given: str | Mapping[str, Any]) -> str | Refused:
+def _task(given: str | Mapping[str, Any]) -> str:
     """Encode the task for storage."""
-    task = given if isinstance(given, str) else msgspec.json.encode(given).decode()
+    task = given if isinstance(given, str) else to_json(given)
     if "\0" in task:
-        return invalid("task", "contains a NUL, which cannot be stored.")
-    return task if len(task.encode()) <= MOST_TASK else too_large("task", MOST_TASK)
+        raise invalid("task", "contains a NUL, which cannot be stored.")
+    check_size("task", len(task.encode()), MOST_TASK)
+    return task
 
 
-def _scopes(given: str | Sequence[Any]) -> tuple[str, ...] | Refused:
+def _scopes(given: str | Sequence[Any]) -> tuple[str, ...]:
     parts = given.split(",") if isinstance(given, str) else given
     tokens = [part.strip(" \t") if isinstance(part, str) else "" for part in parts]
     bad = next((token for token in tokens if not is_scope_token(token)), None)
@@ -139,47 +128,30 @@ def _scopes(given: str | Sequence[Any]) -> tuple[str, ...] | Refused:
         return tuple(dict.fromkeys(tokens))
     what = f"contains {bad[:80]!r}, which is not a valid scope" if bad is not None else "is empty"
     message = f"`authority_scope` {what}; write tokens like booking:room, in lower case."
-    return Refused(status.UNPROCESSABLE, "invalid-authority-scope", message)
+    raise refusal(status.UNPROCESSABLE, "invalid-authority-scope", message)
 
 
-def _expiry(deadline: str | None, now: float) -> float | Refused:
-    """Return the expiry of the delegation: the deadline, limited by the server's maximum."""
-    if deadline is None:
-        return now + LIFETIME
-    seconds = read_time("deadline", deadline)
-    if isinstance(seconds, Refused):
-        return seconds
-    if seconds <= now + 1:
-        return invalid("deadline", "is in the past.")
-    return min(seconds, now + LONGEST_LIFETIME)
-
-
-def _beyond(call: RoutedCall, delegator: Agent, wish: Wish) -> Refused | None:
-    """Return a refusal if the request exceeds the delegator's authority."""
+def _check_extent(call: RoutedCall, delegator: Agent, wish: Wish) -> None:
+    """Refuse what exceeds the delegator's authority."""
     from bespeak.state.identity.delegation import refuse_wider  # noqa: PLC0415 - loads cryptography, for delegators
 
-    wider = refuse_wider(wish.delegator, wish.delegate, wish.scopes, call.principal.scopes)
-    if wider is not None:
-        return wider
+    passed(refuse_wider(wish.delegator, wish.delegate, wish.scopes, call.principal.scopes))
     most = delegator.max_delegation_depth
     if most is not None and wish.depth >= most:
-        return Refused(
-            status.FORBIDDEN,
-            "delegation-depth-exceeded",
-            f"The document of this agent permits {most} hops, including its own: `depth` must be at most {most - 1}.",
-            {"max_delegation_depth": most},
+        message = (
+            f"The document of this agent permits {most} hops, including its own: `depth` must be at most {most - 1}."
         )
-    return None
+        raise refusal(status.FORBIDDEN, "delegation-depth-exceeded", message, max_delegation_depth=most)
 
 
-def _issue(call: RoutedCall, key: PrivateKey, wish: Wish, now: float) -> Chain | Refused:
+def _issue(call: RoutedCall, key: PrivateKey, wish: Wish, now: float) -> Chain:
     """Add a hop to the caller's chain, signed by this server for the caller."""
     from bespeak.state.identity.delegation import grant_authority  # noqa: PLC0415 - loads cryptography, for delegators
 
     server_id = call.routes.service.identity.server_id
     # What this server signs for the caller ends with the credential by which it knows the caller.
     lifetime = Authority.of(call.principal, call.request).within(call.server.principals, wish.expires - now)
-    chain = grant_authority(
+    made = grant_authority(
         delegator=wish.delegator,
         delegate=wish.delegate,
         scopes=wish.scopes,
@@ -192,22 +164,20 @@ def _issue(call: RoutedCall, key: PrivateKey, wish: Wish, now: float) -> Chain |
         issuer=server_id,
         parent=wish.parent,
     )
-    if not isinstance(chain, Refused):
-        call.server.principals.log_hop(chain.hops[-1])
+    chain = passed(made)
+    call.server.principals.log_hop(chain.hops[-1])
     return chain
 
 
-def _accept(call: RoutedCall, wish: Wish) -> Chain | Refused:
+def _accept(call: RoutedCall, wish: Wish) -> Chain:
     """Append the hop that the caller has signed to its chain."""
     before = "" if wish.parent is None else f"{wish.parent.header}, "
-    chain = call.server.principals.chain(wish.delegate, before + wish.token)
-    if isinstance(chain, Refused):
-        return chain
+    chain = passed(call.server.principals.chain(wish.delegate, before + wish.token))
     hop = chain.hops[-1]
     if hop.delegator == wish.delegator and set(hop.scopes) == set(wish.scopes):
         return chain
     message = "`delegation_token` is from another agent, or has scopes other than `authority_scope`."
-    return Refused(status.UNPROCESSABLE, "delegation-token-mismatch", message)
+    raise refusal(status.UNPROCESSABLE, "delegation-token-mismatch", message)
 
 
 def _record(chain: Chain, wish: Wish, given: Mapping[str, Any]) -> Effects:
@@ -234,11 +204,5 @@ def _record(chain: Chain, wish: Wish, given: Mapping[str, Any]) -> Effects:
     if "callback" in given:
         # The delegator passes the token on itself, so this server never learns of a result.
         result["callback"] = None
-
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            message = "This `delegation_token` has already been used; sign a new one with a new id."
-            return Refused(status.CONFLICT, "delegation-token-used", message)
-        return Envelope(result)
-
-    return Effects((command,), tell)
+    used = "This `delegation_token` has already been used; sign a new one with a new id."
+    return effects([command], lambda _: result, Refused(status.CONFLICT, "delegation-token-used", used))

@@ -20,6 +20,7 @@ from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.answer import Answer, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.floor import FORMAT_SCHEMA, read_filter
+from bespeak.runtime.handling import RefusedError, handler, passed, refusal
 from bespeak.runtime.identity.principals import inactive
 from bespeak.runtime.publication import PublishedDocument
 from bespeak.runtime.route_table import RouteTable
@@ -72,57 +73,58 @@ AGENT_METHODS: Final[tuple[tuple[str, StandardMethod], ...]] = tuple(
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def agents(call: RoutedCall) -> Answer | Refused:
+@handler
+def agents(call: RoutedCall) -> Answer:
     """Answer at all of these paths."""
     name = call.input.get("name")
     if name is not None:
         if _NAME.fullmatch(name) is None:
-            return _refuse_name(call, name)
+            raise _refuse_name(call, name)
         return show_agent(call, call.server.agents.named(name), name)
     if call.routes.publication.discloses(call.principal):
         return call.routes.publication.namespace.answer(call.request)
     if call.routes.service.agent_disclosure == "authenticated":
         why = "This server discloses its agents only to authenticated callers"
         if call.server.principals.authenticator is None:
-            return authorization_required("credentials-missing", f"{why}, and its mode `open` authenticates nobody.")
-        return call.server.principals.credentials_missing(why)
-    return Refused(status.FORBIDDEN, "agents-not-disclosed", "This server does not disclose its agents.")
+            nobody = f"{why}, and its mode `open` authenticates nobody."
+            raise RefusedError(authorization_required("credentials-missing", nobody))
+        raise RefusedError(call.server.principals.credentials_missing(why))
+    raise refusal(status.FORBIDDEN, "agents-not-disclosed", "This server does not disclose its agents.")
 
 
-def show_agent(call: RoutedCall, agent: Agent | None, wanted: str) -> Answer | Refused:
+def show_agent(call: RoutedCall, agent: Agent | None, wanted: str) -> Answer:
     """Return a document about an agent that the caller may see; to others it does not exist."""
     if agent is None or not may_see(call, agent) or agent.status in ("pending", "unreadable"):
-        return Refused(status.NOT_FOUND, "agent-not-found", f"This server hosts no agent {wanted[:80]!r}.")
+        raise refusal(status.NOT_FOUND, "agent-not-found", f"This server hosts no agent {wanted[:80]!r}.")
     form = "status" if call.route.endpoint.path.endswith("/status") else call.input.get("format")
     publication = call.routes.publication
     if form == "status":
         return publication.status_of(agent).answer(call.request)
-    refused = inactive(agent, call.server.agents.changed_at(agent.agent_id))
-    if refused is not None:
-        return refused
+    passed(inactive(agent, call.server.agents.changed_at(agent.agent_id)))
     if form == "certificate":
         if agent.genesis is None:
             message = "The identity document of this agent has no genesis record."
-            return Refused(status.NOT_FOUND, "genesis-not-found", message)
+            raise refusal(status.NOT_FOUND, "genesis-not-found", message)
         return PublishedDocument(agent.genesis.document, MEDIA_IDENTITY).answer(call.request)
     media_type = negotiate(call.request.headers, IDENTITY_TYPES)
     return publication.identity_of(agent, media_type, compact=form == "json").answer(call.request)
 
 
-def _refuse_name(call: RoutedCall, name: str) -> Refused:
+def _refuse_name(call: RoutedCall, name: str) -> RefusedError:
     """Redirect from a name with a file extension to the name itself (core 3); refuse what no agent can be called."""
     stem, dot, _ = name.partition(".")
     if not dot or _NAME.fullmatch(stem) is None:
         message = f"An agent's name has letters, digits, `-` and `_`; got {name[:80]!r}."
-        return Refused(status.BAD_REQUEST, "invalid-uri-form", message)
+        return refusal(status.BAD_REQUEST, "invalid-uri-form", message)
     request = call.request
     path = call.route.endpoint.path.replace("{name}", stem)
     if request.connection.face != "agtp":
         path += f":{call.method.lower()}"
     location = path + (f"?{request.query}" if request.query else "")
     message = f"An agent's name has no file extension; the document is at {location[:300]}."
-    return Refused(
-        status.MOVED_PERMANENTLY, "moved-permanently", message, {"location": location}, (("Location", location),)
+    headers = (("Location", location),)
+    return RefusedError(
+        Refused(status.MOVED_PERMANENTLY, "moved-permanently", message, {"location": location}, headers)
     )
 
 
@@ -137,6 +139,7 @@ def may_see(call: RoutedCall, agent: Agent) -> bool:
 _DEFAULT_RESULTS = 20
 
 
+@handler
 def discover(call: RoutedCall) -> Answer | Envelope | Refused:
     """Answer DISCOVER / (AGTP-API 8.10): without an Agent-ID the manifest, with criteria the candidates.
 
@@ -158,13 +161,11 @@ def discover(call: RoutedCall) -> Answer | Envelope | Refused:
     if meant or call.agent_id is None or unnamed:
         return publication.manifest_for(call.principal).answer(call.request)
     if criteria is None:
-        return Refused(
-            status.UNPROCESSABLE,
-            "missing-required-params",
+        message = (
             "DISCOVER with an Agent-ID searches for candidates and requires `criteria`; "
-            "send no Agent-ID, or target 'manifest', for the manifest of this server.",
-            {"missing": ["criteria"]},
+            "send no Agent-ID, or target 'manifest', for the manifest of this server."
         )
+        raise refusal(status.UNPROCESSABLE, "missing-required-params", message, missing=["criteria"])
     limit = call.input.get("max_results", _DEFAULT_RESULTS)
     disclosed = publication.discloses(call.principal)
     wanted = read_filter(call.input.get("filter", {}), call.server.agents.get(call.agent_id))
@@ -180,14 +181,15 @@ def discover_methods(call: RoutedCall) -> Answer:
 DOMAINS: Final = ("methods", "modalities", "tools", "version", "budget", "zones")
 
 
-def describe(call: RoutedCall) -> Answer | Envelope | Refused:
+@handler
+def describe(call: RoutedCall) -> Answer | Envelope:
     """Answer DESCRIBE /: the identity document of a named agent or of the caller, else capabilities."""
     caller = call.principal
     wanted = call.input.get("agent_id")
     if wanted is not None:
         if not is_canonical_id(wanted):
             message = f"`agent_id` must be 64 lower-case hexadecimal digits; got {wanted[:80]!r}."
-            return Refused(status.BAD_REQUEST, "invalid-canonical-id", message)
+            raise refusal(status.BAD_REQUEST, "invalid-canonical-id", message)
         return show_agent(call, call.server.agents.get(wanted), wanted)
     agent = call.server.agents.get(caller.agent_id)
     asks = "capability_domains" in call.input or "version_min" in call.input
@@ -196,12 +198,10 @@ def describe(call: RoutedCall) -> Answer | Envelope | Refused:
     asked = _domains(call.input.get("capability_domains"))
     unknown = [domain for domain in asked if domain not in DOMAINS]
     if unknown:
-        return Refused(
-            status.UNPROCESSABLE,
-            "unknown-capability-domain",
-            f"{', '.join(map(repr, unknown[:5]))} is not a valid capability domain; choose from {', '.join(DOMAINS)}.",
-            {"unknown": unknown[:20], "capability_domains": list(DOMAINS)},
-        )
+        wrong = ", ".join(map(repr, unknown[:5]))
+        message = f"{wrong} is not a valid capability domain; choose from {', '.join(DOMAINS)}."
+        details: dict[str, Any] = {"unknown": unknown[:20], "capability_domains": list(DOMAINS)}
+        raise refusal(status.UNPROCESSABLE, "unknown-capability-domain", message, **details)
     return Envelope(_capabilities(call.table, asked or DOMAINS, call.input.get("version_min")))
 
 

@@ -14,8 +14,9 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
-from bespeak.runtime.call import RoutedCall, invalid, refuse_without_needs
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.floor import ID_SCHEMA, NEGOTIATED_ID_SCHEMA
+from bespeak.runtime.handling import RefusedError, invalid, refusal, stateful
 from bespeak.state.audit.record import KeptRecord, payload_of
 from bespeak.state.store.commands.agents import ReadLifecycle
 from bespeak.state.store.commands.audit import ReadAudit, ReadChainHead
@@ -46,52 +47,47 @@ INSPECT: Final = StandardMethod(
 )
 
 
-async def inspect(call: RoutedCall) -> Envelope | Refused:
+@stateful
+async def inspect(call: RoutedCall) -> Envelope:
     """Answer INSPECT /."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
     assert call.server.store is not None
-    if call.input["target"] == "audit":
-        return await _record(call.server.store, call)
-    if call.input["target"] == "contract":
-        return await _contract(call.server.store, call)
+    store, target = call.server.store, call.input["target"]
+    if target == "audit":
+        row = await store.read(ReadAudit(_named(call, "audit_id", "the record")))
+        _check_owner(call, KeptRecord(*row).agent_id if row is not None else "")
+        return _show(call, row, "No record has this Audit-ID.")
+    if target == "contract":
+        return await _contract(store, call)
     agent_id: str = call.input.get("agent_id") or call.agent_id or ""
-    if not _may(call, agent_id):
-        return _FORBIDDEN
-    if call.input["target"] == "chain_head":
-        return _found(call, await call.server.store.read(ReadChainHead(agent_id)), "There is no record of this agent.")
-    return await _lifecycle(call.server.store, agent_id)
+    _check_owner(call, agent_id)
+    if target == "chain_head":
+        return _show(call, await store.read(ReadChainHead(agent_id)), "There is no record of this agent.")
+    return await _lifecycle(store, agent_id)
 
 
-async def _record(store: Store, call: RoutedCall) -> Envelope | Refused:
-    audit_id = call.input.get("audit_id")
-    if audit_id is None:
-        return invalid("audit_id", "is missing: it names the record to inspect.")
-    row = await store.read(ReadAudit(audit_id))
-    if not _may(call, KeptRecord(*row).agent_id if row is not None else ""):
-        return _FORBIDDEN  # whether or not another agent has the record
-    return _found(call, row, "No record has this Audit-ID.")
+def _named(call: RoutedCall, member: str, what: str) -> str:
+    if member not in call.input:
+        raise invalid(member, f"is missing: it names {what} to inspect.")
+    name: str = call.input[member]
+    return name
 
 
-async def _contract(store: Store, call: RoutedCall) -> Envelope | Refused:
-    synthesis_id = call.input.get("synthesis_id")
-    if synthesis_id is None:
-        return invalid("synthesis_id", "is missing: it names the contract to inspect.")
+async def _contract(store: Store, call: RoutedCall) -> Envelope:
+    synthesis_id = _named(call, "synthesis_id", "the contract")
     row: ProposalRow | None = await store.read(ReadProposal(proposal_id_of(synthesis_id)))
-    if not _may(call, row.agent_id if row is not None else ""):
-        return _FORBIDDEN  # whether or not another agent has the synthesis
+    _check_owner(call, row.agent_id if row is not None else "")
     if row is None or row.state in (PENDING, REJECTED):
-        return Refused(status.NOT_FOUND, "record-not-found", "No synthesis has this id.")
+        raise refusal(status.NOT_FOUND, "record-not-found", "No synthesis has this id.")
     from bespeak.runtime.negotiation.outcome import describe_synthesis  # noqa: PLC0415 - most servers do without
 
     return Envelope({"agent_id": row.agent_id, **describe_synthesis(row)})
 
 
-async def _lifecycle(store: Store, agent_id: str) -> Envelope | Refused:
+async def _lifecycle(store: Store, agent_id: str) -> Envelope:
     events = await store.read(ReadLifecycle(agent_id))
     if not events:
-        return Refused(status.NOT_FOUND, "agent-not-found", "There is no recorded change of this agent's state.")
+        message = "There is no recorded change of this agent's state."
+        raise refusal(status.NOT_FOUND, "agent-not-found", message)
     listed = [
         {
             "event": event.event,
@@ -106,14 +102,18 @@ async def _lifecycle(store: Store, agent_id: str) -> Envelope | Refused:
     return Envelope({"agent_id": agent_id, "status": events[-1].status, "events": listed})
 
 
-def _may(call: RoutedCall, agent_id: str) -> bool:
-    """Return True if the caller may see it. Records of anonymous calls have no owner, so they need the scope."""
-    return call.agent_id == agent_id or call.principal.scopes.covers(READ)
+def _check_owner(call: RoutedCall, agent_id: str) -> None:
+    """Refuse what the caller may not see, whether or not another agent has it.
+
+    Records of anonymous calls have no owner, so they need the scope.
+    """
+    if call.agent_id != agent_id and not call.principal.scopes.covers(READ):
+        raise RefusedError(_FORBIDDEN)
 
 
-def _found(call: RoutedCall, row: Any, otherwise: str) -> Envelope | Refused:
+def _show(call: RoutedCall, row: Any, otherwise: str) -> Envelope:
     if row is None:
-        return Refused(status.NOT_FOUND, "record-not-found", otherwise)
+        raise refusal(status.NOT_FOUND, "record-not-found", otherwise)
     record = KeptRecord(*row)
     place = {"audit_id": record.audit_id, "stream": record.stream, "sequence": record.sequence}
     payload = payload_of(record.jws)

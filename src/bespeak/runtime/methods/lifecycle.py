@@ -14,11 +14,11 @@ from bespeak.contract.standard.definition import StandardMethod
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, refuse_without_needs
+from bespeak.runtime.answer import Effects
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.floor import ID_SCHEMA
+from bespeak.runtime.handling import effects, passed, stateful
 from bespeak.state.store.commands.agents import RETIRED, SetAgentStatus, Transition
-from bespeak.state.store.store import Conflict
 
 MANAGE: Final = "agents:manage"
 """Scope that lets a caller change the state of other agents."""
@@ -121,40 +121,36 @@ def lifecycle(change: Change) -> Callable[[RoutedCall], Effects | Refused]:
     """Build the handler of one of these methods at `/`."""
     event = change.method.name
 
-    def answer(call: RoutedCall) -> Effects | Refused:
-        given = call.input
-        agent_id = given["agent_id"]
-        refused = refuse_without_needs(call) or _refuse_change(call.principal, agent_id, change)
-        if refused is not None:
-            return refused
+    @stateful
+    def answer(call: RoutedCall) -> Effects:
+        given, agent_id = call.input, call.input["agent_id"]
+        passed(_refuse_change(call.principal, agent_id, change))
         known = call.server.agents.get(agent_id)
-        actor = f"{given['actor']}, by {call.agent_id}" if "actor" in given else str(call.agent_id)
         command = SetAgentStatus(
             agent_id=agent_id,
             event=event,
             allowed_from=change.allowed_from,
             status=change.status,
-            actor=actor,
+            actor=f"{given['actor']}, by {call.agent_id}" if "actor" in given else str(call.agent_id),
             reason=given.get("reason", ""),
             name=known.name if known is not None else None,
             assumed=known.status if known is not None else None,
         )
 
-        def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-            if isinstance(results, Conflict):
-                return _impossible(event, agent_id, results)
-            done: Transition = results[0]
-            return Envelope(
-                {
-                    "agent_id": agent_id,
-                    "event_type": event,
-                    "previous_status": done.previous,
-                    "status": done.status,
-                    "noop": done.noop,
-                }
-            )
+        def result(results: Sequence[Transition]) -> dict[str, Any]:
+            done = results[0]
+            told = {"agent_id": agent_id, "event_type": event, "previous_status": done.previous}
+            return {**told, "status": done.status, "noop": done.noop}
 
-        return Effects((command,), tell)
+        def impossible(found: Mapping[str, Any]) -> Refused:
+            state = found["status"]
+            message = f"{event} is not possible: the agent is {state}."
+            message += " This is permanent." if state == RETIRED else ""
+            return Refused(status.CONFLICT, "lifecycle-conflict", message, {"agent_status": state})
+
+        unknown = f"No agent {agent_id} is registered with this server."
+        unknown_agent = Refused(status.NOT_FOUND, "agent-not-found", unknown)
+        return effects([command], result, {"agent-unknown": unknown_agent, "": impossible})
 
     return answer
 
@@ -170,17 +166,4 @@ def _refuse_change(caller: Principal, agent_id: str, change: Change) -> Refused 
         "scope-violation",
         f"{itself} with the scope {MANAGE} may {event} an agent.",
         {"missing_scopes": [MANAGE], "required_scopes": [MANAGE], "declared_scopes": list(caller.scopes)},
-    )
-
-
-def _impossible(event: str, agent_id: str, conflict: Conflict) -> Refused:
-    if conflict.reason == "agent-unknown":
-        return Refused(status.NOT_FOUND, "agent-not-found", f"No agent {agent_id} is registered with this server.")
-    state = conflict.details["status"]
-    advice = " This is permanent." if state == RETIRED else ""
-    return Refused(
-        status.CONFLICT,
-        "lifecycle-conflict",
-        f"{event} is not possible: the agent is {state}.{advice}",
-        {"agent_status": state},
     )

@@ -13,9 +13,10 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, read_future, refuse_large, refuse_without_needs
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.entities.methods_cancel import revoke
 from bespeak.runtime.floor import FLOOR
+from bespeak.runtime.handling import RefusedError, check_content, effects, new_id, read_future, refusal, stateful
 from bespeak.runtime.messages.message import (
     EXACTLY_ONCE,
     MOST_CONTENT,
@@ -25,7 +26,6 @@ from bespeak.runtime.messages.message import (
     USUAL,
     Origin,
     address_messages,
-    new_id,
     send,
     too_much,
 )
@@ -39,11 +39,9 @@ MONITOR_CANCEL: Final = "monitor_cancel"
 _NOTIFY: Final = next(method for method in FLOOR if method.name == "NOTIFY")
 
 
-async def notify(call: RoutedCall) -> Effects | Envelope | Refused:
+@stateful
+async def notify(call: RoutedCall) -> Effects | Envelope:
     """Answer NOTIFY /. The receipt says what was promised; the recipient confirms with CONFIRM."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
     given = call.input
     answered = answer_challenge(call, given["recipient"], given["content"])
     if answered is not None:
@@ -51,17 +49,15 @@ async def notify(call: RoutedCall) -> Effects | Envelope | Refused:
     cancelled = _cancelled_monitor(call)
     if cancelled is not None:
         return await _cancel(call, cancelled)
-    refused = refuse_large("content", given["content"], MOST_CONTENT)
-    expires = read_future(_NOTIFY, "expiry", given["expiry"]) if "expiry" in given else None
-    if refused is not None or isinstance(expires, Refused):
-        return refused or expires  # type: ignore[return-value] # one of them is a refusal
+    check_content(given, "content", MOST_CONTENT)
+    expires = read_future(given, "expiry")
     found = await find_recipients(call, [given["recipient"]])
     for name, fault in found.faults.items():
-        return _NOTIFY.refuse("unknown-recipient", f"{name[:80]!r} {fault}.", field="/recipient")
+        raise fault.refuse(_NOTIFY, "unknown-recipient", name, field="/recipient")
     guarantee = given.get("delivery_guarantee", AT_LEAST_ONCE)
     if guarantee == EXACTLY_ONCE and found.addresses:
         message = "Only messages to agents and channels of this server arrive exactly once; choose at_least_once."
-        return _NOTIFY.refuse("guarantee-impossible", message, field="/delivery_guarantee")
+        raise refusal(_NOTIFY, "guarantee-impossible", message, field="/delivery_guarantee")
     origin = Origin(
         sender=call.agent_id or "",
         kind=NOTIFICATION,
@@ -71,23 +67,16 @@ async def notify(call: RoutedCall) -> Effects | Envelope | Refused:
         guarantee=guarantee,
         recipients=(given["recipient"],),
     )
-    notification_id = new_id("ntf")
-    commands = _commands(notification_id, origin, found)
-
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            return _NOTIFY.refuse("delivery-unavailable", too_much(results, "notifications"))
-        result: dict[str, Any] = {
-            "notification_id": notification_id,
-            "recipient": given["recipient"],
-            "status": "delivered" if found.agents else WAITING,
-            "delivery_guarantee": guarantee,
-        }
-        if expires is not None:
-            result["expires_at"] = write_instant(expires)
-        return Envelope(result)
-
-    return Effects(commands, tell)
+    result: dict[str, Any] = {
+        "notification_id": new_id("ntf"),
+        "recipient": given["recipient"],
+        "status": "delivered" if found.agents else WAITING,
+        "delivery_guarantee": guarantee,
+    }
+    if expires is not None:
+        result["expires_at"] = write_instant(expires)
+    commands = _commands(result["notification_id"], origin, found)
+    return effects(commands, lambda _: result, too_much(_NOTIFY, "notifications"))
 
 
 def _commands(notification_id: str, origin: Origin, found: Recipients) -> tuple[Command, ...]:
@@ -115,25 +104,26 @@ def _cancelled_monitor(call: RoutedCall) -> str | None:
     return str(given.get("subscription_id") or content.get("subscription_id") or "")
 
 
-async def _cancel(call: RoutedCall, subscription_id: str) -> Effects | Envelope | Refused:
-    outcome = await revoke(call, {"target_id": subscription_id}, ("monitor",))
-    if not isinstance(outcome, Effects):
-        return _refuse(outcome) if isinstance(outcome, Refused) else outcome
-    notification_id = new_id("ntf")
+async def _cancel(call: RoutedCall, subscription_id: str) -> Effects:
+    """Cancel a monitor; NOTIFY knows 400 and 404, and one that has ended is not there."""
+    try:
+        outcome = await revoke(call, {"target_id": subscription_id}, ("monitor",))
+    except RefusedError as error:
+        raise RefusedError(_refuse(error.refused)) from None
+    assert isinstance(outcome, Effects), "monitors have no way of their own to be cancelled"
+    result = {"notification_id": new_id("ntf"), "recipient": call.input["recipient"]}
 
     def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
         answer = outcome.answer(results)
-        if not isinstance(answer, Envelope):
-            assert isinstance(answer, Refused)
+        if isinstance(answer, Refused):
             return _refuse(answer)
-        cancelled = {"subscription_id": subscription_id, "status": answer.result["status"]}
-        return Envelope({"notification_id": notification_id, "recipient": call.input["recipient"], **cancelled})
+        assert isinstance(answer, Envelope)
+        return Envelope({**result, "subscription_id": subscription_id, "status": answer.result["status"]})
 
     return Effects(outcome.commands, tell, outcome.committed)
 
 
 def _refuse(refused: Refused) -> Refused:
-    """Refuse a monitor that cannot be cancelled; NOTIFY knows 400 and 404, and one that has ended is not there."""
     if refused.status in (status.NOT_FOUND, status.CONFLICT):
         return _NOTIFY.refuse("subscription-not-found", refused.message, field="/subscription_id")
     return refused

@@ -18,10 +18,10 @@ from bespeak.contract.mcp_tool import META
 from bespeak.contract.service import Resource
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_JSON, MEDIA_MANIFEST
-from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import REQUIRES_RESOURCES, RoutedCall
 from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.handling import handler, refusal
 
 Fetch = Callable[[str], Awaitable[bytes | None]]
 """Returns the manifest or the AGIS document, by its media type, as the caller may see it; None if it may not."""
@@ -118,36 +118,32 @@ _MAX_ITEMS: Final = 10_000
 _MAX_RESULTS: Final = 20
 
 
-async def query(call: RoutedCall) -> Envelope | Refused:
+@handler
+async def query(call: RoutedCall) -> Envelope:
     """Answer QUERY /. Resources are read in a thread, because their readers may block."""
     if "mcp_resource_uri" in call.input or "modality" in call.input:
         return await _read_mcp_resource(call)
     resources = call.routes.service.resources
     if not resources:
-        return Refused(
-            status.NOT_IMPLEMENTED,
-            "not-implemented",
+        message = (
             "QUERY / has nothing to search: this server has registered no resource. "
-            "Its informational endpoints are listed by DISCOVER /methods.",
-            {"missing": REQUIRES_RESOURCES},
+            "Its informational endpoints are listed by DISCOVER /methods."
         )
+        raise refusal(status.NOT_IMPLEMENTED, "not-implemented", message, missing=REQUIRES_RESOURCES)
     wanted = call.input.get("scope")
     names = [wanted] if isinstance(wanted, str) else wanted
     chosen = [resource for resource in resources if names is None or resource.name in names]
     if not chosen:
-        return Refused(
-            status.NOT_FOUND,
-            "resource-not-found",
-            f"No resource is named {names!r}; there are {', '.join(resource.name for resource in resources)}.",
-            {"resources": [resource.name for resource in resources]},
-        )
+        known = [resource.name for resource in resources]
+        message = f"No resource is named {names!r}; there are {', '.join(known)}."
+        raise refusal(status.NOT_FOUND, "resource-not-found", message, resources=known)
     need = as_text(call.input["intent"])
     threshold = call.input.get("confidence_threshold", 0.0)
     results = await run_in_thread(_search, chosen, need, threshold)
     return Envelope({"results": results, "result_count": len(results)})
 
 
-async def _read_mcp_resource(call: RoutedCall) -> Envelope | Refused:
+async def _read_mcp_resource(call: RoutedCall) -> Envelope:
     """Read a resource of MCP: core 9 makes it a QUERY. It is one of the documents about the service."""
     server_id, uri = call.routes.service.identity.server_id, call.input.get("mcp_resource_uri", "")
     publication = call.table.publication
@@ -160,7 +156,7 @@ async def _read_mcp_resource(call: RoutedCall) -> Envelope | Refused:
     if found is None:
         known = list(resources_of(server_id))
         message = f"There is no MCP resource {uri[:200]!r}; there are {', '.join(known)}."
-        return Refused(status.NOT_FOUND, "resource-not-found", message, {"resources": known})
+        raise refusal(status.NOT_FOUND, "resource-not-found", message, resources=known)
     return Envelope({"results": [{"content": found, "source": uri, "confidence": 1.0}], "result_count": 1})
 
 

@@ -6,9 +6,10 @@ SUSPEND also releases a synthesis or a proposal (core 12). RESUME also continues
 from __future__ import annotations
 
 import hashlib
+import math
 import secrets
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -18,14 +19,25 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.header_values import is_session_id
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, invalid, read_time, refuse_without_needs, too_large
+from bespeak.runtime.answer import Effects
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.handling import (
+    RefusedError,
+    check_needs,
+    check_size,
+    effects,
+    handler,
+    invalid,
+    new_id,
+    read_future,
+    stateful,
+    to_json,
+)
 from bespeak.runtime.rate import caller
 from bespeak.runtime.sessions import EXPIRED
 from bespeak.runtime.workflows.methods import is_workflow_id, resume_workflow
 from bespeak.state.store.commands.proposals import ProposalRow, ReleaseSynthesis, proposal_id_of
 from bespeak.state.store.commands.sessions import SUSPENDED, ResumeSession, Session, SuspendSession
-from bespeak.state.store.store import Conflict
 
 MOST_CHECKPOINT: Final = 64 * 1024
 """Maximum bytes of a checkpoint."""
@@ -46,55 +58,54 @@ _OF_ANOTHER: Final = Refused(
 _ALREADY: Final = Refused(status.CONFLICT, "session-suspended", "The session is already suspended.")
 
 
-def suspend(call: RoutedCall) -> Effects | Refused:
+@handler
+def suspend(call: RoutedCall) -> Effects:
     """Answer SUSPEND /."""
     given = call.input
     if not {"session_id", "synthesis_id"} & given.keys():
         message = "a `session_id` is required, or the `synthesis_id` of an endpoint to release"
-        return refuse_input(call.method, call.path, [Violation("", "", "required", message)])
+        raise RefusedError(refuse_input(call.method, call.path, [Violation("", "", "required", message)]))
     if "synthesis_id" in given:
         return _release(call, given["synthesis_id"])
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
-    session_id = given["session_id"]
-    resume_by = _resume_by(given.get("resume_by"), time.time(), call.server.sessions.suspended)
-    if isinstance(resume_by, Refused):
-        return resume_by
-    checkpoint = msgspec.json.encode(given["checkpoint"]) if "checkpoint" in given else None
-    if checkpoint is not None and len(checkpoint) > MOST_CHECKPOINT:
-        return too_large("checkpoint", MOST_CHECKPOINT)
+    check_needs(call)
+    session_id, latest = given["session_id"], time.time() + call.server.sessions.suspended
+    # As requested, limited by the server's maximum.
+    resume_by = min(read_future(given, "resume_by", most=math.inf) or latest, latest)
+    checkpoint = _checkpoint(given)
     if not is_session_id(session_id):
-        return NOT_FOUND
+        raise RefusedError(NOT_FOUND)
     nonce = secrets.token_urlsafe(_NONCE_BYTES)
     command = SuspendSession(
         session_id=session_id,
         agent_id=call.agent_id or "",
         tls_identity=call.principal.tls_identity or "",
-        suspension_id=f"susp-{secrets.token_hex(16)}",
+        suspension_id=new_id("susp"),
         nonce_hash=hash_nonce(nonce),
         resume_by=resume_by,
         reason=given.get("reason"),
-        checkpoint=None if checkpoint is None else checkpoint.decode(),
+        checkpoint=checkpoint,
     )
-    return Effects((command,), lambda outcome: _respond(command, nonce, outcome))
+    result = {
+        "suspension_id": command.suspension_id,
+        "session_id": session_id,
+        "resumption_nonce": nonce,
+        "resume_by": write_instant(resume_by),
+        "status": SUSPENDED,
+    }
+    return effects([command], lambda _: result, {"suspended": _ALREADY, "expired": EXPIRED, "": NOT_FOUND})
 
 
-def _release(call: RoutedCall, synthesis_id: str) -> Effects | Refused:
+def _release(call: RoutedCall, synthesis_id: str) -> Effects:
     """End a synthesis of the caller, or withdraw a proposal that is pending or rejected."""
     negotiator = call.server.negotiator
     if negotiator is None:
-        return _NO_SYNTHESIS
-    owner = caller(call.principal, call.request.connection.address)
-    command = ReleaseSynthesis(proposal_id_of(synthesis_id), owner)
+        raise RefusedError(_NO_SYNTHESIS)
 
-    def respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(outcome, Conflict):
-            return _OF_ANOTHER if outcome.reason == "of-another" else _NO_SYNTHESIS
-        row: ProposalRow = outcome[0]
-        return Envelope({"synthesis_id": row.synthesis_id, "synthesis_cleared": True, "status": row.state})
+    def result(results: Sequence[ProposalRow]) -> dict[str, Any]:
+        return {"synthesis_id": results[0].synthesis_id, "synthesis_cleared": True, "status": results[0].state}
 
-    return Effects((command,), respond, negotiator.refresh)
+    command = ReleaseSynthesis(proposal_id_of(synthesis_id), caller(call.principal, call.request.connection.address))
+    return effects([command], result, {"of-another": _OF_ANOTHER, "": _NO_SYNTHESIS}, negotiator.refresh)
 
 
 def hash_nonce(nonce: str) -> str:
@@ -102,34 +113,15 @@ def hash_nonce(nonce: str) -> str:
     return hashlib.sha256(nonce.encode()).hexdigest()
 
 
-def _resume_by(text: str | None, now: float, most: float) -> float | Refused:
-    """Return the time by which the session must be resumed: as requested, limited by the server's maximum."""
-    if text is None:
-        return now + most
-    wanted = read_time("resume_by", text)
-    if isinstance(wanted, Refused):
-        return wanted
-    if wanted <= now:
-        return invalid("resume_by", "is in the past; name a time in the future.")
-    return min(wanted, now + most)
-
-
-def _respond(command: SuspendSession, nonce: str, outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
-    if isinstance(outcome, Conflict):
-        return {"suspended": _ALREADY, "expired": EXPIRED}.get(outcome.reason, NOT_FOUND)
-    return Envelope(
-        {
-            "suspension_id": command.suspension_id,
-            "session_id": command.session_id,
-            "resumption_nonce": nonce,
-            "resume_by": write_instant(command.resume_by),
-            "status": SUSPENDED,
-        }
-    )
+def _checkpoint(given: Mapping[str, Any]) -> str | None:
+    if "checkpoint" not in given:
+        return None
+    checkpoint = to_json(given["checkpoint"])
+    check_size("checkpoint", len(checkpoint.encode()), MOST_CHECKPOINT)
+    return checkpoint
 
 
 _REFUSALS: Final[Mapping[str, Refused]] = {
-    "not-found": NOT_FOUND,
     "expired": EXPIRED,
     "not-suspended": Refused(status.CONFLICT, "session-not-suspended", "The session is not suspended."),
     "nonce-wrong": Refused(
@@ -141,61 +133,39 @@ _REFUSALS: Final[Mapping[str, Refused]] = {
 }
 
 
-def resume(call: RoutedCall) -> Effects | Refused | Coroutine[Any, Any, Effects | Refused]:
+@stateful
+async def resume(call: RoutedCall) -> Effects:
     """Answer RESUME /. Only the agent of the session or workflow may resume it."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
-    given = call.input
-    checkpoint = msgspec.json.encode(given["checkpoint"]) if "checkpoint" in given else None
-    if checkpoint is not None and len(checkpoint) > MOST_CHECKPOINT:
-        return too_large("checkpoint", MOST_CHECKPOINT)
-    if is_workflow_id(given["workflow_id"]):
-        return _resume_either(call, checkpoint)
-    return _resume_session(call, checkpoint)
+    checkpoint = _checkpoint(call.input)
+    if not is_workflow_id(call.input["workflow_id"]):
+        return _resume_session(call, checkpoint)
+    try:
+        return await resume_workflow(call)
+    except RefusedError as error:
+        if error.refused.status != status.NOT_FOUND or "resumption_nonce" not in call.input:
+            raise
+        # A session may have such an id, which its client has chosen.
+        return _resume_session(call, checkpoint, unknown=error.refused)
 
 
-async def _resume_either(call: RoutedCall, checkpoint: bytes | None) -> Effects | Refused:
-    """Resume a workflow; or the session of the same id, which its client has chosen."""
-    outcome = await resume_workflow(call)
-    if isinstance(outcome, Refused) and outcome.status == status.NOT_FOUND and "resumption_nonce" in call.input:
-        session = _resume_session(call, checkpoint)
-        unknown = outcome
-
-        def respond(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-            is_unknown = isinstance(results, Conflict) and results.reason == "not-found"
-            return unknown if is_unknown else _resume_respond(results)
-
-        return msgspec.structs.replace(session, answer=respond) if isinstance(session, Effects) else outcome
-    return outcome
-
-
-def _resume_session(call: RoutedCall, checkpoint: bytes | None) -> Effects | Refused:
+def _resume_session(call: RoutedCall, checkpoint: str | None, unknown: Refused = NOT_FOUND) -> Effects:
     given = call.input
     if not is_session_id(given["workflow_id"]):
-        return NOT_FOUND
+        raise RefusedError(unknown)
     if "resumption_nonce" not in given:
-        return invalid("resumption_nonce", "is missing: SUSPEND returned it for the session.")
+        raise invalid("resumption_nonce", "is missing: SUSPEND returned it for the session.")
     command = ResumeSession(
         session_id=given["workflow_id"],
         agent_id=call.agent_id or "",
         tls_identity=call.principal.tls_identity or "",
         nonce_hash=hash_nonce(given["resumption_nonce"]),
         idle=call.server.sessions.idle,
-        checkpoint=None if checkpoint is None else checkpoint.decode(),
+        checkpoint=checkpoint,
     )
-    return Effects((command,), _resume_respond)
 
+    def result(results: Sequence[Session]) -> dict[str, Any]:
+        session = results[0]
+        told = {"workflow_id": session.session_id, "suspension_id": session.suspension_id, "status": session.state}
+        return told if session.checkpoint is None else {**told, "checkpoint": msgspec.Raw(session.checkpoint.encode())}
 
-def _resume_respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
-    if isinstance(outcome, Conflict):
-        return _REFUSALS[outcome.reason]
-    session: Session = outcome[0]
-    receipt: dict[str, Any] = {
-        "workflow_id": session.session_id,
-        "suspension_id": session.suspension_id,
-        "status": session.state,
-    }
-    if session.checkpoint is not None:
-        receipt["checkpoint"] = msgspec.Raw(session.checkpoint.encode())
-    return Envelope(receipt)
+    return effects([command], result, {**_REFUSALS, "not-found": unknown})

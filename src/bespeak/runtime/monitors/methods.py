@@ -16,25 +16,25 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, find_visible, refuse_without_needs
+from bespeak.runtime.call import RoutedCall, find_visible
 from bespeak.runtime.entities.methods_cancel import CANCELS
+from bespeak.runtime.handling import RefusedError, effects, find_own, handler, new_id, refusal, stateful
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.messages.message import BROADCAST, NOTIFICATION
 from bespeak.runtime.messages.methods_send import DELIVERY
 from bespeak.runtime.messages.recipients import verify_callback
 from bespeak.runtime.monitors.conditions import check_threshold
 from bespeak.runtime.monitors.health import OK, UPSTREAM, WITHIN, examine, examine_upstreams, judge
-from bespeak.runtime.monitors.monitors import Monitors, describe
+from bespeak.runtime.monitors.monitors import describe
 from bespeak.runtime.monitors.retries import MOST_ATTEMPTS, KeptCall, Retries, restored
 from bespeak.runtime.monitors.target import EVENTS, SERVER, Monitor, Target, encode, parse_target
 from bespeak.runtime.workflows.engine import Workflow, receipt_steps
 from bespeak.runtime.workflows.methods import is_workflow_id
 from bespeak.runtime.workflows.spec import repeat_commands
 from bespeak.state.store.commands.monitors import ACTIVE, FAILED, MONITOR, SUCCEEDED, monitor_key
-from bespeak.state.store.commands.records import FindRecord, PutRecord, Record
+from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.commands.steps import COMPLETED, WORKFLOW
 from bespeak.state.store.commands.steps import FAILED as WORKFLOW_FAILED
-from bespeak.state.store.store import Conflict
 
 OBSERVABLE: Final = tuple(kind for kind in CANCELS if kind != MONITOR)
 """Kinds of records that their owner can observe. A monitor of a monitor could be one of itself."""
@@ -50,72 +50,53 @@ MOST_TARGET: Final = 8 * 1024
 _MONITOR: Final = STANDARD["MONITOR"]
 
 
-async def monitor(call: RoutedCall) -> Effects | Refused:
+@stateful
+async def monitor(call: RoutedCall) -> Effects:
     """Answer MONITOR /. The target is looked at once, and the callback has agreed, before the subscription exists."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
     wanted = await _read(call)
-    if isinstance(wanted, Refused):
-        return wanted
-    monitors: Monitors = call.server.monitors
-    found = await monitors.observe(call, wanted)
+    found = await call.server.monitors.observe(call, wanted)
     if isinstance(found, Refused):
         known = next((error for error in _MONITOR.errors if error.name == found.code), None)
-        return found if known is None else _MONITOR.refuse(found.code, found.message, **found.details)
+        raise RefusedError(found if known is None else known.refuse(found.message, **found.details))
     if wanted.callback != call.agent_id:
-        refused = await verify_callback(call, wanted.callback)
-        if refused is not None:
-            return refused
-    started, token = found[0], secrets.token_hex(16)
-    command = PutRecord(
-        f"monitor-{token}",
-        MONITOR,
-        call.agent_id or "",
-        ACTIVE,
-        encode(started),
-        monitor_key(token, started.target.mark, started.version),
-        delay=started.authority.within(call.server.principals, started.interval),
-        most=MOST_MONITORS,
-    )
-
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            return _MONITOR.refuse("too-many-monitors", f"The agent has {MOST_MONITORS} monitors, the maximum.")
-        result = {
-            "subscription_id": command.record_id,
-            "target": describe(started.target),
-            "events": list(started.events),
-            "interval": started.interval,
-        }
-        end = started.authority.expires
-        return Envelope(result if end is None else {**result, "expires_at": write_instant(end)})
-
-    return Effects((command,), tell)
+        await verify_callback(call, wanted.callback)
+    started: Monitor = found[0]
+    end, token = started.authority.expires, secrets.token_hex(16)
+    key = monitor_key(token, started.target.mark, started.version)
+    delay = started.authority.within(call.server.principals, started.interval)
+    record = (f"monitor-{token}", MONITOR, call.agent_id or "", ACTIVE, encode(started), key)
+    result = {
+        "subscription_id": record[0],
+        "target": describe(started.target),
+        "events": list(started.events),
+        "interval": started.interval,
+    }
+    if end is not None:
+        result["expires_at"] = write_instant(end)
+    full = _MONITOR.refuse("too-many-monitors", f"The agent has {MOST_MONITORS} monitors, the maximum.")
+    return effects([PutRecord(*record, delay=delay, most=MOST_MONITORS)], lambda _: result, full)
 
 
-async def _read(call: RoutedCall) -> Monitor | Refused:
+async def _read(call: RoutedCall) -> Monitor:
     """Read the input into a monitor that has not looked yet."""
     given, agent_id = call.input, call.agent_id or ""
     for member in ("target", "threshold"):
         if len(msgspec.json.encode(given.get(member))) > MOST_TARGET:
-            message = f"`{member}` must not be larger than {MOST_TARGET // 1024} KiB."
-            return _MONITOR.refuse("invalid-" + member, message, field=f"/{member}")
+            raise _wrong(member, f"must not be larger than {MOST_TARGET // 1024} KiB")
     target = parse_target(given["target"], (SERVER, "self", call.routes.service.identity.server_id))
     if not isinstance(target, Target):
-        return _MONITOR.refuse("invalid-target", f"`target` {target}.", field="/target")
+        raise _wrong("target", target)
     events = tuple(dict.fromkeys(given["events"]))
     unknown = next((event for event in events if event not in EVENTS[target.kind]), None)
     if unknown is not None:
         message = f"A target of this kind has no event {unknown[:80]!r}; it has {', '.join(EVENTS[target.kind])}."
-        return _MONITOR.refuse("unknown-event", message, field="/events")
+        raise refusal(_MONITOR, "unknown-event", message, field="/events")
     fault = await check_threshold(given.get("threshold"), events, call.server.expressions, agent_id)
     if fault is not None:
-        return _MONITOR.refuse("invalid-threshold", f"`threshold` {fault}.", field="/threshold")
+        raise _wrong("threshold", fault)
     interval = float(given.get("interval", INTERVAL))
     if interval < LEAST_INTERVAL:
-        message = f"`interval` must be at least {LEAST_INTERVAL:g} s; got {interval:g}."
-        return _MONITOR.refuse("invalid-interval", message, field="/interval")
+        raise _wrong("interval", f"must be at least {LEAST_INTERVAL:g} s; got {interval:g}")
     callback = given["callback"]
     return Monitor(
         target=target,
@@ -125,6 +106,10 @@ async def _read(call: RoutedCall) -> Monitor | Refused:
         authority=Authority.of(call.principal, call.request),
         threshold=given.get("threshold"),
     )
+
+
+def _wrong(member: str, fault: str) -> RefusedError:
+    return refusal(_MONITOR, f"invalid-{member}", f"`{member}` {fault}.", field=f"/{member}")
 
 
 _CHECK: Final = STANDARD["CHECK"]
@@ -156,7 +141,8 @@ class _Content(msgspec.Struct):
 _decode = msgspec.json.Decoder(_Content).decode
 
 
-async def check(call: RoutedCall) -> Envelope | Refused:
+@handler
+async def check(call: RoutedCall) -> Envelope:
     """Answer CHECK /."""
     target = call.input["target"]
     deep = call.input.get("depth", "shallow") == "deep"
@@ -172,34 +158,34 @@ async def check(call: RoutedCall) -> Envelope | Refused:
             async with asyncio.timeout(WITHIN):
                 return await _endpoint(call, target, method, path)
     except TimeoutError:
-        return _CHECK.refuse("timeout", f"The check took longer than {WITHIN:g} s.", target=target)
+        raise refusal(_CHECK, "timeout", f"The check took longer than {WITHIN:g} s.", target=target) from None
     return await _owned(call, target)
 
 
-async def _endpoint(call: RoutedCall, target: str, method: str, path: str) -> Envelope | Refused:
+async def _endpoint(call: RoutedCall, target: str, method: str, path: str) -> Envelope:
     """Tell whether an endpoint is there, and whether its upstream can be reached."""
     found = find_visible(call, method, path)
     if found is None:
-        return _CHECK.refuse("target-not-found", f"There is no endpoint {target[:80]!r} here.")
+        raise refusal(_CHECK, "target-not-found", f"There is no endpoint {target[:80]!r} here.")
     components = [{"name": str(found[0].endpoint), "status": OK}, *await examine_upstreams([found[0].endpoint])]
     return _report(target, judge(components), components)
 
 
-def _agent(call: RoutedCall, agent_id: str) -> Envelope | Refused:
+def _agent(call: RoutedCall, agent_id: str) -> Envelope:
     agent = call.server.agents.get(agent_id)
     public = call.routes.service.agent_disclosure == "public"
     if agent is None or not (public or call.agent_id == agent_id):
-        return _CHECK.refuse("target-not-found", "No agent with this id is known here.")
+        raise refusal(_CHECK, "target-not-found", "No agent with this id is known here.")
     return _report(agent_id, agent.status, [{"name": agent.name, "status": agent.status}])
 
 
-async def _owned(call: RoutedCall, target: str) -> Envelope | Refused:
+async def _owned(call: RoutedCall, target: str) -> Envelope:
     """Tell the state of a record of the caller, and what became of the steps of a workflow."""
-    store = call.server.store
-    record: Record | None = None if store is None else await store.read(FindRecord(_KINDS, target))
-    if record is None or call.agent_id is None or record.owner not in (call.agent_id, call.principal.principal_id):
+    known = call.server.store is not None and call.agent_id is not None
+    record = await find_own(call, _KINDS, target) if known else None
+    if record is None:
         message = f"This agent has nothing with the id {target[:80]!r}; `server` checks this server."
-        return _CHECK.refuse("target-not-found", message)
+        raise refusal(_CHECK, "target-not-found", message)
     content = _decode(record.data)
     components: Sequence[dict[str, Any]] = [_component(record.kind, record.state, content.ended)]
     if record.kind == WORKFLOW:
@@ -233,11 +219,9 @@ def _report(target: str, state: str, components: Sequence[dict[str, Any]], expir
 _RETRY: Final = STANDARD["RETRY"]
 
 
-async def retry(call: RoutedCall) -> Effects | Envelope | Refused:
+@stateful
+async def retry(call: RoutedCall) -> Effects | Envelope:
     """Answer RETRY /. The call is judged by every gate again, with the authority that the caller has now."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
     given, agent_id = call.input, call.agent_id or ""
     task_id: str = given["original_task_id"]
     retries: Retries | None = call.server.retries
@@ -245,69 +229,56 @@ async def retry(call: RoutedCall) -> Effects | Envelope | Refused:
     if found is None and is_workflow_id(task_id):  # a Task-ID may look like the id of a workflow
         return await _retry_workflow(call, task_id)
     if retries is None or found is None:
-        return _not_found(task_id)
+        raise _not_found(task_id)
     record, kept = found
     if record.state == SUCCEEDED:
         return _tell(kept, "suppressed")
     if record.state != FAILED:
-        return _RETRY.refuse("task-running", f"The task is {record.state}; its outcome is not known yet.")
+        raise refusal(_RETRY, "task-running", f"The task is {record.state}; its outcome is not known yet.")
     most = min(given.get("max_attempts", MOST_ATTEMPTS), MOST_ATTEMPTS)
     if kept.attempts >= most:
         message = f"The task has been tried {kept.attempts} times, and at most {most} attempts are allowed."
-        return _RETRY.refuse("attempts-exhausted", message, attempts=kept.attempts)
-    if given.get("delay"):
+        raise refusal(_RETRY, "attempts-exhausted", message, attempts=kept.attempts)
+    delay, running = given.get("delay"), _RETRY.refuse("task-running", "The task is being repeated already.")
+    if delay:
         # Later, too, it is repeated with no more authority than the caller has now.
-        kept = msgspec.structs.replace(kept, authority=Authority.of(call.principal, call.request))
-        return _schedule(retries, record, kept, given["delay"], given.get("max_attempts"))
+        authority = Authority.of(call.principal, call.request)
+        kept = msgspec.structs.replace(kept, authority=authority, delay=delay, max_attempts=given.get("max_attempts"))
+        later = _tell(kept, "scheduled", attempt=kept.attempts + 1)
+        return effects([retries.schedule(record, kept, delay)], lambda _: later, running)
     kept = msgspec.structs.replace(kept, delay=None, max_attempts=None)  # the caller waits for this one
     done = await retries.repeat(record, kept, restored(kept, call, call.request.connection))
     if done is None:
-        return _RETRY.refuse("task-running", "The task is being repeated already.")
+        raise RefusedError(running)
     if not status.is_success(done.status):
         return _tell(done, "failed")
     return _tell(done, "suppressed" if done.replayed else "completed")
 
 
-def _schedule(retries: Retries, record: Record, kept: KeptCall, delay: float, most: int | None) -> Effects:
-    planned = msgspec.structs.replace(kept, delay=delay, max_attempts=most)
-
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            return _RETRY.refuse("task-running", "The task is being repeated already.")
-        return _tell(planned, "scheduled", attempt=kept.attempts + 1)
-
-    return Effects((retries.schedule(record, planned, delay),), tell)
-
-
-async def _retry_workflow(call: RoutedCall, workflow_id: str) -> Effects | Envelope | Refused:
+async def _retry_workflow(call: RoutedCall, workflow_id: str) -> Effects | Envelope:
     workflow: Workflow | None = await call.server.workflows.find(workflow_id, call.agent_id)
     if workflow is None:
-        return _not_found(workflow_id)
+        raise _not_found(workflow_id)
     attempt = max((row.attempt for row in workflow.rows), default=1)
-    result = {"retry_id": _new_id(), "original_task_id": workflow_id, "attempt": attempt + 1}
+    result = {"retry_id": new_id("retry"), "original_task_id": workflow_id, "attempt": attempt + 1}
     if workflow.record.state == COMPLETED:
         return Envelope({**result, "attempt": attempt, "status": "suppressed"})
     if workflow.record.state != WORKFLOW_FAILED:
-        return _RETRY.refuse("task-running", f"The workflow is {workflow.record.state}.")
+        raise refusal(_RETRY, "task-running", f"The workflow is {workflow.record.state}.")
     if attempt >= min(call.input.get("max_attempts", MOST_ATTEMPTS), MOST_ATTEMPTS):
         message = f"A step of the workflow has been tried {attempt} times, as often as allowed."
-        return _RETRY.refuse("attempts-exhausted", message, attempts=attempt)
+        raise refusal(_RETRY, "attempts-exhausted", message, attempts=attempt)
     authority = workflow.spec.authority.renew(call.principal, call.request)
     commands = repeat_commands(workflow.record, workflow.rows, call.input.get("delay", 0.0), authority)
     if isinstance(commands, str):
-        return _RETRY.refuse("attempts-exhausted", f"{commands}; begin it anew.")
-
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            return _RETRY.refuse("task-running", "The workflow is being repeated already.")
-        return Envelope({**result, "status": "scheduled"}, status.ACCEPTED)
-
-    return Effects(commands, tell)
+        raise refusal(_RETRY, "attempts-exhausted", f"{commands}; begin it anew.")
+    running = _RETRY.refuse("task-running", "The workflow is being repeated already.")
+    return effects(commands, lambda _: Envelope({**result, "status": "scheduled"}, status.ACCEPTED), running)
 
 
 def _tell(kept: KeptCall, state: str, *, attempt: int | None = None) -> Envelope:
     result: dict[str, Any] = {
-        "retry_id": _new_id(),
+        "retry_id": new_id("retry"),
         "original_task_id": kept.task_id,
         "attempt": attempt or kept.attempts,
         "status": state,
@@ -317,10 +288,6 @@ def _tell(kept: KeptCall, state: str, *, attempt: int | None = None) -> Envelope
     return Envelope(result, status.ACCEPTED if state == "scheduled" else status.OK)
 
 
-def _new_id() -> str:
-    return f"retry-{secrets.token_hex(16)}"
-
-
-def _not_found(task_id: str) -> Refused:
+def _not_found(task_id: str) -> RefusedError:
     message = f"This agent has no call with the Task-ID {task_id[:80]!r} that can be repeated; call the endpoint again."
-    return _RETRY.refuse("task-not-found", message)
+    return refusal(_RETRY, "task-not-found", message)

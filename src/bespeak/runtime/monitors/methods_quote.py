@@ -24,6 +24,7 @@ from bespeak.runtime.call import Call, RoutedCall, sees
 from bespeak.runtime.composition.plan import StepPlan
 from bespeak.runtime.composition.values import Scope, UnmetError
 from bespeak.runtime.gates import find_route
+from bespeak.runtime.handling import RefusedError, handler, refusal
 from bespeak.runtime.monitors.statistics import Sample
 from bespeak.runtime.route import Route
 from bespeak.runtime.workflows.driving import ATTEMPTS
@@ -84,17 +85,13 @@ class _Estimate(NamedTuple):
         return max(_DECLARED if self.is_declared else 0.0, min(self.samples / (self.samples + _HALF), _MOST))
 
 
-async def quote(call: RoutedCall) -> Envelope | Refused:
+@handler
+async def quote(call: RoutedCall) -> Envelope:
     """Answer QUOTE /."""
     given = call.input
     found = _find(call, given["method"], given.get("path"), given["parameters"])
-    if isinstance(found, Refused):
-        return found
     route = found.route
-    parts = await _parts(call, found)
-    if isinstance(parts, Refused):
-        return parts
-    estimate = _estimate(call, found, parts)
+    estimate = _estimate(call, found, await _parts(call, found))
     wanted = given.get("budget_units")
     ranges = {unit: one for unit, one in estimate.ranges.items() if wanted is None or unit in wanted}
     # The answer always has an estimate: a unit that nothing is known of does not cost nothing.
@@ -116,7 +113,7 @@ async def quote(call: RoutedCall) -> Envelope | Refused:
     )
 
 
-def _find(call: RoutedCall, method: str, path: str | None, parameters: dict[str, Any]) -> _Part | Refused:
+def _find(call: RoutedCall, method: str, path: str | None, parameters: dict[str, Any]) -> _Part:
     """Find the endpoint of a call, and check its input. Without a path, the parameters tell which one is meant."""
     found = _route(call, method, path or "/")
     if isinstance(found, Refused) and path is None:
@@ -125,15 +122,15 @@ def _find(call: RoutedCall, method: str, path: str | None, parameters: dict[str,
         if len(fitting) > 1:
             paths = [route.endpoint.path for route in fitting[:_MOST_NAMED]]
             message = f"{method} is offered on {len(fitting)} paths that fit; name one in `path`: {', '.join(paths)}."
-            return _QUOTE.refuse("invalid-parameters", message, method=method, paths=paths)
+            raise refusal(_QUOTE, "invalid-parameters", message, method=method, paths=paths)
         if fitting:
             found = _Part(fitting[0], parameters)
     if isinstance(found, Refused):
-        return _QUOTE.refuse("endpoint-not-found", found.message, method=method, path=path or "/")
+        raise refusal(_QUOTE, "endpoint-not-found", found.message, method=method, path=path or "/")
     known = {**found.given, **parameters}
     if not found.route.input.is_valid(known):
         violations = refuse_input(method, found.route.endpoint.path, found.route.input.violations(known))
-        return _QUOTE.refuse("invalid-parameters", violations.message, **violations.details)
+        raise refusal(_QUOTE, "invalid-parameters", violations.message, **violations.details)
     return _Part(found.route, known)
 
 
@@ -153,7 +150,7 @@ def _route(call: RoutedCall, method: str, path: str) -> _Part | Refused:
     return found if isinstance(found, Refused) else _Part(found.route, found.route.fill_captures({}, found.captures))
 
 
-async def _parts(call: RoutedCall, asked: _Part) -> list[_Part] | Refused:
+async def _parts(call: RoutedCall, asked: _Part) -> list[_Part]:
     """Return the calls that a call makes, of which it is the only one if it makes no others."""
     route, given = asked.route, asked.given
     if isinstance(route.call, CompositionBinding):
@@ -161,15 +158,15 @@ async def _parts(call: RoutedCall, asked: _Part) -> list[_Part] | Refused:
     if not route.builtin or route.method not in (*_STEPS, RUN):
         return [asked]
     if route.method == RUN:
-        plan = await find_procedure(call, given["procedure_id"])
-        if isinstance(plan, Refused):
-            return _QUOTE.refuse("endpoint-not-found", plan.message, method=RUN, path="/")
-        steps = plan.steps
+        try:
+            steps = (await find_procedure(call, given["procedure_id"])).steps
+        except RefusedError as error:
+            raise refusal(_QUOTE, "endpoint-not-found", error.refused.message, method=RUN, path="/") from None
     else:
         steps = tuple(msgspec.convert(one, StepSpec) for one in given[_STEPS[route.method]])
         wrong = find_uncallable(call, steps)
         if wrong is not None:
-            return _QUOTE.refuse("endpoint-not-found", wrong.message, **wrong.place)
+            raise refusal(_QUOTE, "endpoint-not-found", wrong.message, **wrong.place)
     parts: list[_Part] = []
     for step in steps:
         found = (

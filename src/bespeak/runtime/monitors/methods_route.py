@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import secrets
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.standard.definition import NOT_LISTED
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
-from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.protocol.wire.messages import ResponseMessage
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, refuse_without_needs, too_large
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.composition.step import Steps
+from bespeak.runtime.handling import check_content, check_size, effects, new_id, refusal, stateful
 from bespeak.runtime.messages.message import (
     KEPT,
     MOST_CONTENT,
@@ -24,8 +25,8 @@ from bespeak.runtime.messages.message import (
     MOST_RECEIVED,
     Message,
     address_messages,
-    new_id,
 )
+from bespeak.runtime.messages.recipients import is_unlisted
 from bespeak.runtime.monitors.routing import (
     AGENT,
     MOST_CANDIDATES,
@@ -44,7 +45,6 @@ from bespeak.runtime.monitors.routing import (
     size_of,
 )
 from bespeak.state.store.commands.messages import PutMessages
-from bespeak.state.store.store import Conflict
 
 NOTICE: Final = "routed"
 """Kind of the messages by which agents receive items."""
@@ -56,24 +56,18 @@ _MOST_TOLD: Final = 10
 _NOT_CONNECTED: Final = "upstream_connection_error"
 
 
-async def route(call: RoutedCall, steps: Steps) -> Effects | Envelope | Refused:
+@stateful
+async def route(call: RoutedCall, steps: Steps) -> Effects | Envelope:
     """Answer ROUTE /. The item goes to the best handler that can be reached, else to the fallback."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
     criteria = await read_criteria(call)
     if isinstance(criteria, str):
-        return _ROUTE.refuse("invalid-criteria", f"`criteria` {criteria}.", field="/criteria")
+        raise refusal(_ROUTE, "invalid-criteria", f"`criteria` {criteria}.", field="/criteria")
     candidates = _read_candidates(call)
-    if isinstance(candidates, Refused):
-        return candidates
     fallback = _read_fallback(call)
-    if isinstance(fallback, Refused):
-        return fallback
     found = [(candidate.name, find_handler(call, candidate)) for candidate in candidates]
     ranked = await rank(call, criteria, [one for _, one in found if isinstance(one, Handler)])
     if isinstance(ranked, Fault):
-        return _ROUTE.refuse("invalid-criteria", f"`criteria` cannot be used: {ranked.message}.", field="/criteria")
+        raise refusal(_ROUTE, "invalid-criteria", f"`criteria` cannot be used: {ranked.message}.", field="/criteria")
     unreached = 0
     for one in ranked:
         outcome = await _hand_over(call, steps, one.handler, _explain(criteria, one, len(ranked), unreached), one.score)
@@ -87,53 +81,45 @@ async def route(call: RoutedCall, steps: Steps) -> Effects | Envelope | Refused:
         if outcome is not None:
             return outcome
     if ranked or fallback is not None:
-        return _ROUTE.refuse("handler-unavailable", "No handler that fits could be reached; try again later.")
+        raise refusal(_ROUTE, "handler-unavailable", "No handler that fits could be reached; try again later.")
     reasons = [{"candidate": name, "reason": _lack(one)} for name, one in found[:_MOST_TOLD]]
     message = f"None of {len(candidates)} candidates fits, and there is no fallback."
-    return _ROUTE.refuse("no-handler", message, candidates=reasons)
+    raise refusal(_ROUTE, "no-handler", message, candidates=reasons)
 
 
 def _lack(found: Handler | str) -> str:
     return found if isinstance(found, str) else "it does not meet the criteria"
 
 
-def _read_candidates(call: RoutedCall) -> list[Candidate] | Refused:
+def _read_candidates(call: RoutedCall) -> list[Candidate]:
     written = call.input.get("candidates")
     if written is None:
         return list_endpoints(call)
-    if size_of(written) > MOST_CANDIDATES:
-        return too_large("candidates", MOST_CANDIDATES)
-    candidates: list[Candidate] = []
-    for position, one in enumerate(written):
-        candidate = _check(call, parse_candidate(one, position), f"/candidates/{position}")
-        if isinstance(candidate, Refused):
-            return candidate
-        candidates.append(candidate)
-    return candidates
+    check_size("candidates", size_of(written), MOST_CANDIDATES)
+    return [_read(call, one, f"/candidates/{position}", position) for position, one in enumerate(written)]
 
 
-def _read_fallback(call: RoutedCall) -> Handler | Refused | None:
+def _read_fallback(call: RoutedCall) -> Handler | None:
     if "fallback" not in call.input:
         return None
-    candidate = _check(call, parse_candidate(call.input["fallback"]), "/fallback")
-    if isinstance(candidate, Refused):
-        return candidate
-    found = find_handler(call, candidate)
+    found = find_handler(call, _read(call, call.input["fallback"], "/fallback"))
     if isinstance(found, Handler):
         return found
-    return _ROUTE.refuse("invalid-candidate", f"The fallback cannot take the item: {found}.", field="/fallback")
+    raise refusal(_ROUTE, "invalid-candidate", f"The fallback cannot take the item: {found}.", field="/fallback")
 
 
-def _check(call: RoutedCall, candidate: Candidate | str, field: str) -> Candidate | Refused:
+def _read(call: RoutedCall, written: Any, field: str, *position: int) -> Candidate:
     """Refuse what is not written as a candidate, passes items on itself, or is a service that is not allowed."""
+    candidate = parse_candidate(written, *position)
     if isinstance(candidate, str):
-        return _ROUTE.refuse("invalid-candidate", f"The candidate {candidate}.", field=field)
+        raise refusal(_ROUTE, "invalid-candidate", f"The candidate {candidate}.", field=field)
     if is_recursive(call, candidate):
         message = f"{candidate.name[:80]} passes items on itself, so it cannot be a handler."
-        return _ROUTE.refuse("invalid-candidate", message, field=field)
+        raise refusal(_ROUTE, "invalid-candidate", message, field=field)
     if not is_allowed(call, candidate):
         message = "The service is not one that the operator lists as a recipient."
-        return _ROUTE.refuse("invalid-candidate", message, field=field)
+        error = NOT_LISTED.name if is_unlisted(candidate.address, call.server) else "invalid-candidate"
+        raise refusal(_ROUTE, error, message, field=field)
     return candidate
 
 
@@ -147,7 +133,7 @@ def _explain(criteria: Criteria, one: Ranked, fitting: int, unreached: int) -> s
 
 async def _hand_over(
     call: RoutedCall, steps: Steps, handler: Handler, reason: str, score: float | None
-) -> Effects | Envelope | Refused | None:
+) -> Effects | Envelope | None:
     """Give the item to a handler; return None if it could not be reached, so that nothing has happened."""
     decision: dict[str, Any] = {"handler": handler.candidate.name, "reason": reason}
     if score is not None:
@@ -159,21 +145,16 @@ async def _hand_over(
     return await _call_endpoint(call, steps, handler, decision)
 
 
-def _send(call: RoutedCall, agent_id: str, decision: dict[str, Any]) -> Effects | Refused:
+def _send(call: RoutedCall, agent_id: str, decision: dict[str, Any]) -> Effects:
     """Put the item into the inbox of an agent, in the transaction of the answer."""
-    payload = call.input["payload"]
-    if len(msgspec.json.encode(payload)) > MOST_CONTENT:
-        return too_large("payload", MOST_CONTENT)
-    now = time.time()
-    message = Message(sender=call.agent_id or "", kind=NOTICE, content=payload)
-    messages = address_messages(new_id("ntf"), message, (agent_id,), kept_until=now + KEPT)
-
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            return _ROUTE.refuse("handler-unavailable", "The agent has no room for more messages.", handler=agent_id)
-        return Envelope({**decision, "delivered": True, "message_id": messages[0].record_id})
-
-    return Effects((PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE),), tell)
+    check_content(call.input, "payload", MOST_CONTENT)
+    message = Message(sender=call.agent_id or "", kind=NOTICE, content=call.input["payload"])
+    messages = address_messages(new_id("ntf"), message, (agent_id,), kept_until=time.time() + KEPT)
+    return effects(
+        [PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE)],
+        lambda _: {**decision, "delivered": True, "message_id": messages[0].record_id},
+        _ROUTE.refuse("handler-unavailable", "The agent has no room for more messages.", handler=agent_id),
+    )
 
 
 async def _call_endpoint(call: RoutedCall, steps: Steps, handler: Handler, decision: dict[str, Any]) -> Envelope | None:
@@ -195,33 +176,33 @@ async def _call_endpoint(call: RoutedCall, steps: Steps, handler: Handler, decis
     return Envelope({**decision, "delivered": False, "code": response.status, "error": _error(response.body)})
 
 
-async def _call_service(call: RoutedCall, handler: Handler, decision: dict[str, Any]) -> Envelope | Refused | None:
+async def _call_service(call: RoutedCall, handler: Handler, decision: dict[str, Any]) -> Envelope | None:
     """Call an endpoint of another service, within the guard of delivery."""
     body = msgspec.json.encode(call.input["payload"])
     candidate, key, began = handler.candidate, handler.key, time.perf_counter()
-    task_id = f"route-{secrets.token_hex(16)}"
+    task_id = new_id("route")
     with call.server.statistics.running(key):
         answer = await call.server.delivery.call(candidate.address, candidate.method, candidate.path, task_id, body)
     if not isinstance(answer, ResponseMessage):
         if getattr(answer, "sent", False):
             message = f"{answer.message} Whether the handler has taken the item is not known."
-            return _ROUTE.refuse("handler-unavailable", message, handler=candidate.name)
+            raise refusal(_ROUTE, "handler-unavailable", message, handler=candidate.name)
         return None
     call.server.statistics.note(key, time.perf_counter() - began, answer.status)
     if answer.status in _UNREACHED:
         return None
     if not status.is_success(answer.status):
         return Envelope({**decision, "delivered": False, "code": answer.status, "error": _error(answer.body)})
-    return Envelope({**decision, "delivered": True, "code": answer.status, "output": _read(answer.body)})
+    return Envelope({**decision, "delivered": True, "code": answer.status, "output": _decode(answer.body)})
 
 
 def _error(body: bytes) -> dict[str, Any]:
-    found = _read(body)
+    found = _decode(body)
     error = found.get("error") if isinstance(found, dict) else None
     return error if isinstance(error, dict) else {}
 
 
-def _read(body: bytes) -> Any:
+def _decode(body: bytes) -> Any:
     try:
         return msgspec.json.decode(body) if body else None
     except (ValueError, RecursionError):

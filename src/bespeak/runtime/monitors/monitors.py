@@ -23,7 +23,8 @@ from bespeak.runtime.concurrency import Turns
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.gates import find_route
-from bespeak.runtime.messages.message import KEPT, MOST_RECEIVED, Message, address_messages, new_id
+from bespeak.runtime.handling import new_id
+from bespeak.runtime.messages.message import KEPT, MOST_RECEIVED, Message, address_messages
 from bespeak.runtime.messages.posting import Posting, post
 from bespeak.runtime.monitors import target as targets
 from bespeak.runtime.monitors.conditions import MISSING, find_member, is_beyond, is_news

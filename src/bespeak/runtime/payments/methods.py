@@ -5,10 +5,8 @@ CONFIRM settles what is held; CANCEL releases or refunds it (Tier 2 5.5).
 
 from __future__ import annotations
 
-import secrets
+from collections.abc import Mapping
 from typing import Any, Final
-
-import msgspec
 
 from bespeak.contract.payments import Money, read_money
 from bespeak.contract.standard.methods import STANDARD
@@ -18,7 +16,18 @@ from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, StepCall, invalid, refuse_without_needs, too_large
+from bespeak.runtime.call import RoutedCall, StepCall
+from bespeak.runtime.handling import (
+    Conflicts,
+    RefusedError,
+    check_content,
+    effects,
+    invalid,
+    new_id,
+    passed,
+    refusal,
+    stateful,
+)
 from bespeak.runtime.payments.gate import merchant_of, read_amount, refuse_over_budget
 from bespeak.runtime.payments.purchases import (
     CANCELLED,
@@ -38,7 +47,7 @@ from bespeak.runtime.payments.purchases import (
     decode,
 )
 from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
-from bespeak.state.store.store import Command, Conflict
+from bespeak.state.store.store import Command
 
 PREFIX: Final = "pur-"
 """Beginning of the ids of purchases, which are also those of their holds."""
@@ -49,14 +58,11 @@ _PURCHASE: Final = STANDARD["PURCHASE"]
 _LATER: Final = (("Retry-After", "5"),)
 
 
-async def purchase(call: RoutedCall) -> Effects | Envelope | Refused:
+@stateful
+async def purchase(call: RoutedCall) -> Effects | Envelope:
     """Answer PURCHASE /. Principal, budget and merchant were judged by a gate."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
     given = call.input
-    if len(msgspec.json.encode(given["item"])) > MOST_ITEM:
-        return too_large("item", MOST_ITEM)
+    check_content(given, "item", MOST_ITEM)
     money = read_amount(call)
     assert isinstance(money, Money), "the gate has read it"
     bought = Purchase(
@@ -68,7 +74,7 @@ async def purchase(call: RoutedCall) -> Effects | Envelope | Refused:
         immediate=given.get("confirm_immediately", True),
     )
     purchases: Purchases = call.server.payments
-    purchase_id, owner, key = f"{PREFIX}{secrets.token_hex(16)}", call.agent_id or "", _key(call)
+    purchase_id, owner, key = new_id(PREFIX[:-1]), call.agent_id or "", _key(call)
     if key is not None and not purchases.in_store:
         # A provider outside may have been paid by a process that died before it could answer.
         found = await purchases.find(key=key)
@@ -85,14 +91,14 @@ async def purchase(call: RoutedCall) -> Effects | Envelope | Refused:
             most=MOST_PURCHASES,
         )
 
-    return await purchases.change(purchase_id, bought, make, lambda done: _tell(call, done))
+    return await purchases.change(purchase_id, bought, make, lambda done: _tell(call, done), _CONFLICTS)
 
 
-async def _repeat(call: RoutedCall, found: Record, bought: Purchase) -> Envelope | Refused:
+async def _repeat(call: RoutedCall, found: Record, bought: Purchase) -> Envelope:
     before = decode(found.data)
     if (before.item, before.principal_id, before.money) != (bought.item, bought.principal_id, bought.money):
         message = "The Idempotency-Key belongs to another purchase; use a new one."
-        return Refused(status.CONFLICT, "idempotency-key-reused", message)
+        raise refusal(status.CONFLICT, "idempotency-key-reused", message)
     purchases: Purchases = call.server.payments
     return _tell(call, await purchases.advance(found))
 
@@ -109,21 +115,17 @@ def _key(call: RoutedCall) -> str | None:
     return None if key is None else " ".join((call.agent_id or "", key, *numbers))
 
 
-def _tell(call: RoutedCall, done: Record | Conflict) -> Envelope | Refused:
-    if isinstance(done, Conflict):
-        return _refuse(done)
+def _tell(call: RoutedCall, done: Record) -> Envelope:
     bought = decode(done.data)
     if done.state == FAILED:
         error = "insufficient-funds" if bought.fault_code == "insufficient-funds" else "payment-refused"
         message = f"The payment was refused: {bought.fault or 'the provider gave no reason'}."
-        return _PURCHASE.refuse(error, message, purchase_id=done.record_id)
+        raise refusal(_PURCHASE, error, message, purchase_id=done.record_id)
     if done.state == PENDING and _key(call) is not None and not isinstance(call, StepCall):
         # The answer under the key must be the final one, so this one is not kept.
         message = "The payment provider has not answered yet; repeat the request with the same Idempotency-Key."
-        refused = _PURCHASE.refuse("purchase-pending", message, purchase_id=done.record_id)
-        return msgspec.structs.replace(refused, headers=_LATER)
-    result = receipt(done)
-    return Envelope(result, status.ACCEPTED if done.state == PENDING else status.OK)
+        raise refusal(_PURCHASE, "purchase-pending", message, retry_after=5, purchase_id=done.record_id)
+    return Envelope(receipt(done), status.ACCEPTED if done.state == PENDING else status.OK)
 
 
 def receipt(record: Record) -> dict[str, Any]:
@@ -142,49 +144,41 @@ def receipt(record: Record) -> dict[str, Any]:
     return result
 
 
-def _refuse(conflict: Conflict) -> Refused:
-    match conflict.reason:
-        case "insufficient-funds":
-            return _PURCHASE.refuse("insufficient-funds", "The account of the principal does not cover the amount.")
-        case "too-many":
-            message = f"The agent has {conflict.details['most']} purchases, the maximum."
-            return _PURCHASE.refuse("payment-refused", message)
-        case _:
-            message = "The principal has no account here that can pay in this currency."
-            return _PURCHASE.refuse("payment-refused", message)
-
+_CONFLICTS: Final[Conflicts] = {
+    "insufficient-funds": _PURCHASE.refuse(
+        "insufficient-funds", "The account of the principal does not cover the amount."
+    ),
+    "too-many": _PURCHASE.refuse("payment-refused", f"The agent has {MOST_PURCHASES} purchases, the maximum."),
+    "": _PURCHASE.refuse("payment-refused", "The principal has no account here that can pay in this currency."),
+}
 
 _CANCEL: Final = STANDARD["CANCEL"]
 _NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "This agent has no hold with this target_id.")
 _ENDS: Final = {"accepted": (SETTLE, SETTLED), "rejected": (RELEASE, CANCELLED)}
 
 
-async def confirm_hold(call: RoutedCall) -> Effects | Envelope | Refused:
+async def confirm_hold(call: RoutedCall) -> Effects | Envelope:
     """Answer CONFIRM / of a hold: accepted pays it, rejected frees the money. Only the buyer can decide."""
     purchases: Purchases = call.server.payments
     decision = call.input["status"]
     record = await purchases.find(call.input["target_id"])
     if record is None or record.owner not in (call.agent_id, call.principal.principal_id):
-        return _NOT_FOUND
+        raise RefusedError(_NOT_FOUND)
     if decision not in _ENDS:
-        return invalid("status", "must be accepted or rejected for a hold; it expires if it is left alone.")
+        raise invalid("status", "must be accepted or rejected for a hold; it expires if it is left alone.")
     bought = decode(record.data)
     if decision == "accepted":
         if not call.principal.scopes.covers(PURCHASES):
             message = f"Settling a purchase needs the scope {PURCHASES}."
-            return Refused(status.SCOPE_VIOLATION, "scope-violation", message, {"missing_scopes": [PURCHASES]})
-        refused = refuse_over_budget(call, bought.money)
-        if refused is not None:
-            return refused
+            raise refusal(status.SCOPE_VIOLATION, "scope-violation", message, missing_scopes=[PURCHASES])
+        passed(refuse_over_budget(call, bought.money))
     if record.state != HELD:
-        return _refuse_state(record.state)
+        raise RefusedError(_refuse_state({"state": record.state}))
 
-    def tell(done: Record | Conflict) -> Envelope | Refused:
-        if isinstance(done, Conflict):
-            return _refuse_state(done.details.get("state", SETTLED))
+    def tell(done: Record) -> Envelope:
         if done.state == FAILED:
             message = f"The payment was refused: {decode(done.data).fault}."
-            return Refused(status.FORBIDDEN, "payment-refused", message, {"purchase_id": done.record_id})
+            raise refusal(status.FORBIDDEN, "payment-refused", message, purchase_id=done.record_id)
         result = {
             "target_id": done.record_id,
             "status": decision,
@@ -193,38 +187,39 @@ async def confirm_hold(call: RoutedCall) -> Effects | Envelope | Refused:
         }
         return Envelope(result, status.ACCEPTED if done.state == PENDING else status.OK)
 
-    return await purchases.change(record.record_id, bought.with_phase(*_ENDS[decision]), _change(record), tell)
+    change = (record.record_id, bought.with_phase(*_ENDS[decision]), _change(record))
+    return await purchases.change(*change, tell, {"": _refuse_state})
 
 
-def _refuse_state(state: str) -> Refused:
+def _refuse_state(found: Mapping[str, Any]) -> Refused:
+    state = found.get("state", SETTLED)
     if state == EXPIRED:
         return Refused(status.TIMEOUT, "hold-expired", "The hold has expired; make the purchase again.")
     if state == PENDING:
         message = "The payment provider is at work on this purchase; try again later."
-        return Refused(status.CONFLICT, "purchase-pending", message, headers=(("Retry-After", "5"),))
+        return Refused(status.CONFLICT, "purchase-pending", message, headers=_LATER)
     message = f"The purchase is {state}; a decision is final."
     return Refused(status.CONFLICT, "already-decided", message, {"purchase_status": state})
 
 
-async def cancel_purchase(call: RoutedCall, record: Record) -> Effects | Envelope | Refused:
+async def cancel_purchase(call: RoutedCall, record: Record) -> Effects | Envelope:
     """Answer CANCEL / of a purchase that is held or settled."""
     purchases: Purchases = call.server.payments
     bought = decode(record.data)
     changed = _refunding(call, record, bought)
-    if isinstance(changed, Refused):
-        return changed
 
-    def tell(done: Record | Conflict) -> Envelope | Refused:
-        if isinstance(done, Conflict):
-            state = done.details.get("state")
-            if state == CANCELLED:
-                return _CANCEL.refuse("already-cancelled", f"{record.record_id} is cancelled already.", kind=PURCHASE)
-            if state is None:
-                return _CANCEL.refuse("refund-impossible", "The money cannot be given back.", kind=PURCHASE)
-            return _CANCEL.refuse("not-cancellable", f"The purchase is {state} now.", kind=PURCHASE, state=state)
+    def changed_meanwhile(found: Mapping[str, Any]) -> Refused:
+        state = found.get("state")
+        if state == CANCELLED:
+            return _CANCEL.refuse("already-cancelled", f"{record.record_id} is cancelled already.", kind=PURCHASE)
+        if state is None:
+            return _CANCEL.refuse("refund-impossible", "The money cannot be given back.", kind=PURCHASE)
+        return _CANCEL.refuse("not-cancellable", f"The purchase is {state} now.", kind=PURCHASE, state=state)
+
+    def tell(done: Record) -> Envelope:
         if done.state == SETTLED:
             message = f"The refund was refused: {decode(done.data).fault}."
-            return _CANCEL.refuse("refund-impossible", message, kind=PURCHASE)
+            raise refusal(_CANCEL, "refund-impossible", message, kind=PURCHASE)
         ended = done.state == CANCELLED
         result: dict[str, Any] = {
             "target_id": done.record_id,
@@ -236,32 +231,31 @@ async def cancel_purchase(call: RoutedCall, record: Record) -> Effects | Envelop
         }
         return Envelope(result, status.OK if ended else status.ACCEPTED)
 
-    make = _change(record)
+    make, conflicts = _change(record), {"": changed_meanwhile}
     if changed is bought:  # nothing is given back, so the provider has nothing to do
-        command = make(CANCELLED, changed, None, KEPT)
-        return Effects((command,), lambda done: tell(done if isinstance(done, Conflict) else done[0]))
-    return await purchases.change(record.record_id, changed, make, tell)
+        return effects([make(CANCELLED, changed, None, KEPT)], lambda done: tell(done[0]), conflicts)
+    return await purchases.change(record.record_id, changed, make, tell, conflicts)
 
 
-def _refunding(call: RoutedCall, record: Record, bought: Purchase) -> Purchase | Refused:
+def _refunding(call: RoutedCall, record: Record, bought: Purchase) -> Purchase:
     policy, amount = call.input.get("refund_policy"), call.input.get("refund_amount")
     if (policy == "partial") != (amount is not None):
-        return _CANCEL.refuse("refund-impossible", "refund_amount goes with refund_policy partial, and only with it.")
+        message = "refund_amount goes with refund_policy partial, and only with it."
+        raise refusal(_CANCEL, "refund-impossible", message)
     if record.state == HELD:
         if amount is not None:
-            return _CANCEL.refuse(
-                "refund-impossible", "Nothing is paid yet; the whole hold is released.", kind=PURCHASE
-            )
+            message = "Nothing is paid yet; the whole hold is released."
+            raise refusal(_CANCEL, "refund-impossible", message, kind=PURCHASE)
         return bought.with_phase(RELEASE, CANCELLED)
     if policy is None:
         message = "The purchase is settled; say in refund_policy whether its amount is refunded."
-        return _CANCEL.refuse("not-cancellable", message, kind=PURCHASE, state=record.state)
+        raise refusal(_CANCEL, "not-cancellable", message, kind=PURCHASE, state=record.state)
     if policy == "none":
         return bought
     money = bought.money if amount is None else read_money(amount["value"], amount["currency"])
     if isinstance(money, str) or money.currency != bought.money.currency or not 0 < money.minor <= bought.money.minor:
         message = f"refund_amount must be more than nothing and at most {bought.money}."
-        return _CANCEL.refuse("refund-impossible", message, field="/refund_amount")
+        raise refusal(_CANCEL, "refund-impossible", message, field="/refund_amount")
     return bought.with_phase(REFUND, CANCELLED, refund=money.minor)
 
 

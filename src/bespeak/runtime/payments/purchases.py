@@ -16,8 +16,8 @@ import msgspec
 
 from bespeak.contract.payments import LEDGER, Money, PaymentSettings
 from bespeak.errors import ConfigError, StoreError
-from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.handling import Conflicts, effects, passed, refuse_conflict
 from bespeak.runtime.payments.provider import Declined, Done, LedgerProvider, Order, Outcome, Provider
 from bespeak.state.store.commands.ledger import OpenAccount, account_of
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
@@ -125,8 +125,8 @@ _MOST_CARRIED: Final = 1_000
 
 Make = Callable[[str, Purchase, float | None, float | None], Command]
 """Makes the command that stores a purchase, of its state, its content, the delay until it is due and its lifetime."""
-Tell = Callable[[Record | Conflict], Envelope | Refused]
-"""Writes the answer."""
+Tell = Callable[[Record], Envelope]
+"""Writes the answer, or raises a refusal."""
 
 
 class Purchases:
@@ -156,8 +156,8 @@ class Purchases:
         await self._provider.close()
 
     async def change(
-        self, purchase_id: str, purchase: Purchase, make: Make, tell: Tell
-    ) -> Effects | Envelope | Refused:
+        self, purchase_id: str, purchase: Purchase, make: Make, tell: Tell, conflicts: Conflicts
+    ) -> Effects | Envelope:
         """Carry out the phase of a purchase, and those behind it, and answer."""
         if self._provider.in_store:
             commands: list[Command] = []
@@ -168,8 +168,9 @@ class Purchases:
                 commands += outcome.commands
                 purchase, state = purchase.done(outcome.reference)
             change = make(state, purchase, *self._times(state, purchase))
-            return Effects((change, *commands), lambda done: tell(done if isinstance(done, Conflict) else done[0]))
-        return tell(await self.carry_out(make(PENDING, purchase, self.lease, None)))
+            return effects([change, *commands], lambda done: tell(done[0]), conflicts)
+        carried = await self.carry_out(make(PENDING, purchase, self.lease, None))
+        return tell(passed(refuse_conflict(carried, conflicts) if isinstance(carried, Conflict) else carried))
 
     async def carry_out(self, command: Command) -> Record | Conflict:
         """Store a purchase that is pending, and carry it out as far as possible now."""

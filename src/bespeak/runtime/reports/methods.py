@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -20,8 +19,9 @@ from bespeak.protocol.exchange.headers import ACCEPT
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Effects, Envelope
-from bespeak.runtime.call import RoutedCall, invalid, refuse_without_needs
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import Turns
+from bespeak.runtime.handling import Conflicts, RefusedError, effects, invalid, new_id, refusal, stateful, to_json
 from bespeak.runtime.messages.message import KEPT as MESSAGE_KEPT
 from bespeak.runtime.messages.message import MOST_FROM_ONE, MOST_RECEIVED, Message, address_messages
 from bespeak.runtime.messages.posting import DELIVERED, REPORT, WAITING, Posting, post
@@ -31,7 +31,9 @@ from bespeak.runtime.reports.report import Report, Scope, read_scope
 from bespeak.runtime.reports.sources import SOURCES
 from bespeak.state.store.commands.messages import PutMessages
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record
-from bespeak.state.store.store import Command, Conflict
+from bespeak.state.store.store import Command
+
+_T = TypeVar("_T")
 
 KIND: Final = "report"
 KEPT: Final = 30 * 86400.0
@@ -122,94 +124,78 @@ _MOST_OF_ONE: Final = 32
 _turns: Final = Turns(1, most=_MOST_WAITING, most_of_one=_MOST_OF_ONE)
 
 
-async def report(call: RoutedCall) -> Effects | Refused:
+@stateful
+async def report(call: RoutedCall) -> Effects:
     """Answer REPORT /. A report has what its caller may see; who receives it sees no more."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
-    given = call.input
+    given, agent_id = call.input, call.agent_id or ""
     form, recipient = given.get("format", "json"), given["recipient"]
     scope = _judge(call, form)
-    if isinstance(scope, Refused):
-        return scope
     found = await find_recipients(call, (recipient,))
-    refused = _refuse_recipient(found)
-    if refused is not None:
-        return refused
-    agent_id = call.agent_id or ""
+    _check_recipient(found)
     if not _turns.has_room(agent_id):
         message = (
             f"{_MOST_OF_ONE} reports of the agent, or {_MOST_WAITING} of all agents, are waiting; try again later."
         )
-        return Refused(status.UNAVAILABLE, "too-many-waiting", message, headers=(("Retry-After", "5"),))
+        raise refusal(status.UNAVAILABLE, "too-many-waiting", message, retry_after=5)
     async with _turns.take(agent_id):
         made = await _make(call, scope)
-        if isinstance(made, Refused):
-            return made
         content = await asyncio.get_running_loop().run_in_executor(_pool, _WRITERS[form], made)
     if content is None:
-        return _REPORT.refuse("format-not-available", f"The report could not be written as {form}.")
+        raise refusal(_REPORT, "format-not-available", f"The report could not be written as {form}.")
     if len(content) > MOST_BYTES:
         message = f"The report has {len(content)} bytes, more than {MOST_BYTES}; narrow its scope."
-        return _REPORT.refuse("invalid-scope", message, field="/scope")
-    document = Document.of(made.report_type, made.title, form, recipient, content)
-    document_id = f"doc-{secrets.token_hex(16)}"
+        raise refusal(_REPORT, "invalid-scope", message, field="/scope")
+    document, document_id = Document.of(made.report_type, made.title, form, recipient, content), new_id("doc")
     state = WAITING if found.addresses else DELIVERED if found.agents else STORED
-    command = PutRecord(
-        *(document_id, KIND, call.agent_id or "", state, msgspec.json.encode(document).decode()),
-        lifetime=KEPT,
-        most=MOST_KEPT,
+    record = (document_id, KIND, agent_id, state, to_json(document))
+    return effects(
+        [
+            PutRecord(*record, lifetime=KEPT, most=MOST_KEPT),
+            *_deliver(call, document_id, document, found),
+        ],
+        lambda _: {
+            "document_id": document_id,
+            "report_type": document.report_type,
+            "format": form,
+            "bytes": document.size,
+            "digest": document.digest,
+            "recipient": recipient,
+            "status": state,
+        },
+        _CONFLICTS,
     )
 
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            return _refuse(results)
-        return Envelope(
-            {
-                "document_id": document_id,
-                "report_type": document.report_type,
-                "format": form,
-                "bytes": document.size,
-                "digest": document.digest,
-                "recipient": recipient,
-                "status": state,
-            }
-        )
 
-    return Effects((command, *_deliver(call, document_id, document, found)), tell)
-
-
-def _judge(call: RoutedCall, form: str) -> Scope | Refused:
+def _judge(call: RoutedCall, form: str) -> Scope:
     given = call.input
     if given["report_type"] not in SOURCES:
         message = f"{given['report_type'][:80]!r} is not a report of this server; it has {', '.join(SOURCES)}."
-        return _REPORT.refuse("unknown-report-type", message, report_types=list(SOURCES))
+        raise refusal(_REPORT, "unknown-report-type", message, report_types=list(SOURCES))
     if form == "pdf" and not has_typst():
         message = "This server cannot write PDF; ask for html, markdown or json."
-        return _REPORT.refuse("format-not-available", message, formats=["html", "markdown", "json"])
-    scope = read_scope(given["scope"], time.time())
-    return _invalid_scope(scope) if isinstance(scope, str) else scope
+        raise refusal(_REPORT, "format-not-available", message, formats=["html", "markdown", "json"])
+    return _valid_scope(read_scope(given["scope"], time.time()))
 
 
-def _invalid_scope(fault: str) -> Refused:
-    return _REPORT.refuse("invalid-scope", f"`scope` {fault}.", field="/scope")
+def _valid_scope(read: _T | str) -> _T:
+    """Return what was read of the scope, unless it is a text that says what is wrong with it."""
+    if isinstance(read, str):
+        raise refusal(_REPORT, "invalid-scope", f"`scope` {read}.", field="/scope")
+    return read
 
 
-def _refuse_recipient(found: Recipients) -> Refused | None:
-    for name in (*found.agents, *found.addresses):
-        fault = found.faults.get(name)
-        if fault is not None and name in found.addresses:
-            return _REPORT.refuse("delivery-unavailable", f"The recipient {fault}.", field="/recipient")
-        if fault is not None:
-            return invalid("recipient", f"{fault}.")
-    return None
+def _check_recipient(found: Recipients) -> None:
+    for name, fault in found.faults.items():
+        if name in found.addresses:
+            error = fault.error or _REPORT.find("delivery-unavailable")
+            raise RefusedError(error.refuse(f"The recipient {fault.fault}.", field="/recipient"))
+        if name in found.agents:
+            raise invalid("recipient", f"{fault.fault}.")
 
 
-async def _make(call: RoutedCall, scope: Scope) -> Report | Refused:
+async def _make(call: RoutedCall, scope: Scope) -> Report:
     kind = call.input["report_type"]
-    found = await SOURCES[kind](call, scope)
-    if isinstance(found, str):
-        return _invalid_scope(found)
+    found = _valid_scope(await SOURCES[kind](call, scope))
     service = call.routes.service
     subject = scope.data if scope.data is not None else kind
     return Report(
@@ -246,14 +232,15 @@ def _deliver(call: RoutedCall, document_id: str, document: Document, found: Reci
     return (PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE),) if messages else ()
 
 
-def _refuse(conflict: Conflict) -> Refused:
-    if conflict.reason == "too-many":
-        message = (
-            f"The agent has {conflict.details['most']} documents, the maximum; they expire after {KEPT / 86400:g} days."
-        )
-        return Refused(status.RATE_LIMITED, "too-many-documents", message, headers=(("Retry-After", "3600"),))
-    return _REPORT.refuse("delivery-unavailable", "The recipient has no room for more messages.", field="/recipient")
-
+_CONFLICTS: Final[Conflicts] = {
+    "too-many": Refused(
+        status.RATE_LIMITED,
+        "too-many-documents",
+        f"The agent has {MOST_KEPT} documents, the maximum; they expire after {KEPT / 86400:g} days.",
+        headers=(("Retry-After", "3600"),),
+    ),
+    "": _REPORT.refuse("delivery-unavailable", "The recipient has no room for more messages.", field="/recipient"),
+}
 
 DOCUMENT_PATH: Final = "/documents/{document_id}"
 FETCH_DOCUMENT: Final = StandardMethod(
@@ -276,18 +263,16 @@ FETCH_DOCUMENT: Final = StandardMethod(
 )
 
 
-async def fetch_document(call: RoutedCall) -> Answer | Envelope | Refused:
+@stateful
+async def fetch_document(call: RoutedCall) -> Answer | Envelope:
     """Answer FETCH /documents/{document_id}. Documents of others do not exist for the caller."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
     assert call.server.store is not None
     document_id, who = call.input["document_id"], call.principal
     record: Record | None = await call.server.store.read(FindRecord((KIND,), document_id))
     document = None if record is None else decode(record.data)
     if record is None or document is None or not {record.owner, document.recipient} & {who.agent_id, who.principal_id}:
         message = f"This agent has no document with the id {document_id[:80]!r}."
-        return FETCH_DOCUMENT.refuse("document-not-found", message)
+        raise refusal(FETCH_DOCUMENT, "document-not-found", message)
     content_type = CONTENT_TYPES[document.format]
     wanted = {part.partition(";")[0].strip().lower() for part in call.request.headers.get(ACCEPT, "").split(",")}
     # JSON is what every caller accepts, so it does not ask for a file.

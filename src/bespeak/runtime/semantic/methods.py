@@ -20,13 +20,13 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Effects, Envelope
-from bespeak.runtime.call import RoutedCall, may_discover, refuse_without_needs
+from bespeak.runtime.call import RoutedCall, may_discover
 from bespeak.runtime.floor import read_filter
+from bespeak.runtime.handling import effects, handler, refusal, stateful
 from bespeak.runtime.semantic.discovery import MeaningIndex, read_wanted
 from bespeak.runtime.semantic.layer import SemanticLayer, digest_of, own_profile
 from bespeak.runtime.semantic.negotiation import Outcome
 from bespeak.state.store.commands.semantics import RecordedProfile, ReplaceProfile, profile_record, task_record
-from bespeak.state.store.store import Conflict
 
 PROFILE: Final = "semantic_profile"
 PARAMETERS: Final[Mapping[str, Any]] = {
@@ -49,13 +49,12 @@ Handler = Callable[[RoutedCall], Any]
 def describing(describe: Handler) -> Handler:
     """Build the handler of DESCRIBE on a server with a semantic layer."""
 
+    @handler
     def handle(call: RoutedCall) -> Any:
         if PROFILE not in call.input:
             return describe(call)
         layer: SemanticLayer = call.server.semantic
         endpoint = _endpoint(call)
-        if isinstance(endpoint, Refused):
-            return endpoint
         _, outcome = _negotiate(layer, call.input, endpoint)
         spoken = [(id_, layer.snapshot.latest(id_)) for id_ in layer.spoken(_concepts(endpoint))]
         own = [{"ontologyId": id_, "ontologyVersion": one.version} for id_, one in spoken if one is not None]
@@ -76,33 +75,27 @@ def proposing(propose: Handler) -> Handler:
     return handle
 
 
-def _propose_profile(call: RoutedCall) -> Effects | Refused:
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
+@stateful
+def _propose_profile(call: RoutedCall) -> Effects:
     layer: SemanticLayer = call.server.semantic
     endpoint = _endpoint(call)
-    if isinstance(endpoint, Refused):
-        return endpoint
     profile, outcome = _negotiate(layer, call.input, endpoint)
     if profile is None or outcome.match == "none":
         first = outcome.verdict.violations[0].message if outcome.verdict.violations else "There is no match"
         message = layer.withhold(f"{first}. The task keeps the profile that it has.", call.principal)
         details = layer.withhold(outcome.document(), call.principal)
-        return Refused(status.PROPOSAL_REJECTED, "semantic-proposal-rejected", message, details)
+        raise refusal(status.PROPOSAL_REJECTED, "semantic-proposal-rejected", message, **details)
     owner, task_id = call.agent_id or "", call.request.headers.get(TASK_ID)
     digest, plain = digest_of(profile), msgspec.to_builtins(profile)
     ids = [profile_record(owner, digest), *(() if task_id is None else (task_record(owner, task_id),))]
     commands = tuple(ReplaceProfile(record_id, owner, digest, plain) for record_id in ids)
 
-    def tell(results: Sequence[Any] | Conflict) -> Envelope:
-        assert not isinstance(results, Conflict), "a profile can always be replaced"
-        last: RecordedProfile = results[-1]
+    def result(results: Sequence[RecordedProfile]) -> dict[str, Any]:
         negotiated = layer.withhold(outcome.document(), call.principal)
         told = {"profile_id": ids[0], "profile_digest": digest, "semantic": negotiated}
-        return Envelope(told if task_id is None else told | {"task_profile_version": last.version})
+        return told if task_id is None else told | {"task_profile_version": results[-1].version}
 
-    return Effects(commands, tell)
+    return effects(commands, result, {})  # a profile can always be replaced
 
 
 def _negotiate(
@@ -128,7 +121,7 @@ def _negotiate(
     return layer.read(document, endpoint)
 
 
-def _endpoint(call: RoutedCall) -> Endpoint | Refused | None:
+def _endpoint(call: RoutedCall) -> Endpoint | None:
     named = call.input.get("endpoint")
     if named is None:
         return None
@@ -136,7 +129,7 @@ def _endpoint(call: RoutedCall) -> Endpoint | Refused | None:
     found = call.routes.endpoints.get(key)
     if found is None or found.internal or not may_discover(call):
         message = f"{key[0][:64]} {key[1][:200]} is not an endpoint of this server; DISCOVER /methods lists them."
-        return Refused(status.NOT_FOUND, "endpoint-not-found", message)
+        raise refusal(status.NOT_FOUND, "endpoint-not-found", message)
     layer: SemanticLayer = call.server.semantic
     return layer.seen_by(found, call.principal)
 

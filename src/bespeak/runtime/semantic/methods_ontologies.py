@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -17,10 +17,10 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, refuse_without_needs
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.handling import Conflicts, RefusedError, effects, refusal, stateful
 from bespeak.runtime.semantic.registry import AlignmentOffer, OntologyOffer, OntologyRegistry
 from bespeak.state.store.commands.semantics import Artifact, ArtifactRow, ListArtifacts, ReadArtifact, RegisterArtifact
-from bespeak.state.store.store import Conflict
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 PATH: Final = "/ontologies"
@@ -91,18 +91,17 @@ REGISTER_ONTOLOGY: Final = StandardMethod(
 )
 
 
-async def query_ontologies(call: RoutedCall) -> Envelope | Refused:
+@stateful
+async def query_ontologies(call: RoutedCall) -> Envelope:
     """Answer QUERY /ontologies."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
     assert call.server.store is not None
     given = call.input
     if "id" in given:
         command = ReadArtifact(given.get("kind", "ontology"), given["id"], given.get("version"))
         found: Artifact | None = await call.server.store.read(command)
         if found is None:
-            return QUERY_ONTOLOGIES.refuse("ontology-not-found", "The artifact is not registered in that version.")
+            message = "The artifact is not registered in that version."
+            raise refusal(QUERY_ONTOLOGIES, "ontology-not-found", message)
         size = len(found.content)
         content = {"content": found.content.decode()} if size <= _MOST_CONTENT else {}
         return Envelope({"artifacts": [{**show(found.row), "bytes": size, **content}]})
@@ -117,17 +116,15 @@ async def query_ontologies(call: RoutedCall) -> Envelope | Refused:
 def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]:
     """Build the handler of REGISTER /ontologies."""
 
-    async def register(call: RoutedCall) -> Effects | Refused:
-        refused = refuse_without_needs(call)
-        if refused is not None:
-            return refused
+    @stateful
+    async def register(call: RoutedCall) -> Effects:
         given = call.input
         data, media_type = given["document"].encode(errors="replace"), given["media_type"]
         said = {name: given[name] for name in ("id", "version", "signature") if name in given}
         actor, source = call.agent_id or "", given.get("source", "")
         if not registry.has_room(actor):
             message = "Too many documents of the agent, or of all agents, are waiting; try again later."
-            return Refused(status.UNAVAILABLE, "too-many-waiting", message, headers=(("Retry-After", "5"),))
+            raise refusal(status.UNAVAILABLE, "too-many-waiting", message, retry_after=5)
         judged: RegisterArtifact | list[Diagnostic] | Fault
         # RDF/XML may be either, and says it itself.
         if media_type not in MEDIA_TYPES or (media_type in ALIGNMENT_TYPES and is_alignment(data)):
@@ -139,10 +136,11 @@ def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]
             offer = OntologyOffer(document=data, notation=MEDIA_TYPES[media_type], actor=actor, source=source, **said)
             judged = await registry.judge(offer)
         if isinstance(judged, Fault):
-            return REGISTER_ONTOLOGY.refuse("signature-refused", f"{judged.message[:1].upper()}{judged.message[1:]}.")
+            fault = f"{judged.message[:1].upper()}{judged.message[1:]}."
+            raise refusal(REGISTER_ONTOLOGY, "signature-refused", fault)
         if isinstance(judged, list):
-            return _refuse_document(judged)
-        return Effects((judged,), lambda results: _tell(results, judged))
+            raise _document_refusal(judged)
+        return effects([judged], _tell, _conflicts(judged.id))
 
     return register
 
@@ -154,52 +152,56 @@ def show(row: ArtifactRow) -> dict[str, Any]:
     return {**shown, "registered": write_instant(row.registered)}
 
 
-def _tell(results: Sequence[Any] | Conflict, command: RegisterArtifact) -> Envelope | Refused:
-    if isinstance(results, Conflict):
-        return _refuse_conflict(results, command)
-    row: ArtifactRow = results[0]
-    return Envelope({"id": row.id, "version": row.version, "sha256": row.digest, "supersedes": row.supersedes})
+def _tell(results: Sequence[ArtifactRow]) -> dict[str, Any]:
+    row = results[0]
+    return {"id": row.id, "version": row.version, "sha256": row.digest, "supersedes": row.supersedes}
 
 
-def _refuse_document(findings: Sequence[Diagnostic]) -> Refused:
+def _document_refusal(findings: Sequence[Diagnostic]) -> RefusedError:
     told = [
         {"rule": one.rule, "message": one.message, "place": str(one.location or ""), "pointer": one.pointer}
         for one in findings[:_MOST_FINDINGS]
     ]
     message = "The document cannot be registered; the findings say why."
     code = next((_CODES[one.rule] for one in findings if one.rule in _CODES), "ontology-refused")
-    return REGISTER_ONTOLOGY.refuse(code, message, findings=told)
+    return refusal(REGISTER_ONTOLOGY, code, message, findings=told)
 
 
-def _refuse_conflict(conflict: Conflict, command: RegisterArtifact) -> Refused:
-    details = conflict.details
-    match conflict.reason:
-        case "version-taken":
-            message = "This version is registered with other content; give the change a new version."
-            return REGISTER_ONTOLOGY.refuse("version-taken", message, sha256=details["digest"])
-        case "version-order" | "too-many-versions":
-            fault = str(details.get("fault") or f"there are {details.get('most')} versions, which is the limit")
-            return REGISTER_ONTOLOGY.refuse("version-order", f"{command.id[:80]}: {fault}.")
-        case "signature-missing":
-            message = "The latest version is signed; sign this one too."
-            return REGISTER_ONTOLOGY.refuse("signature-refused", message)
-        case "of-another":
-            message = "Somebody else has registered this id. Sign this version with a trusted key, or use another id."
-            return REGISTER_ONTOLOGY.refuse("signature-refused", message)
-        case "signer-rank":
-            message = "The latest version is signed by a key that is trusted more; let its owner sign this one."
-            return REGISTER_ONTOLOGY.refuse("signature-refused", message)
-        case "quota":
-            message = (
-                f"One agent may register {details['most']} {details['unit']}, all versions together; "
-                f"this one has {details['used']}. Ask the operator for more."
-            )
-            return REGISTER_ONTOLOGY.refuse("registry-quota", message, **details)
-        case "registry-full":
-            message = f"Agents may register {details['most']} artifacts in all, and there is no room left."
-            return REGISTER_ONTOLOGY.refuse("registry-quota", message, **details)
-        case "reference-unknown":
-            message = f"{details['id'][:200]} {details['version'][:40]} is not registered; register it first."
-            return REGISTER_ONTOLOGY.refuse("ontology-refused", message)
-        case _:
-            return REGISTER_ONTOLOGY.refuse("registry-changed", "Another registration was faster; try again.")
+def _conflicts(artifact_id: str) -> Conflicts:
+    refuse = REGISTER_ONTOLOGY.refuse
+    taken = "This version is registered with other content; give the change a new version."
+    full = "Agents may register {} artifacts in all, and there is no room left."
+
+    def out_of_order(found: Mapping[str, Any]) -> Refused:
+        fault = str(found.get("fault") or f"there are {found.get('most')} versions, which is the limit")
+        return refuse("version-order", f"{artifact_id[:80]}: {fault}.")
+
+    def over_quota(found: Mapping[str, Any]) -> Refused:
+        message = (
+            f"One agent may register {found['most']} {found['unit']}, all versions together; "
+            f"this one has {found['used']}. Ask the operator for more."
+        )
+        return refuse("registry-quota", message, **found)
+
+    def unknown(found: Mapping[str, Any]) -> Refused:
+        message = f"{found['id'][:200]} {found['version'][:40]} is not registered; register it first."
+        return refuse("ontology-refused", message)
+
+    return {
+        "version-taken": lambda found: refuse("version-taken", taken, sha256=found["digest"]),
+        "version-order": out_of_order,
+        "too-many-versions": out_of_order,
+        "signature-missing": refuse("signature-refused", "The latest version is signed; sign this one too."),
+        "of-another": refuse(
+            "signature-refused",
+            "Somebody else has registered this id. Sign this version with a trusted key, or use another id.",
+        ),
+        "signer-rank": refuse(
+            "signature-refused",
+            "The latest version is signed by a key that is trusted more; let its owner sign this one.",
+        ),
+        "quota": over_quota,
+        "registry-full": lambda found: refuse("registry-quota", full.format(found["most"]), **found),
+        "reference-unknown": unknown,
+        "": refuse("registry-changed", "Another registration was faster; try again."),
+    }

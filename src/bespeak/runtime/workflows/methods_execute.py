@@ -23,11 +23,12 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, essence
 from bespeak.protocol.exchange.messages import Response
-from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused
+from bespeak.protocol.exchange.refusal import Fault, Outcome
 from bespeak.runtime.answer import Answer, Envelope
 from bespeak.runtime.bindings.procedure import METHOD, STEPS
-from bespeak.runtime.call import RoutedCall, invalid, may_discover, refuse_without_needs, sees, undisclosed
+from bespeak.runtime.call import RoutedCall, may_discover, sees, undisclosed
 from bespeak.runtime.composition.step import Step, Steps
+from bespeak.runtime.handling import RefusedError, check_needs, handler, invalid, passed, refusal
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.route import Route
 from bespeak.runtime.workflows.engine import Workflow, receipt_steps
@@ -42,31 +43,23 @@ _TOLD: Final = ("step", "purpose", "impact", "required_scopes", "estimated_cost"
 """Members of a step that PLAN adds for its reader."""
 
 
-async def execute_plan(call: RoutedCall) -> Envelope | Refused:
+async def execute_plan(call: RoutedCall) -> Envelope:
     """Run a plan: one that PLAN has kept for the caller, or one in the request."""
-    refused = refuse_without_needs(call)
-    if refused is not None:
-        return refused
+    check_needs(call)
     if call.parent is not None:
-        return invalid("plan", "cannot be a step of another workflow; write its calls as steps.")
+        raise invalid("plan", "cannot be a step of another workflow; write its calls as steps.")
     found = await _find(call)
-    if isinstance(found, Refused):
-        return found
     steps = _read_steps(found.steps)
-    if isinstance(steps, str):
-        return invalid("plan", f"has steps that are not valid: {steps}")
     uncallable = find_uncallable(call, steps)
     if uncallable is not None:
-        return Refused(status.UNPROCESSABLE, "invalid-plan", uncallable.message, uncallable.place)
+        raise refusal(status.UNPROCESSABLE, "invalid-plan", uncallable.message, **uncallable.place)
     fault = await check_steps(call, steps, propagates=True, has_input=True)
-    if isinstance(fault, Fault):
-        return Refused(status.UNPROCESSABLE, "invalid-plan", fault.message, {"step": int(fault.at)})
     if fault is not None:
-        return fault
+        raise refusal(status.UNPROCESSABLE, "invalid-plan", fault.message, step=int(fault.at))
     known = {step.name or str(number) for number, step in enumerate(steps, 1)}
     wrong = check_references(dict(found.result), known)
     if wrong is not None:
-        return invalid("plan", f"has a result that cannot be made: {wrong}.")
+        raise invalid("plan", f"has a result that cannot be made: {wrong}.")
     spec = Spec(
         method=call.method,
         steps=steps,
@@ -83,25 +76,25 @@ async def execute_plan(call: RoutedCall) -> Envelope | Refused:
     return await begin(call, spec, partial(_tell, found.result))
 
 
-async def _find(call: RoutedCall) -> StoredPlan | Refused:
+async def _find(call: RoutedCall) -> StoredPlan:
     if "plan" in call.input:
         given = call.input["plan"]
         plan = {"steps": given} if isinstance(given, list) else given
         steps = plan.get("steps", plan.get("ordered_steps"))
         known, result = plan.get("input", {}), plan.get("result", {})
         if not isinstance(steps, list) or not isinstance(known, dict) or not isinstance(result, dict):
-            return invalid("plan", "must have `steps`, a list of calls, and perhaps `input`, an object.")
+            raise invalid("plan", "must have `steps`, a list of calls, and perhaps `input`, an object.")
         return StoredPlan(tuple(steps), known, result)
     assert call.server.store is not None, "it is needed"
     record: Record | None = await call.server.store.read(FindRecord((KIND,), call.input["plan_id"]))
     if record is None or record.owner != call.agent_id:
         message = "This agent has no plan with this id; plans are kept for a day."
-        return Refused(status.NOT_FOUND, "plan-not-found", message)
+        raise refusal(status.NOT_FOUND, "plan-not-found", message)
     return msgspec.json.decode(record.data, type=StoredPlan)
 
 
-def _read_steps(given: tuple[Any, ...]) -> tuple[StepSpec, ...] | str:
-    """Read calls as PLAN writes them; return what is wrong with them instead."""
+def _read_steps(given: tuple[Any, ...]) -> tuple[StepSpec, ...]:
+    """Read calls as PLAN writes them."""
     plain = [
         {name: value for name, value in one.items() if name not in _TOLD} if isinstance(one, dict) else one
         for one in given
@@ -110,7 +103,7 @@ def _read_steps(given: tuple[Any, ...]) -> tuple[StepSpec, ...] | str:
     assert isinstance(validator, Validator)
     violations = validator.violations(plain)
     if violations:
-        return f"{violations[0].message}."
+        raise invalid("plan", f"has steps that are not valid: {violations[0].message}.")
     return tuple(msgspec.convert(one, StepSpec) for one in plain)
 
 
@@ -171,26 +164,25 @@ class _Wish:
     media_type: str
 
 
-async def execute(call: RoutedCall, steps: Steps) -> Answer | Refused:
+@handler
+async def execute(call: RoutedCall, steps: Steps) -> Answer:
     """Answer EXECUTE /."""
     named = [name for name in _WHAT if name in call.input]
     if len(named) != 1:
         message = f"exactly one of {', '.join(_WHAT)} is required"
-        return refuse_input(call.method, call.path, [Violation("", "", "required", message)])
+        raise RefusedError(refuse_input(call.method, call.path, [Violation("", "", "required", message)]))
     if named != ["action"]:
         return _attribute(call, await execute_plan(call))
     if _is_procedure(call):
-        return await _run(call)
+        check_needs(call)
+        _check_scope(call, RUNS, "RUN")
+        return _attribute(call, await run_procedure(call, call.input["action"], call.input.get("parameters", {})))
     media_type = _payload_type(call)
-    if isinstance(media_type, Refused):
-        return media_type
     if media_type is not None and call.input["action"] == LIST:
         return _list(call)
     wish = _read_action(call) if media_type is None else _read_payload(call)
-    if isinstance(wish, Refused):
-        return wish
     if call.parent is not None and wish.tool.endpoint.passes_on:
-        return invalid("action", "runs other calls, so it cannot be a step of another workflow.")
+        raise invalid("action", "runs other calls, so it cannot be a step of another workflow.")
     filled = fill_path(wish.tool.endpoint.path, wish.arguments)
     # A value that is missing is refused by the schema.
     path = wish.tool.endpoint.path if isinstance(filled, Fault) else filled[0]
@@ -210,78 +202,59 @@ def _is_procedure(call: RoutedCall) -> bool:
     )
 
 
-async def _run(call: RoutedCall) -> Answer | Refused:
-    refused = refuse_without_needs(call) or _refuse_without_scope(call, RUNS, "RUN")
-    if refused is not None:
-        return refused
-    return _attribute(call, await run_procedure(call, call.input["action"], call.input.get("parameters", {})))
-
-
-def _attribute(call: RoutedCall, made: Envelope | Refused) -> Answer | Refused:
+def _attribute(call: RoutedCall, made: Envelope) -> Answer:
     """Wrap the receipt of a workflow (core 5.3)."""
-    if isinstance(made, Refused):
-        return made
     attribution = {"server_id": call.routes.service.identity.server_id, "agent_id": call.agent_id}
     members = {"result": made.result, "attribution": attribution}
     return Answer(_encode(_envelope(call, made.status, members)), made.status)
 
 
-def _payload_type(call: RoutedCall) -> str | Refused | None:
+def _payload_type(call: RoutedCall) -> str | None:
     """Return the type of the carried payload; None if there is no payload."""
     named = essence(call.input.get("payload_type", ""))
     sent = essence(call.request.headers.get("content-type", ""))
     if sent == MEDIA_MCP_TOOLS and named not in ("", sent):
         message = f"The Content-Type is {sent}, but payload_type is {named[:80]!r}; send one type."
-        return Refused(status.BAD_REQUEST, "payload-type-conflict", message, {"field": "/payload_type"})
+        raise refusal(status.BAD_REQUEST, "payload-type-conflict", message, field="/payload_type")
     found = named or (sent if sent == MEDIA_MCP_TOOLS else "")
     if found not in ("", MEDIA_MCP_TOOLS):
-        return invalid("payload_type", f"is {found[:80]!r}; this server carries {MEDIA_MCP_TOOLS}.")
+        raise invalid("payload_type", f"is {found[:80]!r}; this server carries {MEDIA_MCP_TOOLS}.")
     if not found and "payload" in call.input:
-        return invalid("payload_type", f"is missing; a payload needs one: {MEDIA_MCP_TOOLS}.")
+        raise invalid("payload_type", f"is missing; a payload needs one: {MEDIA_MCP_TOOLS}.")
     return found or None
 
 
-def _read_action(call: RoutedCall) -> _Wish | Refused:
-    action = call.input["action"]
-    found = _find_executed(call, action)
-    if found is None:
-        return _unknown(call, "action", action)
-    return _Wish(*found, dict(call.input.get("parameters", {})), MEDIA_AGTP)
+def _read_action(call: RoutedCall) -> _Wish:
+    return _Wish(*_executed(call, "action", call.input["action"]), dict(call.input.get("parameters", {})), MEDIA_AGTP)
 
 
-def _read_payload(call: RoutedCall) -> _Wish | Refused:
+def _read_payload(call: RoutedCall) -> _Wish:
     if call.input["action"] != CALL:
-        return invalid("action", f"is {call.input['action'][:80]!r}; for {MEDIA_MCP_TOOLS} it is {CALL} or {LIST}.")
+        raise invalid("action", f"is {call.input['action'][:80]!r}; for {MEDIA_MCP_TOOLS} it is {CALL} or {LIST}.")
     payload = call.input.get("payload")
     if not isinstance(payload, dict):
-        return invalid("payload", 'must be an object like {"tool": "book_room", "arguments": {}}.')
+        raise invalid("payload", 'must be an object like {"tool": "book_room", "arguments": {}}.')
     unknown = payload.keys() - _PAYLOAD - _CLAIMS.keys()
     if unknown:
-        return invalid("payload", f"has the unknown member {min(unknown)[:80]!r}; it takes tool and arguments.")
+        raise invalid("payload", f"has the unknown member {min(unknown)[:80]!r}; it takes tool and arguments.")
     name, arguments = payload.get("tool", payload.get("name")), payload.get("arguments", {})
     if not isinstance(name, str) or not isinstance(arguments, dict):
-        return invalid("payload", "needs a text `tool` and an object `arguments`.")
+        raise invalid("payload", "needs a text `tool` and an object `arguments`.")
     _report_claims(call, payload)
-    refused = _refuse_without_scope(call, MCP_SCOPE, CALL)
-    if refused is not None:
-        return refused
-    found = _find_executed(call, name)
-    return _unknown(call, "tool", name) if found is None else _Wish(*found, arguments, MEDIA_MCP_TOOLS)
+    _check_scope(call, MCP_SCOPE, CALL)
+    return _Wish(*_executed(call, "tool", name), arguments, MEDIA_MCP_TOOLS)
 
 
-def _refuse_without_scope(call: RoutedCall, scope: str, what: str) -> Refused | None:
+def _check_scope(call: RoutedCall, scope: str, what: str) -> None:
     principal = call.principal
     if principal.agent_id is None:
-        return call.server.principals.credentials_missing(f"{what} requires an agent with the scope {scope}")
+        passed(call.server.principals.credentials_missing(f"{what} requires an agent with the scope {scope}"))
     missing = principal.scopes.missing((scope,))
-    if not missing:
-        return None
-    return Refused(
-        status.SCOPE_VIOLATION,
-        "scope-violation",
-        f"{what} needs the scope {scope}, beside those of what is called.",
-        {"missing_scopes": missing, "required_scopes": [scope], "declared_scopes": list(principal.scopes)},
-    )
+    if missing:
+        message = f"{what} needs the scope {scope}, beside those of what is called."
+        declared = list(principal.scopes)
+        scopes: dict[str, Any] = {"missing_scopes": missing, "required_scopes": [scope], "declared_scopes": declared}
+        raise refusal(status.SCOPE_VIOLATION, "scope-violation", message, **scopes)
 
 
 def _report_claims(call: RoutedCall, payload: Mapping[str, Any]) -> None:
@@ -300,17 +273,22 @@ def _find_executed(call: RoutedCall, name: str) -> tuple[Tool, Route] | None:
     return tool, route
 
 
-def _unknown(call: RoutedCall, kind: str, name: str) -> Refused:
+def _executed(call: RoutedCall, kind: str, name: str) -> tuple[Tool, Route]:
+    """Find a tool, or refuse and name those that it may have been meant to be."""
+    found = _find_executed(call, name)
+    if found is not None:
+        return found
     near = get_close_matches(name[:80], call.table.tools, n=_MOST_NEAR) if may_discover(call) else []
     shown = [one for one in near if _find_executed(call, one) is not None]
     advice = f"Did you mean {', '.join(shown)}?" if shown else f"{LIST} with payload_type {MEDIA_MCP_TOOLS} lists them."
     message = f"There is no {kind} {name[:80]!r}. {advice}"
-    return Refused(status.NOT_FOUND, f"unknown-{kind}", message, {kind: name[:80], "suggestions": shown})
+    details: dict[str, Any] = {kind: name[:80], "suggestions": shown}
+    raise refusal(status.NOT_FOUND, f"unknown-{kind}", message, **details)
 
 
-def _list(call: RoutedCall) -> Answer | Refused:
+def _list(call: RoutedCall) -> Answer:
     if not may_discover(call):
-        return undisclosed(call)
+        raise RefusedError(undisclosed(call))
     tools = [tool.entry for name, tool in call.table.tools.items() if _find_executed(call, name) is not None]
     return Answer(_encode(_envelope(call, status.OK, {"result": {"tools": tools}})), content_type=MEDIA_MCP_TOOLS)
 

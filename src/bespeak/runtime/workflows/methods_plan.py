@@ -14,8 +14,9 @@ from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, invalid, may_discover, sees, undisclosed
+from bespeak.runtime.call import RoutedCall, may_discover, sees, undisclosed
 from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.handling import RefusedError, handler, invalid, refusal
 from bespeak.runtime.rate import caller
 from bespeak.state.store.commands.records import PutRecord, RemoveRecord
 from bespeak.state.store.store import Conflict
@@ -49,34 +50,35 @@ class StoredPlan(msgspec.Struct, frozen=True):
     result: dict[str, Any]
 
 
-async def plan(call: RoutedCall) -> Effects | Envelope | Refused:
+@handler
+async def plan(call: RoutedCall) -> Effects | Envelope:
     """Answer PLAN /: calls of endpoints that the caller may use, or 422 with what came nearest."""
     if not may_discover(call):
-        return undisclosed(call)
+        raise RefusedError(undisclosed(call))
     # Planning loads English, which most servers do without.
     from bespeak.runtime.negotiation.plan import Impossible  # noqa: PLC0415
     from bespeak.runtime.workflows.goals import Goal, read_goal  # noqa: PLC0415
 
     goal = read_goal(call.input)
     if not isinstance(goal, Goal):
-        return invalid(*goal)
+        raise invalid(*goal)
     if not any(endpoint.is_listed and not endpoint.builtin for endpoint in call.routes.endpoints.values()):
-        return _refuse(Impossible(misses=()))
+        raise _impossible(Impossible(misses=()))
     asking = caller(call.principal, call.request.connection.address)
     if asking in _planning or len(_planning) >= _AT_ONCE:
-        return _BUSY
+        raise RefusedError(_BUSY)
     _planning.add(asking)
     try:
         composed = await run_in_thread(_compose, call, goal)
     finally:
         _planning.discard(asking)
     if isinstance(composed, Impossible):
-        return _refuse(composed)
+        raise _impossible(composed)
     cost = _cost(composed.endpoints)
     dear = next((unit for unit, most in goal.max_cost.items() if cost.get(unit, Decimal(0)) > most), None)
     if dear is not None:
         message = f"The plan would cost {cost[dear]} {dear}, and at most {goal.max_cost[dear]} is allowed."
-        return Refused(status.UNPROCESSABLE, "no-plan", message, {"estimated_cost": _written(cost)})
+        raise _no_plan(message, estimated_cost=_written(cost))
     return _answer(call, goal, composed, cost)
 
 
@@ -146,7 +148,7 @@ def _written(cost: Mapping[str, Decimal]) -> dict[str, float]:
     return {unit: int(amount) if amount == int(amount) else float(amount) for unit, amount in cost.items()}
 
 
-def _refuse(impossible: Impossible) -> Refused:
+def _impossible(impossible: Impossible) -> RefusedError:
     """Say what no endpoint covers. Only endpoints that the caller may use are known to the search."""
     misses = [
         {
@@ -157,4 +159,8 @@ def _refuse(impossible: Impossible) -> Refused:
         for miss in impossible.misses[:10]
     ]
     message = f"No plan reaches this goal. {misses[0]['reason']}" if misses else "No plan reaches this goal."
-    return Refused(status.UNPROCESSABLE, "no-plan", message, {"misses": misses})
+    return _no_plan(message, misses=misses)
+
+
+def _no_plan(message: str, **details: Any) -> RefusedError:
+    return refusal(status.UNPROCESSABLE, "no-plan", message, **details)

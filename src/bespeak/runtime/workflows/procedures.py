@@ -6,8 +6,7 @@ Code is never accepted here. Whoever approves a program installs it as a procedu
 from __future__ import annotations
 
 import hashlib
-import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
@@ -16,16 +15,17 @@ from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.refusal import Fault, Refused
-from bespeak.runtime.answer import Effects, Envelope
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.answer import Effects
 from bespeak.runtime.bindings.procedure import METHOD, STEPS, Registered, path_of
 from bespeak.runtime.call import RoutedCall, parties_of
+from bespeak.runtime.handling import RefusedError, effects, new_id, refusal, to_json
 from bespeak.runtime.messages.message import announce
 from bespeak.runtime.workflows.spec import StepSpec
 from bespeak.runtime.workflows.start import check_steps, find_uncallable
 from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, Case, OpenCase, ReadCase
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
-from bespeak.state.store.store import Conflict, Store
+from bespeak.state.store.store import Store
 
 PROCEDURE: Final = "procedure"
 """Kind of the records, and entity type of REGISTER."""
@@ -51,7 +51,6 @@ class ProposedProcedure(msgspec.Struct, frozen=True):
     case_id: str
 
 
-_encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ProposedProcedure).decode
 
 
@@ -77,41 +76,38 @@ async def find_obstacle(store: Store, record: Record, procedure: ProposedProcedu
     return f"The procedure waits for a review: somebody else must accept {procedure.case_id}."
 
 
-async def register_procedure(call: RoutedCall, most_data: int) -> Effects | Refused:
+async def register_procedure(call: RoutedCall, most_data: int) -> Effects:
     """Answer REGISTER of a procedure: it is kept, and a case asks for its review."""
     data = call.input["data"]
     if not isinstance(data, Mapping) or not data.keys() <= _MEMBERS or not isinstance(data.get("description", ""), str):
         message = "The data of a procedure have `steps` as CHAIN takes them, and perhaps `input`, a JSON Schema, and "
-        return _invalid(message + "`description`; code and commands are not accepted.")
+        raise _invalid(message + "`description`; code and commands are not accepted.")
     wrong = _violations(data.get("steps"))
     if wrong is not None:
-        return _invalid(f"The steps are not valid: {wrong}.")
+        raise _invalid(f"The steps are not valid: {wrong}.")
     schema = data.get("input", {"type": "object"})
     if not isinstance(schema, Mapping) or isinstance(compile_schema(schema), Fault):
-        return _invalid("`input` is not a valid JSON Schema.")
+        raise _invalid("`input` is not a valid JSON Schema.")
     steps = tuple(msgspec.convert(one, StepSpec) for one in data["steps"])
-    uncallable = find_uncallable(call, steps)
-    fault = uncallable or await check_steps(call, steps, propagates=True, has_input=True)
+    fault = find_uncallable(call, steps) or await check_steps(call, steps, propagates=True, has_input=True)
     if fault is not None:
-        return fault if isinstance(fault, Refused) else _invalid(fault.message)
-    return _keep(call, steps, dict(schema), data.get("description", ""), most_data)
+        raise _invalid(fault.message)
+    return _keep(call, ProposedProcedure(steps, dict(schema), data.get("description", ""), new_id("esc")), most_data)
 
 
-def _keep(
-    call: RoutedCall, steps: tuple[StepSpec, ...], schema: dict[str, Any], description: str, most_data: int
-) -> Effects | Refused:
-    owner, procedure_id, case_id = call.agent_id or "", f"proc-{secrets.token_hex(16)}", f"esc-{secrets.token_hex(16)}"
-    text = _encode(ProposedProcedure(steps, schema, description, case_id)).decode()
+def _keep(call: RoutedCall, proposed: ProposedProcedure, most_data: int) -> Effects:
+    owner, procedure_id, case_id = call.agent_id or "", new_id("proc"), proposed.case_id
+    text = to_json(proposed)
     if len(text) > most_data:
-        return _invalid(f"A procedure may have {most_data // 1024} KiB; this one has {len(text)} bytes.")
+        raise _invalid(f"A procedure may have {most_data // 1024} KiB; this one has {len(text)} bytes.")
     subject = {
         "procedure_id": procedure_id,
         "reason": "procedure_review",
-        "description": description,
-        "steps": steps,
-        "input": schema,
+        "description": proposed.description,
+        "steps": proposed.steps,
+        "input": proposed.input,
     }
-    told, recipient = _encode(subject).decode(), call.server.cases.default_recipient
+    told, recipient = to_json(subject), call.server.cases.default_recipient
     commands = (
         PutRecord(procedure_id, PROCEDURE, owner, HELD, text, most=MOST),
         OpenCase(
@@ -126,25 +122,20 @@ def _keep(
             most_open=call.server.cases.most_open,
         ),
     )
-
-    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
-        if isinstance(results, Conflict):
-            message = f"The agent has {results.details['most']} procedures or open cases, the maximum."
-            return _REGISTER.refuse("too-many-entities", message)
-        record: Record = results[0]
-        return Envelope(
-            {
-                "entity_id": procedure_id,
-                "entity_type": PROCEDURE,
-                "owner": owner,
-                "version": record.version,
-                "created_at": write_instant(record.created),
-                "status": HELD,
-                "escalation_id": case_id,
-            }
-        )
-
-    return Effects(commands, tell)
+    full = "The agent has {} procedures or open cases, the maximum."
+    return effects(
+        commands,
+        lambda results: {
+            "entity_id": procedure_id,
+            "entity_type": PROCEDURE,
+            "owner": owner,
+            "version": results[0].version,
+            "created_at": write_instant(results[0].created),
+            "status": HELD,
+            "escalation_id": case_id,
+        },
+        {"": lambda found: _REGISTER.refuse("too-many-entities", full.format(found["most"]))},
+    )
 
 
 def _violations(steps: Any) -> str | None:
@@ -154,8 +145,8 @@ def _violations(steps: Any) -> str | None:
     return found[0].message if found else None
 
 
-def _invalid(message: str) -> Refused:
-    return _REGISTER.refuse("invalid-data", message, field="/data")
+def _invalid(message: str) -> RefusedError:
+    return refusal(_REGISTER, "invalid-data", message, field="/data")
 
 
 class ProcedurePlan(msgspec.Struct, frozen=True):
@@ -166,7 +157,7 @@ class ProcedurePlan(msgspec.Struct, frozen=True):
     timeout: float
 
 
-async def find_procedure(call: RoutedCall, procedure_id: str) -> ProcedurePlan | Refused:
+async def find_procedure(call: RoutedCall, procedure_id: str) -> ProcedurePlan:
     """Find a procedure of the operator, or one of the caller's own that has been released."""
     registered: Registered | None = call.server.registrar.procedures.get(procedure_id)
     if registered is not None:
@@ -174,8 +165,8 @@ async def find_procedure(call: RoutedCall, procedure_id: str) -> ProcedurePlan |
         missing = call.principal.scopes.missing(procedure.scopes)
         if missing:
             message = f"The procedure needs the scopes {', '.join(missing)}, beside those of RUN."
-            required = {"missing_scopes": missing, "required_scopes": list(procedure.scopes)}
-            return Refused(status.SCOPE_VIOLATION, "scope-violation", message, required)
+            required: dict[str, Any] = {"missing_scopes": missing, "required_scopes": list(procedure.scopes)}
+            raise refusal(status.SCOPE_VIOLATION, "scope-violation", message, **required)
         steps = tuple(msgspec.convert(one, StepSpec) for one in procedure.steps)
         steps = steps or (StepSpec(METHOD, path_of(procedure_id), procedure=procedure_id),)
         return await _checked(call, ProcedurePlan(steps, registered.input, procedure.timeout))
@@ -185,23 +176,20 @@ async def find_procedure(call: RoutedCall, procedure_id: str) -> ProcedurePlan |
         record = await call.server.store.read(FindRecord((PROCEDURE,), procedure_id))
     if record is None or record.owner != call.agent_id:
         message = f"No procedure is registered under {procedure_id[:80]!r}; commands and code are never run."
-        return _RUN.refuse("procedure-not-found", message)
+        raise refusal(_RUN, "procedure-not-found", message)
     proposed: ProposedProcedure = procedure_of(record)
     obstacle = await find_obstacle(call.server.store, record, proposed)
     if obstacle is not None:
-        return _RUN.refuse("procedure-refused", obstacle, escalation_id=proposed.case_id)
+        raise refusal(_RUN, "procedure-refused", obstacle, escalation_id=proposed.case_id)
     taken = compile_schema(proposed.input)
     assert isinstance(taken, Validator), "it was checked when it was registered"
     return await _checked(call, ProcedurePlan(proposed.steps, taken, LONGEST))
 
 
-async def _checked(call: RoutedCall, plan: ProcedurePlan) -> ProcedurePlan | Refused:
+async def _checked(call: RoutedCall, plan: ProcedurePlan) -> ProcedurePlan:
     """Refuse a procedure whose steps cannot run here and now, or would run others in turn."""
     called = tuple(step for step in plan.steps if step.procedure is None)
-    wrong = find_uncallable(call, called)
+    wrong = find_uncallable(call, called) or await check_steps(call, called, propagates=True, has_input=True)
     if wrong is not None:
-        return _RUN.refuse("procedure-refused", f"The procedure cannot run. {wrong.message}")
-    fault = await check_steps(call, called, propagates=True, has_input=True)
-    if isinstance(fault, Fault):
-        return _RUN.refuse("procedure-refused", f"The procedure cannot run. {fault.message}")
-    return plan if fault is None else fault
+        raise refusal(_RUN, "procedure-refused", f"The procedure cannot run. {wrong.message}")
+    return plan

@@ -15,6 +15,7 @@ from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.expressions.pool import find_missing
 from bespeak.runtime.gates import find_route
+from bespeak.runtime.handling import refusal
 from bespeak.runtime.workflows.engine import Workflow, Workflows
 from bespeak.runtime.workflows.spec import INPUT, Spec, StepSpec, check_references, expressions_in, variables_of
 from bespeak.state.store.commands.steps import RUNNING
@@ -25,33 +26,30 @@ LONGEST: Final = 86400.0
 ANSWERED_WITHIN: Final = 30.0
 """Seconds after which a workflow that still runs is answered with 202."""
 
-Tell = Callable[[Workflow], Envelope | Refused]
-"""Writes the receipt of a workflow."""
+Tell = Callable[[Workflow], Envelope]
+"""Writes the receipt of a workflow, or raises the refusal that it is."""
 
 
-async def begin(call: RoutedCall, spec: Spec, tell: Tell) -> Envelope | Refused:
+async def begin(call: RoutedCall, spec: Spec, tell: Tell) -> Envelope:
     """Begin a workflow, or find the one that the same request began, and answer with its receipt."""
     workflows: Workflows = call.server.workflows
     begun = await workflows.begin(call, spec)
     if isinstance(begun, Conflict):
         message = f"The agent has {begun.details.get('most')} workflows, the maximum; wait until some have expired."
-        return Refused(status.RATE_LIMITED, "too-many-workflows", message, headers=(("Retry-After", "60"),))
+        raise refusal(status.RATE_LIMITED, "too-many-workflows", message, retry_after=60)
     found = await workflows.wait(begun, ANSWERED_WITHIN)
     if found.record.state == RUNNING and IDEMPOTENCY_KEY in call.request.headers:
         # The answer under the key must be the final one, so this one is not kept.
         message = f"{begun} is still running; repeat the request with the same Idempotency-Key for its receipt."
-        return Refused(
-            status.UNAVAILABLE, "workflow-running", message, {"workflow_id": begun}, headers=(("Retry-After", "5"),)
-        )
+        raise refusal(status.UNAVAILABLE, "workflow-running", message, retry_after=5, workflow_id=begun)
     return tell(found)
 
 
-def check_calls(call: RoutedCall, steps: tuple[StepSpec, ...]) -> Refused | None:
+def check_calls(call: RoutedCall, steps: tuple[StepSpec, ...]) -> None:
     """Refuse a call of something that is not there, or that would call others in turn."""
     found = find_uncallable(call, steps)
-    if found is None:
-        return None
-    return STANDARD[call.method].refuse("endpoint-not-found", found.message, **found.place)
+    if found is not None:
+        raise refusal(STANDARD[call.method], "endpoint-not-found", found.message, **found.place)
 
 
 class Uncallable(msgspec.Struct, frozen=True):
@@ -86,7 +84,7 @@ MOST_EXPRESSIONS: Final = 256
 
 async def check_steps(
     call: RoutedCall, steps: tuple[StepSpec, ...], *, propagates: bool, has_input: bool = False
-) -> Fault | Refused | None:
+) -> Fault | None:
     """Return what is wrong with the names, references and expressions of steps, at the number of one.
 
     A step may use the outputs of earlier ones if the workflow `propagates` them, so that there are no cycles.
@@ -109,7 +107,7 @@ async def check_steps(
             missing = find_missing()
             if missing is not None:
                 message = f"{call.method} with expressions requires {missing}, which this server lacks."
-                return Refused(status.NOT_IMPLEMENTED, "not-implemented", message, {"missing": missing})
+                raise refusal(status.NOT_IMPLEMENTED, "not-implemented", message, missing=missing)
             wrong = await call.server.expressions.check(text, variables_of(names), call.agent_id)
             if wrong is not None:
                 message = f"Step {number}: the expression {text[:80]!r} is not valid: {wrong}.{_advice(names)}"

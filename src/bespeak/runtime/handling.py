@@ -1,0 +1,196 @@
+"""How handlers of built-in methods are written: they raise refusals, and conflicts of commands are a table."""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from functools import wraps
+from typing import Any, Final, ParamSpec, TypeVar, overload
+
+import msgspec
+
+from bespeak.contract.standard.definition import INVALID_TIME, StandardMethod
+from bespeak.protocol import status
+from bespeak.protocol.exchange.instant import read_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall, refuse_without_needs
+from bespeak.state.store.commands.records import FindRecord, Record
+from bespeak.state.store.store import Command, Conflict
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Conflicts = Mapping[str, Refused | Callable[[Mapping[str, Any]], Refused]]
+"""Refusals by the reason of a conflict, "" for any other reason. A function gets the details of the conflict."""
+
+
+class RefusedError(Exception):
+    """Ends a handler with a refusal, which `handler` turns into its answer."""
+
+    def __init__(self, refused: Refused) -> None:
+        super().__init__(refused.message)
+        self.refused = refused
+
+
+@overload
+def handler(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T | Refused]]: ...
+@overload
+def handler(function: Callable[P, T]) -> Callable[P, T | Refused]: ...
+def handler(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make the handler of a built-in method from a function that raises its refusals."""
+    return _handle(function, lambda _: None)
+
+
+@overload
+def stateful(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T | Refused]]: ...
+@overload
+def stateful(function: Callable[P, T]) -> Callable[P, T | Refused]: ...
+def stateful(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make the handler of a method that requires a store and an identified agent."""
+    return _handle(function, check_needs)
+
+
+def _handle(function: Callable[..., Any], check: Callable[[RoutedCall], None]) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(function):
+
+        @wraps(function)
+        async def answer_later(call: RoutedCall, *args: Any) -> Any:
+            try:
+                check(call)
+                return await function(call, *args)
+            except RefusedError as error:
+                return error.refused
+
+        return answer_later
+
+    @wraps(function)
+    def answer(call: RoutedCall, *args: Any) -> Any:
+        try:
+            check(call)
+            return function(call, *args)
+        except RefusedError as error:
+            return error.refused
+
+    return answer
+
+
+def check_needs(call: RoutedCall) -> None:
+    """Refuse with 501 on a server without a store, with 262 for an anonymous caller."""
+    passed(refuse_without_needs(call))
+
+
+def refusal(
+    by: StandardMethod | int, code: str, message: str, /, *, retry_after: int | None = None, **details: Any
+) -> RefusedError:
+    """Return the exception for a refusal: one that a method declares, or one with a status of its own."""
+    number = by if isinstance(by, int) else by.find(code).status
+    headers = () if retry_after is None else (("Retry-After", str(retry_after)),)
+    return RefusedError(Refused(number, code, message, details, headers))
+
+
+def invalid(member: str, fault: str) -> RefusedError:
+    """Return the exception for a member of the input that passes the schema but cannot be used: 422."""
+    code = f"invalid-{member.replace('_', '-')}"
+    return refusal(status.UNPROCESSABLE, code, f"`{member}` {fault}", field=f"/{member}")
+
+
+def passed(value: T | Refused) -> T:
+    """Return a value, or end the handler with the refusal that took its place."""
+    if isinstance(value, Refused):
+        raise RefusedError(value)
+    return value
+
+
+def check_size(member: str, size: int, most: int) -> None:
+    """Refuse content that has more bytes than it may have: 413."""
+    if size <= most:
+        return
+    code, message = f"{member.replace('_', '-')}-too-large", f"`{member}` must not be larger than {most // 1024} KiB."
+    raise refusal(status.CONTENT_TOO_LARGE, code, message, field=f"/{member}", max_bytes=most)
+
+
+def check_content(given: Mapping[str, Any], member: str, most: int) -> None:
+    """Refuse a member of the input that has more bytes as JSON than it may have: 413."""
+    check_size(member, len(msgspec.json.encode(given[member])), most)
+
+
+_YEAR: Final = 366 * 86400.0
+
+
+def read_time(given: Mapping[str, Any], member: str) -> float | None:
+    """Parse a timestamp of the input into seconds since 1970; None if it is not given."""
+    if member not in given:
+        return None
+    seconds = read_instant(given[member])
+    if seconds is None:
+        message = f"is {given[member][:80]!r}, which is not a valid time; write it like 2026-11-16T08:00:00Z."
+        raise invalid_time(member, message)
+    return seconds
+
+
+def read_future(
+    given: Mapping[str, Any], member: str, *, now: float | None = None, most: float = _YEAR
+) -> float | None:
+    """Parse a timestamp of the input that must be in the future, at most some seconds away; None if it is not given."""
+    seconds, now = read_time(given, member), time.time() if now is None else now
+    if seconds is None or now < seconds <= now + most:
+        return seconds
+    fault = "in the past" if seconds <= now else "more than a year away"
+    raise invalid_time(member, f"must be in the future; {given[member][:80]} is {fault}.")
+
+
+def invalid_time(member: str, fault: str) -> RefusedError:
+    """Return the exception for a time that cannot be used: 400."""
+    return RefusedError(INVALID_TIME.refuse(f"`{member}` {fault}", field=f"/{member}"))
+
+
+async def find_own(call: RoutedCall, kinds: tuple[str, ...], record_id: str) -> Record | None:
+    """Find a record that the caller or its principal owns; those of others do not exist for it."""
+    assert call.server.store is not None, "the handler is stateful"
+    record: Record | None = await call.server.store.read(FindRecord(kinds, record_id))
+    return None if record is None or record.owner not in (call.agent_id, call.principal.principal_id) else record
+
+
+def effects(
+    commands: Sequence[Command],
+    result: Callable[[Sequence[Any]], Mapping[str, Any] | Envelope],
+    conflicts: Conflicts | Refused,
+    committed: Callable[[], Awaitable[None]] | None = None,
+    recorded: Mapping[str, Any] | None = None,
+) -> Effects:
+    """Return effects that answer with what `result` makes of the results of the commands, or with a refusal.
+
+    `result` may raise a refusal too: the changes are kept then.
+    """
+
+    def answer(results: Sequence[Any] | Conflict) -> Envelope | Refused:
+        if isinstance(results, Conflict):
+            return refuse_conflict(results, conflicts)
+        try:
+            made = result(results)
+        except RefusedError as error:
+            return error.refused
+        return made if isinstance(made, Envelope) else Envelope(made)
+
+    return Effects(tuple(commands), answer, committed, recorded)
+
+
+def refuse_conflict(conflict: Conflict, conflicts: Conflicts | Refused) -> Refused:
+    """Return the refusal that a table has for a conflict."""
+    if isinstance(conflicts, Refused):
+        return conflicts
+    found = conflicts.get(conflict.reason) or conflicts[""]
+    return found if isinstance(found, Refused) else found(conflict.details)
+
+
+def to_json(value: Any) -> str:
+    """Write a value as JSON text."""
+    return msgspec.json.encode(value).decode()
+
+
+def new_id(prefix: str) -> str:
+    """Return the id of something new."""
+    return f"{prefix}-{secrets.token_hex(16)}"
