@@ -18,9 +18,10 @@ from report import Goal, table
 from bespeak.app.server.assembly import Keeper, assemble
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.runtime.messages.message import Origin, new_id
-from bespeak.runtime.messages.methods_broadcast import compose_alert
-from bespeak.runtime.messages.recipients import Recipients
+from bespeak.extensions.messages.message import Origin
+from bespeak.extensions.messages.methods_broadcast import compose_alert
+from bespeak.extensions.messages.recipients import Recipients
+from bespeak.runtime.handling import new_id
 from bespeak.state.store.commands.messages import PutAlert, PutMessages, channel_mark
 from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.opening import open_store

@@ -12,8 +12,8 @@ from report import Goal, table
 
 from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
-from bespeak.runtime.negotiation.plan import Plan
-from bespeak.runtime.negotiation.planner.planner import Planner
+from bespeak.extensions.negotiation.plan import Plan
+from bespeak.extensions.negotiation.planner.planner import Planner
 
 MEDIAN: Final = Goal("median", at_most=50, unit=" ms")
 WORST: Final = Goal("worst", at_most=500, unit=" ms")

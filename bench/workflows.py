@@ -201,7 +201,7 @@ def _recover(store: str, folder: Path, place: str) -> None:
 
 async def _leave_open(where: str) -> None:
     """Store workflows with one of three steps done, of which nobody holds the lease any more."""
-    from bespeak.runtime.workflows.spec import Authority, Spec, StepSpec, encode
+    from bespeak.extensions.workflows.spec import Authority, Spec, StepSpec, encode
     from bespeak.state.store.commands.records import PutRecord
     from bespeak.state.store.commands.steps import NoteSteps, StepRow
 

@@ -33,6 +33,8 @@ from bespeak.checks.lint.passes import PASSES, pass_of
 from bespeak.checks.lint.rule_index import all_rules
 from bespeak.contract.schema.validation import MAX_DEPTH as SCHEMA_DEPTH
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
+from bespeak.extensions.messages import delivery, message, methods_send
+from bespeak.extensions.workflows.spec import MOST_COPIED
 from bespeak.faces.a2a.http import MOST_VALUES as A2A_VALUES
 from bespeak.faces.a2a.report import MOST_KEPT as A2A_KEPT
 from bespeak.faces.a2a.tasks import MOST_RUNNING as A2A_RUNNING
@@ -45,8 +47,6 @@ from bespeak.faces.mcp.sessions import MOST_SESSIONS as MCP_SESSIONS
 from bespeak.protocol import status
 from bespeak.protocol.wire.messages import Limits
 from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES
-from bespeak.runtime.messages import delivery, message, methods_send
-from bespeak.runtime.workflows.spec import MOST_COPIED
 from bespeak.text.diagnostics.diagnostic import Rule
 from bespeak.text.diagnostics.page import page_of
 from bespeak.text.source.toml_tree import MAX_BYTES as DOCUMENT_BYTES

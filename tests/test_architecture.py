@@ -34,6 +34,10 @@ def test_modules_are_few_and_deep() -> None:
     assert statistics.median(lengths) >= 140
 
 
+def test_the_kernel_can_be_seen_at_once() -> None:
+    assert len(list((SOURCE / "runtime").glob("[!_]*.py"))) <= 20
+
+
 def test_no_module_has_a_meaningless_name() -> None:
     empty = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
     assert [module for module in MODULES if empty & set(Path(module).with_suffix("").parts)] == []

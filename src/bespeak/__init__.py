@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
     from bespeak.contract.service import DataClass, DataManifest, Vocabulary
     from bespeak.errors import BespeakError, ConfigError, ContractError, RemoteProtocolError
+    from bespeak.extensions.data.query import DataQuery
     from bespeak.protocol.exchange.messages import Context
     from bespeak.protocol.exchange.principal import Principal
-    from bespeak.runtime.data.query import DataQuery
 
 __all__ = [
     "App",
@@ -121,7 +121,7 @@ _HOMES = {
     "ContractError": "errors",
     "DataClass": "contract.service",
     "DataManifest": "contract.service",
-    "DataQuery": "runtime.data.query",
+    "DataQuery": "extensions.data.query",
     "DataSet": "contract.data_set",
     "Deprecation": "contract.endpoint",
     "MethodPolicy": "contract.policy",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.service import AGENT, build, echo, make_endpoint
 
-from bespeak.runtime.floor import FLOOR
+from bespeak.contract.standard.floor import FLOOR
 
 # The parameters that core 4 says MUST be there, without those of DISCOVER, which has requests without any.
 NEEDED: dict[str, dict[str, Any]] = {

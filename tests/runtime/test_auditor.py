@@ -10,9 +10,8 @@ from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.principal import Principal
-from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.exchange import REPLAYED, Exchange
+from bespeak.runtime.exchange import REPLAYED, Auditor, Exchange
 from bespeak.state.audit.record import Payload
 from bespeak.state.store.store import Sealed
 

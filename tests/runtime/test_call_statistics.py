@@ -6,7 +6,7 @@ import pytest
 from tests.service import make_endpoint
 from tests.stateful import keeping
 
-from bespeak.runtime.monitors.statistics import CallStatistics, Summary
+from bespeak.extensions.monitors.statistics import CallStatistics, Summary
 
 KEY = ("FETCH", "/rates")
 
@@ -50,4 +50,4 @@ async def test_the_calls_of_a_server_are_taken_in() -> None:
         for _ in range(3):
             await bench.send("FETCH", "/rates")
         await bench.send("FETCH", "/nothing")
-        assert bench.bench.server.statistics.summarize(KEY).calls == 3
+        assert bench.bench.server.part("statistics").summarize(KEY).calls == 3

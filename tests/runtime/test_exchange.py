@@ -6,7 +6,7 @@ import logging
 import sys
 
 import pytest
-from tests.runtime.negotiation.negotiating import lodgings, negotiating
+from tests.extensions.negotiation.negotiating import lodgings, negotiating
 from tests.service import AGENT, Bench, build, echo, make_endpoint
 
 from bespeak.protocol.exchange.messages import Connection, Request, Response

@@ -26,9 +26,8 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.exchange.headers import MEDIA_AGTP
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.token_hints import TokenHints
-from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.exchange import Exchange
+from bespeak.runtime.exchange import Auditor, Exchange
 from bespeak.runtime.route import Shaping, plan_coercions, read_boolean, read_integer, read_number
 from bespeak.state.audit.record import Payload, request_hash
 

@@ -131,6 +131,8 @@ class Service:
     """True if answers of upstreams are passed on although they break the output schema."""
     methods: tuple[str, ...] = ()
     """Names of the standard methods that are enabled."""
+    extensions: tuple[Any, ...] = ()
+    """Extensions of the author, each an `Extension`; those that bespeak brings are not among them."""
     procedures: tuple[Procedure, ...] = ()
     """What RUN may run."""
     semantic: SemanticSettings | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextvars import copy_context
 from time import perf_counter
 from types import CoroutineType
@@ -43,7 +43,7 @@ from bespeak.runtime.gates.authority import freshness_gate
 from bespeak.runtime.responder import Responder, broken_output, explain_error
 from bespeak.runtime.route import Route
 from bespeak.runtime.server import Server
-from bespeak.runtime.settlement import Settlement
+from bespeak.runtime.settlement import Keeping, Settlement, TaskAdmission
 from bespeak.state.store.store import level_of
 
 _logger = logging.getLogger(__name__)
@@ -86,6 +86,20 @@ class Dispatcher:
         self._subscribers = subscribers
         self._arrival, self._routed, self._steps = plan_gates(server)
         server.agents.watch_age(self._judge_age)
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Tell a subscriber of every exchange from now on."""
+        self._subscribers = (*self._subscribers, subscriber)
+
+    def keep_calls(self, keeping: Keeping) -> None:
+        """Keep calls that may be repeated later. There must be a store."""
+        assert self._settlement is not None, "calls are kept in a store"
+        self._settlement.keeping = keeping
+
+    def admit_tasks(self, wrap: Callable[[TaskAdmission], TaskAdmission]) -> None:
+        """Put another check around the one for the task of a call, where there is a store."""
+        if self._settlement is not None and self._settlement.pausing is not None:
+            self._settlement.pausing = wrap(self._settlement.pausing)
 
     def _judge_age(self, stale: bool) -> None:
         """Add the gate for a copy of the agents that is too old, or remove it: at other times it costs nothing."""
@@ -156,12 +170,12 @@ class Dispatcher:
             and (not route.is_hidden or sees(call, route))
         ):
             return self._proceed(RoutedCall(call, route), started)
-        negotiator = self.server.negotiator
-        found: RoutedCall | Refused | None = None if negotiator is None else negotiator.find_own(call)
+        own = self.server.own_endpoints
+        found: RoutedCall | Refused | None = None if own is None else own.find_own(call)
         if found is None:
             found = find_route(call)
         if isinstance(found, Refused):
-            if negotiator is not None and negotiator.may_know_more(call, found):
+            if own is not None and own.may_know_more(call, found):
                 return self._with_new_syntheses(call, found, started)
             return self._refuse(call, found, started)
         return self._proceed(found, started)
@@ -186,8 +200,8 @@ class Dispatcher:
     def repeat(self, call: Call) -> Response | Coroutine[Any, Any, Response]:
         """Answer a call again whose caller was verified when it arrived; every gate of its endpoint judges it."""
         started = perf_counter() if self._subscribers else 0.0
-        negotiator = self.server.negotiator
-        found: RoutedCall | Refused | None = None if negotiator is None else negotiator.find_own(call)
+        own = self.server.own_endpoints
+        found: RoutedCall | Refused | None = None if own is None else own.find_own(call)
         if found is None:
             found = find_route(call)
         return self._refuse(call, found, started) if isinstance(found, Refused) else self._proceed(found, started)
@@ -312,10 +326,10 @@ class Dispatcher:
 
     async def _with_new_syntheses(self, call: Call, refused: Refused, started: float) -> Response:
         """Look for a synthesis that another process has made, before there is no such endpoint."""
-        assert self.server.negotiator is not None
+        assert self.server.own_endpoints is not None
         found: RoutedCall | Refused = refused
         try:
-            await self.server.negotiator.refresh()
+            await self.server.own_endpoints.refresh()
         except StoreError as error:
             _logger.log(level_of(error), "could not look for a synthesis of another process: %s", error)
         else:

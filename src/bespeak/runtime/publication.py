@@ -16,6 +16,7 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
+from bespeak.contract.standard.floor import CandidateFilter
 from bespeak.documents.projections.agent_documents import (
     project_identity,
     project_namespace,
@@ -38,7 +39,6 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
 from bespeak.runtime.answer import Answer
-from bespeak.runtime.floor import CandidateFilter
 from bespeak.runtime.identity.agents import Agents
 from bespeak.runtime.identity.signer import Signer
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bespeak.checks.lint.registration import check_compositions, check_endpoint, check_service, effective_policies
 from bespeak.checks.lint.rules.handler import NOT_RUNNABLE
@@ -41,12 +41,33 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 if TYPE_CHECKING:
     from bespeak.runtime.bindings.mcp.tool import McpPool
     from bespeak.runtime.bindings.upstream_pool import UpstreamPool
-    from bespeak.runtime.data.endpoints import OpenedData
 
 BODY_KEYS: Final = frozenset({"EXECUTE", "REGISTER"})
 """Methods whose drafts define an `idempotency_key` parameter."""
 
 _VERSION: Final = "AGTP-API-Version"
+
+
+class Closable(Protocol):
+    """A source of data that is open."""
+
+    async def close(self) -> None:
+        """Release its connections."""
+        ...
+
+
+class DataEndpoint(Protocol):
+    """An endpoint that reads a source of data."""
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The endpoint."""
+        ...
+
+    @property
+    def source(self) -> Closable:
+        """What it reads."""
+        ...
 
 
 class Registrar:
@@ -58,7 +79,7 @@ class Registrar:
         catalog: Catalog,
         builtins: Iterable[Endpoint],
         environment: Mapping[str, str],
-        data: Iterable[OpenedData] = (),
+        data: Iterable[DataEndpoint] = (),
     ) -> None:
         """Register the endpoints of a service; those of `data` are only steps of compositions."""
         policies, findings = effective_policies(_with_vocabulary(service, catalog), catalog)

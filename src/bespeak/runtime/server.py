@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from bespeak.contract.endpoint import Endpoint
@@ -15,6 +16,7 @@ from bespeak.runtime.additions import Additions
 from bespeak.runtime.background import Follower
 from bespeak.runtime.bindings.function import Lifespan
 from bespeak.runtime.expressions.pool import Expressions
+from bespeak.runtime.extension import CONFIRM, Extension, Step, kinds_of, run_all
 from bespeak.runtime.identity.agents import Agents
 from bespeak.runtime.identity.grants import Grants
 from bespeak.runtime.identity.principals import Principals
@@ -75,8 +77,8 @@ class Tasks:
 _logger = logging.getLogger(__name__)
 
 
-class Negotiating(Protocol):
-    """What the rest of the runtime knows of negotiation. A `call` is a Call; this module is below its own."""
+class OwnEndpoints(Protocol):
+    """Endpoints that exist for some agents only. A `call` is a Call; this module is below its own."""
 
     async def start(self) -> None:
         """Follow the store."""
@@ -90,16 +92,12 @@ class Negotiating(Protocol):
         """Cancel pending work."""
         ...
 
-    def propose(self, call: Any) -> Coroutine[Any, Any, Any]:
-        """Answer a proposal."""
-        ...
-
     def find(self, call: Any, *, literal: bool) -> Any:
-        """Return the routed call of a synthesis, or the refusal to use it; None if the call means none."""
+        """Return the routed call of such an endpoint, or the refusal to use it; None if the call means none."""
         ...
 
     def find_own(self, call: Any) -> Any:
-        """Return the routed call of a synthesis with exactly this path, if nothing else can be meant; else None."""
+        """Return the routed call of an endpoint with exactly this path, if nothing else can be meant; else None."""
         ...
 
     def table_for(self, agent_id: str | None, routes: Any) -> Any:
@@ -107,7 +105,7 @@ class Negotiating(Protocol):
         ...
 
     def may_know_more(self, call: Any, refused: Refused) -> bool:
-        """Return True if a refresh may find a synthesis for a refused call."""
+        """Return True if a refresh may find an endpoint for a refused call."""
         ...
 
 
@@ -130,7 +128,8 @@ class Server:
         auth: AuthSettings | None = None,
         sessions: SessionSettings | None = None,
         cases: CaseSettings | None = None,
-        negotiate: Callable[[Additions], Negotiating] | None = None,
+        extensions: Sequence[Extension] = (),
+        hooks: Mapping[str, Callable[..., Any]] = MappingProxyType({}),
     ) -> None:
         service = registrar.service
         server_id = service.identity.server_id
@@ -165,36 +164,48 @@ class Server:
         """The current endpoints. A call keeps the table it was routed with."""
         self.tasks = Tasks()
         """The tasks that wait for a decision."""
-        self.costs: Any = None
-        """What calls of this process have cost, a `CostHistory`; None unless QUOTE is enabled."""
         self.expressions = Expressions()
         """Evaluates expressions of agents; starts nothing before the first one."""
-        self.statistics: Any = None
-        """How calls of this process go, a `CallStatistics`; None unless MONITOR or ROUTE is enabled."""
-        self.monitors: Any = None
-        """The monitors of this process, a `Monitors`; None before the server is kept running."""
         self.grants = Grants(self.principals)
         """What agents have granted to each other; empty without a store."""
-        self.retries: Any = None
-        """Keeps and repeats calls, a `Retries`; None if no standard method is enabled."""
-        self.workflows: Any = None
-        """The workflows of this process, a `Workflows`; None before the server is kept running."""
-        self.delivery: Any = None
-        """Delivery to addresses outside, a `Delivery`; None for a server that sends nothing of its own accord."""
-        self.payments: Any = None
-        """The purchases, a `Purchases`; None for a server without standard methods or without a store."""
-        self.semantic: Any = None
-        """What calls mean, a `CallJudge`; None for a server without a semantic layer."""
-        self._additions = Additions(registrar, self._install, store)
-        self.negotiator = None if negotiate is None else negotiate(self._additions)
-        """Evaluates proposals, and finds what they made; None for a server that does not negotiate."""
+        self._take_extensions(extensions, hooks)
+        self.hides: Callable[[str], bool] | None = None
+        """Tells which concepts published documents leave out; None if they have all."""
+        self.additions = Additions(registrar, self._install, store)
+        """Endpoints that were added while the server runs."""
+        self.own_endpoints: OwnEndpoints | None = None
+        """Endpoints of some agents only; None if all are for everybody."""
+
+    def _take_extensions(self, extensions: Sequence[Extension], hooks: Mapping[str, Callable[..., Any]]) -> None:
+        """Compute what follows from the extensions."""
+        self.extensions = tuple(extensions)
+        self.hooks = {**hooks, **{name: hook for extension in extensions for name, hook in extension.hooks.items()}}
+        """What the kernel asks of extensions, by name."""
+        self.confirms = tuple(hook for name, hook in self.hooks.items() if name.startswith(CONFIRM))
+        kinds = kinds_of(self.extensions)
+        self.kinds = kinds
+        """Kinds of records, by name."""
+        self.cancelling = {kind: how.cancelling for kind, how in kinds.items() if how.cancelling is not None}
+        """How CANCEL ends records, by their kind."""
+        self.checkable = tuple(kind for kind, how in kinds.items() if how.cancelling is not None or how.checked)
+        """Kinds of records that their owner can CHECK."""
+        self.parts: dict[str, Any] = {}
+        """What extensions have provided, by name."""
+        self.starts: list[Step] = []
+        self.runs: list[Step] = []
+        self.stops: list[Step] = []
+        self.closes: list[Step] = []
+
+    def part(self, name: str) -> Any:
+        """Return what an extension has provided under a name; None if there is no such extension here."""
+        return self.parts.get(name)
 
     def table_for(self, agent_id: str | None, routes: RouteTable | None = None) -> RouteTable:
         """Return the endpoints that an agent may be shown: those of a table, by default of the current one, and those
         that were synthesized for it alone.
         """
         shared = self.routes if routes is None else routes
-        table: RouteTable = shared if self.negotiator is None else self.negotiator.table_for(agent_id, shared)
+        table: RouteTable = shared if self.own_endpoints is None else self.own_endpoints.table_for(agent_id, shared)
         return table
 
     async def add_endpoint(self, endpoint: Endpoint) -> None:
@@ -203,14 +214,14 @@ class Server:
         Raises ContractError with the findings if it is not valid beside the others, and ConfigError if it must be
         stored but its function cannot be imported.
         """
-        await self._additions.add(endpoint)
+        await self.additions.add(endpoint)
 
     async def remove_endpoint(self, method: str, path: str) -> None:
         """Stop serving an endpoint that was added; calls it has accepted are finished.
 
         Raises ContractError for any other endpoint.
         """
-        await self._additions.remove(method, path)
+        await self.additions.remove(method, path)
 
     def _install(self, added: Sequence[Route], at: float, changes: int) -> None:
         self._installed = (added, at, changes)
@@ -222,11 +233,11 @@ class Server:
             added=added,
             changes=changes,
             signer=self.signer,
-            hides=None if self.semantic is None else self.semantic.hides,
+            hides=self.hides,
         )
 
     def republish(self) -> None:
-        """Build the documents anew, after the semantic layer has learned of other sensitive concepts."""
+        """Build the documents anew, after `hides` has changed."""
         self._install(*self._installed)
 
     async def start(self) -> None:
@@ -239,17 +250,12 @@ class Server:
             await self.tasks.follow(self.store)
             if "AUTHORIZE" in self.registrar.service.methods:
                 await self.grants.follow(self.store)
-            if self.semantic is not None:
-                await self.semantic.follow(self.store)
+            await run_all(self.starts)
             await self._issue(self.store, content)
-        if self.payments is not None:
-            await self.payments.start()
-            if self.payments.settings.accounts and self.principals.authenticator is None:
-                _logger.warning("[auth] is open: whoever names the owner of an account can spend its money")
         self._warn_of_unknown_agents()
-        await self._additions.start()
-        if self.negotiator is not None:
-            await self.negotiator.start()
+        await self.additions.start()
+        if self.own_endpoints is not None:
+            await self.own_endpoints.start()
         await self.principals.renew_keys()
 
     def _warn_of_unknown_agents(self) -> None:
@@ -278,16 +284,11 @@ class Server:
         """Cancel pending work and close the connections to other servers."""
         if self.principals.authenticator is not None:
             await self.principals.authenticator.close()
-        if self.negotiator is not None:
-            await self.negotiator.close()
+        if self.own_endpoints is not None:
+            await self.own_endpoints.close()
         self.expressions.close()
-        if self.retries is not None:
-            await self.retries.close()
-        if self.payments is not None:
-            await self.payments.close()
-        if self.semantic is not None:
-            await self.semantic.close()
-        await self._additions.close()
+        await run_all(reversed(self.closes))
+        await self.additions.close()
         await self.grants.close()
         await self.tasks.close()
         await self.agents.close()

@@ -20,9 +20,8 @@ from bespeak.protocol.exchange.headers import CONFIRMATION_ID, IDEMPOTENCY_KEY, 
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
-from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.call import Call, RoutedCall, StepCall
-from bespeak.runtime.exchange import Exchange
+from bespeak.runtime.exchange import Auditor, Exchange
 from bespeak.runtime.idempotency import Claim, Idempotency, Kept, Renewal, is_final, replay
 from bespeak.runtime.identity.agents import STALE
 from bespeak.runtime.responder import Responder
@@ -96,10 +95,11 @@ class Settlement:
         self._responder = responder
         self._idempotency = idempotency
         self._sessions = sessions
-        self._pausing = pausing
+        self.pausing = pausing
         self._confirmations = confirmations
         self._auditor = auditor
-        self._keeping = keeping
+        self.keeping = keeping
+        """Keeps calls that may be repeated later; None if nothing does."""
         self._look = store.look if store.sole else None
         self._abandoned: set[asyncio.Task[None]] = set()
         """Cancelled calls that are being recorded."""
@@ -118,9 +118,9 @@ class Settlement:
         given = call.request.headers
         if IDEMPOTENCY_KEY in given or SESSION_ID in given or CONFIRMATION_ID in given or call.nonce is not None:
             return True
-        if self._pausing is not None and self._pausing.concerns(call):
+        if self.pausing is not None and self.pausing.concerns(call):
             return True
-        if self._keeping is not None and self._keeping.keeps(call):
+        if self.keeping is not None and self.keeping.keeps(call):
             return True
         auditor = self._auditor
         if auditor is not None and (call.route.is_governed or (auditor.everything and auditor.audits(call))):
@@ -311,7 +311,7 @@ class Settlement:
         """Return True if only an idempotency key has to be checked."""
         if call.parent is not None:
             return not self._guards(call)
-        if self._pausing is not None and self._pausing.concerns(call):
+        if self.pausing is not None and self.pausing.concerns(call):
             return False
         return call.nonce is None and _ADMITTED.isdisjoint(call.request.headers) and not self._guards(call)
 
@@ -329,7 +329,7 @@ class Settlement:
                 )
         refused = None
         if call.parent is None:  # the session of a composition has admitted its steps
-            refused = await self._ask(call, self._sessions) or await self._ask(call, self._pausing)
+            refused = await self._ask(call, self._sessions) or await self._ask(call, self.pausing)
         if refused is not None:
             # An agent that suspended its session and lost the answer with the nonce repeats it in the same session.
             # What a task did before it was paused, or before its meaning changed, is answered again too.
@@ -445,8 +445,8 @@ class Settlement:
             noted = call.journal.note(response)
             if noted is not None:
                 closing.append((noted, call.journal.noted))
-        if self._keeping is not None and self._keeping.keeps(call):
-            closing.append((self._keeping.note(call, response), None))
+        if self.keeping is not None and self.keeping.keeps(call):
+            closing.append((self.keeping.note(call, response), None))
         auditor = self._auditor
         if auditor is not None and (auditor.audits(call) or auditor.audits_refusal(call, response.status)):
             closing.append((auditor.entry(Exchange(call, response), recorded), self._name_record))

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
+from tests.extensions.negotiation.negotiating import FIND, LODGINGS, lodgings
 from tests.process import serving
-from tests.runtime.negotiation.negotiating import FIND, LODGINGS, lodgings
 
 from bespeak.agent.client.agtp_transport import Pool
 from bespeak.app.cli.audit import audit

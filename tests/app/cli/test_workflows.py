@@ -14,8 +14,8 @@ from click.testing import CliRunner, Result
 
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.workflows import draw_lines, draw_mermaid, draw_svg, workflows
+from bespeak.extensions.workflows.spec import Spec, StepSpec, encode
 from bespeak.runtime.identity.authority import Authority
-from bespeak.runtime.workflows.spec import Spec, StepSpec, encode
 from bespeak.state.store.commands.records import NEVER, ChangeRecord, PutRecord, Record
 from bespeak.state.store.commands.steps import JournalSteps, StepRow
 from bespeak.state.store.opening import open_store

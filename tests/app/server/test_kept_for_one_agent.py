@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.extensions.negotiation.negotiating import FIND, OTHER, REFUNDS, given, lodgings, negotiating, recipe
 from tests.faces.mcp.tools import modern
-from tests.runtime.negotiation.negotiating import FIND, OTHER, REFUNDS, given, lodgings, negotiating, recipe
 from tests.service import AGENT
 from tests.stateful import StatefulBench
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.runtime.negotiation.negotiating import lodgings, negotiating
+from tests.extensions.negotiation.negotiating import lodgings, negotiating
 from tests.stateful import StatefulBench
 
 from bespeak.app.server.http_face import make_face
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.runtime.negotiation import syntheses
+from bespeak.extensions.negotiation import syntheses
 from bespeak.state.store.commands.proposals import PublishProposal
 
 pytestmark = pytest.mark.anyio
@@ -76,7 +76,7 @@ async def test_documents_of_every_face_change_with_a_published_synthesis(
     end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with negotiating(persistent=True) as bench:
-        negotiator = bench.bench.server.negotiator
+        negotiator = bench.bench.server.own_endpoints
         assert negotiator is not None
         before = await read(bench)
         proposed = (await bench.send("PROPOSE", "/", {"endpoint": lodgings(), "persistent": True})).json

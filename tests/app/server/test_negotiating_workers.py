@@ -11,8 +11,8 @@ import pytest
 from anyio import to_thread
 from click.testing import CliRunner
 from tests.app.server.test_workers import eventually, two_workers
+from tests.extensions.negotiation.definitions import definition, fields
 from tests.process import serving
-from tests.runtime.negotiation.definitions import definition, fields
 
 from bespeak.app.cli.proposals import proposals
 

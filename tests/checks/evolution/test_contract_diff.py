@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.checks.evolution.contracts import BOOK, MIRRORED, book, told
 
+from bespeak.app.server.assembly import list_builtins
 from bespeak.checks.evolution.change import canonical
 from bespeak.checks.evolution.contract_diff import (
     Contract,
@@ -23,7 +24,6 @@ from bespeak.contract.policy import SERVER_ENDPOINTS, MethodPolicy, Policies, Re
 from bespeak.contract.service import DataClass, DataManifest, ServerIdentity, Service, Vocabulary
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.documents.projections.agtp_manifest import project_manifest
-from bespeak.runtime.methods.builtin import builtin_endpoints
 
 
 def contract(*endpoints: Endpoint, **fields: Any) -> Contract:
@@ -253,7 +253,7 @@ def test_document_without_policies_has_none() -> None:
 
 
 def test_list_of_built_in_endpoints_is_complete() -> None:
-    own = builtin_endpoints(negotiates=True)
+    own = list_builtins(Service(identity=IDENTITY, policies=Policies(synthesis_enabled=True)), stored=True)
     assert all(is_of_server(*endpoint.key, endpoint.namespace) for endpoint in own)
     assert {endpoint.key for endpoint in own} == {*SERVER_ENDPOINTS, ("QUERY", "/messages"), ("RESUME", "/")}
 

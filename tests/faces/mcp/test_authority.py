@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,8 @@ async def test_the_token_of_a_caller_is_not_sent_to_an_upstream(
     issuer = Issuer(tmp_path)
     with running_notes(tmp_path) as notes:
         monkeypatch.setenv("UPSTREAM_ACME_NOTES_API_KEY", "secret-key")
-        monkeypatch.setenv("SSL_CERT_FILE", str(notes.authority))
+        trust = ssl.create_default_context(cafile=str(notes.authority))
+        monkeypatch.setattr("bespeak.runtime.bindings.upstream_pool.system_trust", lambda: trust)
         (tmp_path / "notes.json").write_text(json.dumps(described(f"https://127.0.0.1:{notes.port}")))
         target = load_target(str(tmp_path / "notes.json"))
         async with on_http(target, issuer.document) as (url, _, _), network(issuer, url) as http:

@@ -19,6 +19,8 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
+from bespeak.extensions.messages.fanout import Fanout
+from bespeak.extensions.workflows.spec import Spec, StepSpec, encode
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal, Scopes
@@ -27,8 +29,6 @@ from bespeak.runtime.identity.agents import Agents
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.identity.principals import Principals
 from bespeak.runtime.identity.signer import Signer
-from bespeak.runtime.messages.fanout import Fanout
-from bespeak.runtime.workflows.spec import Spec, StepSpec, encode
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.credentials import Authenticated
 from bespeak.state.identity.key_text import generate_key
@@ -142,8 +142,8 @@ async def test_a_monitor_stops_with_its_credential_and_tells_why(desk: Desk) -> 
     record_id = made["subscription_id"]
     assert (await desk.check(record_id))["expires_at"] == made["expires_at"]
     for calls in (2, 2):
-        await desk.server.monitors.carry([await desk.become_due(record_id)])
-        await desk.server.monitors._looking.pop()
+        await desk.server.part("monitors").carry([await desk.become_due(record_id)])
+        await desk.server.part("monitors")._looking.pop()
         assert desk.calls == ["/news"] * calls
         desk.end()
     told = await desk.check(record_id)
@@ -200,7 +200,7 @@ async def test_a_workflow_that_another_process_takes_over_after_the_end_does_not
         PutRecord("chain-1", "workflow", AGENT, "running", encode(spec).decode(), delay=1000.0)
     )
     desk.end()
-    await desk.server.workflows.take_over(done)
+    await desk.server.part("workflows").take_over(done)
     told = await desk.check("chain-1")
     assert (desk.calls, told["status"]) == ([], "failed")
     assert "ended at" in told["components"][0]["message"]
@@ -211,7 +211,7 @@ async def test_retry_continues_a_workflow_with_the_authority_of_its_own_credenti
     for scope, state, calls in (("news:read", "failed", ["/one"]), (SCOPES, "completed", ["/one", "/two"])):
         scheduled = await desk.send("RETRY", "/", {"original_task_id": record_id}, scope=scope)
         assert scheduled.status == 202, scheduled.json
-        found = await desk.server.workflows.wait(record_id, 10)
+        found = await desk.server.part("workflows").wait(record_id, 10)
         assert (found.record.state, desk.calls) == (state, calls)
 
 
@@ -225,7 +225,7 @@ async def test_a_delayed_repetition_is_not_made_after_the_end(desk: Desk) -> Non
     await desk.send("RETRY", "/", {"original_task_id": "t-1", "delay": 3600})
     (record,) = await desk.bench.store.read(ListRecords(CALL, states=("scheduled",)))
     desk.end()
-    await desk.server.retries.carry([record])
+    await desk.server.part("retries").carry([record])
     (record,) = await desk.bench.store.read(ListRecords(CALL))
     kept = record.content()
     assert (desk.calls, record.state, kept["status"]) == (["/one"], "failed", 401)
@@ -355,8 +355,8 @@ async def test_the_end_is_stored_and_heeded_by_another_process_on_a_database(tmp
         assert await reads(desk) == 200
         desk.end()
         assert await reads(desk) == 455
-        await desk.server.monitors.carry([await desk.become_due(record_id)])
-        await desk.server.monitors._looking.pop()
+        await desk.server.part("monitors").carry([await desk.become_due(record_id)])
+        await desk.server.part("monitors")._looking.pop()
         told = await desk.check(record_id)
         assert (desk.calls, told["status"]) == (["/news"], "stopped")
 

@@ -14,9 +14,8 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.standard.definition import StandardMethod
+from bespeak.contract.standard.floor import FLOOR
 from bespeak.contract.standard.methods import STANDARD, choose_methods
-from bespeak.runtime.floor import FLOOR
-from bespeak.runtime.methods.standard import HANDLERS
 from bespeak.state.store.transfer import export_store
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +23,7 @@ pytestmark = pytest.mark.anyio
 ON_THE_FLOOR = {"EXECUTE", "PLAN", "NOTIFY", "SUSPEND"}
 """Floor methods that belong to the standard ones."""
 METHODS = [
-    *(STANDARD[name] for name in STANDARD if name in HANDLERS),
+    *STANDARD.values(),
     *(method for method in FLOOR if method.name in ON_THE_FLOOR),
 ]
 SCOPES = ", ".join(sorted({scope for method in METHODS for scope in method.scopes}))

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.runtime.negotiation.negotiating import lodgings, negotiating
+from tests.extensions.negotiation.negotiating import lodgings, negotiating
 from tests.service import AGENT, build
 from tests.state.audit.trails import append_one, make_sealer
 from tests.stateful import StatefulBench, keeping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.runtime.workflows.test_methods_plan import BOOKING, GOAL, GUEST
+from tests.extensions.workflows.test_methods_plan import BOOKING, GOAL, GUEST
 from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 

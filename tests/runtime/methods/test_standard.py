@@ -6,19 +6,33 @@ import pytest
 from tests.service import AGENT, build
 from tests.stateful import keeping
 
+from bespeak.app.server.assembly import choose_extensions, list_builtins
+from bespeak.contract.extensions import BUNDLED, KnownExtension
 from bespeak.contract.policy import Policies
+from bespeak.contract.service import ServerIdentity, Service
 from bespeak.contract.standard.methods import STANDARD, choose_methods
 from bespeak.runtime.call import REQUIRES_STORE
-from bespeak.runtime.methods.builtin import builtin_endpoints
-from bespeak.runtime.methods.standard import HANDLERS, implemented
+from bespeak.runtime.extension import handlers_of
 
 pytestmark = pytest.mark.anyio
+
+IDENTITY = ServerIdentity(server_id="rooms.example", operator="Acme", contact="desk@rooms.example")
 
 
 @pytest.mark.requirement("METHODS-1.1-1")
 def test_every_method_of_the_table_has_a_handler() -> None:
-    assert set(HANDLERS) == set(STANDARD)
-    assert implemented(["LOG", "NAP"]) == ["LOG"]
+    # RESUME also resumes sessions, so it belongs to the kernel.
+    assert {
+        *handlers_of(choose_extensions(Service(identity=IDENTITY, methods=("LOG",)), stored=True)),
+        "RESUME",
+    } == set(STANDARD)
+
+
+@pytest.mark.parametrize("known", BUNDLED, ids=lambda known: known.name)
+def test_an_entry_of_the_index_says_what_its_extension_has(known: KnownExtension) -> None:
+    extension = known.value.load()
+    assert (extension.name, set(extension.methods)) == (known.name, set(known.methods))
+    assert all(callable(known.lazy(place).load()) for place in (*known.floor.values(), *known.hooks.values()))
 
 
 async def test_a_method_that_is_not_enabled_is_not_there() -> None:
@@ -57,6 +71,7 @@ async def test_the_policies_for_endpoints_hold_for_it() -> None:
 
 
 def test_a_server_without_a_store_says_that_it_cannot() -> None:
-    endpoints = {str(endpoint): endpoint for endpoint in builtin_endpoints(stored=False, enabled=("LOG",))}
+    service = Service(identity=IDENTITY, methods=("LOG",))
+    endpoints = {str(endpoint): endpoint for endpoint in list_builtins(service, stored=False)}
     assert endpoints["LOG /"].missing == REQUIRES_STORE
     assert build(methods=("LOG",)).send("LOG", "/", {"event_type": "x", "data": 1}, agent_id=AGENT).status == 501

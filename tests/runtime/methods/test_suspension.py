@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.negotiation.negotiating import lodgings, negotiating
+from tests.extensions.negotiation.negotiating import lodgings, negotiating
 from tests.service import AGENT, Reply, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 

@@ -22,8 +22,8 @@ async def test_what_was_measured_decides() -> None:
     endpoints = [make_endpoint("FETCH", path, lambda _: {}) for path in ("/a", "/b")]
     async with keeping(*endpoints, methods=("ROUTE",)) as bench:
         for _ in range(3):
-            bench.bench.server.statistics.note(("FETCH", "/a"), 50.0, 200)
-            bench.bench.server.statistics.note(("FETCH", "/b"), 10.0, 200)
+            bench.bench.server.part("statistics").note(("FETCH", "/a"), 50.0, 200)
+            bench.bench.server.part("statistics").note(("FETCH", "/b"), 10.0, 200)
         assert await best(bench, prefer="latency") == "FETCH /b"
         assert await best(bench, prefer="load") == "FETCH /b"
         assert await best(bench, prefer="order") == "FETCH /a"

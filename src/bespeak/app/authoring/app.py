@@ -50,6 +50,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief, has_err
 
 if TYPE_CHECKING:
     from bespeak.app.authoring.agis_contract import AgisContract
+    from bespeak.runtime.extension import Extension
 
 DEFAULT_CONFIDENCE: Final = 0.9
 """Default confidence of an endpoint. Below 1, because a tested function can still meet a failing resource."""
@@ -80,12 +81,14 @@ class App(ProcedureFunctions):
         vocabulary: Vocabulary | None = None,
         data_manifest: DataManifest | None = None,
         methods: Iterable[str] = (),
+        extensions: Iterable[Extension] = (),
     ) -> None:
         """Create a service without endpoints.
 
         `catalog` is a bundled version or the path of a catalog document. `policies` default to those of AGTP-API 8.7.
         `vocabulary` and `data_manifest` become blocks of the AGIS document; verbs in use need not be listed. `methods`
-        enables standard methods: their names, categories of them, or `*` for all.
+        enables standard methods: their names, categories of them, or `*` for all. `extensions` are capabilities of
+        your own (provisional).
         """
         methods = tuple(methods)
         unknown = next((method for method in methods if not is_choice(method)), None)
@@ -101,6 +104,7 @@ class App(ProcedureFunctions):
             vocabulary=vocabulary,
             data_manifest=data_manifest,
             methods=choose_methods(methods),
+            extensions=tuple(extensions),
         )
         self._start(service, _opened(catalog))
 

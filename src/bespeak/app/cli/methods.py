@@ -11,7 +11,6 @@ from rich.text import Text
 from bespeak.app.cli.console import line, print_json, print_lines
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.methods import CATEGORIES, STANDARD
-from bespeak.runtime.methods.standard import implemented
 
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -29,7 +28,7 @@ def methods() -> None:
 @_json_option
 def list_methods(category: str | None, as_json: bool) -> None:
     """List the methods with their category and impact."""
-    found = [STANDARD[name] for name in implemented(STANDARD) if category in (None, STANDARD[name].category)]
+    found = [method for method in STANDARD.values() if category in (None, method.category)]
     if as_json:
         print_json([_data(method) for method in found])
         return
@@ -41,7 +40,7 @@ def list_methods(category: str | None, as_json: bool) -> None:
 @_json_option
 def show(name: str, as_json: bool) -> None:
     """Show the parameters, results, errors and scopes of the method NAME."""
-    known = implemented(STANDARD)
+    known = STANDARD
     if name.upper() not in known:
         raise click.BadParameter(f"{name!r} is not a valid standard method; use one of {', '.join(known)}.")
     method = STANDARD[name.upper()]

@@ -29,9 +29,9 @@ from bespeak.documents.projections.agtp_manifest import project_endpoint
 from bespeak.documents.projections.deployment_files import endpoint_data, function_names
 from bespeak.documents.toml_text import find_null, toml_text
 from bespeak.errors import ConfigError
+from bespeak.extensions.negotiation.proposal import texts_of
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.additions import StoredEndpoint, read_endpoint
-from bespeak.runtime.negotiation.proposal import texts_of
 from bespeak.state.store.commands.proposals import (
     APPROVED,
     PENDING,

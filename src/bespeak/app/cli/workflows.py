@@ -20,8 +20,8 @@ from bespeak.app.cli.console import console, line, print_json, print_lines
 from bespeak.app.cli.decisions import visit_store
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.target_store import store_options
+from bespeak.extensions.workflows.spec import Spec, decode, repeat_commands
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.runtime.workflows.spec import Spec, decode, repeat_commands
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, Record
 from bespeak.state.store.commands.steps import (
     CANCELLED,

@@ -6,44 +6,38 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from bespeak.app.server.collector import collector_paused
+from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.data_set import data_sets
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.extensions import BUNDLED, FLOOR_HANDLERS, HOOKS, Lazy
 from bespeak.contract.service import Service, Vocabulary
+from bespeak.contract.standard.communicate import MESSAGES
 from bespeak.documents.deployment.rules import NO_EFFECT
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.headers import is_header_value
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.runtime.additions import Additions
-from bespeak.runtime.auditor import Auditor
 from bespeak.runtime.background import DueLoop
 from bespeak.runtime.confirmations import Confirmations
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.exchange import Metrics, Subscriber, access_log
+from bespeak.runtime.exchange import Auditor, Metrics, Subscriber, access_log
+from bespeak.runtime.extension import BuiltIn, Extension, Opening, read_settings, run_all
 from bespeak.runtime.idempotency import Idempotency
 from bespeak.runtime.identity.signer import Signer
-from bespeak.runtime.messages.delivery import Delivery, Drain
 from bespeak.runtime.methods.builtin import builtin_endpoints
-from bespeak.runtime.methods.standard import DUE
-from bespeak.runtime.monitors.health import Presence
-from bespeak.runtime.monitors.methods import OBSERVABLE
-from bespeak.runtime.monitors.monitors import Monitors
-from bespeak.runtime.monitors.retries import RETRY, Retries
-from bespeak.runtime.monitors.statistics import CallStatistics, CostHistory
-from bespeak.runtime.payments.purchases import open_purchases
 from bespeak.runtime.rate import RateExchange
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.responder import Responder
 from bespeak.runtime.server import Server
 from bespeak.runtime.sessions import Pausing, Sessions
-from bespeak.runtime.settlement import Settlement, TaskAdmission
-from bespeak.runtime.workflows.engine import Workflows
+from bespeak.runtime.settlement import Settlement
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.store import Conflict, Store
 from bespeak.state.store.sweeper import Sweeper
@@ -52,8 +46,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
 
-    from bespeak.runtime.data.endpoints import OpenedData
-    from bespeak.runtime.negotiation.negotiator import Negotiator
+    from bespeak.extensions.data.endpoints import OpenedData
     from bespeak.state.audit.checkpoints import Checkpointer
     from bespeak.state.audit.sealer import Signing
 
@@ -88,19 +81,14 @@ class Assembled:
             auth=document.auth,
             sessions=document.sessions,
             cases=document.cases,
-            negotiate=self._negotiation(store, document),
+            extensions=choose_extensions(
+                self.registrar.service, stored=store is not None, delivers=document.delivery is not None
+            ),
+            hooks=HOOKS,
         )
         server.audited = server.principals.audited = auditor is not None
         responder = Responder()
         settlement = None
-        pausing: TaskAdmission = Pausing(server.tasks)
-        if self.registrar.service.semantic is not None:
-            # Most servers have no semantic layer, which loads slowly.
-            from bespeak.runtime.semantic.calls import open_semantic  # noqa: PLC0415
-
-            pausing = open_semantic(server, self.registrar.service.semantic, pausing)
-        if store is not None and self.registrar.service.methods:
-            server.retries = Retries(store, enabled=RETRY in self.registrar.service.methods)
         if store is not None:
             sessions = Sessions(document.sessions)
             sessions.watch(store)
@@ -113,40 +101,31 @@ class Assembled:
                     require=document.idempotency.require,
                 ),
                 sessions=sessions,
-                pausing=pausing,
+                pausing=Pausing(server.tasks),
                 confirmations=Confirmations(document.cases),
                 auditor=auditor,
-                keeping=server.retries if RETRY in self.registrar.service.methods else None,
             )
-        if store is not None and self.registrar.service.methods:
-            server.payments = open_purchases(store, document.payments, self.environment)
-        enabled = set(self.registrar.service.methods)
-        if enabled & {"QUOTE", "REPORT", "ROUTE"}:
-            server.costs = CostHistory()
-            subscribers = (*subscribers, server.costs)
-        if enabled & {"MONITOR", "ROUTE"}:
-            server.statistics = CallStatistics()
-            subscribers = (*subscribers, server.statistics)
-        if store is not None and server.semantic is not None:
-            subscribers = (*subscribers, server.semantic.history)
         dispatcher = Dispatcher(server, responder, settlement, (*access_log(), *subscribers))
-        if server.retries is not None:
-            server.retries.dispatcher = dispatcher
+        opening = Opening(server, dispatcher, document, self.environment, self.signer)
+        settings = read_settings(server.extensions, document.extensions)
+        for extension in server.extensions:
+            opening.settings = settings.get(extension.name)
+            if extension.open is not None:
+                extension.open(opening)
         return dispatcher
 
-    def _negotiation(self, store: Store | None, document: ServerDocument) -> Callable[[Additions], Negotiator] | None:
-        """Return what makes the negotiator of a server; None if the policy of the service says that it has none."""
-        if store is None or not self.registrar.policies.synthesis_enabled:
-            return None
-        # Planning loads English, which most servers do without.
-        from bespeak.runtime.negotiation.negotiator import Negotiator  # noqa: PLC0415
-        from bespeak.runtime.negotiation.syntheses import Syntheses  # noqa: PLC0415
 
-        def negotiate(additions: Additions) -> Negotiator:
-            syntheses = Syntheses(self.registrar, additions, store, document.sessions.idle)
-            return Negotiator(self.registrar, store, syntheses, document.negotiation, document.sessions)
-
-        return negotiate
+def choose_extensions(service: Service, *, stored: bool, delivers: bool = False) -> tuple[Extension, ...]:
+    """Load the extensions that a server needs, and add those of the author."""
+    given = {
+        "methods": bool(service.methods),
+        "store": stored,
+        "delivery": delivers,
+        "negotiation": stored and service.policies.synthesis_enabled,
+        "semantic": service.semantic is not None,
+    }
+    bundled = (known.value.load() for known in BUNDLED if any(given[need] for need in known.needed_by))
+    return (*bundled, *service.extensions)
 
 
 class _AnyVariable(dict[str, str]):
@@ -207,13 +186,8 @@ def assemble(
     service, found = _disable_unsupported(service, verifies=verifies, stored=stored)
     findings += found
     updated = updated or now()
-    builtins = builtin_endpoints(
-        stored=stored,
-        searchable=bool(service.resources),
-        negotiates=service.policies.synthesis_enabled,
-        enabled=service.methods,
-        semantic=service.semantic,
-    )
+    service = _with_own_methods(service, catalog)
+    builtins = list_builtins(service, stored=stored)
     opened, found = _open_data(service, base)
     findings += found
     environment = _AnyVariable() if describes else os.environ
@@ -222,10 +196,33 @@ def assemble(
     return Assembled(registrar, findings + registrar.findings, updated, signer, environment)
 
 
+def _with_own_methods(service: Service, catalog: Catalog) -> Service:
+    """Admit the methods of the author's extensions: those that the catalog lacks are custom methods."""
+    names = tuple(method.name for extension in service.extensions for method, _ in extension.own_methods)
+    if not names:
+        return service
+    admitted = service.policies.methods
+    custom = (*admitted.custom, *(name for name in names if name not in catalog.names and name not in admitted.custom))
+    policies = replace(service.policies, methods=replace(admitted, custom=custom))
+    return replace(service, methods=(*service.methods, *names), policies=policies)
+
+
+def list_builtins(service: Service, *, stored: bool) -> list[Endpoint]:
+    """List the built-in endpoints of a service, with those of its extensions."""
+    messages = Lazy("bespeak.extensions.messages.methods_inbox", "messages")
+    return builtin_endpoints(
+        service,
+        stored=stored,
+        extensions=choose_extensions(service, stored=stored),
+        floor_handlers=FLOOR_HANDLERS,
+        added=(BuiltIn(MESSAGES, "/messages", messages),),
+    )
+
+
 def _open_data(service: Service, base: Path | None) -> tuple[list[OpenedData], list[Diagnostic]]:
     if service.data_manifest is None:
         return [], []
-    from bespeak.runtime.data.endpoints import open_data  # noqa: PLC0415 - most servers hold no data
+    from bespeak.extensions.data.endpoints import open_data  # noqa: PLC0415 - most servers hold no data
 
     return open_data(service.data_manifest, base or Path(), os.environ)
 
@@ -349,18 +346,9 @@ class Keeper:
         self._server = self.dispatcher.server
         self._sweeper = Sweeper(store)
         enabled = assembled.registrar.service.methods
-        lease = document.idempotency.lease
-        self._workflows = self._server.workflows = Workflows(self.dispatcher, store, lease=lease)
-        self._monitors = self._server.monitors = Monitors(self.dispatcher, store, OBSERVABLE)
-        kinds = {kind: make(self._server) for kind, make in DUE.items()} if enabled else {}
-        self._due = DueLoop(store, kinds, lease=lease)
-        self._drain: Drain | None = None
-        if enabled or document.delivery is not None:
-            signer, environment = assembled.signer, assembled.environment
-            delivery = Delivery(document.delivery, server_id=server_id, signer=signer, environment=environment)
-            self._server.delivery = delivery
-            self._drain = Drain(store, delivery)
-        self._presence = Presence(store, server_id) if "CHECK" in enabled and not store.sole else None
+        kinds = self._server.kinds if enabled else {}
+        due = {kind: how.due(self._server) for kind, how in kinds.items() if how.due is not None}
+        self._due = DueLoop(store, due, lease=document.idempotency.lease)
         rates = self._server.rates
         # A process with a store of its own counts on its own too.
         self._exchange = RateExchange(rates, store) if rates is not None and not store.sole else None
@@ -378,28 +366,15 @@ class Keeper:
             await self._trail.start()
         if self._exchange is not None:
             self._exchange.start()
-        if self._presence is not None:
-            await self._presence.start()
         self._sweeper.start()
-        await self._workflows.start()
-        if self._server.retries is not None:
-            await self._server.retries.start()
-        if "MONITOR" in self._server.registrar.service.methods:
-            self._monitors.start()
+        await run_all(self._server.runs)
         self._due.start()
-        if self._drain is not None:
-            self._drain.start()
 
     async def stop(self) -> None:
         """Finish pending work and close."""
-        if self._drain is not None:
-            await self._drain.stop()
         await self._due.stop()
-        await self._monitors.close()
-        await self._workflows.close()
+        await run_all(reversed(self._server.stops))
         await self._sweeper.stop()
-        if self._presence is not None:
-            await self._presence.stop()
         if self._exchange is not None:
             await self._exchange.close()
         await self._server.close()

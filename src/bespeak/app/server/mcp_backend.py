@@ -19,8 +19,8 @@ from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal, Scopes
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.runtime.call import Call, parties_of
+from bespeak.runtime.extension import LIST_CALLS
 from bespeak.runtime.server import Server
-from bespeak.runtime.workflows.listed_calls import list_calls
 
 
 class ClientBackend:
@@ -96,7 +96,7 @@ class ClientBackend:
         if self._server is None:
             return list_named(endpoint, arguments, await self._service.endpoints())
         found = self._server.routes.endpoints.get(endpoint.key)
-        return () if found is None else await list_calls(self._call(self._server), found, arguments)
+        return () if found is None else await self._server.hooks[LIST_CALLS](self._call(self._server), found, arguments)
 
     def _call(self, server: Server) -> Call:
         """Return a call of the client, as it is known by its Agent-ID."""

@@ -18,6 +18,7 @@ from bespeak.contract.standard.definition import (
     Schema,
     StandardMethod,
     list_of,
+    object_of,
     one_of,
 )
 from bespeak.protocol import status
@@ -187,3 +188,25 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
         ),
     ),
 )
+
+MOST_LISTED: Final = 100
+"""Messages in one page."""
+MESSAGES: Final = StandardMethod(
+    name="QUERY",
+    description="Lists the messages of the caller, or those that were published on a channel, oldest first.",
+    intent="Query the messages that the calling agent has received.",
+    outcome="A page of messages is returned, and the cursor of the next page if there are more; nothing is changed.",
+    parameters={
+        "state": one_of("unread", "read", "acknowledged", "declined"),
+        "thread_id": NAME,
+        "channel": NAME,
+        "after": NAME,
+        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED},
+    },
+    result={
+        "messages": list_of(object_of({"message_id": NAME}, "message_id", "thread_id", "sender", "kind", "state")),
+        "next": NAME,
+    },
+    returned=("messages",),
+)
+"""QUERY /messages of every server with a store."""

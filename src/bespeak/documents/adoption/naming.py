@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
 from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.sentence import word_set
 
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
@@ -106,3 +107,63 @@ def unused(name: str, taken: Container[str]) -> str:
         found = f"{name}_{number}"
         number += 1
     return found
+
+
+_ABBREVIATIONS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("ids", "uid", "gid", "uuid", "guid"), "id"),
+    "acct": "account",
+    "addr": "address",
+    "amt": "amount",
+    "cust": "customer",
+    "dept": "department",
+    "desc": "description",
+    "doc": "document",
+    "emp": "employee",
+    "img": "image",
+    "lat": "latitude",
+    "lng": "longitude",
+    "lon": "longitude",
+    "mail": "email",
+    "msg": "message",
+    "num": "number",
+    "org": "organization",
+    "organisation": "organization",
+    "people": "person",
+    "pic": "picture",
+    "postcode": "zip",
+    "qty": "quantity",
+    "repo": "repository",
+    "tel": "phone",
+    "telephone": "phone",
+    "trx": "transaction",
+    "txn": "transaction",
+}
+CURSORS: Final = word_set(
+    "after continuation continuation_token cursor next next_cursor next_page_token next_token page_cursor page_token "
+    "starting_after token"
+)
+PAGES: Final = word_set("page page_number")
+OFFSETS: Final = word_set("offset skip start_index")
+LIMITS: Final = word_set("count first limit max_item max_result page_limit page_size per_page size take top")
+"""Names of inputs that ask for a page of a list, in words joined by `join`: a cursor, a page, an offset, a limit."""
+
+
+@lru_cache(maxsize=16_384)
+def stems(name: str) -> tuple[str, ...]:
+    """Split a name into its words, in singular and without abbreviations; `idBoard` is the id of a board."""
+    found = [_stem(word) for word in words(name[:120])]
+    for at in range(len(found) - 1):
+        if found[at] == "e" and found[at + 1] == "email":  # e-mail
+            found[at] = ""
+    found = [word for word in found if word]
+    return (*found[1:], "id") if found[:1] == ["id"] else tuple(found)
+
+
+def _stem(word: str) -> str:
+    word = _ABBREVIATIONS.get(word, word)
+    return _ABBREVIATIONS.get(singular(word), singular(word))
+
+
+def join(parts: tuple[str, ...]) -> str:
+    """Write words as one term."""
+    return "_".join(parts)

@@ -73,6 +73,14 @@ def _read_plain(root: Table, key: str) -> tuple[Mapping[str, Any], ...]:
     return tuple(entry.data for entry in root.tables(key))
 
 
+def _read_extensions(root: Table, key: str) -> Mapping[str, Mapping[str, Any]]:
+    """Read the tables of extensions of the author; each extension checks its own when the server starts."""
+    found = root.table(key)
+    if found is None:
+        return {}
+    return {name: entry.data for name in found.data if (entry := found.table(name)) is not None}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerDocument:
     """The configuration of a server. Relative paths start at the folder of the file."""
@@ -102,6 +110,9 @@ class ServerDocument:
     delivery: DeliverySettings | None = optional_table(DeliverySettings)
     payments: PaymentSettings = table(PaymentSettings)
     semantic: SemanticSettings | None = optional_table(SemanticSettings)
+    extensions: Mapping[str, Mapping[str, Any]] = setting(
+        {}, "`[extensions.NAME]`: the settings of an extension of the author.", kind="map", read=_read_extensions
+    )
     limits: LimitSettings = table(LimitSettings)
     upstream: UpstreamSettings = table(UpstreamSettings)
     document: Path | None = setting(None, "An AGIS document whose endpoints are served.", kind="path")

@@ -21,13 +21,13 @@ from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.runtime.call import Call, RoutedCall, may_discover, parties_of, undisclosed
 from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.extension import LIST_CALLS
+from bespeak.runtime.gates import judge_early
 from bespeak.runtime.gates.authority import identity_gate, scope_gate
 from bespeak.runtime.gates.limits import address_rate_gate, agent_rate_gate, endpoint_rate_gate
-from bespeak.runtime.payments.gate import purchase_gate
 from bespeak.runtime.route import CATALOG_WARNING, ENDPOINT_WARNING
 from bespeak.runtime.route_table import RouteTable
 from bespeak.runtime.server import Server
-from bespeak.runtime.workflows.listed_calls import list_calls
 from bespeak.state.identity.credentials import Outdated
 
 PASSED: Final = (
@@ -113,7 +113,10 @@ class DispatchBackend:
         self, endpoint: Endpoint, arguments: Mapping[str, Any], request: Any
     ) -> tuple[ListedCall, ...] | Fault:
         """List the calls that a composite would make for the caller."""
-        return await list_calls(self._identified(endpoint.key, request), endpoint, arguments)
+        listed: tuple[ListedCall, ...] | Fault = await self._server.hooks[LIST_CALLS](
+            self._identified(endpoint.key, request), endpoint, arguments
+        )
+        return listed
 
     def is_confirmed(self, endpoint: Endpoint) -> bool:
         """Return True if the policies demand a confirmation by another party."""
@@ -257,7 +260,7 @@ def judge_purchase(
     routed = RoutedCall(call, route)
     routed.input = dict(arguments)
     routed.request = msgspec.structs.replace(call.request, headers={**headers, **call.request.headers})
-    return purchase_gate(routed)
+    return judge_early(routed)
 
 
 async def _await_outcome(answer: Coroutine[Any, Any, Response]) -> Outcome:

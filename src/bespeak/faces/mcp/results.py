@@ -18,11 +18,10 @@ from bespeak.contract.mcp_tool import CONTENT, META, PARTIAL, RESULT, Tool, bloc
 from bespeak.contract.schema.shape import Members
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.truncation import Cut, cut, cut_to_fit
+from bespeak.documents.adoption.naming import CURSORS, LIMITS, OFFSETS, PAGES, join, stems
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, TokenHints
-from bespeak.runtime.negotiation.planner.operation import CURSORS, LIMITS, OFFSETS, PAGES
-from bespeak.runtime.negotiation.planner.vocabulary import join, stems
 from bespeak.runtime.route import Shaping
 
 LIFETIME: Final = 900.0

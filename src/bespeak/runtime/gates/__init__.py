@@ -15,12 +15,11 @@ from bespeak.contract.endpoint import Deprecation
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall, may_discover, undisclosed
 from bespeak.runtime.composition.step import AUTHORIZED, UNDOES, UNLIMITED, VALID
+from bespeak.runtime.extension import Anchor, gates_behind
 from bespeak.runtime.gates.authority import confirmation_gate, identity_gate, scope_gate
-from bespeak.runtime.gates.input import input_gate, semantic_input_gate, step_input_gate
+from bespeak.runtime.gates.input import input_gate, step_input_gate
 from bespeak.runtime.gates.limits import address_rate_gate, agent_rate_gate, budget_gate, endpoint_rate_gate
 from bespeak.runtime.gates.route import path_gate, policy_gate, route_gate, vocabulary_gate
-from bespeak.runtime.gates.semantic import semantic_gate, semantic_step_gate
-from bespeak.runtime.payments.gate import purchase_gate
 from bespeak.state.identity.credentials import Outdated
 
 if TYPE_CHECKING:
@@ -41,13 +40,12 @@ ROUTED: Final[tuple[Callable[[RoutedCall], Refused | None], ...]] = (
     budget_gate,  # 456 · 400
     endpoint_rate_gate,  # 429
     input_gate,  # 400 · 422
-    semantic_gate,  # 409 · 422
-    purchase_gate,  # 403 · 422 · 456 · 458
     confirmation_gate,  # 501
 )
-_OF_STEPS: Final = {input_gate: step_input_gate, semantic_gate: semantic_step_gate}
-STEP: Final = tuple(_OF_STEPS.get(gate, gate) for gate in ROUTED)
-"""Gates of the steps of a composition, whose input is not read from a body."""
+_OF_STEPS: Final = {input_gate: step_input_gate}
+"""Gates of the steps of a composition, whose input is not read from a body, by those of other calls."""
+_ANCHORS: Final = {scope_gate: Anchor.AUTHORIZED, input_gate: Anchor.READ}
+"""Gates behind which those of extensions stand."""
 
 _PASSED: Final[tuple[set[Callable[..., Any]], ...]] = tuple(
     {
@@ -78,16 +76,31 @@ def plan_gates(server: Server) -> Gates:
     left_out: set[Callable[..., Any]] = {*(() if server.rates else _COUNTING)}
     if server.store is not None:
         left_out.add(confirmation_gate)
-    if "PURCHASE" not in server.registrar.service.methods:
-        left_out.add(purchase_gate)
-    if server.semantic is None:
-        left_out |= {semantic_gate, semantic_step_gate}
-    reading = input_gate if server.semantic is None else semantic_input_gate
+    reading = next((extension.reads for extension in server.extensions if extension.reads is not None), input_gate)
+    routed: list[Callable[[RoutedCall], Refused | None]] = []
+    steps: list[Callable[[RoutedCall], Refused | None]] = []
+    for gate in ROUTED:
+        if gate not in left_out:
+            routed.append(reading if gate is input_gate else gate)
+            steps.append(_OF_STEPS.get(gate, gate))
+        if gate in _ANCHORS:
+            for brought in gates_behind(server.extensions, _ANCHORS[gate], server.registrar.service.methods):
+                routed.append(brought.judge)
+                steps.append(brought.step or brought.judge)
     return Gates(
         tuple(gate for gate in ARRIVAL if gate not in left_out),
-        tuple(reading if gate is input_gate else gate for gate in ROUTED if gate not in left_out),
-        tuple(tuple(gate for gate in STEP if gate not in left_out and gate not in passed) for passed in _PASSED),
+        tuple(routed),
+        tuple(tuple(gate for gate in steps if gate not in passed) for passed in _PASSED),
     )
+
+
+def judge_early(call: RoutedCall) -> Refused | None:
+    """Judge a call by the gates that extensions want passed before a person is asked to confirm it."""
+    for gate in gates_behind(call.server.extensions, Anchor.READ, call.server.registrar.service.methods):
+        refused = gate.judge(call) if gate.early else None
+        if refused is not None:
+            return refused
+    return None
 
 
 def find_route(call: Call) -> RoutedCall | Refused:

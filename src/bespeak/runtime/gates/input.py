@@ -88,8 +88,8 @@ _KEY_MISSING: Final = Refused(
 _decode = msgspec.json.Decoder().decode
 
 
-def _build_gate(read: Callable[[Request, RoutedCall], Any]) -> Callable[[RoutedCall], Refused | None]:
-    """Build the gate around a reader of bodies: built twice, so that calls pay for envelopes only where they exist."""
+def build_input_gate(read: Callable[[Request, RoutedCall], Any]) -> Callable[[RoutedCall], Refused | None]:
+    """Build the gate around a reader of bodies: an extension may bring a reader of its own."""
 
     def input_gate(call: RoutedCall) -> Refused | None:
         route = call.route
@@ -135,7 +135,7 @@ def step_input_gate(call: RoutedCall) -> Refused | None:
         return _bad_body(f"The input cannot be validated: {error}.")
 
 
-def _read_body(request: Request, _: RoutedCall) -> Any:
+def read_body(request: Request, _: RoutedCall) -> Any:
     """Decode the body to an object, or return the refusal."""
     body, headers = request.body, request.headers
     if headers.get("content-type") not in _KNOWN_TYPES or "content-encoding" in headers or request.reads:
@@ -150,15 +150,6 @@ def _read_body(request: Request, _: RoutedCall) -> Any:
             check_keys(body, value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return _bad_body(f"The body is not JSON: {error}.")
-    return value
-
-
-def _read_enveloped(request: Request, call: RoutedCall) -> Any:
-    """Decode the body and take the semantic envelope out of it, unless the endpoint has a member of that name."""
-    value = _read_body(request, call)
-    declared = call.route.endpoint.input_schema.get("properties", ())
-    if type(value) is dict and SEMANTIC in value and SEMANTIC not in declared:
-        call.semantic = value.pop(SEMANTIC)
     return value
 
 
@@ -220,10 +211,8 @@ def _query_parameters(query: str) -> dict[str, str]:
     return parameters
 
 
-input_gate: Final = _build_gate(_read_body)
+input_gate: Final = build_input_gate(read_body)
 """Assembles the input from path, query and body, and validates it."""
-semantic_input_gate: Final = _build_gate(_read_enveloped)
-"""The same on a server with a semantic layer, where a body may carry an envelope beside the input."""
 
 
 def _bad_body(message: str) -> Refused:

@@ -164,13 +164,13 @@ def route_gate(call: Call) -> RoutedCall | Refused:
     """Find the endpoint, or refuse with the methods that the path has."""
     routes = call.routes
     found = find_visible(call, call.method, call.path)
-    negotiator = call.server.negotiator
+    own = call.server.own_endpoints
     routed: RoutedCall | Refused | None = None
-    if negotiator is not None and (found is None or found[1] is not None or found[0].synthesis_id is not None):
+    if own is not None and (found is None or found[1] is not None or found[0].synthesis_id is not None):
         # AGTP-API 5.4: an exact path comes before a template, a template before nothing. A synthesis that is
         # published does not hide what an agent has proposed for itself.
         declared = found is not None and found[0].synthesis_id is None
-        routed = negotiator.find(call, literal=declared)
+        routed = own.find(call, literal=declared)
     if routed is None and found is not None:
         routed = RoutedCall(call, *found)
     if isinstance(routed, RoutedCall) and call.request.reads and not routed.route.is_readable:

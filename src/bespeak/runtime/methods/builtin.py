@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from bespeak.contract.endpoint import DeclaredError, Endpoint, Semantic
 from bespeak.contract.handler import RegisteredFunction
-from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.contract.schema.validation import DIALECT
+from bespeak.contract.service import Service
 from bespeak.contract.standard.definition import StandardMethod, object_of
+from bespeak.contract.standard.floor import FLOOR
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import REQUIRES_RESOURCES, REQUIRES_STORE, RoutedCall, not_available
 from bespeak.runtime.composition.step import StepTaker
-from bespeak.runtime.floor import FLOOR
-from bespeak.runtime.messages.methods_inbox import MESSAGES, messages
+from bespeak.runtime.extension import BuiltIn, Extension, Floor, Handler, handlers_of
 from bespeak.runtime.methods.cases import confirm, escalate
 from bespeak.runtime.methods.delegate import delegate
 from bespeak.runtime.methods.discovery import AGENT_METHODS, agents, describe, discover, discover_methods
 from bespeak.runtime.methods.inspect import INSPECT, inspect
 from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle
-from bespeak.runtime.methods.notify import notify
 from bespeak.runtime.methods.query import query
-from bespeak.runtime.methods.standard import HANDLERS, implemented
 from bespeak.runtime.methods.suspension import resume, suspend
-from bespeak.runtime.negotiation.methods import PROPOSAL_METHODS, proposals, propose
-from bespeak.runtime.reports.methods import DOCUMENT_PATH, FETCH_DOCUMENT, fetch_document
-from bespeak.runtime.workflows.methods_execute import execute
-from bespeak.runtime.workflows.methods_plan import plan
 
 MISSING: Final[Mapping[str, str]] = {
     "SUMMARIZE": "a summarizer",
@@ -92,41 +87,52 @@ _ARRAY_OUTPUT: Final[Mapping[str, Any]] = {
 
 
 def builtin_endpoints(
+    service: Service,
     *,
     stored: bool = True,
-    searchable: bool = False,
-    negotiates: bool = False,
-    enabled: Iterable[str] = (),
-    semantic: SemanticSettings | None = None,
+    extensions: Sequence[Extension] = (),
+    floor_handlers: Mapping[str, Handler] = MappingProxyType({}),
+    added: Iterable[BuiltIn] = (),
 ) -> list[Endpoint]:
     """List the endpoints of every server: floor, lifecycle of agents, INSPECT, RESUME, DISCOVER /methods, /agents.
 
-    Standard methods are there if they are enabled. A server that negotiates also has QUERY /proposals, one with a store
-    QUERY /messages. Methods that a server without a store, or without resources to search, cannot carry out say so.
+    Standard methods are there if the service enables them and an extension carries them out. `floor_handlers` are
+    those of floor methods that extensions carry out, and `added` are endpoints of every server with a store. Methods
+    that a server without a store, or without resources to search, cannot carry out say so.
     """
-    handlers: dict[str, Callable[..., Any]] = {
+    basic: dict[str, Handler] = {
         "QUERY": query,
         "DISCOVER": discover,
         "DESCRIBE": describe,
-        "PLAN": plan,
-        "PROPOSE": propose,
-        "EXECUTE": StepTaker(execute),
         "DELEGATE": delegate,
         "ESCALATE": escalate,
         "CONFIRM": confirm,
         "SUSPEND": suspend,
-        "NOTIFY": notify,
+        **floor_handlers,
     }
-    chosen = implemented(enabled)
-    floor: Iterable[StandardMethod] = FLOOR
-    if semantic is not None:
-        floor = _with_meaning(handlers)
+    if "EXECUTE" in basic:
+        basic["EXECUTE"] = StepTaker(basic["EXECUTE"])
+    standard = {**handlers_of(extensions), "RESUME": resume}
+    wanted = set(service.methods)
+    chosen = [name for name in STANDARD if name in wanted and name in standard]
+    floor: Floor = [(method, basic.get(method.name) or unavailable(method.name)) for method in FLOOR]
+    for extension in extensions:
+        floor = floor if extension.floor is None else extension.floor(floor)
     at_root = [
-        *((method, handlers.get(method.name) or unavailable(method.name)) for method in floor),
+        *floor,
         *((change.method, lifecycle(change)) for change in CHANGES),
         (INSPECT, inspect),
         *(((_RESUME, resume),) if _RESUME.name not in chosen else ()),
     ]
+    searchable = bool(service.resources)
+    brought = [
+        endpoint
+        for extension in extensions
+        if stored and extension.endpoints is not None
+        for endpoint in extension.endpoints(service)
+    ]
+    brought += added if stored else ()
+    own_methods = [pair for extension in extensions for pair in extension.own_methods]
     return [
         *(
             _with_missing(
@@ -136,50 +142,13 @@ def builtin_endpoints(
         ),
         _endpoint(_INVENTORY, "/methods", discover_methods, _ARRAY_OUTPUT),
         *(_endpoint(method, path, agents) for path, method in AGENT_METHODS),
-        *(_endpoint(method, path, proposals) for path, method in PROPOSAL_METHODS if negotiates),
-        *((_endpoint(MESSAGES, "/messages", messages),) if stored else ()),
+        *(_endpoint(one.method, one.path, one.handler) for one in brought if not one.listed),
         *(
-            _with_missing(_endpoint(STANDARD[name], "/", HANDLERS[name]), None if stored else REQUIRES_STORE)
-            for name in chosen
+            _with_missing(replace(_endpoint(method, "/", handler), enabled=True), None if stored else REQUIRES_STORE)
+            for method, handler in (*((STANDARD[name], standard[name]) for name in chosen), *own_methods)
         ),
-        # Documents exist where reports are made.
-        *(
-            replace(_endpoint(FETCH_DOCUMENT, DOCUMENT_PATH, fetch_document), enabled=True)
-            for name in chosen
-            if name == "REPORT" and stored
-        ),
-        *(_registry_endpoints(semantic) if semantic is not None and semantic.registry and stored else ()),
+        *(replace(_endpoint(one.method, one.path, one.handler), enabled=True) for one in brought if one.listed),
     ]
-
-
-def _with_meaning(handlers: dict[str, Callable[..., Any]]) -> Iterable[StandardMethod]:
-    """Extend the floor methods for a server with a semantic layer, whose modules most servers do not need."""
-    from bespeak.runtime.semantic.methods import (  # noqa: PLC0415
-        PARAMETERS,
-        describing,
-        discovering,
-        proposing,
-    )
-
-    handlers["DISCOVER"] = discovering(handlers["DISCOVER"])
-    handlers["DESCRIBE"] = describing(handlers["DESCRIBE"])
-    handlers["PROPOSE"] = proposing(handlers["PROPOSE"])
-    for method in FLOOR:
-        extended = method.name in ("DESCRIBE", "PROPOSE")
-        yield replace(method, parameters={**PARAMETERS, **method.parameters}) if extended else method
-
-
-def _registry_endpoints(settings: SemanticSettings) -> Iterable[Endpoint]:
-    """List the endpoints of the registry of ontologies, whose modules most servers do not need."""
-    from bespeak.runtime.semantic import methods_ontologies as ontologies  # noqa: PLC0415
-    from bespeak.runtime.semantic.registry import open_registry  # noqa: PLC0415
-
-    register = ontologies.register_ontology(open_registry(settings))
-    for method, handler in (
-        (ontologies.QUERY_ONTOLOGIES, ontologies.query_ontologies),
-        (ontologies.REGISTER_ONTOLOGY, register),
-    ):
-        yield replace(_endpoint(method, ontologies.PATH, handler), enabled=True)
 
 
 def _endpoint(
@@ -212,7 +181,6 @@ def _endpoint(
         required_scopes=method.scopes,
         handler=RegisteredFunction(function=f"bespeak.runtime.methods.{method.name.lower()}", target=handler),
         builtin=True,
-        enabled=method.name in HANDLERS and method.category != "floor",
         passes_on=method.passes_on,
         recorded=method.recorded,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
@@ -16,11 +16,8 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, deciding_parties, parties_of
 from bespeak.runtime.confirmations import is_case_id, too_many_cases
+from bespeak.runtime.extension import ANNOUNCE
 from bespeak.runtime.handling import Conflicts, RefusedError, check_size, effects, invalid, new_id, read_time, stateful
-from bespeak.runtime.messages.message import announce, received_id
-from bespeak.runtime.messages.methods_inbox import confirm_message
-from bespeak.runtime.payments.methods import PREFIX as PURCHASE
-from bespeak.runtime.payments.methods import confirm_hold
 from bespeak.runtime.sessions import working_agents
 from bespeak.state.store.commands.cases import (
     ACCEPTED,
@@ -62,7 +59,7 @@ def escalate(call: RoutedCall) -> Effects:
         digest=hashlib.sha256(_sorted([agent_id, _exactly(content)])).hexdigest(),
         subject=content.decode(),
         deadline=deadline,
-        announcement=announce(
+        announcement=call.server.hooks[ANNOUNCE](
             call.server, case_id, agent_id, recipient, msgspec.Raw(content), priority=given.get("priority", "normal")
         ),
         parties=parties_of(call),
@@ -118,11 +115,10 @@ async def confirm(call: RoutedCall) -> Effects | Envelope:
     check_size("attestation", len(attestation or b""), MOST_ATTESTATION)
     if not is_case_id(given["target_id"]):
         raise RefusedError(_NOT_FOUND)
-    received = received_id(given["target_id"], call.agent_id or "")
-    if received is not None and not given["target_id"].startswith(CASES):
-        return await confirm_message(call, received)
-    if given["target_id"].startswith(PURCHASE) and call.server.payments is not None:
-        return await confirm_hold(call)
+    for confirm_own in call.server.confirms:
+        answering: Coroutine[Any, Any, Effects | Envelope] | None = confirm_own(call)
+        if answering is not None:
+            return await answering
     command = DecideCase(
         case_id=given["target_id"],
         status=given["status"],

@@ -10,6 +10,7 @@ from bespeak.contract.agent import Agent, is_discoverable
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_value import as_text
 from bespeak.contract.standard.definition import StandardMethod
+from bespeak.contract.standard.floor import FORMAT_SCHEMA, read_filter
 from bespeak.documents.projections.agent_documents import IDENTITY_TYPES
 from bespeak.documents.projections.agtp_manifest import API_VERSION
 from bespeak.protocol import status
@@ -19,7 +20,6 @@ from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.answer import Answer, Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.floor import FORMAT_SCHEMA, read_filter
 from bespeak.runtime.handling import RefusedError, handler, passed, refusal
 from bespeak.runtime.identity.principals import inactive
 from bespeak.runtime.publication import PublishedDocument

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bespeak.contract.standard.definition import StandardMethod
+from bespeak.contract.standard.floor import ID_SCHEMA, NEGOTIATED_ID_SCHEMA
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.floor import ID_SCHEMA, NEGOTIATED_ID_SCHEMA
+from bespeak.runtime.extension import DESCRIBE_SYNTHESIS
 from bespeak.runtime.handling import RefusedError, invalid, refusal, stateful
 from bespeak.state.audit.record import KeptRecord, payload_of
 from bespeak.state.store.commands.agents import ReadLifecycle
@@ -78,9 +79,7 @@ async def _contract(store: Store, call: RoutedCall) -> Envelope:
     _check_owner(call, row.agent_id if row is not None else "")
     if row is None or row.state in (PENDING, REJECTED):
         raise refusal(status.NOT_FOUND, "record-not-found", "No synthesis has this id.")
-    from bespeak.runtime.negotiation.outcome import describe_synthesis  # noqa: PLC0415 - most servers do without
-
-    return Envelope({"agent_id": row.agent_id, **describe_synthesis(row)})
+    return Envelope({"agent_id": row.agent_id, **call.server.hooks[DESCRIBE_SYNTHESIS](row)})
 
 
 async def _lifecycle(store: Store, agent_id: str) -> Envelope:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bespeak.contract.standard.definition import StandardMethod
+from bespeak.contract.standard.floor import ID_SCHEMA
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.floor import ID_SCHEMA
 from bespeak.runtime.handling import effects, passed, stateful
 from bespeak.state.store.commands.agents import RETIRED, SetAgentStatus, Transition
 

@@ -9,7 +9,7 @@ import hashlib
 import math
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -21,6 +21,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.extension import RESUME
 from bespeak.runtime.handling import (
     RefusedError,
     check_needs,
@@ -35,7 +36,6 @@ from bespeak.runtime.handling import (
 )
 from bespeak.runtime.rate import caller
 from bespeak.runtime.sessions import EXPIRED
-from bespeak.runtime.workflows.methods import is_workflow_id, resume_workflow
 from bespeak.state.store.commands.proposals import ProposalRow, ReleaseSynthesis, proposal_id_of
 from bespeak.state.store.commands.sessions import SUSPENDED, ResumeSession, Session, SuspendSession
 
@@ -97,15 +97,15 @@ def suspend(call: RoutedCall) -> Effects:
 
 def _release(call: RoutedCall, synthesis_id: str) -> Effects:
     """End a synthesis of the caller, or withdraw a proposal that is pending or rejected."""
-    negotiator = call.server.negotiator
-    if negotiator is None:
+    own = call.server.own_endpoints
+    if own is None:
         raise RefusedError(_NO_SYNTHESIS)
 
     def result(results: Sequence[ProposalRow]) -> dict[str, Any]:
         return {"synthesis_id": results[0].synthesis_id, "synthesis_cleared": True, "status": results[0].state}
 
     command = ReleaseSynthesis(proposal_id_of(synthesis_id), caller(call.principal, call.request.connection.address))
-    return effects([command], result, {"of-another": _OF_ANOTHER, "": _NO_SYNTHESIS}, negotiator.refresh)
+    return effects([command], result, {"of-another": _OF_ANOTHER, "": _NO_SYNTHESIS}, own.refresh)
 
 
 def hash_nonce(nonce: str) -> str:
@@ -137,10 +137,11 @@ _REFUSALS: Final[Mapping[str, Refused]] = {
 async def resume(call: RoutedCall) -> Effects:
     """Answer RESUME /. Only the agent of the session or workflow may resume it."""
     checkpoint = _checkpoint(call.input)
-    if not is_workflow_id(call.input["workflow_id"]):
+    resuming: Coroutine[Any, Any, Effects] | None = call.server.hooks[RESUME](call)
+    if resuming is None:
         return _resume_session(call, checkpoint)
     try:
-        return await resume_workflow(call)
+        return await resuming
     except RefusedError as error:
         if error.refused.status != status.NOT_FOUND or "resumption_nonce" not in call.input:
             raise

@@ -8,7 +8,7 @@ same notation.
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -41,7 +41,7 @@ def page_of(rule: Rule) -> Page:
     return _read(rule.page)
 
 
-@cache
+@lru_cache(1024)
 def _read(name: str) -> Page:
     match = re.fullmatch(_PAGE, (_PAGES / f"{name}.md").read_text("utf-8"))
     if match is None or match["name"] != name:

@@ -1,0 +1,358 @@
+"""Sources of rows: SELECT statements, SQLite files opened read-only, and Python functions."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sqlite3
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+
+from bespeak.contract.data_set import DataColumn, read_column
+from bespeak.errors import DataSourceError
+from bespeak.extensions.data.query import DataFilter, DataQuery, select
+from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.functions.annotations import dump_foreign
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What a source says about itself."""
+
+    columns: tuple[DataColumn, ...]
+    """Columns with the types they have in the source."""
+    key: tuple[str, ...] = ()
+    """Columns of the primary key."""
+
+
+class Source(Protocol):
+    """Rows that can be read, by several callers at once. Both methods raise DataSourceError."""
+
+    def describe(self) -> Described:
+        """Open the source and return its columns. Blocks; called once, before the server runs."""
+        ...
+
+    async def read(self, query: DataQuery, columns: Mapping[str, DataColumn]) -> list[Mapping[str, Any]]:
+        """Return the rows of a page, in order, with at least the columns of the query."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections."""
+        ...
+
+
+_SIGNS = {"eq": "=", "min": ">=", "max": "<="}
+
+
+class Dialect:
+    """How one database writes expressions. The relation is always called `t`."""
+
+    def selected(self, column: DataColumn) -> str:
+        """Write a column in the list of results."""
+        return self.compared(column)
+
+    def compared(self, column: DataColumn) -> str:
+        """Write a column in a comparison."""
+        return f"t.{quote(column.name)}"
+
+    def parameter(self, number: int, column: DataColumn, value: Any) -> str:
+        """Write the parameter of this number, as something that `compared` can be compared with."""
+        raise NotImplementedError
+
+    def bound(self, column: DataColumn, value: Any) -> Any:
+        """Return the value as the driver takes it."""
+        raise NotImplementedError
+
+    def contains(self, left: str, right: str) -> str:
+        """Write a test for a text within a text, regardless of case."""
+        return f"strpos(lower({left}), lower({right})) > 0"
+
+
+def quote(name: str) -> str:
+    """Quote an identifier, in standard SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def as_relation(query: str) -> str:
+    """Make a relation of an operator's SELECT. The line break ends a comment at its end."""
+    return f"({query.strip().rstrip(';')}\n)"
+
+
+class Statement:
+    """One SELECT, with its parameters."""
+
+    def __init__(self, dialect: Dialect, relation: str, columns: Mapping[str, DataColumn], query: DataQuery) -> None:
+        self.parameters: list[Any] = []
+        self._dialect = dialect
+        self._columns = columns
+        where = [self._condition(one) for one in query.filters]
+        if query.after is not None:
+            where.append(self._position(query))
+        order = [part for name, descending in query.order for part in self._ordered(columns[name], descending)]
+        names = [f"{dialect.selected(columns[name])} AS {quote(name)}" for name in query.columns]
+        self.text = (
+            f"SELECT {', '.join(names)} FROM {relation} AS t"
+            + (f" WHERE {' AND '.join(where)}" if where else "")
+            + (f" ORDER BY {', '.join(order)}" if order else "")
+            + f" LIMIT {query.limit:d} OFFSET {query.skip or 0:d}"
+        )
+
+    def _add(self, column: DataColumn, value: Any) -> str:
+        self.parameters.append(self._dialect.bound(column, value))
+        return self._dialect.parameter(len(self.parameters), column, value)
+
+    def _condition(self, one: DataFilter) -> str:
+        column = self._columns[one.column]
+        left = self._dialect.compared(column)
+        if one.op == "contains":
+            return self._dialect.contains(left, self._add(column, one.value))
+        if one.op == "in":
+            return f"{left} IN ({', '.join(self._add(column, value) for value in one.value)})"
+        return f"{left} {_SIGNS[one.op]} {self._add(column, one.value)}"
+
+    def _ordered(self, column: DataColumn, descending: bool) -> list[str]:
+        left = self._dialect.compared(column)
+        # Databases disagree on the place of NULL. Without the first term an index can give the order.
+        return [*([f"({left} IS NULL)"] if column.nullable else []), f"{left} DESC" if descending else left]
+
+    def _position(self, query: DataQuery) -> str:
+        """Write the condition for rows behind a position, or at it if rows there are skipped by their number."""
+        assert query.after is not None
+        rest = "TRUE" if query.skip is not None else "FALSE"
+        for (name, descending), value in reversed(list(zip(query.order, query.after, strict=True))):
+            column = self._columns[name]
+            left = self._dialect.compared(column)
+            if value is None:  # nothing comes after the rows without a value, and only they are equal
+                rest = f"({left} IS NULL AND {rest})"
+                continue
+            right = self._add(column, value)
+            behind = f"{left} {'<' if descending else '>'} {right}"
+            null = f" OR {left} IS NULL" if column.nullable else ""
+            rest = f"({behind}{null} OR ({left} = {right} AND {rest}))"
+        return rest
+
+
+ResultT = TypeVar("ResultT")
+Cancellable = Callable[[Callable[[], Any]], AbstractContextManager[None]]
+"""Opens a block that the given function ends from another thread."""
+
+
+async def run_interruptible(function: Callable[..., ResultT], *arguments: Any) -> ResultT:
+    """Call a function in a thread, with a Cancellable as its last argument. Cancelling ends its block."""
+    interruption = _Interruption()
+    try:
+        return await run_in_thread(function, *arguments, interruption.block)
+    except asyncio.CancelledError:
+        interruption.happen()
+        raise
+
+
+class _Interruption:
+    """Ends a block at most once, and never after it was left: its connection may be closed then."""
+
+    def __init__(self) -> None:
+        self._lock: Final = Lock()
+        self._interrupt: Callable[[], Any] | None = None
+        self._happened = False
+
+    def happen(self) -> None:
+        with self._lock:
+            self._happened = True
+            if self._interrupt is not None:
+                self._interrupt()
+
+    @contextmanager
+    def block(self, interrupt: Callable[[], Any]) -> Iterator[None]:
+        with self._lock:
+            if self._happened:
+                raise InterruptedError("cancelled before it began")
+            self._interrupt = interrupt
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._interrupt = None
+
+
+_BUSY_SECONDS: Final = 5.0
+# https://sqlite.org/datatype3.html#determination_of_column_affinity, after the types that SQLite does not know
+_TYPES: Final = (
+    ("BOOL", "boolean"),
+    ("DATETIME", "date-time"),
+    ("TIMESTAMP", "date-time"),
+    ("DATE", "date"),
+    ("JSON", "object"),
+    ("INT", "integer"),
+    ("CHAR", "string"),
+    ("CLOB", "string"),
+    ("TEXT", "string"),
+    ("UUID", "string"),
+    ("BLOB", ""),
+    ("REAL", "number"),
+    ("FLOA", "number"),
+    ("DOUB", "number"),
+    ("NUM", "number"),
+    ("DEC", "number"),
+)
+_INT64: Final = 1 << 63
+_LARGEST: Final = 1.7976931348623157e308
+
+
+class SqliteDialect(Dialect):
+    """Texts, integers and reals. Dates are compared as texts, times by their value."""
+
+    def selected(self, column: DataColumn) -> str:
+        return f"t.{quote(column.name)}"
+
+    def compared(self, column: DataColumn) -> str:
+        name = f"t.{quote(column.name)}"
+        return f"julianday({name})" if column.kind == "date-time" else name
+
+    def parameter(self, number: int, column: DataColumn, value: Any) -> str:
+        return f"julianday(?{number})" if column.kind == "date-time" else f"?{number}"
+
+    def bound(self, column: DataColumn, value: Any) -> Any:
+        return as_number(value) if column.kind in ("integer", "number") else value
+
+    def contains(self, left: str, right: str) -> str:
+        return f"bespeak_contains({left}, {right})"
+
+
+def as_number(value: Any) -> int | float:
+    """Return a number within what databases hold; a larger one compares like the largest."""
+    number = value if isinstance(value, int | float) else float(value)
+    if isinstance(number, int) and -_INT64 <= number < _INT64:
+        return number
+    try:
+        return max(-_LARGEST, min(_LARGEST, float(number)))
+    except OverflowError:
+        return _LARGEST if number > 0 else -_LARGEST
+
+
+class SqliteSource:
+    """Rows of an SQLite file."""
+
+    def __init__(self, path: Path, *, table: str = "", query: str = "") -> None:
+        self._path = path
+        self._table = table
+        self._relation = quote(table) if table else as_relation(query)
+
+    def describe(self) -> Described:
+        with self._opened() as connection:
+            if not self._table:  # a view of this connection alone tells the types of its columns
+                connection.execute("PRAGMA query_only = OFF")
+                connection.execute(f"CREATE TEMP VIEW bespeak_described AS SELECT * FROM {self._relation}")
+            found = connection.execute(
+                'SELECT name, type, pk, "notnull" FROM pragma_table_xinfo(?)', [self._table or "bespeak_described"]
+            ).fetchall()
+            if not found:
+                raise DataSourceError(f"{self._path} has no table {self._table!r}")
+            connection.execute(f"SELECT * FROM {self._relation} AS t LIMIT 0")
+        columns = []
+        for name, native, key, filled in found:
+            kind = next((kind for part, kind in _TYPES if part in native.upper()), None)
+            column = read_column(name, kind)
+            if column is not None:
+                always = filled or (key and kind == "integer")  # other primary keys may hold NULL
+                columns.append(DataColumn(name, column.schema, nullable=not always, native=native))
+            elif kind is None:
+                columns.append(DataColumn(name, {}, native=native))
+        primary = sorted((key, name) for name, _, key, _ in found if key)
+        return Described(tuple(columns), tuple(name for _, name in primary))
+
+    async def read(self, query: DataQuery, columns: Mapping[str, DataColumn]) -> list[Mapping[str, Any]]:
+        statement = Statement(SqliteDialect(), self._relation, columns, query)
+        return await run_interruptible(self._read, statement)
+
+    async def close(self) -> None:
+        pass
+
+    def _read(self, statement: Statement, cancellable: Cancellable) -> list[Mapping[str, Any]]:
+        with self._opened() as connection, cancellable(connection.interrupt):
+            connection.row_factory = sqlite3.Row
+            return [dict(row) for row in connection.execute(statement.text, statement.parameters)]
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        try:
+            address = f"{self._path.absolute().as_uri()}?mode=ro"
+            with closing(sqlite3.connect(address, timeout=_BUSY_SECONDS, uri=True, isolation_level=None)) as connection:
+                connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+                connection.execute("PRAGMA query_only = ON")
+                connection.execute("PRAGMA trusted_schema = OFF")
+                connection.create_function("bespeak_contains", 2, _contains, deterministic=True)
+                yield connection
+        except sqlite3.Error as error:
+            raise DataSourceError(f"{self._path} cannot be read: {error}") from error
+
+
+def _contains(text: Any, part: Any) -> bool:
+    return text is not None and str(part).lower() in str(text).lower()
+
+
+MOST_SCANNED: Final = 100_000
+"""Rows that a function may return for one page."""
+
+_FEW: Final = 500
+"""Rows that are selected without a thread."""
+
+
+class FunctionSource:
+    """Calls a function for each page: `rows()` or `rows(query)`, sync in a thread or async, a list or an iterator."""
+
+    def __init__(self, function: Callable[..., Any], columns: tuple[DataColumn, ...]) -> None:
+        self._function = function
+        self._columns = columns
+        self._takes_query = bool(inspect.signature(function).parameters)
+
+    def describe(self) -> Described:
+        return Described(self._columns)
+
+    async def read(self, query: DataQuery, columns: Mapping[str, DataColumn]) -> list[Mapping[str, Any]]:
+        arguments = (query,) if self._takes_query else ()
+        function = inspect.unwrap(self._function)
+        if inspect.isasyncgenfunction(function):
+            rows = await _collect(self._function(*arguments))
+        elif inspect.iscoroutinefunction(function):
+            rows = await _collect(await self._function(*arguments))
+        else:
+            rows = await run_in_thread(lambda: _take(self._function(*arguments)))
+        return await run_in_thread(select, rows, columns, query) if len(rows) > _FEW else select(rows, columns, query)
+
+    async def close(self) -> None:
+        pass
+
+
+async def _collect(rows: Any) -> list[Mapping[str, Any]]:
+    if not isinstance(rows, AsyncIterable):
+        return _take(rows)
+    taken: list[Any] = []
+    async for row in rows:
+        taken.append(row)
+        if len(taken) > MOST_SCANNED:
+            break
+    return _take(taken)
+
+
+def _take(rows: Iterable[Any]) -> list[Mapping[str, Any]]:
+    taken: list[Mapping[str, Any]] = []
+    for row in rows:
+        if len(taken) == MOST_SCANNED:
+            raise DataSourceError(f"the function returned more than {MOST_SCANNED:,} rows; it should use the filters")
+        taken.append(row if isinstance(row, Mapping) else _as_mapping(row))
+    return taken
+
+
+def _as_mapping(row: Any) -> Mapping[str, Any]:
+    found = msgspec.to_builtins(row, builtin_types=(), enc_hook=dump_foreign)
+    if not isinstance(found, Mapping):
+        raise DataSourceError(
+            f"the function returned a row of type {type(row).__name__}; a row is a mapping or an object"
+        )
+    return found

@@ -1,0 +1,34 @@
+"""The extension: what agents register, own, grant, sign and log, and how they cancel anything of theirs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from bespeak.extensions.entities.methods import ENTITY, LIVE, authorize, log, register, sign, transfer
+from bespeak.extensions.entities.methods_cancel import cancel
+from bespeak.runtime.extension import Cancelling, Extension, RecordKind
+from bespeak.runtime.identity.grants import GRANT, GRANTED, Grant
+from bespeak.state.store.commands.records import Record
+
+
+def _subject(record: Record) -> tuple[str, ...]:
+    return (msgspec.json.decode(record.data, type=Grant).subject,)
+
+
+entities: Final = Extension(
+    name="entities",
+    methods={
+        "REGISTER": register,
+        "AUTHORIZE": authorize,
+        "CANCEL": cancel,
+        "SIGN": sign,
+        "TRANSFER": transfer,
+        "LOG": log,
+    },
+    kinds={
+        ENTITY: RecordKind(cancelling=Cancelling((LIVE,))),
+        GRANT: RecordKind(cancelling=Cancelling((GRANTED,), parties=_subject)),
+    },
+)

@@ -1,0 +1,340 @@
+"""REGISTER, TRANSFER, AUTHORIZE, SIGN and LOG: entities and owners, grants, signatures, events (Tier 2 5)."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.messages.recipients import verify_callback
+from bespeak.extensions.workflows.procedures import PROCEDURE, register_procedure
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.principal import is_canonical_id, parse_scopes
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall, not_available
+from bespeak.runtime.handling import (
+    Conflicts,
+    RefusedError,
+    check_size,
+    effects,
+    find_own,
+    invalid,
+    new_id,
+    refusal,
+    stateful,
+    to_json,
+)
+from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.identity.grants import EVERYTHING, GRANT, GRANTED, Grant
+from bespeak.state.store.commands.events import PutEvent
+from bespeak.state.store.commands.messages import SUBSCRIPTION, channel_key, channel_mark
+from bespeak.state.store.commands.records import NEVER, ChangeRecord, PutRecord, Record
+from bespeak.text.diagnostics.diagnostic import unquoted
+
+ENTITY: Final = "entity"
+LIVE: Final = "live"
+MOST_ENTITY_DATA: Final = 64 * 1024
+"""Maximum bytes of the data of an entity."""
+MOST_OWNED: Final = 10_000
+"""Entities of one owner."""
+
+
+class Handover(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One change of ownership."""
+
+    transfer_id: str
+    from_principal: str
+    to_principal: str
+    by: str
+    """Agent that asked for it."""
+    at: float
+    reason: str | None = None
+
+
+class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Content of the record of an entity."""
+
+    entity_type: str
+    data: Any
+    owners: tuple[Handover, ...] = ()
+    """All changes of ownership, the first one first."""
+
+    def text(self) -> str:
+        """Return the content as JSON."""
+        return to_json(self)
+
+
+_decode = msgspec.json.Decoder(Entity).decode
+
+
+def entity_of(record: Record) -> Entity:
+    """Read the content of a record."""
+    return _decode(record.data)
+
+
+CHANNEL: Final = "channel"
+"""Entity type of a channel, which only its owner may use from then on."""
+_REGISTER: Final = STANDARD["REGISTER"]
+_LONGEST: Final = {"channel": 256, "callback": 1000}
+_MOST_SUBSCRIPTION: Final = 4096
+"""Maximum bytes of a subscription; many are read at once."""
+
+
+@stateful
+async def register(call: RoutedCall) -> Effects:
+    """Answer REGISTER /: an entity, a channel, the subscription to a channel, or a procedure."""
+    if call.input["entity_type"] == PROCEDURE:
+        return await register_procedure(call, MOST_ENTITY_DATA)
+    entity = Entity(call.input["entity_type"], call.input["data"])
+    text, owner = entity.text(), call.agent_id or ""
+    if len(text) > MOST_ENTITY_DATA:
+        message = f"An entity may have {MOST_ENTITY_DATA // 1024} KiB; this one has {len(text)} bytes."
+        raise refusal(_REGISTER, "invalid-data", message)
+    command = PutRecord(new_id("ent"), ENTITY, owner, LIVE, text, most=MOST_OWNED)
+    if entity.entity_type == CHANNEL:
+        command = msgspec.structs.replace(command, key=channel_key(_line(entity.data, "channel")))
+    elif entity.entity_type == SUBSCRIPTION:
+        command = await _subscribe(call, entity.data, text)
+
+    def result(results: Sequence[Record]) -> dict[str, Any]:
+        made = results[0]
+        told = {
+            "entity_id": made.record_id,
+            "entity_type": entity.entity_type,
+            "owner": made.owner,
+            "version": made.version,
+            "created_at": write_instant(made.created),
+        }
+        # A subscription ends with the credential that made it; an entity is property, which has no end.
+        return told if made.expires >= NEVER else {**told, "expires_at": write_instant(made.expires)}
+
+    taken = "The channel is registered already, or the agent is subscribed to it already."
+    conflicts: Conflicts = {
+        "too-many": _REGISTER.refuse("too-many-entities", f"The agent has {MOST_OWNED} entities, the maximum."),
+        "": lambda found: _REGISTER.refuse("already-registered", taken, entity_id=found.get("record_id")),
+    }
+    return effects([command], result, conflicts)
+
+
+async def _subscribe(call: RoutedCall, data: Any, text: str) -> PutRecord:
+    """Return the command for a subscription, whose callback has agreed to receive (Tier 2 10.5)."""
+    channel, owner = _line(data, "channel"), call.agent_id or ""
+    if len(text) > _MOST_SUBSCRIPTION:
+        raise refusal(_REGISTER, "invalid-data", f"A subscription may have {_MOST_SUBSCRIPTION} bytes.")
+    authority = Authority.of(call.principal, call.request)
+    if data.get("callback") is not None:
+        await verify_callback(call, _line(data, "callback"))
+    # One subscription of an agent to a channel; the channel is its state, by which publishing finds it.
+    return PutRecord(
+        *(new_id("sub"), SUBSCRIPTION, owner, channel_mark(channel), text),
+        key=f"{owner} {channel}",
+        lifetime=None if authority.expires is None else authority.within(call.server.principals, math.inf),
+        most=MOST_OWNED,
+    )
+
+
+def _line(data: Any, name: str) -> str:
+    """Return a printable line of the data of a subscription or a channel."""
+    text = data.get(name) if isinstance(data, Mapping) else None
+    if isinstance(text, str) and 0 < len(text) <= _LONGEST[name] and text.isprintable():
+        return text
+    message = "The callback of a subscription is an address."
+    if name == "channel":
+        message = 'The data of a subscription or a channel name it: {"channel": "news"}.'
+    raise refusal(_REGISTER, "invalid-data", message, field=f"/data/{name}")
+
+
+_TRANSFER: Final = STANDARD["TRANSFER"]
+_MOST_OWNERS: Final = 1_000
+"""Changes of ownership of one entity."""
+
+
+@stateful
+async def transfer(call: RoutedCall) -> Effects:
+    """Answer TRANSFER /. The caller is the owner, and holds `TYPE:transfer` for the type of the entity."""
+    given, to = call.input, call.input["to_principal"]
+    record = await find_own(call, (ENTITY,), given["resource_id"])
+    if record is None:
+        raise refusal(_TRANSFER, "resource-not-found", f"This agent owns no resource {given['resource_id'][:80]!r}.")
+    entity = entity_of(record)
+    needed = f"{entity.entity_type}:transfer"
+    if not call.principal.scopes.covers(needed):
+        message = f"Transferring an entity of the type {entity.entity_type} needs the scope {needed}."
+        raise refusal(_TRANSFER, "scope-violation", message, missing_scopes=[needed], required_scopes=[needed])
+    if given["from_principal"] != record.owner:
+        raise refusal(_TRANSFER, "not-the-owner", f"The owner is {record.owner}.", owner=record.owner)
+    if to == record.owner:
+        raise refusal(_TRANSFER, "already-owned", "to_principal owns the resource already.")
+    if len(entity.owners) >= _MOST_OWNERS:
+        raise refusal(_TRANSFER, "already-owned", f"The resource has changed hands {_MOST_OWNERS} times, the maximum.")
+    handover = Handover(new_id("tr"), record.owner, to, call.agent_id or "", time.time(), given.get("reason"))
+    data = msgspec.structs.replace(entity, owners=(*entity.owners, handover)).text()
+    return effects(
+        [
+            ChangeRecord(
+                record.record_id, (ENTITY,), (LIVE,), LIVE, record.owner, record.version, data=data, new_owner=to
+            )
+        ],
+        lambda results: {
+            "transfer_id": handover.transfer_id,
+            "resource_id": record.record_id,
+            "from_principal": handover.from_principal,
+            "to_principal": to,
+            "version": results[0].version,
+            "transferred_at": write_instant(handover.at),
+        },
+        _TRANSFER.refuse("already-owned", "The resource was changed by another call; look at it again."),
+        # Tier 2 10.6: the record of a transfer has the complete chain of owners.
+        recorded={"owners": [*(one.from_principal for one in entity.owners), record.owner, to]},
+    )
+
+
+_logger = logging.getLogger(__name__)
+
+HOUR: Final = 3600.0
+"""Seconds for which a grant without a ttl holds."""
+MOST_GRANTS: Final = 10_000
+_RESOURCE: Final = re.compile(r"(?:[A-Z][A-Z0-9_-]* )?/\S*")
+_AUTHORIZE: Final = STANDARD["AUTHORIZE"]
+
+
+@stateful
+def authorize(call: RoutedCall) -> Effects:
+    """Answer AUTHORIZE /. Nobody can grant more than it holds itself, or pass on what was granted to it.
+
+    A grant ends with the credential of its granter, whatever its ttl.
+    """
+    given, granter = call.input, call.agent_id or ""
+    scopes = parse_scopes(given["scope"] if isinstance(given["scope"], str) else ",".join(given["scope"]))
+    if isinstance(scopes, str):
+        raise invalid("scope", f"has {scopes[:80]!r}, which is not a valid scope; write DOMAIN:ACTION.")
+    _judge_grant(call, tuple(scopes))
+    authority = Authority.of(call.principal, call.request)
+    lifetime = authority.within(call.server.principals, given.get("ttl", HOUR))
+    if lifetime <= 0:
+        raise refusal(_AUTHORIZE, "scope-violation", "The credential of the granter has ended; get a new one.")
+    conditions = given.get("conditions", {})
+    grant = Grant(
+        subject=given["subject"],
+        resource=given["resource"],
+        scope=tuple(scopes),
+        granted_by=granter,
+        expires=call.server.principals.clock() + lifetime,
+        methods=tuple(conditions.get("methods", ())),
+        paths=tuple(conditions.get("paths", ())),
+        authority=authority,
+    )
+    parts = [granter, grant.subject, grant.resource, *grant.scope, "", *grant.methods, "", *grant.paths]
+    key = hashlib.sha256("\n".join(parts).encode(errors="surrogatepass")).hexdigest()
+    record = (new_id("grant"), GRANT, granter, GRANTED, to_json(grant), key)
+    held = "The subject holds this grant already; CANCEL it first to change it."
+    return effects(
+        [PutRecord(*record, lifetime=lifetime, most=MOST_GRANTS)],
+        lambda results: {
+            "grant_id": results[0].record_id,
+            "subject": grant.subject,
+            "resource": grant.resource,
+            "scope": list(grant.scope),
+            "granted_by": granter,
+            "expires_at": write_instant(grant.expires),
+        },
+        {
+            "too-many": _AUTHORIZE.refuse("already-granted", f"The agent has given {MOST_GRANTS} grants, the maximum."),
+            "": lambda found: _AUTHORIZE.refuse(
+                "already-granted", held, **({"grant_id": found["record_id"]} if found else {})
+            ),
+        },
+        call.server.grants.refresh,
+    )
+
+
+def _judge_grant(call: RoutedCall, scopes: tuple[str, ...]) -> None:
+    subject, resource = call.input["subject"], call.input["resource"]
+    if not is_canonical_id(subject):
+        message = "A grant is for an agent: name it by its Agent-ID, 64 digits."
+        raise refusal(_AUTHORIZE, "unknown-subject", message)
+    if call.server.principals.requires_known and call.server.agents.get(subject) is None:
+        raise refusal(_AUTHORIZE, "unknown-subject", "The subject is not registered with this server.")
+    if resource != EVERYTHING and _RESOURCE.fullmatch(resource) is None:
+        raise invalid("resource", f"is {resource[:80]!r}; write a path, METHOD /path, or * for everything.")
+    # What was delegated is passed on by DELEGATE, which keeps its depth and its end.
+    beyond = list(scopes) if call.principal.delegators else call.principal.scopes.missing(scopes)
+    if beyond:
+        # Tier 2 10.2: an attempt to launder authority is logged.
+        _logger.warning("%s tried to grant %s, which it does not hold, to %s", call.agent_id, beyond, subject)
+        message = f"The agent does not hold {', '.join(beyond)} itself, so it cannot grant that."
+        raise refusal(_AUTHORIZE, "scope-violation", message, missing_scopes=beyond)
+
+
+MOST_SIGNED: Final = 256 * 1024
+"""Maximum bytes of what is signed."""
+ALGORITHMS: Final = ("EdDSA", "Ed25519")
+SIGNING_KEY: Final = "a signing key: [server] signing_key"
+_SIGN: Final = STANDARD["SIGN"]
+
+
+@stateful
+def sign(call: RoutedCall) -> Envelope:
+    """Answer SIGN /."""
+    signer, given = call.server.signer, call.input
+    if signer is None:
+        raise RefusedError(not_available("SIGN", SIGNING_KEY))
+    if given.get("key_id", signer.key_id) != signer.key_id:
+        message = f"This server signs with the key {signer.key_id} only."
+        raise refusal(_SIGN, "key-refused", message, key_id=signer.key_id)
+    algorithm = given.get("algorithm", ALGORITHMS[0])
+    if algorithm not in ALGORITHMS:
+        message = f"{algorithm[:40]!r} is not an algorithm of this key; it has {' and '.join(ALGORITHMS)}."
+        raise refusal(_SIGN, "unknown-algorithm", message, algorithms=list(ALGORITHMS))
+    # They load cryptography, which most servers do without.
+    from bespeak.state.identity.signed_document import SignedDocument, canonical, write_signed  # noqa: PLC0415
+
+    payload, now = canonical(given["payload"]), write_instant(time.time())
+    check_size("payload", len(payload), MOST_SIGNED)
+    document = SignedDocument(given["payload"], call.agent_id or "", call.routes.service.identity.server_id, now)
+    return Envelope(
+        {
+            "signature": write_signed(document, signer.private_key, signer.key_id, algorithm),
+            "key_id": signer.key_id,
+            "algorithm": algorithm,
+            "signed_at": now,
+            "digest": f"sha256:{hashlib.sha256(payload).hexdigest()}",
+        }
+    )
+
+
+MOST_EVENTS: Final = 10_000
+"""Events of one agent that are kept; the oldest make room."""
+MOST_EVENTS_SIZE: Final = 16 * 1024 * 1024
+"""Characters of their content together."""
+MOST_EVENT_DATA: Final = 64 * 1024
+"""Maximum bytes of the data of a record."""
+_LOG: Final = STANDARD["LOG"]
+
+
+@stateful
+def log(call: RoutedCall) -> Effects:
+    """Answer LOG /. The record and the audit record of the call are one transaction."""
+    given, severity = call.input, call.input.get("severity", "info")
+    content = {name: given[name] for name in ("event_type", "data", "correlation_id") if name in given}
+    data = to_json({**content, "severity": severity})
+    if len(data) > MOST_EVENT_DATA:
+        message = f"A record may have {MOST_EVENT_DATA // 1024} KiB; this one has {len(data)} bytes."
+        raise refusal(_LOG, "invalid-data", message)
+
+    def result(results: Sequence[Record]) -> dict[str, Any]:
+        made, level = results[0], logging.getLevelNamesMapping()[severity.upper()]
+        # The content may hold what operators must not read.
+        _logger.log(level, "%s reported %s: %s", made.owner, unquoted(given["event_type"]), made.record_id)
+        told = {"record_id": made.record_id, "event_type": given["event_type"], "severity": severity}
+        return {**told, "logged_at": write_instant(made.created)}
+
+    command = PutEvent(new_id("log"), call.agent_id or "", data, MOST_EVENTS, MOST_EVENTS_SIZE)
+    return effects([command], result, {})

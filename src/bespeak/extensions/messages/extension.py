@@ -1,0 +1,65 @@
+"""The extension: messages between agents, subscriptions, and delivery to addresses outside."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.extensions.messages.delivery import Delivery, Drain
+from bespeak.extensions.messages.fanout import Fanout
+from bespeak.extensions.messages.message import BROADCAST, NOTIFICATION, PUBLICATION, SCHEDULED, decode_origin
+from bespeak.extensions.messages.methods_broadcast import alert, broadcast, publish
+from bespeak.extensions.messages.methods_inbox import reply
+from bespeak.extensions.messages.methods_send import DELIVERY, send, submit
+from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
+from bespeak.state.store.commands.messages import ALERT, SENT, SUBSCRIPTION, Withdraw
+from bespeak.state.store.commands.records import Record
+from bespeak.state.store.store import Command
+
+
+def _open(opening: Opening) -> None:
+    store, document = opening.store, opening.document
+    if store is None or not (opening.enabled or document.delivery is not None):
+        return
+    server_id = opening.server.registrar.service.identity.server_id
+    delivery = Delivery(document.delivery, server_id=server_id, signer=opening.signer, environment=opening.environment)
+    drain = Drain(store, delivery)
+    opening.provide("delivery", delivery)
+    opening.on_run(drain.start)
+    opening.on_stop(drain.stop)
+
+
+def _recipients(record: Record) -> tuple[str, ...]:
+    return decode_origin(record.data).recipients
+
+
+def _withdraw(record: Record) -> tuple[Command, ...]:
+    origin = decode_origin(record.data)
+    return (Withdraw(origin.later, origin.held),)
+
+
+messages: Final = Extension(
+    name="messages",
+    methods={
+        "SUBMIT": submit,
+        "PUBLISH": publish,
+        "ALERT": alert,
+        "BROADCAST": broadcast,
+        "REPLY": reply,
+        "SEND": send,
+    },
+    kinds={
+        SUBSCRIPTION: RecordKind(cancelling=Cancelling(())),
+        "submission": RecordKind(cancelling=Cancelling(("queued",))),
+        NOTIFICATION: RecordKind(due=lambda server: Fanout(server).carry, checked=True),
+        BROADCAST: RecordKind(due=lambda server: Fanout(server).carry, checked=True),
+        PUBLICATION: RecordKind(
+            due=lambda server: Fanout(server).carry, cancelling=Cancelling((SCHEDULED,), parties=_recipients)
+        ),
+        ALERT: RecordKind(
+            due=lambda server: Fanout(server).carry,
+            cancelling=Cancelling((SENT,), parties=_recipients, also=_withdraw),
+        ),
+        DELIVERY: RecordKind(checked=True),
+    },
+    open=_open,
+)

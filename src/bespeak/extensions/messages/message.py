@@ -1,0 +1,261 @@
+"""Messages: those in the inboxes of agents, the records of what was sent to many, and announcements of cases."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from bespeak.contract.standard.definition import StandardMethod
+from bespeak.extensions.messages.posting import AT_LEAST_ONCE, Posting, is_deliverable, post
+from bespeak.extensions.messages.recipients import Recipients, as_address
+from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.runtime.handling import Conflicts
+from bespeak.runtime.identity.authority import Authority
+from bespeak.state.store.commands.cases import ESCALATION
+from bespeak.state.store.commands.messages import SENT, NewMessage, PutMessages, PutOutbox
+from bespeak.state.store.commands.records import PutRecord
+from bespeak.state.store.store import Command
+
+if TYPE_CHECKING:
+    from bespeak.runtime.server import Server
+
+KEPT: Final = 30 * 86400.0
+"""Seconds for which a message without an expiry is kept."""
+MOST_CONTENT: Final = 64 * 1024
+"""Maximum bytes of the content of a message."""
+MOST_COPIES: Final = 8 * 1024 * 1024
+"""Bytes of all the copies that addresses outside get of one content."""
+MOST_RECEIVED: Final = 10_000
+"""Messages in one inbox."""
+MOST_FROM_ONE: Final = 1_000
+"""Unread messages of one sender among them, beside those of channels that the recipient is subscribed to."""
+LEAST_URGENT: Final = "background"
+USUAL: Final = "informational"
+
+READ: Final = "read"
+DECLINED: Final = "declined"
+
+_THREAD: Final = re.compile(r"[0-9a-f]{32}")
+_MESSAGE_ID: Final = re.compile(r"msg-([0-9a-f]{32})-[0-9a-f]{32}")
+_ORIGIN_ID: Final = re.compile(r"(?:alert|ntf|brd|pub|esc)-([0-9a-f]{32})")
+
+
+class Confirmed(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How the recipient has confirmed a message."""
+
+    status: str
+    attestation_id: str
+    reason: str | None = None
+    attestation: Any = None
+
+
+class Message(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Content of the record of a message, whose owner is the recipient."""
+
+    sender: str
+    """Agent-ID of the author, or the server_id."""
+    kind: str
+    """Kind of message: notification, alert, broadcast, publication, reply, escalation, cancellation, confirmation."""
+    content: Any = None
+    ref: str | None = None
+    """Record that has the content, if many messages share it."""
+    urgency: str = USUAL
+    in_reply_to: str | None = None
+    channel: str | None = None
+    """Channel through which it came."""
+    expires: float | None = None
+    """Expiry that the author has chosen, in seconds since 1970."""
+    confirmed: Confirmed | None = None
+
+    def text(self) -> str:
+        """Return the content as JSON."""
+        return msgspec.json.encode(self).decode()
+
+
+decode_message = msgspec.json.Decoder(Message).decode
+
+
+def thread_of(sent_id: str) -> str:
+    """Return the thread of something that was sent: the digits of its id, or those of the first message."""
+    return sent_id.split("-")[1]
+
+
+def is_thread(text: str) -> bool:
+    """Return True if a text has the form of a thread_id."""
+    return _THREAD.fullmatch(text) is not None
+
+
+def message_id(origin_id: str, recipient: str, thread: str | None = None) -> str:
+    """Return the id of what one recipient receives; the same again if it is delivered again."""
+    digest = hashlib.sha256(f"{origin_id} {recipient}".encode(errors="surrogatepass")).hexdigest()
+    return f"msg-{thread or thread_of(origin_id)}-{digest[:32]}"
+
+
+def received_id(named: str, recipient: str) -> str | None:
+    """Return the message that a recipient means by the id of a message or of what was sent; None for other ids."""
+    if _MESSAGE_ID.fullmatch(named):
+        return named
+    return message_id(named, recipient) if _ORIGIN_ID.fullmatch(named) else None
+
+
+def address_messages(
+    origin_id: str,
+    message: Message,
+    recipients: tuple[str, ...],
+    *,
+    kept_until: float,
+    at: float | None = None,
+    subscribed: bool = False,
+) -> tuple[NewMessage, ...]:
+    """Return the messages that recipients receive of one thing that is sent, perhaps because they have subscribed."""
+    data, sender = message.text(), None if subscribed else message.sender
+    return tuple(
+        NewMessage(message_id(origin_id, recipient), recipient, data, kept_until, at, sender)
+        for recipient in recipients
+    )
+
+
+BROADCAST: Final = "broadcast"
+NOTIFICATION: Final = "notification"
+PUBLICATION: Final = "publication"
+SCHEDULED: Final = "scheduled"
+PUBLISHED: Final = "published"
+STOPPED: Final = "stopped"
+"""State of a publication whose author must not publish any more when it is due."""
+MOST_SENT: Final = 20_000
+"""Things of one kind that an agent may have sent in the time for which they are kept."""
+EXACTLY_ONCE: Final = "exactly_once"
+
+
+class Pending(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A channel whose subscribers have not all received it."""
+
+    channel: str
+    at: float = 0.0
+    """Time from which they receive it, in seconds since 1970."""
+    after: str = ""
+    """The last subscription that has received it."""
+
+
+class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Content of the record of something that was sent."""
+
+    sender: str
+    kind: str
+    content: Any
+    urgency: str = USUAL
+    channel: str | None = None
+    format: str | None = None
+    expires: float | None = None
+    guarantee: str = AT_LEAST_ONCE
+    recipients: tuple[str, ...] = ()
+    """Names by which the author has chosen the recipients."""
+    pending: tuple[Pending, ...] = ()
+    """Channels to deliver to, in the order of their times."""
+    later: tuple[str, ...] = ()
+    """Messages of an alert that are withdrawn if it is acknowledged."""
+    held: tuple[int, ...] = ()
+    """Postings of an alert that are withdrawn if it is acknowledged."""
+    authority: Authority | None = None
+    """Authority of the author of something that is published later; None for what was sent at once."""
+    ended: dict[str, Any] | None = None
+    """Code and message of the reason why it was not published; None otherwise."""
+
+    def text(self) -> str:
+        """Return the content as JSON."""
+        return msgspec.json.encode(self).decode()
+
+    def message(self, origin_id: str, channel: str | None = None) -> Message:
+        """Return the message that each recipient receives."""
+        return Message(
+            sender=self.sender,
+            kind=self.kind,
+            ref=origin_id,
+            urgency=self.urgency,
+            channel=channel or self.channel,
+            expires=self.expires,
+        )
+
+    def kept_until(self, start: float) -> float:
+        """Return the end of the time for which messages that arrive at `start` are kept."""
+        return start + KEPT if self.expires is None else self.expires
+
+    def posting(
+        self, origin_id: str, address: str, *, recipient: str | None = None, delay: float = 0.0, record: bool = False
+    ) -> PutOutbox:
+        """Return the command that delivers it to an address."""
+        digest = hashlib.sha256(f"{address} {recipient or ''}".encode(errors="surrogatepass")).hexdigest()[:16]
+        posting = Posting(
+            posting_id=f"{origin_id}.{digest}",
+            kind=self.kind,
+            sender=self.sender,
+            content=self.content,
+            expires=self.expires,
+            guarantee=self.guarantee,
+            record_id=origin_id if record else None,
+            recipient=recipient,
+        )
+        return post(address, posting, delay=delay)
+
+
+decode_origin = msgspec.json.Decoder(Origin).decode
+
+
+def send(
+    origin_id: str, record_kind: str, origin: Origin, found: Recipients, now: float, *, limited: bool = True
+) -> tuple[Command, ...]:
+    """Return the commands that send something: to agents and addresses now, to channels as the due loop goes.
+
+    Without limits of the sender it never fails; those whose inboxes are full are left out.
+    """
+    origin = msgspec.structs.replace(origin, pending=tuple(Pending(channel) for channel in found.channels))
+    kept_until = origin.kept_until(now)
+    messages = address_messages(origin_id, origin.message(origin_id), found.agents, kept_until=kept_until)
+    return (
+        PutRecord(
+            origin_id,
+            record_kind,
+            origin.sender,
+            SENT,
+            origin.text(),
+            delay=0.0 if found.channels else None,
+            lifetime=max(kept_until - now, KEPT),
+            most=MOST_SENT if limited else None,
+        ),
+        *((PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE, required=limited),) if messages else ()),
+        *(origin.posting(origin_id, address) for address in found.addresses),
+    )
+
+
+def too_much(method: StandardMethod, what: str) -> Conflicts:
+    """Return the refusals of a limit that is reached: of the sender, or of all recipients."""
+    full = "The agent has sent {} {} that are still kept, the maximum."
+    return {
+        "too-many": lambda found: method.refuse("delivery-unavailable", full.format(found["most"], what)),
+        "": method.refuse("delivery-unavailable", "The recipients have no room for more messages."),
+    }
+
+
+_URGENCIES: Final = {"urgent": "critical", "low": "background"}
+
+
+def announce(
+    server: Server, case_id: str, agent_id: str, recipient: str, content: msgspec.Raw, *, priority: str = "normal"
+) -> Command | None:
+    """Return the command that tells the recipient of a case: in the inbox of an agent, or by a posting to an address.
+
+    Return None for anyone else, such as a person: they find the case in the list of cases, which is complete.
+    """
+    told: dict[str, Any] = {"escalation_id": case_id, "agent_id": agent_id, "content": content}
+    if is_canonical_id(recipient):
+        urgency = _URGENCIES.get(priority, "informational")
+        message = Message(sender=agent_id, kind=ESCALATION, content=told, urgency=urgency)
+        messages = address_messages(case_id, message, (recipient,), kept_until=time.time() + KEPT)
+        # Beyond its share the recipient finds the case only in the list of cases.
+        return PutMessages(messages, share=MOST_FROM_ONE, required=False)
+    address = as_address(recipient)
+    return post(address, Posting(case_id, ESCALATION, agent_id, told)) if is_deliverable(address, server) else None

@@ -1,0 +1,220 @@
+"""ALERT, BROADCAST and PUBLISH: one message for several recipients (Tier 2 5.10, 7.1, 7.2).
+
+An alert goes on to the next recipient unless it is acknowledged in time. The messages of later recipients are
+written at once, with their times: nobody finds them before, and acknowledging the alert withdraws those whose time
+has not come. So any number of alerts is on time, after a restart too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.messages.message import (
+    BROADCAST,
+    KEPT,
+    MOST_CONTENT,
+    MOST_COPIES,
+    MOST_FROM_ONE,
+    MOST_RECEIVED,
+    MOST_SENT,
+    PUBLICATION,
+    PUBLISHED,
+    SCHEDULED,
+    Message,
+    Origin,
+    Pending,
+    address_messages,
+    send,
+    too_much,
+)
+from bespeak.extensions.messages.recipients import Recipients, as_address, find_recipients
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.runtime.answer import Effects
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.handling import check_content, effects, invalid_time, new_id, read_future, refusal, stateful
+from bespeak.runtime.identity.authority import Authority
+from bespeak.state.store.commands.messages import (
+    ALERT,
+    SENT,
+    Channel,
+    FindChannels,
+    NewMessage,
+    PutAlert,
+    PutMessages,
+    PutOutbox,
+)
+from bespeak.state.store.commands.records import PutRecord
+from bespeak.state.store.store import Command
+
+UNACKNOWLEDGED: Final = "unacknowledged"
+"""Kind of the message that tells the author that nobody has acknowledged an alert."""
+_HOUR: Final = 3600.0
+"""Seconds to acknowledge an alert that names no deadline but an escalation path."""
+_ALERT: Final = STANDARD["ALERT"]
+
+
+@stateful
+async def alert(call: RoutedCall) -> Effects:
+    """Answer ALERT /."""
+    check_content(call.input, "message", MOST_CONTENT)
+    given, now = call.input, time.time()
+    names, path = _names(given["recipient"]), _names(given.get("escalation_path", []))
+    deadline = read_future(given, "acknowledge_by") or (now + _HOUR if path else None)
+    found = await find_recipients(call, [*names, *path])
+    for name, fault in found.faults.items():
+        raise fault.refuse(_ALERT, "unknown-recipient", name)
+    check_content(given, "message", MOST_COPIES // max(len(found.addresses), 1))
+    origin = Origin(
+        sender=call.agent_id or "",
+        kind=ALERT,
+        content={"severity": given["severity"], "message": given["message"]},
+        urgency="critical",
+        recipients=tuple(names),
+    )
+    alert_id = new_id(ALERT)
+    result = {"alert_id": alert_id, "status": SENT, "recipients": len(names), "escalates_to": path}
+    if deadline is not None:
+        result["acknowledge_by"] = write_instant(deadline)
+    commands = compose_alert(alert_id, origin, found, path, now=now, deadline=deadline)
+    return effects(commands, lambda _: result, too_much(_ALERT, "alerts"))
+
+
+def _names(given: str | Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([given] if isinstance(given, str) else given))
+
+
+def compose_alert(
+    alert_id: str, origin: Origin, found: Recipients, path: list[str], *, now: float, deadline: float | None
+) -> tuple[Command, ...]:
+    """Return what sends an alert now, and what sends it on at each deadline. Every step has as long as the first."""
+    message = origin.message(alert_id)
+    first = found.of(origin.recipients)
+    sent = address_messages(alert_id, message, first.agents, kept_until=now + KEPT)
+    pending = [Pending(channel) for channel in first.channels]
+    later: list[NewMessage] = []
+    held: list[PutOutbox] = []
+    end = now
+    if deadline is not None:
+        for number, name in enumerate(path):
+            at = deadline + number * (deadline - now)
+            step = found.of([name])
+            later += address_messages(alert_id, message, step.agents, kept_until=at + KEPT, at=at)
+            held += [origin.posting(f"{alert_id}-{number}", address, delay=at - now) for address in step.addresses]
+            pending += [Pending(channel, at) for channel in step.channels]
+        end = deadline + len(path) * (deadline - now)
+        nobody = Message(sender=origin.sender, kind=UNACKNOWLEDGED, ref=alert_id, urgency=origin.urgency)
+        later += address_messages(f"{alert_id}-end", nobody, (origin.sender,), kept_until=end + KEPT, at=end)
+    origin = msgspec.structs.replace(origin, pending=tuple(pending), later=tuple(one.record_id for one in later))
+    record = PutRecord(
+        alert_id,
+        ALERT,
+        origin.sender,
+        SENT,
+        origin.text(),
+        due=pending[0].at if pending else None,
+        lifetime=end - now + KEPT,
+        most=MOST_SENT,
+    )
+    return (
+        PutAlert(record, tuple(held)),
+        *((PutMessages(sent, most=MOST_RECEIVED, share=MOST_FROM_ONE),) if sent else ()),
+        *((PutMessages(tuple(later), share=MOST_FROM_ONE, required=False),) if later else ()),
+        *(origin.posting(alert_id, address) for address in first.addresses),
+    )
+
+
+_BROADCAST: Final = STANDARD["BROADCAST"]
+_AGTP: Final = "agtp"
+_SCHEMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "email": ("mailto:",),
+    "webhook": ("https:", "http:"),
+    "sms": ("sms:",),
+}
+"""Addresses that belong to each channel outside."""
+
+
+@stateful
+async def broadcast(call: RoutedCall) -> Effects:
+    """Answer BROADCAST /."""
+    given, channel = call.input, call.input.get("channel", _AGTP)
+    check_content(given, "content", MOST_CONTENT)
+    expires = read_future(given, "expiry")
+    names = _names(given["audience"])
+    for name in names if channel != _AGTP else ():
+        if not as_address(name).startswith(_SCHEMES[channel]):
+            message = f"{name[:80]!r} is not an address of the channel {channel}."
+            raise refusal(_BROADCAST, "audience-refused", message, recipient=name[:256])
+    found = await find_recipients(call, names)
+    for name, fault in found.faults.items():
+        if name in found.channels and not found.count:
+            raise fault.refuse(_BROADCAST, "empty-audience", name, field="/audience")
+        raise fault.refuse(_BROADCAST, "delivery-unavailable" if name in found.addresses else "audience-refused", name)
+    check_content(given, "content", MOST_COPIES // max(len(found.addresses), 1))
+    origin = Origin(
+        sender=call.agent_id or "", kind=BROADCAST, content=given["content"], expires=expires, recipients=tuple(names)
+    )
+    broadcast_id = new_id("brd")
+
+    def result(results: Sequence[Any]) -> dict[str, Any]:
+        full = len(found.agents) - results[1] if found.agents else 0
+        told = {"message_id": broadcast_id, "channel": channel, "deliveries": found.count - full}
+        return told if expires is None else {**told, "expires_at": write_instant(expires)}
+
+    commands = send(broadcast_id, BROADCAST, origin, found, time.time())
+    return effects(commands, result, too_much(_BROADCAST, "broadcasts"))
+
+
+_PUBLISH: Final = STANDARD["PUBLISH"]
+
+
+@stateful
+async def publish(call: RoutedCall) -> Effects:
+    """Answer PUBLISH /. A channel that somebody has registered is for its owner; others are for everybody."""
+    check_content(call.input, "content", MOST_CONTENT)
+    assert call.server.store is not None
+    given, now, agent_id, name = call.input, time.time(), call.agent_id or "", call.input["channel"]
+    at = read_future(given, "schedule_at") or now
+    authority = Authority.of(call.principal, call.request)
+    if authority.expires is not None and authority.expires <= at > now:
+        end = write_instant(authority.expires)
+        raise invalid_time("schedule_at", f"is after the end of the caller's credential, {end}; use a longer one.")
+    channel: Channel = (await call.server.store.read(FindChannels((name,))))[name]
+    if channel.owner not in (None, agent_id, call.principal.principal_id):
+        message = f"Only the owner of the channel {name[:80]!r} may publish on it."
+        raise refusal(_PUBLISH, "channel-refused", message)
+    origin = Origin(
+        sender=agent_id,
+        kind=PUBLICATION,
+        content=given["content"],
+        channel=name,
+        format=given.get("format"),
+        recipients=(name,),
+        pending=(Pending(name, at),),
+        authority=authority if at > now else None,
+    )
+    state = SCHEDULED if at > now else PUBLISHED
+    parts = [agent_id, name, given.get("format"), given["content"]]
+    key = hashlib.sha256(msgspec.json.encode(parts, order="sorted")).hexdigest()
+    record = (new_id("pub"), PUBLICATION, agent_id, state, origin.text(), key)
+    full = f"The agent has {MOST_SENT} publications that are still kept, the maximum."
+    repeated = "The agent has published this content on the channel already."
+    return effects(
+        [PutRecord(*record, due=at, lifetime=at - now + KEPT, most=MOST_SENT)],
+        lambda _: {
+            "content_id": record[0],
+            "channel": name,
+            "status": state,
+            "publish_at": write_instant(at),
+            "subscribers": channel.subscribers,
+        },
+        {
+            "too-many": _PUBLISH.refuse("too-many-publications", full),
+            "": lambda found: _PUBLISH.refuse("already-published", repeated, content_id=found.get("record_id")),
+        },
+    )

@@ -1,0 +1,257 @@
+"""The inbox of an agent: QUERY /messages, and REPLY and CONFIRM of a message (core 4.12, Tier 2 7.1, 7.3)."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.messages.message import (
+    DECLINED,
+    KEPT,
+    LEAST_URGENT,
+    MOST_CONTENT,
+    MOST_FROM_ONE,
+    MOST_RECEIVED,
+    READ,
+    USUAL,
+    Confirmed,
+    Message,
+    decode_message,
+    decode_origin,
+    is_thread,
+    message_id,
+    received_id,
+    thread_of,
+    too_much,
+)
+from bespeak.protocol import status
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.handling import RefusedError, check_content, effects, invalid, new_id, refusal, stateful
+from bespeak.runtime.methods.cases import CASES
+from bespeak.state.store.commands.messages import (
+    ACKNOWLEDGED,
+    ALERT,
+    MESSAGE,
+    UNREAD,
+    AcknowledgeAlert,
+    FindMessage,
+    ListMessages,
+    NewMessage,
+    PutMessages,
+    Withdraw,
+    channel_mark,
+)
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
+from bespeak.state.store.store import Command
+
+_USUAL: Final = 20
+_MOST_BYTES: Final = 1024 * 1024
+"""Bytes of a page that has more than one message."""
+_CURSOR: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)~([!-~]{1,128})")
+
+
+@stateful
+async def messages(call: RoutedCall) -> Envelope:
+    """Answer QUERY /messages. Reading changes nothing, so that an answer that is lost loses no message."""
+    assert call.server.store is not None
+    given = call.input
+    after = _read_cursor(given.get("after"))
+    thread = given.get("thread_id")
+    if thread is not None and not is_thread(thread):
+        return Envelope({"messages": []})
+    owner = channel_mark(given["channel"]) if "channel" in given else call.agent_id or ""
+    limit = given.get("limit", _USUAL)
+    prefix = "" if thread is None else f"msg-{thread}-"
+    # One more than asked for tells whether there is another page.
+    query = ListMessages(owner, given.get("state"), prefix, after, limit + 1)
+    found: list[tuple[Record, str | None]] = await call.server.store.read(query)
+    page: list[dict[str, Any]] = []
+    size = 0
+    for record, origin in found[:limit]:
+        size += len(origin or record.data)
+        if page and size > _MOST_BYTES:
+            break
+        page.append(_show(record, origin))
+    result: dict[str, Any] = {"messages": page}
+    if len(page) < len(found):
+        last = found[len(page) - 1][0]
+        result["next"] = f"{last.created!r}~{last.record_id}"
+    return Envelope(result)
+
+
+def _read_cursor(text: str | None) -> tuple[float, str]:
+    if text is None:
+        return (0.0, "")
+    found = _CURSOR.fullmatch(text)
+    if found is None:
+        raise invalid("after", "is not a cursor; send what `next` of the previous page says.")
+    return float(found[1]), found[2]
+
+
+def _show(record: Record, origin: str | None) -> dict[str, Any]:
+    message = decode_message(record.data)
+    shown: dict[str, Any] = {
+        "message_id": record.record_id,
+        "thread_id": thread_of(record.record_id),
+        "kind": message.kind,
+        "sender": message.sender,
+        "urgency": message.urgency,
+        "state": record.state,
+        "sent_at": write_instant(record.created),
+        "content": message.content if origin is None else decode_origin(origin).content,
+    }
+    if origin is not None:
+        form = decode_origin(origin).format
+        shown |= {"origin_id": message.ref} | ({} if form is None else {"format": form})
+    if message.expires is not None:
+        shown["expires_at"] = write_instant(message.expires)
+    if message.confirmed is not None:
+        shown["confirmed"] = msgspec.to_builtins(message.confirmed)
+    for name in ("in_reply_to", "channel"):
+        if getattr(message, name) is not None:
+            shown[name] = getattr(message, name)
+    return shown
+
+
+REPLY: Final = "reply"
+_ANSWERABLE: Final = ("notification", "alert", "escalation", REPLY)
+"""Kinds of messages that expect an answer. An audience is not asked for one (Tier 2 7.2)."""
+_REPLY: Final = STANDARD["REPLY"]
+
+
+@stateful
+async def reply(call: RoutedCall) -> Effects:
+    """Answer REPLY /. Only the recipient of a message can reply, once; the author can reply to the reply.
+
+    `in_reply_to` is the id of the message, or of the notification, alert or escalation: the draft's Task-ID of the
+    message is chosen by its author, and does not identify it.
+    """
+    given, agent_id, now = call.input, call.agent_id or "", time.time()
+    check_content(given, "content", MOST_CONTENT)
+    record = await _find(call, received_id(given["in_reply_to"], agent_id))
+    if record is None:
+        message = f"This agent has no message {given['in_reply_to'][:80]!r}; QUERY /messages lists those it has."
+        raise refusal(_REPLY, "message-not-found", message)
+    received, thread = decode_message(record.data), thread_of(record.record_id)
+    if received.kind not in _ANSWERABLE or not is_canonical_id(received.sender):
+        raise refusal(_REPLY, "reply-not-expected", f"A message of the kind {received.kind} takes no reply.")
+    answer = Message(
+        sender=agent_id,
+        kind=REPLY,
+        content=given["content"],
+        urgency=given.get("urgency", USUAL),
+        in_reply_to=record.record_id,
+    )
+    reply_id = message_id(f"{REPLY} {record.record_id}", received.sender, thread)
+    sent = NewMessage(reply_id, received.sender, answer.text(), now + KEPT, sender=answer.sender)
+    result = {
+        "reply_id": reply_id,
+        "in_reply_to": record.record_id,
+        "thread_id": thread,
+        "recipient": received.sender,
+        "sent_at": write_instant(now),
+    }
+    repeated = "The agent has replied to this message already."
+    return effects(
+        [PutMessages((sent,), most=MOST_RECEIVED, share=MOST_FROM_ONE, once=True)],
+        lambda _: result,
+        {
+            **too_much(_REPLY, "replies"),
+            "exists": _REPLY.refuse("reply-not-expected", repeated, reply_id=reply_id),
+        },
+    )
+
+
+async def _find(call: RoutedCall, message_id: str | None) -> Record | None:
+    """Find a message in the inbox of the caller."""
+    assert call.server.store is not None
+    if message_id is None:
+        return None
+    record: Record | None = await call.server.store.read(FindMessage(message_id, call.agent_id or ""))
+    return record
+
+
+CONFIRMATION: Final = "confirmation"
+_STATES: Final = {"accepted": ACKNOWLEDGED, "rejected": DECLINED, "deferred": READ}
+_ANNOUNCED: Final = ("notification", ALERT, "reply")
+"""Kinds of messages whose author is told of the confirmation. An audience is not asked for it."""
+_DAY: Final = 86400.0
+"""Seconds for which a confirmed message is kept."""
+
+
+def confirm_received(call: RoutedCall) -> Coroutine[Any, Any, Effects | Envelope] | None:
+    """Answer CONFIRM / of a message that the caller has received; return None for any other target."""
+    target = call.input["target_id"]
+    received = None if target.startswith(CASES) else received_id(target, call.agent_id or "")
+    return None if received is None else confirm_message(call, received)
+
+
+async def confirm_message(call: RoutedCall, received_id: str) -> Effects | Envelope:
+    """Record that the caller has received a message. To confirm it again in the same way changes nothing."""
+    given = call.input
+    record = await _find(call, received_id)
+    if record is None:
+        unknown = "This agent has no message with this target_id."
+        raise refusal(status.NOT_FOUND, "target-not-found", unknown)
+    message = decode_message(record.data)
+    confirmed = message.confirmed
+    if record.state not in (UNREAD, READ):
+        if confirmed is None or confirmed.status != given["status"]:
+            raise RefusedError(_decided({"state": record.state}))
+        return Envelope(_receipt(record, confirmed))
+    confirmed = Confirmed(given["status"], new_id("att"), given.get("reason"), given.get("attestation"))
+    state = _STATES[given["status"]]
+    change = ChangeRecord(
+        *(record.record_id, (MESSAGE,), (UNREAD, READ), state, record.owner),
+        data=msgspec.structs.replace(message, confirmed=confirmed).text(),
+        lifetime=_DAY if state != READ else None,
+    )
+    commands: list[Command] = [change]
+    if message.kind in _ANNOUNCED and state != READ and is_canonical_id(message.sender):
+        commands.append(_tell_author(record, message, confirmed))
+    if message.kind == ALERT and state == ACKNOWLEDGED and message.ref is not None:
+        assert call.server.store is not None
+        alert: Record | None = await call.server.store.read(FindRecord((ALERT,), message.ref))
+        if alert is not None:
+            origin = decode_origin(alert.data)
+            commands.append(AcknowledgeAlert(alert.record_id, Withdraw(origin.later, origin.held)))
+    return effects(commands, lambda results: _receipt(results[0], confirmed), {"": _decided})
+
+
+def _tell_author(record: Record, message: Message, confirmed: Confirmed) -> PutMessages:
+    content: dict[str, Any] = {"message_id": record.record_id, **msgspec.to_builtins(confirmed)}
+    if message.ref is not None:
+        content["origin_id"] = message.ref
+    told = Message(
+        sender=record.owner,
+        kind=CONFIRMATION,
+        content=content,
+        urgency=LEAST_URGENT,
+        in_reply_to=record.record_id,
+    )
+    told_id = message_id(f"{CONFIRMATION} {record.record_id}", message.sender, thread_of(record.record_id))
+    new = NewMessage(told_id, message.sender, told.text(), time.time() + KEPT)
+    return PutMessages((new,), most=MOST_RECEIVED, required=False)
+
+
+def _receipt(record: Record, confirmed: Confirmed) -> dict[str, Any]:
+    return {
+        "target_id": record.record_id,
+        "status": confirmed.status,
+        "confirmed_at": write_instant(record.updated),
+        "attestation_id": confirmed.attestation_id,
+    }
+
+
+def _decided(found: Mapping[str, Any]) -> Refused:
+    state = found.get("state", "confirmed")
+    return Refused(status.CONFLICT, "already-decided", f"The message is {state}; a confirmation is final.")

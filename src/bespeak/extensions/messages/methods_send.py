@@ -1,0 +1,193 @@
+"""SEND delivers a message outside AGTP; SUBMIT puts a work item into a queue (Tier 2 5.3, 7.4)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from string import Template
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.delivery import TemplateSettings
+from bespeak.contract.standard.definition import NOT_LISTED
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.messages.delivery import Delivery
+from bespeak.extensions.messages.posting import DELIVERED, FAILED, WAITING, Posting, new_posting_id, post
+from bespeak.extensions.messages.recipients import verify_callback
+from bespeak.extensions.messages.transports import Delivered, Undeliverable
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall, StepCall
+from bespeak.runtime.handling import check_size, effects, invalid, new_id, refusal, stateful, to_json
+from bespeak.state.store.commands.messages import AckOutbox
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
+from bespeak.state.store.store import Command, Conflict
+
+_LONGEST: Final = 256 * 1024
+
+
+def fill(template: TemplateSettings, values: Any) -> tuple[str, str] | str:
+    """Return the subject and the body with the values of their variables, or what is wrong with the values."""
+    if not isinstance(values, dict):
+        return "must be an object with the variables of the template."
+    subject, body = Template(template.subject), Template(template.body)
+    wanted = sorted({*subject.get_identifiers(), *body.get_identifiers()})
+    missing = [name for name in wanted if name not in values]
+    if missing:
+        return f"lacks {', '.join(missing)}, which the template needs."
+    wrong = [name for name in wanted if isinstance(values[name], dict | list) or values[name] is None]
+    if wrong:
+        return f"must have a text or a number for {', '.join(wrong)}."
+    # A text that is used often must not become larger than any message may be.
+    size = sum(len(str(values[name])) * (template.subject + template.body).count("$") for name in wanted)
+    if size + len(template.body) > _LONGEST:
+        return f"makes a message of more than {_LONGEST // 1024} KiB."
+    texts = {name: str(values[name]) for name in wanted}
+    return subject.substitute(texts), body.substitute(texts)
+
+
+DELIVERY: Final = "delivery"
+MOST: Final = 10_000
+"""Messages of one agent that wait or can still be looked up."""
+MOST_CONTENT: Final = 256 * 1024
+"""Maximum bytes of a message."""
+_KEPT: Final = 30 * 86400.0
+_AT_ONCE: Final = 3.0
+"""Seconds for an attempt while the caller waits."""
+_HELD: Final = 10.0
+"""Seconds before the message is attempted again, if this process cannot say what became of the first attempt."""
+_SCHEMES: Final = {"email": "mailto:", "sms": "sms:", "push": "push:", "webhook": ""}
+_SEND: Final = STANDARD["SEND"]
+
+
+@stateful
+async def send(call: RoutedCall) -> Effects | Envelope:
+    """Answer SEND /. The message is stored before the first attempt, so that it is not lost, and sent under one id."""
+    delivery = call.server.part("delivery")
+    address = _address(delivery, call.input["channel"], call.input["recipient"])
+    message = _compose(call, delivery)
+    stored = await _store(call, address, message)
+    if isinstance(stored, Envelope):
+        return stored
+    kept, position = stored
+    outcome = await delivery.try_now(address, message, _AT_ONCE)
+    confirmation = dict(outcome.confirmation) if isinstance(outcome, Delivered) else None
+    if confirmation is None and not isinstance(outcome, Undeliverable):
+        return _answer(kept)
+    data = to_json({**kept.content(), "confirmation": confirmation})
+    state = DELIVERED if confirmation is not None else FAILED
+
+    def tell(results: Sequence[Any] | Conflict) -> Envelope | Refused:
+        if isinstance(results, Conflict):  # the drain has taken it over
+            return _answer(kept)
+        if isinstance(outcome, Undeliverable):
+            return _SEND.refuse("recipient-refused", outcome.message, delivery_id=kept.record_id)
+        return _answer(results[1])
+
+    change = ChangeRecord(kept.record_id, (DELIVERY,), (WAITING,), state, data=data)
+    return Effects((AckOutbox(position, 0), change), tell)
+
+
+def _address(delivery: Delivery | None, channel: str, recipient: str) -> str:
+    scheme = _SCHEMES[channel]
+    if delivery is None or not delivery.is_configured or (scheme and not delivery.has(scheme[:-1])):
+        message = f"This server has no channel {channel}; its operator can set one up in [delivery]."
+        raise refusal(_SEND, "channel-not-available", message, channel=channel)
+    if channel == "webhook" and not recipient.lower().startswith(("https://", "http://")):
+        raise refusal(_SEND, "recipient-refused", "The recipient of a webhook is a web address: https://...")
+    address = scheme + recipient
+    domain = delivery.locate(address)
+    if isinstance(domain, Undeliverable):
+        raise refusal(_SEND, "recipient-refused", domain.message)
+    if not delivery.permits(address):
+        raise refusal(_SEND, NOT_LISTED.name, "The operator does not list this recipient.", field="/recipient")
+    return address
+
+
+def _compose(call: RoutedCall, delivery: Delivery) -> Posting:
+    given = call.input
+    subject, content = None, given["content"]
+    if "template_id" in given:
+        template = delivery.settings.templates.get(given["template_id"])
+        if template is None:
+            raise refusal(_SEND, "unknown-template", "No template has this id.")
+        filled = fill(template, content)
+        if isinstance(filled, str):
+            raise invalid("content", filled)
+        subject, content = filled[0] or None, filled[1]
+    elif isinstance(content, dict) and isinstance(content.get("subject"), str) and isinstance(content.get("body"), str):
+        subject, content = content["subject"], content["body"] if given["channel"] == "email" else content
+    check_size("content", len(msgspec.json.encode(content)), MOST_CONTENT)
+    delivery_id = new_id(DELIVERY)
+    return Posting(delivery_id, "message", call.agent_id or "", content, subject=subject, record_id=delivery_id)
+
+
+async def _store(call: RoutedCall, address: str, message: Posting) -> tuple[Record, int] | Envelope:
+    """Put the message into the outbox; or return the answer to an earlier call with the same key."""
+    data = to_json({"channel": call.input["channel"], "recipient": call.input["recipient"]})
+    key = call.request.headers.get(IDEMPOTENCY_KEY)
+    if isinstance(call, StepCall) and call.journal is not None:
+        key = call.journal.key
+    if key is not None:
+        # Of one call that is repeated after a crash: it must not be sent again under another id.
+        key = hashlib.sha256(f"{call.agent_id}\n{key}\n".encode() + msgspec.json.encode(call.input)).hexdigest()
+    assert message.record_id is not None
+    command = PutRecord(message.record_id, DELIVERY, message.sender, WAITING, data, key=key, lifetime=_KEPT, most=MOST)
+    store = call.server.store
+    assert store is not None
+    done = await store.do(command, post(address, message, delay=_HELD))
+    if not isinstance(done, Conflict):
+        return done[0], done[1]
+    if done.reason == "too-many":
+        raise refusal(_SEND, "delivery-unavailable", f"The agent has {MOST} messages here, the maximum.")
+    earlier = await store.read(FindRecord((DELIVERY,), key=key))
+    if earlier is None:
+        raise refusal(_SEND, "delivery-unavailable", "Try again later.")
+    return _answer(earlier)
+
+
+def _answer(record: Record) -> Envelope:
+    content = record.content()
+    receipt = {
+        "delivery_id": record.record_id,
+        "channel": content["channel"],
+        "status": DELIVERED if record.state == DELIVERED else WAITING,
+        "sent_at": write_instant(record.created),
+    }
+    if content.get("confirmation"):
+        receipt["confirmation"] = content["confirmation"]
+    return Envelope(receipt)
+
+
+SUBMISSION: Final = "submission"
+MOST_PAYLOAD: Final = 256 * 1024
+"""Maximum bytes of an item."""
+MOST_QUEUED: Final = 10_000
+"""Items of one agent that wait or can still be looked up."""
+_PRIORITIES: Final = {"low": 1, "normal": 5, "high": 9}
+_SUBMIT: Final = STANDARD["SUBMIT"]
+
+
+@stateful
+async def submit(call: RoutedCall) -> Effects:
+    """Answer SUBMIT /. A callback is verified first; it is told when the item is in its queue."""
+    given, priority = call.input, call.input.get("priority", "normal")
+    item = {"target": given["target"], "payload": given["payload"], "priority": _PRIORITIES.get(priority, priority)}
+    text = to_json(item)
+    check_size("payload", len(text), MOST_PAYLOAD)
+    told = {"tracking_id": new_id("item"), "target": given["target"], "status": "queued"}
+    record = (told["tracking_id"], SUBMISSION, call.agent_id or "", "queued", text)
+    commands: list[Command] = [PutRecord(*record, lifetime=_KEPT, most=MOST_QUEUED)]
+    if "callback" in given:
+        await verify_callback(call, given["callback"])
+        sender = call.server.registrar.service.identity.server_id
+        posting = Posting(new_posting_id(), "callback", sender, told, recipient=call.agent_id)
+        commands.append(post(given["callback"], posting))
+    return effects(
+        commands,
+        lambda results: {**told, "submitted_at": write_instant(results[0].created)},
+        _SUBMIT.refuse("queue-full", f"The agent has {MOST_QUEUED} items here, the maximum."),
+    )

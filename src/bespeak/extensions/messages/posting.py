@@ -1,0 +1,88 @@
+"""A posting: something to deliver to an address outside, put into the outbox with the change that it reports."""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.state.store.commands.messages import PutOutbox
+
+if TYPE_CHECKING:
+    from bespeak.runtime.server import Server
+
+TOPIC: Final = "delivery"
+"""Topic of postings in the outbox."""
+
+WAITING: Final = "queued"
+"""State of a record whose posting waits for delivery."""
+SENT: Final = "sent"
+"""State after the only attempt of an AT_MOST_ONCE posting has begun, until its result is known."""
+DELIVERED: Final = "delivered"
+FAILED: Final = "failed"
+EXPIRED: Final = "expired"
+
+VERIFICATION: Final = "verification"
+"""Kind of a posting that asks an address whether it agrees to receive; its answer is read."""
+REPORT: Final = "report"
+"""Kind of a posting whose content is a document, which a mailbox receives as a file."""
+
+AT_LEAST_ONCE: Final = "at_least_once"
+AT_MOST_ONCE: Final = "at_most_once"
+
+
+class Posting(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is delivered, and what becomes of the record that asked for it."""
+
+    posting_id: str
+    """Stable over all attempts: the receiver's key for duplicates."""
+    kind: str
+    """Reason of the posting: notification, alert, callback, report and so on."""
+    sender: str
+    """Agent-ID of the sender, or the server_id."""
+    content: Any
+    subject: str | None = None
+    expires: float | None = None
+    """Time after which it is not delivered, in seconds since 1970."""
+    guarantee: str = AT_LEAST_ONCE
+    """AT_MOST_ONCE for one attempt that is not repeated after a crash."""
+    record_id: str | None = None
+    """Record that changes from WAITING to DELIVERED, FAILED or EXPIRED; one in another state stays as it is."""
+    recipient: str | None = None
+    """Agent-ID that it is for: a receiver of AGTP puts it into the inbox of that agent."""
+
+    def letter(self, address: str, server_id: str) -> dict[str, Any]:
+        """Return what a receiver reads. It names the address, so that nobody can pass it on as sent to another."""
+        letter = {
+            "posting_id": self.posting_id,
+            "kind": self.kind,
+            "server_id": server_id,
+            "sender": self.sender,
+            "to": address,
+            "content": self.content,
+        }
+        if self.subject is not None:
+            letter["subject"] = self.subject
+        if self.expires is not None:
+            letter["expires_at"] = write_instant(self.expires)
+        return letter
+
+
+def new_posting_id() -> str:
+    """Return an id for a new posting."""
+    return f"posting-{secrets.token_hex(16)}"
+
+
+def post(address: str, posting: Posting, *, delay: float = 0.0) -> PutOutbox:
+    """Return the command that has a posting delivered, `delay` seconds after its transaction."""
+    return PutOutbox(TOPIC, address, msgspec.json.encode(posting).decode(), delay)
+
+
+def is_deliverable(address: str, server: Server) -> bool:
+    """Return True if a channel of the server takes the address.
+
+    That is a matter of its form and of the operator's lists: whether it may be connected to is decided when it is.
+    """
+    return server.part("delivery") is not None and server.part("delivery").takes(address)

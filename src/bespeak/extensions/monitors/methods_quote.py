@@ -1,0 +1,259 @@
+"""QUOTE: what a call would cost, by its contract and by what earlier calls took (Tier 2 5.1). Nothing is executed.
+
+A call that makes others costs what they cost: the steps of CHAIN and BATCH, the procedure of RUN, a recipe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from statistics import quantiles
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from bespeak.contract.schema.validation import refuse_input
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.monitors.statistics import Sample
+from bespeak.extensions.workflows.driving import ATTEMPTS
+from bespeak.extensions.workflows.procedures import find_procedure
+from bespeak.extensions.workflows.spec import StepSpec
+from bespeak.extensions.workflows.start import find_uncallable
+from bespeak.protocol.exchange.header_values import ONE_CALL, format_amount
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Envelope
+from bespeak.runtime.bindings.composition import CompositionBinding
+from bespeak.runtime.bindings.procedure import METHOD as RUN
+from bespeak.runtime.bindings.procedure import path_of
+from bespeak.runtime.call import Call, RoutedCall, sees
+from bespeak.runtime.composition.plan import StepPlan
+from bespeak.runtime.composition.values import Scope, UnmetError
+from bespeak.runtime.gates import find_route
+from bespeak.runtime.handling import RefusedError, handler, refusal
+from bespeak.runtime.route import Route
+
+_QUOTE: Final = STANDARD["QUOTE"]
+_STEPS: Final = {"CHAIN": "steps", "BATCH": "calls"}
+"""Parameter with the calls that a method makes."""
+_DECLARED: Final = 0.5
+"""Confidence in a cost that the contract declares: it is the most a call costs, not what this one will."""
+_HALF: Final = 8
+"""Earlier calls that make a confidence of one half."""
+_MOST: Final = 0.95
+_CALLS: Final = "calls"
+_SECONDS: Final = "compute-seconds"
+_MOST_NAMED: Final = 10
+
+
+class _Range(NamedTuple):
+    """An amount of one unit."""
+
+    fewest: Decimal
+    expected: Decimal
+    most: Decimal
+
+    def __add__(self, other: Any) -> _Range:
+        return _Range(*(one + another for one, another in zip(self, other, strict=True)))
+
+
+class _Part(NamedTuple):
+    """A call that is made, and how often."""
+
+    route: Route
+    given: Mapping[str, Any]
+    """Input as far as it is known before the call."""
+    fewest: int = 1
+    expected: int = 1
+    most: int = 1
+
+    def times(self, other: _Part) -> _Part:
+        """Return the call as often as another one makes it."""
+        counts = (self.fewest * other.fewest, self.expected * other.expected, self.most * other.most)
+        return _Part(self.route, self.given, *counts)
+
+
+class _Estimate(NamedTuple):
+    """What a call costs."""
+
+    ranges: dict[str, _Range]
+    is_declared: bool
+    samples: int
+
+    @property
+    def confidence(self) -> float:
+        """Share of certainty."""
+        return max(_DECLARED if self.is_declared else 0.0, min(self.samples / (self.samples + _HALF), _MOST))
+
+
+@handler
+async def quote(call: RoutedCall) -> Envelope:
+    """Answer QUOTE /."""
+    given = call.input
+    found = _find(call, given["method"], given.get("path"), given["parameters"])
+    route = found.route
+    estimate = _estimate(call, found, await _parts(call, found))
+    wanted = given.get("budget_units")
+    ranges = {unit: one for unit, one in estimate.ranges.items() if wanted is None or unit in wanted}
+    # The answer always has an estimate: a unit that nothing is known of does not cost nothing.
+    ranges = ranges or {_CALLS: estimate.ranges[_CALLS]}
+    basis = ("both" if estimate.samples else "declared") if estimate.is_declared else "measured"
+    return Envelope(
+        {
+            "method": route.endpoint.method,
+            "path": route.endpoint.path,
+            "estimated_cost": {
+                unit.replace("-", "_"): dict(zip(("min", "expected", "max"), map(_number, one), strict=True))
+                for unit, one in ranges.items()
+            },
+            "confidence": round(estimate.confidence, 2),
+            "basis": basis if estimate.is_declared or estimate.samples else "none",
+            "samples": estimate.samples,
+        },
+        headers=(("Cost-Estimate", " ".join(f"{unit}={_written(unit, one)}" for unit, one in ranges.items())),),
+    )
+
+
+def _find(call: RoutedCall, method: str, path: str | None, parameters: dict[str, Any]) -> _Part:
+    """Find the endpoint of a call, and check its input. Without a path, the parameters tell which one is meant."""
+    found = _route(call, method, path or "/")
+    if isinstance(found, Refused) and path is None:
+        others = [route for route in call.routes.steps.values() if _is_offered(call, route, method)]
+        fitting = [route for route in others if route.input.is_valid(parameters)] or others
+        if len(fitting) > 1:
+            paths = [route.endpoint.path for route in fitting[:_MOST_NAMED]]
+            message = f"{method} is offered on {len(fitting)} paths that fit; name one in `path`: {', '.join(paths)}."
+            raise refusal(_QUOTE, "invalid-parameters", message, method=method, paths=paths)
+        if fitting:
+            found = _Part(fitting[0], parameters)
+    if isinstance(found, Refused):
+        raise refusal(_QUOTE, "endpoint-not-found", found.message, method=method, path=path or "/")
+    known = {**found.given, **parameters}
+    if not found.route.input.is_valid(known):
+        violations = refuse_input(method, found.route.endpoint.path, found.route.input.violations(known))
+        raise refusal(_QUOTE, "invalid-parameters", violations.message, **violations.details)
+    return _Part(found.route, known)
+
+
+def _is_offered(call: RoutedCall, route: Route, method: str) -> bool:
+    endpoint = route.endpoint
+    return endpoint.method == method and endpoint.is_listed and method in call.routes.allowed and sees(call, route)
+
+
+def _route(call: RoutedCall, method: str, path: str) -> _Part | Refused:
+    """Find what the caller would reach, with the values of its path."""
+    asked = Call(msgspec.structs.replace(call.request, method=method, path=path, body=b""), call.server)
+    asked.principal = call.principal
+    own = call.server.own_endpoints
+    found: RoutedCall | Refused | None = None if own is None else own.find_own(asked)
+    if found is None:
+        found = find_route(asked)
+    return found if isinstance(found, Refused) else _Part(found.route, found.route.fill_captures({}, found.captures))
+
+
+async def _parts(call: RoutedCall, asked: _Part) -> list[_Part]:
+    """Return the calls that a call makes, of which it is the only one if it makes no others."""
+    route, given = asked.route, asked.given
+    if isinstance(route.call, CompositionBinding):
+        return _flatten(call, asked)
+    if not route.builtin or route.method not in (*_STEPS, RUN):
+        return [asked]
+    if route.method == RUN:
+        try:
+            steps = (await find_procedure(call, given["procedure_id"])).steps
+        except RefusedError as error:
+            raise refusal(_QUOTE, "endpoint-not-found", error.refused.message, method=RUN, path="/") from None
+    else:
+        steps = tuple(msgspec.convert(one, StepSpec) for one in given[_STEPS[route.method]])
+        wrong = find_uncallable(call, steps)
+        if wrong is not None:
+            raise refusal(_QUOTE, "endpoint-not-found", wrong.message, **wrong.place)
+    parts: list[_Part] = []
+    for step in steps:
+        found = (
+            _route(call, step.method, step.sought)
+            if step.procedure is None
+            else _Part(call.routes.steps[RUN, path_of(step.procedure)], given.get("input", {}))
+        )
+        assert isinstance(found, _Part), "it was found before"
+        retries = (step.on_failure or given.get("on_failure")) == "retry"
+        counts = (0 if step.when else 1, 1, ATTEMPTS if retries else 1)
+        parts += _flatten(call, _Part(found.route, {**found.given, **step.parameters}, *counts))
+    return parts
+
+
+def _flatten(call: RoutedCall, part: _Part) -> list[_Part]:
+    """Return the calls of a recipe, and of the recipes that it calls; any other call is one itself."""
+    if not isinstance(part.route.call, CompositionBinding):
+        return [part]
+    found: list[_Part] = []
+    for step in part.route.call.plan.steps:
+        route = call.routes.steps.get(step.key)
+        if route is not None:
+            found += _flatten(call, _Part(route, {}, *_counts(step, part.given)).times(part))
+    return found
+
+
+def _counts(step: StepPlan, given: Mapping[str, Any]) -> tuple[int, int, int]:
+    """Return how often a step is called: at least, probably and at most."""
+    fewest = expected = most = 1
+    if step.for_each is not None:
+        try:
+            items = step.for_each(Scope(dict(given)), None)
+        except UnmetError:
+            items = None
+        # A list of an earlier step is not known yet.
+        fewest, expected, most = (len(items),) * 3 if isinstance(items, list) else (0, 1, step.max_items)
+    pages = 1 if step.pages is None else step.pages.most
+    return (0 if step.when else fewest, expected, most * pages)
+
+
+def _estimate(call: RoutedCall, asked: _Part, parts: list[_Part]) -> _Estimate:
+    own = _measure(call, asked)
+    if parts == [asked]:
+        return own
+    made = [_measure(call, part) for part in parts]
+    ranges: dict[str, _Range] = {}
+    for one in made:
+        for unit, amount in one.ranges.items():
+            ranges[unit] = ranges[unit] + amount if unit in ranges else amount
+    is_measured = all(one.samples for one in made)
+    # The time of a recipe has been measured as a whole; that of CHAIN depends on its steps.
+    if not asked.route.builtin and own.samples:
+        ranges[_SECONDS] = own.ranges[_SECONDS]
+    elif not is_measured:
+        ranges.pop(_SECONDS, None)
+    # Budget-Limit is compared with the cost of the call and with that of its steps.
+    for unit in asked.route.endpoint.cost.amounts if asked.route.endpoint.cost else ():
+        ranges[unit] = max(ranges.get(unit, own.ranges[unit]), own.ranges[unit], key=lambda one: one.most)
+    samples = own.samples if not asked.route.builtin else min((one.samples for one in made), default=0)
+    return _Estimate(ranges, own.is_declared or any(one.is_declared for one in made), samples)
+
+
+def _measure(call: RoutedCall, part: _Part) -> _Estimate:
+    """Estimate a call as often as it is made: what is declared is the most, and times lie between their fifths."""
+    endpoint = part.route.endpoint
+    declared = endpoint.cost.amounts if endpoint.cost else {}
+    fewest, expected, most = map(Decimal, part[2:])
+    ranges = {unit: _Range(Decimal(), amount * expected, amount * most) for unit, amount in declared.items()}
+    calls = declared.get(_CALLS, ONE_CALL)
+    ranges[_CALLS] = _Range(calls * fewest, calls * expected, calls * most)
+    samples = call.server.part("costs").find(endpoint.key, len(msgspec.json.encode(part.given)))
+    if samples:
+        low, middle, high = _times(samples)
+        ranges[_SECONDS] = _Range(low * fewest, middle * expected, high * most)
+    return _Estimate(ranges, bool(declared), len(samples))
+
+
+def _times(samples: Sequence[Sample]) -> Iterable[Decimal]:
+    times = sorted(sample.seconds for sample in samples)
+    cuts = quantiles(times, n=20) if len(times) > 1 else times * 19
+    return (Decimal(repr(round(cuts[at], 6))) for at in (0, 9, -1))
+
+
+def _number(amount: Decimal) -> float:
+    return int(amount) if amount == amount.to_integral_value() else float(amount)
+
+
+def _written(unit: str, amount: _Range) -> str:
+    expected = amount.expected
+    return format_amount(unit, Decimal(int(expected)) if expected == expected.to_integral_value() else expected)

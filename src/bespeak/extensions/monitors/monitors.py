@@ -1,0 +1,366 @@
+"""The monitors of a server: observed when they are due, in one process at a time; each change is reported once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from types import CoroutineType
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.agent import Agent
+from bespeak.errors import StoreError
+from bespeak.extensions.messages.message import KEPT, MOST_RECEIVED, Message, address_messages
+from bespeak.extensions.messages.posting import Posting, post
+from bespeak.extensions.monitors import target as targets
+from bespeak.extensions.monitors.conditions import MISSING, find_member, is_beyond, is_news
+from bespeak.extensions.monitors.health import FAILING, examine, judge
+from bespeak.extensions.monitors.statistics import WINDOW, CallStatistics, Summary
+from bespeak.extensions.monitors.target import Monitor, Seen, Target, View, decode, encode
+from bespeak.extensions.workflows.spec import restore_call
+from bespeak.protocol import status
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall
+from bespeak.runtime.concurrency import Turns
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.expressions.pool import ExpressionFault
+from bespeak.runtime.gates import find_route
+from bespeak.runtime.handling import new_id
+from bespeak.state.store.commands.messages import PutMessages
+from bespeak.state.store.commands.monitors import ACTIVE, AGENT, MONITOR, NoteVersion, WakeMonitors, monitor_key
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record, topic_of
+from bespeak.state.store.store import Command, Conflict, Store
+
+GONE: Final = "gone"
+"""State of a record or an agent that is not there any more."""
+_AVAILABLE: Final = "available"
+_INVALID: Final = "input-validation-failed"
+_FRESH: Final = 1.0
+"""Seconds for which an examination of the server is good enough."""
+_MOST_VALUE: Final = 4096
+"""Maximum bytes of a value that is stored and told; of a larger one it is the digest."""
+_AUTHORITY_LOST: Final = frozenset(
+    {status.UNAUTHORIZED, status.AUTHORIZATION_REQUIRED, status.FORBIDDEN, status.NOT_FOUND, status.SCOPE_VIOLATION}
+)
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """What one look has shown."""
+
+    values: dict[str, Any]
+    """Value of each event; one that could not be observed is left out."""
+    version: int = 0
+    views: dict[str, View] = {}
+    ended: str = ""
+    """Reason why there is nothing to look at any more; empty if there is."""
+
+
+class Observer:
+    """Looks at targets."""
+
+    def __init__(self, dispatcher: Dispatcher, store: Store, kinds: tuple[str, ...]) -> None:
+        """Create the observer of a process; `kinds` are the records that an agent can look at."""
+        self._dispatcher = dispatcher
+        self._store = store
+        self._statistics: CallStatistics = dispatcher.server.part("statistics") or CallStatistics()
+        self._kinds = kinds
+        self._name = secrets.token_hex(8)
+        """Name of this process among the views of a monitor."""
+        self._examining = asyncio.Lock()
+        self._examined = (-_FRESH, "")
+        """Time and result of the last examination."""
+
+    async def look(self, call: RoutedCall, monitor: Monitor) -> Observation | Refused:
+        """Look once; a Refused if the target is not there for the owner, or its authority does not suffice."""
+        target = monitor.target
+        if target.kind == AGENT:
+            return self._look_at_agent(call, target)
+        if target.kind == targets.RECORD:
+            return await self._look_at_record(call, target)
+        if target.kind == targets.SERVER:
+            return Observation({targets.HEALTH: await self._examine(call)})
+        return await self._look_at_endpoint(call, monitor)
+
+    async def _examine(self, call: RoutedCall) -> str:
+        """Return the health of the server. Those who look at the same time share one examination."""
+        async with self._examining:
+            if time.monotonic() >= self._examined[0] + _FRESH:
+                try:
+                    self._examined = time.monotonic(), judge(await examine(call.server))
+                except TimeoutError:
+                    self._examined = time.monotonic(), FAILING
+            return self._examined[1]
+
+    def _look_at_agent(self, call: RoutedCall, target: Target) -> Observation | Refused:
+        agent: Agent | None = call.server.agents.get(target.name)
+        public = call.routes.service.agent_disclosure == "public"
+        if agent is None or not (public or target.name == call.agent_id):
+            return Refused(status.NOT_FOUND, "target-not-found", "No agent with this id is known here.")
+        values = {targets.STATUS: agent.status, targets.TIER: agent.trust_tier, targets.SCORE: agent.trust_score}
+        return Observation(values)
+
+    async def _look_at_record(self, call: RoutedCall, target: Target) -> Observation | Refused:
+        record: Record | None = await self._store.read(FindRecord(self._kinds, target.name))
+        if record is None or record.owner not in (call.agent_id, call.principal.principal_id):
+            message = f"This agent has nothing with the id {target.name[:80]!r} that can be observed."
+            return Refused(status.NOT_FOUND, "target-not-found", message)
+        return Observation({targets.STATE: record.state}, record.version)
+
+    async def _look_at_endpoint(self, call: RoutedCall, monitor: Monitor) -> Observation | Refused:
+        target = monitor.target
+        request = msgspec.structs.replace(call.request, method=target.method, path=target.name, body=b"")
+        asked = Call(request, call.server)
+        asked.principal = call.principal
+        found = find_route(asked)
+        if isinstance(found, Refused):
+            return Refused(status.NOT_FOUND, "target-not-found", found.message)
+        now = time.time()
+        views = {name: view for name, view in monitor.views.items() if view.at > now - WINDOW}
+        views[self._name] = View(now, self._statistics.summarize(found.route.endpoint.key))
+        total = sum((view.summary for view in views.values()), Summary())
+        values: dict[str, Any] = {
+            targets.AVAILABILITY: FAILING if total.failed * 2 > total.calls else _AVAILABLE,
+            targets.ERROR_RATE: total.failed / total.calls if total.calls else 0.0,
+            targets.LATENCY: total.seconds / total.calls if total.calls else None,
+        }
+        if targets.OUTPUT in monitor.events:
+            output = await self._poll(call, found, target)
+            if isinstance(output, Refused):
+                return output
+            if output is not MISSING:
+                values[targets.OUTPUT] = output
+        return Observation(values, views=views)
+
+    async def _poll(self, call: RoutedCall, found: RoutedCall, target: Target) -> Any | Refused:
+        """Call the endpoint; return MISSING if it has no answer now, or none that has the selected member."""
+        route = found.route
+        if route.endpoint.semantic.impact != "informational" or route.endpoint.passes_on:
+            message = f"{route.endpoint} does more than to inform, so it is not called to observe its output."
+            return Refused(status.NOT_FOUND, "target-not-found", message)
+        given = route.fill_captures(target.parameters, found.captures)
+        call.composing = Composing(self._dispatcher.new_id(), {}, is_keyed=False)
+        began = time.perf_counter()
+        called = self._dispatcher.run_step(call, route, given, target.name, "1")
+        done: StepCall = await called if type(called) is CoroutineType else called  # type: ignore[assignment]
+        assert done.response is not None, "the step has been answered"
+        code = done.response.status
+        self._statistics.note(route.endpoint.key, time.perf_counter() - began, code)
+        if status.is_success(code):
+            return find_member(done.output, target.select) if target.select else done.output
+        error = msgspec.json.decode(done.response.body).get("error", {})
+        # Other refusals may pass: they are about the state of things.
+        if code in _AUTHORITY_LOST or error.get("code") == _INVALID:
+            return Refused(code, error.get("code", "refused"), error.get("message", "The call was refused."))
+        return MISSING
+
+
+def bound_value(value: Any) -> Any:
+    """Return a value, or its digest if it is large."""
+    text = msgspec.json.encode(value, order="sorted")
+    return value if len(text) <= _MOST_VALUE else {"sha256": hashlib.sha256(text).hexdigest(), "bytes": len(text)}
+
+
+_logger = logging.getLogger(__name__)
+
+STOPPED: Final = "stopped"
+"""State of a monitor that ended by itself."""
+NOTICE: Final = "monitor"
+"""Kind of the messages and postings of monitors."""
+_AT_ONCE: Final = 32
+"""Looks of this process at the same time."""
+_MOST_WAITING: Final = 5_000
+"""Looks that wait for their turn, or are made."""
+_WITHIN: Final = 20.0
+"""Seconds for one look: less than the time for which it is claimed."""
+_CALM: Final = 0.2
+"""Seconds between two searches for monitors that are behind."""
+_SHARE: Final = 20
+"""Ratio of waiting to searching: with many monitors a search takes time that requests need."""
+
+
+class Monitors:
+    """Looks at what is due, and finds out what is due sooner."""
+
+    def __init__(self, dispatcher: Dispatcher, store: Store, kinds: Sequence[str]) -> None:
+        """Create the monitors of a process; `kinds` are the records that their owners can look at."""
+        self._server = dispatcher.server
+        self._store = store
+        self._observer = Observer(dispatcher, store, tuple(kinds))
+        self._kinds = kinds
+        self._looking: set[asyncio.Task[None]] = set()
+        self._claimed: dict[str, Record] = {}
+        """Monitors that wait for their turn, as they were last claimed."""
+        self._turns = Turns(_AT_ONCE, most=_MOST_WAITING, most_of_one=_MOST_WAITING)
+        self._changed: set[bool] = set()
+        """What has changed since the last search: agents (True), records (False)."""
+        self._waking: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Follow what is looked at."""
+        for kind in self._kinds:
+            self._store.watch(topic_of(kind), lambda: self._wake(agents=False))
+        self._server.agents.watch(lambda: self._wake(agents=True))
+
+    async def close(self) -> None:
+        """Stop looking; what is not finished is due again after its lease."""
+        tasks = [*self._looking, *([self._waking] if self._waking else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def carry(self, records: Sequence[Record]) -> None:
+        """Look at monitors that are due. Their owners take turns: looks that take long hold up only their own."""
+        for record in records:
+            while len(self._looking) >= _MOST_WAITING:
+                await asyncio.wait(self._looking, return_when=asyncio.FIRST_COMPLETED)
+            waits = record.record_id in self._claimed
+            self._claimed[record.record_id] = record
+            if waits:
+                continue
+            run = self._take_turn(record.record_id, record.owner)
+            task = asyncio.get_running_loop().create_task(run, name=f"bespeak-{record.record_id}")
+            self._looking.add(task)
+            task.add_done_callback(self._finished)
+
+    async def _take_turn(self, record_id: str, owner: str) -> None:
+        async with self._turns.take(owner):
+            await self._look(self._claimed.pop(record_id))
+
+    async def observe(self, call: RoutedCall, monitor: Monitor) -> tuple[Monitor, list[dict[str, Any]]] | Refused:
+        """Look once; return the monitor with what it has seen now, and the changes that are worth telling."""
+        look = await self._observer.look(call, monitor)
+        if isinstance(look, Refused):
+            return look
+        return await self._compare(monitor, look)
+
+    async def _compare(self, monitor: Monitor, look: Observation) -> tuple[Monitor, list[dict[str, Any]]] | Refused:
+        seen, news = dict(monitor.seen), []
+        for event in monitor.events:
+            if event not in look.values:
+                continue
+            value = look.values[event]
+            before = seen.get(event, Seen())
+            beyond = False
+            if monitor.threshold is not None:
+                if value is None:
+                    continue
+                judged = await is_beyond(
+                    monitor.threshold, value, before.value, self._server.expressions, monitor.authority.agent_id
+                )
+                if isinstance(judged, ExpressionFault):
+                    message = f"The threshold has no value for {event}: {judged.message}"
+                    return Refused(status.BAD_REQUEST, "invalid-threshold", message, {"field": "/threshold"})
+                beyond = judged
+            told = bound_value(value)
+            seen[event] = Seen(told, beyond)
+            changed = (
+                told != before.value
+                if monitor.threshold is None
+                else is_news(monitor.threshold, was=before.beyond, now=beyond)
+            )
+            if changed:
+                news.append({"event": event, "value": told, "previous": before.value})
+        return msgspec.structs.replace(monitor, seen=seen, version=look.version, views=look.views), news
+
+    async def _look(self, record: Record) -> None:
+        monitor = decode(record.data)
+        if self._server.routes.router.find("MONITOR", "/") is None:
+            return  # it is not enabled now; the record waits
+        # The authority of the owner is checked again each time: a suspended agent observes nothing.
+        call = restore_call(monitor.authority, self._server, "MONITOR")
+        if isinstance(call, Refused):
+            await self._stop(record, monitor, call, tell=False)
+            return
+        async with asyncio.timeout(_WITHIN):
+            found = await self.observe(call, monitor)
+        if isinstance(found, Refused):
+            if found.code == "invalid-threshold":
+                await self._store.do(self._change(record, monitor))
+            else:
+                await self._stop(record, monitor, found, tell=True)
+            return
+        after, news = found
+        key = monitor_key(record.record_id.rpartition("-")[2], after.target.mark, after.version)
+        done = await self._store.do(
+            self._change(record, after, changed=True),
+            NoteVersion(record.record_id, key),
+            *(command for one in news for command in self._tell(record, monitor, one)),
+        )
+        if isinstance(done, Conflict) and done.reason == "inbox-full":
+            # What is not told is not noted as seen either, so that it is told when the inbox has room.
+            _logger.info("the inbox of %s is full; %s looks again later", record.owner, record.record_id)
+            await self._store.do(self._change(record, monitor))
+
+    async def _stop(self, record: Record, monitor: Monitor, refused: Refused, *, tell: bool) -> None:
+        """End a monitor whose target is gone, or whose owner must not observe it any more."""
+        _logger.info("%s ends: %s", record.record_id, refused.message)
+        told: tuple[Command, ...] = ()
+        if tell:
+            event = monitor.events[0]
+            before = monitor.seen.get(event, Seen()).value
+            told = self._tell(record, monitor, {"event": event, "value": GONE, "previous": before})
+        ended = msgspec.structs.replace(monitor, ended={"code": refused.code, "message": refused.message})
+        stopped = ChangeRecord(
+            record.record_id, (MONITOR,), (ACTIVE,), STOPPED, fence=record.fence, data=encode(ended), lifetime=KEPT
+        )
+        if isinstance(await self._store.do(stopped, *told), Conflict):
+            await self._store.do(stopped)
+
+    def _change(self, record: Record, monitor: Monitor, *, changed: bool = False) -> ChangeRecord:
+        """Return the command that lets a monitor look again: after its interval, or at the end of its authority."""
+        data = encode(monitor) if changed else None
+        delay = monitor.authority.within(self._server.principals, monitor.interval)
+        return ChangeRecord(record.record_id, (MONITOR,), (ACTIVE,), ACTIVE, fence=record.fence, data=data, delay=delay)
+
+    def _tell(self, record: Record, monitor: Monitor, news: Mapping[str, Any]) -> tuple[Command, ...]:
+        """Return the commands that tell the owner, in the transaction that notes the change as seen."""
+        now, notice_id = time.time(), new_id("ntf")
+        content = {
+            "subscription_id": record.record_id,
+            "target": describe(monitor.target),
+            **news,
+            "observed_at": write_instant(now),
+        }
+        sender = self._server.registrar.service.identity.server_id
+        if monitor.callback == record.owner:
+            message = Message(sender=sender, kind=NOTICE, content=content)
+            messages = address_messages(notice_id, message, (record.owner,), kept_until=now + KEPT)
+            return (PutMessages(messages, most=MOST_RECEIVED),)
+        return (post(monitor.callback, Posting(notice_id, NOTICE, sender, content, recipient=record.owner)),)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._looking.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            level = logging.INFO if isinstance(error, StoreError | TimeoutError) else logging.ERROR
+            _logger.log(level, "%s failed here; it looks again when its claim ends", task.get_name(), exc_info=error)
+
+    def _wake(self, *, agents: bool) -> None:
+        self._changed.add(agents)
+        if self._waking is None or self._waking.done():
+            self._waking = asyncio.get_running_loop().create_task(self._wake_changed(), name="bespeak-monitors")
+
+    async def _wake_changed(self) -> None:
+        """Make the monitors due whose targets have changed. What is missed here is seen at the next interval."""
+        while self._changed:
+            agents, began = self._changed.pop(), time.monotonic()
+            try:
+                await self._store.do(WakeMonitors(agents=agents))
+            except StoreError as error:
+                _logger.info("could not look for monitors that are behind: %s", error)
+            await asyncio.sleep(max(_CALM, _SHARE * (time.monotonic() - began)))
+
+
+def describe(target: targets.Target) -> Any:
+    """Return a target as its owner has written it."""
+    if target.kind != targets.ENDPOINT:
+        return target.name
+    if not target.parameters and not target.select:
+        return f"{target.method} {target.name}"
+    made: dict[str, Any] = {"method": target.method, "path": target.name, "parameters": target.parameters}
+    return {**made, "select": target.select} if target.select else made

@@ -1,0 +1,300 @@
+"""Calls with a Task-ID are kept for RETRY, and repeated through the gates as if they came again (Tier 2 8.5)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from bespeak.errors import StoreError
+from bespeak.extensions.workflows.spec import restore_call
+from bespeak.protocol import status
+from bespeak.protocol.exchange import headers as names
+from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import Call, RoutedCall, StepCall
+from bespeak.runtime.exchange import REPLAYED
+from bespeak.runtime.identity.authority import KEPT_HEADERS, Authority
+from bespeak.state.store.commands.monitors import (
+    FAILED,
+    KEPT_CALL,
+    REPEATING,
+    SCHEDULED,
+    SUCCEEDED,
+    KeepCall,
+    ReleaseCalls,
+)
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
+from bespeak.state.store.store import Conflict
+
+if TYPE_CHECKING:
+    from bespeak.runtime.dispatcher import Dispatcher
+    from bespeak.state.store.store import Store
+
+_logger = logging.getLogger(__name__)
+
+RETRY: Final = "RETRY"
+KEPT: Final = 86400.0
+"""Seconds for which a call can be repeated."""
+MOST_KEPT: Final = 1000
+"""Calls of one agent."""
+MOST_BODY: Final = 64 * 1024
+"""Bytes of a request, and of an answer, that are kept."""
+MOST_ATTEMPTS: Final = 20
+"""Attempts of a call, the first included, whatever the caller allows."""
+LEASE: Final = 60.0
+"""Seconds after which a repetition counts as interrupted if its process has not said that it goes on."""
+LONGEST_DELAY: Final = 3600.0
+_AT_ONCE: Final = 256
+"""Calls that one process repeats at the same time. What is due beyond that is claimed again later."""
+_FOR_AGENT: Final = 16
+"""Calls of one agent among them: calls that take long must not hold up those of others."""
+_TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
+# Credentials are never stored: a call is repeated with the authority that was verified.
+_HEADERS: Final = (*KEPT_HEADERS, names.IDEMPOTENCY_KEY, names.CONFIRMATION_ID, "content-type")
+
+
+class KeptCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A call and what became of it."""
+
+    task_id: str
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    body: bytes
+    authority: Authority
+    attempts: int
+    status: int
+    answer: Any = None
+    """Body of the answer; None if it is not JSON or too large."""
+    delay: float | None = None
+    """Seconds between two attempts; None for calls that are repeated once."""
+    max_attempts: int | None = None
+    replayed: bool = False
+    """True if the last answer was one that had been recorded earlier."""
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(KeptCall).decode
+
+
+def call_id(agent_id: str, task_id: str) -> str:
+    """Return the id of the record of a task of an agent."""
+    return "call-" + hashlib.sha256(f"{agent_id}\n{task_id}".encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+class Retries:
+    """Keeps calls, finds them and repeats them."""
+
+    def __init__(self, store: Store, dispatcher: Dispatcher, *, enabled: bool = True) -> None:
+        """Create it; without `enabled` nothing is kept, and what was kept before is not repeated."""
+        self._store = store
+        self._enabled = enabled
+        self._repeated: dict[str, KeptCall] = {}
+        """Calls that this process repeats now, by the id of their record."""
+        self._carried: dict[str, asyncio.Task[None]] = {}
+        self._busy: Counter[str] = Counter()
+        """Tasks of each agent."""
+        self._dispatcher = dispatcher
+
+    def keeps(self, call: RoutedCall) -> bool:
+        """Return True for a call that may be repeated later. What runs other calls is repeated as a workflow."""
+        endpoint, request = call.route.endpoint, call.request
+        return (
+            self._enabled
+            and names.TASK_ID in request.headers
+            and call.agent_id is not None
+            and not isinstance(call, StepCall)
+            and not (endpoint.is_basic or endpoint.passes_on)
+            and len(request.body) <= MOST_BODY
+        )
+
+    def note(self, call: RoutedCall, response: Response) -> KeepCall:
+        """Return the command that keeps a call with its answer."""
+        request, agent_id = call.request, call.agent_id or ""
+        task_id = request.headers[names.TASK_ID]
+        record_id = call_id(agent_id, task_id)
+        repeated = self._repeated.get(record_id)
+        kept = KeptCall(
+            task_id=task_id,
+            method=request.method,
+            path=request.path,
+            query=request.query,
+            headers={name: request.headers[name] for name in _HEADERS if name in request.headers},
+            body=request.body,
+            authority=Authority.of(call.principal, call.request),
+            attempts=1 if repeated is None else repeated.attempts,
+            status=response.status,
+            answer=_answer(response),
+            delay=None if repeated is None else repeated.delay,
+            max_attempts=None if repeated is None else repeated.max_attempts,
+            replayed=REPLAYED in response.headers,
+        )
+        asked = _encode([request.method, request.path, request.query, request.body])
+        return KeepCall(
+            record_id=record_id,
+            owner=agent_id,
+            key=f"{record_id} {hashlib.sha256(asked).hexdigest()}",
+            state=_state_after(kept),
+            data=_encode(kept).decode(),
+            lifetime=KEPT,
+            most=MOST_KEPT,
+            delay=_delay_after(kept),
+        )
+
+    async def find(self, agent_id: str, task_id: str) -> tuple[Record, KeptCall] | None:
+        """Return the call of a task of an agent."""
+        record: Record | None = await self._store.read(FindRecord((KEPT_CALL,), call_id(agent_id, task_id)))
+        return None if record is None else (record, _decode(record.data))
+
+    async def start(self) -> None:
+        """Take up repetitions that were interrupted; the store must be started."""
+        if self._store.sole:  # whoever repeated them is dead
+            try:
+                await self._store.do(ReleaseCalls())
+            except StoreError as error:
+                _logger.warning("interrupted repetitions go on after their lease: %s", error)
+
+    async def close(self) -> None:
+        """Stop. What is under way is interrupted."""
+        tasks = list(self._carried.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def schedule(self, record: Record, kept: KeptCall, delay: float) -> ChangeRecord:
+        """Return the command that lets a call be repeated after some seconds."""
+        data = _encode(kept).decode()
+        return ChangeRecord(
+            record.record_id, (KEPT_CALL,), (FAILED,), SCHEDULED, version=record.version, data=data, delay=delay
+        )
+
+    async def repeat(self, record: Record, kept: KeptCall, call: Call) -> KeptCall | None:
+        """Repeat a call for a verified caller; return None if another process does it."""
+        begun = msgspec.structs.replace(kept, attempts=kept.attempts + 1)
+        taken = await self._store.do(
+            ChangeRecord(
+                record.record_id,
+                (KEPT_CALL,),
+                (FAILED, SCHEDULED, REPEATING),
+                REPEATING,
+                version=record.version,
+                data=_encode(begun).decode(),
+                delay=LEASE,
+            )
+        )
+        if isinstance(taken, Conflict):
+            return None
+        self._repeated[record.record_id] = begun
+        holding = asyncio.get_running_loop().create_task(self._hold(record.record_id))
+        try:
+            answer = self._dispatcher.repeat(call)
+            response = answer if isinstance(answer, Response) else await answer
+        finally:
+            holding.cancel()
+            del self._repeated[record.record_id]
+        ended = msgspec.structs.replace(
+            begun, status=response.status, answer=_answer(response), replayed=REPLAYED in response.headers
+        )
+        # What reached its endpoint has been noted with its answer; this is for a refusal of a gate. The next attempt is
+        # scheduled in the same transaction in both cases, so that it is not lost with this process.
+        data, delay = _encode(ended).decode(), _delay_after(ended)
+        await self._store.do(
+            ChangeRecord(record.record_id, (KEPT_CALL,), (REPEATING,), _state_after(ended), data=data, delay=delay)
+        )
+        return ended
+
+    async def _hold(self, record_id: str) -> None:
+        """Say that a repetition goes on, while it does."""
+        while True:
+            await asyncio.sleep(LEASE / 3)
+            try:
+                await self._store.do(ChangeRecord(record_id, (KEPT_CALL,), (REPEATING,), REPEATING, delay=LEASE))
+            except StoreError as error:
+                _logger.warning("could not renew the lease of %s: %s", record_id, error)
+
+    async def carry(self, records: Sequence[Record]) -> None:
+        """Repeat the calls that are due, and those whose repetition was interrupted after a delay.
+
+        Nobody waits for those, so they are promised. Any other interrupted repetition counts as failed.
+        """
+        for record in records:
+            if record.record_id in self._repeated:
+                continue  # it takes long, and goes on here
+            kept = _decode(record.data)
+            again = kept.delay is not None and kept.attempts < MOST_ATTEMPTS
+            caller = None
+            if self._enabled:
+                caller = restore_call(kept.authority, self._dispatcher.server, RETRY)
+            if not (record.state == SCHEDULED or again) or caller is None or isinstance(caller, Refused):
+                if isinstance(caller, Refused):
+                    _logger.info("%s is not repeated: %s", record.record_id, caller.message)
+                    error = {"error": {"code": caller.code, "message": caller.message}}
+                    kept = msgspec.structs.replace(kept, status=caller.status, answer=error)
+                data = _encode(kept).decode()
+                await self._store.do(
+                    ChangeRecord(
+                        record.record_id, (KEPT_CALL,), (SCHEDULED, REPEATING), FAILED, fence=record.fence, data=data
+                    )
+                )
+                continue
+            if record.record_id in self._carried:
+                continue
+            if len(self._carried) < _AT_ONCE and self._busy[record.owner] < _FOR_AGENT:
+                self._begin(record, self._repeat_later(record, kept, caller))
+
+    def _begin(self, record: Record, repetition: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(repetition, name=record.record_id)
+        self._carried[record.record_id] = task
+        self._busy[record.owner] += 1
+
+        def end(task: asyncio.Task[None]) -> None:
+            del self._carried[record.record_id]
+            self._busy[record.owner] -= 1
+            if not self._busy[record.owner]:
+                del self._busy[record.owner]
+            error = None if task.cancelled() else task.exception()
+            if error is not None:
+                shown = None if isinstance(error, StoreError) else error
+                _logger.error("%s could not be repeated: %s", record.record_id, error, exc_info=shown)
+
+        task.add_done_callback(end)
+
+    async def _repeat_later(self, record: Record, kept: KeptCall, caller: RoutedCall) -> None:
+        await self.repeat(record, kept, restored(kept, caller, Connection(address=kept.authority.address)))
+
+
+def _delay_after(kept: KeptCall) -> float | None:
+    """Return the seconds until a call is repeated; None if it is not."""
+    if kept.delay is None or kept.status not in _TRANSIENT or kept.attempts >= (kept.max_attempts or 0):
+        return None
+    return min(kept.delay * 2.0 ** (kept.attempts - 1), LONGEST_DELAY)
+
+
+def _state_after(kept: KeptCall) -> str:
+    """Return the state of a call after its last attempt."""
+    if status.is_success(kept.status):
+        return SUCCEEDED
+    return FAILED if _delay_after(kept) is None else SCHEDULED
+
+
+def restored(kept: KeptCall, caller: Call, connection: Connection) -> Call:
+    """Return the kept call with the authority of a verified caller."""
+    call = Call(Request(kept.method, kept.path, kept.query, kept.headers, kept.body, connection), caller.server)
+    call.principal = caller.principal
+    return call
+
+
+def _answer(response: Response) -> Any:
+    if not response.body or len(response.body) > MOST_BODY:
+        return None
+    try:
+        return msgspec.json.decode(response.body)
+    except msgspec.DecodeError:
+        return None

@@ -1,0 +1,124 @@
+"""What a monitor observes, which events that can have, and the monitor as it is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.extensions.monitors.statistics import Summary
+from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.runtime.identity.authority import Authority
+from bespeak.state.store.commands.monitors import AGENT
+
+ENDPOINT: Final = "endpoint"
+RECORD: Final = "record"
+SERVER: Final = "server"
+
+STATUS: Final = "status_changed"
+TIER: Final = "trust_tier_changed"
+SCORE: Final = "trust_score_changed"
+AVAILABILITY: Final = "availability_changed"
+ERROR_RATE: Final = "error_rate_changed"
+LATENCY: Final = "latency_changed"
+OUTPUT: Final = "output_changed"
+STATE: Final = "state_changed"
+HEALTH: Final = "health_changed"
+
+EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
+    AGENT: (STATUS, TIER, SCORE),
+    ENDPOINT: (AVAILABILITY, ERROR_RATE, LATENCY, OUTPUT),
+    RECORD: (STATE,),
+    SERVER: (HEALTH,),
+}
+"""Events of each kind of target."""
+NUMBERS: Final = frozenset({TIER, SCORE, ERROR_RATE, LATENCY, OUTPUT})
+"""Events whose values can be numbers."""
+MEASURED: Final = frozenset({ERROR_RATE, LATENCY})
+"""Events whose values change with every call, so that they need a threshold."""
+
+_MEMBERS: Final = frozenset({"method", "path", "parameters", "select"})
+_LONGEST: Final = 1000
+
+
+class Target(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One target."""
+
+    kind: str
+    name: str
+    """Agent-ID, path, id of a record, or `server`."""
+    method: str = ""
+    """Method of an endpoint."""
+    parameters: dict[str, Any] = {}
+    """Input of the calls that poll an endpoint."""
+    select: str = ""
+    """Path to the part of the output that counts; empty for all of it."""
+
+    @property
+    def mark(self) -> str:
+        """Text by which the store finds the monitors of a target; only a record is found by its own id."""
+        return self.name if self.kind == RECORD else f"{self.kind} {self.name}"
+
+
+def parse_target(given: Any, server_names: tuple[str, ...]) -> Target | str:
+    """Read a target, without looking for it; return what is wrong with it as a text."""
+    if isinstance(given, str):
+        if is_canonical_id(given):
+            return Target(AGENT, given)
+        if given in server_names:
+            return Target(SERVER, SERVER)
+        method, _, path = given.partition(" ")
+        return Target(ENDPOINT, path, method) if path.startswith("/") else Target(RECORD, given)
+    unknown = given.keys() - _MEMBERS
+    if unknown:
+        return f"has the unknown member {min(unknown)[:40]!r}; it takes {', '.join(sorted(_MEMBERS))}"
+    method, path, select = given.get("method"), given.get("path", "/"), given.get("select", "")
+    texts = all(isinstance(one, str) and len(one) <= _LONGEST for one in (method, path, select))
+    if not texts or not isinstance(given.get("parameters", {}), dict):
+        return "needs a text `method`, and may have the texts `path` and `select` and an object `parameters`"
+    return Target(ENDPOINT, path, method, given.get("parameters", {}), select)
+
+
+class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The last value of an event."""
+
+    value: Any = None
+    """The value, or its digest if it is large."""
+    beyond: bool = False
+    """True if it was on the far side of the threshold."""
+
+
+class View(msgspec.Struct, frozen=True):
+    """What one process has seen of an endpoint."""
+
+    at: float
+    summary: Summary
+
+
+class Monitor(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Content of the record of a monitor."""
+
+    target: Target
+    events: tuple[str, ...]
+    callback: str
+    """Agent-ID of the owner for its inbox, or an address that was verified."""
+    interval: float
+    authority: Authority
+    threshold: Any = None
+    version: int = 0
+    """Version of the record that is looked at, when it was."""
+    seen: dict[str, Seen] = {}
+    views: dict[str, View] = {}
+    """Views of the processes that share the store, by the id of each."""
+    ended: dict[str, Any] | None = None
+    """Code and message of the reason why it ended by itself; None while it looks."""
+
+
+_encode = msgspec.json.Encoder().encode
+decode: Final = msgspec.json.Decoder(Monitor).decode
+
+
+def encode(monitor: Monitor) -> str:
+    """Write a monitor."""
+    return _encode(monitor).decode()

@@ -1,0 +1,273 @@
+"""A plan: how a proposed endpoint can be composed of existing ones (AGTP-API 10.4).
+
+The contract that the server publishes for it is never better than its steps, and promises no more than they do.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.endpoint import IMPACTS, Endpoint
+from bespeak.contract.handler import Composition
+from bespeak.contract.recipe import Recipe
+from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, nodes, resolve
+from bespeak.extensions.negotiation.proposal import LONGEST_TEXT, Proposal
+
+CERTAIN: Final = 0.62
+"""Quality from which a plan is approved. Below it, the plan is only offered as a counter-proposal."""
+PLAUSIBLE: Final = 0.35
+"""Quality below which a plan is not even offered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """A recipe whose steps fit together. What it publishes is derived from its steps, never from the proposer."""
+
+    recipe: Recipe
+    endpoints: tuple[Endpoint, ...]
+    """Endpoint of each step, in the order of the recipe."""
+    quality: float
+    """How sure it is that the plan means what the proposal means, 0 to 1."""
+    explanation: tuple[str, ...] = ()
+    """What each step does, for people."""
+    doubts: tuple[str, ...] = ()
+    """Choices that the proposal leaves open, each with what would settle it."""
+
+    @property
+    def is_certain(self) -> bool:
+        """True if the plan may be approved without asking."""
+        return self.quality >= CERTAIN
+
+    @cached_property
+    def impact(self) -> str:
+        """Worst impact of the steps."""
+        return max((endpoint.semantic.impact for endpoint in self.endpoints), key=IMPACTS.index)
+
+    @cached_property
+    def is_idempotent(self) -> bool:
+        """True if every step is idempotent and at most one of them changes something."""
+        changing = [endpoint for endpoint in self.endpoints if endpoint.semantic.impact != "informational"]
+        return len(changing) <= 1 and all(endpoint.semantic.is_idempotent for endpoint in self.endpoints)
+
+    @cached_property
+    def confidence(self) -> float:
+        """Product of the steps' confidences and the quality of the plan."""
+        return round(prod(endpoint.semantic.confidence for endpoint in self.endpoints) * self.quality, 4)
+
+    @cached_property
+    def scopes(self) -> tuple[str, ...]:
+        """Union of the steps' scopes, sorted."""
+        return tuple(sorted({scope for endpoint in self.endpoints for scope in endpoint.required_scopes}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Miss:
+    """A field of a proposal that no plan covers."""
+
+    field: str
+    """Path of the field, such as `invoices[].total`."""
+    reason: str
+    """What is wrong, in a sentence."""
+    nearest: Endpoint | None = None
+    """The endpoint that came closest; None if none did."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impossible:
+    """No plan was found."""
+
+    misses: tuple[Miss, ...]
+    exhausted: bool = False
+    """True if the search ended at its bound, so that a plan may exist."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contract:
+    """An endpoint that a plan carries out."""
+
+    endpoint: Endpoint
+    recipe: Recipe
+    explanation: tuple[str, ...]
+    """What each step does; internal endpoints are not named."""
+    is_public: bool = True
+    """False if a scope of it is only that of an internal step, so that no manifest may list it."""
+
+
+def make_contract(proposal: Proposal, plan: Plan, *, states_plan: bool = False) -> Contract:
+    """Derive the contract of a plan. The proposer may only have claimed worse.
+
+    With `states_plan` the description says what is done, so that an agent that sends it back has agreed to it.
+    """
+    proposed = proposal.endpoint
+    claimed = proposed.semantic
+    if proposal.is_brief:
+        impact, is_idempotent = plan.impact, plan.is_idempotent
+    else:
+        impact = max(claimed.impact, plan.impact, key=IMPACTS.index)
+        is_idempotent = claimed.is_idempotent and plan.is_idempotent
+    semantic = replace(
+        claimed, impact=impact, is_idempotent=is_idempotent, confidence=min(claimed.confidence, plan.confidence)
+    )
+    name = f"synthesis-{proposal.contract[:16]}"
+    explanation = explain(plan)
+    endpoint = replace(
+        proposed,
+        semantic=semantic,
+        required_scopes=tuple(sorted({*proposed.required_scopes, *plan.scopes})),
+        handler=Composition(recipe=name),
+        description=_state(explanation) if states_plan else proposed.description,
+    )
+    named = {scope for part in plan.endpoints if not part.internal for scope in part.required_scopes}
+    return Contract(
+        endpoint=endpoint,
+        recipe=replace(plan.recipe, name=name, pattern={}),
+        explanation=explanation,
+        is_public=named.issuperset({*plan.scopes} - {*proposed.required_scopes}),
+    )
+
+
+def loosen(schema: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> dict[str, Any] | None:
+    """Return a schema that does not require the fields at some paths; None if it requires them by a reference."""
+    loose: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(schema))
+    for path in paths:
+        place: Any = loose
+        for name in path[:-1]:
+            place = place.get("items") if name == "[]" else place.get("properties", {}).get(name)
+            if not isinstance(place, dict):
+                return None
+        if path[-1] not in place.get("required", ()):
+            return None
+        place["required"].remove(path[-1])
+    return loose
+
+
+def claims_better(proposal: Proposal, plan: Plan) -> bool:
+    """Return True if the proposal claims less impact than the plan has."""
+    return not proposal.is_brief and IMPACTS.index(proposal.endpoint.semantic.impact) < IMPACTS.index(plan.impact)
+
+
+def explain(plan: Plan) -> tuple[str, ...]:
+    """Return what each step does. With an internal one, only which endpoints are called: what is passed between steps
+    has the names of its fields.
+    """
+    if not has_internal(plan):
+        return plan.explanation
+    return tuple(
+        f"Step {number}: {'an internal step' if endpoint.internal else f'call {endpoint}'}."
+        for number, endpoint in enumerate(plan.endpoints, 1)
+    )
+
+
+def has_internal(plan: Plan) -> bool:
+    """Return True if a step calls an internal endpoint, so that the words of the plan are not for the caller."""
+    return any(endpoint.internal for endpoint in plan.endpoints)
+
+
+def _state(explanation: tuple[str, ...]) -> str:
+    text = " ".join(" ".join(explanation).split())
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 3]}..."
+
+
+Schema = Mapping[str, Any]
+
+_EQUAL: Final = ("const", "multipleOf", "pattern", "uniqueItems")
+_AT_MOST: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties")
+_AT_LEAST: Final = ("minimum", "exclusiveMinimum", "minLength")
+_NEVER: Final = frozenset(
+    {
+        *("minItems", "contains", "minContains", "maxContains", "minProperties", "propertyNames", "patternProperties"),
+        *("not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies"),
+        *("unevaluatedItems", "unevaluatedProperties", "contentSchema"),
+    }
+)
+"""Promises about several values at once: filters, projections and joins do not keep them."""
+
+
+class Promises:
+    """The promises of a proposal's output that its plan keeps, and those that it does not."""
+
+    def __init__(self, proposed: Endpoint, endpoints: Iterable[Endpoint]) -> None:
+        self.unkept: list[str] = []
+        """Promises that nobody keeps, like `rooms[].name` and its keyword."""
+        self._made: dict[str, list[Schema]] = defaultdict(list)
+        # A value that is given comes back as it was.
+        for schema in (proposed.input_schema, *(endpoint.output_schema for endpoint in endpoints)):
+            self._collect(schema)
+        self._described = {
+            name
+            for _, node in nodes(dict(proposed.output_schema))
+            for name in (node["properties"] if isinstance(node.get("properties"), dict) else ())
+        }
+        self.output: Schema = self._keep(proposed.output_schema, None, "")
+        """The proposed output schema without them."""
+
+    def _collect(self, schema: Schema) -> None:
+        for at, node in nodes(dict(schema)):
+            if len(at) > 1 and at[-2] == "properties":
+                self._made[str(at[-1])].append(resolve(node, schema, most=5))
+
+    def _keep(self, node: Any, name: str | None, at: str) -> Any:
+        if not isinstance(node, dict):
+            return node
+        kept: dict[str, Any] = {}
+        for keyword, value in node.items():
+            if keyword == "required" and not self._described.issuperset(value):
+                # No step fills a field that the proposal does not describe.
+                self.unkept += [
+                    f"`{one}` of {f'`{at}`' if at else 'the output'}" for one in value if one not in self._described
+                ]
+                kept[keyword] = [one for one in value if one in self._described]
+            elif not self._is_kept(keyword, value, name):
+                self.unkept.append(f"`{keyword}` of {f'`{at}`' if at else 'the output'}")
+            elif keyword in NAMING_KEYWORDS and isinstance(value, dict):
+                # Who refers to a definition is not known, so its promises may be those of any field.
+                kept[keyword] = {
+                    key: self._keep(one, key if keyword == "properties" else None, f"{at}.{key}".lstrip("."))
+                    for key, one in value.items()
+                }
+            elif keyword in DATA_KEYWORDS:
+                kept[keyword] = value
+            elif isinstance(value, list):
+                kept[keyword] = [self._keep(one, name, at) for one in value]
+            else:
+                kept[keyword] = self._keep(value, name, f"{at}[]" if keyword == "items" else at)
+        return kept
+
+    def _is_kept(self, keyword: str, value: Any, name: str | None) -> bool:
+        if keyword in _NEVER:
+            return False
+        holds = _HOLDS.get(keyword)
+        if holds is None or (keyword == "oneOf" and _are_apart(value)):
+            return True
+        made = self._made.get(name, []) if name is not None else [one for many in self._made.values() for one in many]
+        return any(keyword in one and holds(one[keyword], value) for one in made)
+
+
+def _is_within(made: Any, wanted: Any) -> bool:
+    return isinstance(made, list) and isinstance(wanted, list) and all(value in wanted for value in made)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float)
+
+
+def _are_apart(alternatives: Any) -> bool:
+    """Return True if no value can have two of the alternatives: each has another type."""
+    types = [one.get("type") if isinstance(one, dict) else None for one in alternatives]
+    return all(isinstance(one, str) for one in types) and len(set(types)) == len(types) and "number" not in types
+
+
+_HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    **dict.fromkeys((*_EQUAL, "oneOf"), lambda made, wanted: made == wanted),
+    **dict.fromkeys(_AT_MOST, lambda made, wanted: _is_number(made) and made <= wanted),
+    **dict.fromkeys(_AT_LEAST, lambda made, wanted: _is_number(made) and made >= wanted),
+    "enum": _is_within,
+}
+"""Whether a promise that is made includes the one that is wanted, by keyword."""

@@ -1,0 +1,279 @@
+"""Guards: what must be true of a plan besides its types, so that it means what the proposal means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from bespeak.documents.adoption.naming import CURSORS, LIMITS, stems
+from bespeak.extensions.negotiation.plan import Miss
+from bespeak.extensions.negotiation.planner.draft import Decision, Draft, Given, PlannedCall, Result, RowValue, Value
+from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, Field
+from bespeak.extensions.negotiation.planner.slot import ITEM
+from bespeak.extensions.negotiation.planner.vocabulary import SHARED, Vocabulary, noun_of, other_names
+from bespeak.extensions.negotiation.planner.wish import Wish
+from bespeak.text.language.sentence import word_set
+
+_UNSAID: Final = 0.6
+_QUALIFIED: Final = 0.6
+_EMBEDDED: Final = 0.5
+_RESTRICTED: Final = 0.6
+_INCOHERENT: Final = 0.6
+_IGNORED: Final = 0.6
+_BLIND: Final = 0.5
+_NEAR: Final = word_set("around close closest near nearby nearest")
+"""Words for a distance, which no comparison of values is."""
+_PROJECTING: Final = word_set("attribute column exclude expand field include opt_field projection select")
+"""Inputs that choose what an answer contains."""
+
+
+def judge(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Draft | Miss:
+    """Return a draft with what is doubtful about it, or why it is not what the proposal means."""
+    miss = _consumption(draft, wish) or _path_words(draft, wish, vocabulary) or _anchoring(draft, wish)
+    if miss is not None:
+        return miss
+    doubts = [
+        *_unused_options(draft, wish),
+        *_parts(draft, wish),
+        *_unknown_words(draft, wish),
+        *_unsaid(draft, wish, vocabulary),
+        *_embedded(draft, wish),
+        *_restricted(draft, wish),
+        *_coherence(draft),
+        *_detours(draft, wish),
+        *_projections(draft),
+        *_effects(draft),
+    ]
+    return draft.judged(*doubts)
+
+
+def _consumption(draft: Draft, wish: Wish) -> Miss | None:
+    """Refuse a plan in which a required input changes nothing."""
+    for field in wish.givens:
+        if field.required and field.name not in draft.givens:
+            return Miss(field=field.name, reason=f"No endpoint makes use of the input `{field.name}` for this.")
+    return None
+
+
+def _unused_options(draft: Draft, wish: Wish) -> Iterator[Decision]:
+    for field in wish.givens:
+        if not field.required and field.name not in draft.givens:
+            doubt = f"The optional input `{field.name}` would have no effect; leave it out."
+            yield Decision(f"unused {field.name}", _IGNORED, 0.5, doubt)
+
+
+def _path_words(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Miss | None:
+    """Refuse a plan that does not deal with a word of the path that the service knows."""
+    covered = _covered(draft, wish, vocabulary)
+    for term in wish.must:
+        if term not in covered:
+            return Miss(field=wish.endpoint.path, reason=f"Nothing that yields these fields deals with `{term}`.")
+    return None
+
+
+def _covered(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> set[str]:
+    found: set[str] = set()
+    for call in draft.calls:
+        for segment in call.operation.resource.literals:
+            found |= {segment.term, noun_of(segment.stems)}
+        for field, _ in call.bindings:
+            found |= {field.term, *field.stems, *field.nouns} - {"id"}  # any key is an id: ids in a path must be given
+    for listing in draft.listings:
+        found |= {*listing.rows.nouns}
+        for one in listing.filters:
+            found |= {*one.column.stems, *(reading.noun for reading in one.column.readings)}
+    for name in draft.givens:
+        field = next(one for one in wish.givens if one.name == name)
+        found |= {*field.stems, *(reading.noun for reading in vocabulary.read_name(field.stems, [], field.facts))}
+    for field, value in draft.outputs:
+        if isinstance(value, Result | RowValue) and not value.field.identifies:
+            found |= _words(value.field) & _words(field)
+    return found.union(*(other_names(term) for term in found))
+
+
+def _words(field: Field) -> set[str]:
+    """Return the words of a field and of what it stands in."""
+    return {word for name in field.path if name != ITEM for word in stems(name)}
+
+
+def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
+    """Doubt a word that the service does not know, unless an input gives it a meaning."""
+    keys = dict(wish.resource.owners)
+    filters = [one.value for listing in draft.listings for one in listing.filters]
+    local = any(isinstance(one, Given) and not one.field.identifies and one.field.name not in keys for one in filters)
+    used = {word for value in _values(draft) if isinstance(value, Result) for word in value.field.stems}
+    used |= {word for field in wish.wanted for word in _words(field)}
+    used |= {word for call in draft.calls for segment in call.operation.resource.literals for word in segment.stems}
+    for word in wish.unknown:
+        if word in _NEAR or (not local and word not in used):
+            doubt = f"Nothing here knows what `{word}` in the path means; say it by an input, or leave it out."
+            yield Decision(f"unknown {word}", _QUALIFIED, 0.0, doubt)
+
+
+def _parts(draft: Draft, wish: Wish) -> Iterator[Decision]:
+    """Doubt a field of the noun that is not said to be of its part: `/users/{id}/manager` may be another user."""
+    words = set(wish.part.split("_")) if wish.part else set()
+    if words and any(words.isdisjoint(_words(field)) for field, _ in draft.outputs):
+        doubt = f"Is what the {wish.noun} itself has what `{wish.part}` in the path means?"
+        yield Decision("part", _QUALIFIED, 0.0, doubt)
+
+
+def _unsaid(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Iterator[Decision]:
+    """Doubt a step whose path has a segment that the proposal nowhere mentions."""
+    for call in draft.calls:
+        operation = call.operation
+        for segment in operation.resource.literals:
+            terms = {segment.term, noun_of(segment.stems)} if operation.is_data else {segment.term}
+            if terms.isdisjoint(wish.said) and segment.term not in vocabulary.common:
+                doubt = f"`{operation.endpoint}` is about `{segment.text}`, which the proposal does not mention."
+                yield Decision(f"unsaid {segment.term}", _UNSAID, 0.0, doubt)
+                break
+
+
+def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
+    """Refuse a call that does not depend on what must be given."""
+    for call in draft.calls:
+        told = [field for field, _ in call.bindings if field.term not in LIMITS | SORTS | PLACES | CURSORS]
+        if call.operation.is_search and not told:
+            reason = f"`{call.operation.endpoint}` is a search, and nothing says what for."
+            return Miss(field=wish.endpoint.path, reason=reason, nearest=call.operation.endpoint)
+    for listing in draft.listings:
+        for field, value in listing.columns:
+            if not (value.givens or value.is_per_row):
+                return Miss(field=field.text, reason="It would be the same in every row, whatever is given.")
+    if not any(field.required and field.term not in LIMITS | SORTS for field in wish.givens):
+        return None
+    anchored = _picked(draft)
+    for call in draft.calls:
+        if not (call.givens or call.is_per_row or call in anchored):
+            reason = f"`{call.operation.endpoint}` does not depend on what is given."
+            return Miss(field=wish.endpoint.path, reason=reason, nearest=call.operation.endpoint)
+    return None
+
+
+def _picked(draft: Draft) -> set[PlannedCall]:
+    """Return the calls whose rows are chosen by something given or by another row."""
+    found = {listing.call for listing in draft.listings if listing.filters}
+    for value in _values(draft):
+        matches = value.pick.matches if isinstance(value, Result) and value.pick is not None else ()
+        if isinstance(value, Result) and any(match.value.givens or match.value.is_per_row for match in matches):
+            found.add(value.call)
+    return found
+
+
+def _values(draft: Draft) -> Iterator[Value]:
+    """Yield every value of a plan, those of inputs included."""
+    waiting = [value for _, value in draft.singles]
+    waiting += [value for listing in draft.listings for value in listing.values]
+    waiting += [value for call in draft.calls for _, value in call.bindings]
+    for value in waiting:
+        yield value
+        if isinstance(value, Result) and value.pick is not None:
+            yield from (match.value for match in value.pick.matches)
+
+
+def _handed_over(draft: Draft) -> Iterator[Value]:
+    """Yield the values that one call gets from another, and those that choose a row."""
+    for call in draft.calls:
+        yield from (value for _, value in call.bindings)
+    yield from (one.value for listing in draft.listings for one in listing.filters)
+    for value in _values(draft):
+        if isinstance(value, Result) and value.pick is not None:
+            yield from (match.value for match in value.pick.matches)
+
+
+def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
+    """Doubt rows that merely contain the wanted thing, and lists inside another resource."""
+    for listing in draft.listings:
+        resource = listing.call.operation.resource
+        own = not resource.noun or any(f"_{resource.noun}".endswith(f"_{noun}") for noun in listing.rows.nouns)
+        is_field = resource.noun == wish.noun and (resource.is_collection or not wish.part)
+        if not own and listing.call is not draft.deed and not is_field:
+            doubt = f"The {listing.rows.dotted} of `{listing.call.operation.endpoint}` may not be all of them."
+            yield Decision(f"embedded {listing.call.number}", _EMBEDDED, 0.0, doubt)
+    for field, value in draft.singles:
+        if isinstance(value, Result) and wish.noun in field.nouns:
+            noun = value.call.operation.resource.noun
+            if draft.deed is not None and noun == wish.noun and value.call is not draft.deed:
+                doubt = f"`{value.call.operation.endpoint}` shows what the {noun} is before the change."
+                yield Decision(f"before {value.call.number}", _EMBEDDED, 0.0, doubt)
+            if noun != wish.noun and value.call is not draft.deed and value.field.path[:-1]:
+                doubt = f"`{value.call.operation.endpoint}` knows a {wish.noun} only as a part of a {noun}."
+                yield Decision(f"part {value.call.number}", _EMBEDDED, 0.0, doubt)
+
+
+def _restricted(draft: Draft, wish: Wish) -> Iterator[Decision]:
+    for listing in draft.listings:
+        if listing.table.is_renamed:
+            doubt = f"Nothing here is called `{listing.table.text}`; are they the {listing.rows.nouns[0]}s?"
+            yield Decision(f"renamed {listing.call.number}", _UNSAID, 0.0, doubt)
+        keys = dict(wish.resource.owners) if wish.resource.is_collection else {}
+        for one in listing.filters:
+            own = one.column.identifies & set(listing.rows.nouns)
+            if own and isinstance(one.value, Given) and one.value.field.name in keys:
+                doubt = f"The only element would be the {min(own)} of `{{{one.value.field.name}}}` itself."
+                yield Decision(f"itself {listing.call.number}", _EMBEDDED, 0.0, doubt)
+        if listing.rows.is_restricted:
+            doubt = f"`{listing.call.operation.endpoint}` lists only those of one state."
+            yield Decision(f"restricted {listing.call.number}", _RESTRICTED, 0.0, doubt)
+
+
+def _coherence(draft: Draft) -> Iterator[Decision]:
+    """Doubt fields of one noun that come from calls with different keys, neither of which feeds the other."""
+    by_noun: dict[str, list[PlannedCall]] = {}
+    for _, value in draft.singles:
+        if isinstance(value, Result) and value.call not in by_noun.setdefault(value.call.operation.resource.noun, []):
+            by_noun[value.call.operation.resource.noun].append(value.call)
+    for noun, calls in sorted(by_noun.items()):
+        for one, other in pairwise(calls):
+            keys = [{id(value) for field, value in call.bindings if field.tells} for call in (one, other)]
+            if not (keys[0] & keys[1] or one in other.before or other in one.before):
+                doubt = f"The fields of the {noun} come from different calls that may be about different ones."
+                yield Decision(f"coherence {noun}", _INCOHERENT, 0.0, doubt)
+
+
+def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
+    """Doubt a way from one thing to another that it refers to, unless the path names the first."""
+    alike = {(noun, stems(name)) for call in draft.calls for name, noun in call.operation.resource.owners}
+    for field in wish.givens:
+        noun = dict(wish.resource.owners).get(field.name)
+        owns = field.identifies if field.stems[-1:] == ("id",) else field.nouns
+        if noun and noun not in owns and (noun, field.stems) not in alike:
+            doubt = f"`{{{field.name}}}` in the path stands for a {noun}, but its name says otherwise."
+            yield Decision(f"parameter {field.name}", _UNSAID, 0.0, doubt)
+    for value in _handed_over(draft):
+        if isinstance(value, Result) and value.field.identifies and not value.is_per_row:
+            keys = frozenset[str]().union(*(field.identifies for field, _ in value.call.bindings))
+            start = keys or frozenset(value.call.operation.nouns_of(value.field))
+            if start - value.field.identifies and not start & wish.path_terms:
+                noun = min(start)
+                doubt = f"Is it the one of the {noun}? Name the {noun} in the path if so."
+                yield Decision(f"detour {value.call.number}", _UNSAID, 0.0, doubt)
+    for call in draft.calls:
+        for field, value in call.bindings:
+            handed = field.identifies - {call.operation.resource.noun}
+            if value.calls and handed and not handed & wish.said:
+                noun = min(handed)
+                doubt = f"`{call.operation.endpoint}` would be asked for a {noun}, which the proposal does not mention."
+                yield Decision(f"handed {call.number}", _UNSAID, 0.0, doubt)
+
+
+def _projections(draft: Draft) -> Iterator[Decision]:
+    """Doubt a choice of fields that is sent to a call whose fields others need."""
+    needed = frozenset[PlannedCall]().union(*(call.before for call in draft.calls))
+    for call in sorted(needed, key=lambda one: one.number):
+        for field, value in call.bindings:
+            if field.term in _PROJECTING and value.givens:
+                doubt = f"`{field.name}` may hide what `{call.operation.endpoint}` is called for; leave it out."
+                yield Decision(f"projection {call.number}", _UNSAID, 0.0, doubt)
+
+
+def _effects(draft: Draft) -> Iterator[Decision]:
+    """Doubt a change of something that was found by a text, by a name that others may have, or without a key."""
+    for value in _values(draft) if draft.deed is not None else ():
+        if isinstance(value, Result) and value.pick is not None and draft.deed and value.call in draft.deed.before:
+            names = {reading.attribute for match in value.pick.matches for reading in match.column.readings}
+            if value.pick.is_first or names & SHARED:
+                doubt = f"It would change the first match of `{value.call.operation.endpoint}`; give a key of it."
+                yield Decision("blind", _BLIND, 0.0, doubt)

@@ -1,0 +1,468 @@
+"""Operations: endpoints as a planner sees them, with fields that have a meaning and lists that have rows.
+
+The index of a service tells which operations yield what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import takewhile
+from typing import Final
+
+from bespeak.contract.endpoint import IMPACTS, Endpoint
+from bespeak.contract.recipe import Paging
+from bespeak.documents.adoption.naming import CURSORS, LIMITS, OFFSETS, PAGES, join, stems, words
+from bespeak.extensions.negotiation.planner.slot import ITEM, MISSING, Facts, Slot, fit, slots_of
+from bespeak.extensions.negotiation.planner.vocabulary import (
+    GENERIC,
+    KEYS,
+    TEXTS,
+    WRAPPERS,
+    Comparison,
+    Reading,
+    Resource,
+    Vocabulary,
+    comparison,
+    noun_of,
+    other_names,
+    resource_of,
+)
+from bespeak.text.language.sentence import word_set
+
+_ROLE: Final = 0.85
+_SYNONYM: Final = 0.85
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """A value that an endpoint takes or yields, or that a proposal gives or wants."""
+
+    path: tuple[str, ...]
+    readings: tuple[Reading, ...]
+    facts: Facts
+    required: bool = False
+    item: Facts | None = None
+    """Elements of a list."""
+    inner: tuple[Field, ...] = ()
+    """Members of a container."""
+    is_wanted: bool = False
+    """True for a field of a proposed output, which nothing but itself will do for: no role of it, and no other."""
+
+    @property
+    def name(self) -> str:
+        """Last name of the path."""
+        return self.path[-1]
+
+    @cached_property
+    def stems(self) -> tuple[str, ...]:
+        """Words of the name."""
+        return stems(self.name)
+
+    @cached_property
+    def term(self) -> str:
+        """Words of the name as one term."""
+        return join(self.stems)
+
+    @cached_property
+    def meanings(self) -> frozenset[Reading]:
+        """Readings as a set."""
+        return frozenset(self.readings)
+
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """Attributes that it may be, with their other names."""
+        return frozenset(
+            name for reading in self.readings for name in (reading.attribute, *other_names(reading.attribute))
+        )
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """What an input compares."""
+        return comparison(self.stems, is_time=self.facts.format in ("date", "date-time"))
+
+    @cached_property
+    def text(self) -> str:
+        """Path for people: `orders[].total`."""
+        return ".".join(self.path).replace(f".{ITEM}", ITEM)
+
+    @cached_property
+    def dotted(self) -> str:
+        """Path in the language of recipes."""
+        return ".".join(name for name in self.path if name != ITEM)
+
+    @cached_property
+    def lists(self) -> int:
+        """Number of lists above the field."""
+        return self.path.count(ITEM)
+
+    @cached_property
+    def rows(self) -> tuple[str, ...]:
+        """Path of the innermost list above the field."""
+        return self.path[: len(self.path) - 1 - self.path[::-1].index(ITEM)] if ITEM in self.path else ()
+
+    @cached_property
+    def column(self) -> str:
+        """Path inside an element of that list."""
+        return ".".join(self.path[len(self.rows) + 1 :]) if self.lists else self.dotted
+
+    @cached_property
+    def is_one_of_ids(self) -> bool:
+        """True for a member of `ids{...}`: a key of its own, beside others."""
+        return bool(self.path[-2:-1]) and stems(self.path[-2]) == ("id",)
+
+    @cached_property
+    def identifies(self) -> frozenset[str]:
+        """Nouns whose id it is."""
+        return frozenset(reading.noun for reading in self.readings if reading.attribute == "id")
+
+    @cached_property
+    def is_uuid(self) -> bool:
+        """True for a UUID. A thing that has an id besides it has two keys, and one is not the other."""
+        return self.facts.format == "uuid" or not {"uuid", "guid"}.isdisjoint(words(self.name))
+
+    @cached_property
+    def tells(self) -> frozenset[str]:
+        """Nouns of which it tells one from the others, by id or otherwise."""
+        return self.identifies.union(reading.noun for reading in self.readings if reading.attribute in KEYS)
+
+    @cached_property
+    def texts(self) -> frozenset[str]:
+        """Nouns whose name or text it is."""
+        return frozenset(reading.noun for reading in self.readings if reading.attribute in TEXTS)
+
+    @cached_property
+    def nouns(self) -> frozenset[str]:
+        """Nouns that it may belong to."""
+        return frozenset(reading.noun for reading in self.readings)
+
+
+def likeness(need: Field, have: Field, vocabulary: Vocabulary) -> float:
+    """Judge whether two fields mean the same, by noun and attribute: 0 if not, 1 if they are read alike."""
+    if need.is_wanted and have.is_one_of_ids and need.name != have.name:
+        return 0.0  # any of them is a key to send, but none is another
+    if not need.meanings.isdisjoint(have.meanings):
+        return 1.0 if need.is_uuid == have.is_uuid or not need.identifies & have.identifies else _SYNONYM
+    if need.attributes.isdisjoint(have.attributes):
+        return 0.0
+    best = 0.0
+    for noun, attribute in need.readings:
+        for other, other_attribute in have.readings:
+            if attribute == other_attribute and noun and other:
+                role = vocabulary.is_role(noun) == other or vocabulary.is_role(other) == noun
+                if (role and not need.is_wanted) or (attribute != "id" and other in other_names(noun)):
+                    best = max(best, _ROLE)
+            elif noun == other and other_attribute in other_names(attribute):
+                best = max(best, _SYNONYM)
+    return best
+
+
+def alternatives(field: Field, vocabulary: Vocabulary) -> list[Reading]:
+    """Return the readings under which providers of a field are found, likelier ones first."""
+    found = list(field.readings)
+    for noun, attribute in field.readings:
+        role = vocabulary.is_role(noun)
+        found += [Reading(role, attribute)] if role else []
+        if attribute != "id":
+            found += [Reading(noun, other) for other in other_names(attribute)]
+            found += [Reading(other, attribute) for other in other_names(noun)]
+    return list(dict.fromkeys(found))
+
+
+NEXT: Final = word_set(
+    "after continuation continuation_token cursor end_cursor next next_cursor next_page next_page_cursor "
+    "next_page_token next_token"
+)
+PLACES: Final = word_set("before ending_before from offset page page_number skip start start_at start_index")
+"""Inputs that choose a page by its place."""
+_MORE: Final = word_set("has_more has_next_page more")
+"""Outputs that say whether a further page exists."""
+SORTS: Final = word_set("order order_by ordering sort sort_by")
+TIMES: Final = word_set("date date-time time")
+"""Formats of times; `from` of such a format is a bound, not a place."""
+_SECOND_IDS: Final = word_set("guid uid uuid")
+STATES: Final = word_set("state status")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A list of objects in an output."""
+
+    path: tuple[str, ...]
+    nouns: tuple[str, ...]
+    """Nouns that each element may be."""
+    fields: tuple[Field, ...]
+    """Fields of an element, without those of lists in it."""
+
+    @cached_property
+    def dotted(self) -> str:
+        """Path in the language of recipes."""
+        return ".".join(name for name in self.path if name != ITEM)
+
+    @cached_property
+    def is_restricted(self) -> bool:
+        """True if all rows have one and the same state."""
+        return any(field.name.lower() in STATES and field.facts.constant is not MISSING for field in self.fields)
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """An endpoint that a plan may call."""
+
+    number: int
+    endpoint: Endpoint
+    resource: Resource
+    inputs: tuple[Field, ...]
+    outputs: tuple[Field, ...]
+    lists: tuple[Rows, ...]
+
+    @cached_property
+    def impact(self) -> int:
+        """Rank of the impact; an unknown one is the worst."""
+        impact = self.endpoint.semantic.impact
+        return IMPACTS.index(impact) if impact in IMPACTS else len(IMPACTS) - 1
+
+    @cached_property
+    def is_data(self) -> bool:
+        """True for the rows of a data class."""
+        return self.endpoint.data_class is not None
+
+    def nouns_of(self, field: Field) -> tuple[str, ...]:
+        """Return the nouns of the thing that an output field belongs to: a row, or the resource."""
+        rows = next((rows for rows in self.lists if rows.path == field.rows), None)
+        return (self.resource.noun,) if rows is None else rows.nouns
+
+    @cached_property
+    def attributes(self) -> frozenset[str]:
+        """Attributes that it yields, of whatever noun."""
+        return frozenset(reading.attribute for field in self.outputs for reading in field.readings)
+
+    @cached_property
+    def required(self) -> tuple[Field, ...]:
+        """Inputs that every call needs."""
+        return tuple(field for field in self.inputs if field.required)
+
+    @cached_property
+    def is_search(self) -> bool:
+        """True if it lists only what it is asked for."""
+        return bool(self.lists) and self.endpoint.method == "SEARCH"
+
+    @cached_property
+    def pages(self) -> Paging | None:
+        """How all pages are read; None if there is one page, or no way to the next."""
+        ahead = [field for field in self.outputs if not field.lists and field.term in NEXT and not field.inner]
+        takes = [field for field in self.inputs if field.term in CURSORS | {"page", "offset"}]
+        for field in takes:
+            for cursor in ahead:
+                named = field.term in CURSORS or cursor.term == f"next_{field.term}"
+                if (
+                    named
+                    and self.lists
+                    and cursor.facts.format not in ("uri", "url")
+                    and fit(field.facts, cursor.facts)
+                ):
+                    return Paging(parameter=field.name, cursor=cursor.dotted, items=self.lists[0].dotted)
+        return self._numbered() if self.lists else None
+
+    def _numbered(self) -> Paging | None:
+        """Return how pages are read by their numbers, or by the number of elements before them."""
+        for field in self.inputs:
+            counts = "pages" if field.term in PAGES else "elements" if field.term in OFFSETS else ""
+            if counts and field.facts.kind == "integer":
+                return Paging(
+                    parameter=field.name,
+                    cursor=next((more.dotted for more in self.outputs if not more.lists and more.term in _MORE), ""),
+                    counts=counts,
+                    items=self.lists[0].dotted,
+                )
+        return None
+
+    @cached_property
+    def is_partial(self) -> bool:
+        """True if a call yields some of the rows, and nothing says how to get the others."""
+        if self.pages is not None or not self.lists:
+            return False
+        if any(field.term in NEXT | {"has_more"} for field in self.outputs if not field.lists):
+            return True
+        return any(
+            (field.term in PLACES | CURSORS and field.facts.format not in TIMES)
+            or (field.term in LIMITS and (field.required or field.facts.default is not MISSING))
+            for field in self.inputs
+        )
+
+
+def make_operation(
+    number: int, endpoint: Endpoint, inputs: Sequence[Slot], outputs: Sequence[Slot], vocabulary: Vocabulary
+) -> Operation:
+    """Read an endpoint with the vocabulary of its service."""
+    resource = resource_of(endpoint.path, vocabulary.things)
+    reads = endpoint.semantic.impact == IMPACTS[0]
+    yields = _with_ids(read_outputs(outputs, resource, vocabulary, is_listing=reads))
+    lists = []
+    for field in yields:
+        if field.item is not None and field.inner:
+            within = [one for one in yields if one.rows == field.path]
+            nouns = dict.fromkeys(_row_nouns(field, resource, vocabulary))
+            lists.append(Rows(field.path, tuple(nouns), tuple(within)))
+    return Operation(number, endpoint, resource, read_inputs(inputs, resource, vocabulary), yields, tuple(lists))
+
+
+def read_inputs(
+    slots: Sequence[Slot], resource: Resource, vocabulary: Vocabulary, *, is_proposed: bool = False
+) -> tuple[Field, ...]:
+    """Make the fields of an input; members of objects are not taken apart."""
+    owners = dict(resource.owners)
+    found: dict[str, Field] = {}
+    for at, slot in enumerate(slots):
+        if len(slot.path) > 1:
+            continue
+        name = slot.path[0]
+        base = [""] if name in owners else [resource.noun]
+        readings = tuple(one for one in vocabulary.read(slot.path, base, slot.facts) if one != ("", "id"))
+        if owners.get(name):
+            readings = _parameter_readings(name, owners[name], readings, vocabulary, is_proposed)
+        required = (slot.required or name in owners) and slot.facts.default is MISSING
+        found[name] = Field(slot.path, readings, slot.facts, required, slot.item, _inner(at, slots))
+    return tuple(found.values())
+
+
+def _parameter_readings(
+    name: str, noun: str, readings: tuple[Reading, ...], vocabulary: Vocabulary, is_proposed: bool
+) -> tuple[Reading, ...]:
+    """Read a path parameter by the segment before it: `{id}`, `{order}` and `{order_id}` after `/orders`.
+
+    An endpoint may call its own key what it likes; a proposal that does may mean another thing.
+    """
+    parts = stems(name)
+    own = noun_of(tuple(part for part in parts if part not in ("id", "identifier", "identity")))
+    is_key = parts[-1] == "id" or parts[-1] not in KEYS | GENERIC
+    words, others = set(own.split("_")), set(noun.split("_"))
+    akin = not own or words <= others
+    elsewhere = own in vocabulary.things and own in vocabulary.segments and own != noun
+    same = Reading(noun, join(parts))
+    if is_key and not elsewhere and (akin or not is_proposed):
+        found = (Reading(noun, "id"), same, *(one for one in readings if own and one.attribute == "id"))
+    elif is_key:
+        found = (*readings, same)
+    else:
+        found = (*vocabulary.read_name(parts, [noun], Facts()), *readings)
+    return tuple(dict.fromkeys(one for one in found if one is not same or own not in ("", noun)))
+
+
+def read_outputs(
+    slots: Sequence[Slot], resource: Resource, vocabulary: Vocabulary, *, is_listing: bool
+) -> tuple[Field, ...]:
+    """Make the fields of an output, containers included. Beside a list, single values are about all of it."""
+    paths = {slot.path for slot in slots}
+    by_list = {slot.path: slot for slot in slots if slot.item is not None and slot.is_container}
+    outer = [path for path in by_list if _is_wrapped(path)]
+    listed = is_listing and resource.is_collection and bool(outer)
+    objects = [slot.path for slot in slots if slot.is_container and slot.item is None]
+    entries = {path[:-1] for path in objects if path[-2:-1] == (ITEM,) and noun_of(stems(path[-1])) == resource.noun}
+    found = []
+    for place, slot in enumerate(slots):
+        bases = [resource.noun]
+        around = next((by_list[slot.path[:at]] for at, name in enumerate(slot.path) if name == ITEM), None)
+        if around is not None and around.item is not None:
+            bases += vocabulary.row_nouns(around.item.names)
+            if slot.path[:-1] in entries and stems(slot.path[-1]) == ("id",):  # beside `movie{...}`: not the movie's
+                bases = [f"{resource.noun} entry"]
+        elif listed and _is_wrapped(slot.path):
+            is_id = stems(slot.path[-1]) == ("id",)
+            bases = [resource.parent] if is_id else [f"{resource.noun} list"]
+        readings = vocabulary.read(slot.path, list(dict.fromkeys(bases)), slot.facts)
+        name = slot.path[-1].lower()
+        if name in _SECOND_IDS:  # beside an id it is another key
+            own = tuple(Reading(noun, name) for noun, _ in readings)
+            readings = own if (*slot.path[:-1], "id") in paths else (*readings, *own)
+        found.append(Field(slot.path, readings, slot.facts, slot.required, slot.item, _inner(place, slots)))
+    return tuple(found)
+
+
+def _with_ids(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+    """Read the first member of each type in `ids{...}` as the id of what is around it; any of them is a key."""
+    found: dict[tuple[tuple[str, ...], str], Field] = {}
+    for field in fields:
+        if field.is_one_of_ids:
+            found.setdefault((field.path[:-1], field.facts.kind), field)
+    firsts = set(found.values())
+    return tuple(
+        replace(field, readings=(*field.readings, *(Reading(noun, "id") for noun, _ in field.readings)))
+        if field in firsts
+        else field
+        for field in fields
+    )
+
+
+def _is_wrapped(path: tuple[str, ...]) -> bool:
+    """Return True if a field is at the root, or in containers that say nothing."""
+    return all(noun_of(stems(name)) in WRAPPERS for name in path[:-1])
+
+
+def _inner(at: int, slots: Sequence[Slot]) -> tuple[Field, ...]:
+    """Return the members of a container, which follow it, with paths inside it."""
+    slot = slots[at]
+    if not slot.is_container:
+        return ()
+    start = (*slot.path, ITEM) if slot.item is not None else slot.path
+    within = takewhile(lambda one: one.path[: len(start)] == start, slots[at + 1 :])
+    return tuple(Field(one.path[len(start) :], (), one.facts, one.required, one.item) for one in within)
+
+
+def _row_nouns(field: Field, resource: Resource, vocabulary: Vocabulary) -> list[str]:
+    noun = vocabulary.row_noun(field.path)
+    own = [resource.noun] if noun is None else [noun]
+    return own + (vocabulary.row_nouns(field.item.names) if field.item is not None else [])
+
+
+_FIELDS: Final = 160
+_LEVELS: Final = 5
+"""Most fields and levels of an output that are looked at."""
+
+Usable = Callable[[Endpoint], bool]
+
+
+class Index:
+    """Everything about the endpoints of a service that does not depend on a proposal. It never changes."""
+
+    def __init__(self, endpoints: Iterable[Endpoint]) -> None:
+        rough = []
+        for endpoint in sorted(endpoints, key=lambda one: one.key):
+            takes = slots_of(endpoint.input_schema, most=_FIELDS, levels=_LEVELS)
+            yields = slots_of(endpoint.output_schema, most=_FIELDS, levels=_LEVELS)
+            rough.append((endpoint, takes, yields))
+        self.vocabulary = Vocabulary((endpoint.path, takes, yields) for endpoint, takes, yields in rough)
+        self.operations = tuple(
+            make_operation(number, endpoint, takes, yields, self.vocabulary)
+            for number, (endpoint, takes, yields) in enumerate(rough)
+        )
+        self._fields: dict[Reading, list[tuple[Operation, Field]]] = {}
+        self._rows: dict[str, list[tuple[Operation, Rows]]] = {}
+        self._attributes: dict[str, list[Operation]] = {}
+        for operation in self.operations:
+            self._add(operation)
+
+    def _add(self, operation: Operation) -> None:
+        for field in operation.outputs:
+            for reading in field.readings:
+                role = self.vocabulary.is_role(reading.noun)
+                for noun in {reading.noun, role or reading.noun}:
+                    self._fields.setdefault(Reading(noun, reading.attribute), []).append((operation, field))
+        for attribute in operation.attributes if not operation.impact else ():
+            self._attributes.setdefault(attribute, []).append(operation)
+        for rows in operation.lists:
+            for noun in rows.nouns:
+                self._rows.setdefault(noun, []).append((operation, rows))
+
+    def yielding(self, reading: Reading) -> list[tuple[Operation, Field]]:
+        """Return the operations that yield an attribute of a noun, each with the field."""
+        return self._fields.get(reading, [])
+
+    def listing(self, noun: str) -> list[tuple[Operation, Rows]]:
+        """Return the operations whose output has a list of a noun, each with the list."""
+        return self._rows.get(noun, [])
+
+    def near(self, attribute: str) -> list[Operation]:
+        """Return the operations that read an attribute of whatever noun."""
+        return self._attributes.get(attribute, [])

@@ -1,0 +1,423 @@
+"""Search: backwards from what is needed to calls whose inputs are known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, Final
+
+from bespeak.documents.adoption.naming import LIMITS
+from bespeak.extensions.negotiation.planner.draft import (
+    Decision,
+    Fixed,
+    Given,
+    Match,
+    Option,
+    Pick,
+    PlannedCall,
+    Result,
+    RowValue,
+    Value,
+)
+from bespeak.extensions.negotiation.planner.operation import (
+    SORTS,
+    Field,
+    Index,
+    Operation,
+    Rows,
+    Usable,
+    alternatives,
+    likeness,
+)
+from bespeak.extensions.negotiation.planner.slot import MISSING, Facts, fit
+from bespeak.extensions.negotiation.planner.vocabulary import SEARCHES, SHARED
+from bespeak.extensions.negotiation.planner.wish import Wish
+
+PROVIDERS: Final = 24
+"""Most operations that are tried for one value."""
+_KEPT: Final = 4
+"""Most ways to get one value that are kept."""
+_COMBINED: Final = 4
+"""Inputs of a call above which only the best way to get each is kept."""
+_CLOSE: Final = 0.8
+"""Likeness from which a given value is used for an input."""
+_SAME: Final = 0.95
+"""Likeness from which two ids are compared."""
+_OTHER_TEXT: Final = 0.55
+"""Quality of a search for the name of another noun than the one that is listed."""
+
+
+class Exhausted(Exception):
+    """The search ended at its bound. What was found before is as good as ever, unless the clock ended it."""
+
+    def __init__(self, *, by_clock: bool) -> None:
+        super().__init__()
+        self.by_clock = by_clock
+
+
+@dataclass(frozen=True, eq=False)
+class Scope:
+    """The values at hand: those given, and the columns of a row if calls are made for each row."""
+
+    values: tuple[tuple[Field, Value], ...]
+
+
+class Search:
+    """The search for one proposal. It is bounded by expansions, which are the same on every machine."""
+
+    def __init__(self, index: Index, wish: Wish, usable: Usable, expansions: int, stop: Callable[[], bool]) -> None:
+        self.index = index
+        self.wish = wish
+        self.given = Scope(tuple((field, Given(field)) for field in wish.givens))
+        self._usable = usable
+        self.left = expansions
+        self._asked = 0
+        self._stop = stop
+        self._calls: dict[tuple[int, tuple[tuple[str, int], ...]], PlannedCall] = {}
+        self._values: list[Value] = []
+        self._memo: dict[Any, list[Option]] = {}
+        self._providers: dict[Field, list[tuple[float, Operation, Field]]] = {}
+        self._may: dict[int, bool] = {}
+        self._rows: dict[Rows, Scope] = {}
+        self._named: dict[int, int] = {}
+
+    def row_scope(self, rows: Rows) -> Scope:
+        """Return the scope of calls that are made for each row: its columns before what is given."""
+        if rows not in self._rows:
+            columns = tuple((field, RowValue(field)) for field in rows.fields if not field.inner)
+            self._rows[rows] = Scope((*columns, *self.given.values))
+        return self._rows[rows]
+
+    def spend(self, compared: int = 0) -> None:
+        """Count one expansion, and one more for every 64 fields that it compares."""
+        self.left -= 1 + compared // 64
+        self._asked += 1
+        if self.left < 0:
+            raise Exhausted(by_clock=False)
+        if self._asked % 16 == 0 and self._stop():
+            raise Exhausted(by_clock=True)
+
+    def allows(self, operation: Operation) -> bool:
+        """Return True if an operation may be a step: the caller may use it, and it is not a view that nobody named."""
+        known = self._may.get(operation.number)
+        if known is None:
+            view = operation.resource.view
+            known = self._usable(operation.endpoint) and (not view or view in self.wish.views)
+            self._may[operation.number] = known
+        return known
+
+    def providers(self, need: Field) -> list[tuple[float, Operation, Field]]:
+        """Return the operations that yield a value, best first; those that change something never do."""
+        if need not in self._providers:
+            self._providers[need] = self._find_providers(need)
+        return self._providers[need]
+
+    def _find_providers(self, need: Field) -> list[tuple[float, Operation, Field]]:
+        found: dict[tuple[int, str], tuple[float, Operation, Field]] = {}
+        for reading in alternatives(need, self.index.vocabulary):
+            for operation, field in self.index.yielding(reading):
+                key = operation.number, field.text
+                if operation.impact or key in found or not self.allows(operation):
+                    continue
+                self.spend()
+                score = self.score(need, field)
+                if score:
+                    found[key] = score, operation, field
+        return sorted(found.values(), key=lambda one: self._order(need, *one))[:PROVIDERS]
+
+    def _order(
+        self, need: Field, score: float, operation: Operation, field: Field
+    ) -> tuple[float, int, int, int, bool, str]:
+        named = self._named.get(operation.number)
+        if named is None:
+            named = sum(1 if segment.term in self.wish.said else -1 for segment in operation.resource.literals)
+            self._named[operation.number] = named
+        elsewhere = field.path[-2:] != need.path[-2:]
+        return -2 * score - named, field.lists, len(operation.required), operation.number, elsewhere, field.text
+
+    def score(self, need: Field, have: Field, *, sent: bool = False) -> float:
+        """Judge whether a field may stand for another: by name and noun, and by everything its schema says."""
+        alike = likeness(need, have, self.index.vocabulary)
+        return alike * match_facts(need, have, sent=sent) if alike else 0.0
+
+    def best(self, need: Field, fields: Iterable[Field], *, sent: bool = False) -> tuple[float, Field | None]:
+        """Return the field that fits best, with its score; of equal ones that in a container of the same name."""
+        best, found = (0.0, False), None
+        for field in fields:
+            score = self.score(need, field, sent=sent)
+            if score and (score, field.path[-2:] == need.path[-2:]) > best:
+                best, found = (score, field.path[-2:] == need.path[-2:]), field
+        return best[0], found
+
+    def value(self, need: Field, scope: Scope, depth: int) -> list[Option]:
+        """Return the ways to get a value, cheapest first."""
+        return self.at_hand(need, scope) or self.computed(need, scope, depth)
+
+    def computed(self, need: Field, scope: Scope, depth: int) -> list[Option]:
+        """Return the ways to look a value up, cheapest first."""
+        if depth <= 0:
+            return []
+        key = (need.readings, need.facts.kind, id(scope), depth)
+        if key not in self._memo:
+            self._memo[key] = self._computed(need, scope, depth)
+        return self._memo[key]
+
+    def at_hand(self, need: Field, scope: Scope, searched: Operation | None = None) -> list[Option]:
+        """Return values of the scope that are the one needed, best first."""
+        key = (need, scope)
+        if key not in self._memo:
+            self._memo[key] = self._at_hand(need, scope, searched)
+        return self._memo[key]
+
+    def _at_hand(self, need: Field, scope: Scope, searched: Operation | None) -> list[Option]:
+        found: list[tuple[float, bool, Option]] = []
+        for field, value in scope.values:
+            score = self._sent(need, field, searched)
+            if score >= _CLOSE * 0.9:
+                about = f"{need.text} of {searched.number if searched else ''} is {field.text}"
+                decisions = frozenset((Decision(about, score, 2 * (1 - score)),)) if score < 1 else frozenset()
+                option = Option(value, decisions, frozenset())
+                found.append((-option.quality, field.name != need.name, option))
+        return [option for *_, option in sorted(found, key=lambda one: one[:2])]
+
+    def _sent(self, need: Field, have: Field, operation: Operation | None) -> float:
+        if need.comparison or have.comparison:
+            alike = need.comparison == have.comparison and bool(need.nouns & have.nouns)
+            return match_facts(need, have, sent=True) if alike else 0.0
+        score = self.score(need, have, sent=True)
+        if not score and {need.term, have.term} <= SORTS:
+            values = have.facts.values
+            return 1.0 if values is not None and values <= (need.facts.values or frozenset()) else 0.0
+        if score or need.identifies or have.identifies:
+            return score
+        if need.stems == have.stems and len(need.stems) > 1:
+            return 0.98 * match_facts(need, have, sent=True)
+        if operation is not None and need.term in SEARCHES and have.facts.kind in ("string", ""):
+            return match_facts(need, have, sent=True) if have.texts else 0.0
+        return 0.0
+
+    def searched(self, call: PlannedCall, rows: Rows) -> frozenset[Decision]:
+        """Return a doubt if a list is searched for the name of something else."""
+        for field, value in call.bindings:
+            if field.term in SEARCHES and isinstance(value, Given) and not value.field.texts & set(rows.nouns):
+                doubt = f"Is `{value.field.name}` something to search {rows.dotted} for?"
+                return frozenset((Decision(f"searched {call.number}", _OTHER_TEXT, 2.5, doubt),))
+        return frozenset()
+
+    def _computed(self, need: Field, scope: Scope, depth: int) -> list[Option]:
+        found: list[Option] = []
+        for score, operation, field in self.providers(need):
+            if field.lists > 1 or self._is_echo(operation, need):
+                continue
+            self.spend()
+            about = f"{need.text} from {operation.number} {field.text}"
+            own = frozenset((Decision(about, score, 2 * (1 - score)),)) if score < 1 else frozenset[Decision]()
+            for called in self.call(operation, scope, depth - 1, _row_noun(operation, field)):
+                for value, picked in self.picks(called, field, scope, depth - 1):
+                    found.append(Option(value, called.decisions | own | picked, value.calls))
+        return self._best(found)
+
+    def _best(self, options: list[Option]) -> list[Option]:
+        """Keep the cheapest ways, and the best for each set of words of the path that their calls deal with."""
+        ranked = sorted(options, key=lambda option: (option.cost - self.covered(option.calls), -option.quality))
+        kept = ranked[:2]
+        seen = {self._words(option.calls) for option in kept}
+        for option in ranked[2:]:
+            words = self._words(option.calls)
+            if words not in seen and len(kept) < _KEPT:
+                seen.add(words)
+                kept.append(option)
+        return kept
+
+    def covered(self, calls: frozenset[PlannedCall]) -> float:
+        """Return how much cheaper calls are because the proposal names their segments."""
+        return min(0.9, 0.45 * len(self._words(calls)))
+
+    def _words(self, calls: frozenset[PlannedCall]) -> frozenset[str]:
+        said = self.wish.said
+        return frozenset(s.term for call in calls for s in call.operation.resource.literals if s.term in said)
+
+    def _is_echo(self, operation: Operation, need: Field) -> bool:
+        """Return True if an operation needs what it should give."""
+        return any(likeness(need, field, self.index.vocabulary) == 1.0 for field in operation.required)
+
+    def call(self, operation: Operation, scope: Scope, depth: int, noun: str = "") -> list[Option]:
+        """Return the ways to call an operation, cheapest first; the value of each is a Result of the whole output."""
+        key = (operation.number, id(scope), depth, noun)
+        if key not in self._memo:
+            self._memo[key] = []  # a call that needs itself has no way
+            self._memo[key] = self._called(operation, scope, depth, noun)
+        return self._memo[key]
+
+    def _called(self, operation: Operation, scope: Scope, depth: int, noun: str) -> list[Option]:
+        ways: list[list[Option]] = []
+        for field in operation.required:
+            self.spend()
+            way = self.at_hand(field, scope, operation) or self._supplied(field, scope, depth, noun)
+            if not way:
+                return []
+            ways.append(
+                way[: _KEPT if len(operation.required) == 1 else 2 if len(operation.required) <= _COMBINED else 1]
+            )
+        found = []
+        for chosen in product(*ways):
+            self.spend()
+            bound = list(zip(operation.required, chosen, strict=True))
+            values = [id(option.value) for option in chosen if not isinstance(option.value, Fixed)]
+            if len(set(values)) == len(values):
+                found.append(self._filled(operation, bound, scope))
+                found += self._related(operation, bound, found[-1], scope, depth)
+        return self._best(found)
+
+    def _filled(self, operation: Operation, bound: list[tuple[Field, Option]], scope: Scope) -> Option:
+        """Complete a call by the optional inputs that a value at hand is meant for: filters work best at the source."""
+        bound = list(bound)
+        used = {id(option.value) for _, option in bound}
+        told = frozenset[str]().union(*(option.value.givens for _, option in bound))
+        for field in operation.inputs:
+            if not field.required and all(field is not other for other, _ in bound):
+                for option in self.at_hand(field, scope, operation):
+                    if field.term in SEARCHES and option.value.givens <= told:
+                        continue  # it was looked up by what one would search for
+                    if option.quality >= _CLOSE and id(option.value) not in used:
+                        bound.append((field, option))
+                        used.add(id(option.value))
+                        break
+        call = self._make(operation, [(field, option.value) for field, option in bound])
+        decisions = frozenset[Decision]().union(*(option.decisions for _, option in bound))
+        return Option(Result(call, WHOLE), decisions, call.before | {call})
+
+    def _related(
+        self, operation: Operation, bound: list[tuple[Field, Option]], filled: Option, scope: Scope, depth: int
+    ) -> list[Option]:
+        """Return the call with one more optional key, looked up by inputs that the call does not use yet."""
+        assert isinstance(filled.value, Result)
+        told = (value.givens for field, value in filled.value.call.bindings if field.term not in SEARCHES)
+        used = frozenset[str]().union(*told)
+        taken = {field.name for field, _ in filled.value.call.bindings}
+        if all(field.name in used for field in self.wish.givens):
+            return []
+        for field in operation.inputs:
+            if (
+                field.identifies
+                and not field.required
+                and field.name not in taken
+                and not self.at_hand(field, self.given, operation)
+            ):
+                for option in self.computed(field, scope, depth):
+                    if option.value.givens - used and self.is_of(option.value):
+                        return [self._filled(operation, [*bound, (field, option)], scope)]
+        return []
+
+    def is_of(self, value: Value) -> bool:
+        """Return True if a value is the id of the thing it was read from, or of one that the path names.
+
+        Rows that refer to the same third thing as what is given do not belong to what is given.
+        """
+        nouns = value.field.identifies if isinstance(value, Result) else frozenset[str]()
+        return not nouns.isdisjoint(self.wish.path_terms) or _is_own(value, nouns)
+
+    def _supplied(self, field: Field, scope: Scope, depth: int, noun: str) -> list[Option]:
+        """Return ways to supply a required input that is not given: a constant, or a value that is looked up."""
+        fixed = field.facts.constant
+        if fixed is not MISSING:
+            return [Option(Fixed(fixed), frozenset((Decision(f"{field.name} fixed", 1.0, 0.1),)), frozenset())]
+        for _, value in sorted(field.facts.values or (), key=repr):
+            if isinstance(value, str) and value == noun:
+                return [Option(Fixed(value), frozenset((Decision(f"{field.name} {value}", 0.97, 0.1),)), frozenset())]
+        return self.computed(field, scope, depth) if field.tells else []
+
+    def _make(self, operation: Operation, bindings: list[tuple[Field, Value]]) -> PlannedCall:
+        key = operation.number, tuple((field.name, id(value)) for field, value in bindings)
+        if key not in self._calls:
+            self._values += [value for _, value in bindings]  # kept alive, so that their ids stay theirs
+            self._calls[key] = PlannedCall(len(self._calls), operation, tuple(bindings))
+        return self._calls[key]
+
+    def unlimited(self, call: PlannedCall) -> PlannedCall:
+        """Return a call without its limit, for rows that are filtered or sorted before they are cut."""
+        kept = [(field, value) for field, value in call.bindings if field.term not in LIMITS]
+        return call if len(kept) == len(call.bindings) else self._make(call.operation, kept)
+
+    def picks(self, called: Option, field: Field, scope: Scope, depth: int) -> list[tuple[Result, frozenset[Decision]]]:
+        """Return the values of a field in what a call returned: itself, or one of a list."""
+        assert isinstance(called.value, Result)
+        call = called.value.call
+        if not field.lists:
+            return [(Result(call, field), frozenset())]
+        rows = next(rows for rows in call.operation.lists if rows.path == field.rows)
+        about = f"{call.operation.number} {rows.dotted}"
+        other = self.searched(call, rows)
+        keyed = [(one, value) for one, value in call.bindings if value.givens or value.calls]
+        searched = [one for one, value in keyed if one.term in SEARCHES and _must_be_given(value)]
+        paged = 1.0 if searched else 0.9 if call.operation.pages else 0.6 if call.operation.is_partial else 1.0
+        unread = f"`{call.operation.endpoint}` is paged and may not show every element." if paged < 0.9 else ""
+        for column, option, certain in self._keys(rows, field, scope, depth):
+            decision = Decision(
+                f"where {about} {column.text}", certain * paged, 0.4 + (0.8 if paged < 1 else 0), unread
+            )
+            pick = Pick((Match(column, option.value),))
+            return [(Result(call, field, pick), option.decisions | {decision} | other)]
+        if searched:
+            decision = Decision(f"first {about}", 0.9, 0.3, "")
+        elif call.operation.resource.is_collection and any(one.tells & set(rows.nouns) for one, _ in keyed):
+            return [(Result(call, field, Pick()), frozenset((Decision(f"only {about}", 0.93, 0.3),)))]
+        elif call.operation.resource.view:
+            decision = Decision(f"first {about}", 0.8, 0.3)
+        else:
+            doubt = f"Which of the {rows.dotted} of `{call.operation.endpoint}`? Give a key of it."
+            decision = Decision(f"first {about}", 0.5, 2.5, doubt)
+        return [(Result(call, field, Pick(is_first=True)), other | {decision})]
+
+    def _keys(self, rows: Rows, field: Field, scope: Scope, depth: int) -> list[tuple[Field, Option, float]]:
+        """Return a column that identifies a row with the value to compare it with, ids first."""
+        for column in rows.fields:
+            if column is field or not column.tells & set(rows.nouns):
+                continue
+            for option in self.at_hand(column, scope):
+                if isinstance(option.value, RowValue) and any(one.attribute in SHARED for one in column.readings):
+                    continue
+                if option.quality >= (_SAME if column.identifies else _CLOSE):
+                    return [(column, option, 0.97 if column.identifies else 0.93)]
+        own = [column for column in rows.fields if column.identifies & set(rows.nouns)]
+        for column in own[:1]:
+            if column is not field and depth > 0:
+                return [(column, option, 0.97) for option in self.value(column, scope, depth - 1)[:1]]
+        return []
+
+
+def _row_noun(operation: Operation, field: Field) -> str:
+    """Return the noun of the rows that a field is in, for operations that are told what to list."""
+    return operation.nouns_of(field)[0] if len(operation.lists) > 1 else ""
+
+
+def _is_own(value: Value, nouns: frozenset[str]) -> bool:
+    """Return True if a value is of one of the nouns, and so is every key by which it was found."""
+    if not isinstance(value, Result):
+        return True
+    keys = [one for field, one in value.call.bindings if field.tells & nouns]
+    keys += [match.value for match in value.pick.matches] if value.pick is not None else []
+    own = not nouns.isdisjoint(value.call.operation.nouns_of(value.field))
+    return own and all(_is_own(one, nouns) for one in keys)
+
+
+def _must_be_given(value: Value) -> bool:
+    """Return True if the caller says it in every call: an optional text, or one of a row, is not a key."""
+    return isinstance(value, Given) and value.field.required
+
+
+WHOLE: Final = Field(("",), (), Facts())
+
+
+def match_facts(need: Field, have: Field, *, sent: bool = False) -> float:
+    """Judge types, formats and values; of lists also those of the elements, of objects those of the members."""
+    quality = fit(need.facts, have.facts, sent=sent)
+    if quality and need.item is not None and have.item is not None:
+        quality *= fit(need.item, have.item, sent=sent)
+    if quality and need.inner:
+        members = {field.path: field for field in have.inner}
+        for field in need.inner:
+            other = members.get(field.path)
+            quality *= 0.0 if other is None else fit(field.facts, other.facts, sent=sent)
+    return quality

@@ -1,0 +1,426 @@
+"""Strategies of the planner: for single values, for lists, and for a call that changes something.
+
+If none finds a plan, the misses tell which field is not covered, why, and which endpoint came closest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from bespeak.documents.adoption.naming import CURSORS, LIMITS, join
+from bespeak.extensions.negotiation.plan import Miss
+from bespeak.extensions.negotiation.planner.draft import (
+    Decision,
+    Filter,
+    Given,
+    Listing,
+    Option,
+    PlannedCall,
+    Result,
+    RowValue,
+    Value,
+    cost_of,
+)
+from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, TIMES, Field, Operation, Rows
+from bespeak.extensions.negotiation.planner.search import WHOLE, Search
+from bespeak.extensions.negotiation.planner.slot import ITEM
+from bespeak.extensions.negotiation.planner.vocabulary import other_names
+from bespeak.extensions.negotiation.planner.wish import Table, Wish
+from bespeak.text.language.lexicon import meanings
+from bespeak.text.language.operation_class import operation_classes
+
+_BEAM: Final = 12
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """Values for some of the wanted fields."""
+
+    values: tuple[tuple[Field, Value], ...]
+    calls: frozenset[PlannedCall]
+    decisions: frozenset[Decision]
+    weakest: float = 1.0
+
+    @property
+    def cost(self) -> float:
+        """Calls and decisions together; a weak field counts too."""
+        return cost_of(self.calls, self.decisions) + 2 * (1 - self.weakest)
+
+
+class SingleSearch:
+    """Finds values for fields outside of lists."""
+
+    def __init__(self, search: Search, fields: tuple[Field, ...], depth: int, most_calls: int) -> None:
+        self._search = search
+        self._fields = fields
+        self._depth = depth
+        self._most_calls = most_calls
+        self._answers: dict[tuple[Field, int], tuple[float, Field | None]] = {}
+        self.missing: Field | None = None
+        """The first field without any value, after a run that found nothing."""
+
+    def run(self, start: State) -> list[State]:
+        """Return the cheapest ways to have all fields; empty if one of them has no value, or only by too many calls."""
+        states = [start]
+        given = {id(field) for field in self._fields if self._search.at_hand(field, self._search.given)}
+        for field in sorted(self._fields, key=lambda one: id(one) in given):
+            found = [after for state in states for after in self._extend(state, field)]
+            found = [state for state in found if len(state.calls) <= self._most_calls]
+            if not found:
+                self.missing = field
+                return []
+            covered = self._search.covered
+            states = sorted(found, key=lambda one: (one.cost - covered(one.calls), len(one.calls)))[:_BEAM]
+        return states
+
+    def _extend(self, state: State, field: Field) -> list[State]:
+        self._search.spend()
+        found = []
+        for call in sorted(state.calls, key=lambda one: (not one.operation.impact, one.number)):
+            score, other = (0.0, None) if call.is_per_row else self._answer(field, call.operation)
+            if other is not None:
+                found.append(_with(state, field, Option(Result(call, other), frozenset(), frozenset((call,))), score))
+            if found and call.operation.impact:
+                return found  # what a change answers is about the change, and nothing else is
+        exact = [one for one in found if one.weakest == state.weakest]
+        if exact:
+            return exact[:2]
+        at_hand = self._search.at_hand(field, self._search.given)
+        if at_hand and field.identifies and _is_same_form(field, at_hand[0]):
+            return [*found, _with(state, field, at_hand[0], 1.0)]
+        options = self._search.computed(field, self._search.given, self._depth)
+        return [*found, *(_with(state, field, option, 1.0) for option in options)]
+
+    def _answer(self, need: Field, operation: Operation) -> tuple[float, Field | None]:
+        """Return the field of an answer that fits best."""
+        key = need, operation.number
+        if key not in self._answers:
+            fields = [field for field in operation.outputs if not field.lists]
+            self._search.spend(len(fields))
+            self._answers[key] = self._search.best(need, fields)
+        return self._answers[key]
+
+
+def _is_same_form(field: Field, option: Option) -> bool:
+    """Return True if a given id may be repeated as it is."""
+    return isinstance(option.value, Given) and field.facts.format in ("", option.value.field.facts.format)
+
+
+def _with(state: State, field: Field, option: Option, score: float) -> State:
+    return State(
+        (*state.values, (field, option.value)),
+        state.calls | option.value.calls,
+        state.decisions | option.decisions,
+        min(state.weakest, score),
+    )
+
+
+_DRIVERS: Final = 12
+"""Most lists that are tried."""
+_KEPT: Final = 3
+_FAN_OUT: Final = 1.5
+_ORDERED: Final = frozenset(("integer", "number"))
+_TIME_ENDINGS: Final = ("at", "on", "date", "time")
+"""What columns of times add to the word that a bound uses: `placed_after` is about `placed_at`."""
+_ANY_TIME: Final = frozenset(("date", "time", "day"))
+"""What a bound is about that names no column: the only date of the rows."""
+
+
+class ListingSearch:
+    """Finds the ways to make one wanted list."""
+
+    def __init__(self, search: Search, table: Table, depth: int, deed: PlannedCall | None = None) -> None:
+        """Prepare a search. The lists of a `deed` are those that it answers with: others are not its results."""
+        self._search = search
+        self._table = table
+        self._depth = depth
+        self._deed = deed
+
+    def run(self) -> list[Listing]:
+        """Return the ways, cheapest first."""
+        found: list[Listing] = []
+        if self._deed is not None:
+            return self._answered(self._deed)
+        for operation, rows in self._drivers():
+            for called in self._search.call(operation, self._search.given, self._depth - 1, rows.nouns[0]):
+                assert isinstance(called.value, Result)
+                listing = self._fill(called.value, rows, called.decisions)
+                if listing is not None:
+                    found.append(listing)
+        missing = len(self._search.wish.givens)
+        return sorted(found, key=lambda one: (missing - len(one.givens), self._cost(one), one.call.number))[:_KEPT]
+
+    def _cost(self, listing: Listing) -> float:
+        return cost_of(listing.calls, listing.decisions) - self._search.covered(listing.calls)
+
+    def _answered(self, deed: PlannedCall) -> list[Listing]:
+        known = deed.before | {deed}
+        lists = [rows for rows in deed.operation.lists if ITEM not in rows.path]
+        lists = [rows for rows in lists if set(rows.nouns) & set(self._table.nouns)]
+        made = [self._fill(Result(deed, WHOLE), rows, frozenset()) for rows in lists]
+        return [listing for listing in made if listing is not None and listing.calls <= known]
+
+    def _drivers(self) -> list[tuple[Operation, Rows]]:
+        found: dict[tuple[int, str], tuple[int, Operation, Rows]] = {}
+        for noun in self._table.nouns:
+            for name in (noun, *other_names(noun)):
+                for operation, rows in self._search.index.listing(name):
+                    key = operation.number, rows.dotted
+                    if key in found or operation.impact or ITEM in rows.path or not self._search.allows(operation):
+                        continue
+                    self._search.spend(len(self._table.columns) * len(rows.fields))
+                    hits = sum(self._search.best(field, rows.fields)[0] > 0 for field in self._table.columns)
+                    found[key] = hits, operation, rows
+        said = self._search.wish.said
+        ranked = sorted(
+            found.values(),
+            key=lambda one: (
+                -one[0],
+                sum(segment.term not in said for segment in one[1].resource.literals),
+                len(one[1].required),
+                one[1].number,
+            ),
+        )
+        return [(operation, rows) for hits, operation, rows in ranked if hits][:_DRIVERS]
+
+    def _fill(self, result: Result, rows: Rows, decided: frozenset[Decision]) -> Listing | None:
+        scope = self._search.row_scope(rows)
+        columns: list[tuple[Field, Value]] = []
+        decisions = {*decided, *self._search.searched(result.call, rows)}
+        weakest = 1.0
+        per_row: set[int] = set()
+        for need in self._table.columns:
+            self._search.spend(len(rows.fields))
+            score, field = self._search.best(need, rows.fields)
+            if field is not None:
+                columns.append((need, RowValue(field)))
+                weakest = min(weakest, score)
+                continue
+            options = self._search.value(need, scope, self._depth - 1)
+            if need.identifies & set(self._table.nouns):
+                options = [option for option in options if option.calls]  # a row has its own id, not the one given
+            if not options:
+                return None
+            best = min(
+                options, key=lambda one: (len(one.calls - {call for _, v in columns for call in v.calls}), one.cost)
+            )
+            columns.append((need, best.value))
+            decisions |= best.decisions
+            for call in best.calls:
+                if call.is_per_row and call.number not in per_row:
+                    per_row.add(call.number)
+                    decisions.add(Decision(f"for each {call.number}", 1.0, _FAN_OUT))
+        return self._local(
+            Listing(self._table, result.call, rows, tuple(columns), (), None, None, frozenset(decisions), weakest)
+        )
+
+    def _local(self, listing: Listing) -> Listing:
+        """Turn inputs that are left over into filters, an order and a limit of the rows."""
+        filters: list[Filter] = []
+        decisions = set(listing.decisions)
+        sort = None
+        for given in self._search.wish.givens:
+            if given.name in listing.givens or given.term in LIMITS:
+                continue
+            if given.term in SORTS and self._sorts(given, listing.rows):
+                sort = given
+            else:
+                made = self._filter(given, listing.rows) or self._related(given, listing, decisions)
+                if made is not None:
+                    filters.append(made)
+                    decisions.add(Decision(f"filter {given.name}", 1.0, 0.2))
+        call = listing.call
+        if filters or sort:
+            call = self._search.unlimited(call)
+            decisions |= self._scanned(call)
+        limits = (field for field in self._search.wish.givens if field.term in LIMITS and _is_count(field))
+        limit = next((field for field in limits if field.name not in call.givens), None)
+        return replace(
+            listing, call=call, filters=tuple(filters), sort=sort, limit=limit, decisions=frozenset(decisions)
+        )
+
+    def _scanned(self, call: PlannedCall) -> set[Decision]:
+        """Return what is doubtful about a list that must be read as a whole."""
+        operation = call.operation
+        placed = any(field.term in PLACES | CURSORS for field, _ in call.bindings)
+        if operation.pages is not None and not placed:
+            return {Decision(f"scan {operation.number}", 0.95, 0.8)}
+        if operation.is_partial or placed:
+            doubt = f"`{operation.endpoint}` shows its list in pages, and nothing says how to read all of them."
+            return {Decision(f"scan {operation.number}", 0.6, 0.8, doubt)}
+        return set()
+
+    def _sorts(self, given: Field, rows: Rows) -> bool:
+        """Return True if an input can only name columns; `-` before a name reverses the order."""
+        columns = {field.column for field in rows.fields}
+        values = given.facts.values
+        return values is not None and all(str(value).lstrip("-") in columns for _, value in values)
+
+    def _filter(self, given: Field, rows: Rows) -> Filter | None:
+        compared = given.comparison
+        if compared is not None:
+            if compared.attribute in _ANY_TIME:
+                times = [field for field in rows.fields if field.facts.format in TIMES and field.lists == 1]
+                return Filter(times[0], compared.op, Given(given)) if len(times) == 1 else None
+            for ending in ("", *_TIME_ENDINGS):
+                attribute = (*compared.attribute.split("_"), *ending.split())
+                readings = self._search.index.vocabulary.read_name(attribute, rows.nouns, given.facts)
+                need = Field((join(attribute),), readings, given.facts)
+                made = self._compared(need, given, compared.op, rows)
+                if made is not None and (not ending or made.column.facts.format in TIMES):
+                    return made
+            return None
+        score, column = self._search.best(given, rows.fields, sent=True)
+        enough = 0.95 if given.identifies else 0.8
+        return Filter(column, "eq", Given(given)) if column is not None and score >= enough else None
+
+    def _related(self, given: Field, listing: Listing, decisions: set[Decision]) -> Filter | None:
+        """Return the condition that rows refer to the thing that an input identifies."""
+        for column in listing.rows.fields:
+            own = column.identifies & set(listing.rows.nouns)
+            if column.identifies and not own and not self._search.at_hand(column, self._search.given):
+                for option in self._search.computed(column, self._search.given, self._depth - 1):
+                    if given.name in option.value.givens and self._search.is_of(option.value):
+                        decisions |= option.decisions
+                        return Filter(column, "eq", option.value)
+        return None
+
+    def _compared(self, need: Field, given: Field, op: str, rows: Rows) -> Filter | None:
+        for field in rows.fields:
+            if need.meanings.isdisjoint(field.meanings):
+                continue
+            kinds = field.facts.kind, given.facts.kind or field.facts.kind
+            if op == "contains":
+                return Filter(field, op, Given(given)) if set(kinds) <= {"string"} else None
+            times = field.facts.format in TIMES and given.facts.format in (*TIMES, "")
+            if set(kinds) <= _ORDERED or (set(kinds) <= {"string"} and times):
+                return Filter(field, op, Given(given))
+        return None
+
+
+def _is_count(field: Field) -> bool:
+    return field.facts.kind in ("integer", "")
+
+
+_DEEDS: Final = 12
+_MAKING: Final = frozenset(("ADD", "CREATE", "INSERT", "MAKE", "REGISTER"))
+"""Verbs whose object does not exist yet."""
+_SYNONYM: Final = 0.85
+_CLASS: Final = 0.5
+"""Verbs of one class, such as PAY and REFUND, may do different things."""
+
+
+def deeds(search: Search, depth: int) -> tuple[list[Option], Miss | None]:
+    """Return the ways to do what the proposal says within the impact that it claims, and what it lacks for the best."""
+    wish = search.wish
+    found: list[tuple[float, Operation]] = []
+    beyond: Operation | None = None
+    elsewhere: Operation | None = None
+    for operation in search.index.operations:
+        if not operation.impact or not search.allows(operation):
+            continue
+        if not _is_about(operation, wish):
+            elsewhere = elsewhere or (operation if operation.endpoint.method == wish.endpoint.method else None)
+            continue
+        search.spend()
+        score = _alike(operation.endpoint.method, wish.endpoint.method)
+        if operation.impact > wish.impact:
+            beyond = beyond or (operation if score > _CLASS else None)
+        elif score:
+            found.append((score, operation))
+    ranked = sorted(found, key=lambda one: (-one[0], one[1].impact, len(one[1].required), one[1].number))
+    options = []
+    for score, operation in ranked[:_DEEDS]:
+        doubt = "" if score > _CLASS else f"Is {operation.endpoint.method} what {wish.endpoint.method} means?"
+        verb = frozenset((Decision(f"verb {operation.number}", score, 2 * (1 - score), doubt),))
+        ways = [way for way in search.call(operation, search.given, depth) if not _makes_known(operation, way)]
+        options += [Option(way.value, way.decisions | verb, way.calls) for way in ways]
+    if beyond is not None and (not ranked or ranked[0][0] < 1):
+        reason = f"`{beyond.endpoint}` is {beyond.endpoint.semantic.impact}; the proposal claims less."
+        return options, Miss(field="semantic.impact", reason=reason, nearest=beyond.endpoint)
+    if ranked:
+        nearest = ranked[0][1]
+        lacking = [field for field in nearest.required if not search.at_hand(field, search.given, nearest)]
+        if options and not lacking:
+            return options, None
+        names = ", ".join(f"`{field.name}`" for field in lacking) or "its inputs"
+        return options, Miss(field="input", reason=f"`{nearest.endpoint}` needs {names}.", nearest=nearest.endpoint)
+    if not wish.impact:
+        reason = f"{wish.endpoint.method} changes something, but the proposal claims that it is informational."
+        return [], Miss(field="semantic.impact", reason=reason)
+    reason = f"No usable endpoint does {wish.endpoint.method} to a {wish.noun}."
+    return [], Miss(field=wish.endpoint.path, reason=reason, nearest=elsewhere.endpoint if elsewhere else None)
+
+
+def _makes_known(operation: Operation, way: Option) -> bool:
+    """Return True if something is to be created that was looked up before: another thing is meant."""
+    assert isinstance(way.value, Result)
+    own = [value for field, value in way.value.call.bindings if operation.resource.noun in field.identifies]
+    return operation.endpoint.method in _MAKING and any(value.calls for value in own)
+
+
+def _is_about(operation: Operation, wish: Wish) -> bool:
+    """Return True if an operation acts on the noun of the proposal, and on no part of another thing."""
+    own, parent = operation.resource.noun, operation.resource.parent
+    if own != wish.noun and own not in other_names(wish.noun):
+        return False
+    return not (parent and wish.resource.parent) or parent in wish.path_terms
+
+
+def _alike(verb: str, wanted: str) -> float:
+    verb, wanted = verb.lower(), wanted.lower()
+    if verb == wanted:
+        return 1.0
+    if meanings().synonymous(verb, wanted):
+        return _SYNONYM
+    one, other = operation_classes(verb), operation_classes(wanted)
+    return _CLASS if one is not None and other is not None and one.main == other.main else 0.0
+
+
+_COUNTED: Final = 12
+"""Wanted fields by which the nearest endpoint is chosen."""
+
+
+def nearest(search: Search, fields: tuple[Field, ...], text: str) -> Miss:
+    """Return why the first of the fields that no operation can supply is missing."""
+    for field in fields:
+        providers = search.providers(field)
+        if providers:
+            continue
+        operation, is_meant = _closest(search, field)
+        reason = f"No usable endpoint yields `{field.name}`" + (f" of a {_noun(field)}." if _noun(field) else ".")
+        if operation is not None and is_meant:
+            reason = f"`{operation.endpoint}` yields `{field.name}`, but of another type."
+        return Miss(field=field.text, reason=reason, nearest=None if operation is None else operation.endpoint)
+    for field in fields:
+        for _, operation, _ in search.providers(field)[:1]:
+            lacking = [
+                f"`{one.name}`" for one in operation.required if not search.at_hand(one, search.given, operation)
+            ]
+            reason = (
+                f"`{operation.endpoint}` yields it, but needs {', '.join(lacking)}."
+                if lacking
+                else "It cannot be combined with the rest."
+            )
+            return Miss(field=text, reason=reason, nearest=operation.endpoint)
+    return Miss(field=text, reason="No usable endpoint yields it.")
+
+
+def _noun(field: Field) -> str:
+    return field.readings[0].noun.replace("_", " ") if field.readings else ""
+
+
+def _closest(search: Search, field: Field) -> tuple[Operation | None, bool]:
+    """Return the closest operation that yields a field of this name, and whether it means the same."""
+    meant = [operation for reading in field.readings for operation, _ in search.index.yielding(reading)]
+    meant = [operation for operation in meant if not operation.impact and search.allows(operation)]
+    named = [operation for reading in field.readings for operation in search.index.near(reading.attribute)]
+    wanted = [one.attributes for one in search.wish.wanted[:_COUNTED]]
+
+    def closeness(operation: Operation) -> tuple[bool, int, int]:
+        yielded = sum(not operation.attributes.isdisjoint(attributes) for attributes in wanted)
+        return operation.resource.noun == search.wish.noun, yielded, -operation.number
+
+    near = meant or [operation for operation in named if search.allows(operation)]
+    return max(near, key=closeness, default=None), bool(meant)

@@ -1,0 +1,287 @@
+"""PURCHASE pays for an item, or holds the money for it (Tier 2 5.7).
+
+CONFIRM settles what is held; CANCEL releases or refunds it (Tier 2 5.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Mapping
+from typing import Any, Final
+
+from bespeak.contract.payments import Money, read_money
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.contract.standard.transact import PURCHASES
+from bespeak.extensions.payments.gate import merchant_of, read_amount, refuse_over_budget
+from bespeak.extensions.payments.purchases import (
+    CANCELLED,
+    EXPIRED,
+    FAILED,
+    HELD,
+    KEPT,
+    PENDING,
+    PURCHASE,
+    REFUND,
+    RELEASE,
+    SETTLE,
+    SETTLED,
+    Make,
+    Purchase,
+    Purchases,
+    decode,
+)
+from bespeak.protocol import status
+from bespeak.protocol.exchange import headers as names
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall, StepCall
+from bespeak.runtime.handling import (
+    Conflicts,
+    RefusedError,
+    check_content,
+    effects,
+    invalid,
+    new_id,
+    passed,
+    refusal,
+    stateful,
+)
+from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
+from bespeak.state.store.store import Command
+
+PREFIX: Final = "pur-"
+"""Beginning of the ids of purchases, which are also those of their holds."""
+MOST_ITEM: Final = 16 * 1024
+MOST_PURCHASES: Final = 100_000
+"""Purchases of one agent that can be looked up."""
+_PURCHASE: Final = STANDARD["PURCHASE"]
+_LATER: Final = (("Retry-After", "5"),)
+
+
+@stateful
+async def purchase(call: RoutedCall) -> Effects | Envelope:
+    """Answer PURCHASE /. Principal, budget and merchant were judged by a gate."""
+    given = call.input
+    check_content(given, "item", MOST_ITEM)
+    money = read_amount(call)
+    assert isinstance(money, Money), "the gate has read it"
+    bought = Purchase(
+        item=given["item"],
+        principal_id=given["principal_id"],
+        money=money,
+        merchant=merchant_of(call),
+        payment_method=given.get("payment_method"),
+        immediate=given.get("confirm_immediately", True),
+    )
+    purchases: Purchases = call.server.part("payments")
+    purchase_id, owner, key = new_id(PREFIX[:-1]), call.agent_id or "", _key(call)
+    if key is not None and not purchases.in_store:
+        # A provider outside may have been paid by a process that died before it could answer.
+        found = await purchases.find(key=key)
+        if found is not None:
+            return await _repeat(call, found, bought)
+
+    def make(state: str, now: Purchase, delay: float | None, lifetime: float | None) -> Command:
+        return PutRecord(
+            *(purchase_id, PURCHASE, owner, state, now.text()),
+            # Within the store, the answer under its key is one transaction with the money.
+            key=key if state == PENDING else None,
+            delay=delay,
+            lifetime=lifetime,
+            most=MOST_PURCHASES,
+        )
+
+    return await purchases.change(purchase_id, bought, make, lambda done: _tell(call, done), _CONFLICTS)
+
+
+async def _repeat(call: RoutedCall, found: Record, bought: Purchase) -> Envelope:
+    before = decode(found.data)
+    if (before.item, before.principal_id, before.money) != (bought.item, bought.principal_id, bought.money):
+        message = "The Idempotency-Key belongs to another purchase; use a new one."
+        raise refusal(status.CONFLICT, "idempotency-key-reused", message)
+    purchases: Purchases = call.server.part("payments")
+    return _tell(call, await purchases.advance(found))
+
+
+def _key(call: RoutedCall) -> str | None:
+    """Return the key under which the purchase is made once: that of the request or workflow, and of the step it is."""
+    numbers: list[str] = []
+    one = call
+    while isinstance(one, StepCall) and one.journal is None:
+        numbers.append(one.number)
+        one = one.parent
+    journal = one.journal if isinstance(one, StepCall) else None
+    key = call.request.headers.get(names.IDEMPOTENCY_KEY) if journal is None else journal.key
+    return None if key is None else " ".join((call.agent_id or "", key, *numbers))
+
+
+def _tell(call: RoutedCall, done: Record) -> Envelope:
+    bought = decode(done.data)
+    if done.state == FAILED:
+        error = "insufficient-funds" if bought.fault_code == "insufficient-funds" else "payment-refused"
+        message = f"The payment was refused: {bought.fault or 'the provider gave no reason'}."
+        raise refusal(_PURCHASE, error, message, purchase_id=done.record_id)
+    if done.state == PENDING and _key(call) is not None and not isinstance(call, StepCall):
+        # The answer under the key must be the final one, so this one is not kept.
+        message = "The payment provider has not answered yet; repeat the request with the same Idempotency-Key."
+        raise refusal(_PURCHASE, "purchase-pending", message, retry_after=5, purchase_id=done.record_id)
+    return Envelope(receipt(done), status.ACCEPTED if done.state == PENDING else status.OK)
+
+
+def receipt(record: Record) -> dict[str, Any]:
+    """Return what a buyer is told of a purchase."""
+    bought = decode(record.data)
+    result: dict[str, Any] = {
+        "purchase_id": record.record_id,
+        "principal_id": bought.principal_id,
+        "status": record.state,
+        "amount": bought.money.document(),
+    }
+    if bought.reference is not None:
+        result["provider_reference"] = bought.reference
+    if record.state == HELD:
+        result |= {"hold_id": record.record_id, "expires_at": write_instant(record.due or 0.0)}
+    return result
+
+
+_CONFLICTS: Final[Conflicts] = {
+    "insufficient-funds": _PURCHASE.refuse(
+        "insufficient-funds", "The account of the principal does not cover the amount."
+    ),
+    "too-many": _PURCHASE.refuse("payment-refused", f"The agent has {MOST_PURCHASES} purchases, the maximum."),
+    "": _PURCHASE.refuse("payment-refused", "The principal has no account here that can pay in this currency."),
+}
+
+_CANCEL: Final = STANDARD["CANCEL"]
+_NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "This agent has no hold with this target_id.")
+_ENDS: Final = {"accepted": (SETTLE, SETTLED), "rejected": (RELEASE, CANCELLED)}
+
+
+def confirm_own(call: RoutedCall) -> Coroutine[Any, Any, Effects | Envelope] | None:
+    """Answer CONFIRM / of a purchase; return None for any other target."""
+    is_own = call.input["target_id"].startswith(PREFIX) and call.server.part("payments") is not None
+    return confirm_hold(call) if is_own else None
+
+
+async def confirm_hold(call: RoutedCall) -> Effects | Envelope:
+    """Answer CONFIRM / of a hold: accepted pays it, rejected frees the money. Only the buyer can decide."""
+    purchases: Purchases = call.server.part("payments")
+    decision = call.input["status"]
+    record = await purchases.find(call.input["target_id"])
+    if record is None or record.owner not in (call.agent_id, call.principal.principal_id):
+        raise RefusedError(_NOT_FOUND)
+    if decision not in _ENDS:
+        raise invalid("status", "must be accepted or rejected for a hold; it expires if it is left alone.")
+    bought = decode(record.data)
+    if decision == "accepted":
+        if not call.principal.scopes.covers(PURCHASES):
+            message = f"Settling a purchase needs the scope {PURCHASES}."
+            raise refusal(status.SCOPE_VIOLATION, "scope-violation", message, missing_scopes=[PURCHASES])
+        passed(refuse_over_budget(call, bought.money))
+    if record.state != HELD:
+        raise RefusedError(_refuse_state({"state": record.state}))
+
+    def tell(done: Record) -> Envelope:
+        if done.state == FAILED:
+            message = f"The payment was refused: {decode(done.data).fault}."
+            raise refusal(status.FORBIDDEN, "payment-refused", message, purchase_id=done.record_id)
+        result = {
+            "target_id": done.record_id,
+            "status": decision,
+            "confirmed_at": write_instant(done.updated),
+            "purchase": receipt(done),
+        }
+        return Envelope(result, status.ACCEPTED if done.state == PENDING else status.OK)
+
+    change = (record.record_id, bought.with_phase(*_ENDS[decision]), _change(record))
+    return await purchases.change(*change, tell, {"": _refuse_state})
+
+
+def _refuse_state(found: Mapping[str, Any]) -> Refused:
+    state = found.get("state", SETTLED)
+    if state == EXPIRED:
+        return Refused(status.TIMEOUT, "hold-expired", "The hold has expired; make the purchase again.")
+    if state == PENDING:
+        message = "The payment provider is at work on this purchase; try again later."
+        return Refused(status.CONFLICT, "purchase-pending", message, headers=_LATER)
+    message = f"The purchase is {state}; a decision is final."
+    return Refused(status.CONFLICT, "already-decided", message, {"purchase_status": state})
+
+
+async def cancel_purchase(call: RoutedCall, record: Record) -> Effects | Envelope:
+    """Answer CANCEL / of a purchase that is held or settled."""
+    purchases: Purchases = call.server.part("payments")
+    bought = decode(record.data)
+    changed = _refunding(call, record, bought)
+
+    def changed_meanwhile(found: Mapping[str, Any]) -> Refused:
+        state = found.get("state")
+        if state == CANCELLED:
+            return _CANCEL.refuse("already-cancelled", f"{record.record_id} is cancelled already.", kind=PURCHASE)
+        if state is None:
+            return _CANCEL.refuse("refund-impossible", "The money cannot be given back.", kind=PURCHASE)
+        return _CANCEL.refuse("not-cancellable", f"The purchase is {state} now.", kind=PURCHASE, state=state)
+
+    def tell(done: Record) -> Envelope:
+        if done.state == SETTLED:
+            message = f"The refund was refused: {decode(done.data).fault}."
+            raise refusal(_CANCEL, "refund-impossible", message, kind=PURCHASE)
+        ended = done.state == CANCELLED
+        result: dict[str, Any] = {
+            "target_id": done.record_id,
+            "kind": PURCHASE,
+            "status": CANCELLED if ended else "cancelling",
+            "cancelled_at": write_instant(done.updated),
+            "refund": _refund(record.state, decode(done.data)),
+            "notified": [],
+        }
+        return Envelope(result, status.OK if ended else status.ACCEPTED)
+
+    make, conflicts = _change(record), {"": changed_meanwhile}
+    if changed is bought:  # nothing is given back, so the provider has nothing to do
+        return effects([make(CANCELLED, changed, None, KEPT)], lambda done: tell(done[0]), conflicts)
+    return await purchases.change(record.record_id, changed, make, tell, conflicts)
+
+
+def _refunding(call: RoutedCall, record: Record, bought: Purchase) -> Purchase:
+    policy, amount = call.input.get("refund_policy"), call.input.get("refund_amount")
+    if (policy == "partial") != (amount is not None):
+        message = "refund_amount goes with refund_policy partial, and only with it."
+        raise refusal(_CANCEL, "refund-impossible", message)
+    if record.state == HELD:
+        if amount is not None:
+            message = "Nothing is paid yet; the whole hold is released."
+            raise refusal(_CANCEL, "refund-impossible", message, kind=PURCHASE)
+        return bought.with_phase(RELEASE, CANCELLED)
+    if policy is None:
+        message = "The purchase is settled; say in refund_policy whether its amount is refunded."
+        raise refusal(_CANCEL, "not-cancellable", message, kind=PURCHASE, state=record.state)
+    if policy == "none":
+        return bought
+    money = bought.money if amount is None else read_money(amount["value"], amount["currency"])
+    if isinstance(money, str) or money.currency != bought.money.currency or not 0 < money.minor <= bought.money.minor:
+        message = f"refund_amount must be more than nothing and at most {bought.money}."
+        raise refusal(_CANCEL, "refund-impossible", message, field="/refund_amount")
+    return bought.with_phase(REFUND, CANCELLED, refund=money.minor)
+
+
+def _refund(before: str, bought: Purchase) -> dict[str, Any]:
+    if before == HELD:
+        return {"policy": "release", "amount": bought.money.document()}
+    refund = Money(bought.refund or 0, bought.money.currency)
+    policy = "none" if not refund.minor else "full" if refund == bought.money else "partial"
+    return {"policy": policy, "amount": refund.document()}
+
+
+def _change(record: Record) -> Make:
+    def make(state: str, now: Purchase, delay: float | None, lifetime: float | None) -> ChangeRecord:
+        return ChangeRecord(
+            *(record.record_id, (PURCHASE,), (record.state,), state),
+            owner=record.owner,
+            version=record.version,
+            data=now.text(),
+            delay=delay,
+            lifetime=lifetime,
+        )
+
+    return make

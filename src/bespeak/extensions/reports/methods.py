@@ -1,0 +1,284 @@
+"""REPORT makes, stores and delivers a document of recorded data; FETCH /documents returns it (Tier 2 7.5)."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from bespeak.contract.standard.definition import COUNT, NAME, MethodError, StandardMethod
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.messages.message import KEPT as MESSAGE_KEPT
+from bespeak.extensions.messages.message import MOST_FROM_ONE, MOST_RECEIVED, Message, address_messages
+from bespeak.extensions.messages.posting import DELIVERED, REPORT, WAITING, Posting, post
+from bespeak.extensions.messages.recipients import Recipients, find_recipients
+from bespeak.extensions.reports.formats import has_typst, write_html, write_json, write_markdown, write_pdf
+from bespeak.extensions.reports.report import Report, Scope, read_scope
+from bespeak.extensions.reports.sources import SOURCES
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import ACCEPT
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Answer, Effects, Envelope
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.concurrency import Turns
+from bespeak.runtime.handling import Conflicts, RefusedError, effects, invalid, new_id, refusal, stateful, to_json
+from bespeak.state.store.commands.messages import PutMessages
+from bespeak.state.store.commands.records import FindRecord, PutRecord, Record
+from bespeak.state.store.store import Command
+
+_T = TypeVar("_T")
+
+KIND: Final = "report"
+KEPT: Final = 30 * 86400.0
+"""Seconds for which a document can be fetched."""
+MOST_BYTES: Final = 1024 * 1024
+MOST_KEPT: Final = 1_000
+"""Documents of one agent."""
+STORED: Final = "stored"
+"""State of a document that waits to be fetched; one that is delivered has the states of a posting."""
+
+CONTENT_TYPES: Final[Mapping[str, str]] = {
+    "json": "application/json",
+    "html": "text/html; charset=utf-8",
+    "markdown": "text/markdown; charset=utf-8",
+    "pdf": "application/pdf",
+}
+SUFFIXES: Final[Mapping[str, str]] = {"json": "json", "html": "html", "markdown": "md", "pdf": "pdf"}
+
+
+class Document(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Content of the record of a report."""
+
+    report_type: str
+    title: str
+    format: str
+    recipient: str
+    digest: str
+    size: int
+    """Number of bytes."""
+    text: str | None = None
+    """The document; None if it is not text."""
+    base64: str | None = None
+    """The document, if it is not text."""
+
+    @classmethod
+    def of(cls, report_type: str, title: str, form: str, recipient: str, content: bytes) -> Document:
+        """Make a document of its bytes."""
+        is_text = form != "pdf"
+        return cls(
+            report_type=report_type,
+            title=title,
+            format=form,
+            recipient=recipient,
+            digest=f"sha256:{hashlib.sha256(content).hexdigest()}",
+            size=len(content),
+            text=content.decode() if is_text else None,
+            base64=None if is_text else base64.b64encode(content).decode(),
+        )
+
+    @property
+    def content(self) -> bytes:
+        """The bytes of the document."""
+        return self.text.encode() if self.text is not None else base64.b64decode(self.base64 or "")
+
+    def notice(self, document_id: str) -> dict[str, Any]:
+        """Return what a recipient is told of a document: what it is, and how to fetch it."""
+        return {
+            "document_id": document_id,
+            **{name: getattr(self, name) for name in ("report_type", "title", "format", "digest")},
+            "bytes": self.size,
+            "content_type": CONTENT_TYPES[self.format],
+            "fetch": {"method": "FETCH", "path": f"/documents/{document_id}"},
+        }
+
+    def letter(self, document_id: str) -> dict[str, Any]:
+        """Return the document for a recipient outside, who cannot fetch it."""
+        notice = {name: value for name, value in self.notice(document_id).items() if name != "fetch"}
+        name = f"{document_id}.{SUFFIXES[self.format]}"
+        body = {"text": self.text} if self.text is not None else {"base64": self.base64}
+        return {**notice, "file_name": name, **body}
+
+
+decode: Final = msgspec.json.Decoder(Document).decode
+
+
+_REPORT: Final = STANDARD["REPORT"]
+_WRITERS: Final[Mapping[str, Callable[[Report], bytes | None]]] = {
+    "json": write_json,
+    "html": write_html,
+    "markdown": write_markdown,
+    "pdf": write_pdf,
+}
+# A long report takes seconds to set; handlers that block must not wait for that. One at a time, because the typesetter
+# uses all cores, and so that an agent's next report waits for at most one of another agent.
+_pool: Final = ThreadPoolExecutor(1, "bespeak-report")
+_MOST_WAITING: Final = 256
+_MOST_OF_ONE: Final = 32
+_turns: Final = Turns(1, most=_MOST_WAITING, most_of_one=_MOST_OF_ONE)
+
+
+@stateful
+async def report(call: RoutedCall) -> Effects:
+    """Answer REPORT /. A report has what its caller may see; who receives it sees no more."""
+    given, agent_id = call.input, call.agent_id or ""
+    form, recipient = given.get("format", "json"), given["recipient"]
+    scope = _judge(call, form)
+    found = await find_recipients(call, (recipient,))
+    _check_recipient(found)
+    if not _turns.has_room(agent_id):
+        message = (
+            f"{_MOST_OF_ONE} reports of the agent, or {_MOST_WAITING} of all agents, are waiting; try again later."
+        )
+        raise refusal(status.UNAVAILABLE, "too-many-waiting", message, retry_after=5)
+    async with _turns.take(agent_id):
+        made = await _make(call, scope)
+        content = await asyncio.get_running_loop().run_in_executor(_pool, _WRITERS[form], made)
+    if content is None:
+        raise refusal(_REPORT, "format-not-available", f"The report could not be written as {form}.")
+    if len(content) > MOST_BYTES:
+        message = f"The report has {len(content)} bytes, more than {MOST_BYTES}; narrow its scope."
+        raise refusal(_REPORT, "invalid-scope", message, field="/scope")
+    document, document_id = Document.of(made.report_type, made.title, form, recipient, content), new_id("doc")
+    state = WAITING if found.addresses else DELIVERED if found.agents else STORED
+    record = (document_id, KIND, agent_id, state, to_json(document))
+    return effects(
+        [
+            PutRecord(*record, lifetime=KEPT, most=MOST_KEPT),
+            *_deliver(call, document_id, document, found),
+        ],
+        lambda _: {
+            "document_id": document_id,
+            "report_type": document.report_type,
+            "format": form,
+            "bytes": document.size,
+            "digest": document.digest,
+            "recipient": recipient,
+            "status": state,
+        },
+        _CONFLICTS,
+    )
+
+
+def _judge(call: RoutedCall, form: str) -> Scope:
+    given = call.input
+    if given["report_type"] not in SOURCES:
+        message = f"{given['report_type'][:80]!r} is not a report of this server; it has {', '.join(SOURCES)}."
+        raise refusal(_REPORT, "unknown-report-type", message, report_types=list(SOURCES))
+    if form == "pdf" and not has_typst():
+        message = "This server cannot write PDF; ask for html, markdown or json."
+        raise refusal(_REPORT, "format-not-available", message, formats=["html", "markdown", "json"])
+    return _valid_scope(read_scope(given["scope"], time.time()))
+
+
+def _valid_scope(read: _T | str) -> _T:
+    """Return what was read of the scope, unless it is a text that says what is wrong with it."""
+    if isinstance(read, str):
+        raise refusal(_REPORT, "invalid-scope", f"`scope` {read}.", field="/scope")
+    return read
+
+
+def _check_recipient(found: Recipients) -> None:
+    for name, fault in found.faults.items():
+        if name in found.addresses:
+            error = fault.error or _REPORT.find("delivery-unavailable")
+            raise RefusedError(error.refuse(f"The recipient {fault.fault}.", field="/recipient"))
+        if name in found.agents:
+            raise invalid("recipient", f"{fault.fault}.")
+
+
+async def _make(call: RoutedCall, scope: Scope) -> Report:
+    kind = call.input["report_type"]
+    found = _valid_scope(await SOURCES[kind](call, scope))
+    service = call.routes.service
+    subject = scope.data if scope.data is not None else kind
+    return Report(
+        title=f"{service.identity.name or service.identity.server_id}: {subject}",
+        report_type=kind,
+        scope=str(scope),
+        generated_at=write_instant(time.time()),
+        generated_by=service.identity.server_id,
+        generated_for=call.agent_id or "",
+        columns=found.columns,
+        rows=found.rows,
+        truncated=found.truncated,
+        chart_title=found.chart_title,
+        chart=found.chart,
+    )
+
+
+def _deliver(call: RoutedCall, document_id: str, document: Document, found: Recipients) -> tuple[Command, ...]:
+    """Return the commands that tell the recipient. A principal fetches what is for it."""
+    sender = call.agent_id or ""
+    if found.addresses:
+        posting = Posting(
+            posting_id=document_id,
+            kind=REPORT,
+            sender=sender,
+            content=document.letter(document_id),
+            subject=document.title,
+            record_id=document_id,
+        )
+        return tuple(post(address, posting) for address in found.addresses)
+    message = Message(sender=sender, kind=REPORT, content=document.notice(document_id))
+    kept_until = time.time() + MESSAGE_KEPT
+    messages = address_messages(document_id, message, found.agents, kept_until=kept_until)
+    return (PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE),) if messages else ()
+
+
+_CONFLICTS: Final[Conflicts] = {
+    "too-many": Refused(
+        status.RATE_LIMITED,
+        "too-many-documents",
+        f"The agent has {MOST_KEPT} documents, the maximum; they expire after {KEPT / 86400:g} days.",
+        headers=(("Retry-After", "3600"),),
+    ),
+    "": _REPORT.refuse("delivery-unavailable", "The recipient has no room for more messages.", field="/recipient"),
+}
+
+DOCUMENT_PATH: Final = "/documents/{document_id}"
+FETCH_DOCUMENT: Final = StandardMethod(
+    name="FETCH",
+    category="communicate",
+    description="Returns a report as a member of an object; as a file, if Accept names its own type.",
+    intent="Fetch a report by its document id.",
+    outcome="The document is returned with its type and digest.",
+    parameters={"document_id": NAME},
+    required=("document_id",),
+    result={
+        **dict.fromkeys(("document_id", "report_type", "format", "digest", "content_type", "file_name"), NAME),
+        "title": {"type": "string"},
+        "bytes": COUNT,
+        "text": {"type": "string", "description": "The document, if it is text."},
+        "base64": {"type": "string", "description": "The document, if it is not."},
+    },
+    returned=("document_id", "report_type", "format", "digest", "content_type", "file_name", "title", "bytes"),
+    errors=(MethodError("document-not-found", status.NOT_FOUND, "The caller has no such document."),),
+)
+
+
+@stateful
+async def fetch_document(call: RoutedCall) -> Answer | Envelope:
+    """Answer FETCH /documents/{document_id}. Documents of others do not exist for the caller."""
+    assert call.server.store is not None
+    document_id, who = call.input["document_id"], call.principal
+    record: Record | None = await call.server.store.read(FindRecord((KIND,), document_id))
+    document = None if record is None else decode(record.data)
+    if record is None or document is None or not {record.owner, document.recipient} & {who.agent_id, who.principal_id}:
+        message = f"This agent has no document with the id {document_id[:80]!r}."
+        raise refusal(FETCH_DOCUMENT, "document-not-found", message)
+    content_type = CONTENT_TYPES[document.format]
+    wanted = {part.partition(";")[0].strip().lower() for part in call.request.headers.get(ACCEPT, "").split(",")}
+    # JSON is what every caller accepts, so it does not ask for a file.
+    if not wanted & ({content_type.partition(";")[0], "application/octet-stream"} - {"application/json"}):
+        return Envelope(document.letter(document_id))
+    name = f"{document_id}.{SUFFIXES[document.format]}"
+    # A browser must not show it as a page of this server.
+    headers = (("Content-Disposition", f'attachment; filename="{name}"'), ("X-Content-Type-Options", "nosniff"))
+    return Answer(document.content, status.OK, content_type, headers)

@@ -1,0 +1,303 @@
+"""Calls judged by what they mean: profiles of tasks, refusals, and the history of mapped calls (IoA 5.4, 7, 9)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.checks.alignment.artifact import Trust
+from bespeak.contract.ontology.matching import UNCONFIRMED, UNSTABLE
+from bespeak.contract.ontology.profile import SemanticProfile
+from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.errors import StoreError
+from bespeak.extensions.semantic.layer import Meaning, SemanticLayer, concepts_of
+from bespeak.extensions.semantic.negotiation import Outcome
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.exchange import Exchange
+from bespeak.runtime.route_table import RouteTable
+from bespeak.runtime.settlement import TaskAdmission
+from bespeak.state.store.commands.cases import PausedTask
+from bespeak.state.store.commands.semantics import (
+    CountMappedCalls,
+    MappedCalls,
+    RecordedProfile,
+    RecordProfile,
+    UseProfile,
+    task_record,
+)
+from bespeak.state.store.store import Command, Store
+
+PERIOD: Final = 5.0
+"""Seconds for which calls are counted before they are stored together."""
+MOST_MAPPINGS: Final = 1_000
+"""Mappings that are counted in one period."""
+LONGEST: Final = 500
+"""Most bytes of an IRI that is counted: a longer one does not fit into an index."""
+
+_FAILURES: Final = frozenset({status.TIMEOUT, status.SERVER_ERROR, status.DELEGATION_FAILURE})
+"""What a wrong mapping may lead to. A refusal says nothing about it: a missing scope, a reused key, a busy server."""
+
+_logger = logging.getLogger(__name__)
+
+
+class MappingHistory:
+    """A subscriber of exchanges. Calls that were counted in the last seconds before a crash are not stored."""
+
+    def __init__(self) -> None:
+        self._store: Store | None = None
+        self._counts: dict[tuple[str, str], list[int]] = {}
+        self._flushing: asyncio.Task[None] | None = None
+
+    def follow(self, store: Store) -> None:
+        """Store what is counted from now on."""
+        self._store = store
+
+    def __call__(self, exchange: Exchange) -> None:
+        """Take in a call of an endpoint; built-in methods do not provide what a mapping leads to."""
+        meaning: Meaning | None = exchange.call.request.semantic
+        if self._store is None or meaning is None or not meaning.outcome.mappings:
+            return
+        route, answer = exchange.call.route, exchange.response
+        succeeded = status.is_success(answer.status)
+        if route is None or route.builtin or exchange.replayed or not (succeeded or answer.status in _FAILURES):
+            return
+        steps = (step for used in meaning.outcome.mappings for step in used.translation.steps)
+        for pair in {(step.source, step.target) for step in steps}:
+            if pair in self._counts or (len(self._counts) < MOST_MAPPINGS and _fits(pair)):
+                self._counts.setdefault(pair, [0, 0])[not succeeded] += 1
+        if self._counts and self._flushing is None:
+            self._flushing = asyncio.get_running_loop().create_task(self._flush_later(), name="mapping-history")
+
+    async def flush(self) -> None:
+        """Store what was counted; what a store that fails has not taken is dropped, so that nothing counts twice."""
+        counts, self._counts = self._counts, {}
+        if self._store is None or not counts:
+            return
+        try:
+            await self._store.do(CountMappedCalls(tuple(MappedCalls(*pair, *two) for pair, two in counts.items())))
+        except StoreError as error:
+            _logger.warning("the history of %d mappings could not be stored: %s", len(counts), error)
+
+    async def close(self) -> None:
+        """Store what is left."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+            await asyncio.gather(self._flushing, return_exceptions=True)
+            self._flushing = None
+        await self.flush()
+
+    async def _flush_later(self) -> None:
+        while self._counts:
+            await asyncio.sleep(PERIOD)
+            await self.flush()
+        self._flushing = None
+
+
+def _fits(pair: tuple[str, str]) -> bool:
+    return all(len(iri.encode(errors="replace")) <= LONGEST for iri in pair)
+
+
+MAPPING_UNCONFIRMED: Final = "semantic-mapping-unconfirmed"
+"""Error code of a call that cannot be undone, whose mapping the operator has not confirmed."""
+CHANGED: Final = "semantic-profile-changed"
+"""Error code of a call whose profile differs from that of its task."""
+
+_CONTROL: Final = {
+    "ask": {"method": "DESCRIBE", "path": "/", "parameters": ["semantic_profile", "alignments"]},
+    "settle": {"method": "PROPOSE", "path": "/", "parameters": ["semantic_profile", "alignments"]},
+}
+"""The control exchange, which is separate from the messages of a task (IoA 9)."""
+
+
+def refuse_outcome(call: Call, outcome: Outcome, spoken: tuple[str, ...]) -> Refused:
+    """Refuse a call without a match: for good, or with an offer to renegotiate."""
+    verdict, withhold = outcome.verdict, call.server.part("semantic").withhold
+    first = verdict.violations[0].message if verdict.violations else "There is no match"
+    first, details = withhold(first, call.principal), withhold(outcome.document(), call.principal)
+    if verdict.violations and all(one.rule == UNCONFIRMED.id for one in verdict.violations):
+        message = (
+            f"{first}. Use a profile in a vocabulary of the service, or ask its operator to run "
+            f"`bespeak semantic confirm {verdict.violations[0].value}`."
+        )
+        return Refused(status.CONFLICT, MAPPING_UNCONFIRMED, message, details | offer_control(call, spoken))
+    if verdict.status == "reject":
+        message = f"{first}. Correct the semantic profile and repeat the call."
+        return Refused(status.UNPROCESSABLE, "semantic-rejected", message, details)
+    message = f"{first}. Ask with DESCRIBE what would match, and PROPOSE the new profile."
+    return Refused(status.CONFLICT, "semantic-renegotiation", message, details | offer_control(call, spoken))
+
+
+def refuse_change(call: Call, digest: str) -> Refused:
+    """Refuse a call whose profile is not that of its task."""
+    task_id = call.request.headers.get(TASK_ID, "")
+    message = (
+        "The task has another semantic profile, which stays for the life of the task. "
+        "PROPOSE the new profile with this Task-ID first, or begin a new task."
+    )
+    violation = {"rule": UNSTABLE.id, "path": "/semantic", "value": None, "message": UNSTABLE.text("/semantic")}
+    details = {"task_id": task_id, "profile_digest": digest, "violations": [violation], "control": _CONTROL}
+    return Refused(status.CONFLICT, CHANGED, message, details)
+
+
+def refuse_missing(call: Call, spoken: tuple[str, ...]) -> Refused:
+    """Refuse a call that must say what it means."""
+    message = (
+        "This endpoint requires a semantic profile. Send an envelope as the member `semantic` of the body, "
+        "or PROPOSE a profile for the task and send its Task-ID."
+    )
+    return Refused(status.UNPROCESSABLE, "semantic-profile-required", message, offer_control(call, spoken))
+
+
+def refuse_unknown(reference: str) -> Refused:
+    """Refuse a reference to a profile that the caller has not agreed on."""
+    message = (
+        f"Semantic-Profile {reference[:80]!r} is not a profile of this agent; "
+        "PROPOSE the profile again, or send the envelope."
+    )
+    return Refused(status.UNPROCESSABLE, "semantic-profile-unknown", message)
+
+
+def offer_control(call: Call, spoken: tuple[str, ...]) -> dict[str, Any]:
+    """Return the control exchange, and the ontologies with which a match is certain."""
+    told: dict[str, Any] = {"control": _CONTROL, "ontologies": list(spoken)}
+    task_id = call.request.headers.get(TASK_ID)
+    return told if task_id is None else told | {"task_id": task_id}
+
+
+class CallJudge(SemanticLayer):
+    """The semantic layer as gates use it; `server.part("semantic")`."""
+
+    def __init__(
+        self,
+        settings: SemanticSettings,
+        routes: Callable[[], RouteTable] | None = None,
+        trust: Trust | None = None,
+    ) -> None:
+        super().__init__(settings, routes, trust)
+        self.history = MappingHistory()
+        """What has come of mapped calls; subscribed to exchanges where there is a store."""
+
+    async def follow(self, store: Store) -> None:
+        """Follow the registry in the store, and add to its history of mappings."""
+        await super().follow(store)
+        self.history.follow(store)
+
+    async def close(self) -> None:
+        """Store what was counted, and cancel pending work."""
+        await self.history.close()
+        await super().close()
+
+    def judge(self, call: RoutedCall) -> Refused | None:
+        """Understand the envelope of a call, or refuse it."""
+        document, headers, endpoint = getattr(call, "semantic", None), call.request.headers, call.route.endpoint
+        if document is None:
+            known = call.server.store is not None
+            if SEMANTIC_PROFILE in headers:
+                return None if known else refuse_unknown(headers[SEMANTIC_PROFILE])
+            if self.requires(endpoint) and not (known and TASK_ID in headers):
+                return refuse_missing(call, self.spoken())
+            return None
+        profile, outcome = self.read(document, endpoint)
+        if outcome.match == "none" or profile is None:
+            return refuse_outcome(call, outcome, self.spoken(concepts_of(endpoint)))
+        understand(call, Meaning(profile, outcome))
+        return None
+
+    def judge_step(self, call: RoutedCall) -> Refused | None:
+        """Judge a step that a built-in method makes for its caller by what the call of the method means."""
+        outer = call.parent
+        if outer is None or not outer.route.builtin:
+            return None
+        while outer.parent is not None:
+            outer = outer.parent
+        meaning, endpoint = meaning_of(outer), call.route.endpoint
+        if meaning is None:
+            return refuse_missing(call, self.spoken()) if self.requires(endpoint) else None
+        outcome = self.negotiate(meaning.profile, endpoint)
+        if outcome.match == "none":
+            return refuse_outcome(call, outcome, self.spoken(concepts_of(endpoint)))
+        understand(call, Meaning(meaning.profile, outcome))
+        return None
+
+
+def understand(call: RoutedCall, meaning: Meaning) -> None:
+    """Keep what a call means with its request, where its handler and its steps find it."""
+    call.request = msgspec.structs.replace(call.request, semantic=meaning)
+
+
+def meaning_of(call: RoutedCall) -> Meaning | None:
+    """Return what a call means, once it is understood; None if it does not say."""
+    meaning: Meaning | None = call.request.semantic
+    return meaning
+
+
+class TaskProfiles:
+    """Admits calls by the profile of their task, after the check whether the task is paused."""
+
+    def __init__(self, layer: CallJudge, pausing: TaskAdmission) -> None:
+        self._layer = layer
+        self._pausing = pausing
+
+    def concerns(self, call: RoutedCall) -> bool:
+        """Return True if a call needs the store to be understood, or its task may be paused."""
+        headers = call.request.headers
+        if meaning_of(call) is not None:
+            mine = TASK_ID in headers
+        else:
+            mine = SEMANTIC_PROFILE in headers or (TASK_ID in headers and self._layer.judges(call.route))
+        return mine or self._layer.requires(call.route.endpoint) or self._pausing.concerns(call)
+
+    def ask(self, call: RoutedCall) -> Command | Refused | None:
+        """Return None if the call is admitted, a refusal, or a command whose result decides."""
+        return self._pausing.ask(call) or self._ask(call)
+
+    def judge(self, call: RoutedCall, found: Any) -> Command | Refused | None:
+        """Judge what was found about the task: that it is paused, or its profile."""
+        if found is None or isinstance(found, PausedTask):
+            return self._pausing.judge(call, found) or self._ask(call)
+        assert isinstance(found, RecordedProfile)
+        meaning = meaning_of(call)
+        if meaning is not None:
+            return None if found.digest == meaning.digest else refuse_change(call, found.digest)
+        return self._understand(call, found)
+
+    def _ask(self, call: RoutedCall) -> Command | Refused | None:
+        headers, meaning = call.request.headers, meaning_of(call)
+        task_id = headers.get(TASK_ID)
+        owner = call.agent_id or ""
+        if meaning is not None:
+            if task_id is None:
+                return None
+            plain = msgspec.to_builtins(meaning.profile)
+            return RecordProfile(task_record(owner, task_id), owner, meaning.digest, plain)
+        reference = headers.get(SEMANTIC_PROFILE)
+        if reference is not None:
+            return UseProfile(reference[:128])
+        # Whether calls must say what they mean or not: the profile of a task is that of all its calls (IoA 9).
+        if task_id is not None and self._layer.judges(call.route):
+            return UseProfile(task_record(owner, task_id))
+        return self._missing(call)
+
+    def _missing(self, call: RoutedCall) -> Refused | None:
+        """Refuse a call without a profile; what a built-in method calls is judged step by step."""
+        required = self._layer.requires(call.route.endpoint)
+        return refuse_missing(call, self._layer.spoken()) if required else None
+
+    def _understand(self, call: RoutedCall, found: RecordedProfile) -> Command | Refused | None:
+        """Judge a profile that the call refers to, by a header or by its task."""
+        endpoint, reference = call.route.endpoint, call.request.headers.get(SEMANTIC_PROFILE)
+        if not found.digest or found.owner != (call.agent_id or ""):
+            return self._missing(call) if reference is None else refuse_unknown(reference)
+        profile = msgspec.convert(found.profile, SemanticProfile)
+        outcome = self._layer.negotiate(profile, endpoint)
+        if outcome.match == "none":
+            return refuse_outcome(call, outcome, self._layer.spoken(concepts_of(endpoint)))
+        understand(call, Meaning(profile, outcome))
+        return None if reference is None else self._ask(call)

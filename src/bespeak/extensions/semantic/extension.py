@@ -1,0 +1,67 @@
+"""The extension: what calls mean, by registered ontologies and profiles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from bespeak.contract.service import Service
+from bespeak.extensions.semantic import methods_ontologies as ontologies
+from bespeak.extensions.semantic.calls import CallJudge, TaskProfiles
+from bespeak.extensions.semantic.gate import semantic_gate, semantic_input_gate, semantic_step_gate
+from bespeak.extensions.semantic.layer import check_extra
+from bespeak.extensions.semantic.methods import PARAMETERS, describing, discovering, proposing
+from bespeak.extensions.semantic.registry import open_registry, read_trust
+from bespeak.runtime.extension import Anchor, BuiltIn, Extension, Floor, Gate, Opening
+
+_EXTENDED: Final = {"DISCOVER": discovering, "DESCRIBE": describing, "PROPOSE": proposing}
+
+
+def _open(opening: Opening) -> None:
+    server = opening.server
+    settings = server.registrar.service.semantic
+    assert settings is not None, "the extension is chosen by its settings"
+    check_extra()
+    judge = CallJudge(settings, lambda: server.routes, read_trust(settings))
+    if settings.sensitive:
+        judge.knowledge.changed = server.republish
+    server.hides = judge.hides
+    opening.provide("semantic", judge)
+    opening.admit_tasks(lambda pausing: TaskProfiles(judge, pausing))
+    opening.on_close(judge.close)
+    store = opening.store
+    if store is not None:
+        opening.on_start(lambda: judge.follow(store))
+        opening.observe(judge.history)
+
+
+def _extend(floor: Floor) -> Floor:
+    """Let DESCRIBE and PROPOSE negotiate meaning, and DISCOVER search by it."""
+    return [
+        (
+            method if method.name == "DISCOVER" else replace(method, parameters={**PARAMETERS, **method.parameters}),
+            _EXTENDED[method.name](handler),
+        )
+        if method.name in _EXTENDED
+        else (method, handler)
+        for method, handler in floor
+    ]
+
+
+def _endpoints(service: Service) -> Iterable[BuiltIn]:
+    settings = service.semantic
+    if settings is not None and settings.registry:
+        register = ontologies.register_ontology(open_registry(settings))
+        yield BuiltIn(ontologies.QUERY_ONTOLOGIES, ontologies.PATH, ontologies.query_ontologies, listed=True)
+        yield BuiltIn(ontologies.REGISTER_ONTOLOGY, ontologies.PATH, register, listed=True)
+
+
+semantic: Final = Extension(
+    name="semantic",
+    gates=(Gate(semantic_gate, Anchor.READ, step=semantic_step_gate),),
+    reads=semantic_input_gate,
+    floor=_extend,
+    endpoints=_endpoints,
+    open=_open,
+)

@@ -1,0 +1,323 @@
+"""What a server knows of the registry: a snapshot in memory, replaced whenever any process registers something."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.checks.alignment.artifact import NO_TRUST, UNSIGNED, Trust
+from bespeak.checks.alignment.names import words_of
+from bespeak.checks.alignment.policy import DEFAULT as DEFAULT_POLICY
+from bespeak.checks.alignment.policy import Policy, pair_of, signed_pairs
+from bespeak.contract.ontology.alignment import Alignment
+from bespeak.contract.ontology.core import CORE_VERSION, DEFAULT, Namespace
+from bespeak.contract.ontology.ontology import Meanings, Ontology, Term, Version, compare_versions, parse_version
+from bespeak.documents.alignment.draft_json import read_json
+from bespeak.documents.ontology.canonical import read_registered
+from bespeak.extensions.semantic.offloading import run_beside, run_in_thread
+from bespeak.extensions.semantic.translation import Mappings
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.background import Follower
+from bespeak.state.identity.artifact_signature import ArtifactStatement, signature_fault, verify_artifact
+from bespeak.state.store.commands.semantics import (
+    MOST_REGISTERED,
+    REGISTRY_TOPIC,
+    Artifact,
+    ArtifactRow,
+    ListArtifacts,
+    ListConfirmed,
+    ReadArtifact,
+)
+from bespeak.state.store.store import Store
+
+_LEAST_SHARE: Final = 0.6
+"""Lowest share of common words of a label that names a capability."""
+_MOST_NAMED: Final = 5
+"""Most capabilities that a text may name."""
+_MOST_COMPARED: Final = 5_000
+"""Labels that one text is compared with: agents write labels, and a search must not take long."""
+
+
+class CapabilityNames:
+    """Immutable index, built beside the event loop, so that a search looks only at labels with common words."""
+
+    def __init__(self, ontologies: Iterable[Ontology], meanings: Meanings) -> None:
+        self.terms: Mapping[str, Term] = {
+            iri: term for one in ontologies for iri, term in one.terms.items() if iri in meanings.capabilities
+        }
+        self._iris: dict[tuple[str, ...], list[str]] = {}
+        self._labels: dict[str, list[tuple[str, ...]]] = {}
+        """Labels by each of their words."""
+        for iri, term in self.terms.items():
+            names = (*term.labels, *(one.text for one in term.synonyms), *term.abbreviations, term.local_name)
+            for words in {words_of(name) for name in names}:
+                if words not in self._iris:
+                    for word in set(words):
+                        self._labels.setdefault(word, []).append(words)
+                self._iris.setdefault(words, []).append(iri)
+        self.intents: dict[str, str] = {}
+        """Intent that requires a capability."""
+        for intent in sorted(meanings.intents, reverse=True):
+            self.intents |= dict.fromkeys(meanings.requires.get(intent, ()), intent)
+
+    def find(self, text: str) -> Iterator[tuple[str, float]]:
+        """Yield the capabilities that a text names, with the share of its words that agree."""
+        if text in self.terms:
+            yield text, 1.0
+            return
+        words = set(words_of(text[:200]))
+        scored = []
+        for label in islice(self._candidates(words), _MOST_COMPARED):
+            share = len(words & set(label)) / len(words | set(label))
+            if share >= _LEAST_SHARE:
+                scored += [(share, iri) for iri in self._iris[label]]
+        for share, iri in sorted(scored, key=lambda one: (-one[0], one[1]))[:_MOST_NAMED]:
+            yield iri, share
+
+    def _candidates(self, words: set[str]) -> Iterator[tuple[str, ...]]:
+        """Yield labels that may have enough of the words: they have one of the rarest."""
+        rarest = sorted(words, key=lambda word: (len(self._labels.get(word, ())), word))
+        enough = len(words) - int(_LEAST_SHARE * len(words)) + 1
+        seen: set[tuple[str, ...]] = set()
+        for word in rarest[:enough]:
+            for label in self._labels.get(word, ()):
+                if label not in seen:
+                    seen.add(label)
+                    yield label
+
+
+OUTRANKED: Final = "it is unsigned, and a signed artifact is for the same ontologies"
+_MOST_INDEXES: Final = 8
+"""Indexes with an older version of an ontology that are kept."""
+
+
+class Snapshot:
+    """Ontologies by id, the latest version last; alignments; contexts."""
+
+    def __init__(
+        self,
+        ontologies: Iterable[Ontology] = (),
+        alignments: Iterable[Alignment] = (),
+        contexts: Mapping[str, Any] | None = None,
+        *,
+        unused: Mapping[str, str] | None = None,
+        revision: int = 0,
+        namespace: Namespace = DEFAULT,
+        policy: Policy = DEFAULT_POLICY,
+    ) -> None:
+        """Index what is registered; `unused` says why other artifacts are left out, by id."""
+        self.revision = revision
+        self.namespace = namespace
+        self.contexts = contexts or {}
+        # Every service speaks the core: its profiles may use the terms of all registered ontologies (Figure 5).
+        core = Ontology(id=namespace.core, version=CORE_VERSION, terms={})
+        given = (core, *ontologies)
+        # In the order of registration: no later one may say what the terms of an earlier one mean.
+        self.ontologies: dict[str, list[Ontology]] = {one.id: [] for one in given}
+        for ontology in sorted(given, key=lambda one: _order(one.version)):
+            self.ontologies[ontology.id].append(ontology)
+        latest: dict[str, Alignment] = {}
+        for alignment in sorted(alignments, key=lambda one: (bool(one.signer), _order(one.version))):
+            latest[alignment.id] = alignment
+        signed = signed_pairs(latest.values())
+        outranked = (id_ for id_, one in latest.items() if not one.signer and pair_of(one) in signed)
+        self.unused = {**(unused or {}), **dict.fromkeys(outranked, OUTRANKED)}
+        """Why artifacts are not used, by id."""
+        self.alignments = {id_: one for id_, one in latest.items() if self.unused.get(id_) != OUTRANKED}
+        """Latest version of each artifact by its id."""
+        self.mappings = Mappings((one for _, one in sorted(self.alignments.items())), policy)
+        self.meanings = Meanings((versions[-1] for versions in self.ontologies.values()), namespace)
+        """Index over the latest versions."""
+        self.names = CapabilityNames((versions[-1] for versions in self.ontologies.values()), self.meanings)
+        """Names of the capabilities of the latest versions."""
+        self._older: dict[tuple[str, str], Meanings] = {}
+        self.own: Ontology | None = None
+        """Vocabulary of the service itself, which is not registered."""
+
+    def with_own(self, own: Ontology) -> Snapshot:
+        """Return the same registry beside the vocabulary of a service. The index with its terms is built when used."""
+        extended = copy.copy(self)
+        extended.own = own
+        extended.ontologies = {**self.ontologies, own.id: [own]}
+        extended._older = {}
+        return extended
+
+    def latest(self, id: str) -> Ontology | None:  # noqa: A002 - the word of the draft
+        """Return the latest version of an ontology."""
+        return self.ontologies[id][-1] if id in self.ontologies else None
+
+    def serving(self, id: str, version: str) -> Ontology | None:  # noqa: A002
+        """Return the highest version of an ontology that serves a requested one; an artifact may not name one."""
+        if not version:
+            return self.latest(id)
+        versions = self.ontologies.get(id, ())
+        return next((one for one in reversed(versions) if compare_versions(one.version, version) == "compatible"), None)
+
+    def declaring(self, iris: Iterable[str]) -> tuple[str, ...]:
+        """Return the ids of the ontologies that declare any of the terms."""
+        wanted = frozenset(iris)
+        found = (one.id for one in self._latest() if any(iri in one.terms for iri in wanted))
+        return tuple(sorted(found))
+
+    def is_below(self, iri: str, others: Iterable[str]) -> bool:
+        """Return True if a term is one of others, or stands below one."""
+        return any(self.meanings.subsumes(one, iri) for one in others)
+
+    def meanings_with(self, ontology: Ontology) -> Meanings:
+        """Return the index over one version of an ontology and the latest ones of all others.
+
+        A term may have a sense in another ontology than that of the profile, which is how conflicts are noticed.
+        """
+        if ontology is self.latest(ontology.id) and ontology is not self.own:
+            return self.meanings
+        key = (ontology.id, ontology.version)
+        if key not in self._older:
+            if len(self._older) >= _MOST_INDEXES:
+                self._older.pop(next(iter(self._older)))
+            if ontology is self.own:
+                # It has names of its own, so that what is known already stays as it is.
+                self._older[key] = self.meanings.beside(ontology)
+            else:
+                versions = (ontology if one.id == ontology.id else one for one in self._latest())
+                self._older[key] = Meanings(versions, self.namespace)
+        return self._older[key]
+
+    def _latest(self) -> Iterator[Ontology]:
+        return (versions[-1] for versions in self.ontologies.values() if versions[-1] is not self.own)
+
+
+def _order(version: str) -> tuple[bool, Version]:
+    parsed = parse_version(version)
+    return parsed is not None, parsed or Version(dated=False, parts=(0,))
+
+
+_logger = logging.getLogger(__name__)
+
+MOST_ARTIFACTS: Final = MOST_REGISTERED
+"""Most artifacts in memory; the oldest are read first."""
+
+_Content = Ontology | Alignment | msgspec.Raw
+
+
+class Knowledge:
+    """Follows the registry of a store. `snapshot` is replaced by one assignment."""
+
+    def __init__(
+        self, namespace: Namespace = DEFAULT, policy: Policy = DEFAULT_POLICY, trust: Trust = NO_TRUST
+    ) -> None:
+        self._namespace = namespace
+        self._policy = policy
+        self._trust = trust
+        self._confirmed: dict[str, str] = {}
+        """Operators that have confirmed alignments, by digest."""
+        self._unused: dict[str, str] = {}
+        """Why alignments are not used, by id."""
+        self._follower = Follower(REGISTRY_TOPIC, self._take_in)
+        self._contents: dict[tuple[str, str, str], _Content] = {}
+        self.snapshot = Snapshot(namespace=namespace)
+        """What is known now."""
+        self.changed: Callable[[], None] = lambda: None
+        """Called after the snapshot has been replaced."""
+
+    async def follow(self, store: Store) -> None:
+        """Load the registry, now and whenever it changes. Raises StoreError if that fails now."""
+        await self._follower.follow(store)
+
+    async def refresh(self) -> None:
+        """Load what other processes have registered."""
+        await self._follower.refresh()
+
+    async def close(self) -> None:
+        """Cancel pending work."""
+        await self._follower.close()
+
+    async def _take_in(self, store: Store) -> None:
+        before = revision = self.snapshot.revision
+        confirmed: dict[str, str] = await store.read(ListConfirmed())
+        rows: list[ArtifactRow] = await store.read(ListArtifacts(since=revision, limit=MOST_ARTIFACTS))
+        for row in rows:
+            revision = max(revision, row.revision)
+            if len(self._contents) >= MOST_ARTIFACTS:
+                _logger.warning("the registry has more than %d artifacts; %s is not used", MOST_ARTIFACTS, row.id)
+                continue
+            artifact: Artifact | None = await store.read(ReadArtifact(row.kind, row.id, row.version))
+            content = None if artifact is None else await self._read(artifact)
+            if content is not None:
+                self._contents[row.kind, row.id, row.version] = content
+        if revision != before or confirmed != self._confirmed:
+            self._confirmed = confirmed
+            self.snapshot = await run_in_thread(self._snapshot, revision)
+            self.changed()
+
+    async def _read(self, artifact: Artifact) -> _Content | None:
+        """Read an artifact, which takes up to seconds; calls go on with what was known before."""
+        # Before the first snapshot, there are no calls that a thread could hold up.
+        size = len(artifact.content) if self.snapshot.revision else 0
+        found: _Content | Fault
+        try:
+            found = await run_beside(read_artifact, artifact, self._namespace, size=size)
+        except ChildProcessError as error:
+            found = Fault(str(error))
+        if isinstance(found, Alignment) and self._trust.signed:
+            found = verify_alignment(found, artifact.row, self._trust)
+        if isinstance(found, Fault):
+            _logger.error("%s %s is not used: %s", artifact.row.id, artifact.row.version, found.message)
+            self._unused[artifact.row.id] = found.message
+            return None
+        return found
+
+    def _snapshot(self, revision: int) -> Snapshot:
+        known = self._contents
+        return Snapshot(
+            [one for one in known.values() if isinstance(one, Ontology)],
+            [self._as_confirmed(one) for one in known.values() if isinstance(one, Alignment)],
+            {key[1]: context_of(one) for key, one in known.items() if isinstance(one, msgspec.Raw)},
+            unused=self._unused,
+            revision=revision,
+            namespace=self._namespace,
+            policy=self._policy,
+        )
+
+    def _as_confirmed(self, alignment: Alignment) -> Alignment:
+        """Return an alignment with the operator that has confirmed exactly this content."""
+        by = self._confirmed.get(alignment.digest, "")
+        return msgspec.structs.replace(alignment, confirmed_by=by) if by else alignment
+
+
+def verify_alignment(alignment: Alignment, row: ArtifactRow, trust: Trust) -> Alignment | Fault:
+    """Verify a signature again: keys may have been added or removed since the artifact was registered."""
+    if not row.signature:
+        return Fault(UNSIGNED)
+    signed = verify_artifact(row.signature, trust.keys)
+    if isinstance(signed, Fault):
+        return signed
+    fault = signature_fault(signed, ArtifactStatement(row.kind, row.id, row.version, row.digest))
+    return fault or msgspec.structs.replace(alignment, signer=signed.signer)
+
+
+def read_artifact(artifact: Artifact, namespace: Namespace = DEFAULT) -> _Content | Fault:
+    """Read a registered artifact, or say why it must not be used."""
+    row = artifact.row
+    if row.kind == "ontology":
+        return read_registered(artifact, namespace)
+    if hashlib.sha256(artifact.content).hexdigest() != row.digest:
+        return Fault(f"the content of {row.id} {row.version} was changed: it does not have the registered digest")
+    if row.kind == "context":
+        return msgspec.Raw(artifact.content)
+    document = read_json(artifact.content, f"{row.id} {row.version}")
+    if document.alignment is None:
+        return Fault(document.findings[0].message)
+    said = {"id": row.id, "version": row.version, "signer": row.signer, "digest": row.digest}
+    return msgspec.structs.replace(document.alignment, **said)
+
+
+def context_of(content: msgspec.Raw) -> Any:
+    """Return what a registered context stands for."""
+    value = msgspec.json.decode(content)
+    return value["@context"] if isinstance(value, dict) and "@context" in value else value

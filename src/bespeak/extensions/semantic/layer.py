@@ -1,0 +1,293 @@
+"""The semantic layer of a server: understands what calls mean before they run (IoA 7, 9)."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import importlib.util
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.checks.alignment.artifact import Trust
+from bespeak.checks.ontology.profile import judge
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.ontology.core import Namespace
+from bespeak.contract.ontology.ontology import Ontology, Term
+from bespeak.contract.ontology.profile import SemanticProfile
+from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.contract.service import Service
+from bespeak.documents.envelope.reader import EnvelopeReader
+from bespeak.documents.projections.jsonld import base_of, capability_iri, intent_iri
+from bespeak.errors import ConfigError
+from bespeak.extensions.semantic.discovery import MeaningIndex
+from bespeak.extensions.semantic.knowledge import Knowledge, Snapshot
+from bespeak.extensions.semantic.negotiation import Negotiation, Offer, Outcome, write_mapping
+from bespeak.protocol.exchange.principal import Principal
+from bespeak.runtime.route import Route
+from bespeak.runtime.route_table import RouteTable
+from bespeak.state.store.store import Store
+
+
+def own_ontology(service: Service, endpoints: Iterable[Endpoint], version: str, namespace: Namespace) -> Ontology:
+    """Return the vocabulary of a service in the version of its manifest."""
+    terms: dict[str, Term] = {}
+    for endpoint in endpoints:
+        if endpoint.is_listed:
+            capability, intent = capability_iri(service, endpoint), intent_iri(service, endpoint)
+            # What an endpoint does is a case of what its concepts mean.
+            terms[capability] = Term(
+                iri=capability,
+                kind="individual",
+                types=(namespace("Capability"),),
+                parents=endpoint.semantic.concepts,
+            )
+            terms[intent] = Term(iri=intent, kind="individual", types=(namespace("Intent"),), requires=(capability,))
+    return Ontology(id=base_of(service), version=version, terms=terms)
+
+
+def own_profile(service: Service, endpoint: Endpoint, ontology: Ontology) -> SemanticProfile:
+    """Return the profile with which an endpoint can be called in the vocabulary of its service."""
+    return SemanticProfile(
+        ontology_id=ontology.id,
+        ontology_version=ontology.version,
+        capability_refs=(capability_iri(service, endpoint),),
+        intent_ref=intent_iri(service, endpoint),
+    )
+
+
+WITHHELD: Final = "a sensitive term"
+"""Words in the place of a term that a caller may not know."""
+_IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s'\"<>,;()]+")
+MOST_OUTCOMES: Final = 1_024
+"""Outcomes that are kept for repeated profiles."""
+
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+class Meaning(msgspec.Struct, frozen=True):
+    """What a call means: its profile, and what came of it."""
+
+    profile: SemanticProfile
+    outcome: Outcome
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the profile."""
+        return digest_of(self.profile)
+
+    @property
+    def headers(self) -> tuple[tuple[str, str], ...]:
+        """Headers of the answer: a mapped call says so, with its confidence and the artifacts."""
+        mapping = self.outcome.mapping
+        return () if mapping is None else (("Semantic-Mapping", write_mapping(mapping)),)
+
+    @property
+    def understood(self) -> SemanticProfile | None:
+        """Profile in the vocabulary of the service."""
+        return self.outcome.profile
+
+
+def digest_of(profile: SemanticProfile) -> str:
+    """Return the SHA-256 of a profile, whatever notation it was read from."""
+    return hashlib.sha256(_encode(profile)).hexdigest()
+
+
+class _View:
+    """What follows from one snapshot of the registry and one route table."""
+
+    def __init__(self, registry: Snapshot, routes: RouteTable | None, sensitive: tuple[str, ...]) -> None:
+        self.registry = registry
+        self.routes = routes
+        self.reader = EnvelopeReader(registry.namespace, registry.contexts)
+        self.outcomes: dict[tuple[SemanticProfile, Any], Outcome] = {}
+        self.spoken: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self.snapshot = registry
+        endpoints = () if routes is None else tuple(routes.endpoints.values())
+        if routes is not None:
+            own = own_ontology(routes.service, endpoints, routes.publication.version, registry.namespace)
+            self.snapshot = registry.with_own(own)
+        self.concepts = tuple(sorted({one for endpoint in endpoints for one in concepts_of(endpoint)}))
+        self.sensitive = frozenset(one for one in self.concepts if registry.is_below(one, sensitive))
+        """Concepts of endpoints that only callers with their scopes learn of: those that are named, and all below."""
+        self._endpoints = endpoints
+
+    @cached_property
+    def index(self) -> MeaningIndex:
+        """Index of capabilities for discovery."""
+        return MeaningIndex(self._endpoints, self.registry, self.sensitive)
+
+    @cached_property
+    def whole(self) -> Offer:
+        """Offer of all listed endpoints together, whose sensitive ones are left out: anyone may ask for it.
+
+        Without a service, ontologies offer what they declare.
+        """
+        if self.routes is None:
+            return Offer((), tuple(sorted(self.registry.meanings.capabilities)), whole=True)
+        listed = [one for one in self._endpoints if one.is_listed and self.sensitive.isdisjoint(concepts_of(one))]
+        own = tuple(capability_iri(self.routes.service, one) for one in listed)
+        concepts = tuple(dict.fromkeys(concept for one in listed for concept in concepts_of(one)))
+        return Offer((), concepts, own=own, whole=True)
+
+    @property
+    def is_current(self) -> bool:
+        """False if the manifest has a new version, because agents have changed."""
+        own = self.snapshot.own
+        return self.routes is None or own is None or self.routes.publication.version == own.version
+
+
+class SemanticLayer:
+    """Judges envelopes. Everything is in memory, so that calls do not wait; the registry is followed."""
+
+    def __init__(
+        self,
+        settings: SemanticSettings,
+        routes: Callable[[], RouteTable] | None = None,
+        trust: Trust | None = None,
+    ) -> None:
+        """Create the layer; `routes` returns the current endpoints, None for a layer without a service.
+
+        `trust` says whose signatures count; None if artifacts were verified when they were registered.
+        """
+        self.settings = settings
+        self._routes: Callable[[], RouteTable | None] = routes or (lambda: None)
+        self.negotiation = Negotiation(settings)
+        trust = trust or Trust()
+        policy = msgspec.structs.replace(self.negotiation.mapping_policy, ranks=trust.ranks)
+        self.knowledge = Knowledge(settings.namespace, policy, trust)
+        self.own: tuple[str, ...] = ()
+        """Ontologies that the service uses itself; if empty, those of its concepts."""
+        self._view: _View | None = None
+
+    async def follow(self, store: Store) -> None:
+        """Follow the registry in the store."""
+        await self.knowledge.follow(store)
+
+    async def close(self) -> None:
+        """Cancel pending work."""
+        await self.knowledge.close()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What is known now, with the vocabulary of the service itself."""
+        return self.view.snapshot
+
+    @property
+    def view(self) -> _View:
+        """What follows from the current registry and endpoints; outcomes of earlier ones are dropped."""
+        view, routes = self._view, self._routes()
+        if view is None or view.registry is not self.knowledge.snapshot or view.routes is not routes:
+            self._view = view = _View(self.knowledge.snapshot, routes, self.settings.sensitive)
+        return view
+
+    def hides(self, iri: str) -> bool:
+        """Return True for a sensitive term: one that is named, or stands below it."""
+        return self.knowledge.snapshot.is_below(iri, self.settings.sensitive)
+
+    def withhold(self, told: Any, principal: Principal) -> Any:
+        """Return what a caller may be told: sensitive terms only if one of its endpoints provides them (IoA 13)."""
+        if not self.settings.sensitive:
+            return told
+        if isinstance(told, str):
+            return _IRI.sub(lambda found: self._shown(found[0], principal), told)
+        if isinstance(told, Mapping):
+            return {name: self.withhold(value, principal) for name, value in told.items()}
+        return [self.withhold(value, principal) for value in told] if isinstance(told, list | tuple) else told
+
+    def _shown(self, iri: str, principal: Principal) -> str:
+        bare = iri.rstrip(".")
+        known = not self.hides(bare) or self.view.index.knows(bare, principal)
+        return iri if known else f"{WITHHELD}{iri[len(bare) :]}"
+
+    def seen_by(self, endpoint: Endpoint, principal: Principal) -> Endpoint:
+        """Return an endpoint with the concepts that a caller may know of."""
+        if not self.settings.sensitive or self.view.index.shows(endpoint, principal):
+            return endpoint
+        shown = tuple(one for one in concepts_of(endpoint) if one not in self.view.sensitive)
+        return dataclasses.replace(endpoint, semantic=dataclasses.replace(endpoint.semantic, concepts=shown))
+
+    def requires(self, endpoint: Endpoint) -> bool:
+        """Return True if a call of an endpoint must say what it means; built-in methods need not."""
+        wanted = self.settings.required
+        if wanted == "never" or endpoint.builtin:
+            return False
+        return wanted == "always" or endpoint.semantic.impact == "irreversible"
+
+    @staticmethod
+    def judges(route: Route) -> bool:
+        """Return True if the meaning of a call decides: of an endpoint, or a built-in method that calls others."""
+        return not route.builtin or route.composes or route.endpoint.passes_on
+
+    def read(self, document: Any, endpoint: Endpoint | None = None) -> tuple[SemanticProfile | None, Outcome]:
+        """Read an envelope and negotiate its profile. One that lacks a member is rejected whatever the policy says."""
+        envelope = self.view.reader.parse(document)
+        if envelope.violations or envelope.profile is None:
+            policy = self.negotiation.policy
+            verdict = judge(envelope.profile, self.snapshot.meanings, policy, envelope.violations)
+            explanation = tuple(f"{one.message}." for one in verdict.violations)
+            return envelope.profile, Outcome(match="none", explanation=explanation, verdict=verdict)
+        return envelope.profile, self.negotiate(envelope.profile, endpoint)
+
+    def negotiate(self, profile: SemanticProfile, endpoint: Endpoint | None = None) -> Outcome:
+        """Return what comes of a profile; a repeated one is looked up."""
+        key = (profile, None if endpoint is None else _traits(endpoint))
+        found = self.view.outcomes.get(key)
+        if found is None:
+            if not self.view.is_current:
+                self._view = None
+            view = self.view
+            found = self.negotiation.negotiate(profile, self._offer(endpoint, view), view.snapshot)
+            if len(view.outcomes) >= MOST_OUTCOMES:
+                view.outcomes.pop(next(iter(view.outcomes)))
+            view.outcomes[key] = found
+        return found
+
+    def _offer(self, endpoint: Endpoint | None, view: _View) -> Offer:
+        if endpoint is None:
+            return msgspec.structs.replace(view.whole, spoken=self.spoken())
+        concepts = concepts_of(endpoint)
+        # What a basic method such as EXECUTE calls is judged by itself.
+        passes_on = endpoint.is_basic or endpoint.passes_on
+        critical = endpoint.semantic.impact == "irreversible" and not passes_on
+        own = () if view.routes is None or endpoint.builtin else (capability_iri(view.routes.service, endpoint),)
+        return Offer(self.spoken(concepts), concepts, critical, own, sensitive=view.sensitive)
+
+    def restore(self, profile: Any) -> Meaning:
+        """Return what a call means whose profile was kept as plain data."""
+        read = msgspec.convert(profile, SemanticProfile)
+        return Meaning(read, self.negotiate(read))
+
+    def spoken(self, concepts: tuple[str, ...] = ()) -> tuple[str, ...]:
+        """Return the ontologies that the service uses itself: those of an endpoint's concepts, else of all endpoints.
+
+        Every registered ontology counts if the service does not declare concepts; the core always does.
+        """
+        view = self.view
+        if concepts not in view.spoken:
+            snapshot = view.snapshot
+            declared = snapshot.declaring(concepts) or snapshot.declaring(view.concepts)
+            spoken = self.own or declared or tuple(sorted(view.registry.ontologies))
+            own = () if snapshot.own is None else (snapshot.own.id,)
+            view.spoken[concepts] = tuple(dict.fromkeys((*spoken, snapshot.namespace.core, *own)))
+        return view.spoken[concepts]
+
+
+def _traits(endpoint: Endpoint) -> tuple[Any, ...]:
+    """Return what decides about an offer."""
+    semantic = endpoint.semantic
+    return endpoint.method, endpoint.path, endpoint.builtin, semantic.concepts, semantic.impact
+
+
+def concepts_of(endpoint: Endpoint) -> tuple[str, ...]:
+    """Return the concepts that an endpoint declares."""
+    return endpoint.semantic.concepts
+
+
+def check_extra() -> None:
+    """Raise ConfigError if the packages of the extra are not installed."""
+    if importlib.util.find_spec("pyld") is None or importlib.util.find_spec("pyoxigraph") is None:
+        raise ConfigError("[semantic] needs its extra: pip install 'bespeak[semantic]'")

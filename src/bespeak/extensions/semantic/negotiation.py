@@ -1,0 +1,336 @@
+"""Negotiation of a semantic profile with a service: direct, mapped or none, with its reasons (IoA 7.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, Literal
+from urllib.parse import quote
+
+import msgspec
+
+from bespeak.checks.alignment.policy import Policy
+from bespeak.checks.ontology.profile import ProfilePolicy, judge
+from bespeak.contract.ontology.alignment import Alignment
+from bespeak.contract.ontology.matching import (
+    LOW_CONFIDENCE,
+    NOT_PROVIDED,
+    PROVENANCE,
+    UNCONFIRMED,
+    UNCOVERED,
+    UNKNOWN_ALIGNMENT,
+    UNKNOWN_ONTOLOGY,
+)
+from bespeak.contract.ontology.ontology import Meanings, Ontology, OntologyRef, compare_versions
+from bespeak.contract.ontology.profile import ACCEPTED, SemanticProfile, Status, Verdict, Violation
+from bespeak.contract.ontology.rules import VERSION_COMPATIBLE, VERSION_ORDER
+from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.extensions.semantic.knowledge import Snapshot
+from bespeak.extensions.semantic.translation import ProfileTranslation, UsedMapping
+
+Match = Literal["direct", "mapped", "unmatched", "none"]
+"""What came of a profile. It is unmatched if its vocabulary is understood, but nothing says that the endpoint, or any
+endpoint, provides its capabilities.
+"""
+
+WIDER: Final = 0.9
+"""Certainty that a capability more general than the wanted one will do."""
+_PLAIN: Final = "!#$%&'()*+,/:;=?@[]~"
+"""Characters of an IRI that a header has as they are."""
+_LONGEST: Final = 200
+"""Characters of an id in a header; the digest names the artifact in any case."""
+_MOST_ARTIFACTS: Final = 8
+"""Most artifacts that an answer or a record names."""
+
+
+def write_mapping(mapping: Mapping[str, Any]) -> str:
+    """Write the value of the header Semantic-Mapping, a dictionary of RFC 9651."""
+    artifacts = " ".join(
+        f"{_text(one['id'])};version={_text(one['version'])};sha256={_text(one['sha256'])}"
+        f";signed=?{one['signed']:d};confirmed=?{one['confirmed']:d}"
+        for one in mapping["artifacts"]
+    )
+    return f"confidence={round(mapping['confidence'], 3)}, artifacts=({artifacts})"
+
+
+def _text(value: str) -> str:
+    """Write a string for a header: ASCII, with everything else percent-encoded as in a URI; a long one is cut."""
+    return f'"{quote(value[:_LONGEST], safe=_PLAIN)}"'
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """Result of a negotiation. Without a match, `verdict` says whether the profile may be renegotiated."""
+
+    match: Match
+    explanation: tuple[str, ...]
+    """Sentences for people."""
+    verdict: Verdict = ACCEPTED
+    confidence: float = 0.0
+    """How sure the match is, 0 if nothing was matched. A direct match of all capabilities has 1."""
+    ontology: OntologyRef | None = None
+    """Ontology of the service that the profile is understood with."""
+    mappings: tuple[UsedMapping, ...] = ()
+    unmatched: tuple[str, ...] = ()
+    """Capabilities of the profile, in the vocabulary of the service, that nobody declares to provide."""
+    profile: SemanticProfile | None = None
+    """Profile in the vocabulary of the service."""
+
+    @property
+    def mapping(self) -> dict[str, Any] | None:
+        """What a record says of a mapped call: its confidence, and the artifacts; None for any other."""
+        steps = [step for used in self.mappings for step in used.translation.steps]
+        if not steps:
+            return None
+        artifacts = {
+            step.alignment: {
+                "id": step.alignment,
+                "version": step.version,
+                "sha256": step.digest,
+                "signed": step.trust > 0,
+                "confirmed": step.confirmed,
+            }
+            for step in steps
+        }
+        lowest = min(used.translation.confidence for used in self.mappings)
+        return {"confidence": round(lowest, 4), "artifacts": list(artifacts.values())[:_MOST_ARTIFACTS]}
+
+    def document(self) -> dict[str, Any]:
+        """Return the outcome for a peer."""
+        told: dict[str, Any] = {
+            "match": self.match,
+            "status": self.verdict.status,
+            "confidence": round(self.confidence, 4),
+        }
+        if self.ontology is not None:
+            told |= {"ontologyId": self.ontology.id, "ontologyVersion": self.ontology.version}
+        if self.unmatched:
+            told["unmatched"] = list(self.unmatched)
+        if self.mappings:
+            told["mappings"] = [one.document() for one in self.mappings]
+        told["explanation"] = list(self.explanation)
+        if self.verdict.violations:
+            told["validation"] = {"status": self.verdict.status, "reason": self.verdict.reason}
+            told["violations"] = [
+                {"rule": one.rule, "path": one.path, "value": one.value, "message": one.message}
+                for one in self.verdict.violations
+            ]
+        return told
+
+
+_NEGOTIABLE: Final[Mapping[str, Status]] = {
+    rule.id: "renegotiate"
+    for rule in (
+        *(UNKNOWN_ONTOLOGY, UNKNOWN_ALIGNMENT, UNCOVERED, LOW_CONFIDENCE, UNCONFIRMED),
+        *(VERSION_COMPATIBLE, VERSION_ORDER),
+    )
+}
+"""Rules that another ontology, version or alignment can satisfy; by default they lead to a renegotiation."""
+
+_SAME_MAJOR: Final = frozenset({"compatible", "older"})
+
+
+class Offer(msgspec.Struct, frozen=True):
+    """What a service brings to the negotiation."""
+
+    spoken: tuple[str, ...]
+    """Ids of the ontologies that it uses itself."""
+    concepts: tuple[str, ...] = ()
+    """Capabilities of the called endpoint, or of the service; none if it does not declare any."""
+    critical: bool = False
+    """True if a call cannot be undone."""
+    own: tuple[str, ...] = ()
+    """The same in the vocabulary of the service itself."""
+    whole: bool = False
+    """True if no endpoint is named, so that the profile may be for any of them."""
+    sensitive: frozenset[str] = frozenset()
+    """Capabilities among these that no text names."""
+
+
+class Negotiation:
+    """Negotiates by the settings of one service."""
+
+    def __init__(self, settings: SemanticSettings | None = None) -> None:
+        self.settings = settings or SemanticSettings()
+        given = self.settings
+        rules = {**_NEGOTIABLE, **given.rules}
+        self.policy = ProfilePolicy(
+            consistency="renegotiate" if given.violations == "renegotiate" else "reject",
+            rules=msgspec.convert(rules, Mapping[str, Status]),
+            strict_domains=given.strict_domains,
+        )
+        self.mapping_policy = msgspec.convert(
+            {"threshold": given.threshold, "order": given.conflict_order, "priorities": given.priorities}, Policy
+        )
+
+    def negotiate(self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot) -> Outcome:
+        """Return what comes of a profile that has all of its members."""
+        explanation: list[str] = []
+        ontology, found = self._find_own(profile, offer, snapshot, explanation)
+        if ontology is not None:
+            return self._judge(profile, offer, snapshot, ontology=ontology, explanation=explanation)
+        mapped, broken = self._translate(profile, offer, snapshot, explanation)
+        if mapped is None:
+            return self._fail([*(found if not broken else ()), *broken], explanation)
+        translated, target, mappings = mapped
+        return self._judge(translated, offer, snapshot, ontology=target, explanation=explanation, mappings=mappings)
+
+    def _find_own(
+        self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot, explanation: list[str]
+    ) -> tuple[Ontology | None, list[Violation]]:
+        """Find the service's own ontology for a profile, or what keeps it from a direct match."""
+        wanted = OntologyRef(profile.ontology_id, profile.ontology_version)
+        if wanted.id not in offer.spoken:
+            own = ", ".join(offer.spoken) or "no ontology"
+            explanation.append(f"The profile uses {wanted}; this service uses {own}.")
+            return None, [Violation.of(UNKNOWN_ONTOLOGY, "/ontologyId", wanted.id, own)]
+        ontology = snapshot.serving(wanted.id, wanted.version)
+        if ontology is not None:
+            same = "the same version" if ontology.version == wanted.version else f"version {ontology.version} serves it"
+            explanation.append(f"The profile uses {wanted}, which is the service's own ontology: {same}.")
+            return ontology, []
+        latest = snapshot.latest(wanted.id)
+        provided = "" if latest is None else latest.version
+        incomparable = compare_versions(provided, wanted.version) == "incomparable"
+        rule = VERSION_ORDER if incomparable else VERSION_COMPATIBLE
+        explanation.append(f"The profile uses {wanted}; version {provided or '-'} of the service does not serve it.")
+        return None, [Violation.of(rule, "/ontologyVersion", wanted.version, provided)]
+
+    def _translate(
+        self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot, explanation: list[str]
+    ) -> tuple[tuple[SemanticProfile, Ontology, tuple[UsedMapping, ...]] | None, list[Violation]]:
+        """Translate a profile into the vocabulary of the service, or say what is missing."""
+        usable, broken = _find_alignments(profile, snapshot)
+        if broken or not usable:
+            explanation += [f"{one.message}." for one in broken]
+            return None, broken
+        first: list[Violation] = []
+        for target in _targets(profile, offer, snapshot):
+            translation = ProfileTranslation(snapshot.mappings, usable, target, lambda iri: snapshot.declaring([iri]))
+            translated = translation.translate(profile)
+            if not translation.broken:
+                used = tuple(translation.used.values())
+                explanation += [f"{one.translation.explain()}." for one in used]
+                return (translated, target, used), []
+            first = first or translation.broken
+        explanation += [f"{one.message}." for one in first]
+        return None, first
+
+    def _judge(
+        self,
+        profile: SemanticProfile,
+        offer: Offer,
+        snapshot: Snapshot,
+        *,
+        ontology: Ontology,
+        explanation: list[str],
+        mappings: tuple[UsedMapping, ...] | None = None,
+    ) -> Outcome:
+        """Judge a profile in the vocabulary of the service: consistency, provenance, and whether it fits the call."""
+        meanings = snapshot.meanings_with(ontology)
+        broken = list(judge(profile, meanings, self.policy).violations)
+        if offer.critical:
+            broken += self._check_origins(mappings or (), snapshot)
+        provided = (*offer.concepts, *offer.own) if ontology is snapshot.own else offer.concepts
+        fits = {wanted: found for wanted in profile.capability_refs if (found := _fit(wanted, provided, meanings))}
+        if provided and profile.capability_refs and not fits and not offer.whole:
+            named = ", ".join(one for one in provided if one not in offer.sensitive) or "something else"
+            broken.append(Violation.of(NOT_PROVIDED, "/capabilityRefs/0", profile.capability_refs[0], named))
+        if broken:
+            explanation += [f"{one.message}." for one in broken]
+            return self._fail(broken, explanation, ontology)
+        explanation.append(_explain_fits(profile, fits, offer))
+        return Outcome(
+            match="unmatched" if not fits else "direct" if mappings is None else "mapped",
+            explanation=tuple(explanation),
+            confidence=_confidence(profile, fits, mappings or ()),
+            ontology=ontology.ref,
+            mappings=mappings or (),
+            unmatched=tuple(one for one in profile.capability_refs if one not in fits),
+            profile=profile,
+        )
+
+    def _check_origins(self, mappings: Sequence[UsedMapping], snapshot: Snapshot) -> Iterator[Violation]:
+        """Yield what keeps mappings from a call that cannot be undone."""
+        for used in mappings:
+            unconfirmed = used.translation.unconfirmed
+            if unconfirmed is not None:
+                yield Violation.of(UNCONFIRMED, "/alignmentRef", unconfirmed, used.source)
+            if self.settings.require_provenance and snapshot.mappings.is_anonymous(used.translation):
+                yield Violation.of(PROVENANCE, "/alignmentRef", used.source, used.translation.steps[0].alignment)
+
+    def _fail(self, broken: Sequence[Violation], explanation: list[str], ontology: Ontology | None = None) -> Outcome:
+        rejected = any(self.policy.status_of(one) == "reject" for one in broken)
+        verdict = Verdict("reject" if rejected else "renegotiate", tuple(broken))
+        explanation.append("There is no match.")
+        return Outcome(
+            match="none",
+            explanation=tuple(explanation),
+            verdict=verdict,
+            ontology=None if ontology is None else ontology.ref,
+        )
+
+
+def _find_alignments(profile: SemanticProfile, snapshot: Snapshot) -> tuple[list[str], list[Violation]]:
+    """Return the alignments that a profile may be translated with; one of them leads away from its ontology."""
+    usable = [id_ for id_, one in sorted(snapshot.alignments.items()) if _fits(one, profile, snapshot)]
+    leaving = any(profile.ontology_id in _ends(snapshot.alignments[id_]) for id_ in usable)
+    if not profile.alignment_refs:
+        return (usable if leaving else []), []
+    broken = []
+    for number, ref in enumerate(profile.alignment_refs):
+        if ref not in usable or not leaving:
+            fault = "for other ontologies" if ref in snapshot.alignments else snapshot.unused.get(ref, "not registered")
+            broken.append(Violation.of(UNKNOWN_ALIGNMENT, f"/alignmentRef/{number}", ref, fault))
+    return [id_ for id_ in usable if id_ in profile.alignment_refs], broken
+
+
+def _fit(wanted: str, provided: Sequence[str], meanings: Meanings) -> tuple[str, float] | None:
+    """Return the capability that provides a wanted one, and how surely: one that is more general may do less."""
+    exact = next((own for own in provided if meanings.subsumes(wanted, own)), None)
+    if exact is not None:
+        return exact, 1.0
+    wider = next((own for own in provided if meanings.subsumes(own, wanted)), None)
+    return None if wider is None else (wider, WIDER)
+
+
+def _explain_fits(profile: SemanticProfile, fits: Mapping[str, tuple[str, float]], offer: Offer) -> str:
+    who = "The service" if offer.whole else "The endpoint"
+    if fits:
+        provided = next(iter(fits.values()))[0]
+        return f"{who} provides {'it' if provided in offer.sensitive else provided}."
+    if not profile.capability_refs:
+        return "The profile does not name a capability, so none was matched."
+    return f"{who} does not declare that it provides {profile.capability_refs[0]}, so no capability was matched."
+
+
+def _confidence(
+    profile: SemanticProfile, fits: Mapping[str, tuple[str, float]], mappings: Sequence[UsedMapping]
+) -> float:
+    """Return how sure a match is: that of the mappings and of the fits, for the part of the capabilities that fit."""
+    if not fits:
+        return 0.0
+    share = len(fits) / len(set(profile.capability_refs))
+    certain = min((used.translation.confidence for used in mappings), default=1.0)
+    return certain * min(surely for _, surely in fits.values()) * share
+
+
+def _targets(profile: SemanticProfile, offer: Offer, snapshot: Snapshot) -> list[Ontology]:
+    """Return the ontologies of the service that a profile may be translated to; the core has no vocabulary."""
+    others = (one for one in offer.spoken if one not in (profile.ontology_id, snapshot.namespace.core))
+    return [found for one in others if (found := snapshot.latest(one)) is not None]
+
+
+def _ends(alignment: Alignment) -> tuple[str, str]:
+    return alignment.source.id, alignment.target.id
+
+
+def _fits(alignment: Alignment, profile: SemanticProfile, snapshot: Snapshot) -> bool:
+    """Return True if an alignment holds for the versions at hand.
+
+    An artifact is for exact versions, and others of the same major version keep what those mean (5.3).
+    """
+    for end in (alignment.source, alignment.target):
+        latest = snapshot.latest(end.id)
+        at_hand = profile.ontology_version if end.id == profile.ontology_id else latest and latest.version
+        if not at_hand or (end.version and compare_versions(at_hand, end.version) not in _SAME_MAJOR):
+            return False
+    return True

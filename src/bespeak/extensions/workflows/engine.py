@@ -1,0 +1,235 @@
+"""The workflows of a server: begun by a call, driven by one process at a time, taken over after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.errors import StoreError
+from bespeak.extensions.workflows.driving import KEPT, Drive
+from bespeak.extensions.workflows.journal import WorkflowJournal
+from bespeak.extensions.workflows.spec import Spec, decode, encode, restore_call
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.concurrency import Pace
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.state.store.commands.records import FindRecord, PutRecord, Record, topic_of
+from bespeak.state.store.commands.steps import (
+    CANCELLED,
+    CANCELLING,
+    ENDED,
+    FAILED,
+    RUNNING,
+    WORKFLOW,
+    ReadJournals,
+    ReadSteps,
+    ReleaseWorkflows,
+    StepRow,
+)
+from bespeak.state.store.store import Command, Conflict, Store
+
+_logger = logging.getLogger(__name__)
+
+LEASE: Final = 30.0
+MOST_OPEN: Final = 10_000
+"""Workflows that one agent may have."""
+_MOST_DRIVEN: Final = 1_000
+"""Workflows that a process drives at the same time before it claims more."""
+
+
+class Workflow(msgspec.Struct, frozen=True):
+    """A workflow and its journal."""
+
+    record: Record
+    spec: Spec
+    rows: Sequence[StepRow]
+
+    @property
+    def has_ended(self) -> bool:
+        """True if no step will run any more."""
+        return self.record.state in ENDED
+
+
+class Workflows:
+    """Begins, drives and finds workflows."""
+
+    def __init__(self, dispatcher: Dispatcher, store: Store, *, lease: float = LEASE) -> None:
+        self._dispatcher = dispatcher
+        self._store = store
+        self._lease = lease
+        self._driving: dict[str, asyncio.Task[Workflow | None]] = {}
+        self._journals: dict[str, WorkflowJournal] = {}
+        """Journals of the workflows that this process drives."""
+        self._changed = asyncio.Event()
+        self._pace = Pace()
+        """Turns of the steps that run side by side."""
+
+    @property
+    def driven(self) -> int:
+        """Number of workflows that this process drives now."""
+        return len(self._driving)
+
+    async def start(self) -> None:
+        """Follow the workflows of other processes; the store must be started."""
+        self._store.watch(topic_of(WORKFLOW), self._tell)
+        if self._store.sole:  # whoever held a lease is dead
+            await self._do(ReleaseWorkflows())
+
+    async def close(self) -> None:
+        """Stop driving. What has begun is due at once for others; for this server, when it starts again."""
+        journals = list(self._journals.values())
+        tasks = list(self._driving.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        left = [journal.write(delay=0.0) for journal in journals if journal.state in (RUNNING, CANCELLING)]
+        await asyncio.gather(*map(self._do, left))
+
+    async def begin(self, call: RoutedCall, spec: Spec) -> str | Conflict:
+        """Store a workflow and start it; return its id. A repeated request with the same key means the same one."""
+        agent_id = spec.authority.agent_id
+        key = call.request.headers.get(IDEMPOTENCY_KEY)
+        # Ids grow with time, so that new ones are neighbours in the index: 48 bits of time, 80 random ones.
+        workflow_id = f"{spec.method.lower()}-{int(time.time() * 1000):012x}{secrets.token_hex(10)}"
+        done = await self._store.do(
+            PutRecord(
+                workflow_id,
+                WORKFLOW,
+                agent_id,
+                RUNNING,
+                encode(spec).decode(),
+                key=None if key is None else f"{agent_id} {spec.method} {key}",
+                delay=self._lease,
+                most_due=MOST_OPEN,
+            )
+        )
+        if isinstance(done, Conflict):
+            return done.details["record_id"] if done.reason == "exists" and done.details else done
+        self._drive(done[0], spec, call, WorkflowJournal(workflow_id, 0, self._lease))
+        return workflow_id
+
+    async def wait(self, workflow_id: str, within: float) -> Workflow:
+        """Return a workflow when it goes no further by itself, or after some seconds."""
+        try:
+            async with asyncio.timeout(within):
+                task = self._driving.get(workflow_id)
+                found = None if task is None else await asyncio.shield(task)
+                while found is None or found.record.state == RUNNING:
+                    changed = self._changed
+                    found = await self.find(workflow_id)
+                    assert found is not None, "a workflow that has begun is kept"
+                    if found.record.state == RUNNING:
+                        await changed.wait()
+                return found
+        except TimeoutError:
+            pass
+        found = await self.find(workflow_id)
+        assert found is not None
+        return found
+
+    async def find(self, workflow_id: str, owner: str | None = None) -> Workflow | None:
+        """Return a workflow; None if there is none, or it is another's."""
+        record: Record | None = await self._store.read(FindRecord((WORKFLOW,), workflow_id))
+        if record is None or (owner is not None and record.owner != owner):
+            return None
+        return Workflow(record, decode(record.data), await self._store.read(ReadSteps(workflow_id)))
+
+    async def heed(self, workflow_id: str) -> None:
+        """Let no further step of a workflow begin before the store was asked: it has been paused."""
+        journal = self._journals.get(workflow_id)
+        if journal is not None:
+            journal.doubt()
+
+    async def take_over(self, records: Sequence[Record]) -> None:
+        """Drive workflows that are due: their process died, their pause is over, or something was decided."""
+        journals = await self._store.read(ReadJournals(tuple(record.record_id for record in records)))
+        for record in records:
+            held = self._journals.get(record.record_id)
+            if held is not None and not self._driving[record.record_id].done():
+                held.adopt(record.fence, record.state)  # it was resumed or cancelled while a step runs here
+                continue
+            spec = decode(record.data)
+            journal = WorkflowJournal(
+                record.record_id, record.fence, self._lease, journals[record.record_id], record.state
+            )
+            call = restore_call(spec.authority, self._dispatcher.server, spec.method)
+            if isinstance(call, Refused):
+                _logger.warning("%s ends: %s", record.record_id, call.message)
+                # What was done stays done: to undo it, too, needs authority.
+                journal.refuse_next(len(spec.steps), call)
+                await self._store.do(journal.write(CANCELLED if record.state == CANCELLING else FAILED, kept=KEPT))
+                continue
+            self._drive(record, spec, call, journal)
+        # What is claimed is driven at once, because nobody renews a lease before that.
+        while len(self._driving) > _MOST_DRIVEN:
+            await asyncio.wait(self._driving.values(), return_when=asyncio.FIRST_COMPLETED)
+
+    def _drive(self, record: Record, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> None:
+        run = self._run(record, Drive(self._dispatcher, self._store, spec, call, journal, pace=self._pace))
+        task = asyncio.get_running_loop().create_task(run, name=f"bespeak-{record.record_id}")
+        self._driving[record.record_id], self._journals[record.record_id] = task, journal
+        task.add_done_callback(lambda done: self._finished(record.record_id, done))
+
+    async def _run(self, record: Record, drive: Drive) -> Workflow | None:
+        """Drive a workflow as far as it goes; return None if another process has taken it over."""
+        journal = drive.journal
+        while True:
+            fence = journal.fence
+            held = await drive.run()
+            if not held:
+                break
+            if journal.fence == fence or journal.state not in (RUNNING, CANCELLING):
+                changed = msgspec.structs.replace(record, state=journal.state)
+                return Workflow(changed, drive.spec, [row for _, row in sorted(journal.rows.items())])
+        # Steps that were cancelled may be on their way to the store: a new claim is what they come before, or fail at.
+        while (release := journal.release()) is not None:
+            await self._do(release)
+        return None
+
+    def _finished(self, workflow_id: str, task: asyncio.Task[Workflow | None]) -> None:
+        if self._driving.get(workflow_id) is task:
+            del self._driving[workflow_id], self._journals[workflow_id]
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, StoreError):
+            _logger.warning("%s continues when its lease ends: %s", workflow_id, error)
+        elif error is not None:
+            _logger.error("%s failed here; it is taken over when its lease ends", workflow_id, exc_info=error)
+        self._tell()
+
+    def _tell(self) -> None:
+        """Wake everyone who waits for a workflow."""
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+
+    async def _do(self, command: Command) -> None:
+        """Run a command that somebody repeats later if the store fails."""
+        try:
+            await self._store.do(command)
+        except StoreError as error:
+            _logger.warning("could not release workflows, which continue later: %s", error)
+
+
+def receipt_steps(workflow: Workflow) -> list[dict[str, Any]]:
+    """Return what became of each step, for a receipt. Steps that have not begun are pending."""
+    known = {row.number: row for row in workflow.rows}
+    made = []
+    for number, step in enumerate(workflow.spec.steps, 1):
+        entry: dict[str, Any] = {"step": number, "method": step.method, "path": step.path, "status": "pending"}
+        if step.name is not None:
+            entry["name"] = step.name
+        row = known.get(number)
+        if row is not None:
+            entry |= {"status": row.state, "attempts": row.attempt}
+            if row.code:
+                entry["code"] = row.code
+            if row.state in ("done", "undone") or row.output != "null":
+                entry["output" if row.state in ("done", "undone") else "error"] = msgspec.Raw(row.output.encode())
+        made.append(entry)
+    return made

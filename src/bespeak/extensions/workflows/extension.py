@@ -1,0 +1,33 @@
+"""The extension: workflows of several calls, which survive a crash."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.extensions.workflows.engine import Workflows
+from bespeak.extensions.workflows.methods import batch, chain, pause, run
+from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
+from bespeak.state.store.commands.steps import CANCELLING, PAUSED, RUNNING, WAITING, WORKFLOW
+
+
+def _open(opening: Opening) -> None:
+    if opening.store is None:
+        return
+    driven = Workflows(opening.dispatcher, opening.store, lease=opening.document.idempotency.lease)
+    opening.provide("workflows", driven)
+    opening.on_run(driven.start)
+    opening.on_stop(driven.close)
+
+
+workflows: Final = Extension(
+    name="workflows",
+    methods={"CHAIN": chain, "BATCH": batch, "PAUSE": pause, "RUN": run},
+    kinds={
+        WORKFLOW: RecordKind(
+            due=lambda server: server.part("workflows").take_over,
+            # Its steps are undone first, by the process that takes it next.
+            cancelling=Cancelling((RUNNING, WAITING, PAUSED), CANCELLING),
+        )
+    },
+    open=_open,
+)

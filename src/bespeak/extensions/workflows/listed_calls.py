@@ -1,0 +1,89 @@
+"""The calls that a composite of this server would make: every one of them, before a person decides about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from bespeak.contract.confirmation import UNKNOWN, ListedCall, bounded, list_candidates, list_steps
+from bespeak.contract.endpoint import Endpoint
+from bespeak.extensions.workflows.methods import is_workflow_id
+from bespeak.extensions.workflows.procedures import PROCEDURE, procedure_of
+from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.runtime.bindings.composition import composed_calls, list_composition
+from bespeak.runtime.bindings.procedure import Registered
+from bespeak.runtime.call import Call
+from bespeak.runtime.gates import find_route
+from bespeak.state.store.commands.records import FindRecord, Record
+
+
+async def list_calls(call: Call, endpoint: Endpoint, arguments: Mapping[str, Any]) -> tuple[ListedCall, ...] | Fault:
+    """List what a call of an endpoint would call, for the caller of `call`; nothing if it is not a composite.
+
+    A fault says why the calls cannot be listed.
+    """
+    if not endpoint.passes_on:
+        return list_composition(call.routes, endpoint.key)
+
+    def reach(method: str, path: str) -> tuple[str, tuple[ListedCall, ...]]:
+        meant = Call(msgspec.structs.replace(call.request, method=method, path=path, query="", body=b""), call.server)
+        meant.principal = call.principal
+        found = find_route(meant)
+        if isinstance(found, Refused):
+            return UNKNOWN, ()
+        return found.route.endpoint.semantic.impact, tuple(composed_calls(call.routes, found.route))
+
+    match endpoint.method:
+        case "CHAIN":
+            steps: Iterable[Mapping[str, Any]] | Fault = arguments["steps"]
+        case "BATCH":
+            steps = arguments["calls"]
+        case "ROUTE":
+            return bounded(list_candidates(arguments, call.routes.endpoints.values(), reach))
+        case "RUN":
+            known: Registered | None = call.server.registrar.procedures.get(arguments["procedure_id"])
+            if known is not None and known.route is not None:
+                done = known.route.endpoint
+                return (ListedCall(*done.key, done.semantic.impact, arguments.get("input")),)
+            steps = await _procedure(call, known, arguments["procedure_id"])
+        case "RETRY":
+            steps = await _repeated(call, arguments["original_task_id"])
+        case _:
+            steps = Fault(f"{endpoint} does not tell what it calls")
+    return steps if isinstance(steps, Fault) else bounded(list_steps(steps, reach))
+
+
+async def _procedure(call: Call, known: Registered | None, procedure_id: str) -> Iterable[Mapping[str, Any]] | Fault:
+    """Return the steps of a procedure of the operator, or of one of the caller's own."""
+    if known is not None:
+        return known.procedure.steps
+    record: Record | None = None
+    if call.server.store is not None and procedure_id.startswith("proc-"):
+        record = await call.server.store.read(FindRecord((PROCEDURE,), procedure_id))
+    if record is None or record.owner != call.agent_id:
+        return Fault(f"no procedure is registered under {procedure_id[:80]!r}")
+    return [msgspec.to_builtins(step) for step in procedure_of(record).steps]
+
+
+async def _repeated(call: Call, task_id: str) -> list[Any] | Fault:
+    """Return the call that RETRY repeats, or the steps of the workflow."""
+    server, agent_id = call.server, call.agent_id or ""
+    if is_workflow_id(task_id):
+        workflow = None if server.part("workflows") is None else await server.part("workflows").find(task_id, agent_id)
+        if workflow is not None:
+            return [msgspec.to_builtins(step) for step in workflow.spec.steps]
+    else:
+        found = None if server.part("retries") is None else await server.part("retries").find(agent_id, task_id)
+        if found is not None:
+            kept = found[1]
+            return [{"method": kept.method, "path": kept.path, "parameters": _body(kept.body)}]
+    return Fault(f"this agent has no call with the Task-ID {task_id[:80]!r} that can be repeated")
+
+
+def _body(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body) if body else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None

@@ -1,0 +1,329 @@
+"""EXECUTE: carries out an endpoint or a procedure by its name, a plan, or a tool call of MCP (core 4.7, 9).
+
+Every gate of the endpoint judges the caller, as for a step of a composition. Nothing in a payload gives authority.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Coroutine, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.grammar.syntax import fill_path
+from bespeak.contract.mcp_tool import Granting, Tool, result_of
+from bespeak.contract.schema.validation import Validator, Violation, compile_schema, refuse_input
+from bespeak.contract.standard.orchestrate import RUNS
+from bespeak.extensions.workflows.engine import Workflow, receipt_steps
+from bespeak.extensions.workflows.methods import run_procedure
+from bespeak.extensions.workflows.methods_plan import KIND, StoredPlan
+from bespeak.extensions.workflows.spec import Spec, StepSpec, check_references, resolve
+from bespeak.extensions.workflows.start import LONGEST, begin, check_steps, find_uncallable
+from bespeak.protocol import status
+from bespeak.protocol.exchange import headers as names
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, essence
+from bespeak.protocol.exchange.messages import Response
+from bespeak.protocol.exchange.refusal import Fault, Outcome
+from bespeak.runtime.answer import Answer, Envelope
+from bespeak.runtime.bindings.procedure import METHOD, STEPS
+from bespeak.runtime.call import RoutedCall, may_discover, sees, undisclosed
+from bespeak.runtime.composition.step import Step, Steps
+from bespeak.runtime.handling import RefusedError, check_needs, handler, invalid, passed, refusal
+from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.route import Route
+from bespeak.state.store.commands.records import FindRecord, Record
+from bespeak.state.store.commands.steps import COMPLETED, DONE, ENDED, FAILED
+
+_TOLD: Final = ("step", "purpose", "impact", "required_scopes", "estimated_cost", "confidence")
+"""Members of a step that PLAN adds for its reader."""
+
+
+async def execute_plan(call: RoutedCall) -> Envelope:
+    """Run a plan: one that PLAN has kept for the caller, or one in the request."""
+    check_needs(call)
+    if call.parent is not None:
+        raise invalid("plan", "cannot be a step of another workflow; write its calls as steps.")
+    found = await _find(call)
+    steps = _read_steps(found.steps)
+    uncallable = find_uncallable(call, steps)
+    if uncallable is not None:
+        raise refusal(status.UNPROCESSABLE, "invalid-plan", uncallable.message, **uncallable.place)
+    fault = await check_steps(call, steps, propagates=True, has_input=True)
+    if fault is not None:
+        raise refusal(status.UNPROCESSABLE, "invalid-plan", fault.message, step=int(fault.at))
+    known = {step.name or str(number) for number, step in enumerate(steps, 1)}
+    wrong = check_references(dict(found.result), known)
+    if wrong is not None:
+        raise invalid("plan", f"has a result that cannot be made: {wrong}.")
+    spec = Spec(
+        method=call.method,
+        steps=steps,
+        authority=Authority.of(call.principal, call.request),
+        deadline=time.time() + call.input.get("timeout", LONGEST),
+        propagates=True,
+        given={**found.given, **call.input.get("parameters", {})},
+    )
+    key = call.input.get("idempotency_key")
+    if key is not None:
+        # A repeated request finds the workflow of the first one by its key.
+        headers = {**call.request.headers, IDEMPOTENCY_KEY: key}
+        call.request = msgspec.structs.replace(call.request, headers=headers)
+    return await begin(call, spec, partial(_tell, found.result))
+
+
+async def _find(call: RoutedCall) -> StoredPlan:
+    if "plan" in call.input:
+        given = call.input["plan"]
+        plan = {"steps": given} if isinstance(given, list) else given
+        steps = plan.get("steps", plan.get("ordered_steps"))
+        known, result = plan.get("input", {}), plan.get("result", {})
+        if not isinstance(steps, list) or not isinstance(known, dict) or not isinstance(result, dict):
+            raise invalid("plan", "must have `steps`, a list of calls, and perhaps `input`, an object.")
+        return StoredPlan(tuple(steps), known, result)
+    assert call.server.store is not None, "it is needed"
+    record: Record | None = await call.server.store.read(FindRecord((KIND,), call.input["plan_id"]))
+    if record is None or record.owner != call.agent_id:
+        message = "This agent has no plan with this id; plans are kept for a day."
+        raise refusal(status.NOT_FOUND, "plan-not-found", message)
+    return msgspec.json.decode(record.data, type=StoredPlan)
+
+
+def _read_steps(given: tuple[Any, ...]) -> tuple[StepSpec, ...]:
+    """Read calls as PLAN writes them."""
+    plain = [
+        {name: value for name, value in one.items() if name not in _TOLD} if isinstance(one, dict) else one
+        for one in given
+    ]
+    validator = compile_schema(STEPS)
+    assert isinstance(validator, Validator)
+    violations = validator.violations(plain)
+    if violations:
+        raise invalid("plan", f"has steps that are not valid: {violations[0].message}.")
+    return tuple(msgspec.convert(one, StepSpec) for one in plain)
+
+
+def _tell(result: Mapping[str, Any], workflow: Workflow) -> Envelope:
+    steps, state = receipt_steps(workflow), workflow.record.state
+    receipt: dict[str, Any] = {"execution_id": workflow.record.record_id, "status": state, "steps": steps}
+    if state == COMPLETED:
+        receipt["output"] = _output(result, workflow) or steps[-1].get("output")
+    failed = next((one for one in steps if one["status"] == FAILED and "error" in one), None)
+    if state == FAILED and failed is not None:
+        receipt["error"] = failed["error"]
+    return Envelope(receipt, status.OK if state in ENDED else status.ACCEPTED)
+
+
+def _output(result: Mapping[str, Any], workflow: Workflow) -> Any:
+    """Return the fields that the goal wanted, if references say where they are."""
+    outputs = {
+        workflow.spec.name_of(row.number): msgspec.json.decode(row.output) for row in workflow.rows if row.state == DONE
+    }
+    found = resolve(dict(result), outputs)
+    return None if isinstance(found, Fault) or "$expr" in str(result) else found
+
+
+_logger = logging.getLogger(__name__)
+
+MEDIA_MCP_TOOLS: Final = "application/vnd.mcp.tools+json"
+MCP_SCOPE: Final = "mcp:tools:execute"
+"""Scope that core 9 names for tool calls of MCP. Those of the endpoint are needed too."""
+CALL: Final = "mcp.tools.call"
+LIST: Final = "mcp.tools.list"
+_WHAT: Final = ("action", "plan_id", "plan")
+"""Members that say what is to be executed."""
+_PAYLOAD: Final = frozenset({"tool", "name", "arguments", "_meta"})
+_CLAIMS: Final[Mapping[str, str]] = {
+    "agent_id": names.AGENT_ID,
+    "authority_scope": names.AUTHORITY_SCOPE,
+    "delegation_chain": names.DELEGATION_CHAIN,
+    "session_id": names.SESSION_ID,
+    "task_id": names.TASK_ID,
+}
+"""Members of a payload that say what headers say, and never count."""
+_GRANTING: Final = Granting(
+    lambda scopes: f"over AGTP: Authority-Scope with {', '.join(scopes)}", "over AGTP: Agent-ID and Authority-Scope"
+)
+_MOST_NEAR: Final = 3
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """A tool to be called."""
+
+    tool: Tool
+    route: Route
+    arguments: dict[str, Any]
+    media_type: str
+
+
+@handler
+async def execute(call: RoutedCall, steps: Steps) -> Answer:
+    """Answer EXECUTE /."""
+    named = [name for name in _WHAT if name in call.input]
+    if len(named) != 1:
+        message = f"exactly one of {', '.join(_WHAT)} is required"
+        raise RefusedError(refuse_input(call.method, call.path, [Violation("", "", "required", message)]))
+    if named != ["action"]:
+        return _attribute(call, await execute_plan(call))
+    if _is_procedure(call):
+        check_needs(call)
+        _check_scope(call, RUNS, "RUN")
+        return _attribute(call, await run_procedure(call, call.input["action"], call.input.get("parameters", {})))
+    media_type = _payload_type(call)
+    if media_type is not None and call.input["action"] == LIST:
+        return _list(call)
+    wish = _read_action(call) if media_type is None else _read_payload(call)
+    if call.parent is not None and wish.tool.endpoint.passes_on:
+        raise invalid("action", "runs other calls, so it cannot be a step of another workflow.")
+    filled = fill_path(wish.tool.endpoint.path, wish.arguments)
+    # A value that is missing is refused by the schema.
+    path = wish.tool.endpoint.path if isinstance(filled, Fault) else filled[0]
+    done = steps.run_step(call, wish.route, wish.arguments, path, "1")
+    return _answer(call, wish, await done if isinstance(done, Coroutine) else done, path)
+
+
+def _is_procedure(call: RoutedCall) -> bool:
+    """Return True if the action is a procedure of the operator, which a tool of the same name goes before."""
+    action = call.input["action"]
+    return (
+        "payload" not in call.input
+        and _find_executed(call, action) is None
+        and METHOD in call.server.registrar.service.methods
+        and action in call.server.registrar.procedures
+        and call.parent is None
+    )
+
+
+def _attribute(call: RoutedCall, made: Envelope) -> Answer:
+    """Wrap the receipt of a workflow (core 5.3)."""
+    attribution = {"server_id": call.routes.service.identity.server_id, "agent_id": call.agent_id}
+    members = {"result": made.result, "attribution": attribution}
+    return Answer(_encode(_envelope(call, made.status, members)), made.status)
+
+
+def _payload_type(call: RoutedCall) -> str | None:
+    """Return the type of the carried payload; None if there is no payload."""
+    named = essence(call.input.get("payload_type", ""))
+    sent = essence(call.request.headers.get("content-type", ""))
+    if sent == MEDIA_MCP_TOOLS and named not in ("", sent):
+        message = f"The Content-Type is {sent}, but payload_type is {named[:80]!r}; send one type."
+        raise refusal(status.BAD_REQUEST, "payload-type-conflict", message, field="/payload_type")
+    found = named or (sent if sent == MEDIA_MCP_TOOLS else "")
+    if found not in ("", MEDIA_MCP_TOOLS):
+        raise invalid("payload_type", f"is {found[:80]!r}; this server carries {MEDIA_MCP_TOOLS}.")
+    if not found and "payload" in call.input:
+        raise invalid("payload_type", f"is missing; a payload needs one: {MEDIA_MCP_TOOLS}.")
+    return found or None
+
+
+def _read_action(call: RoutedCall) -> _Wish:
+    return _Wish(*_executed(call, "action", call.input["action"]), dict(call.input.get("parameters", {})), MEDIA_AGTP)
+
+
+def _read_payload(call: RoutedCall) -> _Wish:
+    if call.input["action"] != CALL:
+        raise invalid("action", f"is {call.input['action'][:80]!r}; for {MEDIA_MCP_TOOLS} it is {CALL} or {LIST}.")
+    payload = call.input.get("payload")
+    if not isinstance(payload, dict):
+        raise invalid("payload", 'must be an object like {"tool": "book_room", "arguments": {}}.')
+    unknown = payload.keys() - _PAYLOAD - _CLAIMS.keys()
+    if unknown:
+        raise invalid("payload", f"has the unknown member {min(unknown)[:80]!r}; it takes tool and arguments.")
+    name, arguments = payload.get("tool", payload.get("name")), payload.get("arguments", {})
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise invalid("payload", "needs a text `tool` and an object `arguments`.")
+    _report_claims(call, payload)
+    _check_scope(call, MCP_SCOPE, CALL)
+    return _Wish(*_executed(call, "tool", name), arguments, MEDIA_MCP_TOOLS)
+
+
+def _check_scope(call: RoutedCall, scope: str, what: str) -> None:
+    principal = call.principal
+    if principal.agent_id is None:
+        passed(call.server.principals.credentials_missing(f"{what} requires an agent with the scope {scope}"))
+    missing = principal.scopes.missing((scope,))
+    if missing:
+        message = f"{what} needs the scope {scope}, beside those of what is called."
+        declared = list(principal.scopes)
+        scopes: dict[str, Any] = {"missing_scopes": missing, "required_scopes": [scope], "declared_scopes": declared}
+        raise refusal(status.SCOPE_VIOLATION, "scope-violation", message, **scopes)
+
+
+def _report_claims(call: RoutedCall, payload: Mapping[str, Any]) -> None:
+    """Log what a payload says otherwise than the headers, which count (core 9)."""
+    for member in payload.keys() & _CLAIMS.keys():
+        if payload[member] != call.request.headers.get(_CLAIMS[member]):
+            _logger.warning("%s in a payload differs from the header, which counts: %s", member, call.route.endpoint)
+
+
+def _find_executed(call: RoutedCall, name: str) -> tuple[Tool, Route] | None:
+    """Find a tool among those that exist for the caller."""
+    tool = call.table.tools.get(name)
+    route = None if tool is None else call.table.steps.get(tool.endpoint.key)
+    if tool is None or route is None or route.method not in call.routes.allowed or not sees(call, route):
+        return None
+    return tool, route
+
+
+def _executed(call: RoutedCall, kind: str, name: str) -> tuple[Tool, Route]:
+    """Find a tool, or refuse and name those that it may have been meant to be."""
+    found = _find_executed(call, name)
+    if found is not None:
+        return found
+    near = get_close_matches(name[:80], call.table.tools, n=_MOST_NEAR) if may_discover(call) else []
+    shown = [one for one in near if _find_executed(call, one) is not None]
+    advice = f"Did you mean {', '.join(shown)}?" if shown else f"{LIST} with payload_type {MEDIA_MCP_TOOLS} lists them."
+    message = f"There is no {kind} {name[:80]!r}. {advice}"
+    details: dict[str, Any] = {kind: name[:80], "suggestions": shown}
+    raise refusal(status.NOT_FOUND, f"unknown-{kind}", message, **details)
+
+
+def _list(call: RoutedCall) -> Answer:
+    if not may_discover(call):
+        raise RefusedError(undisclosed(call))
+    tools = [tool.entry for name, tool in call.table.tools.items() if _find_executed(call, name) is not None]
+    return Answer(_encode(_envelope(call, status.OK, {"result": {"tools": tools}})), content_type=MEDIA_MCP_TOOLS)
+
+
+def _answer(call: RoutedCall, wish: _Wish, step: Step, path: str) -> Answer:
+    """Wrap the answer of the endpoint. Its status is that of the answer, so that a refusal looks like one."""
+    response = step.response
+    assert response is not None, "the step has run"
+    outcome = _outcome(wish, step, response)
+    carries = wish.media_type == MEDIA_MCP_TOOLS
+    members: dict[str, Any] = {} if outcome.ok else {"error": outcome.error}
+    if carries:
+        members["result"] = result_of(wish.tool, outcome, _GRANTING)
+    elif outcome.ok:
+        members["result"] = outcome.output
+    members["attribution"] = {
+        "server_id": call.routes.service.identity.server_id,
+        "agent_id": call.agent_id,
+        "method": wish.route.method,
+        "path": path,
+        "audit_id": response.header("Audit-ID"),
+    }
+    headers = () if outcome.retry_after is None else (("Retry-After", outcome.retry_after),)
+    number = outcome.status
+    return Answer(_encode(_envelope(call, number, members)), number, wish.media_type, headers, response.code)
+
+
+def _outcome(wish: _Wish, step: Step, response: Response) -> Outcome:
+    if status.is_success(response.status):
+        deprecated = wish.tool.endpoint.deprecated
+        warning = None if deprecated is None else deprecated.warning()
+        return Outcome(response.status, step.output, warning=warning)
+    body = _decode(response.body) if response.body else {}
+    return Outcome(response.status, error=body.get("error", {}), retry_after=response.header("Retry-After"))
+
+
+def _envelope(call: RoutedCall, number: int, members: Mapping[str, Any]) -> dict[str, Any]:
+    return {"status": number, "task_id": call.request.headers.get(names.TASK_ID), **members}

@@ -1,0 +1,143 @@
+"""Start of a workflow: names, references, expressions and calls are checked before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.workflows.engine import Workflow, Workflows
+from bespeak.extensions.workflows.spec import INPUT, Spec, StepSpec, check_references, expressions_in, variables_of
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
+from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.runtime.answer import Envelope
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.expressions.pool import find_missing
+from bespeak.runtime.gates import find_route
+from bespeak.runtime.handling import refusal
+from bespeak.state.store.commands.steps import RUNNING
+from bespeak.state.store.store import Conflict
+
+LONGEST: Final = 86400.0
+"""Seconds that a workflow may take, if its caller does not say less or more."""
+ANSWERED_WITHIN: Final = 30.0
+"""Seconds after which a workflow that still runs is answered with 202."""
+
+Tell = Callable[[Workflow], Envelope]
+"""Writes the receipt of a workflow, or raises the refusal that it is."""
+
+
+async def begin(call: RoutedCall, spec: Spec, tell: Tell) -> Envelope:
+    """Begin a workflow, or find the one that the same request began, and answer with its receipt."""
+    workflows: Workflows = call.server.part("workflows")
+    begun = await workflows.begin(call, spec)
+    if isinstance(begun, Conflict):
+        message = f"The agent has {begun.details.get('most')} workflows, the maximum; wait until some have expired."
+        raise refusal(status.RATE_LIMITED, "too-many-workflows", message, retry_after=60)
+    found = await workflows.wait(begun, ANSWERED_WITHIN)
+    if found.record.state == RUNNING and IDEMPOTENCY_KEY in call.request.headers:
+        # The answer under the key must be the final one, so this one is not kept.
+        message = f"{begun} is still running; repeat the request with the same Idempotency-Key for its receipt."
+        raise refusal(status.UNAVAILABLE, "workflow-running", message, retry_after=5, workflow_id=begun)
+    return tell(found)
+
+
+def check_calls(call: RoutedCall, steps: tuple[StepSpec, ...]) -> None:
+    """Refuse a call of something that is not there, or that would call others in turn."""
+    found = find_uncallable(call, steps)
+    if found is not None:
+        raise refusal(STANDARD[call.method], "endpoint-not-found", found.message, **found.place)
+
+
+class Uncallable(msgspec.Struct, frozen=True):
+    """A step that cannot be called, and why."""
+
+    message: str
+    place: dict[str, Any]
+
+
+def find_uncallable(call: RoutedCall, steps: tuple[StepSpec, ...]) -> Uncallable | None:
+    """Return the first step that calls something that is not there, or that would call others in turn."""
+    for number, step in enumerate(steps, 1):
+        for one in (step, *([step.compensate] if step.compensate else [])):
+            request = msgspec.structs.replace(call.request, method=one.method, path=one.sought, body=b"")
+            asked = Call(request, call.server)
+            asked.principal = call.principal
+            found = find_route(asked)
+            place: dict[str, Any] = {"step": number, "method": one.method, "path": one.path}
+            if isinstance(found, Refused):
+                return Uncallable(f"Step {number}: {found.message}", {"code_of_step": found.code, **place})
+            if found.route.endpoint.passes_on:
+                message = (
+                    f"Step {number} is {one.method} {one.path}, which runs other calls; write them as steps instead."
+                )
+                return Uncallable(message, place)
+    return None
+
+
+MOST_EXPRESSIONS: Final = 256
+"""Expressions of one workflow."""
+
+
+async def check_steps(
+    call: RoutedCall, steps: tuple[StepSpec, ...], *, propagates: bool, has_input: bool = False
+) -> Fault | None:
+    """Return what is wrong with the names, references and expressions of steps, at the number of one.
+
+    A step may use the outputs of earlier ones if the workflow `propagates` them, so that there are no cycles.
+    """
+    fault = check_names(steps, propagates=propagates, has_input=has_input)
+    if fault is not None:
+        return fault
+    count, known = 0, {INPUT} if has_input else set()
+    for number, step in enumerate(steps, 1):
+        own = {step.name} if step.name else set()
+        undo = step.compensate
+        texts = [
+            *((text, known) for text in (*([step.when] if step.when else ()), *expressions_in(step.parameters))),
+            *((text, known | own) for text in (expressions_in(undo.parameters) if undo else ())),
+        ]
+        count += len(texts)
+        if count > MOST_EXPRESSIONS:
+            return Fault(f"The steps have more than {MOST_EXPRESSIONS} expressions.", str(number))
+        for text, names in texts:
+            missing = find_missing()
+            if missing is not None:
+                message = f"{call.method} with expressions requires {missing}, which this server lacks."
+                raise refusal(status.NOT_IMPLEMENTED, "not-implemented", message, missing=missing)
+            wrong = await call.server.expressions.check(text, variables_of(names), call.agent_id)
+            if wrong is not None:
+                message = f"Step {number}: the expression {text[:80]!r} is not valid: {wrong}.{_advice(names)}"
+                return Fault(message, str(number))
+        known = known | own if propagates else known
+    return None
+
+
+def check_names(steps: tuple[StepSpec, ...], *, propagates: bool, has_input: bool = False) -> Fault | None:
+    """Return a Fault for a name that is used twice, or a reference to anything but an earlier step."""
+    reserved = {INPUT} if has_input else set()
+    known = set(reserved)
+    for number, step in enumerate(steps, 1):
+        if step.name is not None and (step.name in known or step.name.isdigit()):
+            message = f"Step {number} has the name {step.name!r}, which is a number or the name of an earlier step."
+            return Fault(message, str(number))
+        fault = check_references(step.parameters, known if propagates else reserved)
+        if fault is None and step.compensate is not None:
+            fault = check_references(step.compensate.parameters, {*known, str(number), step.name or str(number)})
+        if fault is not None:
+            advice = "" if propagates else " Set context_propagation to true to use what earlier steps returned."
+            return Fault(f"Step {number}: {fault}.{advice}", str(number))
+        known |= {str(number), step.name or str(number)}
+    return None
+
+
+def _advice(names: Collection[str]) -> str:
+    known = ", ".join(sorted(variables_of(names)))
+    return (
+        f" It may use {known}."
+        if known
+        else " It may use no step; give earlier steps names and set context_propagation."
+    )

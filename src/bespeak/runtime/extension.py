@@ -1,0 +1,249 @@
+"""What an extension is: one value that tells the kernel everything about a capability.
+
+The kernel knows this type and no extension. What follows from the extensions of a server is computed once, when the
+server is made. The interface is provisional: it may change between minor releases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+
+from bespeak.contract.service import Service
+from bespeak.contract.standard.definition import StandardMethod
+from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.state.store.commands.records import Record
+from bespeak.state.store.store import Command, Store
+
+if TYPE_CHECKING:
+    from bespeak.documents.deployment.server_toml import ServerDocument
+    from bespeak.runtime.answer import Effects, Envelope
+    from bespeak.runtime.background import Carry
+    from bespeak.runtime.call import RoutedCall
+    from bespeak.runtime.dispatcher import Dispatcher
+    from bespeak.runtime.exchange import Subscriber
+    from bespeak.runtime.identity.signer import Signer
+    from bespeak.runtime.server import Server
+    from bespeak.runtime.settlement import TaskAdmission
+
+Judge = Callable[["RoutedCall"], Refused | None]
+"""A gate: returns the refusal of a call, or None to let it pass."""
+Handler = Callable[..., Any]
+"""A handler of a method: takes the call; returns Envelope, Effects, Refused, or a coroutine of one."""
+Step = Callable[[], Awaitable[None] | None]
+
+# Names of hooks: what the kernel asks of whoever carries out a part of one of its methods.
+CONFIRM: Final = "confirm "
+"""Followed by what is confirmed, `confirm(call)`: answers CONFIRM for a target of its own; None for any other."""
+RESUME: Final = "resume"
+"""`resume(call)`: answers RESUME for an id of the extension; None for any other id."""
+CANCEL: Final = "cancel"
+"""`cancel(call, given, kinds)`: cancels a record of one of these kinds that belongs to the caller."""
+ANNOUNCE: Final = "announce"
+"""`announce(server, case_id, agent_id, recipient, content, priority=...)`: the command that tells of a case."""
+DESCRIBE_SYNTHESIS: Final = "describe synthesis"
+"""`describe_synthesis(row)`: the members that INSPECT shows of a synthesis."""
+LIST_CALLS: Final = "list calls"
+"""`list_calls(call, endpoint, arguments)`: the calls that a composite would make."""
+SPENT: Final = "spent"
+"""`spent(endpoint, output)`: units and amounts that a call which has ended counts against a budget."""
+RECORD: Final = "record "
+"""Followed by a method, `record(call)`: members that its audit record has beside the recorded input."""
+
+
+class Anchor(Enum):
+    """A place among the gates of a call, named by what is known there."""
+
+    AUTHORIZED = "authorized"
+    """The scopes of the caller cover those of the endpoint."""
+    READ = "read"
+    """`call.input` has been read and is valid."""
+
+
+class Gate(NamedTuple):
+    """A gate that an extension brings."""
+
+    judge: Judge
+    after: Anchor
+    """Gates behind the same anchor stand in the order of the extensions."""
+    step: Judge | None = None
+    """Judge of the steps of compositions and workflows, if it differs."""
+    methods: frozenset[str] = frozenset()
+    """Methods without which the gate is left out; empty if it is always there."""
+    early: bool = False
+    """True if it also judges before a person is asked to confirm a call."""
+
+
+class Cancelling(NamedTuple):
+    """How CANCEL ends records of one kind."""
+
+    allowed_from: tuple[str, ...]
+    """States from which that is possible; empty for every state but cancelled."""
+    state: str = "cancelled"
+    carry_out: Callable[[RoutedCall, Record], Awaitable[Effects | Envelope]] | None = None
+    """Cancels the record and answers, if more than its state changes; a refund is an example."""
+    refunds: bool = False
+    parties: Callable[[Record], tuple[str, ...]] | None = None
+    """Returns who is concerned, by the names of recipients; None if nobody else is."""
+    also: Callable[[Record], tuple[Command, ...]] | None = None
+    """Returns what else is done in the same transaction."""
+
+
+class RecordKind(NamedTuple):
+    """What the kernel knows of one kind of record."""
+
+    due: Callable[[Server], Carry] | None = None
+    """Makes the function that carries out what is due; None if nothing ever is."""
+    cancelling: Cancelling | None = None
+    """How its owner cancels it; None if it cannot be cancelled. What can be cancelled can be observed."""
+    checked: bool = False
+    """True if its owner can CHECK it although it cannot be cancelled."""
+
+
+class BuiltIn(NamedTuple):
+    """An endpoint that an extension adds at a path of its own."""
+
+    method: StandardMethod
+    path: str
+    handler: Handler
+    listed: bool = False
+    """True if discovery lists it as an endpoint of the service."""
+
+
+Floor = list[tuple[StandardMethod, Handler]]
+"""Floor methods with their handlers, in order."""
+
+
+class Opening:
+    """What the state of an extension is made of, and where it puts what it makes."""
+
+    def __init__(
+        self,
+        server: Server,
+        dispatcher: Dispatcher,
+        document: ServerDocument,
+        environment: Mapping[str, str],
+        signer: Signer | None,
+    ) -> None:
+        self.server = server
+        self.dispatcher = dispatcher
+        self.document = document
+        """Settings of the server."""
+        self.environment = environment
+        """Variables from which credentials are read."""
+        self.signer = signer
+        self.settings: Any = None
+        """Settings of the extension that is being opened; None if it has none."""
+
+    @property
+    def store(self) -> Store | None:
+        """The store; None for a server without one."""
+        return self.server.store
+
+    @property
+    def enabled(self) -> frozenset[str]:
+        """Names of the standard methods that the server offers."""
+        return frozenset(self.server.registrar.service.methods)
+
+    def provide(self, name: str, part: Any) -> None:
+        """Make a part known to handlers, as `server.part(name)`."""
+        self.server.parts[name] = part
+
+    def on_start(self, step: Step) -> None:
+        """Run a step when the server starts, after the store."""
+        self.server.starts.append(step)
+
+    def on_run(self, step: Step) -> None:
+        """Run a step when background work begins. A server without a store has none."""
+        self.server.runs.append(step)
+
+    def on_stop(self, step: Step) -> None:
+        """Run a step when background work ends, the last one first."""
+        self.server.stops.append(step)
+
+    def on_close(self, step: Step) -> None:
+        """Run a step when the server closes, the last one first."""
+        self.server.closes.append(step)
+
+    def admit_tasks(self, wrap: Callable[[TaskAdmission], TaskAdmission]) -> None:
+        """Put another check around the one for the task of a call."""
+        self.dispatcher.admit_tasks(wrap)
+
+    def observe(self, subscriber: Subscriber) -> None:
+        """Tell a subscriber of every exchange."""
+        self.dispatcher.subscribe(subscriber)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extension:
+    """A capability."""
+
+    name: str
+    settings: type | None = None
+    """Type of its table `[extensions.NAME]`, a msgspec Struct or a dataclass; None if it has none."""
+    methods: Mapping[str, Handler] = field(default_factory=dict)
+    """Handlers of standard methods, by name."""
+    own_methods: Sequence[tuple[StandardMethod, Handler]] = ()
+    """Methods that the drafts do not have, with their handlers; they are called at `/`."""
+    gates: tuple[Gate, ...] = ()
+    kinds: Mapping[str, RecordKind] = field(default_factory=dict)
+    """Kinds of its records."""
+    endpoints: Callable[[Service], Iterable[BuiltIn]] | None = None
+    """Returns the endpoints that it adds to a service whose server has a store."""
+    floor: Callable[[Floor], Floor] | None = None
+    """Changes floor methods: returns them with other parameters or handlers."""
+    reads: Judge | None = None
+    """Gate that reads the input of calls in place of that of the kernel."""
+    hooks: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """Functions that the kernel asks for by name; the names are in this module."""
+    open: Callable[[Opening], None] | None = None
+    """Makes its state for one server."""
+
+
+def read_settings(extensions: Iterable[Extension], given: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Read the tables of extensions, by name; raise ConfigError for one that is wrong or that nobody reads."""
+    types = {extension.name: extension.settings for extension in extensions if extension.settings is not None}
+    unread = next((name for name in given if name not in types), None)
+    if unread is not None:
+        raise ConfigError(f"[extensions.{unread}] is not read: the service has no extension {unread!r} with settings")
+    read: dict[str, Any] = {}
+    for name, of in types.items():
+        try:
+            read[name] = msgspec.convert(given.get(name, {}), of)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"[extensions.{name}] is not valid: {error}") from None
+    return read
+
+
+def handlers_of(extensions: Iterable[Extension]) -> dict[str, Handler]:
+    """Return the handlers of standard methods, by name."""
+    return {name: handler for extension in extensions for name, handler in extension.methods.items()}
+
+
+def kinds_of(extensions: Iterable[Extension]) -> dict[str, RecordKind]:
+    """Return what is known of each kind of record."""
+    return {kind: known for extension in extensions for kind, known in extension.kinds.items()}
+
+
+def gates_behind(extensions: Iterable[Extension], anchor: Anchor, enabled: Iterable[str]) -> list[Gate]:
+    """Return the gates that follow an anchor, for a server that offers these methods."""
+    offered = set(enabled)
+    return [
+        gate
+        for extension in extensions
+        for gate in extension.gates
+        if gate.after is anchor and (not gate.methods or not gate.methods.isdisjoint(offered))
+    ]
+
+
+async def run_all(steps: Iterable[Step]) -> None:
+    """Run steps one after the other."""
+    for step in steps:
+        done = step()
+        if done is not None:
+            await done

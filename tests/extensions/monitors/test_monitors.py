@@ -1,0 +1,188 @@
+"""Monitors survive what happens around them: full inboxes, lost claims, restarts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.service import AGENT, make_endpoint
+from tests.stateful import StatefulBench, keeping
+
+from bespeak.contract.agent import Agent
+from bespeak.contract.handler import Refusal
+from bespeak.extensions.messages.message import MOST_RECEIVED
+from bespeak.extensions.monitors.monitors import Observation, Observer, bound_value, describe
+from bespeak.extensions.monitors.statistics import Summary
+from bespeak.extensions.monitors.target import Monitor, Target, View, parse_target
+from bespeak.extensions.workflows.spec import restore_call
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.identity.authority import Authority
+from bespeak.state.store.commands.messages import ListMessages
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, RemoveRecord
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Store
+
+pytestmark = pytest.mark.anyio
+
+
+async def subscribe(bench: StatefulBench) -> str:
+    await bench.store.do(PutRecord("item-1", "submission", AGENT, "queued", "{}"))
+    body = {"target": "item-1", "events": ["state_changed"], "callback": "inbox"}
+    reply = await bench.send("MONITOR", "/", body)
+    subscription_id: str = reply.json["result"]["subscription_id"]
+    return subscription_id
+
+
+def take() -> ChangeRecord:
+    return ChangeRecord("item-1", ("submission",), ("queued",), "taken")
+
+
+async def told(store: Store) -> list[Any]:
+    found = await store.read(ListMessages(AGENT, limit=MOST_RECEIVED + 1))
+    return [record.content()["content"]["value"] for record, _ in found if record.content()["kind"] == "monitor"]
+
+
+async def until_told(store: Store, *, count: int = 1) -> list[Any]:
+    async with asyncio.timeout(10):
+        while len(found := await told(store)) < count:
+            await asyncio.sleep(0.01)
+    return found
+
+
+async def test_a_change_that_nobody_looked_at_is_told_once_after_a_restart(tmp_path: Path) -> None:
+    place = str(tmp_path / "store.db")
+    async with keeping(methods=("MONITOR",), store=open_store(place, role="sole")) as bench:
+        subscription_id = await subscribe(bench)
+    visitor = open_store(place)
+    await visitor.start()
+    again = ChangeRecord(subscription_id, ("monitor",), ("active",), "active", delay=0.0)
+    await visitor.do(take(), again)
+    await visitor.close()
+    for _ in range(2):
+        async with keeping(methods=("MONITOR",), store=open_store(place, role="sole")) as bench:
+            assert await until_told(bench.store) == ["taken"]
+
+
+async def test_monitors_of_one_agent_that_take_long_do_not_hold_up_those_of_another() -> None:
+    looked, ends = asyncio.Event(), asyncio.Semaphore(0)
+    slow = False
+
+    async def count(given: dict[str, Any]) -> dict[str, Any]:
+        if slow and given["who"] == "fast":
+            looked.set()
+        elif slow:
+            await ends.acquire()
+        return {"count": 1}
+
+    endpoint = make_endpoint("FETCH", "/counts", count, properties={"who": {"type": "string"}})
+    async with keeping(endpoint, methods=("MONITOR",)) as bench:
+        for who, agent in [*[("slow", AGENT)] * 40, ("fast", "b" * 64)]:
+            target = {"method": "FETCH", "path": "/counts", "parameters": {"who": who}}
+            body = {"target": target, "events": ["output_changed"], "callback": "inbox"}
+            assert (await bench.send("MONITOR", "/", body, agent=agent)).status == 200
+        slow = True
+        records = await bench.store.read(ListRecords("monitor"))
+        carry = asyncio.create_task(bench.bench.server.part("monitors").carry(records))
+        for _ in range(2):  # of the looks that have taken all places, two end
+            ends.release()
+        await asyncio.wait_for(looked.wait(), 10)
+        for _ in range(40):
+            ends.release()
+        await carry
+
+
+async def test_a_change_waits_for_room_in_the_inbox() -> None:
+    async with keeping(methods=("MONITOR",)) as bench:
+        subscription_id = await subscribe(bench)
+        rows = [PutRecord(f"m-{n}", "message", AGENT, "unread", "{}") for n in range(MOST_RECEIVED)]
+        for start in range(0, len(rows), 1000):
+            await bench.store.do(*rows[start : start + 1000])
+        await bench.store.do(take())
+        async with asyncio.timeout(10):
+            while (await bench.store.read(FindRecord(("monitor",), subscription_id))).version == 1:
+                await asyncio.sleep(0.01)
+        record = await bench.store.read(FindRecord(("monitor",), subscription_id))
+        assert (record.state, record.content()["seen"]["state_changed"]) == ("active", {"value": "queued"})
+        await bench.store.do(RemoveRecord("m-0"), RemoveRecord("m-1"))
+        await bench.store.do(ChangeRecord(subscription_id, ("monitor",), ("active",), "active", delay=0.0))
+        async with asyncio.timeout(10):
+            while "taken" not in (await bench.store.read(FindRecord(("monitor",), subscription_id))).data:
+                await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "written", ["a" * 64, "FETCH /rates", "chain-1", {"method": "FETCH", "path": "/r", "parameters": {}}]
+)
+def test_a_target_is_told_as_it_was_written(written: Any) -> None:
+    target = parse_target(written, ())
+    assert isinstance(target, Target)
+    assert parse_target(describe(target), ()) == target
+
+
+OTHER = "b" * 64
+
+
+async def look(bench: StatefulBench, target: Target, *events: str, **fields: Any) -> Observation | Refused:
+    authority = Authority(agent_id=AGENT, scopes=(), headers={"agent-id": AGENT})
+    monitor = Monitor(target=target, events=events, callback=AGENT, interval=60.0, authority=authority, **fields)
+    call = restore_call(authority, bench.bench.server, "MONITOR")
+    assert not isinstance(call, Refused)
+    return await Observer(bench.bench.dispatcher, bench.store, ("submission",)).look(call, monitor)
+
+
+async def test_a_record_has_its_state_and_version_for_its_owner_alone() -> None:
+    async with keeping(methods=("MONITOR",)) as bench:
+        await bench.store.do(*(PutRecord(one, "submission", one, "queued", "{}") for one in (AGENT, OTHER)))
+        assert await look(bench, Target("record", AGENT)) == Observation({"state_changed": "queued"}, 1)
+        assert isinstance(await look(bench, Target("record", OTHER)), Refused)
+
+
+async def test_an_agent_has_its_status_and_trust() -> None:
+    agents = (Agent(agent_id=AGENT, name="porter"), Agent(agent_id=OTHER, name="boots", trust_tier=2, trust_score=0.5))
+    async with keeping(methods=("MONITOR",), agents=agents) as bench:
+        found = await look(bench, Target("agent", OTHER))
+        assert found == Observation({"status_changed": "active", "trust_tier_changed": 2, "trust_score_changed": 0.5})
+
+
+async def test_the_views_of_several_processes_are_added_up_until_they_are_old() -> None:
+    async with keeping(make_endpoint("FETCH", "/rates", lambda _: {}), methods=("MONITOR",)) as bench:
+        now = time.time()
+        views = {"other": View(now, Summary(4, 3, 8.0)), "old": View(now - 3600, Summary(90, 0, 1.0))}
+        found = await look(bench, Target("endpoint", "/rates", "FETCH"), views=views)
+        assert isinstance(found, Observation)
+        assert found.values == {"availability_changed": "failing", "error_rate_changed": 0.75, "latency_changed": 2.0}
+        assert "old" not in found.views
+
+
+async def test_an_endpoint_without_an_answer_has_no_output_now_and_one_that_refuses_ends_it() -> None:
+    def fail(_: Any) -> Any:
+        raise RuntimeError
+
+    def refuse(_: Any) -> Any:
+        raise Refusal("closed")
+
+    endpoints = (
+        make_endpoint("FETCH", "/a", fail),
+        make_endpoint("FETCH", "/b", refuse, errors=("closed",)),
+        make_endpoint("FETCH", "/c", lambda _: {}, scopes=("c:read",)),
+        make_endpoint("FETCH", "/d", lambda _: {}, properties={"n": {"type": "integer"}}, required=("n",)),
+    )
+    async with keeping(*endpoints, methods=("MONITOR",)) as bench:
+        for path in ("/a", "/b"):
+            found = await look(bench, Target("endpoint", path, "FETCH"), "output_changed")
+            assert isinstance(found, Observation)
+            assert "output_changed" not in found.values
+        for path, expected in (("/c", 455), ("/d", 422)):
+            refused = await look(bench, Target("endpoint", path, "FETCH"), "output_changed")
+            assert isinstance(refused, Refused)
+            assert refused.status == expected
+
+
+def test_a_large_value_is_known_by_its_digest() -> None:
+    assert bound_value({"a": 1}) == {"a": 1}
+    large = {"text": "x" * 5000, "n": 1}
+    assert bound_value(large) == bound_value(dict(reversed(large.items())))
+    assert bound_value(large)["bytes"] > 5000

@@ -1,0 +1,201 @@
+"""Calls are composed from endpoints that may be used, and doubt is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from tests.extensions.negotiation.planner.contracts import contract
+from tests.service import build, echo, make_endpoint
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.recipe import Condition, RecipeStep, Source, constant
+from bespeak.extensions.negotiation.plan import Impossible
+from bespeak.extensions.workflows.goals import Composed, Composer, Goal, read_goal, write_call, write_value
+from bespeak.protocol.exchange.refusal import Fault
+
+
+def served(line: str, intent: str) -> Endpoint:
+    made = contract(line)
+    handler = RegisteredFunction(function="tests.function", target=echo)
+    return replace(
+        made,
+        description=intent,
+        handler=handler,
+        semantic=replace(made.semantic, intent=intent, capability="retrieval"),
+    )
+
+
+COMPOSER = Composer(
+    build(
+        served("LIST /guests -> guests[].id guests[].email:e guests[].name", "List the guests of the hotel."),
+        served("FETCH /guests/{id} -> id name email:e phone", "Fetch one guest."),
+        served("FETCH /bookings/{id} -> id guest_id room_id total:n", "Fetch one booking."),
+        served("!BOOK /rooms guest_id room_id -> booking_id total:n", "Book a room for a guest."),
+        served("!CANCEL /bookings/{booking_id} -> status", "Cancel a booking."),
+        make_endpoint("AUDIT", "/ledger", echo),
+    ).routes
+)
+
+
+def compose(goal: Any, usable: Any = lambda _: True, **limits: Any) -> Composed | Impossible:
+    read = read_goal({"goal": goal, "constraints": limits})
+    assert isinstance(read, Goal)
+    return COMPOSER.compose(read, usable)
+
+
+def paths(made: Composed | Impossible) -> list[str]:
+    assert isinstance(made, Composed), made
+    return [f"{call['method']} {call['path']}" for call in made.calls]
+
+
+def test_wanted_fields_are_reached_over_several_calls() -> None:
+    made = compose({"path": "/bookings/{id}/guest", "output": ["name", "phone"]}, given={"id": "b-1"})
+    assert paths(made) == ["FETCH /bookings/{id}", "FETCH /guests/{id}"]
+    assert isinstance(made, Composed)
+    assert [call["parameters"] for call in made.calls] == [{"id": "b-1"}, {"id": {"$from": "step_1.guest_id"}}]
+    assert (made.needs, made.result["name"]) == ((), {"$from": "step_2.name"})
+
+
+def test_what_is_not_given_is_needed() -> None:
+    made = compose({"path": "/guests/{id}", "output": ["phone"]})
+    assert isinstance(made, Composed)
+    assert (made.calls[0]["parameters"], made.needs) == ({"id": {"$from": "input.id"}}, ("id",))
+
+
+def test_words_mean_the_endpoint_that_does_what_they_say() -> None:
+    made = compose("book a room for the guest", given={"guest_id": "g", "room_id": "r"})
+    assert paths(made) == ["BOOK /rooms"]
+
+
+def test_several_things_to_do_are_several_calls_that_use_each_other() -> None:
+    made = compose("book a room for a guest, then cancel the booking", given={"guest_id": "g", "room_id": "r"})
+    assert paths(made) == ["BOOK /rooms", "CANCEL /bookings/{booking_id}"]
+    assert isinstance(made, Composed)
+    assert made.calls[1]["parameters"] == {"booking_id": {"$from": "step_1.booking_id"}}
+
+
+@pytest.mark.parametrize("goal", ["fly to the moon", {"path": "/moons", "output": ["crater"]}, "9$%&", "日本"])
+def test_a_goal_that_nothing_fits_has_no_plan(goal: Any) -> None:
+    found = compose(goal)
+    assert isinstance(found, Impossible)
+    assert found.misses
+
+
+def test_endpoints_that_may_not_be_used_are_not_planned_with() -> None:
+    found = compose("book a room for the guest", lambda endpoint: endpoint.method != "BOOK")
+    assert isinstance(found, Impossible) or "BOOK /rooms" not in paths(found)
+
+
+def test_words_that_may_mean_several_endpoints_are_doubted() -> None:
+    made = compose("fetch one thing", given={"id": "x"})
+    assert isinstance(made, Composed)
+    assert any("may also mean" in doubt for doubt in made.doubts)
+
+
+GUESTS = Source(
+    kind="previous_step",
+    value="step_1.guests",
+    get="id",
+    where=(Condition(left=Source(kind="item", value="email"), right=Source(kind="proposal", value="email")),),
+    pick="only",
+)
+FOUND = "steps.step_1.guests.filter(row, row.email == input.email)"
+
+
+@pytest.mark.parametrize(
+    ("source", "written"),
+    [
+        (constant(3), 3),
+        (Source(kind="proposal", value="email"), "a@b.example"),
+        (Source(kind="proposal", value="id"), {"$from": "input.id"}),
+        (Source(kind="previous_step", value="step_1.guest_id"), {"$from": "step_1.guest_id"}),
+        (Source(kind="previous_step", value="step_1.rooms", pick="first", get="id"), {"$from": "step_1.rooms[0].id"}),
+        (GUESTS, {"$expr": f"{FOUND}[{FOUND}.size() == 1 ? 0 : -1].id"}),
+        (
+            Source(
+                kind="previous_step",
+                value="s.rooms",
+                where=(Condition(left=Source(kind="item", value="n"), op="lt", right=constant('a"b')),),
+            ),
+            {"$expr": 'steps.s.rooms.filter(row, row.n < "a\\"b")'},
+        ),
+    ],
+)
+def test_sources_are_written(source: Source, written: Any) -> None:
+    assert write_value(source, {"email": "a@b.example"}) == written
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        Source(kind="previous_step", value="s.rooms", sort=constant("price")),
+        Source(kind="previous_step", value="s.rooms", select={}),
+        Source(kind="previous_step", value="s.ro-oms"),
+        Source(kind="item", value="x"),
+        Source(
+            kind="previous_step",
+            value="s.rooms",
+            where=(Condition(left=Source(kind="item", value="n"), op="contains", right=constant(1)),),
+        ),
+        Source(
+            kind="previous_step", value="s.rooms", where=(Condition(left=Source(kind="item", value="n"), right=GUESTS),)
+        ),
+    ],
+)
+def test_what_references_cannot_say_is_a_fault(source: Source) -> None:
+    assert isinstance(write_value(source, {}), Fault)
+    assert isinstance(write_call(RecipeStep(method="FIND", path="/x", input={"a": source}), {}), Fault)
+
+
+def test_a_call_for_each_element_is_a_fault() -> None:
+    assert isinstance(write_call(RecipeStep(method="FIND", path="/x", for_each=constant([])), {}), Fault)
+
+
+def test_a_text_is_a_goal_and_constraints_in_words_are_an_assumption() -> None:
+    goal = read_goal({"goal": "book a room", "constraints": "cheap", "available_methods": "BOOK, find"})
+    assert isinstance(goal, Goal)
+    assert (goal.text, goal.methods) == ("book a room", {"BOOK", "FIND"})
+    assert goal.assumptions == ("Constraints in words are not checked: cheap",)
+
+
+@pytest.mark.parametrize(
+    "output", [["name"], {"name": "string"}, {"type": "object", "properties": {"name": {"type": "string"}}}]
+)
+def test_wanted_fields_are_names_types_or_a_schema(output: Any) -> None:
+    limits = {"given": {"id": 7, "ok": True}, "max_steps": 2, "impact": "informational", "max_cost": {"USD": "0.5"}}
+    goal = read_goal({"goal": {"path": "/guests", "output": output}, "constraints": limits})
+    assert isinstance(goal, Goal)
+    assert list(goal.output["properties"]) == ["name"]
+    assert goal.input == {"id": {"type": "integer"}, "ok": {"type": "boolean"}}
+    assert (goal.max_steps, goal.impact, goal.max_cost) == (2, "informational", {"USD": Decimal("0.5")})
+
+
+@pytest.mark.parametrize(
+    ("given", "member"),
+    [
+        ({"goal": "  "}, "goal"),
+        ({"goal": {}}, "goal"),
+        ({"goal": "x" * 3000}, "goal"),
+        ({"goal": {"output": ["a"]}}, "goal"),
+        ({"goal": {"path": "/a", "output": []}}, "goal"),
+        ({"goal": {"path": "/a", "output": [1]}}, "goal"),
+        ({"goal": {"path": "/a", "output": ["a"] * 101}}, "goal"),
+        ({"goal": {"path": 3, "output": ["a"]}}, "goal"),
+        ({"goal": {"path": "/a", "output": ["a"], "code": "x"}}, "goal"),
+        ({"goal": "a", "available_methods": [3]}, "available_methods"),
+        ({"goal": "a", "constraints": {"colour": "red"}}, "constraints"),
+        ({"goal": "a", "constraints": {"max_steps": 0}}, "constraints"),
+        ({"goal": "a", "constraints": {"max_steps": True}}, "constraints"),
+        ({"goal": "a", "constraints": {"impact": "none"}}, "constraints"),
+        ({"goal": "a", "constraints": {"given": []}}, "constraints"),
+        ({"goal": "a", "constraints": {"max_cost": {"sheep": 3}}}, "constraints"),
+    ],
+)
+def test_a_wrong_parameter_is_named(given: dict[str, Any], member: str) -> None:
+    found = read_goal(given)
+    assert isinstance(found, tuple)
+    assert found[0] == member

@@ -1,0 +1,114 @@
+"""Extensions: what the kernel makes of them, and one that an author writes."""
+
+from __future__ import annotations
+
+import asyncio
+import runpy
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.stateful import StatefulBench, keeping
+
+from bespeak.documents.deployment.server_toml import ServerDocument, parse_server
+from bespeak.errors import ConfigError
+from bespeak.runtime.extension import Anchor, Extension, Gate, gates_behind, read_settings
+
+pytestmark = pytest.mark.anyio
+
+ROOT = Path(__file__).parents[2]
+MODULE = runpy.run_path(str(ROOT / "docs_src" / "extensions" / "reminders.py"))
+REMINDERS: Extension = MODULE["reminders"]
+
+
+def reminding(document: ServerDocument | None = None) -> Any:
+    return keeping(extensions=(REMINDERS,), methods=("CANCEL", "CHECK"), document=document)
+
+
+async def remind(bench: StatefulBench, seconds: float) -> str:
+    reply = await bench.send("REMIND", "/", {"text": "tea", "seconds": seconds})
+    assert reply.status == 200, reply.json
+    return str(reply.json["result"]["reminder_id"])
+
+
+async def test_a_record_of_an_extension_falls_due(capsys: pytest.CaptureFixture[str]) -> None:
+    async with reminding() as bench:
+        reminder_id = await remind(bench, 0.05)
+        async with asyncio.timeout(10):
+            while (await bench.send("CHECK", "/", {"target": reminder_id})).json["result"]["status"] != "shown":
+                await asyncio.sleep(0.01)
+    assert capsys.readouterr().out == "REMINDER: tea\n"
+
+
+async def test_its_owner_cancels_a_record_of_an_extension() -> None:
+    async with reminding() as bench:
+        reminder_id = await remind(bench, 600)
+        reply = await bench.send("CANCEL", "/", {"target_id": reminder_id})
+        assert reply.json["result"]["status"] == "cancelled"
+
+
+async def test_an_own_method_that_the_catalog_lacks_is_a_custom_one() -> None:
+    (method, handler), *_ = REMINDERS.own_methods
+    glazing = replace(REMINDERS, own_methods=[(method, handler), (replace(method, name="GLAZE"), handler)])
+    async with keeping(extensions=(glazing,)) as bench:
+        routes = bench.bench.routes
+        assert routes.policies.methods.custom == ("GLAZE",)
+        listed = {endpoint.key for endpoint in routes.endpoints.values() if endpoint.is_listed}
+        assert listed == {("REMIND", "/"), ("GLAZE", "/")}
+        assert (await bench.send("GLAZE", "/", {"text": "tea", "seconds": 1})).status == 200
+
+
+async def test_settings_are_read_from_a_table_of_its_own() -> None:
+    document, findings = parse_server("[extensions.reminders]\nlongest = 5.0\n", "bespeak.toml")
+    assert findings == []
+    async with reminding(document) as bench:
+        reply = await bench.send("REMIND", "/", {"text": "tea", "seconds": 6})
+        assert (reply.status, reply.error["code"]) == (422, "too-late")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"reminders": {"longest": "soon"}}, "[extensions.reminders] is not valid: Expected `float`, got `str`"),
+        ({"reminders": {"shortest": 1}}, "[extensions.reminders] is not valid: Object contains unknown field"),
+        ({"remainders": {}}, "[extensions.remainders] is not read: the service has no extension 'remainders'"),
+    ],
+)
+def test_wrong_settings_are_refused(given: dict[str, dict[str, Any]], expected: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        read_settings((REMINDERS,), given)
+    assert str(raised.value).startswith(expected)
+
+
+def test_gates_stand_behind_their_anchor_in_the_order_of_the_extensions() -> None:
+    first, second, other = (Gate(lambda _: None, anchor) for anchor in (Anchor.READ, Anchor.READ, Anchor.AUTHORIZED))
+    absent = Gate(lambda _: None, Anchor.READ, methods=frozenset({"PURCHASE"}))
+    extensions = (Extension(name="a", gates=(first, other, absent)), Extension(name="b", gates=(second,)))
+    assert gates_behind(extensions, Anchor.READ, ("LOG",)) == [first, second]
+    assert gates_behind(extensions, Anchor.READ, ("PURCHASE",)) == [first, absent, second]
+
+
+async def test_the_meaning_of_a_call_is_judged_before_a_purchase() -> None:
+    from bespeak.contract.extensions import BUNDLED
+
+    names = [known.name for known in BUNDLED]
+    assert names.index("semantic") < names.index("payments")
+
+
+@pytest.mark.process
+def test_a_server_without_standard_methods_loads_no_extension_that_it_does_not_need() -> None:
+    code = """
+import sys
+from bespeak.app.server.assembly import Keeper, assemble
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.state.store.opening import open_store
+import runpy
+app = runpy.run_path("docs_src/readme/rooms.py")["app"]
+Keeper(assemble(app.service()), open_store("memory", role="sole"), ServerDocument())
+print(*{name.split(".")[2] for name in sys.modules if name.startswith("bespeak.extensions.")})
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert set(done.stdout.split()) == {"workflows"}
