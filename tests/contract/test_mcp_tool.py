@@ -19,10 +19,10 @@ from bespeak.contract.mcp_tool import (
     blocks_in,
     carries_content,
     check_arguments,
+    compact_schema,
     error_members,
     make_tools,
     result_of,
-    terse,
     text_of,
     without_booleans,
     without_content,
@@ -430,5 +430,5 @@ def test_booleans_that_are_not_schemas_stay(schema: dict[str, Any]) -> None:
 )
 def test_what_holds_anyway_is_left_out(schema: dict[str, Any], written: dict[str, Any]) -> None:
     before = repr(schema)
-    assert terse(schema) == written
+    assert compact_schema(schema) == written
     assert repr(schema) == before

@@ -9,9 +9,9 @@ from contextvars import ContextVar, copy_context
 import pytest
 
 from bespeak.runtime.concurrency import (
+    FairSemaphore,
     Finished,
     Pace,
-    Turns,
     Waiting,
     begin,
     call_eagerly,
@@ -159,7 +159,7 @@ async def settle() -> None:
 
 
 async def test_owners_take_turns_in_rotation() -> None:
-    turns, served = Turns(1, most=100, most_of_one=10), []
+    turns, served = FairSemaphore(1, most=100, most_of_one=10), []
 
     async def work(owner: str) -> None:
         async with turns.take(owner):
@@ -171,7 +171,7 @@ async def test_owners_take_turns_in_rotation() -> None:
 
 
 async def test_those_who_wait_are_bounded_for_one_and_for_all() -> None:
-    turns = Turns(1, most=3, most_of_one=2)
+    turns = FairSemaphore(1, most=3, most_of_one=2)
 
     async def hold(owner: str) -> None:
         async with turns.take(owner):
@@ -192,7 +192,7 @@ async def test_those_who_wait_are_bounded_for_one_and_for_all() -> None:
 
 
 async def test_a_turn_that_is_not_wanted_any_more_goes_to_the_next() -> None:
-    turns = Turns(1, most=10, most_of_one=10)
+    turns = FairSemaphore(1, most=10, most_of_one=10)
     began = asyncio.Event()
 
     async def wait(owner: str) -> None:

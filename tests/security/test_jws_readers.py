@@ -18,7 +18,7 @@ from bespeak.documents.projections.manifest_signature import verify_content
 from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.state.audit.checkpoints import CHECKPOINT, BoundStream, Checkpoint, read_checkpoint
-from bespeak.state.audit.record import Place, parse_compact, place_of
+from bespeak.state.audit.record import RecordPlace, parse_compact, place_of
 from bespeak.state.audit.sealer import RECORD
 from bespeak.state.identity import artifact_signature, signed_document
 from bespeak.state.identity.artifact_signature import SignedArtifact, verify_artifact
@@ -73,7 +73,7 @@ def readers(folder: Path) -> dict[str, Reader]:
     delegated = Claims(AGENT, OTHER, SERVER, ("a:b",), 0, int(NOW) + 600, int(NOW), "id-1")
     statement = {"kind": "ontology", "id": "x", "version": "1", "sha256": "0" * 64}
     document = SignedDocument({"a": 1}, AGENT, SERVER, "2026-01-01T00:00:00Z")
-    place = {name: 1 if name == "sequence" else "s" for name in Place.__struct_fields__}
+    place = {name: 1 if name == "sequence" else "s" for name in RecordPlace.__struct_fields__}
     checkpoint = Checkpoint("1", SERVER, "2026-01-01T00:00:00Z", "p", 1, (BoundStream("s", 1, "d"),))
     content = b'{"server":1}'
 

@@ -120,7 +120,7 @@ _DATED: Final = re.compile(
 """Keywords that earlier dialects do not have; a member with such a name does no harm."""
 
 
-def terse(schema: Mapping[str, Any]) -> dict[str, Any]:
+def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Copy a schema without an empty `required`, titles that repeat the name of a definition, and the usual dialect.
 
     A schema that reads otherwise in an earlier dialect keeps it.
@@ -208,7 +208,7 @@ def _make_tool(name: str, endpoint: Endpoint, names: Mapping[tuple[str, str], st
         "name": name,
         "title": name.replace("_", " ").replace("-", " ").strip().capitalize() or name,
         "description": describe_tool(endpoint, names),
-        "inputSchema": {"type": "object", **terse(without_booleans(endpoint.input_schema))},
+        "inputSchema": {"type": "object", **compact_schema(without_booleans(endpoint.input_schema))},
         "annotations": {
             "readOnlyHint": semantic.impact == "informational",
             "destructiveHint": semantic.impact == "irreversible",
@@ -241,7 +241,7 @@ def _output_schema(schema: Mapping[str, Any]) -> tuple[dict[str, Any] | None, bo
     """
     if not schema or dict(schema) == {"type": "object"}:
         return None, False
-    schema = terse(without_booleans(schema))
+    schema = compact_schema(without_booleans(schema))
     if schema.get("type") == "object":
         return schema, False
     inner = transplant(schema, lambda parts: "#" + pointer(("properties", RESULT, *parts)))

@@ -110,7 +110,7 @@ class Follower:
                 await asyncio.sleep(_PAUSE)
 
 
-Carry = Callable[[Sequence[Record]], Awaitable[None]]
+DueHandler = Callable[[Sequence[Record]], Awaitable[None]]
 """Carries out records of one kind that are due. What it leaves unchanged is due again after the lease."""
 
 _LEASE: Final = 30.0
@@ -125,7 +125,7 @@ _DUE_PAUSE: Final = 1.0
 class DueLoop:
     """A task that claims due records and hands them to whoever knows their kind. No kind waits for another."""
 
-    def __init__(self, store: Store, kinds: Mapping[str, Carry], *, lease: float = _LEASE) -> None:
+    def __init__(self, store: Store, kinds: Mapping[str, DueHandler], *, lease: float = _LEASE) -> None:
         self._store = store
         self._kinds = dict(kinds)
         self._lease = lease

@@ -144,7 +144,7 @@ def _call(function: Callable[..., ResultT], arguments: tuple[Any, ...]) -> Resul
 T = TypeVar("T")
 
 
-class Turns:
+class FairSemaphore:
     """A semaphore that serves owners in rotation, with bounds on those who wait."""
 
     def __init__(self, places: int, *, most: int, most_of_one: int) -> None:

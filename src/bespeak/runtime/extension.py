@@ -23,7 +23,7 @@ from bespeak.state.store.store import Command, Store
 if TYPE_CHECKING:
     from bespeak.documents.deployment.server_toml import ServerDocument
     from bespeak.runtime.answer import Effects, Envelope
-    from bespeak.runtime.background import Carry
+    from bespeak.runtime.background import DueHandler
     from bespeak.runtime.call import RoutedCall
     from bespeak.runtime.dispatcher import Dispatcher
     from bespeak.runtime.exchange import Subscriber
@@ -97,7 +97,7 @@ class Cancelling(NamedTuple):
 class RecordKind(NamedTuple):
     """What the kernel knows of one kind of record."""
 
-    due: Callable[[Server], Carry] | None = None
+    due: Callable[[Server], DueHandler] | None = None
     """Makes the function that carries out what is due; None if nothing ever is."""
     cancelling: Cancelling | None = None
     """How its owner cancels it; None if it cannot be cancelled. What can be cancelled can be observed."""

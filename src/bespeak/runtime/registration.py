@@ -28,7 +28,7 @@ from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.bindings.composition import bind_composition
 from bespeak.runtime.bindings.function import bind_function, plan_output
 from bespeak.runtime.bindings.procedure import register_procedures
-from bespeak.runtime.composition.step import StepTaker
+from bespeak.runtime.composition.step import ComposingMethod
 from bespeak.runtime.functions.signature import function_name
 from bespeak.runtime.identity.agents import Agents
 from bespeak.runtime.identity.signer import Signer
@@ -350,7 +350,7 @@ class Registrar:
             needs_key=semantic.impact == "irreversible" and not semantic.is_idempotent and not endpoint.is_basic,
             takes_body_key=endpoint.method in BODY_KEYS,
             takes_call=endpoint.builtin or isinstance(endpoint.handler, Composition),
-            composes=isinstance(endpoint.handler, Composition) or isinstance(call, StepTaker),
+            composes=isinstance(endpoint.handler, Composition) or isinstance(call, ComposingMethod),
         )
 
 

@@ -16,7 +16,7 @@ import pytest
 from bespeak.app.conformance import run as run_module
 from bespeak.app.conformance.check import Verdict
 from bespeak.app.conformance.probe import direct_sender
-from bespeak.app.conformance.run import ITEMS, Report, run_conformance
+from bespeak.app.conformance.run import ITEMS, ConformanceReport, run_conformance
 from bespeak.app.server.assembly import Keeper, assemble
 from bespeak.app.server.target import Target, load_target
 from bespeak.contract.negotiation import NegotiationSettings
@@ -46,13 +46,13 @@ async def serve(target: Target, store: Store | None = None, **options: Any) -> A
         await keeper.stop()
 
 
-async def run(target: Target, **options: Any) -> Report:
+async def run(target: Target, **options: Any) -> ConformanceReport:
     async with serve(target, **options) as uri:
         return await run_conformance(uri)
 
 
 @pytest.fixture(params=["", "app.py"], ids=["toml", "python"])
-async def report(request: pytest.FixtureRequest) -> Report:
+async def report(request: pytest.FixtureRequest) -> ConformanceReport:
     return await run(load_target(str(HOTEL / request.param)))
 
 
@@ -70,13 +70,13 @@ async def report(request: pytest.FixtureRequest) -> Report:
     "API-13.1-12",
     "API-13.1-13",
 )
-async def test_the_hotel_conforms_in_every_item(report: Report) -> None:
+async def test_the_hotel_conforms_in_every_item(report: ConformanceReport) -> None:
     text = "\n".join(line for _, line in report.lines())
     assert report.conforms, text
     assert {item for item in ITEMS if report.verdict(item) not in (Verdict.PASS, Verdict.WARN)} == set(), text
 
 
-async def test_unsigned_manifest_is_the_only_warning_for_the_hotel(report: Report) -> None:
+async def test_unsigned_manifest_is_the_only_warning_for_the_hotel(report: ConformanceReport) -> None:
     warned = [result.check.id for result in report.results if result.outcome.verdict is Verdict.WARN]
     assert warned == ["13.1-05h"]
 
@@ -137,7 +137,9 @@ async def test_nothing_is_left_in_the_store(
         before = rows(place)
         running.append(asyncio.create_task(run_conformance(uri)))
         [outcome] = await asyncio.gather(*running, return_exceptions=True)
-        expected = {"complete": Report, "broken": ValueError}.get(str(end), (asyncio.CancelledError, Report))
+        expected = {"complete": ConformanceReport, "broken": ValueError}.get(
+            str(end), (asyncio.CancelledError, ConformanceReport)
+        )
         assert isinstance(outcome, expected)
         await store.do(PurgeProposals(KEPT))
         assert rows(place) == before

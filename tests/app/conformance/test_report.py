@@ -5,7 +5,7 @@ import pytest
 
 from bespeak.app.conformance.check import (
     Check,
-    Outcome,
+    CheckOutcome,
     Subject,
     Verdict,
     all_of,
@@ -16,20 +16,20 @@ from bespeak.app.conformance.check import (
     passed,
 )
 from bespeak.app.conformance.probe import Exchanged
-from bespeak.app.conformance.run import ITEMS, Report, Result
+from bespeak.app.conformance.run import ITEMS, ConformanceReport, Result
 
 
-async def _never(_subject: Subject) -> Outcome:
+async def _never(_subject: Subject) -> CheckOutcome:
     raise AssertionError
 
 
-def _report(**outcomes: Outcome) -> Report:
+def _report(**outcomes: CheckOutcome) -> ConformanceReport:
     """One check for each item, all passing but those given as i01, i02..."""
     results = []
     for item in ITEMS:
         outcome = outcomes.get("i" + item[-2:], passed())
         results.append(Result(Check(f"{item}a", f"about {item}", "1.2", _never), outcome))
-    return Report("agtp://mini.example:4480", {"agtp_api_version": "1.0"}, None, tuple(results))
+    return ConformanceReport("agtp://mini.example:4480", {"agtp_api_version": "1.0"}, None, tuple(results))
 
 
 SEEN = Exchanged("QUERY", "/x", b'{"a":1}', 404, "Not Found", {}, b'{"error":{"code":"no"}}', "a" * 64, "a:b")
@@ -41,7 +41,7 @@ def test_one_failure_breaks_conformance() -> None:
 
 
 def test_warnings_and_undecided_checks_do_not_break_conformance() -> None:
-    report = _report(i03=Outcome(Verdict.WARN, "hm"), i04=could_not_tell("why"))
+    report = _report(i03=CheckOutcome(Verdict.WARN, "hm"), i04=could_not_tell("why"))
     assert (report.conforms, report.is_conclusive) == (True, False)
     assert report.verdict("13.1-04") is Verdict.COULD_NOT_TELL
     assert [line for _, line in report.lines()][-1] == "1 warn, 1 could-not-tell, 12 pass"

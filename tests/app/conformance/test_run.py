@@ -14,7 +14,7 @@ import trustme
 from bespeak.agent.client.errors import UnreachableError
 from bespeak.app.conformance.check import Verdict
 from bespeak.app.conformance.checks import negotiation
-from bespeak.app.conformance.run import CHECKS, ITEMS, Report, run_conformance
+from bespeak.app.conformance.run import CHECKS, ITEMS, ConformanceReport, run_conformance
 from bespeak.app.conformance.subject import PROBE_AGENT, PROBE_FIELD
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.service import DEFAULT_CATALOG
@@ -25,12 +25,12 @@ pytestmark = pytest.mark.anyio
 AGENT = "a" * 64
 
 
-async def run(mini: Any, **options: Any) -> Report:
+async def run(mini: Any, **options: Any) -> ConformanceReport:
     async with mini.serve() as uri:
         return await run_conformance(uri, **options)
 
 
-def found(report: Report, verdict: Verdict) -> dict[str, str]:
+def found(report: ConformanceReport, verdict: Verdict) -> dict[str, str]:
     return {result.check.id: result.outcome.note for result in report.results if result.outcome.verdict is verdict}
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.app.lsp.places import leaves, marked
 from tests.process import ROOT
 
-from bespeak.app.lsp.cursor import ITEM, Cursor, Place, brace_place, cursor_at, flow_place, toml_place, yaml_place
+from bespeak.app.lsp.cursor import ITEM, Cursor, CursorPlace, brace_place, cursor_at, flow_place, toml_place, yaml_place
 from bespeak.documents.agis.canonical import format_agis
 from bespeak.text.source.json_tree import JsonTree, parse_json
 from bespeak.text.source.toml_tree import TomlTree, parse_toml
@@ -24,13 +24,13 @@ def cursor(text: str, name: str = "a.agis") -> Cursor:
 def test_a_word_is_found_around_the_cursor() -> None:
     found = cursor("method: BO|OK")
     assert (found.word, found.typed, found.start, found.end) == ("BOOK", "BO", 8, 12)
-    assert found.place == Place(("method",), is_key=False)
+    assert found.place == CursorPlace(("method",), is_key=False)
 
 
 def test_a_word_in_quotes_is_found_without_them() -> None:
     found = cursor('{"method": "BO|"}', "a.json")
     assert (found.word, found.quote, found.notation) == ("BO", '"', "json")
-    assert found.place == Place(("method",), is_key=False)
+    assert found.place == CursorPlace(("method",), is_key=False)
 
 
 @pytest.mark.parametrize(
@@ -81,29 +81,29 @@ def test_every_value_of_a_document_is_found(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("|", Place((), is_key=True)),
-        ("a: |", Place(("a",), is_key=False)),
-        ("a:\n  |", Place(("a",), is_key=True)),
-        ("a:\n  b: 1\n  |", Place(("a",), is_key=True)),
-        ("a:\n  b: 1\n|", Place((), is_key=True)),
-        ("a:\n  - b: 1\n    |", Place(("a", ITEM), is_key=True)),
-        ("a:\n  - b: 1\n  - |", Place(("a", ITEM), is_key=True)),
-        ("a:\n- b: 1\n- c: |", Place(("a", ITEM, "c"), is_key=False)),
-        ("x: 1\na:\n- b: 1\n  |", Place(("a", ITEM), is_key=True)),
-        ("a:\n  - - |", Place(("a", ITEM, ITEM), is_key=True)),
-        ("a: [b, |", Place(("a", ITEM), is_key=True)),
-        ("a: [b,\n    |c]", Place(("a", ITEM), is_key=True)),
-        ("a:\n  b: { c: |", Place(("a", "b", "c"), is_key=False)),
-        ("a: [b]\nc: |", Place(("c",), is_key=False)),
-        ("a:\n  b: [c\n  d: |", Place(("a", "d"), is_key=False)),
-        ("a:\n  b: { c: 1,\n    d: |", Place(("a", "b", "d"), is_key=False)),
-        ('"a b":\n  |', Place(("a b",), is_key=True)),
-        ("a: {unclosed\nb:\n  c: |", Place(("b", "c"), is_key=False)),
-        ("a:\n  # c:\n\n  |", Place(("a",), is_key=True)),
-        ("a:\r\n  b: 1\r\n  |", Place(("a",), is_key=True)),
+        ("|", CursorPlace((), is_key=True)),
+        ("a: |", CursorPlace(("a",), is_key=False)),
+        ("a:\n  |", CursorPlace(("a",), is_key=True)),
+        ("a:\n  b: 1\n  |", CursorPlace(("a",), is_key=True)),
+        ("a:\n  b: 1\n|", CursorPlace((), is_key=True)),
+        ("a:\n  - b: 1\n    |", CursorPlace(("a", ITEM), is_key=True)),
+        ("a:\n  - b: 1\n  - |", CursorPlace(("a", ITEM), is_key=True)),
+        ("a:\n- b: 1\n- c: |", CursorPlace(("a", ITEM, "c"), is_key=False)),
+        ("x: 1\na:\n- b: 1\n  |", CursorPlace(("a", ITEM), is_key=True)),
+        ("a:\n  - - |", CursorPlace(("a", ITEM, ITEM), is_key=True)),
+        ("a: [b, |", CursorPlace(("a", ITEM), is_key=True)),
+        ("a: [b,\n    |c]", CursorPlace(("a", ITEM), is_key=True)),
+        ("a:\n  b: { c: |", CursorPlace(("a", "b", "c"), is_key=False)),
+        ("a: [b]\nc: |", CursorPlace(("c",), is_key=False)),
+        ("a:\n  b: [c\n  d: |", CursorPlace(("a", "d"), is_key=False)),
+        ("a:\n  b: { c: 1,\n    d: |", CursorPlace(("a", "b", "d"), is_key=False)),
+        ('"a b":\n  |', CursorPlace(("a b",), is_key=True)),
+        ("a: {unclosed\nb:\n  c: |", CursorPlace(("b", "c"), is_key=False)),
+        ("a:\n  # c:\n\n  |", CursorPlace(("a",), is_key=True)),
+        ("a:\r\n  b: 1\r\n  |", CursorPlace(("a",), is_key=True)),
     ],
 )
-def test_a_place_is_found_by_indentation(text: str, place: Place) -> None:
+def test_a_place_is_found_by_indentation(text: str, place: CursorPlace) -> None:
     assert yaml_place(*marked(text)) == place
 
 
@@ -128,20 +128,20 @@ def test_flow_place_every_value_of_a_document_is_found() -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("{|", Place((), is_key=True)),
-        ('{"a": |', Place(("a",), is_key=False)),
-        ('{"a": 1, |', Place((), is_key=True)),
-        ('{"a": [1, |', Place(("a", ITEM), is_key=True)),
-        ('{"a": [{"b": "}"}, {|', Place(("a", ITEM), is_key=True)),
-        ("{a: {b: |", Place(("a", "b"), is_key=False)),
-        ("{ a = |", Place(("a",), is_key=False)),
-        ('{"a": {"b": 1}, "c": |', Place(("c",), is_key=False)),
+        ("{|", CursorPlace((), is_key=True)),
+        ('{"a": |', CursorPlace(("a",), is_key=False)),
+        ('{"a": 1, |', CursorPlace((), is_key=True)),
+        ('{"a": [1, |', CursorPlace(("a", ITEM), is_key=True)),
+        ('{"a": [{"b": "}"}, {|', CursorPlace(("a", ITEM), is_key=True)),
+        ("{a: {b: |", CursorPlace(("a", "b"), is_key=False)),
+        ("{ a = |", CursorPlace(("a",), is_key=False)),
+        ('{"a": {"b": 1}, "c": |', CursorPlace(("c",), is_key=False)),
         ("{} |", None),
         ("[1, [2]] |", None),
         ("|", None),
     ],
 )
-def test_a_place_is_found_while_brackets_are_open(text: str, place: Place | None) -> None:
+def test_a_place_is_found_while_brackets_are_open(text: str, place: CursorPlace | None) -> None:
     assert flow_place(*_arguments(text)) == place
 
 
@@ -174,20 +174,20 @@ def test_toml_place_every_value_of_a_document_is_found(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("|", Place((), is_key=True)),
-        ("[endpoint]\n|", Place(("endpoint",), is_key=True)),
-        ("[endpoint]\nmethod = |", Place(("endpoint", "method"), is_key=False)),
-        ("[endpoint]\nsemantic.|", Place(("endpoint", "semantic"), is_key=True)),
-        ("[[endpoint.output]]\n|", Place(("endpoint", "output", ITEM), is_key=True)),
-        ("[a]\nb = [1, |", Place(("a", "b", ITEM), is_key=True)),
-        ('[a]\nb = [\n  "x",\n  |\n]', Place(("a", "b", ITEM), is_key=True)),
-        ("[a]\nb = { c = |", Place(("a", "b", "c"), is_key=False)),
-        ("[a]\nb = [1]\n|", Place(("a",), is_key=True)),
-        ('[handlers."BOOK /room"]\n|', Place(("handlers", "BOOK /room"), is_key=True)),
+        ("|", CursorPlace((), is_key=True)),
+        ("[endpoint]\n|", CursorPlace(("endpoint",), is_key=True)),
+        ("[endpoint]\nmethod = |", CursorPlace(("endpoint", "method"), is_key=False)),
+        ("[endpoint]\nsemantic.|", CursorPlace(("endpoint", "semantic"), is_key=True)),
+        ("[[endpoint.output]]\n|", CursorPlace(("endpoint", "output", ITEM), is_key=True)),
+        ("[a]\nb = [1, |", CursorPlace(("a", "b", ITEM), is_key=True)),
+        ('[a]\nb = [\n  "x",\n  |\n]', CursorPlace(("a", "b", ITEM), is_key=True)),
+        ("[a]\nb = { c = |", CursorPlace(("a", "b", "c"), is_key=False)),
+        ("[a]\nb = [1]\n|", CursorPlace(("a",), is_key=True)),
+        ('[handlers."BOOK /room"]\n|', CursorPlace(("handlers", "BOOK /room"), is_key=True)),
         ("[a|", None),
     ],
 )
-def test_a_place_is_found_by_its_header_and_key(text: str, place: Place | None) -> None:
+def test_a_place_is_found_by_its_header_and_key(text: str, place: CursorPlace | None) -> None:
     assert toml_place(*marked(text)) == place
 
 
@@ -203,24 +203,27 @@ ENDPOINT = ("endpoints", ITEM)
 @pytest.mark.parametrize(
     ("text", "place"),
     [
-        ("|", Place((), is_key=True)),
-        ("agis: |", Place(("agis",), is_key=False)),
-        ("BOOK /room {\n  |", Place(ENDPOINT, is_key=True)),
-        ("BOOK /room/{id} {\n  |", Place(ENDPOINT, is_key=True)),
-        ("BOOK /room {\n  semantic {\n    actor: |", Place((*ENDPOINT, "semantic", "actor"), is_key=False)),
-        ("BOOK /room {\n  semantic {\n    actor: agent\n  }\n  |", Place(ENDPOINT, is_key=True)),
-        ("BOOK /room {\n}\n|", Place((), is_key=True)),
-        ("BOOK /room { semantic { actor: |", Place((*ENDPOINT, "semantic", "actor"), is_key=False)),
-        ('vocabulary {\n  declared_verbs: ["BOOK", |', Place(("vocabulary", "declared_verbs", ITEM), is_key=True)),
+        ("|", CursorPlace((), is_key=True)),
+        ("agis: |", CursorPlace(("agis",), is_key=False)),
+        ("BOOK /room {\n  |", CursorPlace(ENDPOINT, is_key=True)),
+        ("BOOK /room/{id} {\n  |", CursorPlace(ENDPOINT, is_key=True)),
+        ("BOOK /room {\n  semantic {\n    actor: |", CursorPlace((*ENDPOINT, "semantic", "actor"), is_key=False)),
+        ("BOOK /room {\n  semantic {\n    actor: agent\n  }\n  |", CursorPlace(ENDPOINT, is_key=True)),
+        ("BOOK /room {\n}\n|", CursorPlace((), is_key=True)),
+        ("BOOK /room { semantic { actor: |", CursorPlace((*ENDPOINT, "semantic", "actor"), is_key=False)),
+        (
+            'vocabulary {\n  declared_verbs: ["BOOK", |',
+            CursorPlace(("vocabulary", "declared_verbs", ITEM), is_key=True),
+        ),
         (
             "vocabulary {\n  declared_verbs:\n    - BOOK\n    - |",
-            Place(("vocabulary", "declared_verbs", ITEM), is_key=True),
+            CursorPlace(("vocabulary", "declared_verbs", ITEM), is_key=True),
         ),
-        ('BOOK /room {\n  intent: "a } b"\n  |', Place(ENDPOINT, is_key=True)),
-        ("# BOOK /room {\n|", Place((), is_key=True)),
+        ('BOOK /room {\n  intent: "a } b"\n  |', CursorPlace(ENDPOINT, is_key=True)),
+        ("# BOOK /room {\n|", CursorPlace((), is_key=True)),
     ],
 )
-def test_a_place_is_found_by_the_blocks_that_are_open(text: str, place: Place) -> None:
+def test_a_place_is_found_by_the_blocks_that_are_open(text: str, place: CursorPlace) -> None:
     assert brace_place(*marked(text)) == place
 
 

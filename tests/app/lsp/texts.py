@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.checks.lint.agis_text import document, endpoint
 
-from bespeak.app.lsp.diagnostics import Checked, check
+from bespeak.app.lsp.diagnostics import CheckedText, check
 from bespeak.app.lsp.positions import Positions
 from bespeak.documents.agis.canonical import write_json, write_yaml
 
@@ -23,16 +23,16 @@ def json(**fields: object) -> str:
     return write_json(document(endpoint(**fields)))
 
 
-def checked(text: str, name: str = "rooms.agis") -> Checked:
+def checked(text: str, name: str = "rooms.agis") -> CheckedText:
     return check(text, HERE / name, HERE)
 
 
-def found(text: str, rule: str, name: str = "rooms.agis") -> tuple[Checked, Positions, int]:
+def found(text: str, rule: str, name: str = "rooms.agis") -> tuple[CheckedText, Positions, int]:
     """Check a text; return the result and the index of the first finding of a rule."""
     known = checked(text, name)
     rules = [finding.diagnostic.rule for finding in known.findings]
     return known, Positions(text), rules.index(rule)
 
 
-def rules(known: Checked) -> list[str]:
+def rules(known: CheckedText) -> list[str]:
     return [finding.diagnostic.rule for finding in known.findings]

@@ -17,7 +17,7 @@ from tests.stateful import StatefulBench
 
 from bespeak.app.server.http_face import make_face
 from bespeak.app.server.http_pages import Publishing
-from bespeak.app.server.lifecycle import Beside
+from bespeak.app.server.lifecycle import WebApplications
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
@@ -65,7 +65,7 @@ async def on_the_web(bench: StatefulBench) -> AsyncIterator[httpx.AsyncClient]:
     """Serve the service on a real port, with MCP and A2A; its list of tools has room for its own endpoints only."""
     web, mcp = HttpSettings(url="http://rooms.test"), McpSettings(enabled=True, tools_listed=2)
     a2a, dispatcher = A2aSettings(enabled=True), bench.bench.dispatcher
-    beside = Beside(dispatcher, web, AuthSettings(), mcp=mcp, a2a=a2a, loopback=True)
+    beside = WebApplications(dispatcher, web, AuthSettings(), mcp=mcp, a2a=a2a, loopback=True)
     await beside.start()
     face = make_face(dispatcher, web, publishing=Publishing(mcp=True, a2a=a2a))
     server = HttpServer(face, streamed=beside.places, timeouts=Timeouts(drain=5.0))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.service import build, echo, make_endpoint
 
-from bespeak.app.server.lifecycle import Beside
+from bespeak.app.server.lifecycle import WebApplications
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
 from bespeak.runtime.dispatcher import Dispatcher
@@ -31,7 +31,9 @@ async def test_each_has_its_place(mcp: bool, a2a: bool, places: set[str] | None)
     store = serving.server.store
     assert store is not None
     await store.start()
-    beside = Beside(serving, HttpSettings(), AuthSettings(), mcp=McpSettings(enabled=mcp), a2a=A2aSettings(enabled=a2a))
+    beside = WebApplications(
+        serving, HttpSettings(), AuthSettings(), mcp=McpSettings(enabled=mcp), a2a=A2aSettings(enabled=a2a)
+    )
     await beside.start()
     await beside.stop()
     await store.close()

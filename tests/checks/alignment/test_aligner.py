@@ -16,7 +16,7 @@ from tests.checks.alignment import anatomy, university
 from tests.checks.alignment.terms import A, B, capability, ontology, term
 
 from bespeak.checks.alignment import aligner
-from bespeak.checks.alignment.aligner import Aligned, Base, Candidate, Override, PropertyStage, align, calibrate
+from bespeak.checks.alignment.aligner import Aligned, Base, Override, PropertyStage, TermPair, align, calibrate
 from bespeak.checks.alignment.policy import Policy
 from bespeak.checks.alignment.signals import Hierarchy, History
 from bespeak.contract.ontology.core import DEFAULT, XSD
@@ -179,7 +179,7 @@ def test_result_does_not_depend_on_the_order_of_sets() -> None:
     assert len(results) == 1
 
 
-def candidate(one: Ontology, other: Ontology, pair: tuple[str, str], **given: Any) -> Candidate:
+def candidate(one: Ontology, other: Ontology, pair: tuple[str, str], **given: Any) -> TermPair:
     aligned = align(one, other, **given)
     assert not isinstance(aligned, Fault)
     return aligned.candidates[pair[0]][pair[1]]

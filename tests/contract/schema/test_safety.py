@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.schema.safety import needs_backtracking, slowness, traps
+from bespeak.contract.schema.safety import find_hazards, needs_backtracking, slowness
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ CHOICE = {"anyOf": [{"const": letter} for letter in "abcdef"]}
     ],
 )
 def test_a_trap_is_reported_with_its_kind_and_place(schema: dict[str, Any], kind: str, at: str) -> None:
-    assert [(trap.kind, trap.at) for trap in traps(schema)] == [(kind, at)]
+    assert [(trap.kind, trap.at) for trap in find_hazards(schema)] == [(kind, at)]
 
 
 def test_a_plain_schema_has_no_traps() -> None:
     schema = {"type": "object", "properties": {"code": {"type": "string", "pattern": "^[A-Z]+$"}}}
-    assert list(traps(schema)) == []
+    assert list(find_hazards(schema)) == []

@@ -15,7 +15,7 @@ from bespeak.contract.ontology.ontology import OntologyRef
 from bespeak.documents.alignment import draft_json as module
 from bespeak.documents.alignment.draft_json import (
     Collector,
-    Place,
+    RulePlace,
     canonical_json,
     check_size,
     read_json,
@@ -128,7 +128,7 @@ def test_too_many_rules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     collector = Collector("f")
     for place in range(3):
         assert not collector.is_full
-        collector.add(MappingRule(source=f"a:{place}", target="b:1"), Place(place))
+        collector.add(MappingRule(source=f"a:{place}", target="b:1"), RulePlace(place))
     assert collector.is_full
     assert [one.rule for one in collector.findings] == [TOO_LARGE.id]
 
@@ -136,7 +136,7 @@ def test_too_many_rules_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_exact_repetition_is_left_out() -> None:
     collector = Collector("f")
     for _ in range(2):
-        collector.add(MappingRule(source="a:1", target="b:1", confidence=0.5), Place())
+        collector.add(MappingRule(source="a:1", target="b:1", confidence=0.5), RulePlace())
     assert len(collector.rules) == 1
     assert collector.findings == []
 
@@ -144,8 +144,8 @@ def test_exact_repetition_is_left_out() -> None:
 def test_error_beyond_the_listed_findings_still_refuses_the_artifact() -> None:
     collector = Collector("f")
     for _ in range(60):
-        collector.report(MALFORMED, "a warning", Place(), warning=True)
-    collector.report(MALFORMED, "an error", Place())
+        collector.report(MALFORMED, "a warning", RulePlace(), warning=True)
+    collector.report(MALFORMED, "an error", RulePlace())
     document = collector.document(Alignment(source=REF, target=REF, rules=()))
     assert len(document.findings) == 50
     assert document.alignment is None

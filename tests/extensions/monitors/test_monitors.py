@@ -16,7 +16,7 @@ from bespeak.contract.handler import Refusal
 from bespeak.extensions.messages.message import MOST_RECEIVED
 from bespeak.extensions.monitors.monitors import Observation, Observer, bound_value, describe
 from bespeak.extensions.monitors.statistics import Summary
-from bespeak.extensions.monitors.target import Monitor, Target, View, parse_target
+from bespeak.extensions.monitors.target import Monitor, MonitorTarget, View, parse_target
 from bespeak.extensions.workflows.spec import restore_call
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.identity.authority import Authority
@@ -118,14 +118,14 @@ async def test_a_change_waits_for_room_in_the_inbox() -> None:
 )
 def test_a_target_is_told_as_it_was_written(written: Any) -> None:
     target = parse_target(written, ())
-    assert isinstance(target, Target)
+    assert isinstance(target, MonitorTarget)
     assert parse_target(describe(target), ()) == target
 
 
 OTHER = "b" * 64
 
 
-async def look(bench: StatefulBench, target: Target, *events: str, **fields: Any) -> Observation | Refused:
+async def look(bench: StatefulBench, target: MonitorTarget, *events: str, **fields: Any) -> Observation | Refused:
     authority = Authority(agent_id=AGENT, scopes=(), headers={"agent-id": AGENT})
     monitor = Monitor(target=target, events=events, callback=AGENT, interval=60.0, authority=authority, **fields)
     call = restore_call(authority, bench.bench.server, "MONITOR")
@@ -136,14 +136,14 @@ async def look(bench: StatefulBench, target: Target, *events: str, **fields: Any
 async def test_a_record_has_its_state_and_version_for_its_owner_alone() -> None:
     async with keeping(methods=("MONITOR",)) as bench:
         await bench.store.do(*(PutRecord(one, "submission", one, "queued", "{}") for one in (AGENT, OTHER)))
-        assert await look(bench, Target("record", AGENT)) == Observation({"state_changed": "queued"}, 1)
-        assert isinstance(await look(bench, Target("record", OTHER)), Refused)
+        assert await look(bench, MonitorTarget("record", AGENT)) == Observation({"state_changed": "queued"}, 1)
+        assert isinstance(await look(bench, MonitorTarget("record", OTHER)), Refused)
 
 
 async def test_an_agent_has_its_status_and_trust() -> None:
     agents = (Agent(agent_id=AGENT, name="porter"), Agent(agent_id=OTHER, name="boots", trust_tier=2, trust_score=0.5))
     async with keeping(methods=("MONITOR",), agents=agents) as bench:
-        found = await look(bench, Target("agent", OTHER))
+        found = await look(bench, MonitorTarget("agent", OTHER))
         assert found == Observation({"status_changed": "active", "trust_tier_changed": 2, "trust_score_changed": 0.5})
 
 
@@ -151,7 +151,7 @@ async def test_the_views_of_several_processes_are_added_up_until_they_are_old() 
     async with keeping(make_endpoint("FETCH", "/rates", lambda _: {}), methods=("MONITOR",)) as bench:
         now = time.time()
         views = {"other": View(now, Summary(4, 3, 8.0)), "old": View(now - 3600, Summary(90, 0, 1.0))}
-        found = await look(bench, Target("endpoint", "/rates", "FETCH"), views=views)
+        found = await look(bench, MonitorTarget("endpoint", "/rates", "FETCH"), views=views)
         assert isinstance(found, Observation)
         assert found.values == {"availability_changed": "failing", "error_rate_changed": 0.75, "latency_changed": 2.0}
         assert "old" not in found.views
@@ -172,11 +172,11 @@ async def test_an_endpoint_without_an_answer_has_no_output_now_and_one_that_refu
     )
     async with keeping(*endpoints, methods=("MONITOR",)) as bench:
         for path in ("/a", "/b"):
-            found = await look(bench, Target("endpoint", path, "FETCH"), "output_changed")
+            found = await look(bench, MonitorTarget("endpoint", path, "FETCH"), "output_changed")
             assert isinstance(found, Observation)
             assert "output_changed" not in found.values
         for path, expected in (("/c", 455), ("/d", 422)):
-            refused = await look(bench, Target("endpoint", path, "FETCH"), "output_changed")
+            refused = await look(bench, MonitorTarget("endpoint", path, "FETCH"), "output_changed")
             assert isinstance(refused, Refused)
             assert refused.status == expected
 

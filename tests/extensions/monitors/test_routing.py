@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.extensions.monitors.routing import Candidate, parse_candidate
+from bespeak.extensions.monitors.routing import RouteCandidate, parse_candidate
 
 AGENT = "a" * 64
 
@@ -25,7 +25,7 @@ AGENT = "a" * 64
 )
 def test_the_form_of_a_candidate_says_what_it_is(written: Any, kind: str, name: str) -> None:
     candidate = parse_candidate(written)
-    assert isinstance(candidate, Candidate)
+    assert isinstance(candidate, RouteCandidate)
     assert (candidate.kind, candidate.name) == (kind, name)
 
 
@@ -50,4 +50,4 @@ def test_what_is_not_a_candidate_has_a_fault(written: Any) -> None:
     | st.dictionaries(st.sampled_from(["agent", "service", "method", "path", "when", "x"]), st.none() | st.text())
 )
 def test_anything_is_a_candidate_or_a_fault(written: Any) -> None:
-    assert isinstance(parse_candidate(written), Candidate | str)
+    assert isinstance(parse_candidate(written), RouteCandidate | str)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.extensions.monitors.statistics import Summary
-from bespeak.extensions.monitors.target import EVENTS, Monitor, Seen, Target, View, decode, encode, parse_target
+from bespeak.extensions.monitors.target import EVENTS, Monitor, MonitorTarget, Seen, View, decode, encode, parse_target
 from bespeak.runtime.identity.authority import Authority
 
 AGENT = "a" * 64
@@ -28,19 +28,19 @@ NAMES = ("server", "rooms.example")
 )
 def test_the_form_of_a_target_says_what_it_is(written: Any, kind: str, mark: str) -> None:
     target = parse_target(written, NAMES)
-    assert isinstance(target, Target)
+    assert isinstance(target, MonitorTarget)
     assert (target.kind, target.mark) == (kind, mark)
     assert target.kind in EVENTS
 
 
 @given(st.text() | st.dictionaries(st.text() | st.sampled_from(["method", "path"]), st.none() | st.text()))
 def test_anything_is_a_target_or_a_fault(written: Any) -> None:
-    assert isinstance(parse_target(written, NAMES), Target | str)
+    assert isinstance(parse_target(written, NAMES), MonitorTarget | str)
 
 
 def test_a_monitor_is_read_as_it_was_written() -> None:
     monitor = Monitor(
-        target=Target("endpoint", "/rates", "FETCH", {"of": "gold"}, "eur"),
+        target=MonitorTarget("endpoint", "/rates", "FETCH", {"of": "gold"}, "eur"),
         events=("output_changed",),
         callback="a" * 64,
         interval=60.0,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bespeak.extensions.reports.report import Report
+from bespeak.extensions.reports.report import ReportContent
 
 HOSTILE = '<script>alert(1)</script> | #panic("x") *bold* [a](b) $x$ & łčü'
-SAMPLE = Report(
+SAMPLE = ReportContent(
     title=f"Acme {HOSTILE}",
     report_type="purchases",
     scope="all",

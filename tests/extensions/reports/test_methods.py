@@ -17,7 +17,7 @@ from bespeak.contract.delivery import DeliverySettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.reports import methods as module
 from bespeak.protocol.exchange.messages import Request, Response
-from bespeak.runtime.concurrency import Turns
+from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.state.store.commands.messages import ClaimOutbox
 from bespeak.state.store.commands.records import ListRecords
 
@@ -154,7 +154,7 @@ async def test_an_agent_has_a_bounded_number_of_documents(monkeypatch: pytest.Mo
 
 
 async def test_reports_of_one_agent_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_turns", Turns(1, most=10, most_of_one=1))
+    monkeypatch.setattr(module, "_turns", FairSemaphore(1, most=10, most_of_one=1))
     async with keeping(methods=METHODS) as bench:
         replies = await asyncio.gather(*(report(bench, format="pdf") for _ in range(3)), report(bench, agent=FRIEND))
     assert sorted(reply.status for reply in replies[:3]) == [200, 200, 503]

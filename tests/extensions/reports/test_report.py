@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.extensions.reports.report import MOST_BARS, MOST_IDS, Scope, as_cell, read_scope, sum_by
+from bespeak.extensions.reports.report import MOST_BARS, MOST_IDS, ReportScope, as_cell, read_scope, sum_by
 
 
 def test_a_cell_is_a_number_or_one_bounded_line() -> None:
@@ -38,17 +38,21 @@ NOW = 1_800_000_000.0
 @pytest.mark.parametrize(
     ("scope", "found", "text"),
     [
-        ("all", Scope(), "all"),
-        ("7d", Scope(start=NOW - 7 * DAY), "2027-01-08T08:00:00Z to now"),
-        ("2026-11-01/2026-11-02", Scope(1793491200.0, 1793577600.0), "2026-11-01T00:00:00Z to 2026-11-02T00:00:00Z"),
-        ("/2026-11-02", Scope(end=1793577600.0), "the beginning to 2026-11-02T00:00:00Z"),
-        ({"from": "2026-11-01"}, Scope(start=1793491200.0), "2026-11-01T00:00:00Z to now"),
-        ({"ids": ["a", "b", "a"]}, Scope(ids=("a", "b")), "2 records by id"),
-        ({"data": "rooms", "filters": {"n": 1}}, Scope(data="rooms", filters={"n": 1}), "rooms"),
-        ({}, Scope(), "all"),
+        ("all", ReportScope(), "all"),
+        ("7d", ReportScope(start=NOW - 7 * DAY), "2027-01-08T08:00:00Z to now"),
+        (
+            "2026-11-01/2026-11-02",
+            ReportScope(1793491200.0, 1793577600.0),
+            "2026-11-01T00:00:00Z to 2026-11-02T00:00:00Z",
+        ),
+        ("/2026-11-02", ReportScope(end=1793577600.0), "the beginning to 2026-11-02T00:00:00Z"),
+        ({"from": "2026-11-01"}, ReportScope(start=1793491200.0), "2026-11-01T00:00:00Z to now"),
+        ({"ids": ["a", "b", "a"]}, ReportScope(ids=("a", "b")), "2 records by id"),
+        ({"data": "rooms", "filters": {"n": 1}}, ReportScope(data="rooms", filters={"n": 1}), "rooms"),
+        ({}, ReportScope(), "all"),
     ],
 )
-def test_a_scope_is_read_and_written(scope: Any, found: Scope, text: str) -> None:
+def test_a_scope_is_read_and_written(scope: Any, found: ReportScope, text: str) -> None:
     assert read_scope(scope, NOW) == found
     assert str(found) == text
 
@@ -72,4 +76,4 @@ VALUES = st.none() | st.integers() | st.text(max_size=30) | st.lists(st.text(max
 
 @given(st.text(max_size=40) | st.dictionaries(st.sampled_from(["from", "to", "ids", "data", "filters", "x"]), VALUES))
 def test_any_text_or_object_is_a_scope_or_a_fault(scope: Any) -> None:
-    assert isinstance(read_scope(scope, NOW), (Scope, str))
+    assert isinstance(read_scope(scope, NOW), (ReportScope, str))

@@ -11,7 +11,7 @@ from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.envelope.reader import parse
-from bespeak.extensions.semantic.discovery import Found, MeaningIndex, Wanted, read_wanted
+from bespeak.extensions.semantic.discovery import DiscoveryQuery, Found, MeaningIndex, read_wanted
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal, Scopes
 
 
@@ -24,7 +24,7 @@ NOTES, PATIENTS = providing("/note", "note-summarize"), providing("/patient", "p
 
 
 def find(text: str, *, sensitive: tuple[str, ...] = (), who: Principal = ANONYMOUS, **more: Any) -> list[Found]:
-    return MeaningIndex([NOTES, PATIENTS], snapshot(), sensitive).find(Wanted(text, **more), who)
+    return MeaningIndex([NOTES, PATIENTS], snapshot(), sensitive).find(DiscoveryQuery(text, **more), who)
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_capability_is_found_by_subclass_mapping_and_label(text: str, score: flo
 
 def test_general_capability_ranks_below_the_wanted_one() -> None:
     index = MeaningIndex([providing("/any", "document-summarize"), NOTES], snapshot())
-    found = index.find(Wanted(f"{CLINICAL}#note-summarize"), ANONYMOUS)
+    found = index.find(DiscoveryQuery(f"{CLINICAL}#note-summarize"), ANONYMOUS)
     assert [(one.endpoint.path, one.score) for one in found] == [("/note", 1.0), ("/any", 0.9)]
 
 
@@ -57,14 +57,14 @@ def test_nothing_is_found_without_a_common_word_or_an_accepted_mapping() -> None
     assert find("book a room") == []
     assert find(f"{RAD}#image-archive") == []
     index = MeaningIndex([NOTES], snapshot(alignment(rules=())))
-    assert index.find(Wanted(f"{RAD}#report-summary"), ANONYMOUS) == []
+    assert index.find(DiscoveryQuery(f"{RAD}#report-summary"), ANONYMOUS) == []
 
 
 def test_confidence_is_that_of_name_fit_and_mapping_together() -> None:
     index = MeaningIndex([providing("/any", "document-summarize"), PATIENTS], snapshot())
 
     def told(text: str) -> tuple[str, float]:
-        [found] = index.find(Wanted(text), ANONYMOUS)
+        [found] = index.find(DiscoveryQuery(text), ANONYMOUS)
         document = index.document(found)
         return document["match"], document["confidence"]
 
@@ -87,7 +87,7 @@ def test_sensitive_capability_is_shown_to_callers_with_its_scopes_only() -> None
 @pytest.mark.requirement("IOA-8-2", "IOA-13-1", "IOA-12-1")
 def test_answer_has_the_profile_of_figure_7_and_no_more() -> None:
     index = MeaningIndex([NOTES], snapshot())
-    [found] = index.find(Wanted(f"{RAD}#report-summary"), ANONYMOUS)
+    [found] = index.find(DiscoveryQuery(f"{RAD}#report-summary"), ANONYMOUS)
     told = index.document(found)
     assert (told["match"], told["confidence"], told["relevance"]) == ("mapped", 0.91, 0.91)
     assert sorted(told) == ["confidence", "description", "kind", "match", "method", "path", "relevance", "semantic"]
@@ -104,13 +104,13 @@ def test_answer_has_the_profile_of_figure_7_and_no_more() -> None:
 @pytest.mark.parametrize(
     ("criteria", "wanted"),
     [
-        ("x", Wanted("x")),
-        ({"capability": "x", "inputs": "a/b"}, Wanted("x", ("a/b",))),
-        ({"capability": "x", "outputs": ["a/b", 7]}, Wanted("x", (), ("a/b",))),
+        ("x", DiscoveryQuery("x")),
+        ({"capability": "x", "inputs": "a/b"}, DiscoveryQuery("x", ("a/b",))),
+        ({"capability": "x", "outputs": ["a/b", 7]}, DiscoveryQuery("x", (), ("a/b",))),
         ({"capability": 7}, None),
         ({}, None),
         (7, None),
     ],
 )
-def test_criteria_are_a_text_or_name_a_capability(criteria: Any, wanted: Wanted | None) -> None:
+def test_criteria_are_a_text_or_name_a_capability(criteria: Any, wanted: DiscoveryQuery | None) -> None:
     assert read_wanted(criteria) == wanted

@@ -15,7 +15,7 @@ from bespeak.contract.ontology.ontology import OntologyRef
 from bespeak.contract.ontology.profile import Verdict, Violation
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.envelope.reader import parse
-from bespeak.extensions.semantic.negotiation import Negotiation, Offer, Outcome
+from bespeak.extensions.semantic.negotiation import Offer, SemanticNegotiation, SemanticOutcome
 from bespeak.extensions.semantic.translation import UsedMapping
 
 CORE = "https://ex.org/onto/agent-core"
@@ -24,15 +24,15 @@ OFFER = Offer((CLINICAL, CORE), (f"{CLINICAL}#note-summarize",))
 
 def negotiate(
     document: dict[str, Any], offer: Offer = OFFER, given: Alignment | None = None, **settings: Any
-) -> Outcome:
+) -> SemanticOutcome:
     profile = parse(document).profile
     assert profile is not None
-    negotiation = Negotiation(SemanticSettings(**settings))
+    negotiation = SemanticNegotiation(SemanticSettings(**settings))
     known = snapshot(given or alignment(), policy=negotiation.mapping_policy)
     return negotiation.negotiate(profile, offer, known)
 
 
-def broken(outcome: Outcome) -> list[tuple[str, str]]:
+def broken(outcome: SemanticOutcome) -> list[tuple[str, str]]:
     assert outcome.match == "none"
     return [(one.rule, one.path) for one in outcome.verdict.violations]
 
@@ -179,7 +179,7 @@ def test_document_has_what_a_peer_needs() -> None:
     found = translator.translate(f"{RAD}#report-summary", RAD, CLINICAL)
     assert found is not None
     used = UsedMapping(f"{RAD}#report-summary", found)
-    told = Outcome(
+    told = SemanticOutcome(
         match="mapped", explanation=("a",), confidence=0.91, ontology=OntologyRef("y:", "1.0"), mappings=(used,)
     ).document()
     assert told == {
@@ -195,7 +195,7 @@ def test_document_has_what_a_peer_needs() -> None:
 
 def test_document_of_a_failure_names_rule_path_value_and_message() -> None:
     verdict = Verdict("reject", (Violation.of(UNCOVERED, "/intentRef", "x:a", "y:"),))
-    told = Outcome(match="none", explanation=(), verdict=verdict).document()
+    told = SemanticOutcome(match="none", explanation=(), verdict=verdict).document()
     assert told["violations"] == [
         {
             "rule": "I243",

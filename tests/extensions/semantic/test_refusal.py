@@ -8,7 +8,7 @@ from bespeak.contract.ontology.matching import NOT_PROVIDED
 from bespeak.contract.ontology.profile import Verdict, Violation
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.extensions.semantic.calls import refuse_change, refuse_missing, refuse_outcome, refuse_unknown
-from bespeak.extensions.semantic.negotiation import Outcome
+from bespeak.extensions.semantic.negotiation import SemanticOutcome
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.call import Call
 
@@ -22,14 +22,16 @@ def call() -> Call:
 
 def test_status_follows_from_the_verdict() -> None:
     broken = (Violation.of(NOT_PROVIDED, "/capabilityRefs/0", "x:a", "x:b"),)
-    rejected = refuse_outcome(call(), Outcome(match="none", explanation=(), verdict=Verdict("reject", broken)), ())
+    rejected = refuse_outcome(
+        call(), SemanticOutcome(match="none", explanation=(), verdict=Verdict("reject", broken)), ()
+    )
     assert (rejected.status, rejected.code) == (422, "semantic-rejected")
     assert rejected.message == "/capabilityRefs/0 is 'x:a'; the endpoint provides 'x:b'. " + (
         "Correct the semantic profile and repeat the call."
     )
     assert "control" not in rejected.details
     open_ = refuse_outcome(
-        call(), Outcome(match="none", explanation=(), verdict=Verdict("renegotiate", broken)), ("x:o",)
+        call(), SemanticOutcome(match="none", explanation=(), verdict=Verdict("renegotiate", broken)), ("x:o",)
     )
     assert (open_.status, open_.code, open_.details["ontologies"]) == (409, "semantic-renegotiation", ["x:o"])
 

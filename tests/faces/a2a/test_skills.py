@@ -15,9 +15,9 @@ from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.faces.a2a.skills import (
     Misread,
     Skill,
+    SkillCall,
     Skills,
     Told,
-    Wanted,
     read_call,
     restore_integers,
     restore_large,
@@ -147,10 +147,10 @@ def test_skills_that_fit_come_first_and_some_come_in_any_case() -> None:
 @pytest.mark.parametrize(
     ("parts", "call"),
     [
-        ([{"data": {"skill": "a", "input": {"x": 2**60 + 1}}}], Wanted("a", {"x": 2**60 + 1})),
-        ([{"kind": "data", "data": {"skill": "a"}}], Wanted("a", {})),
-        ([{"kind": "text", "text": "note"}, {"data": {"input": {"x": 1}}}], Wanted(None, {"x": 1})),
-        ([{"text": ' {"skillId": "a", "params": {"x": 1}}'}], Wanted("a", {"x": 1})),
+        ([{"data": {"skill": "a", "input": {"x": 2**60 + 1}}}], SkillCall("a", {"x": 2**60 + 1})),
+        ([{"kind": "data", "data": {"skill": "a"}}], SkillCall("a", {})),
+        ([{"kind": "text", "text": "note"}, {"data": {"input": {"x": 1}}}], SkillCall(None, {"x": 1})),
+        ([{"text": ' {"skillId": "a", "params": {"x": 1}}'}], SkillCall("a", {"x": 1})),
         ([{"text": "book"}, {"text": "a room"}], Told("book\na room")),
         ([{"text": '{"room": 12}'}], Told('{"room": 12}')),
         ([{"text": '{"skill": '}], Told('{"skill": ')),
@@ -158,7 +158,7 @@ def test_skills_that_fit_come_first_and_some_come_in_any_case() -> None:
         ([], Told("")),
     ],
 )
-def test_one_data_part_is_a_call_and_texts_are_not(parts: list[Any], call: Wanted | Told) -> None:
+def test_one_data_part_is_a_call_and_texts_are_not(parts: list[Any], call: SkillCall | Told) -> None:
     assert read_call(parts) == call
 
 

@@ -19,7 +19,7 @@ from bespeak.errors import StoreUnavailableError
 from bespeak.faces.a2a import tasks as module
 from bespeak.faces.a2a.report import new_task, tell
 from bespeak.faces.a2a.skills import Skills
-from bespeak.faces.a2a.tasks import Change, Held, Tasks
+from bespeak.faces.a2a.tasks import Held, TaskChange, Tasks
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.store.commands.a2a_tasks import FINISHED, WORKING, ReadTask
 from bespeak.state.store.opening import open_store
@@ -53,11 +53,11 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(tmp_path / "store.db")
 
 
-def change(state_: Any = TaskState.TASK_STATE_WORKING, task: Task | None = None, text: str = "") -> Change:
+def change(state_: Any = TaskState.TASK_STATE_WORKING, task: Task | None = None, text: str = "") -> TaskChange:
     changed = Task()
     changed.CopyFrom(task or new_task(SENT, SKILL))
     tell(changed, state_, text)
-    return Change(changed, "{}")
+    return TaskChange(changed, "{}")
 
 
 async def opened(tasks: Tasks, state_: Any = TaskState.TASK_STATE_WORKING, message: Any = None) -> Held:
@@ -69,7 +69,7 @@ async def opened(tasks: Tasks, state_: Any = TaskState.TASK_STATE_WORKING, messa
 def finishing(held: Held, after: asyncio.Event | None = None) -> Any:
     """Make the work of a task that completes, after an event if there is one."""
 
-    async def work() -> Change:
+    async def work() -> TaskChange:
         if after is not None:
             await after.wait()
         return change(TaskState.TASK_STATE_COMPLETED, held.task)
@@ -140,7 +140,7 @@ async def test_unfinished_tasks_of_one_owner_are_bounded() -> None:
 
 
 async def test_work_that_raises_fails_its_task_without_its_words() -> None:
-    async def work() -> Change:
+    async def work() -> TaskChange:
         raise RuntimeError("secret")
 
     async with process() as tasks:
@@ -201,7 +201,7 @@ async def test_a_call_that_cannot_be_stopped_is_not_called_canceled(monkeypatch:
     monkeypatch.setattr(module, "_PATIENCE", 0.01)
     go = asyncio.Event()
 
-    async def stubborn() -> Change:
+    async def stubborn() -> TaskChange:
         while not go.is_set():
             with suppress(asyncio.CancelledError):
                 await go.wait()

@@ -9,7 +9,7 @@ from tests.service import build, echo, make_endpoint
 
 from bespeak.faces.http.asgi import HttpResponse
 from bespeak.faces.http.site import Page, Root, Site
-from bespeak.faces.http.translation import Target
+from bespeak.faces.http.translation import RequestTarget
 
 BOOK = replace(make_endpoint("BOOK", "/room", echo, impact="irreversible"), namespace="rooms")
 FIND = make_endpoint("FIND", "/room", echo)
@@ -105,7 +105,7 @@ def test_all_documents_can_be_built_before_the_first_request() -> None:
 
 
 def test_the_manifest_is_called_for() -> None:
-    assert ROOT.answer({"accept": "application/vnd.agtp.manifest+json"}) == Target("/", "DISCOVER", reads=False)
+    assert ROOT.answer({"accept": "application/vnd.agtp.manifest+json"}) == RequestTarget("/", "DISCOVER", reads=False)
 
 
 @pytest.mark.parametrize(
@@ -118,5 +118,5 @@ def test_the_manifest_is_called_for() -> None:
 )
 def test_without_documents_the_dispatcher_is_asked_for_one(accept: str, asked: str) -> None:
     headers = {"accept": accept}
-    assert Root({}).answer(headers) == Target("/", "DISCOVER", reads=False)
+    assert Root({}).answer(headers) == RequestTarget("/", "DISCOVER", reads=False)
     assert headers["accept"] == asked

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bespeak.faces.http.translation import (
-    Target,
+    RequestTarget,
     encode_block,
     local_path,
     meant,
@@ -82,7 +82,7 @@ def test_letters_that_only_become_those_of_a_verb_are_none(verb: str) -> None:
 
 
 def test_a_plus_in_a_query_is_a_space_and_an_encoded_one_a_plus() -> None:
-    request = to_request(Target("/a", "FIND", reads=True), "q=a+b%2B", {}, b"", Connection())
+    request = to_request(RequestTarget("/a", "FIND", reads=True), "q=a+b%2B", {}, b"", Connection())
     assert (request.query, request.reads) == ("q=a%20b%2B", True)
 
 

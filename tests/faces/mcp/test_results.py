@@ -11,7 +11,16 @@ from tests.faces.mcp.tools import endpoint
 
 from bespeak.contract.mcp_tool import Tool, make_tools
 from bespeak.faces.mcp import results as kept_result
-from bespeak.faces.mcp.results import LIFETIME, MOST_ERROR, KeptResults, Results, Shape, paging_of, read_shape, shape_in
+from bespeak.faces.mcp.results import (
+    LIFETIME,
+    MOST_ERROR,
+    KeptResults,
+    Results,
+    WantedShape,
+    paging_of,
+    read_shape,
+    shape_in,
+)
 from bespeak.protocol.exchange.refusal import Outcome
 
 MOST = 5_000
@@ -103,7 +112,7 @@ def test_an_output_that_cannot_be_valid_in_part_is_cut_all_the_same() -> None:
 def test_members_that_are_asked_for_come_alone() -> None:
     of = tool()
     shape = read_shape(of, {"fields": ["rooms.id", "total"]})
-    assert isinstance(shape, Shape)
+    assert isinstance(shape, WantedShape)
     output = {"rooms": [{"id": 1, "note": "quiet"}], "total": 1}
     result = results().write(of, Outcome(200, output), {}, "ann", shape)
     assert result["structuredContent"] == {
@@ -115,7 +124,7 @@ def test_members_that_are_asked_for_come_alone() -> None:
 def test_a_selection_that_is_complete_is_a_plain_result() -> None:
     of = tool()
     shape = read_shape(of, {"fields": ["rooms", "total"], "compact": True})
-    assert isinstance(shape, Shape)
+    assert isinstance(shape, WantedShape)
     output = {"rooms": [{"id": 1, "note": "quiet"}], "total": 1}
     assert results().write(of, Outcome(200, output), {}, "ann", shape)["structuredContent"] == output
 
@@ -123,7 +132,7 @@ def test_a_selection_that_is_complete_is_a_plain_result() -> None:
 def test_a_selection_is_bounded_too() -> None:
     of = tool()
     shape = read_shape(of, {"fields": ["rooms.id"]})
-    assert isinstance(shape, Shape)
+    assert isinstance(shape, WantedShape)
     result = results().write(of, Outcome(200, MANY), {}, "ann", shape)
     partial = result["structuredContent"]["partial_result"]
     assert len(result["content"][0]["text"]) <= MOST
@@ -222,7 +231,7 @@ def shape_tool(**changes: Any) -> Tool:
 
 def shaped(asked: dict[str, Any], output: Any) -> Any:
     found = read_shape(shape_tool(), asked)
-    assert isinstance(found, Shape)
+    assert isinstance(found, WantedShape)
     return found.apply(shape_tool(), output)
 
 
@@ -259,7 +268,7 @@ def test_a_wish_that_cannot_be_met_is_refused(asked: dict[str, Any], code: str) 
 
 def test_an_argument_of_the_same_name_does_not_hide_the_wish() -> None:
     other = shape_tool(input_schema={"type": "object", "properties": {"fields": {"type": "string"}}})
-    assert isinstance(read_shape(other, {"fields": ["rooms.id"]}), Shape)
+    assert isinstance(read_shape(other, {"fields": ["rooms.id"]}), WantedShape)
 
 
 INTEGER = {"type": "integer"}

@@ -21,8 +21,8 @@ from bespeak.contract.http_value import MAX_HEADER, as_text, leaves_segment
 from bespeak.contract.schema.validation import Violation
 from bespeak.runtime.bindings.upstream_request import (
     Credentials,
-    Field,
     RequestPlan,
+    UpstreamField,
     form_body,
     json_body,
     multipart_body,
@@ -354,8 +354,8 @@ UPSTREAM_BODY_TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=
 VALUES = UPSTREAM_BODY_TEXT | st.integers(-(2**53), 2**53) | st.booleans()
 
 
-def fields(values: dict[str, Any], style: str = "repeat") -> dict[str, Field]:
-    return {name: Field(name, value, style) for name, value in values.items()}
+def fields(values: dict[str, Any], style: str = "repeat") -> dict[str, UpstreamField]:
+    return {name: UpstreamField(name, value, style) for name, value in values.items()}
 
 
 def received(values: dict[str, Any], *files: str) -> list[tuple[str | None, str | None, bytes]]:

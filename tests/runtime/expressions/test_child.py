@@ -9,11 +9,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from bespeak.runtime.expressions.child import MOST_RESULT, Asked, Evaluator, Told, plain, receive, respond, send
+from bespeak.runtime.expressions.child import (
+    MOST_RESULT,
+    Evaluator,
+    ExpressionRequest,
+    Told,
+    plain,
+    receive,
+    respond,
+    send,
+)
 
 
 def answer(text: str, variables: dict[str, Any] | None) -> Told:
-    asked = Asked(text, tuple(variables or ()), variables)
+    asked = ExpressionRequest(text, tuple(variables or ()), variables)
     body, goes_on = respond(Evaluator(), msgspec.json.encode(asked))
     assert goes_on
     return msgspec.json.decode(body, type=Told)
@@ -63,8 +72,8 @@ def test_a_message_that_is_not_a_request_is_answered() -> None:
 def test_a_compiled_expression_is_used_again() -> None:
     evaluator = Evaluator()
     for number in range(300):  # more than are kept
-        assert evaluator.answer(Asked(f"x + {number}", ("x",), {"x": 1})).value == number + 1
-    assert evaluator.answer(Asked("x + 1", ("x",), {"x": 2})).value == 3
+        assert evaluator.answer(ExpressionRequest(f"x + {number}", ("x",), {"x": 1})).value == number + 1
+    assert evaluator.answer(ExpressionRequest("x + 1", ("x",), {"x": 2})).value == 3
 
 
 def test_messages_have_a_length_before_them() -> None:

@@ -7,7 +7,7 @@ import pytest
 from bespeak.state.store.commands.audit import AppendAudit
 from bespeak.state.store.commands.idempotency import Claimed, ClaimKey, FinishKey, InProgress, Recorded, UseNonce
 from bespeak.state.store.commands.messages import PutOutbox
-from bespeak.state.store.postgres_transaction import Batch, Entry
+from bespeak.state.store.postgres_transaction import Batch, BatchEntry
 from bespeak.state.store.store import AGAIN, Command, Conflict, Sealed
 
 CLAIM = ClaimKey("s", "k", b"h", 30.0, 60.0)
@@ -16,8 +16,8 @@ NONCE = UseNonce("k", "v", 60.0)
 PUT = PutOutbox("t", "r", "{}")
 
 
-def entries(*commands: Command, required: bool = False) -> list[Entry]:
-    return [Entry(command, required=required) for command in commands]
+def entries(*commands: Command, required: bool = False) -> list[BatchEntry]:
+    return [BatchEntry(command, required=required) for command in commands]
 
 
 def test_the_text_depends_on_the_kinds_and_not_on_their_number_or_order() -> None:
@@ -35,9 +35,9 @@ def test_parameters_are_one_array_for_each_field() -> None:
 
 
 def test_required_commands_are_named_and_sealed_ones_are_replaced() -> None:
-    append = Entry(AppendAudit("agent", {}))
+    append = BatchEntry(AppendAudit("agent", {}))
     append.item = Sealed("id", "stream", 7, "agent", "jws")
-    sql, parameters = Batch([*entries(FINISH, required=True), Entry(FINISH), append]).statement()
+    sql, parameters = Batch([*entries(FINISH, required=True), BatchEntry(FINISH), append]).statement()
     assert parameters[:5] == [["stream"], [7], ["agent"], ["id"], ["jws"]]
     assert parameters[-1] == [1]
     assert "1 / " in sql

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bespeak.state.store.sql import MIGRATIONS, POSTGRES_WORDS, statements
-from bespeak.state.store.transfer import Column, Shape, shapes
+from bespeak.state.store.transfer import Column, TableShape, shapes
 
 
 def test_columns_kinds_and_keys_are_those_of_the_migrations() -> None:
-    assert shapes()["nonces"] == Shape(
+    assert shapes()["nonces"] == TableShape(
         "nonces",
         (Column("kind", "text", True), Column("value", "text", True), Column("expires", "real", True)),
         ("kind", "value"),

@@ -44,7 +44,7 @@ from bespeak.contract.standard.methods import choose_methods, is_choice
 from bespeak.documents.deployment.server_toml import served_with
 from bespeak.errors import ContractError
 from bespeak.runtime.bindings.function import Resources, read_lifespan
-from bespeak.runtime.functions.reading import Reading, locate, read_handler
+from bespeak.runtime.functions.reading import FunctionReading, locate, read_handler
 from bespeak.runtime.functions.signature import dotted_name
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief, has_errors
 
@@ -117,7 +117,7 @@ class App(ProcedureFunctions):
         self._policies = service.policies
         self._endpoints: list[Endpoint] = []
         self._claims = PathClaims()
-        self._readings: dict[int, tuple[Callable[..., Any], Reading]] = {}
+        self._readings: dict[int, tuple[Callable[..., Any], FunctionReading]] = {}
         # Keyed by identity, with a reference to the function: callables need not be hashable.
         self._redirects: list[Redirect] = []
         self._resources: list[Resource] = []
@@ -453,7 +453,7 @@ class App(ProcedureFunctions):
         verb = self._catalog.verbs.get(method)
         return verb.categories[0] if verb else ""
 
-    def _read(self, function: Callable[..., Any], endpoint: str) -> Reading:
+    def _read(self, function: Callable[..., Any], endpoint: str) -> FunctionReading:
         known = self._readings.get(id(function))
         if known is None:
             try:
@@ -463,7 +463,7 @@ class App(ProcedureFunctions):
             self._readings[id(function)] = known = (function, reading)
         return known[1]
 
-    def _declare(self, endpoint: Endpoint, reading: Reading) -> None:
+    def _declare(self, endpoint: Endpoint, reading: FunctionReading) -> None:
         recipes = [recipe for _, recipe in self._recipes.values()]
         findings = check_endpoint(endpoint, self._catalog, self._policies, recipes)
         handler = endpoint.handler

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from bespeak.app.cli.console import console, print_json
 from bespeak.app.conformance.check import Verdict
-from bespeak.app.conformance.run import Report, run_conformance
+from bespeak.app.conformance.run import ConformanceReport, run_conformance
 
 _STYLES: Final = {
     Verdict.PASS: "green",
@@ -99,7 +99,7 @@ def conform(
     context.exit(0 if report.conforms else 1)
 
 
-async def _until_terminated(checking: Coroutine[Any, Any, Report]) -> Report:
+async def _until_terminated(checking: Coroutine[Any, Any, ConformanceReport]) -> ConformanceReport:
     """Run the checks; SIGTERM ends them like Ctrl-C, so that what they have made is released."""
     task = asyncio.ensure_future(checking)
     with suppress(NotImplementedError):  # on Windows
@@ -126,7 +126,7 @@ def _conform_agis(validator: str | None, documents: Path | None, *, as_json: boo
     return not wrong
 
 
-def _print(report: Report) -> None:
+def _print(report: ConformanceReport) -> None:
     out = console()
     for verdict, line in report.lines():
         text = Text(line)

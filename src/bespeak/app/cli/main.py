@@ -29,7 +29,7 @@ class CommandFailedError(BespeakError):
     """A command failed; the exit code is 1."""
 
 
-class Entry(NamedTuple):
+class CommandEntry(NamedTuple):
     """The location of a command. Its module is imported only when the command runs, to keep start-up fast."""
 
     module: str
@@ -38,32 +38,38 @@ class Entry(NamedTuple):
     summary: str
 
 
-COMMANDS: Final[dict[str, Entry]] = {
-    "serve": Entry("serve", "serve", "Run a service", "Serve a contract over AGTP and HTTP."),
-    "mcp": Entry("mcp", "mcp", "Run a service", "Serve the endpoints of a service as MCP tools."),
-    "agents": Entry("agents", "agents", "Run a service", "Register, list, suspend and revoke agents."),
-    "keys": Entry("keys", "keys", "Run a service", "Create, show and rotate signing keys."),
-    "cases": Entry("cases", "cases", "Run a service", "List, accept and reject open decisions."),
-    "proposals": Entry("proposals", "proposals", "Run a service", "Approve, publish and promote proposed endpoints."),
-    "workflows": Entry("workflows", "workflows", "Run a service", "Show, pause, resume and cancel workflows."),
-    "audit": Entry("audit", "audit", "Run a service", "Verify, show and export the audit trail."),
-    "store": Entry("store", "store", "Run a service", "Inspect, export and import the store."),
-    "format": Entry("format", "format_documents", "Write a contract", "Format AGIS documents."),
-    "import": Entry("import_", "import_", "Write a contract", "Create a service from an AGIS document or OpenAPI."),
-    "review": Entry("review", "review", "Write a contract", "Review the guesses of an import, one by one."),
-    "export": Entry("export", "export", "Write a contract", "Export a service as AGIS, OpenAPI, tools or others."),
-    "schema": Entry("schema", "schema", "Write a contract", "Print the JSON Schema of a document format."),
-    "discover": Entry("discover", "discover", "Use a service", "Show the endpoints of a service."),
-    "call": Entry("call", "call", "Use a service", "Call an endpoint of a service."),
-    "propose": Entry("propose", "propose", "Use a service", "Ask a service for an endpoint that it lacks."),
-    "lint": Entry("lint", "lint", "Check a contract", "Check contracts for errors and style."),
-    "explain": Entry("explain", "explain", "Check a contract", "Explain a rule."),
-    "catalog": Entry("catalog", "catalog", "Check a contract", "Look up verbs and compare catalogs."),
-    "methods": Entry("methods", "methods", "Check a contract", "Look up the standard methods."),
-    "diff": Entry("diff", "diff", "Check a contract", "Compare two contracts and find breaking changes."),
-    "semantic": Entry("semantic", "semantic", "Check a contract", "Publish, register and align ontologies."),
-    "lsp": Entry("lsp", "lsp", "Check a contract", "Run the language server for editors."),
-    "conform": Entry("conform", "conform", "Check a contract", "Run the AGTP-API or AGIS conformance checks."),
+COMMANDS: Final[dict[str, CommandEntry]] = {
+    "serve": CommandEntry("serve", "serve", "Run a service", "Serve a contract over AGTP and HTTP."),
+    "mcp": CommandEntry("mcp", "mcp", "Run a service", "Serve the endpoints of a service as MCP tools."),
+    "agents": CommandEntry("agents", "agents", "Run a service", "Register, list, suspend and revoke agents."),
+    "keys": CommandEntry("keys", "keys", "Run a service", "Create, show and rotate signing keys."),
+    "cases": CommandEntry("cases", "cases", "Run a service", "List, accept and reject open decisions."),
+    "proposals": CommandEntry(
+        "proposals", "proposals", "Run a service", "Approve, publish and promote proposed endpoints."
+    ),
+    "workflows": CommandEntry("workflows", "workflows", "Run a service", "Show, pause, resume and cancel workflows."),
+    "audit": CommandEntry("audit", "audit", "Run a service", "Verify, show and export the audit trail."),
+    "store": CommandEntry("store", "store", "Run a service", "Inspect, export and import the store."),
+    "format": CommandEntry("format", "format_documents", "Write a contract", "Format AGIS documents."),
+    "import": CommandEntry(
+        "import_", "import_", "Write a contract", "Create a service from an AGIS document or OpenAPI."
+    ),
+    "review": CommandEntry("review", "review", "Write a contract", "Review the guesses of an import, one by one."),
+    "export": CommandEntry(
+        "export", "export", "Write a contract", "Export a service as AGIS, OpenAPI, tools or others."
+    ),
+    "schema": CommandEntry("schema", "schema", "Write a contract", "Print the JSON Schema of a document format."),
+    "discover": CommandEntry("discover", "discover", "Use a service", "Show the endpoints of a service."),
+    "call": CommandEntry("call", "call", "Use a service", "Call an endpoint of a service."),
+    "propose": CommandEntry("propose", "propose", "Use a service", "Ask a service for an endpoint that it lacks."),
+    "lint": CommandEntry("lint", "lint", "Check a contract", "Check contracts for errors and style."),
+    "explain": CommandEntry("explain", "explain", "Check a contract", "Explain a rule."),
+    "catalog": CommandEntry("catalog", "catalog", "Check a contract", "Look up verbs and compare catalogs."),
+    "methods": CommandEntry("methods", "methods", "Check a contract", "Look up the standard methods."),
+    "diff": CommandEntry("diff", "diff", "Check a contract", "Compare two contracts and find breaking changes."),
+    "semantic": CommandEntry("semantic", "semantic", "Check a contract", "Publish, register and align ontologies."),
+    "lsp": CommandEntry("lsp", "lsp", "Check a contract", "Run the language server for editors."),
+    "conform": CommandEntry("conform", "conform", "Check a contract", "Run the AGTP-API or AGIS conformance checks."),
 }
 
 

@@ -15,7 +15,7 @@ import msgspec
 from bespeak.app.cli.console import print_findings, print_json
 from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.target_store import existing_place, use_store, written_in_one_step
-from bespeak.checks.alignment.aligner import TOOL, Aligned, Base, Candidate, Override, align
+from bespeak.checks.alignment.aligner import TOOL, Aligned, Base, Override, TermPair, align
 from bespeak.checks.alignment.policy import Policy
 from bespeak.checks.alignment.signals import Histories, History
 from bespeak.contract.ontology.alignment import Provenance
@@ -177,7 +177,7 @@ def explain(
         click.echo(f"       confidence {one.confidence:.2f}, band {one.band}")
 
 
-def _outcome(candidate: Candidate, aligned: Aligned) -> str:
+def _outcome(candidate: TermPair, aligned: Aligned) -> str:
     pair = (candidate.source, candidate.target)
     if any((rule.source, rule.target) == pair for rule in aligned.alignment.rules):
         return "mapped"

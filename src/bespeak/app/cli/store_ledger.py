@@ -15,7 +15,7 @@ from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED
 from bespeak.app.cli.target_store import store_options
 from bespeak.contract.payments import Money
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.state.store.commands.ledger import Account, CheckLedger, Entry, ListAccounts, ListEntries
+from bespeak.state.store.commands.ledger import Account, CheckLedger, LedgerEntry, ListAccounts, ListEntries
 from bespeak.state.store.store import Store
 
 _MOST: Final = 10_000
@@ -34,7 +34,7 @@ def ledger(*, target: str, override: str | None, account: str | None, limit: int
     The exit code is 1 if a transaction does not sum to zero, or a balance differs from its entries.
     """
 
-    async def look(store: Store) -> tuple[list[Account], list[Entry], list[str]]:
+    async def look(store: Store) -> tuple[list[Account], list[LedgerEntry], list[str]]:
         accounts = await store.read(ListAccounts(limit=_MOST))
         entries = await store.read(ListEntries(account, limit))
         return accounts, entries, await store.read(CheckLedger())
@@ -48,7 +48,7 @@ def ledger(*, target: str, override: str | None, account: str | None, limit: int
     return EXIT_REFUSED if faults else EXIT_GOOD
 
 
-def _as_dict(accounts: list[Account], entries: list[Entry], faults: list[str]) -> dict[str, Any]:
+def _as_dict(accounts: list[Account], entries: list[LedgerEntry], faults: list[str]) -> dict[str, Any]:
     return {
         "accounts": [
             {
@@ -71,7 +71,7 @@ def _as_dict(accounts: list[Account], entries: list[Entry], faults: list[str]) -
     }
 
 
-def _lines(accounts: list[Account], entries: list[Entry], faults: list[str]) -> Iterator[Text]:
+def _lines(accounts: list[Account], entries: list[LedgerEntry], faults: list[str]) -> Iterator[Text]:
     for one in accounts:
         yield line(f"{one.account:<40}  {Money(one.balance, one.currency)!s:>20}")
     if not accounts:

@@ -33,7 +33,7 @@ SEVERITY: Final = (Verdict.NOT_APPLICABLE, Verdict.PASS, Verdict.COULD_NOT_TELL,
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CheckOutcome:
     """A verdict, its reason, and the exchanges that show it."""
 
     verdict: Verdict
@@ -48,44 +48,44 @@ class Check:
     id: str
     title: str
     section: str
-    run: Callable[[Subject], Awaitable[Outcome]]
+    run: Callable[[Subject], Awaitable[CheckOutcome]]
     level: Literal["MUST", "SHOULD"] = "MUST"
     needs_manifest: bool = True
     """True if the check compares the server with its manifest."""
 
-    def judge(self, outcome: Outcome) -> Outcome:
+    def judge(self, outcome: CheckOutcome) -> CheckOutcome:
         """Return the outcome at this check's level."""
         if self.level == "SHOULD" and outcome.verdict is Verdict.FAIL:
             return replace(outcome, verdict=Verdict.WARN)
         return outcome
 
 
-def passed(*evidence: Exchanged) -> Outcome:
+def passed(*evidence: Exchanged) -> CheckOutcome:
     """Report that the server meets the requirement."""
-    return Outcome(Verdict.PASS, "", evidence)
+    return CheckOutcome(Verdict.PASS, "", evidence)
 
 
-def failed(note: str, *evidence: Exchanged) -> Outcome:
+def failed(note: str, *evidence: Exchanged) -> CheckOutcome:
     """Report that the server does something else."""
-    return Outcome(Verdict.FAIL, note, evidence)
+    return CheckOutcome(Verdict.FAIL, note, evidence)
 
 
-def warned(note: str, *evidence: Exchanged) -> Outcome:
+def warned(note: str, *evidence: Exchanged) -> CheckOutcome:
     """Report a deviation that the drafts leave open."""
-    return Outcome(Verdict.WARN, note, evidence)
+    return CheckOutcome(Verdict.WARN, note, evidence)
 
 
-def could_not_tell(note: str, *evidence: Exchanged) -> Outcome:
+def could_not_tell(note: str, *evidence: Exchanged) -> CheckOutcome:
     """Report that the responses show neither that the statement holds nor that it is violated."""
-    return Outcome(Verdict.COULD_NOT_TELL, note, evidence)
+    return CheckOutcome(Verdict.COULD_NOT_TELL, note, evidence)
 
 
-def not_applicable(note: str) -> Outcome:
+def not_applicable(note: str) -> CheckOutcome:
     """Report that the check does not apply."""
-    return Outcome(Verdict.NOT_APPLICABLE, note)
+    return CheckOutcome(Verdict.NOT_APPLICABLE, note)
 
 
-def undecided(seen: Exchanged) -> Outcome | None:
+def undecided(seen: Exchanged) -> CheckOutcome | None:
     """Return why a response says nothing about the request itself; None if it does say something."""
     if seen.refuses_caller or seen.status == 455:
         return could_not_tell(f"the server rejected the caller with {seen.status}; give --agent-id", seen)
@@ -96,7 +96,7 @@ def undecided(seen: Exchanged) -> Outcome | None:
     return None
 
 
-def expect(seen: Exchanged, *statuses: int) -> Outcome:
+def expect(seen: Exchanged, *statuses: int) -> CheckOutcome:
     """Judge a response by its status."""
     refused = None if seen.status in statuses and not seen.refuses_caller else undecided(seen)
     if refused is not None:
@@ -107,7 +107,7 @@ def expect(seen: Exchanged, *statuses: int) -> Outcome:
     return failed(f"answered {seen.status}, expected {wanted}", seen)
 
 
-async def first_told(attempts: Iterable[Awaitable[Outcome]]) -> Outcome | None:
+async def first_told(attempts: Iterable[Awaitable[CheckOutcome]]) -> CheckOutcome | None:
     """Return the first outcome that tells something, else the first one; None without attempts."""
     first = None
     for attempt in attempts:
@@ -118,7 +118,7 @@ async def first_told(attempts: Iterable[Awaitable[Outcome]]) -> Outcome | None:
     return first
 
 
-def all_of(outcomes: Iterable[Outcome]) -> Outcome:
+def all_of(outcomes: Iterable[CheckOutcome]) -> CheckOutcome:
     """Return the strongest of several outcomes, with the notes and evidence that share its verdict."""
     found = list(outcomes)
     if not found:
@@ -126,10 +126,10 @@ def all_of(outcomes: Iterable[Outcome]) -> Outcome:
     verdict = max((outcome.verdict for outcome in found), key=SEVERITY.index)
     same = [outcome for outcome in found if outcome.verdict is verdict]
     notes = dict.fromkeys(outcome.note for outcome in same if outcome.note)
-    return Outcome(verdict, "; ".join(notes), tuple(seen for outcome in same for seen in outcome.evidence))
+    return CheckOutcome(verdict, "; ".join(notes), tuple(seen for outcome in same for seen in outcome.evidence))
 
 
-def faults(found: Iterable[str], *evidence: Exchanged) -> Outcome:
+def faults(found: Iterable[str], *evidence: Exchanged) -> CheckOutcome:
     """Pass if there are no faults, else fail and name the first few."""
     listed = list(found)
     if not listed:

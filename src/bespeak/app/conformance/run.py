@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from bespeak.agent.client.agtp_transport import choose_tls
 from bespeak.agent.client.errors import UnreachableError
-from bespeak.app.conformance.check import SEVERITY, Check, Outcome, Verdict, could_not_tell, failed
+from bespeak.app.conformance.check import SEVERITY, Check, CheckOutcome, Verdict, could_not_tell, failed
 from bespeak.app.conformance.checks import calls, grammar, manifest, negotiation, refusals
 from bespeak.app.conformance.probe import direct_sender
 from bespeak.app.conformance.subject import Subject
@@ -42,7 +42,7 @@ class Result:
     """A check and its outcome."""
 
     check: Check
-    outcome: Outcome
+    outcome: CheckOutcome
 
     def to_json(self) -> dict[str, Any]:
         """Return the result as data."""
@@ -58,7 +58,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class ConformanceReport:
     """All results of one run."""
 
     uri: str
@@ -160,7 +160,7 @@ async def run_conformance(
     verify: bool = True,
     insecure: bool = False,
     timeout: float = 10.0,  # noqa: ASYNC109 - the deadline of each request
-) -> Report:
+) -> ConformanceReport:
     """Run every check against the server at an agtp URI. `timeout` applies to each request.
 
     Raises UnreachableError if the server does not answer at all, ConfigError for an unusable URI.
@@ -176,10 +176,10 @@ async def run_conformance(
         results = [Result(check, check.judge(await _run(check, subject))) for check in CHECKS]
     finally:
         await subject.release()
-    return Report(str(locator), subject.manifest, subject.agent_id, tuple(results))
+    return ConformanceReport(str(locator), subject.manifest, subject.agent_id, tuple(results))
 
 
-async def _run(check: Check, subject: Subject) -> Outcome:
+async def _run(check: Check, subject: Subject) -> CheckOutcome:
     if check.needs_manifest and not subject.has_manifest:
         return could_not_tell("the server did not return its manifest", subject.manifest_answer)
     try:

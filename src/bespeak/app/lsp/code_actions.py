@@ -9,7 +9,7 @@ from typing import Final
 
 from lsprotocol import types
 
-from bespeak.app.lsp.diagnostics import Checked, to_diagnostic, touching
+from bespeak.app.lsp.diagnostics import CheckedText, to_diagnostic, touching
 from bespeak.app.lsp.positions import Positions
 from bespeak.checks.lint.document import Examined, replacements
 from bespeak.checks.lint.fixer import fix_text
@@ -28,7 +28,7 @@ _HOUSEKEEPING: Final = frozenset({UNUSED.id, UNKNOWN.id, UNREASONED.id})
 """Rules about ignores, which cannot be ignored."""
 
 
-def ignore_edits(finding: Finding, checked: Checked, positions: Positions) -> list[TextEdit]:
+def ignore_edits(finding: Finding, checked: CheckedText, positions: Positions) -> list[TextEdit]:
     """Return the edits that ignore a finding; empty if no ignore would hide it."""
     rule = finding.diagnostic.rule
     if checked.subject is None or checked.judge is None or checked.judge.stands(rule) or rule in _HOUSEKEEPING:
@@ -98,11 +98,11 @@ _MOST: Final = 20
 
 
 def code_actions(
-    checked: Checked,
+    checked: CheckedText,
     document: types.OptionalVersionedTextDocumentIdentifier,
     params: types.CodeActionParams,
     positions: Positions,
-    check: Callable[[str], Checked],
+    check: Callable[[str], CheckedText],
 ) -> list[types.CodeAction]:
     """Return the code actions for a range, of the requested kinds. `check` checks a repaired text."""
 
@@ -144,7 +144,7 @@ def is_safe(finding: Finding) -> bool:
     return bool(finding.edits) and fix is not None and fix.safe
 
 
-def fix_all(checked: Checked, check: Callable[[str], Checked]) -> str:
+def fix_all(checked: CheckedText, check: Callable[[str], CheckedText]) -> str:
     """Return the text with its safe repairs, as `bespeak lint --fix` makes them."""
 
     def examine(text: str) -> Examined:

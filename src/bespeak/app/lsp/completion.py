@@ -10,7 +10,7 @@ from typing import Any, Final
 from lsprotocol import types
 
 from bespeak.app.lsp.cursor import Cursor
-from bespeak.app.lsp.diagnostics import Checked, catalog_of
+from bespeak.app.lsp.diagnostics import CheckedText, catalog_of
 from bespeak.app.lsp.fields import choices, field_at, is_rule, is_text, is_verb, properties
 from bespeak.app.lsp.hover import IGNORE, verb_text
 from bespeak.app.lsp.positions import Positions
@@ -33,7 +33,7 @@ class Completion:
     cursor: Cursor
     kind: Kind
     positions: Positions
-    checked: Checked | None = None
+    checked: CheckedText | None = None
     tree: Tree | None = None
     """Last tree that could be parsed; its text may be older."""
 

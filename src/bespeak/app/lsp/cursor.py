@@ -24,7 +24,7 @@ _TOKEN: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CursorPlace:
     """The place of a word: the names and lists that lead to it, and its role."""
 
     path: tuple[str, ...]
@@ -32,7 +32,7 @@ class Place:
     """True for a key of the mapping at the path, False for the value at the path."""
 
 
-def flow_place(text: str, start: int, offset: int) -> Place | None:
+def flow_place(text: str, start: int, offset: int) -> CursorPlace | None:
     """Return the place of an offset inside the bracket that opens at `start`; None if it is closed earlier."""
     # For each open bracket: its kind, and in a mapping the key of the next value.
     frames: list[tuple[str, str | None]] = []
@@ -54,7 +54,7 @@ def flow_place(text: str, start: int, offset: int) -> Place | None:
         return None
     steps = [ITEM if kind == "[" else key for kind, key in frames]
     path = tuple(step for step in steps if step is not None)
-    return Place(path, is_key=frames[-1][0] == "[" or frames[-1][1] is None)
+    return CursorPlace(path, is_key=frames[-1][0] == "[" or frames[-1][1] is None)
 
 
 _BRACE_TOKEN: Final = re.compile(
@@ -71,7 +71,7 @@ _KEY: Final = re.compile(r"[ \t]*+(?P<dash>-[ \t]++)?(?P<key>[A-Za-z_][\w-]*+)[ 
 _LIST_KEY: Final = re.compile(r"[ \t]*+(?P<key>[A-Za-z_][\w-]*+)[ \t]*+:[ \t]*+$")
 
 
-def brace_place(text: str, offset: int) -> Place:
+def brace_place(text: str, offset: int) -> CursorPlace:
     """Return the place of an offset."""
     path = _blocks(text, offset)
     start = text.rfind("\n", 0, offset) + 1
@@ -83,11 +83,11 @@ def brace_place(text: str, offset: int) -> Place:
         if assigned["rest"][:1] == "[":
             inside = flow_place(text, start + assigned.start("rest"), offset)
             if inside is not None:
-                return Place(key_path + inside.path, inside.is_key)
-        return Place(key_path, is_key=False)
+                return CursorPlace(key_path + inside.path, inside.is_key)
+        return CursorPlace(key_path, is_key=False)
     if line.lstrip().startswith("-"):
-        return Place((*path, *_list_above(text, start), ITEM), is_key=True)
-    return Place(path, is_key=True)
+        return CursorPlace((*path, *_list_above(text, start), ITEM), is_key=True)
+    return CursorPlace(path, is_key=True)
 
 
 def _blocks(text: str, offset: int) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ _VALUE_LINES: Final = 200
 """Number of lines above in which the key of an open bracket is searched."""
 
 
-def toml_place(text: str, offset: int) -> Place | None:
+def toml_place(text: str, offset: int) -> CursorPlace | None:
     """Return the place of an offset; None inside a header."""
     start = text.rfind("\n", 0, offset) + 1
     line = text[start:offset]
@@ -136,11 +136,11 @@ def toml_place(text: str, offset: int) -> Place | None:
     header = _header(text, start)
     inside = _in_brackets(text, start, offset)
     if inside is not None:
-        return Place(header + inside.path, inside.is_key)
+        return CursorPlace(header + inside.path, inside.is_key)
     assigned = _TOML_KEY.match(line)
     if assigned is None:
-        return Place((*header, *_parts(line.rpartition(".")[0])), is_key=True)
-    return Place((*header, *_parts(assigned["key"])), is_key=False)
+        return CursorPlace((*header, *_parts(line.rpartition(".")[0])), is_key=True)
+    return CursorPlace((*header, *_parts(assigned["key"])), is_key=False)
 
 
 def _header(text: str, offset: int) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ def _header(text: str, offset: int) -> tuple[str, ...]:
     return (*path, ITEM) if found["open"] == "[[" else path
 
 
-def _in_brackets(text: str, start: int, offset: int) -> Place | None:
+def _in_brackets(text: str, start: int, offset: int) -> CursorPlace | None:
     """Return the place inside a list or an inline table that opens on this line or a few lines above."""
     for _ in range(_VALUE_LINES):
         end = text.find("\n", start)
@@ -162,7 +162,7 @@ def _in_brackets(text: str, start: int, offset: int) -> Place | None:
             if assigned["rest"][:1] not in ("[", "{") or opening >= offset:
                 return None
             inside = flow_place(text, opening, offset)
-            return Place(_parts(assigned["key"]) + inside.path, inside.is_key) if inside else None
+            return CursorPlace(_parts(assigned["key"]) + inside.path, inside.is_key) if inside else None
         if start == 0 or _HEADER.match(line):
             return None
         start = text.rfind("\n", 0, start - 1) + 1
@@ -198,7 +198,7 @@ class _Line:
         self.is_empty = not self.dashes and self.key is None and (not self.rest or self.rest.startswith("#"))
 
 
-def yaml_place(text: str, offset: int) -> Place:
+def yaml_place(text: str, offset: int) -> CursorPlace:
     """Return the place of an offset."""
     start = text.rfind("\n", 0, offset) + 1
     flow = _in_flow(text, start, offset)
@@ -207,10 +207,10 @@ def yaml_place(text: str, offset: int) -> Place:
     return _block(text, start, offset)
 
 
-def _block(text: str, start: int, offset: int) -> Place:
+def _block(text: str, start: int, offset: int) -> CursorPlace:
     line = _Line(text[start:offset])
     path = (*_above(text, start, line), *(ITEM for _ in line.dashes))
-    return Place(path, is_key=True) if line.key is None else Place((*path, line.key), is_key=False)
+    return CursorPlace(path, is_key=True) if line.key is None else CursorPlace((*path, line.key), is_key=False)
 
 
 def _above(text: str, start: int, line: _Line) -> tuple[str, ...]:
@@ -237,7 +237,7 @@ def _above(text: str, start: int, line: _Line) -> tuple[str, ...]:
     return tuple(reversed(found))
 
 
-def _in_flow(text: str, start: int, offset: int) -> Place | None:
+def _in_flow(text: str, start: int, offset: int) -> CursorPlace | None:
     """Return the place inside unclosed brackets that open on this line or a few lines above."""
     leftmost = None
     lines = ((start, text[start:offset]), *islice(_upwards(text, start), _FLOW_LINES))
@@ -249,7 +249,7 @@ def _in_flow(text: str, start: int, offset: int) -> Place | None:
             inside = flow_place(text, opening, offset)
             if inside is not None:
                 outer = _block(text, at, opening)
-                return Place(outer.path + inside.path, inside.is_key)
+                return CursorPlace(outer.path + inside.path, inside.is_key)
         if line.key is not None:
             leftmost = line.column if leftmost is None else min(leftmost, line.column)
         if leftmost == 0:
@@ -289,7 +289,7 @@ class Cursor:
     """The word up to the cursor."""
     quote: str = ""
     """Quotation mark before the word, if any."""
-    place: Place | None = None
+    place: CursorPlace | None = None
     """Place in the document; None where neither a key nor a value is possible."""
     comment: str = ""
     """Comment up to the cursor, if it is in one."""
@@ -336,7 +336,7 @@ def _comment(text: str, offset: int) -> str:
     return line[found.start() :] if found else ""
 
 
-def _place(text: str, offset: int, notation: Notation) -> Place | None:
+def _place(text: str, offset: int, notation: Notation) -> CursorPlace | None:
     if notation == "yaml":
         return yaml_place(text, offset)
     if notation == "toml":

@@ -33,7 +33,7 @@ _WELL_KNOWN: Final = (".well-known", "ai")
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedText:
     """The result of checking one text."""
 
     text: str
@@ -75,23 +75,25 @@ def is_excluded(path: Path, here: Path) -> bool:
     return any(config.excludes(entry) for entry in (path, *above) if entry != config.base)
 
 
-def check(text: str, path: Path | None, here: Path) -> Checked:
+def check(text: str, path: Path | None, here: Path) -> CheckedText:
     """Return the findings `bespeak lint` would report if the text were saved. `here` is the project folder."""
     if len(text) > LONGEST:
         megabytes = LONGEST >> 20
         message = f"this document has more than {megabytes} million characters and is not checked while it is edited"
-        return Checked(text, (Finding(UNREADABLE.found(message, advice="Run `bespeak lint` on it.", severity="info")),))
+        return CheckedText(
+            text, (Finding(UNREADABLE.found(message, advice="Run `bespeak lint` on it.", severity="info")),)
+        )
     try:
         return _run(text, path, here)
     except ContractError as error:
-        return Checked(text, tuple(_about_settings(error.message, error.findings)))
+        return CheckedText(text, tuple(_about_settings(error.message, error.findings)))
     except BespeakError as error:
-        return Checked(text, tuple(_about_settings(str(error), ())))
+        return CheckedText(text, tuple(_about_settings(str(error), ())))
 
 
-def _run(text: str, path: Path | None, here: Path) -> Checked:
+def _run(text: str, path: Path | None, here: Path) -> CheckedText:
     if path is not None and is_excluded(path, here):
-        return Checked(text)
+        return CheckedText(text)
     configs = Configs(here)
     project = Project(here, configs, Options(with_edits=True))
     project.add_text(text, path)
@@ -101,7 +103,7 @@ def _run(text: str, path: Path | None, here: Path) -> Checked:
     shown = relative_to(path, here) if path else STDIN
     config = configs.of((path.parent if path else here).absolute())
     subject = read_subject(text, shown)
-    return Checked(
+    return CheckedText(
         text,
         # Stale baseline entries are findings about the baseline file.
         tuple(finding for finding in outcome.findings if finding.file in ("", shown)),
@@ -120,7 +122,7 @@ def _about_settings(message: str, findings: Iterable[object]) -> Iterable[Findin
         yield Finding(replace(finding, message=text, location=None, fix=None))
 
 
-def catalog_of(checked: Checked | None) -> Catalog:
+def catalog_of(checked: CheckedText | None) -> Catalog:
     """Return the catalog for a text; the default one before the first check."""
     return (checked.catalog if checked else None) or load_bundled()
 

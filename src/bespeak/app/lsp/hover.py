@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bespeak.app.lsp.cursor import Cursor
-from bespeak.app.lsp.diagnostics import Checked, catalog_of
+from bespeak.app.lsp.diagnostics import CheckedText, catalog_of
 from bespeak.app.lsp.fields import choices, field_at, is_rule, is_verb
 from bespeak.app.lsp.positions import Positions
 from bespeak.checks.lint.passes import PASSES, pass_of
@@ -48,7 +48,7 @@ IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore(?:-file)?+\[(?P<rules
 """Comment up to a cursor inside the brackets of an ignore."""
 
 
-def hover_text(cursor: Cursor, kind: Kind, checked: Checked | None) -> str:
+def hover_text(cursor: Cursor, kind: Kind, checked: CheckedText | None) -> str:
     """Return Markdown about the word at the cursor; empty if there is none."""
     if not cursor.word:
         return ""
@@ -95,7 +95,7 @@ def rule_text(rule: Rule) -> str:
     return "\n\n".join(parts)
 
 
-def _method_findings(cursor: Cursor, checked: Checked | None) -> list[Diagnostic]:
+def _method_findings(cursor: Cursor, checked: CheckedText | None) -> list[Diagnostic]:
     """Return the findings of passes 2 and 3 about the word, from the last check."""
     if checked is None:
         return []

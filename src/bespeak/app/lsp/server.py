@@ -20,7 +20,7 @@ from pygls.workspace import TextDocument
 from bespeak.app.lsp.code_actions import FIX_ALL, QUICK_FIX, code_actions
 from bespeak.app.lsp.completion import Completion
 from bespeak.app.lsp.cursor import Cursor, cursor_at
-from bespeak.app.lsp.diagnostics import LONGEST, SOURCE, Checked, check, guess_kind, is_ours, shown
+from bespeak.app.lsp.diagnostics import LONGEST, SOURCE, CheckedText, check, guess_kind, is_ours, shown
 from bespeak.app.lsp.hover import hover_text
 from bespeak.app.lsp.positions import Positions
 from bespeak.checks.lint.subject import Kind
@@ -32,14 +32,14 @@ DELAY: Final = 0.15
 """Seconds without typing before a document is checked."""
 
 T = TypeVar("T")
-Check = Callable[[str, Path | None, Path], Checked]
+Check = Callable[[str, Path | None, Path], CheckedText]
 
 
 @dataclass(slots=True)
 class Known:
     """The state of an open document."""
 
-    checked: Checked | None = None
+    checked: CheckedText | None = None
     tree: Tree | None = None
     """Last tree that could be parsed."""
     kind: Kind | None = None
@@ -53,7 +53,7 @@ class Known:
             self.waiting.cancel()
 
 
-class Asked(NamedTuple):
+class AskedPosition(NamedTuple):
     """A position that a request is about."""
 
     cursor: Cursor
@@ -126,7 +126,7 @@ class Server(LanguageServer):
         """Return the positions of a text in the negotiated units."""
         return Positions(text, self.workspace.position_encoding or types.PositionEncodingKind.Utf16)
 
-    def asked(self, uri: str, position: types.Position) -> Asked | None:
+    def asked(self, uri: str, position: types.Position) -> AskedPosition | None:
         """Return what is known about a position; None if the document is not handled or is too long."""
         document = self.workspace.get_text_document(uri)
         text, path = document.source, self.path(uri)
@@ -135,9 +135,9 @@ class Server(LanguageServer):
         known = self._known.get(uri) or Known()
         positions = self.positions(text)
         cursor = cursor_at(text, positions.offset(position), path.name if path else "")
-        return Asked(cursor, known.kind or guess_kind(path, text), known, positions)
+        return AskedPosition(cursor, known.kind or guess_kind(path, text), known, positions)
 
-    async def checked(self, uri: str) -> Checked | None:
+    async def checked(self, uri: str) -> CheckedText | None:
         """Check the current text of a document; return None if it is not handled or was closed."""
         document = self.workspace.get_text_document(uri)
         text, path = document.source, self.path(uri)
@@ -157,7 +157,7 @@ class Server(LanguageServer):
         """Run a function in the worker thread."""
         return await asyncio.get_running_loop().run_in_executor(self._worker, function, *arguments)
 
-    def check_text(self, uri: str) -> Callable[[str], Checked]:
+    def check_text(self, uri: str) -> Callable[[str], CheckedText]:
         """Return a function that checks another text in place of the document's."""
         path = self.path(uri)
         here = self.here(path)

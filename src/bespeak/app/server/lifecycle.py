@@ -36,7 +36,7 @@ class _Startable(Protocol):
     async def stop(self) -> None: ...
 
 
-class Beside:
+class WebApplications:
     """The chosen applications."""
 
     def __init__(
@@ -163,8 +163,8 @@ async def _started(keeper: Keeper, stop: asyncio.Event) -> bool:
     return True
 
 
-def _beside(dispatcher: Dispatcher, settings: Settings, limits: Limits) -> Beside:
-    return Beside(
+def _beside(dispatcher: Dispatcher, settings: Settings, limits: Limits) -> WebApplications:
+    return WebApplications(
         dispatcher,
         settings.web,
         settings.auth,
@@ -183,7 +183,7 @@ def _web_server(
     timeouts: Timeouts,
     capacity: Capacity,
     *,
-    beside: Beside,
+    beside: WebApplications,
 ) -> HttpServer:
     from bespeak.app.server.http_face import build_middleware, make_face  # noqa: PLC0415
     from bespeak.app.server.http_pages import Publishing  # noqa: PLC0415

@@ -14,7 +14,7 @@ from bespeak.app.authoring.app import App
 from bespeak.app.server.assembly import Keeper, now
 from bespeak.app.server.http_face import build_middleware, make_face
 from bespeak.app.server.http_pages import Publishing
-from bespeak.app.server.lifecycle import Beside
+from bespeak.app.server.lifecycle import WebApplications
 from bespeak.app.server.log import log_findings
 from bespeak.app.server.serving import assemble_target, signing_keys
 from bespeak.app.server.state import store_place
@@ -73,7 +73,7 @@ class MountedService:
         log_findings(self._assembled.findings)
         self._settings = settings
         self._keeper: Keeper | None = None
-        self._beside: Beside | None = None
+        self._beside: WebApplications | None = None
         self._application: Application | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = asyncio.Lock()
@@ -136,7 +136,7 @@ class MountedService:
     async def _with_others(self, application: Application, keeper: Keeper, limits: Limits) -> Application:
         """Serve what the configuration enables beside an application."""
         document = self._target.document
-        self._beside = beside = Beside(
+        self._beside = beside = WebApplications(
             keeper.dispatcher, self._settings, document.auth, mcp=document.mcp, a2a=document.a2a, limits=limits
         )
         await beside.start()

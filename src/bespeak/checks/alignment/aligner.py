@@ -130,7 +130,7 @@ _INVERSE_FACTOR: Final = 0.95
 _INVERSES: Final = 8
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+class TermPair(msgspec.Struct, frozen=True, kw_only=True):
     """A pair of terms with its score and the reasons."""
 
     source: str
@@ -174,7 +174,7 @@ class Candidates:
         self._ontologies, self._fixed = ontologies, fixed
         texts = [text for side in self._sides for term in side for text in (*term.labels, *_alternatives(term))]
         self._acronyms = Acronyms(texts)
-        self.found: dict[str, dict[str, Candidate]] = {}
+        self.found: dict[str, dict[str, TermPair]] = {}
         """Candidates by source and target."""
 
     def compare(self, *kinds: Kind) -> None:
@@ -275,7 +275,7 @@ class Candidates:
         of_property: bool = False,
     ) -> None:
         score = round(min(max(score, 0.0), 1.0), 4)
-        self.found.setdefault(one, {})[other] = Candidate(
+        self.found.setdefault(one, {})[other] = TermPair(
             source=one,
             target=other,
             score=score,
@@ -352,9 +352,9 @@ class Aligned(msgspec.Struct, frozen=True, kw_only=True):
 
     alignment: Alignment
     """Mappings that the policy accepts."""
-    questions: tuple[Candidate, ...]
+    questions: tuple[TermPair, ...]
     """Candidates that a person should decide, the best first."""
-    candidates: Mapping[str, Mapping[str, Candidate]]
+    candidates: Mapping[str, Mapping[str, TermPair]]
     """All candidates by source and target."""
     lost: tuple[Lost, ...]
     """Mappings that would be accepted, but for another one of the same term."""
@@ -469,7 +469,7 @@ def _proposed(
     return rules
 
 
-def _questions(candidates: Candidates, rules: Sequence[MappingRule], policy: Policy) -> tuple[Candidate, ...]:
+def _questions(candidates: Candidates, rules: Sequence[MappingRule], policy: Policy) -> tuple[TermPair, ...]:
     sources = {rule.source for rule in rules}
     targets = {rule.target for rule in rules} if policy.one_to_one else set()
     open_ = (

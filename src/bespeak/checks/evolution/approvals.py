@@ -40,7 +40,7 @@ class Approval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class JudgedChanges:
     """The changes of a comparison, with approvals applied."""
 
     approved: Mapping[str, Approval]
@@ -98,7 +98,7 @@ def _read(entry: object, location: Location) -> Approval | str:
     return Approval(fingerprint=fingerprint, reason=reason, expires=expires, change=told, location=location)
 
 
-def judge(changes: Iterable[ContractChange], approvals: Iterable[Approval], today: date) -> Judgement:
+def judge(changes: Iterable[ContractChange], approvals: Iterable[Approval], today: date) -> JudgedChanges:
     """Apply approvals to changes; report approvals that have no effect."""
     present = {change.fingerprint for change in changes}
     listed = list(approvals)
@@ -117,7 +117,7 @@ def judge(changes: Iterable[ContractChange], approvals: Iterable[Approval], toda
             message = f"the approval {approval.fingerprint}{about} expired on {approval.expires}"
             advice = "Make the change compatible, or approve it again."
             findings.append(EXPIRED.found(message, approval.location, advice=advice))
-    return Judgement(approved=approved, findings=findings)
+    return JudgedChanges(approved=approved, findings=findings)
 
 
 def approve(changes: Iterable[ContractChange], reason: str, expires: date | None = None) -> list[Approval]:

@@ -1,7 +1,7 @@
-"""Schemas that are unsafe or expensive to use: slow patterns, too many alternatives, circular references (AGIS 13).
+r"""Schemas that are unsafe or expensive to use: slow patterns, too many alternatives, circular references (AGIS 13).
 
 Two things make matching a pattern exponential: a repeated part whose repetitions can be divided in many ways,
-`(a+)+` or `(\\w+\\s?)*`, and a repeated choice between alternatives that match the same text, `(a|aa)*`. Both are
+`(a+)+` or `(\w+\s?)*`, and a repeated choice between alternatives that match the same text, `(a|aa)*`. Both are
 found by comparing the sets of characters that the parts can match.
 """
 
@@ -249,7 +249,7 @@ class _Reader:
 _COUNT: Final = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
 
 
-TrapKind = Literal["slow-pattern", "backtracking", "alternatives", "oversized", "dynamic", "circle"]
+HazardKind = Literal["slow-pattern", "backtracking", "alternatives", "oversized", "dynamic", "circle"]
 
 _MOST_PARTS: Final = 2_000
 _DEEPEST_TRAP: Final = 20
@@ -260,44 +260,44 @@ _CHOICES: Final = ("anyOf", "oneOf")
 _IN_PLACE: Final = ("allOf", "anyOf", "oneOf")
 
 
-class Trap(NamedTuple):
+class Hazard(NamedTuple):
     """One unsafe or expensive part of a schema."""
 
-    kind: TrapKind
+    kind: HazardKind
     at: str
     """JSON Pointer into the schema."""
     message: str
     advice: str
 
 
-def traps(schema: Mapping[str, Any]) -> Iterator[Trap]:
+def find_hazards(schema: Mapping[str, Any]) -> Iterator[Hazard]:
     """Yield what makes a schema unsafe or expensive to use."""
     for parts, (at, node) in enumerate(nodes(dict(schema)), 1):
         if parts > _MOST_PARTS or len(at) > 2 * _DEEPEST_TRAP:
             what = f"more than {_MOST_PARTS} parts" if parts > _MOST_PARTS else f"more than {2 * _DEEPEST_TRAP} levels"
-            yield Trap("oversized", "", f"the schema has {what}", "Ask for less at once, or split the endpoint.")
+            yield Hazard("oversized", "", f"the schema has {what}", "Ask for less at once, or split the endpoint.")
             return
         yield from _check_patterns(at, node)
         values = node.get("enum")
         if isinstance(values, list) and len(values) > _MOST_VALUES:
             message = f"the list has {len(values)} values, more than {_MOST_VALUES}"
             advice = "Describe the values by a pattern, or let agents look them up."
-            yield Trap("oversized", pointer((*at, "enum")), message, advice)
+            yield Hazard("oversized", pointer((*at, "enum")), message, advice)
         for keyword in _MOVING:
             if keyword in node:
                 message = f"{keyword} makes the meaning of references depend on the reader"
-                yield Trap("dynamic", pointer((*at, keyword)), message, "Use $ref and $defs.")
+                yield Hazard("dynamic", pointer((*at, keyword)), message, "Use $ref and $defs.")
         if at and isinstance(node.get("$id"), str):
             message = f"$id moves the references below it to {brief(node['$id'])}"
-            yield Trap("dynamic", pointer((*at, "$id")), message, "Remove $id, and refer with $ref: '#/...'.")
+            yield Hazard("dynamic", pointer((*at, "$id")), message, "Remove $id, and refer with $ref: '#/...'.")
     ways = _ways(schema, {})
     if ways > _MOST_WAYS:
         message = f"the schema can be satisfied in more than {_MOST_WAYS} ways"
-        yield Trap("alternatives", "", message, "Use fewer alternatives, or an endpoint for each.")
+        yield Hazard("alternatives", "", message, "Use fewer alternatives, or an endpoint for each.")
     yield from _check_circles(schema)
 
 
-def _check_patterns(at: tuple[str | int, ...], node: Mapping[str, Any]) -> Iterator[Trap]:
+def _check_patterns(at: tuple[str | int, ...], node: Mapping[str, Any]) -> Iterator[Hazard]:
     patterns: list[tuple[object, tuple[str | int, ...]]] = []
     if "pattern" in node:
         patterns.append((node["pattern"], (*at, "pattern")))
@@ -310,10 +310,10 @@ def _check_patterns(at: tuple[str | int, ...], node: Mapping[str, Any]) -> Itera
         slow = slowness(pattern)
         if slow is not None:
             message = f"the pattern {brief(pattern)} can take unbounded time: {slow}"
-            yield Trap("slow-pattern", pointer(place), message, "Write it without a repetition inside a repetition.")
+            yield Hazard("slow-pattern", pointer(place), message, "Write it without a repetition inside a repetition.")
         elif needs_backtracking(pattern):
             message = f"the pattern {brief(pattern)} uses look-around or back-references, which many engines refuse"
-            yield Trap("backtracking", pointer(place), message, "Describe what is allowed; use `not` for the rest.")
+            yield Hazard("backtracking", pointer(place), message, "Describe what is allowed; use `not` for the rest.")
 
 
 def _ways(node: object, known: dict[int, int]) -> int:
@@ -343,7 +343,7 @@ def _ways(node: object, known: dict[int, int]) -> int:
     return ways
 
 
-def _check_circles(schema: Mapping[str, Any]) -> Iterator[Trap]:
+def _check_circles(schema: Mapping[str, Any]) -> Iterator[Hazard]:
     """Yield references that form a cycle of references and combinations only."""
     definitions = schema.get("$defs")
     if not isinstance(definitions, dict):
@@ -362,7 +362,7 @@ def _check_circles(schema: Mapping[str, Any]) -> Iterator[Trap]:
                 on_path.discard(path.pop())
             if here in on_path:
                 message = f"{' -> '.join([*path[path.index(here) :], here][:6])} is circular"
-                yield Trap("circle", "", message, "Put a property or an item between them.")
+                yield Hazard("circle", "", message, "Put a property or an item between them.")
                 return
             if here in done:
                 continue

@@ -115,7 +115,7 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
         returned=("reply_id", "in_reply_to", "thread_id", "sent_at"),
         errors=(
             MethodError("message-not-found", status.NOT_FOUND, "The caller has received no such message."),
-            MethodError("reply-not-expected", status.BAD_REQUEST, "The message takes no reply, or has one."),
+            MethodError("reply-not-expected", status.BAD_REQUEST, "The message expects no reply, or has one."),
             _LATER,
         ),
     ),

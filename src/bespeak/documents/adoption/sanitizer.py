@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from bespeak.contract.endpoint import DeclaredError, Endpoint
-from bespeak.contract.schema.safety import needs_backtracking, slowness, traps
+from bespeak.contract.schema.safety import find_hazards, needs_backtracking, slowness
 from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, children, with_children
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.contract.service import Service
@@ -326,7 +326,7 @@ def _fault(schema: dict[str, Any]) -> str | None:
     compiled = compile_schema(schema)
     if isinstance(compiled, Fault):
         return compiled.message[:120]
-    trap = next(traps(schema), None)
+    trap = next(find_hazards(schema), None)
     return None if trap is None else trap.message[:120]
 
 

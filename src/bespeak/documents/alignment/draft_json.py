@@ -34,7 +34,7 @@ class AlignmentDocument(msgspec.Struct, frozen=True):
     """Token of the signature that the document carries, not yet verified."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class RulePlace(msgspec.Struct, frozen=True):
     """Place of a rule: a line, or a JSON Pointer."""
 
     line: int = 0
@@ -51,14 +51,14 @@ class Collector:
         self._rules: dict[tuple[str, str], MappingRule] = {}
         self._refused = False
 
-    def report(self, rule: Rule, message: str, place: Place, *, warning: bool = False) -> None:
+    def report(self, rule: Rule, message: str, place: RulePlace, *, warning: bool = False) -> None:
         """Add a finding. Those beyond the limit are not listed, but an error still refuses the artifact."""
         self._refused |= not warning
         if len(self.findings) < _MOST_FINDINGS:
             where = Location(self._file, place.line)
             self.findings.append(rule.found(message, where, place.pointer, severity="warning" if warning else None))
 
-    def iri(self, text: str, what: str, place: Place) -> str:
+    def iri(self, text: str, what: str, place: RulePlace) -> str:
         """Return an IRI, with its prefix expanded; report a name that is not valid."""
         prefix, colon, rest = text.partition(":")
         found = self.prefixes[prefix] + rest if colon and prefix in self.prefixes else text
@@ -66,7 +66,7 @@ class Collector:
             self.report(BAD_IRI, f"{what} must be an absolute IRI; got {brief(text)}", place)
         return found
 
-    def add(self, rule: MappingRule, place: Place) -> None:
+    def add(self, rule: MappingRule, place: RulePlace) -> None:
         """Add a rule. An exact repetition is left out; a repetition that differs is an error."""
         for name, value in (("confidence", rule.confidence), ("score", rule.score), *rule.signals.items()):
             if value is not None and not 0 <= value <= 1:
@@ -92,7 +92,7 @@ class Collector:
         """Return the result; an artifact with errors is refused as a whole."""
         given = alignment.given_confidence if alignment else None
         if given is not None and not 0 <= given <= 1:
-            self.report(CONFIDENCE, f"the confidence must be from 0 to 1; got {given}", Place())
+            self.report(CONFIDENCE, f"the confidence must be from 0 to 1; got {given}", RulePlace())
         return AlignmentDocument(None if self._refused else alignment, self.findings, signature)
 
 
@@ -174,7 +174,7 @@ def read_json(data: bytes, file: str) -> AlignmentDocument:
         pointer = f"/mappingRules/{place}"
         rule = _convert(raw, _Rule, collector, pointer)
         if rule is not None:
-            collector.add(_rule(rule, collector, pointer), Place(pointer=pointer))
+            collector.add(_rule(rule, collector, pointer), RulePlace(pointer=pointer))
     alignment = Alignment(
         source=_ref(collector, "source", artifact.source_ontology_id, artifact.source_ontology_version),
         target=_ref(collector, "target", artifact.target_ontology_id, artifact.target_ontology_version),
@@ -212,7 +212,7 @@ def _rule(rule: _Rule, collector: Collector, pointer: str) -> MappingRule:
     values = {name: getattr(rule, name) for name in _Rule.__struct_fields__[2:]}
     values["provenance"] = _provenance(rule.provenance)
     source, target = (
-        collector.iri(text, name, Place(pointer=f"{pointer}/{name}"))
+        collector.iri(text, name, RulePlace(pointer=f"{pointer}/{name}"))
         for text, name in ((rule.from_, "from"), (rule.to, "to"))
     )
     return MappingRule(source=source, target=target, **values)
@@ -228,7 +228,7 @@ def _provenance(provenance: _Provenance | None) -> Provenance | None:
 
 def _ref(collector: Collector, side: str, iri: str, version: str) -> OntologyRef:
     name = f"{side}OntologyId"
-    return OntologyRef(collector.iri(iri, name, Place(pointer=f"/{name}")), version)
+    return OntologyRef(collector.iri(iri, name, RulePlace(pointer=f"/{name}")), version)
 
 
 def _prefixes(value: Any) -> Mapping[str, str]:
@@ -244,7 +244,7 @@ def _convert(value: Any, kind: type[T], collector: Collector, pointer: str) -> T
         unknown = sorted(set(value) - set(kind.__struct_encode_fields__) - {"@context", "type"})
         if unknown:
             message = f"unknown members are left out: {', '.join(brief(name) for name in unknown[:5])}"
-            collector.report(MALFORMED, message, Place(pointer=pointer), warning=True)
+            collector.report(MALFORMED, message, RulePlace(pointer=pointer), warning=True)
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
@@ -255,5 +255,5 @@ def _convert(value: Any, kind: type[T], collector: Collector, pointer: str) -> T
         where = f"{pointer}/{member}" if member else pointer
         given = value.get(member) if isinstance(value, dict) and member else None
         shown = f"; got {brief(given)}" if given is not None else ""
-        collector.report(rule, f"{member or 'the document'}: {message}{shown}", Place(pointer=where))
+        collector.report(rule, f"{member or 'the document'}: {message}{shown}", RulePlace(pointer=where))
         return None

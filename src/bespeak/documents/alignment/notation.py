@@ -22,7 +22,7 @@ from bespeak.contract.ontology.ontology import OntologyRef
 from bespeak.documents.alignment.draft_json import (
     AlignmentDocument,
     Collector,
-    Place,
+    RulePlace,
     check_size,
     read_json,
     write_json,
@@ -107,14 +107,16 @@ class _Reading:
             return self._collector.document(None)
         except expat.ExpatError as error:
             message = f"this is not XML: {expat.errors.messages[error.code]}"
-            self._collector.report(MALFORMED, message, Place(error.lineno))
+            self._collector.report(MALFORMED, message, RulePlace(error.lineno))
             return self._collector.document(None)
         except (ValueError, LookupError) as error:  # an encoding that is not known
-            self._collector.report(MALFORMED, f"this is not XML: {error}", Place(1))
+            self._collector.report(MALFORMED, f"this is not XML: {error}", RulePlace(1))
             return self._collector.document(None)
         if "Alignment" not in self._head:
-            self._collector.report(MALFORMED, "the document has no element Alignment", Place(1))
-        refs = [OntologyRef(self._collector.iri(self._ontology(side), f"onto{side}", Place(1)), "") for side in (1, 2)]
+            self._collector.report(MALFORMED, "the document has no element Alignment", RulePlace(1))
+        refs = [
+            OntologyRef(self._collector.iri(self._ontology(side), f"onto{side}", RulePlace(1)), "") for side in (1, 2)
+        ]
         tool = self._head.get("method", "")
         return self._collector.document(
             Alignment(
@@ -164,7 +166,7 @@ class _Reading:
             self._refuse(f"a text may have {_LONGEST} characters")
 
     def _add(self) -> None:
-        cell, place, collector = self._cell, Place(self._line), self._collector
+        cell, place, collector = self._cell, RulePlace(self._line), self._collector
         source, target = (collector.iri(cell.get(name, ""), name, place) for name in ("entity1", "entity2"))
         relation = _RELATIONS.get(cell.get("relation", "="))
         if relation is None:
@@ -180,11 +182,11 @@ class _Reading:
             raise _RefusedError
 
     def _refuse_doctype(self, *_: object) -> None:
-        self._collector.report(MALFORMED, "a document type is not allowed", Place(self._parser.CurrentLineNumber))
+        self._collector.report(MALFORMED, "a document type is not allowed", RulePlace(self._parser.CurrentLineNumber))
         raise _RefusedError
 
     def _refuse(self, message: str) -> None:
-        self._collector.report(TOO_LARGE, message, Place(self._parser.CurrentLineNumber))
+        self._collector.report(TOO_LARGE, message, RulePlace(self._parser.CurrentLineNumber))
         raise _RefusedError
 
 
@@ -287,16 +289,16 @@ def read_sssom(data: bytes, file: str) -> AlignmentDocument:
     try:
         missing = {"subject_id", "predicate_id", "object_id"} - set(rows.fieldnames or ())
         if missing:
-            collector.report(MALFORMED, f"the columns {', '.join(sorted(missing))} are missing", Place(count + 1))
+            collector.report(MALFORMED, f"the columns {', '.join(sorted(missing))} are missing", RulePlace(count + 1))
         for row in rows if not missing else ():
-            place = Place(count + rows.line_num)
+            place = RulePlace(count + rows.line_num)
             if collector.is_full:
                 break
             rule = _rule({name: text for name, text in row.items() if isinstance(text, str)}, collector, place)
             if rule is not None:
                 collector.add(rule, place)
     except csv.Error as error:
-        collector.report(MALFORMED, f"the table cannot be read: {error}", Place(count + rows.line_num))
+        collector.report(MALFORMED, f"the table cannot be read: {error}", RulePlace(count + rows.line_num))
     return collector.document(_alignment(header, collector))
 
 
@@ -352,7 +354,7 @@ def _yaml(value: str | float | list[str]) -> str:
 def _read_header(text: str, count: int, collector: Collector) -> dict[str, Any]:
     tree = parse_yaml(text, "header") if text.strip() and count else None
     if isinstance(tree, SyntaxFault):
-        collector.report(MALFORMED, f"the header is not YAML: {tree.message}", Place(tree.location.line))
+        collector.report(MALFORMED, f"the header is not YAML: {tree.message}", RulePlace(tree.location.line))
     header = tree.data if tree is not None and not isinstance(tree, SyntaxFault) else {}
     header = header if isinstance(header, dict) else {}
     prefixes = header.get("curie_map")
@@ -370,7 +372,7 @@ def _alignment(header: Mapping[str, Any], collector: Collector) -> Alignment:
 
     refs = []
     for side in ("subject", "object"):
-        iri = collector.iri(text(f"{side}_source"), f"{side}_source", Place(1))
+        iri = collector.iri(text(f"{side}_source"), f"{side}_source", RulePlace(1))
         refs.append(OntologyRef(iri, text(f"{side}_source_version")))
     confidence = header.get("mapping_set_confidence")
     provenance = Provenance(
@@ -391,7 +393,7 @@ def _alignment(header: Mapping[str, Any], collector: Collector) -> Alignment:
     )
 
 
-def _rule(row: Mapping[str, str], collector: Collector, place: Place) -> MappingRule | None:
+def _rule(row: Mapping[str, str], collector: Collector, place: RulePlace) -> MappingRule | None:
     if row.get("predicate_modifier"):
         collector.report(RELATION, "a negated mapping is left out", place, warning=True)
         return None
@@ -426,7 +428,7 @@ def _rule(row: Mapping[str, str], collector: Collector, place: Place) -> Mapping
     )
 
 
-def _number(row: Mapping[str, str], name: str, collector: Collector, place: Place) -> float | None:
+def _number(row: Mapping[str, str], name: str, collector: Collector, place: RulePlace) -> float | None:
     text = row.get(name, "").strip()
     if not text:
         return None

@@ -11,7 +11,7 @@ from bespeak.extensions.monitors.methods_route import route
 from bespeak.extensions.monitors.monitors import Monitors
 from bespeak.extensions.monitors.retries import RETRY, Retries
 from bespeak.extensions.monitors.statistics import CallStatistics, CostHistory
-from bespeak.runtime.composition.step import StepTaker
+from bespeak.runtime.composition.step import ComposingMethod
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
 from bespeak.state.store.commands.monitors import ACTIVE, KEPT_CALL, MONITOR
 
@@ -47,7 +47,7 @@ def _open(opening: Opening) -> None:
 
 monitors: Final = Extension(
     name="monitors",
-    methods={"QUOTE": quote, "MONITOR": monitor, "ROUTE": StepTaker(route), "RETRY": retry, "CHECK": check},
+    methods={"QUOTE": quote, "MONITOR": monitor, "ROUTE": ComposingMethod(route), "RETRY": retry, "CHECK": check},
     kinds={
         # A monitor of a monitor could be one of itself.
         MONITOR: RecordKind(due=lambda server: server.part("monitors").carry, cancelling=Cancelling((ACTIVE,))),

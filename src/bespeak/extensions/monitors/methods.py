@@ -16,7 +16,7 @@ from bespeak.extensions.monitors.conditions import check_threshold
 from bespeak.extensions.monitors.health import OK, UPSTREAM, WITHIN, examine, examine_upstreams, judge
 from bespeak.extensions.monitors.monitors import describe
 from bespeak.extensions.monitors.retries import MOST_ATTEMPTS, KeptCall, Retries, restored
-from bespeak.extensions.monitors.target import EVENTS, SERVER, Monitor, Target, encode, parse_target
+from bespeak.extensions.monitors.target import EVENTS, SERVER, Monitor, MonitorTarget, encode, parse_target
 from bespeak.extensions.workflows.engine import Workflow, receipt_steps
 from bespeak.extensions.workflows.methods import is_workflow_id
 from bespeak.extensions.workflows.spec import repeat_commands
@@ -79,7 +79,7 @@ async def _read(call: RoutedCall) -> Monitor:
         if len(msgspec.json.encode(given.get(member))) > MOST_TARGET:
             raise _wrong(member, f"must not be larger than {MOST_TARGET // 1024} KiB")
     target = parse_target(given["target"], (SERVER, "self", call.routes.service.identity.server_id))
-    if not isinstance(target, Target):
+    if not isinstance(target, MonitorTarget):
         raise _wrong("target", target)
     events = tuple(dict.fromkeys(given["events"]))
     unknown = next((event for event in events if event not in EVENTS[target.kind]), None)

@@ -23,10 +23,10 @@ from bespeak.extensions.monitors.routing import (
     AGENT,
     MOST_CANDIDATES,
     SERVICE,
-    Candidate,
     Criteria,
     Handler,
     Ranked,
+    RouteCandidate,
     find_handler,
     is_allowed,
     is_recursive,
@@ -91,7 +91,7 @@ def _lack(found: Handler | str) -> str:
     return found if isinstance(found, str) else "it does not meet the criteria"
 
 
-def _read_candidates(call: RoutedCall) -> list[Candidate]:
+def _read_candidates(call: RoutedCall) -> list[RouteCandidate]:
     written = call.input.get("candidates")
     if written is None:
         return list_endpoints(call)
@@ -108,7 +108,7 @@ def _read_fallback(call: RoutedCall) -> Handler | None:
     raise refusal(_ROUTE, "invalid-candidate", f"The fallback cannot take the item: {found}.", field="/fallback")
 
 
-def _read(call: RoutedCall, written: Any, field: str, *position: int) -> Candidate:
+def _read(call: RoutedCall, written: Any, field: str, *position: int) -> RouteCandidate:
     """Refuse what is not written as a candidate, passes items on itself, or is a service that is not allowed."""
     candidate = parse_candidate(written, *position)
     if isinstance(candidate, str):

@@ -21,13 +21,13 @@ from bespeak.extensions.monitors import target as targets
 from bespeak.extensions.monitors.conditions import MISSING, find_member, is_beyond, is_news
 from bespeak.extensions.monitors.health import FAILING, examine, judge
 from bespeak.extensions.monitors.statistics import WINDOW, CallStatistics, Summary
-from bespeak.extensions.monitors.target import Monitor, Seen, Target, View, decode, encode
+from bespeak.extensions.monitors.target import Monitor, MonitorTarget, Seen, View, decode, encode
 from bespeak.extensions.workflows.spec import restore_call
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall
-from bespeak.runtime.concurrency import Turns
+from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.gates import find_route
@@ -97,7 +97,7 @@ class Observer:
                     self._examined = time.monotonic(), FAILING
             return self._examined[1]
 
-    def _look_at_agent(self, call: RoutedCall, target: Target) -> Observation | Refused:
+    def _look_at_agent(self, call: RoutedCall, target: MonitorTarget) -> Observation | Refused:
         agent: Agent | None = call.server.agents.get(target.name)
         public = call.routes.service.agent_disclosure == "public"
         if agent is None or not (public or target.name == call.agent_id):
@@ -105,7 +105,7 @@ class Observer:
         values = {targets.STATUS: agent.status, targets.TIER: agent.trust_tier, targets.SCORE: agent.trust_score}
         return Observation(values)
 
-    async def _look_at_record(self, call: RoutedCall, target: Target) -> Observation | Refused:
+    async def _look_at_record(self, call: RoutedCall, target: MonitorTarget) -> Observation | Refused:
         record: Record | None = await self._store.read(FindRecord(self._kinds, target.name))
         if record is None or record.owner not in (call.agent_id, call.principal.principal_id):
             message = f"This agent has nothing with the id {target.name[:80]!r} that can be observed."
@@ -137,7 +137,7 @@ class Observer:
                 values[targets.OUTPUT] = output
         return Observation(values, views=views)
 
-    async def _poll(self, call: RoutedCall, found: RoutedCall, target: Target) -> Any | Refused:
+    async def _poll(self, call: RoutedCall, found: RoutedCall, target: MonitorTarget) -> Any | Refused:
         """Call the endpoint; return MISSING if it has no answer now, or none that has the selected member."""
         route = found.route
         if route.endpoint.semantic.impact != "informational" or route.endpoint.passes_on:
@@ -196,7 +196,7 @@ class Monitors:
         self._looking: set[asyncio.Task[None]] = set()
         self._claimed: dict[str, Record] = {}
         """Monitors that wait for their turn, as they were last claimed."""
-        self._turns = Turns(_AT_ONCE, most=_MOST_WAITING, most_of_one=_MOST_WAITING)
+        self._turns = FairSemaphore(_AT_ONCE, most=_MOST_WAITING, most_of_one=_MOST_WAITING)
         self._changed: set[bool] = set()
         """What has changed since the last search: agents (True), records (False)."""
         self._waking: asyncio.Task[None] | None = None
@@ -356,7 +356,7 @@ class Monitors:
             await asyncio.sleep(max(_CALM, _SHARE * (time.monotonic() - began)))
 
 
-def describe(target: targets.Target) -> Any:
+def describe(target: targets.MonitorTarget) -> Any:
     """Return a target as its owner has written it."""
     if target.kind != targets.ENDPOINT:
         return target.name

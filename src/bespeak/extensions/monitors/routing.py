@@ -34,7 +34,7 @@ _PATH: Final = re.compile(PATH["pattern"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class RouteCandidate:
     """One candidate."""
 
     name: str
@@ -55,7 +55,7 @@ class Candidate:
 class Handler:
     """A candidate that could take the item."""
 
-    candidate: Candidate
+    candidate: RouteCandidate
     attributes: Mapping[str, Any]
     route: Route | None = None
     given: dict[str, Any] | None = None
@@ -70,7 +70,7 @@ class Handler:
         return candidate.method, f"{candidate.address}{candidate.path}" if candidate.address else candidate.name
 
 
-def parse_candidate(written: Any, position: int = 0) -> Candidate | str:
+def parse_candidate(written: Any, position: int = 0) -> RouteCandidate | str:
     """Read a candidate; return what is wrong with it as a text."""
     if isinstance(written, str):
         method, _, path = written.partition(" ")
@@ -88,12 +88,12 @@ def parse_candidate(written: Any, position: int = 0) -> Candidate | str:
     return f"has a condition that cannot be tested: {faults[0]}" if faults else _read(texts, common, position)
 
 
-def _read(texts: dict[str, str], common: dict[str, Any], position: int) -> Candidate | str:
+def _read(texts: dict[str, str], common: dict[str, Any], position: int) -> RouteCandidate | str:
     common = {**common, "position": position}
     if "agent" in texts:
         if len(texts) > 1 or not is_canonical_id(texts["agent"]):
             return "names an agent, so it takes an Agent-ID of 64 digits and neither method, path nor service"
-        return Candidate(name=texts["agent"], kind=AGENT, **common)
+        return RouteCandidate(name=texts["agent"], kind=AGENT, **common)
     path = texts.get("path", "/")
     if "method" not in texts or not path.startswith("/"):
         return "is neither an Agent-ID nor METHOD /path"
@@ -102,24 +102,24 @@ def _read(texts: dict[str, str], common: dict[str, Any], position: int) -> Candi
     call = f"{texts['method']} {path}"
     address = texts.get("service", "")
     if not address:
-        return Candidate(name=call, kind=ENDPOINT, method=texts["method"], path=path, **common)
+        return RouteCandidate(name=call, kind=ENDPOINT, method=texts["method"], path=path, **common)
     if not address.startswith(_AGTP):
         return "names a service that is not written as agtp://host"
-    return Candidate(
+    return RouteCandidate(
         name=f"{address} {call}", kind=SERVICE, method=texts["method"], path=path, address=address, **common
     )
 
 
-def list_endpoints(call: RoutedCall) -> list[Candidate]:
+def list_endpoints(call: RoutedCall) -> list[RouteCandidate]:
     """Return the published endpoints of this server as candidates, for a caller that names none."""
     return [
-        Candidate(name=str(one), kind=ENDPOINT, method=one.method, path=one.path, declared={}, when={})
+        RouteCandidate(name=str(one), kind=ENDPOINT, method=one.method, path=one.path, declared={}, when={})
         for one in call.routes.endpoints.values()
         if one.is_listed and not one.passes_on and not one.builtin
     ]
 
 
-def find_handler(call: RoutedCall, candidate: Candidate) -> Handler | str:
+def find_handler(call: RoutedCall, candidate: RouteCandidate) -> Handler | str:
     """Find what a candidate means; return why it cannot take the item as a text."""
     payload = call.input["payload"]
     for path, condition in candidate.when.items():
@@ -133,7 +133,7 @@ def find_handler(call: RoutedCall, candidate: Candidate) -> Handler | str:
     return _find_endpoint(call, candidate, payload)
 
 
-def is_recursive(call: RoutedCall, candidate: Candidate) -> bool:
+def is_recursive(call: RoutedCall, candidate: RouteCandidate) -> bool:
     """Return True for a candidate that would pass the item on in turn: ROUTE, CHAIN and the like, here or elsewhere."""
     if candidate.kind == SERVICE:
         builtin = call.routes.router.find(candidate.method, "/")
@@ -142,12 +142,12 @@ def is_recursive(call: RoutedCall, candidate: Candidate) -> bool:
     return found is not None and (found[0].endpoint.passes_on or (found[0].builtin and found[0].composes))
 
 
-def is_allowed(call: RoutedCall, candidate: Candidate) -> bool:
+def is_allowed(call: RoutedCall, candidate: RouteCandidate) -> bool:
     """Return True unless it is a service that the operator does not list as a recipient."""
     return candidate.kind != SERVICE or is_deliverable(candidate.address, call.server)
 
 
-def _find_agent(call: RoutedCall, candidate: Candidate) -> Handler | str:
+def _find_agent(call: RoutedCall, candidate: RouteCandidate) -> Handler | str:
     agent: Agent | None = call.server.agents.get(candidate.name)
     if agent is None:
         if call.server.principals.requires_known:
@@ -165,7 +165,7 @@ def _find_agent(call: RoutedCall, candidate: Candidate) -> Handler | str:
     )
 
 
-def _find_endpoint(call: RoutedCall, candidate: Candidate, payload: Any) -> Handler | str:
+def _find_endpoint(call: RoutedCall, candidate: RouteCandidate, payload: Any) -> Handler | str:
     found = find_visible(call, candidate.method, candidate.path)
     if found is None or candidate.method not in call.routes.allowed:
         return "there is no such endpoint"

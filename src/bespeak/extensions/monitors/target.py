@@ -42,7 +42,7 @@ _MEMBERS: Final = frozenset({"method", "path", "parameters", "select"})
 _LONGEST: Final = 1000
 
 
-class Target(msgspec.Struct, frozen=True, omit_defaults=True):
+class MonitorTarget(msgspec.Struct, frozen=True, omit_defaults=True):
     """One target."""
 
     kind: str
@@ -61,15 +61,15 @@ class Target(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.name if self.kind == RECORD else f"{self.kind} {self.name}"
 
 
-def parse_target(given: Any, server_names: tuple[str, ...]) -> Target | str:
+def parse_target(given: Any, server_names: tuple[str, ...]) -> MonitorTarget | str:
     """Read a target, without looking for it; return what is wrong with it as a text."""
     if isinstance(given, str):
         if is_canonical_id(given):
-            return Target(AGENT, given)
+            return MonitorTarget(AGENT, given)
         if given in server_names:
-            return Target(SERVER, SERVER)
+            return MonitorTarget(SERVER, SERVER)
         method, _, path = given.partition(" ")
-        return Target(ENDPOINT, path, method) if path.startswith("/") else Target(RECORD, given)
+        return MonitorTarget(ENDPOINT, path, method) if path.startswith("/") else MonitorTarget(RECORD, given)
     unknown = given.keys() - _MEMBERS
     if unknown:
         return f"has the unknown member {min(unknown)[:40]!r}; it takes {', '.join(sorted(_MEMBERS))}"
@@ -77,7 +77,7 @@ def parse_target(given: Any, server_names: tuple[str, ...]) -> Target | str:
     texts = all(isinstance(one, str) and len(one) <= _LONGEST for one in (method, path, select))
     if not texts or not isinstance(given.get("parameters", {}), dict):
         return "needs a text `method`, and may have the texts `path` and `select` and an object `parameters`"
-    return Target(ENDPOINT, path, method, given.get("parameters", {}), select)
+    return MonitorTarget(ENDPOINT, path, method, given.get("parameters", {}), select)
 
 
 class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -99,7 +99,7 @@ class View(msgspec.Struct, frozen=True):
 class Monitor(msgspec.Struct, frozen=True, omit_defaults=True):
     """Content of the record of a monitor."""
 
-    target: Target
+    target: MonitorTarget
     events: tuple[str, ...]
     callback: str
     """Agent-ID of the owner for its inbox, or an address that was verified."""

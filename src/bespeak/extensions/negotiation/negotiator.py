@@ -32,7 +32,7 @@ from bespeak.runtime.concurrency import run_in_thread
 from bespeak.runtime.rate import Buckets, caller, network
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route_table import RouteTable
-from bespeak.state.store.commands.proposals import Negotiation
+from bespeak.state.store.commands.proposals import NegotiationHistory
 from bespeak.state.store.settings import SessionSettings
 from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -164,7 +164,7 @@ class Negotiator:
         if given and not (isinstance(given, str) and _NEGOTIATION.fullmatch(given)):
             message = "The Negotiation-ID is not valid; send the one that this server has issued."
             return Refused(status.BAD_REQUEST, "invalid-negotiation-id", message)
-        known: Negotiation = await self._store.read(filing.find(given))
+        known: NegotiationHistory = await self._store.read(filing.find(given))
         negotiation_id = given or known.negotiation_id or str(uuid.uuid4())
         if known.rejections >= MOST_TURNS:
             return escalate(negotiation_id, known.rejections)

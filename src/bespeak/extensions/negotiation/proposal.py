@@ -22,7 +22,7 @@ from bespeak.contract.grammar.syntax import Template, check_path, leaking_segmen
 from bespeak.contract.handler import COMPOSITION_FAILED, Composition
 from bespeak.contract.limits import read_duration
 from bespeak.contract.policy import Policies
-from bespeak.contract.schema.safety import traps
+from bespeak.contract.schema.safety import find_hazards
 from bespeak.contract.schema.validation import DIALECT
 from bespeak.documents.adoption.naming import plural
 from bespeak.documents.deployment.endpoint_toml import READERS, TYPES
@@ -372,7 +372,7 @@ def _check_schemas(endpoint: Endpoint) -> Iterator[Diagnostic]:
     """Yield what makes a schema unsafe to compile and to search."""
     for name in ("input_schema", "output_schema"):
         schema: Any = getattr(endpoint, name)
-        for trap in traps(schema) if isinstance(schema, dict) else ():
+        for trap in find_hazards(schema) if isinstance(schema, dict) else ():
             yield Diagnostic("", "error", trap.message, None, f"/endpoint/{name}{trap.at}", trap.advice)
         properties = schema.get("properties") if isinstance(schema, dict) else None
         for key, value in properties.items() if isinstance(properties, dict) else ():

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from bespeak.extensions.reports.report import Cell, Report
+from bespeak.extensions.reports.report import Cell, ReportContent
 
 _WIDTH: Final = 640
 _LABEL: Final = 190
@@ -65,7 +65,7 @@ _NUMBER: Final = re.compile(r"(?:-?[0-9][0-9.]*(?:e[+-]?[0-9]+)?)?")
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 
-def facts_of(report: Report) -> Mapping[str, str]:
+def facts_of(report: ReportContent) -> Mapping[str, str]:
     """Return what a report says of itself, by label."""
     cut = f"{len(report.rows)} (there are more)" if report.truncated else str(len(report.rows))
     return {
@@ -78,14 +78,14 @@ def facts_of(report: Report) -> Mapping[str, str]:
     }
 
 
-def write_json(report: Report) -> bytes:
+def write_json(report: ReportContent) -> bytes:
     """Write the report as JSON."""
     named = [dict(zip(report.columns, row, strict=True)) for row in report.rows]
     content = msgspec.to_builtins(report)
     return msgspec.json.format(msgspec.json.encode({**content, "rows": named}))
 
 
-def write_markdown(report: Report) -> bytes:
+def write_markdown(report: ReportContent) -> bytes:
     """Write the report as Markdown, with a table for the chart."""
     lines = [f"# {_mark(report.title)}", ""]
     lines += [f"- {label}: {_mark(text)}" for label, text in facts_of(report).items()]
@@ -96,7 +96,7 @@ def write_markdown(report: Report) -> bytes:
     return "\n".join([*lines, ""]).encode(errors="replace")
 
 
-def write_html(report: Report) -> bytes:
+def write_html(report: ReportContent) -> bytes:
     """Write the report as a page that loads nothing."""
     facts = "".join(f"<dt>{escape(label)}</dt><dd>{escape(text)}</dd>" for label, text in facts_of(report).items())
     figure = ""
@@ -127,7 +127,7 @@ def shown(cell: Cell) -> str:
     return str(cell).lower() if isinstance(cell, bool) else str(cell)
 
 
-def numeric_columns(report: Report) -> frozenset[int]:
+def numeric_columns(report: ReportContent) -> frozenset[int]:
     """Return the places of the columns that have numbers only; exact amounts are numbers written as text."""
     places = range(len(report.columns)) if report.rows else ()
     return frozenset(index for index in places if all(_NUMBER.fullmatch(shown(row[index])) for row in report.rows))
@@ -159,7 +159,7 @@ def has_typst() -> bool:
     return find_spec("typst") is not None
 
 
-def write_pdf(report: Report) -> bytes | None:
+def write_pdf(report: ReportContent) -> bytes | None:
     """Write the report as PDF; None if that failed. The same report makes the same bytes. It blocks."""
     import typst  # noqa: PLC0415 - an extra, and slow to load
 

@@ -19,7 +19,7 @@ from bespeak.extensions.messages.message import MOST_FROM_ONE, MOST_RECEIVED, Me
 from bespeak.extensions.messages.posting import DELIVERED, REPORT, WAITING, Posting, post
 from bespeak.extensions.messages.recipients import Recipients, find_recipients
 from bespeak.extensions.reports.formats import has_typst, write_html, write_json, write_markdown, write_pdf
-from bespeak.extensions.reports.report import Report, Scope, read_scope
+from bespeak.extensions.reports.report import ReportContent, ReportScope, read_scope
 from bespeak.extensions.reports.sources import SOURCES
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import ACCEPT
@@ -27,7 +27,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.concurrency import Turns
+from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.runtime.handling import Conflicts, RefusedError, effects, invalid, new_id, refusal, stateful, to_json
 from bespeak.state.store.commands.messages import PutMessages
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record
@@ -110,7 +110,7 @@ decode: Final = msgspec.json.Decoder(Document).decode
 
 
 _REPORT: Final = STANDARD["REPORT"]
-_WRITERS: Final[Mapping[str, Callable[[Report], bytes | None]]] = {
+_WRITERS: Final[Mapping[str, Callable[[ReportContent], bytes | None]]] = {
     "json": write_json,
     "html": write_html,
     "markdown": write_markdown,
@@ -121,7 +121,7 @@ _WRITERS: Final[Mapping[str, Callable[[Report], bytes | None]]] = {
 _pool: Final = ThreadPoolExecutor(1, "bespeak-report")
 _MOST_WAITING: Final = 256
 _MOST_OF_ONE: Final = 32
-_turns: Final = Turns(1, most=_MOST_WAITING, most_of_one=_MOST_OF_ONE)
+_turns: Final = FairSemaphore(1, most=_MOST_WAITING, most_of_one=_MOST_OF_ONE)
 
 
 @stateful
@@ -166,7 +166,7 @@ async def report(call: RoutedCall) -> Effects:
     )
 
 
-def _judge(call: RoutedCall, form: str) -> Scope:
+def _judge(call: RoutedCall, form: str) -> ReportScope:
     given = call.input
     if given["report_type"] not in SOURCES:
         message = f"{given['report_type'][:80]!r} is not a report of this server; it has {', '.join(SOURCES)}."
@@ -193,12 +193,12 @@ def _check_recipient(found: Recipients) -> None:
             raise invalid("recipient", f"{fault.fault}.")
 
 
-async def _make(call: RoutedCall, scope: Scope) -> Report:
+async def _make(call: RoutedCall, scope: ReportScope) -> ReportContent:
     kind = call.input["report_type"]
     found = _valid_scope(await SOURCES[kind](call, scope))
     service = call.routes.service
     subject = scope.data if scope.data is not None else kind
-    return Report(
+    return ReportContent(
         title=f"{service.identity.name or service.identity.server_id}: {subject}",
         report_type=kind,
         scope=str(scope),

@@ -18,7 +18,7 @@ _LONGEST_CELL: Final = 300
 Cell = str | int | float | bool | None
 
 
-class Report(msgspec.Struct, frozen=True):
+class ReportContent(msgspec.Struct, frozen=True):
     """Content of a report. Every format has the same."""
 
     title: str
@@ -77,7 +77,7 @@ _LONGEST: Final = 256
 _MEMBERS: Final = frozenset({"from", "to", "ids", "data", "filters"})
 
 
-class Scope(msgspec.Struct, frozen=True):
+class ReportScope(msgspec.Struct, frozen=True):
     """What a report is about."""
 
     start: float = 0.0
@@ -103,22 +103,22 @@ class Scope(msgspec.Struct, frozen=True):
         return f"{first} to {write_instant(self.end) if self.end < _LATEST else 'now'}"
 
 
-def read_scope(given: str | Mapping[str, Any], now: float) -> Scope | str:
+def read_scope(given: str | Mapping[str, Any], now: float) -> ReportScope | str:
     """Parse a scope, or return what is wrong with it."""
     if not isinstance(given, str):
         return _read_object(given)
     if given == ALL:
-        return Scope()
+        return ReportScope()
     seconds = read_duration(given)
     if seconds is not None:
-        return Scope(start=max(now - seconds, 0.0))
+        return ReportScope(start=max(now - seconds, 0.0))
     first, slash, last = given.partition("/")
     if not slash:
         return f"must be all, a duration such as 7d, or a range such as 2026-11-01/2026-12-01; got {given[:80]!r}"
     return _range(first, last)
 
 
-def _read_object(given: Mapping[str, Any]) -> Scope | str:
+def _read_object(given: Mapping[str, Any]) -> ReportScope | str:
     unknown = [name for name in given if name not in _MEMBERS]
     if unknown:
         return f"has {unknown[0][:40]!r}; it may have {', '.join(sorted(_MEMBERS))}"
@@ -136,11 +136,11 @@ def _read_object(given: Mapping[str, Any]) -> Scope | str:
     return msgspec.structs.replace(found, ids=tuple(dict.fromkeys(ids)), data=data, filters=filters)
 
 
-def _range(first: str, last: str) -> Scope | str:
+def _range(first: str, last: str) -> ReportScope | str:
     start, end = (read_instant(text) if text else default for text, default in ((first, 0.0), (last, _LATEST)))
     if start is None or end is None:
         return f"has {(first if start is None else last)[:80]!r}, which is not a valid time; write 2026-11-01T08:00:00Z"
-    return Scope(start, end) if start < end else "must begin before it ends"
+    return ReportScope(start, end) if start < end else "must begin before it ends"
 
 
 def _is_name(value: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from bespeak.contract.payments import Money
 from bespeak.extensions.payments.purchases import PURCHASE
 from bespeak.extensions.payments.purchases import decode as decode_purchase
-from bespeak.extensions.reports.report import MOST_ROWS, Cell, Findings, Scope, as_cell, sum_by
+from bespeak.extensions.reports.report import MOST_ROWS, Cell, Findings, ReportScope, as_cell, sum_by
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
@@ -20,11 +20,11 @@ _PAGE: Final = 250
 _SENT: Final = ("notification", "alert", "broadcast", "publication", "delivery")
 """Kinds of records of what an agent has sent."""
 
-Gather = Callable[[RoutedCall, Scope], Awaitable[Findings | str]]
+Gather = Callable[[RoutedCall, ReportScope], Awaitable[Findings | str]]
 """Reads the data of a report, or says what is wrong with its scope."""
 
 
-async def _own_records(call: RoutedCall, kinds: tuple[str, ...], scope: Scope) -> tuple[list[Record], bool]:
+async def _own_records(call: RoutedCall, kinds: tuple[str, ...], scope: ReportScope) -> tuple[list[Record], bool]:
     """Return records of the caller, oldest first, and True if there are more than a report has."""
     store, owner = call.server.store, call.agent_id or ""
     assert store is not None
@@ -55,7 +55,7 @@ def _reporting(
     """Make a source of records: the cells of each, and the column whose values are counted in the chart."""
     columns = ("Id", "Time", *cells)
 
-    async def gather(call: RoutedCall, scope: Scope) -> Findings | str:
+    async def gather(call: RoutedCall, scope: ReportScope) -> Findings | str:
         records, cut = await _own_records(call, kinds, scope)
         rows: list[tuple[Cell, ...]] = []
         for record in records:
@@ -68,7 +68,7 @@ def _reporting(
     return gather
 
 
-async def _purchases(call: RoutedCall, scope: Scope) -> Findings | str:
+async def _purchases(call: RoutedCall, scope: ReportScope) -> Findings | str:
     records, cut = await _own_records(call, (PURCHASE,), scope)
     rows: list[tuple[Cell, ...]] = []
     spent: list[tuple[str, float]] = []
@@ -87,9 +87,9 @@ async def _purchases(call: RoutedCall, scope: Scope) -> Findings | str:
     return Findings(columns, tuple(rows), cut, "Amount by state and currency", sum_by(spent))
 
 
-async def _costs(call: RoutedCall, scope: Scope) -> Findings | str:
+async def _costs(call: RoutedCall, scope: ReportScope) -> Findings | str:
     """Report what the caller's own calls cost: by their contracts, and by what the latest of this process took."""
-    if scope != Scope():
+    if scope != ReportScope():
         return "must be all: costs are those of the latest calls"
     rows: list[tuple[Cell, ...]] = []
     for key, endpoint in sorted(call.routes.endpoints.items()):
@@ -105,7 +105,7 @@ async def _costs(call: RoutedCall, scope: Scope) -> Findings | str:
     return Findings(columns, tuple(rows[:MOST_ROWS]), len(rows) > MOST_ROWS, "Median seconds of a call", chart)
 
 
-async def _data(call: RoutedCall, scope: Scope) -> Findings | str:
+async def _data(call: RoutedCall, scope: ReportScope) -> Findings | str:
     """Report the rows of a data set that the caller may negotiate over."""
     route = call.routes.steps.get(("QUERY", f"/data/{scope.data}"))
     allowed = call.routes.policies.synthesis_enabled

@@ -15,7 +15,7 @@ from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.errors import StoreError
 from bespeak.extensions.semantic.layer import Meaning, SemanticLayer, concepts_of
-from bespeak.extensions.semantic.negotiation import Outcome
+from bespeak.extensions.semantic.negotiation import SemanticOutcome
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
 from bespeak.protocol.exchange.refusal import Refused
@@ -116,7 +116,7 @@ _CONTROL: Final = {
 """The control exchange, which is separate from the messages of a task (IoA 9)."""
 
 
-def refuse_outcome(call: Call, outcome: Outcome, spoken: tuple[str, ...]) -> Refused:
+def refuse_outcome(call: Call, outcome: SemanticOutcome, spoken: tuple[str, ...]) -> Refused:
     """Refuse a call without a match: for good, or with an offer to renegotiate."""
     verdict, withhold = outcome.verdict, call.server.part("semantic").withhold
     first = verdict.violations[0].message if verdict.violations else "There is no match"

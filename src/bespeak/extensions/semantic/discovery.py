@@ -24,7 +24,7 @@ _LEAST_BEHAVIOR: Final = 0.3
 """Lowest agreement of inputs and outputs."""
 
 
-class Wanted(msgspec.Struct, frozen=True):
+class DiscoveryQuery(msgspec.Struct, frozen=True):
     """What a caller looks for."""
 
     text: str
@@ -54,7 +54,7 @@ class MeaningIndex:
             for concept in endpoint.semantic.concepts if endpoint.is_listed else ():
                 self._providers.setdefault(concept, []).append(endpoint)
 
-    def find(self, wanted: Wanted, principal: Principal) -> list[Found]:
+    def find(self, wanted: DiscoveryQuery, principal: Principal) -> list[Found]:
         """Return the endpoints that provide what is wanted, the best first, each once."""
         best: dict[tuple[str, str], Found] = {}
         for iri, score in self.snapshot.names.find(wanted.text):
@@ -134,7 +134,7 @@ class MeaningIndex:
     def _above(self, iri: str) -> Iterator[str]:
         return self.snapshot.meanings.ancestors(iri)
 
-    def _fits(self, found: Found, wanted: Wanted) -> bool:
+    def _fits(self, found: Found, wanted: DiscoveryQuery) -> bool:
         """Compare inputs and outputs with those of the capability; what is not declared does not exclude."""
         term = self.snapshot.names.terms.get(found.capability)
         if term is None or not (wanted.inputs or wanted.outputs):
@@ -144,13 +144,13 @@ class MeaningIndex:
         return agreement is None or agreement >= _LEAST_BEHAVIOR
 
 
-def read_wanted(criteria: Any) -> Wanted | None:
+def read_wanted(criteria: Any) -> DiscoveryQuery | None:
     """Read the criteria of DISCOVER: a text, or an object with `capability` and perhaps `inputs` and `outputs`."""
     if isinstance(criteria, str):
-        return Wanted(criteria)
+        return DiscoveryQuery(criteria)
     if not isinstance(criteria, Mapping) or not isinstance(criteria.get("capability"), str):
         return None
-    return Wanted(criteria["capability"], _texts(criteria.get("inputs")), _texts(criteria.get("outputs")))
+    return DiscoveryQuery(criteria["capability"], _texts(criteria.get("inputs")), _texts(criteria.get("outputs")))
 
 
 def _texts(value: Any) -> tuple[str, ...]:

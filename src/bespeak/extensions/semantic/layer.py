@@ -25,7 +25,7 @@ from bespeak.documents.projections.jsonld import base_of, capability_iri, intent
 from bespeak.errors import ConfigError
 from bespeak.extensions.semantic.discovery import MeaningIndex
 from bespeak.extensions.semantic.knowledge import Knowledge, Snapshot
-from bespeak.extensions.semantic.negotiation import Negotiation, Offer, Outcome, write_mapping
+from bespeak.extensions.semantic.negotiation import Offer, SemanticNegotiation, SemanticOutcome, write_mapping
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
@@ -72,7 +72,7 @@ class Meaning(msgspec.Struct, frozen=True):
     """What a call means: its profile, and what came of it."""
 
     profile: SemanticProfile
-    outcome: Outcome
+    outcome: SemanticOutcome
 
     @property
     def digest(self) -> str:
@@ -103,7 +103,7 @@ class _View:
         self.registry = registry
         self.routes = routes
         self.reader = EnvelopeReader(registry.namespace, registry.contexts)
-        self.outcomes: dict[tuple[SemanticProfile, Any], Outcome] = {}
+        self.outcomes: dict[tuple[SemanticProfile, Any], SemanticOutcome] = {}
         self.spoken: dict[tuple[str, ...], tuple[str, ...]] = {}
         self.snapshot = registry
         endpoints = () if routes is None else tuple(routes.endpoints.values())
@@ -155,7 +155,7 @@ class SemanticLayer:
         """
         self.settings = settings
         self._routes: Callable[[], RouteTable | None] = routes or (lambda: None)
-        self.negotiation = Negotiation(settings)
+        self.negotiation = SemanticNegotiation(settings)
         trust = trust or Trust()
         policy = msgspec.structs.replace(self.negotiation.mapping_policy, ranks=trust.ranks)
         self.knowledge = Knowledge(settings.namespace, policy, trust)
@@ -222,17 +222,17 @@ class SemanticLayer:
         """Return True if the meaning of a call decides: of an endpoint, or a built-in method that calls others."""
         return not route.builtin or route.composes or route.endpoint.passes_on
 
-    def read(self, document: Any, endpoint: Endpoint | None = None) -> tuple[SemanticProfile | None, Outcome]:
+    def read(self, document: Any, endpoint: Endpoint | None = None) -> tuple[SemanticProfile | None, SemanticOutcome]:
         """Read an envelope and negotiate its profile. One that lacks a member is rejected whatever the policy says."""
         envelope = self.view.reader.parse(document)
         if envelope.violations or envelope.profile is None:
             policy = self.negotiation.policy
             verdict = judge(envelope.profile, self.snapshot.meanings, policy, envelope.violations)
             explanation = tuple(f"{one.message}." for one in verdict.violations)
-            return envelope.profile, Outcome(match="none", explanation=explanation, verdict=verdict)
+            return envelope.profile, SemanticOutcome(match="none", explanation=explanation, verdict=verdict)
         return envelope.profile, self.negotiate(envelope.profile, endpoint)
 
-    def negotiate(self, profile: SemanticProfile, endpoint: Endpoint | None = None) -> Outcome:
+    def negotiate(self, profile: SemanticProfile, endpoint: Endpoint | None = None) -> SemanticOutcome:
         """Return what comes of a profile; a repeated one is looked up."""
         key = (profile, None if endpoint is None else _traits(endpoint))
         found = self.view.outcomes.get(key)

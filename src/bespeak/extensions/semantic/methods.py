@@ -19,7 +19,7 @@ from bespeak.contract.standard.floor import read_filter
 from bespeak.documents.envelope.writer import write_envelope
 from bespeak.extensions.semantic.discovery import MeaningIndex, read_wanted
 from bespeak.extensions.semantic.layer import SemanticLayer, digest_of, own_profile
-from bespeak.extensions.semantic.negotiation import Outcome
+from bespeak.extensions.semantic.negotiation import SemanticOutcome
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.refusal import Refused
@@ -100,7 +100,7 @@ def _propose_profile(call: RoutedCall) -> Effects:
 
 def _negotiate(
     layer: SemanticLayer, given: Mapping[str, Any], endpoint: Endpoint | None
-) -> tuple[SemanticProfile | None, Outcome]:
+) -> tuple[SemanticProfile | None, SemanticOutcome]:
     """Negotiate a proposed envelope; one that only names an ontology is completed with what is not asked."""
     document, alignments = given[PROFILE], given.get("alignments")
     if alignments is not None:

@@ -57,7 +57,7 @@ def _text(value: str) -> str:
     return f'"{quote(value[:_LONGEST], safe=_PLAIN)}"'
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class SemanticOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a negotiation. Without a match, `verdict` says whether the profile may be renegotiated."""
 
     match: Match
@@ -145,7 +145,7 @@ class Offer(msgspec.Struct, frozen=True):
     """Capabilities among these that no text names."""
 
 
-class Negotiation:
+class SemanticNegotiation:
     """Negotiates by the settings of one service."""
 
     def __init__(self, settings: SemanticSettings | None = None) -> None:
@@ -161,7 +161,7 @@ class Negotiation:
             {"threshold": given.threshold, "order": given.conflict_order, "priorities": given.priorities}, Policy
         )
 
-    def negotiate(self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot) -> Outcome:
+    def negotiate(self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot) -> SemanticOutcome:
         """Return what comes of a profile that has all of its members."""
         explanation: list[str] = []
         ontology, found = self._find_own(profile, offer, snapshot, explanation)
@@ -223,7 +223,7 @@ class Negotiation:
         ontology: Ontology,
         explanation: list[str],
         mappings: tuple[UsedMapping, ...] | None = None,
-    ) -> Outcome:
+    ) -> SemanticOutcome:
         """Judge a profile in the vocabulary of the service: consistency, provenance, and whether it fits the call."""
         meanings = snapshot.meanings_with(ontology)
         broken = list(judge(profile, meanings, self.policy).violations)
@@ -238,7 +238,7 @@ class Negotiation:
             explanation += [f"{one.message}." for one in broken]
             return self._fail(broken, explanation, ontology)
         explanation.append(_explain_fits(profile, fits, offer))
-        return Outcome(
+        return SemanticOutcome(
             match="unmatched" if not fits else "direct" if mappings is None else "mapped",
             explanation=tuple(explanation),
             confidence=_confidence(profile, fits, mappings or ()),
@@ -257,11 +257,13 @@ class Negotiation:
             if self.settings.require_provenance and snapshot.mappings.is_anonymous(used.translation):
                 yield Violation.of(PROVENANCE, "/alignmentRef", used.source, used.translation.steps[0].alignment)
 
-    def _fail(self, broken: Sequence[Violation], explanation: list[str], ontology: Ontology | None = None) -> Outcome:
+    def _fail(
+        self, broken: Sequence[Violation], explanation: list[str], ontology: Ontology | None = None
+    ) -> SemanticOutcome:
         rejected = any(self.policy.status_of(one) == "reject" for one in broken)
         verdict = Verdict("reject" if rejected else "renegotiate", tuple(broken))
         explanation.append("There is no match.")
-        return Outcome(
+        return SemanticOutcome(
             match="none",
             explanation=tuple(explanation),
             verdict=verdict,

@@ -22,7 +22,7 @@ from bespeak.documents.ontology.triples import RdfNotation
 from bespeak.errors import ConfigError
 from bespeak.extensions.semantic.offloading import run_beside, run_in_thread
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.runtime.concurrency import Turns
+from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.state.identity.artifact_signature import ArtifactStatement, signature_fault, verify_artifact
 from bespeak.state.identity.jws import PublicKey
 from bespeak.state.identity.key_files import parse_keys
@@ -124,7 +124,7 @@ class OntologyRegistry:
         self.settings = settings
         self.trust = trust
         self._quota = Quota(settings.most_artifacts, settings.most_bytes)
-        self._turns = Turns(1, most=_MOST_WAITING, most_of_one=_MOST_OF_ONE)
+        self._turns = FairSemaphore(1, most=_MOST_WAITING, most_of_one=_MOST_OF_ONE)
 
     def has_room(self, actor: str) -> bool:
         """Return True if an agent may offer another document now."""

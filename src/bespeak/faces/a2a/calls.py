@@ -21,8 +21,8 @@ from a2a.utils.errors import (
 
 from bespeak.contract.confirmation import LONGEST, ListedCall, question, too_long_to_show, unlisted
 from bespeak.faces.a2a import report
-from bespeak.faces.a2a.skills import FORM, Misread, Skill, Skills, Told, Wanted, read_call
-from bespeak.faces.a2a.tasks import LONGEST_ID, Change, Held, Tasks
+from bespeak.faces.a2a.skills import FORM, Misread, Skill, SkillCall, Skills, Told, read_call
+from bespeak.faces.a2a.tasks import LONGEST_ID, Held, TaskChange, Tasks
 from bespeak.faces.asking import Asking
 from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.faces.progress import Progress
@@ -124,10 +124,10 @@ class _Attempt:
     as_text: bool = False
 
     @property
-    def change(self) -> Change:
+    def change(self) -> TaskChange:
         """The task as it is now."""
         text = _encode(_Kept(self.skill.name, self.arguments, self.case_id)).decode()
-        return Change(self.task, text if len(text) <= _LONGEST_CALL else None)
+        return TaskChange(self.task, text if len(text) <= _LONGEST_CALL else None)
 
 
 class SkillCalls:
@@ -195,9 +195,9 @@ class SkillCalls:
             )
         else:
             report.tell(task, TaskState.TASK_STATE_REJECTED, _REJECTED)
-        return await self._tasks.change(held, Change(task, _encode(kept).decode())) or held
+        return await self._tasks.change(held, TaskChange(task, _encode(kept).decode())) or held
 
-    async def _begin(self, message: Message, told: Wanted | Told, caller: Caller, as_text: bool) -> Message | Held:
+    async def _begin(self, message: Message, told: SkillCall | Told, caller: Caller, as_text: bool) -> Message | Held:
         skills = await self.skills(caller)
         if isinstance(told, Told):
             return _suggest(skills, message, told.text)
@@ -213,20 +213,20 @@ class SkillCalls:
         return held
 
     async def _continue(
-        self, held: Held, message: Message, told: Wanted | Told, caller: Caller, as_text: bool, *, repeated: bool
+        self, held: Held, message: Message, told: SkillCall | Told, caller: Caller, as_text: bool, *, repeated: bool
     ) -> Held:
         """Try a waiting task again: with what the message brings, else with the call that it is for."""
         kept = None if held.stored.call is None else _decode(held.stored.call)
         if isinstance(told, Told) and kept is None:
             raise InvalidParamsError(f"The call is too long to be kept; send its data part again: {FORM}.")
-        name = told.skill if isinstance(told, Wanted) and told.skill is not None else held.task.metadata["skill"]
+        name = told.skill if isinstance(told, SkillCall) and told.skill is not None else held.task.metadata["skill"]
         skill = _named(await self.skills(caller), name)
         task = Task()
         task.CopyFrom(held.task)
         task.metadata.update({"skill": skill.name})
         if not repeated:
             report.remember(task, message)
-        arguments = told.arguments if isinstance(told, Wanted) else kept.input if kept is not None else {}
+        arguments = told.arguments if isinstance(told, SkillCall) else kept.input if kept is not None else {}
         same = kept is not None and (kept.skill, kept.input) == (skill.name, arguments)
         case_id = kept.case if kept is not None and same else None
         attempt = _Attempt(caller, skill, task, arguments, case_id, as_text=as_text)
@@ -295,7 +295,7 @@ class SkillCalls:
         if held.stage == WORKING:
             self._tasks.run(held, lambda: self._work(attempt))
 
-    async def _work(self, attempt: _Attempt) -> Change:
+    async def _work(self, attempt: _Attempt) -> TaskChange:
         """Make the call of a task."""
         async with Progress(lambda *news: self._report(attempt.task, *news)):
             outcome = await self._call(attempt)

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from bespeak.contract.schema.validation import is_within
 from bespeak.faces.a2a.calls import Caller, SkillCalls
 from bespeak.faces.a2a.handler import CALLER, SkillHandler
-from bespeak.faces.a2a.skills import Wanted, read_call
+from bespeak.faces.a2a.skills import SkillCall, read_call
 from bespeak.faces.a2a.tasks import Tasks
 from bespeak.faces.http.asgi import HttpResponse, Receive, Scope, Send, send_response
 from bespeak.faces.http.dispatched import DispatchBackend, judge
@@ -99,7 +99,7 @@ class A2aApplication:
         if unseen is not None:
             return self._guard.refuse(asked.get("id"), unseen)
         told = read_call(caller.parts)
-        if str(asked.get("method")) in _SENDING and isinstance(told, Wanted) and not caller.is_known:
+        if str(asked.get("method")) in _SENDING and isinstance(told, SkillCall) and not caller.is_known:
             # An anonymous caller cannot own a task that waits for its authority.
             skill = (await self._calls.skills()).get(told.skill or "")
             lacking = None if skill is None else judge(call, skill.endpoint)

@@ -133,7 +133,7 @@ FORM: Final = '{"skill": ID, "input": {...}}'
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SkillCall:
     """A call. Without a skill it is for the one that the task has."""
 
     skill: str | None
@@ -156,7 +156,7 @@ class Misread:
     """True if it has a part of a kind that no skill takes."""
 
 
-def read_call(parts: Sequence[Any]) -> Wanted | Told | Misread:
+def read_call(parts: Sequence[Any]) -> SkillCall | Told | Misread:
     """Read the parts of a message, as they were sent. Parts of A2A 0.3 have a `kind` besides."""
     objects: list[Any] = []
     texts: list[str] = []
@@ -186,7 +186,7 @@ def _written(text: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and not found.keys().isdisjoint(SKILL) else None
 
 
-def _wanted(data: Any) -> Wanted | Misread:
+def _wanted(data: Any) -> SkillCall | Misread:
     if not isinstance(data, dict):
         return Misread(f"The data part must be an object: {FORM}.")
     named, given = [name for name in SKILL if name in data], [name for name in INPUT if name in data]
@@ -205,4 +205,4 @@ def _wanted(data: Any) -> Wanted | Misread:
         return Misread(f"`{named[0]}` must be the id of a skill; got {type(skill).__name__}.")
     if not isinstance(arguments, dict):
         return Misread(f"`{given[0]}` must be an object; got {type(arguments).__name__}.")
-    return Wanted(skill, arguments)
+    return SkillCall(skill, arguments)

@@ -1,7 +1,7 @@
 """The tasks of an agent: kept in the store, worked on in this process, and followed from any.
 
-A process holds a lease on the tasks it works on. The task of a process that was killed is told to have failed as soon
-as its lease is over.
+A process holds a lease on the tasks it works on. The task of a process that was killed is told to have failed as
+soon as its lease is over.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ _CANCELED: Final = "Canceled. What the call had done until then may remain."
 _UNCALLED: Final = "Canceled before the call was made."
 _FAILED: Final = "The service failed; the operator's log has the reason."
 
-Work = Callable[[], Coroutine[Any, Any, "Change"]]
+Work = Callable[[], Coroutine[Any, Any, "TaskChange"]]
 """Carries out the call of a task, and returns how the task is afterwards."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TaskChange:
     """A task as it is to be stored."""
 
     task: Task
@@ -91,7 +91,7 @@ class Held:
 @dataclass(slots=True)
 class _Running:
     held: Held
-    call: asyncio.Task[Change]
+    call: asyncio.Task[TaskChange]
     """Task of the work itself. It may be cancelled at any time, even before its first step."""
     work: asyncio.Task[None]
     """Task that awaits the call and stores its end. It is never cancelled."""
@@ -157,7 +157,7 @@ class Tasks:
         total, rows = await self._store.read(ListTasks(owner, limit, **wanted))
         return total, [await self._seen(_hold(row, owner)) for row in rows]
 
-    async def open(self, owner: str, message: Message, change: Change) -> Held | Refused:
+    async def open(self, owner: str, message: Message, change: TaskChange) -> Held | Refused:
         """Store a new task. If its message was sent before, return the task of that one."""
         if len(self._running) >= MOST_RUNNING:
             text = f"{MOST_RUNNING} calls are running, the maximum; try again later."
@@ -175,7 +175,7 @@ class Tasks:
         text = f"The agent has {done.details['most']} unfinished tasks, the maximum; cancel some or wait."
         return Refused(status.RATE_LIMITED, "too-many-tasks", text, headers=(("Retry-After", "60"),))
 
-    async def change(self, held: Held, change: Change, message: Message | None = None) -> Held | None:
+    async def change(self, held: Held, change: TaskChange, message: Message | None = None) -> Held | None:
         """Store a changed task, with the message that changed it; return None if another change came first."""
         stored = _to_store(change, revision=held.stored.revision)
         commands: list[Command] = [SaveTask(stored, LEASE if stored.state == WORKING else 0.0, self._retention)]
@@ -291,7 +291,7 @@ class Tasks:
         finally:
             self._waiting.discard(event)
 
-    async def _carry_out(self, task_id: str, call: asyncio.Task[Change]) -> None:
+    async def _carry_out(self, task_id: str, call: asyncio.Task[TaskChange]) -> None:
         """Await the work of a task and store how it ended, whatever happens."""
         running = self._running[task_id]
         try:
@@ -360,7 +360,7 @@ def _identify(owner: str, message: Message) -> tuple[str, str, bytes]:
     return f"a2a {scope}", key, hashlib.sha256(message.SerializeToString(deterministic=True)).digest()
 
 
-def _to_store(change: Change, revision: int) -> A2aTask:
+def _to_store(change: TaskChange, revision: int) -> A2aTask:
     task = change.task
     return A2aTask(
         task_id=task.id,
@@ -378,9 +378,9 @@ def _hold(stored: A2aTask, owner: str) -> Held:
     return Held(stored, Task.FromString(stored.document), owner)
 
 
-def _ended(held: Held, state: TaskState, text: str) -> Change:
+def _ended(held: Held, state: TaskState, text: str) -> TaskChange:
     """Return a task that ends without the answer of its call."""
     task = Task()
     task.CopyFrom(held.task)
     tell(task, state, text)
-    return Change(task, held.stored.call)
+    return TaskChange(task, held.stored.call)

@@ -17,7 +17,7 @@ from bespeak.faces.http.translation import (
     AGIS_METHOD,
     AGIS_NAMESPACE,
     SCHEMES,
-    Target,
+    RequestTarget,
     encode_block,
     local_path,
     meant,
@@ -197,7 +197,7 @@ class HttpFace:
         answer = self.call(found, scope["query_string"].decode("latin-1"), headers, body, connection)
         return answer if isinstance(answer, HttpResponse) else await answer
 
-    def admit(self, http_method: str, path: str, headers: dict[str, str]) -> HttpResponse | Target:
+    def admit(self, http_method: str, path: str, headers: dict[str, str]) -> HttpResponse | RequestTarget:
         """Resolve what a request calls; return a reply if it needs no call."""
         forbidden = self._origins.check_host(headers)
         if forbidden is not None:
@@ -218,7 +218,7 @@ class HttpFace:
         target = _target(site, found or meant(path, headers), http_method, path, headers)
         if isinstance(target, HttpResponse) and not site.routes.policies.anonymous_discovery:
             # The reply tells what exists. Whether this caller may know that is decided with its identity.
-            return Target(path, http_method, http_method in _READING, target)
+            return RequestTarget(path, http_method, http_method in _READING, target)
         return target
 
     def _below_prefix(self, site: Site, path: str, headers: Mapping[str, str]) -> str:
@@ -229,7 +229,7 @@ class HttpFace:
         return path if below != path and site.is_known(path, method) and not site.is_known(below, method) else below
 
     def call(
-        self, target: Target, query: str, headers: Mapping[str, str], body: bytes, connection: Connection
+        self, target: RequestTarget, query: str, headers: Mapping[str, str], body: bytes, connection: Connection
     ) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
         """Call an admitted target. Like a handler, return a coroutine only if the answer has to be awaited."""
         request = to_request(target, query, headers, body, connection)
@@ -246,7 +246,9 @@ class HttpFace:
         reply.headers.append(CLOSE)
         return reply
 
-    async def _wait(self, answer: Coroutine[Any, Any, Response], request: Request, target: Target) -> HttpResponse:
+    async def _wait(
+        self, answer: Coroutine[Any, Any, Response], request: Request, target: RequestTarget
+    ) -> HttpResponse:
         response = await answer
         if response is request.prepared and target.reply is not None:
             return target.reply
@@ -284,7 +286,7 @@ class HttpFace:
 
 def _target(
     site: Site, found: tuple[str, str] | None, http_method: str, path: str, headers: Mapping[str, str]
-) -> HttpResponse | Target:
+) -> HttpResponse | RequestTarget:
     """Return the target of an HTTP path and method."""
     reads = http_method in _READING
     if found is None:
@@ -292,7 +294,7 @@ def _target(
         if verb not in site.routes.policies.methods.legacy:
             return _advise(site, path, http_method)
         # AGTP-API 3.6: the operator chooses the meaning of HTTP verbs, except that GET changes nothing.
-        return Target(path, verb, reads)
+        return RequestTarget(path, verb, reads)
     if AGIS_NAMESPACE in headers:
         refused = _check_namespace(site, headers[AGIS_NAMESPACE])
         if refused is not None:
@@ -300,11 +302,11 @@ def _target(
     path, method = found
     # Only a header may replace the meaning of a method.
     if reads or http_method == "POST" or (http_method in _CHANGING and AGIS_METHOD in headers):
-        return Target(path, method, reads)
+        return RequestTarget(path, method, reads)
     return _options(site, method, path, http_method)
 
 
-def _page(page: Page | Root, http_method: str, headers: dict[str, str]) -> HttpResponse | Target:
+def _page(page: Page | Root, http_method: str, headers: dict[str, str]) -> HttpResponse | RequestTarget:
     if http_method in _READING:
         return page.answer(headers)
     if http_method == "OPTIONS":

@@ -8,7 +8,7 @@ from typing import Final
 
 from bespeak.contract.http_route import split_verb
 from bespeak.faces.http.asgi import Headers, HttpResponse
-from bespeak.faces.http.translation import Target, encode_block
+from bespeak.faces.http.translation import RequestTarget, encode_block
 from bespeak.protocol.exchange.headers import ACCEPT, MEDIA_AGIS, MEDIA_MANIFEST, entity_tag, is_held, negotiate
 from bespeak.runtime.route_table import RouteTable
 
@@ -73,7 +73,7 @@ class Page:
         return self._unchanged if is_held(self.etag, headers) else self._whole
 
 
-_DISCOVER: Final = Target("/", "DISCOVER", reads=False)
+_DISCOVER: Final = RequestTarget("/", "DISCOVER", reads=False)
 """Target of the manifest. Not marked as reading: its input is not flat, so GET may not call it; without input it
 only reads.
 """
@@ -96,7 +96,7 @@ class Root:
         for page in self._pages.values():
             page.make()
 
-    def answer(self, headers: dict[str, str]) -> HttpResponse | Target:
+    def answer(self, headers: dict[str, str]) -> HttpResponse | RequestTarget:
         """Return the document for these headers, or the target to call for it."""
         chosen = negotiate(headers, self._offers)
         page = self._pages.get(chosen)

@@ -207,7 +207,7 @@ def meant(path: str, headers: Mapping[str, str]) -> tuple[str, str] | None:
     return path, named.upper() if named.isascii() else named
 
 
-class Target(NamedTuple):
+class RequestTarget(NamedTuple):
     """The target of a request."""
 
     path: str
@@ -219,7 +219,9 @@ class Target(NamedTuple):
     """Reply to a request that calls no endpoint, for callers that may discover; None for a call."""
 
 
-def to_request(target: Target, query: str, headers: Mapping[str, str], body: bytes, connection: Connection) -> Request:
+def to_request(
+    target: RequestTarget, query: str, headers: Mapping[str, str], body: bytes, connection: Connection
+) -> Request:
     """Build the exchange request. In a query string, `+` is a space."""
     path, method, reads, reply = target
     query = query.replace("+", "%20") if "+" in query else query

@@ -170,7 +170,7 @@ Context = ServerRequestContext[Any, Any]
 ResultT = TypeVar("ResultT")
 
 
-class Reading:
+class ResourceReader:
     """Serves the resources and prompts of a backend."""
 
     def __init__(

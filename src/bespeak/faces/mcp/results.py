@@ -134,7 +134,7 @@ FIELDS_MEMBER: Final = f"{META}{FIELDS} in the _meta of the call"
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class WantedShape:
     """What is wanted of an output."""
 
     hints: TokenHints
@@ -152,7 +152,7 @@ def shaping_of(tool: Tool) -> Shaping:
     return Shaping(tool.endpoint, Validator(b"{}") if isinstance(output, Fault) else output)
 
 
-def read_shape(tool: Tool, asked: Mapping[str, Any]) -> Shape | Outcome | None:
+def read_shape(tool: Tool, asked: Mapping[str, Any]) -> WantedShape | Outcome | None:
     """Read `fields` and `compact`; return None without them, or a refusal."""
     fields, compact = asked.get(FIELDS), asked.get(COMPACT)
     if fields is None and compact is None:
@@ -167,7 +167,7 @@ def read_shape(tool: Tool, asked: Mapping[str, Any]) -> Shape | Outcome | None:
         )
     given = {} if fields is None else {FIELDS: fields}
     hints = shaping_of(tool).read({**given, COMPACT: "true" if compact else "false"})
-    return refused(hints) if isinstance(hints, Refused) else Shape(hints, fields or "")
+    return refused(hints) if isinstance(hints, Refused) else WantedShape(hints, fields or "")
 
 
 def shape_in(meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -198,7 +198,7 @@ class Results:
         outcome: Outcome,
         arguments: Mapping[str, Any] | None = None,
         caller: str = "",
-        shape: Shape | None = None,
+        shape: WantedShape | None = None,
     ) -> dict[str, Any]:
         """Build the result of a call by a caller, in the shape that was asked for."""
         result = result_of(tool, outcome)
@@ -212,7 +212,7 @@ class Results:
         return result
 
     def _shaped(
-        self, tool: Tool, outcome: Outcome, result: dict[str, Any], shape: Shape
+        self, tool: Tool, outcome: Outcome, result: dict[str, Any], shape: WantedShape
     ) -> tuple[Outcome, dict[str, Any]]:
         """Apply what the caller has asked for. A selection that lacks required members is a partial result."""
         output = shape.apply(tool, outcome.output)

@@ -36,7 +36,7 @@ from bespeak.contract.mcp_tool import META, Tool, check_arguments, result_of
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.faces.asking import ANSWER, FORM, Asking
 from bespeak.faces.mcp.catalog import Backend, Catalog, Wanted
-from bespeak.faces.mcp.resources import Reading
+from bespeak.faces.mcp.resources import ResourceReader
 from bespeak.faces.mcp.results import FIELDS_MEMBER, KeptResults, Results, read_shape, shape_in
 from bespeak.faces.progress import Progress
 from bespeak.protocol import status
@@ -159,7 +159,7 @@ class ToolServer:
         most = self._settings.max_result
         self.results = Results(most, KeptResults(backend.server_id, most) if keeps else None)
         self.audience = Audience()
-        self._reading = reading = Reading(backend, self._read, self.audience.meet, self.results.kept)
+        self._reading = reading = ResourceReader(backend, self._read, self.audience.meet, self.results.kept)
         self.server = _Announcing(
             backend.name,
             version=backend.version,

@@ -35,7 +35,7 @@ Part = tuple[str, tuple[str | None, bytes, str | None]]
 """A part of a multipart body for httpx: its name, then file name, content and media type."""
 
 
-class Field(NamedTuple):
+class UpstreamField(NamedTuple):
     """An input field to be written into a query or a body."""
 
     name: str
@@ -54,12 +54,12 @@ class Field(NamedTuple):
         return child("", self.name)
 
 
-def form_body(fields: Mapping[str, Field], faults: list[Violation]) -> bytes:
+def form_body(fields: Mapping[str, UpstreamField], faults: list[Violation]) -> bytes:
     """Encode fields, by upstream name, as a form."""
     return encode_pairs(form_pairs(fields, faults)).encode("ascii")
 
 
-def form_pairs(fields: Mapping[str, Field], faults: list[Violation]) -> list[tuple[str, str]]:
+def form_pairs(fields: Mapping[str, UpstreamField], faults: list[Violation]) -> list[tuple[str, str]]:
     """Return the names and encoded values of fields for a query or a form."""
     return [
         pair
@@ -68,7 +68,7 @@ def form_pairs(fields: Mapping[str, Field], faults: list[Violation]) -> list[tup
     ]
 
 
-def multipart_body(fields: Mapping[str, Field], files: Collection[str], faults: list[Violation]) -> list[Part]:
+def multipart_body(fields: Mapping[str, UpstreamField], files: Collection[str], faults: list[Violation]) -> list[Part]:
     """Encode fields, by upstream name, as parts; `files` lists, by contract name, those to be decoded as files."""
     parts: list[Part] = []
     for name, field in fields.items():
@@ -76,7 +76,7 @@ def multipart_body(fields: Mapping[str, Field], files: Collection[str], faults: 
     return parts
 
 
-def _text_parts(name: str, field: Field, faults: list[Violation]) -> Iterator[Part]:
+def _text_parts(name: str, field: UpstreamField, faults: list[Violation]) -> Iterator[Part]:
     value = field.value
     if isinstance(value, list | dict) and field.style not in ("repeat", "json"):
         for key, text in texts(name, value, field.style, field.pointer, faults):
@@ -88,7 +88,7 @@ def _text_parts(name: str, field: Field, faults: list[Violation]) -> Iterator[Pa
             yield name, (None, as_text(item).encode(), field.part_type or kind)
 
 
-def _file_parts(name: str, field: Field, faults: list[Violation]) -> Iterator[Part]:
+def _file_parts(name: str, field: UpstreamField, faults: list[Violation]) -> Iterator[Part]:
     several = isinstance(field.value, list)
     for index, item in enumerate(field.value if several else (field.value,)):
         if item is None:
@@ -104,7 +104,7 @@ def _file_parts(name: str, field: Field, faults: list[Violation]) -> Iterator[Pa
             yield name, (name, content, field.part_type or "application/octet-stream")
 
 
-def json_body(fields: Mapping[str, Field]) -> bytes:
+def json_body(fields: Mapping[str, UpstreamField]) -> bytes:
     """Encode fields, by upstream name, as a JSON object."""
     return msgspec.json.encode({name: field.value for name, field in fields.items()})
 
@@ -227,11 +227,13 @@ class RequestPlan:
         kept = [part for part in own.split("&") if part and unquote_plus(part.partition("=")[0]) not in names]
         return "&".join(filter(None, (*kept, encode_pairs(pairs), self._secret)))
 
-    def _named(self, fields: Mapping[str, Any]) -> dict[str, Field]:
+    def _named(self, fields: Mapping[str, Any]) -> dict[str, UpstreamField]:
         """Map upstream names to fields; if two collide, the renamed one wins."""
         names = self._handler.input_transform
         styled = {
-            name: Field(name, value, self._style(name), name in self._reserved_fields, self._part_types.get(name))
+            name: UpstreamField(
+                name, value, self._style(name), name in self._reserved_fields, self._part_types.get(name)
+            )
             for name, value in fields.items()
         }
         found = {name: field for name, field in styled.items() if name not in names}

@@ -72,7 +72,7 @@ class Steps(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class StepTaker:
+class ComposingMethod:
     """A built-in method that calls endpoints for its caller, as a composition does."""
 
     run: Callable[[Any, Steps], Coroutine[Any, Any, Any]]

@@ -30,7 +30,7 @@ _KEPT: Final = 256
 _DEEPEST: Final = 64
 
 
-class Asked(msgspec.Struct):
+class ExpressionRequest(msgspec.Struct):
     """One request: to evaluate an expression, or only to compile it if `variables` is None."""
 
     text: str
@@ -55,7 +55,7 @@ class Evaluator:
         self._cel: Any = cel
         self._programs: OrderedDict[tuple[str, tuple[str, ...]], Any] = OrderedDict()
 
-    def answer(self, asked: Asked) -> Told:
+    def answer(self, asked: ExpressionRequest) -> Told:
         """Answer a request; whatever an expression does, the answer says it."""
         try:
             program = self._compile(asked.text, asked.names)
@@ -119,7 +119,7 @@ def _first_line(error: Any) -> str:
 def respond(evaluator: Evaluator, message: bytes) -> tuple[bytes, bool]:
     """Return the answer to a message, and whether this process can go on."""
     try:
-        told = evaluator.answer(msgspec.json.decode(message, type=Asked))
+        told = evaluator.answer(msgspec.json.decode(message, type=ExpressionRequest))
         answer = msgspec.json.encode(told)
     except MemoryError:
         # The rest of what it took may stay taken, so that this process ends.

@@ -14,9 +14,9 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.runtime.concurrency import Turns
+from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.runtime.expressions import child
-from bespeak.runtime.expressions.child import HEAD, MOST_RESULT, Asked, Told
+from bespeak.runtime.expressions.child import HEAD, MOST_RESULT, ExpressionRequest, Told
 
 LONGEST: Final = 4000
 """Characters of an expression."""
@@ -48,7 +48,7 @@ class Expressions:
 
     def __init__(self, *, deadline: float = DEADLINE, most_waiting: int = _MOST_WAITING) -> None:
         self._deadline = deadline
-        self._turns = Turns(_MOST_CHILDREN, most=most_waiting, most_of_one=_MOST_OF_ONE)
+        self._turns = FairSemaphore(_MOST_CHILDREN, most=most_waiting, most_of_one=_MOST_OF_ONE)
         self._idle: list[_Child] = []
 
     @property
@@ -83,7 +83,7 @@ class Expressions:
         # Only what the text can mean is copied to the other process.
         used = tuple(sorted(name for name in names if name.rpartition(".")[2] in text))
         given = None if variables is None else {name: variables[name] for name in used}
-        message = _encode(Asked(text, used, given))
+        message = _encode(ExpressionRequest(text, used, given))
         if len(message) > MOST_DATA:
             return ExpressionFault(f"its variables are larger than {MOST_DATA // 1024} KiB")
         if not self._turns.has_room(owner or ""):

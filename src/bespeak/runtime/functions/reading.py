@@ -136,7 +136,7 @@ def _names(code: CodeType) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FunctionReading:
     """The declarations of a function."""
 
     prose: Prose
@@ -147,7 +147,7 @@ class Reading:
     is_async: bool
 
 
-def read_handler(function: Callable[..., Any]) -> Reading:
+def read_handler(function: Callable[..., Any]) -> FunctionReading:
     """Read a function. Raises ContractError if it cannot describe an endpoint."""
     prose = parse_docstring(inspect.getdoc(function))
     signature = read_signature(function)
@@ -157,7 +157,7 @@ def read_handler(function: Callable[..., Any]) -> Reading:
         raise ContractError(
             f"the docstring describes {', '.join(map(repr, unknown))}, which the function does not take"
         )
-    return Reading(
+    return FunctionReading(
         prose=prose,
         input_schema=input_schema(signature, prose.parameters),
         output_schema=output_schema(signature.returns),

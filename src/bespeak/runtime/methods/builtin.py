@@ -16,7 +16,7 @@ from bespeak.contract.standard.floor import FLOOR
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import REQUIRES_RESOURCES, REQUIRES_STORE, RoutedCall, not_available
-from bespeak.runtime.composition.step import StepTaker
+from bespeak.runtime.composition.step import ComposingMethod
 from bespeak.runtime.extension import BuiltIn, Extension, Floor, Handler, handlers_of
 from bespeak.runtime.methods.cases import confirm, escalate
 from bespeak.runtime.methods.delegate import delegate
@@ -111,7 +111,7 @@ def builtin_endpoints(
         **floor_handlers,
     }
     if "EXECUTE" in basic:
-        basic["EXECUTE"] = StepTaker(basic["EXECUTE"])
+        basic["EXECUTE"] = ComposingMethod(basic["EXECUTE"])
     standard = {**handlers_of(extensions), "RESUME": resume}
     wanted = set(service.methods)
     chosen = [name for name in STANDARD if name in wanted and name in standard]

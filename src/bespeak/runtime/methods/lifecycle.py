@@ -33,7 +33,7 @@ _PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class LifecycleChange:
     """One method that changes the state of an agent."""
 
     method: StandardMethod
@@ -55,8 +55,8 @@ def _method(name: str, description: str, intent: str, outcome: str, impact: str,
     )
 
 
-CHANGES: Final[tuple[Change, ...]] = (
-    Change(
+CHANGES: Final[tuple[LifecycleChange, ...]] = (
+    LifecycleChange(
         method=_method(
             "ACTIVATE",
             "Lets an agent that is registered and pending act.",
@@ -67,7 +67,7 @@ CHANGES: Final[tuple[Change, ...]] = (
         status="active",
         allowed_from=frozenset({"pending"}),
     ),
-    Change(
+    LifecycleChange(
         method=_method(
             "DEACTIVATE",
             "Suspends an agent: its requests are refused until it is reinstated.",
@@ -79,7 +79,7 @@ CHANGES: Final[tuple[Change, ...]] = (
         allowed_from=frozenset({"active", "pending", "unreadable"}),
         by_itself=True,
     ),
-    Change(
+    LifecycleChange(
         method=_method(
             "REINSTATE",
             "Lifts the suspension of an agent.",
@@ -90,7 +90,7 @@ CHANGES: Final[tuple[Change, ...]] = (
         status="active",
         allowed_from=frozenset({"suspended"}),
     ),
-    Change(
+    LifecycleChange(
         method=_method(
             "REVOKE",
             "Retires an agent for ever; its id is never used again.",
@@ -102,7 +102,7 @@ CHANGES: Final[tuple[Change, ...]] = (
         status=RETIRED,
         allowed_from=frozenset({"active", "pending", "suspended", "deprecated", "unreadable"}),
     ),
-    Change(
+    LifecycleChange(
         method=_method(
             "DEPRECATE",
             "Marks an agent as replaced; its requests are refused from then on.",
@@ -117,7 +117,7 @@ CHANGES: Final[tuple[Change, ...]] = (
 )
 
 
-def lifecycle(change: Change) -> Callable[[RoutedCall], Effects | Refused]:
+def lifecycle(change: LifecycleChange) -> Callable[[RoutedCall], Effects | Refused]:
     """Build the handler of one of these methods at `/`."""
     event = change.method.name
 
@@ -155,7 +155,7 @@ def lifecycle(change: Change) -> Callable[[RoutedCall], Effects | Refused]:
     return answer
 
 
-def _refuse_change(caller: Principal, agent_id: str, change: Change) -> Refused | None:
+def _refuse_change(caller: Principal, agent_id: str, change: LifecycleChange) -> Refused | None:
     """Return a refusal if the caller may not do this to an agent; None if it may."""
     event = change.method.name
     if (change.by_itself and caller.agent_id == agent_id) or caller.scopes.covers(MANAGE):

@@ -71,7 +71,7 @@ class Payload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_fie
     """Alignments through which the call was understood, and their confidence."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class RecordPlace(msgspec.Struct, frozen=True):
     """The members of a record that give its place."""
 
     stream: str
@@ -218,17 +218,17 @@ class KeptCheckpoint(msgspec.Struct, frozen=True, gc=False):
     jws: str
 
 
-_PLACE: Final = msgspec.json.Decoder(Place)
+_PLACE: Final = msgspec.json.Decoder(RecordPlace)
 _MEMBERS: Final = msgspec.json.Decoder(dict[str, Any])
 
 
-def place_in(jws: Jws) -> Place | None:
+def place_in(jws: Jws) -> RecordPlace | None:
     """Return the place that a payload claims; None if it claims no place."""
     place = jws.read_payload(_PLACE)
     return None if isinstance(place, Fault) else place
 
 
-def place_of(jws: str) -> Place | None:
+def place_of(jws: str) -> RecordPlace | None:
     """Return the place that a record claims, without verifying its signature."""
     compact = parse_compact(jws)
     return None if compact is None else place_in(compact)

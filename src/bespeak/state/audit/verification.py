@@ -20,7 +20,7 @@ from bespeak.state.audit.record import (
     FIRST,
     KeptCheckpoint,
     KeptRecord,
-    Place,
+    RecordPlace,
     jws_id,
     parse_compact,
     place_in,
@@ -132,7 +132,7 @@ class StreamCheck:
         """End the claims."""
         self._claims.sort(key=lambda claim: claim.count, reverse=True)
 
-    def take(self, record: KeptRecord, place: Place | None) -> Iterator[TrailFault]:
+    def take(self, record: KeptRecord, place: RecordPlace | None) -> Iterator[TrailFault]:
         """Yield the faults of the next record; `place` is None if the record cannot be trusted."""
         sequence = record.sequence
         if sequence <= self.count:
@@ -439,7 +439,7 @@ class Verification:
         self._advance(record)
 
     def _judge_signature(
-        self, record: KeptRecord, compact: Jws, place: Place, check: StreamCheck
+        self, record: KeptRecord, compact: Jws, place: RecordPlace, check: StreamCheck
     ) -> Iterator[TrailFault]:
         tally = self.tally
         verdict = check_signature(compact, self._keys)
@@ -462,7 +462,9 @@ class Verification:
         elif verdict == "unsigned":
             yield from self._judge_missing(record, place, check)
 
-    def _judge_age(self, record: KeptRecord, compact: Jws, place: Place, check: StreamCheck) -> Iterator[TrailFault]:
+    def _judge_age(
+        self, record: KeptRecord, compact: Jws, place: RecordPlace, check: StreamCheck
+    ) -> Iterator[TrailFault]:
         """Check that a record by a replaced key is from before its end, or covered by a newer key."""
         replaced = self._expected.replaced.get(compact.key_id)
         issued = read_instant(place.issued_at) if replaced is not None and place.issued_at else None
@@ -475,7 +477,7 @@ class Verification:
             )
             yield _verification_fault("forged", message, record)
 
-    def _judge_missing(self, record: KeptRecord, place: Place, check: StreamCheck) -> Iterator[TrailFault]:
+    def _judge_missing(self, record: KeptRecord, place: RecordPlace, check: StreamCheck) -> Iterator[TrailFault]:
         """Check that a record may be without a signature. What the record itself says about it does not count."""
         if check.signing == "each":
             yield _verification_fault("unsigned", "it is not signed, although its stream signs each record", record)
@@ -506,7 +508,7 @@ class Verification:
                 message += ". If signing was switched on since the server last started, start it once"
             yield _verification_fault("unsigned", message, record)
 
-    async def _judge_link(self, record: KeptRecord, place: Place) -> TrailFault | None:
+    async def _judge_link(self, record: KeptRecord, place: RecordPlace) -> TrailFault | None:
         """Check that the previous record in the agent's chain exists."""
         last = self._heads.get((record.stream, record.agent_id))
         previous = place.previous_audit_id
@@ -534,7 +536,7 @@ class Verification:
             self._heads.popitem(last=False)
 
 
-def _read(record: KeptRecord) -> tuple[Jws, Place] | TrailFault:
+def _read(record: KeptRecord) -> tuple[Jws, RecordPlace] | TrailFault:
     """Split a record and return its claimed place, or why it cannot be trusted."""
     if jws_id(record.jws) != record.audit_id:
         return _verification_fault("changed", "its content is not what its Audit-ID was made of", record)

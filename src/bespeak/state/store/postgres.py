@@ -34,7 +34,7 @@ from bespeak.state.store.postgres_connection import (
 from bespeak.state.store.postgres_transaction import (
     CHANNEL,
     Batch,
-    Entry,
+    BatchEntry,
     LateTurn,
     Sealing,
     grouping_of,
@@ -138,7 +138,7 @@ class Task:
         self.unit = unit
         self.rows = rows
         self.shared = shared_by(unit.commands)
-        self.entries: list[Entry] = []
+        self.entries: list[BatchEntry] = []
 
     @property
     def outcome(self) -> Sequence[Any] | Conflict:
@@ -283,7 +283,7 @@ class Lane:
         """Run the units in one statement. Every guard must succeed, except that of a unit with one command."""
         for task in group:
             several = len(task.unit.commands) > 1
-            task.entries = [Entry(command, required=several and command.guards) for command in task.unit.commands]
+            task.entries = [BatchEntry(command, required=several and command.guards) for command in task.unit.commands]
         async with LateTurn(self._sealing) as turn:
             await self._send(connection, [entry for task in group for entry in task.entries], turn)
 
@@ -291,7 +291,7 @@ class Lane:
         """Run the first commands of all units, then the others of those that go on, then what follows from these."""
         for task in group:
             task.entries = [
-                Entry(command, required=place > 0 and command.guards)
+                BatchEntry(command, required=place > 0 and command.guards)
                 for place, command in enumerate(task.unit.commands)
             ]
         async with LateTurn(self._sealing) as turn:
@@ -317,7 +317,7 @@ class Lane:
             await undo(connection, error)
             raise
 
-    async def _send(self, connection: Connection, entries: list[Entry], turn: LateTurn) -> None:
+    async def _send(self, connection: Connection, entries: list[BatchEntry], turn: LateTurn) -> None:
         seals = [
             (entry, Seal(*seal(entry.command))) for entry in entries if (seal := grouping_of(type(entry.command)).seal)
         ]
@@ -341,9 +341,9 @@ class Lane:
         return self._connection
 
 
-def _follow(tasks: Sequence[Task]) -> list[Entry]:
+def _follow(tasks: Sequence[Task]) -> list[BatchEntry]:
     """Make the commands that follow from the results of units; each guard among them must succeed."""
-    made: list[Entry] = []
+    made: list[BatchEntry] = []
     rows: set[Hashable] = set()
     shared: set[Hashable] = set()
     for task in tasks:
@@ -358,7 +358,7 @@ def _follow(tasks: Sequence[Task]) -> list[Entry]:
             raise _ApartError
         rows |= changed
         shared |= kept
-        entries = [Entry(command, required=command.guards) for command in commands]
+        entries = [BatchEntry(command, required=command.guards) for command in commands]
         task.entries += entries
         made += entries
     return made

@@ -26,7 +26,7 @@ _KNOWN: Final = 256
 Kind = type[Command]
 
 
-class Entry:
+class BatchEntry:
     """One command in a batch and its result."""
 
     __slots__ = ("command", "item", "required", "result")
@@ -43,8 +43,8 @@ class Entry:
 class Batch:
     """Commands that go to the database together, sorted by kind."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        kinds: dict[Kind, list[Entry]] = {}
+    def __init__(self, entries: Sequence[BatchEntry]) -> None:
+        kinds: dict[Kind, list[BatchEntry]] = {}
         for entry in entries:
             kinds.setdefault(type(entry.command), []).append(entry)
         # Sorted, so that the same kinds are the same statement to the database.
@@ -90,7 +90,7 @@ def topics_of(command: Command) -> Collection[str]:
     return () if topics is None else topics(command)
 
 
-def _flatten(entries: Sequence[Entry], attribute: str, fields: Mapping[str, str]) -> list[list[Any]]:
+def _flatten(entries: Sequence[BatchEntry], attribute: str, fields: Mapping[str, str]) -> list[list[Any]]:
     """Return the columns of the parts of all commands: the number of the command, then the fields."""
     parts = [(number, part) for number, entry in enumerate(entries, 1) for part in getattr(entry.item, attribute)]
     return [[number for number, _ in parts], *([getattr(part, name) for _, part in parts] for name in fields)]
@@ -216,7 +216,7 @@ async def _run_at_once(connection: Connection, command: Command, topics: set[str
     """Run a command in one statement, as in a group; AGAIN if it has none, or if its steps have to tell the result."""
     if command.grouping is None or command.grouping.seal is not None:
         return AGAIN
-    entry = Entry(command)
+    entry = BatchEntry(command)
     batch = Batch([entry])
     sql, parameters = batch.statement()
     batch.answer((await connection.fetch(sql, *parameters))[0])

@@ -42,7 +42,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TableShape:
     """One table."""
 
     name: str
@@ -62,7 +62,7 @@ class Shape:
 
 
 @cache
-def shapes() -> Mapping[str, Shape]:
+def shapes() -> Mapping[str, TableShape]:
     """Return every table of the current version by name, in order of creation."""
     connection = sqlite3.connect(":memory:")
     try:
@@ -76,11 +76,11 @@ def shapes() -> Mapping[str, Shape]:
         connection.close()
 
 
-def _shape(connection: sqlite3.Connection, table: str) -> Shape:
+def _shape(connection: sqlite3.Connection, table: str) -> TableShape:
     rows = connection.execute("SELECT name, type, [notnull], pk FROM pragma_table_info(?)", (table,)).fetchall()
     columns = tuple(Column(name, _KINDS[kind], bool(required or key)) for name, kind, required, key in rows)
     key = tuple(name for _, name in sorted((key, name) for name, _, _, key in rows if key))
-    return Shape(table, columns, key)
+    return TableShape(table, columns, key)
 
 
 _PAGE: Final = 100
@@ -196,13 +196,13 @@ def _batches(rows: Iterable[NumberedRow]) -> Iterator[tuple[str, Sequence[Number
             yield table, batch
 
 
-def _page(shape: Shape, *, first: bool) -> str:
+def _page(shape: TableShape, *, first: bool) -> str:
     columns, key = ", ".join(column.name for column in shape.columns), ", ".join(shape.key)
     behind = "" if first else f"WHERE ({key}) > ({', '.join('?' * len(shape.key))}) "
     return f"SELECT {columns} FROM {shape.name} {behind}ORDER BY {key} LIMIT {_PAGE}"
 
 
-def _insert(shape: Shape, rows: int) -> str:
+def _insert(shape: TableShape, rows: int) -> str:
     columns = ", ".join(column.name for column in shape.columns)
     row = f"({', '.join('?' * len(shape.columns))})"
     return f"INSERT INTO {shape.name} ({columns}) VALUES {', '.join([row] * rows)} ON CONFLICT DO NOTHING RETURNING 1"
@@ -323,7 +323,7 @@ def _decode(line: bytes, number: int, kind: type[_T]) -> _T:
         raise WrongRowError(number, str(error) or "it is nested too deeply") from error
 
 
-def _values(shape: Shape, row: dict[str, Any], number: int) -> tuple[Any, ...]:
+def _values(shape: TableShape, row: dict[str, Any], number: int) -> tuple[Any, ...]:
     """Return the values in the order of the columns."""
     if len(row) != len(shape.columns) or any(column.name not in row for column in shape.columns):
         names = {column.name for column in shape.columns}
@@ -333,7 +333,7 @@ def _values(shape: Shape, row: dict[str, Any], number: int) -> tuple[Any, ...]:
     return tuple(_value(shape, column, row[column.name], number) for column in shape.columns)
 
 
-def _value(shape: Shape, column: Column, value: Any, number: int) -> Any:
+def _value(shape: TableShape, column: Column, value: Any, number: int) -> Any:
     if value is None and not column.required:
         return None
     found = _READ[column.kind](value)

@@ -40,7 +40,7 @@ _LONGEST_INTENT: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class IntentJudgement:
     """The result, and the verb of the intent that decided it."""
 
     verdict: Consistency
@@ -51,13 +51,13 @@ class Judgement:
     """One sentence for people, without a full stop."""
 
 
-def judge(method: str, intent: str) -> Judgement:
+def judge(method: str, intent: str) -> IntentJudgement:
     """Judge whether the intent fits the method, in bounded time for any text."""
     return _judge(method[:_LONGEST_METHOD], intent[:_LONGEST_INTENT])
 
 
 @lru_cache(maxsize=2048)
-def _judge(method: str, intent: str) -> Judgement:
+def _judge(method: str, intent: str) -> IntentJudgement:
     verb = method.lower()
     ours = operation_classes(verb)
     if ours is None and (found := lemmas(verb)):
@@ -88,7 +88,9 @@ def _judge(method: str, intent: str) -> Judgement:
         reason = f'"{written}" is the opposite of what {method} promises'
     else:
         reason = _contradiction(method, written, ours, theirs)
-    return Judgement(verdict=verdict, score=round(score, 3), head=head.verb, method_class=ours.main, reason=reason)
+    return IntentJudgement(
+        verdict=verdict, score=round(score, 3), head=head.verb, method_class=ours.main, reason=reason
+    )
 
 
 def _score(verb: str, head: HeadVerb) -> float | None:
@@ -157,8 +159,8 @@ def _contradiction(method: str, written: str, ours: Classes, theirs: Classes | N
     return f'{method} {promise}, but "{written}" {does}'
 
 
-def _unverifiable(reason: str, ours: Classes | None, head: HeadVerb | None = None) -> Judgement:
-    return Judgement(
+def _unverifiable(reason: str, ours: Classes | None, head: HeadVerb | None = None) -> IntentJudgement:
+    return IntentJudgement(
         verdict="unverifiable",
         score=None,
         head=head.verb if head else None,

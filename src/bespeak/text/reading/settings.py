@@ -146,7 +146,7 @@ Readers = Mapping[str, Callable[[Table], Any]]
 
 
 @runtime_checkable
-class Checked(Protocol):
+class CheckedSettings(Protocol):
     """Settings that constrain each other."""
 
     def checked(self, table: Table) -> Any:
@@ -163,7 +163,7 @@ def read_settings(of: type[_T], table: Table, resolve: Resolve = str, known: Ite
     for key in known:
         table.has(key)
     settings = of(**values)
-    if isinstance(settings, Checked):
+    if isinstance(settings, CheckedSettings):
         settings = settings.checked(table)
     table.finish()
     return settings

@@ -15,10 +15,10 @@ from bespeak.extensions.negotiation.planner.draft import (
     Result,
     RowValue,
 )
-from bespeak.extensions.negotiation.planner.operation import Field, Index
+from bespeak.extensions.negotiation.planner.operation import Index, PlanField
 from bespeak.extensions.negotiation.planner.slot import Facts
 
-FIELD = Field(("x",), (), Facts())
+FIELD = PlanField(("x",), (), Facts())
 OPERATION = Index(HOTEL).operations[0]
 
 
@@ -40,7 +40,7 @@ def test_ten_fields_of_one_call_are_one_decision() -> None:
 
 def test_a_result_depends_on_what_its_call_and_its_pick_depend_on() -> None:
     call = PlannedCall(0, OPERATION, ((FIELD, Given(FIELD)),))
-    key = Given(Field(("y",), (), Facts()))
+    key = Given(PlanField(("y",), (), Facts()))
     picked = Result(call, FIELD, Pick((Match(FIELD, key),)))
     assert picked.givens == {"x", "y"}
     assert picked.calls == {call}

@@ -6,7 +6,7 @@ import pytest
 from tests.extensions.negotiation.planner.contracts import contract, contracts
 from tests.extensions.negotiation.planner.services import HOTEL, approved, refused
 
-from bespeak.extensions.negotiation.planner.operation import Field, Index, Operation, alternatives, likeness
+from bespeak.extensions.negotiation.planner.operation import Index, Operation, PlanField, alternatives, likeness
 from bespeak.extensions.negotiation.planner.slot import ITEM, Facts
 from bespeak.extensions.negotiation.planner.vocabulary import Reading, Vocabulary
 
@@ -88,8 +88,8 @@ def test_any_of_several_ids_is_a_key() -> None:
 KNOWN = Vocabulary([("/accounts/{id}", [], []), ("/payments/{id}", [], []), ("/batch-payments/{id}", [], [])])
 
 
-def field(noun: str, attribute: str) -> Field:
-    return Field((attribute,), (Reading(noun, attribute),), Facts())
+def field(noun: str, attribute: str) -> PlanField:
+    return PlanField((attribute,), (Reading(noun, attribute),), Facts())
 
 
 def test_the_id_of_one_thing_is_never_that_of_another() -> None:
@@ -99,9 +99,9 @@ def test_the_id_of_one_thing_is_never_that_of_another() -> None:
 
 def test_field_a_uuid_beside_an_id_is_another_key() -> None:
     readings = (Reading("account", "id"),)
-    uuid = Field(("uuid",), readings, Facts())
-    assert likeness(Field(("id",), readings, Facts()), uuid, KNOWN) < 0.95
-    assert likeness(Field(("id",), readings, Facts(format="uuid")), uuid, KNOWN) == 1
+    uuid = PlanField(("uuid",), readings, Facts())
+    assert likeness(PlanField(("id",), readings, Facts()), uuid, KNOWN) < 0.95
+    assert likeness(PlanField(("id",), readings, Facts(format="uuid")), uuid, KNOWN) == 1
 
 
 def test_a_role_is_like_the_thing_but_another_resource_is_not() -> None:
@@ -123,7 +123,7 @@ def test_providers_are_also_found_under_other_names() -> None:
 
 
 def test_a_field_of_a_list_has_a_row_and_a_column() -> None:
-    nested = Field(("orders", ITEM, "customer", "id"), (), Facts())
+    nested = PlanField(("orders", ITEM, "customer", "id"), (), Facts())
     assert (nested.text, nested.rows, nested.column) == ("orders[].customer.id", ("orders",), "customer.id")
 
 

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from bespeak.app.conformance.check import (
     Check,
-    Outcome,
+    CheckOutcome,
     Verdict,
     all_of,
     could_not_tell,
@@ -71,7 +71,7 @@ def _probed(subject: Subject) -> list[tuple[Mapping[str, Any], dict[str, Any] | 
     return [*harmless[:_TRIED], *refusing[:_TRIED]]
 
 
-def _names(subject: Subject, seen: Exchanged, name: str, valid: Exchanged | None) -> Outcome:
+def _names(subject: Subject, seen: Exchanged, name: str, valid: Exchanged | None) -> CheckOutcome:
     """Judge a refusal of input that is wrong because of one field: the response names it, or valid input passes."""
     if seen.status in (400, 415) and not subject.knows_form:
         return could_not_tell("the server takes input in none of the forms that we know", seen)
@@ -83,8 +83,8 @@ def _names(subject: Subject, seen: Exchanged, name: str, valid: Exchanged | None
     return warned(f"the 422 response does not name {name}", seen)
 
 
-async def _undeclared_field(subject: Subject) -> Outcome:
-    async def attempt(endpoint: Mapping[str, Any], given: dict[str, Any] | None) -> Outcome:
+async def _undeclared_field(subject: Subject) -> CheckOutcome:
+    async def attempt(endpoint: Mapping[str, Any], given: dict[str, Any] | None) -> CheckOutcome:
         valid = None if given is None else await subject.call(endpoint, given)
         seen = await subject.call(endpoint, {**(given or {}), PROBE_FIELD: True})
         return _names(subject, seen, PROBE_FIELD, valid)
@@ -92,8 +92,8 @@ async def _undeclared_field(subject: Subject) -> Outcome:
     return await first_told(attempt(*one) for one in _probed(subject)) or not_applicable(_NOTHING)
 
 
-async def _missing_field(subject: Subject) -> Outcome:
-    async def attempt(endpoint: Mapping[str, Any]) -> Outcome:
+async def _missing_field(subject: Subject) -> CheckOutcome:
+    async def attempt(endpoint: Mapping[str, Any]) -> CheckOutcome:
         given = valid_input(endpoint)
         valid = None if given is None else await subject.call(endpoint, given)
         return _names(subject, await subject.call(endpoint, {}), required_fields(endpoint)[0], valid)
@@ -105,8 +105,8 @@ async def _missing_field(subject: Subject) -> Outcome:
     return told or not_applicable("no endpoint requires a field")
 
 
-async def _query_counts(subject: Subject) -> Outcome:
-    async def attempt(endpoint: Mapping[str, Any], given: dict[str, Any] | None) -> Outcome:
+async def _query_counts(subject: Subject) -> CheckOutcome:
+    async def attempt(endpoint: Mapping[str, Any], given: dict[str, Any] | None) -> CheckOutcome:
         valid = None if given is None else await subject.call(endpoint, given)
         seen = await subject.call(endpoint, given, query=f"{PROBE_FIELD}=1")
         return _names(subject, seen, PROBE_FIELD, valid)
@@ -133,7 +133,7 @@ def _checked_texts(subject: Subject) -> Iterator[tuple[Mapping[str, Any], dict[s
 _NO_TEXT: Final = "no informational endpoint has a text field that can be invalid"
 
 
-async def _values_are_decoded(subject: Subject) -> Outcome:
+async def _values_are_decoded(subject: Subject) -> CheckOutcome:
     outcome = not_applicable(_NO_TEXT)
     for endpoint, others, name, value, encoded in list(_checked_texts(subject))[:_TRIED]:
         plain = await subject.call(endpoint, others, query=f"{name}={quote(value, safe='')}")
@@ -151,7 +151,7 @@ async def _values_are_decoded(subject: Subject) -> Outcome:
     return outcome
 
 
-async def _body_wins(subject: Subject) -> Outcome:
+async def _body_wins(subject: Subject) -> CheckOutcome:
     outcome = not_applicable(_NO_TEXT)
     for endpoint, others, name, value, encoded in list(_checked_texts(subject))[:_TRIED]:
         body, query = {**others, name: value}, f"{name}={quote(encoded, safe='')}"
@@ -167,9 +167,9 @@ async def _body_wins(subject: Subject) -> Outcome:
     return outcome
 
 
-async def _output_fits(subject: Subject) -> Outcome:
+async def _output_fits(subject: Subject) -> CheckOutcome:
     """Call harmless endpoints and validate their answers. A server may add fields, and need not check formats."""
-    found: list[Outcome] = []
+    found: list[CheckOutcome] = []
     for endpoint, given in _harmless(subject)[:_TRIED]:
         compiled = compile_schema(mapping(endpoint.get("output_schema")))
         seen = await subject.call(endpoint, given)
@@ -229,7 +229,7 @@ def _expected(endpoint: Mapping[str, Any]) -> str:
     return format_warning(" ".join(parts) or None, _text(block.get("removed_in")))
 
 
-async def _endpoint_warning(subject: Subject) -> Outcome:
+async def _endpoint_warning(subject: Subject) -> CheckOutcome:
     deprecated = [endpoint for endpoint in subject.endpoints if isinstance(endpoint.get("deprecated"), dict)]
     if not deprecated:
         return not_applicable("no endpoint is deprecated")
@@ -242,7 +242,7 @@ async def _endpoint_warning(subject: Subject) -> Outcome:
     return all_of(found) if found else could_not_tell("no deprecated endpoint can be called without side effects")
 
 
-def _warns(endpoint: Mapping[str, Any], seen: Exchanged) -> Outcome:
+def _warns(endpoint: Mapping[str, Any], seen: Exchanged) -> CheckOutcome:
     warning, expected = seen.header("AGTP-Endpoint-Warning"), _expected(endpoint)
     if _same(warning, expected):
         return passed(seen)
@@ -250,7 +250,7 @@ def _warns(endpoint: Mapping[str, Any], seen: Exchanged) -> Outcome:
     return blocked or failed(f"AGTP-Endpoint-Warning is {warning!r}, expected {expected!r}", seen)
 
 
-async def _seen_catalog_warnings(subject: Subject) -> Outcome:
+async def _seen_catalog_warnings(subject: Subject) -> CheckOutcome:
     """Call each bound verb once and judge the warnings: a manifest does not say which verbs are deprecated."""
     tried: set[str] = set()
     found = []
@@ -268,7 +268,7 @@ async def _seen_catalog_warnings(subject: Subject) -> Outcome:
     return all_of(found) if found else not_applicable("no answer carries a catalog warning")
 
 
-async def _known_deprecated_verbs(subject: Subject) -> Outcome:
+async def _known_deprecated_verbs(subject: Subject) -> CheckOutcome:
     version = subject.manifest.get("catalog_version")
     if version not in bundled_versions():
         return not_applicable(f"the catalog {version!r} is unknown to bespeak")
@@ -292,7 +292,7 @@ WARNING_CHECKS: Final = (
 )
 
 
-async def _server_id(subject: Subject) -> Outcome:
+async def _server_id(subject: Subject) -> CheckOutcome:
     expected = mapping(subject.manifest.get("server")).get("server_id")
     bare = [seen for seen in subject.exchanges if not seen.header("Server-ID")]
     other = [seen for seen in subject.exchanges if expected and seen.header("Server-ID") not in (None, expected)]
@@ -301,7 +301,7 @@ async def _server_id(subject: Subject) -> Outcome:
     return faults(wrong, *(bare + other)[:2])
 
 
-async def _task_id(subject: Subject) -> Outcome:
+async def _task_id(subject: Subject) -> CheckOutcome:
     seen = await subject.send("DISCOVER", "/methods", agent_id=subject.agent_id, task_id="conformance-1")
     echoed = seen.header("Task-ID")
     return passed(seen) if echoed == "conformance-1" else failed(f"Task-ID came back as {echoed!r}", seen)

@@ -7,7 +7,7 @@ from typing import Final
 
 from bespeak.app.conformance.check import (
     Check,
-    Outcome,
+    CheckOutcome,
     Verdict,
     all_of,
     could_not_tell,
@@ -40,18 +40,18 @@ async def refuse_verb(subject: Subject) -> Exchanged:
     return await subject.ask(NO_VERB, "/")
 
 
-async def _unknown_verb(subject: Subject) -> Outcome:
+async def _unknown_verb(subject: Subject) -> CheckOutcome:
     return expect(await subject.once(refuse_verb), 459)
 
 
-async def _names_the_method(subject: Subject) -> Outcome:
+async def _names_the_method(subject: Subject) -> CheckOutcome:
     seen = await subject.once(refuse_verb)
     if seen.status != 459:
         return could_not_tell("no 459 was returned", seen)
     return passed(seen) if seen.names(NO_VERB) else failed("the body does not name the unknown method", seen)
 
 
-async def _cites_the_catalog(subject: Subject) -> Outcome:
+async def _cites_the_catalog(subject: Subject) -> CheckOutcome:
     seen = await subject.once(refuse_verb)
     declared = subject.manifest.get("catalog_version")
     if seen.status != 459 or not isinstance(declared, str):
@@ -67,7 +67,7 @@ def _text(seen: Exchanged) -> str:
     return seen.body.decode(errors="replace")
 
 
-async def _lexical_rule(subject: Subject) -> Outcome:
+async def _lexical_rule(subject: Subject) -> CheckOutcome:
     # 400 is fine too: such a request line violates the wire grammar.
     found = [expect(await subject.ask(method, "/"), 459, 400) for method in ("ZZ", "Z" * 33)]
     # An unknown verb is refused in any case, so only a known one shows that case matters.
@@ -86,21 +86,21 @@ async def _lexical_rule(subject: Subject) -> Outcome:
     return all_of(found)
 
 
-def _same_in_lower_case(seen: Exchanged, upper: Exchanged) -> Outcome:
+def _same_in_lower_case(seen: Exchanged, upper: Exchanged) -> CheckOutcome:
     if upper.status in (459, 400):
         return could_not_tell(f"{upper.method} is answered with {upper.status} as well", seen, upper)
     return expect(seen, 459, 400)
 
 
-async def _floor_is_admitted(subject: Subject) -> Outcome:
+async def _floor_is_admitted(subject: Subject) -> CheckOutcome:
     return all_of([await _admission(subject, method) for method in FLOOR_METHODS])
 
 
-async def _admission(subject: Subject, method: str) -> Outcome:
+async def _admission(subject: Subject, method: str) -> CheckOutcome:
     """Send a floor method as one identity after the other: an agent may have fewer rights than the server offers."""
     if method in strings(subject.method_policy.get("disallow")):
         return warned(f"the policy disallows {method}, which every server supports")
-    refused: list[Outcome] = []
+    refused: list[CheckOutcome] = []
     for agent in subject.identities:
         outcome = await _admitted(subject, method, agent)
         if outcome.verdict is Verdict.PASS:
@@ -109,7 +109,7 @@ async def _admission(subject: Subject, method: str) -> Outcome:
     return next((each for each in refused if each.verdict is Verdict.FAIL), refused[0])
 
 
-async def _admitted(subject: Subject, method: str, agent: str | None) -> Outcome:
+async def _admitted(subject: Subject, method: str, agent: str | None) -> CheckOutcome:
     seen = await subject.send(method, "/", NO_INPUT, agent_id=agent)
     if seen.status == 404 and not seen.refuses_caller:
         # The thing that a method is about may be missing as well as the path.
@@ -145,17 +145,17 @@ METHOD_CHECKS: Final = (
 )
 
 
-async def _leak(subject: Subject) -> Outcome:
+async def _leak(subject: Subject) -> CheckOutcome:
     return expect(await subject.ask("QUERY", "/query"), 460)
 
 
-async def _disguised_leak(subject: Subject) -> Outcome:
+async def _disguised_leak(subject: Subject) -> CheckOutcome:
     return all_of(
         [expect(await subject.ask("QUERY", path), 460) for path in ("/things/QuErY", "/things/que-ry", "/q_uery")]
     )
 
 
-async def _names_the_segment(subject: Subject) -> Outcome:
+async def _names_the_segment(subject: Subject) -> CheckOutcome:
     seen = await subject.ask("QUERY", "/things/disc-over")
     if seen.status != 460:
         return could_not_tell("no 460 was returned", seen)
@@ -167,11 +167,11 @@ async def _names_the_segment(subject: Subject) -> Outcome:
     return passed(seen)
 
 
-async def _trailing_slash(subject: Subject) -> Outcome:
+async def _trailing_slash(subject: Subject) -> CheckOutcome:
     return expect(await subject.ask("QUERY", "/things/"), 460)
 
 
-async def _query_is_no_path(subject: Subject) -> Outcome:
+async def _query_is_no_path(subject: Subject) -> CheckOutcome:
     seen = await subject.ask("DISCOVER", "/methods?next=/query/")
     if seen.status == 460:
         return failed("path rules were applied to the query", seen)
@@ -184,7 +184,7 @@ async def _query_is_no_path(subject: Subject) -> Outcome:
     return undecided(seen) or could_not_tell(f"a query is answered with {seen.status}", seen)
 
 
-async def _fragment(subject: Subject) -> Outcome:
+async def _fragment(subject: Subject) -> CheckOutcome:
     seen = await subject.ask("QUERY", "/things#part")
     outcome = expect(seen, 400)
     if outcome.verdict is Verdict.PASS and seen.code != "invalid-request-line":

@@ -11,7 +11,7 @@ import jsonschema_rs
 
 from bespeak.app.conformance.check import (
     Check,
-    Outcome,
+    CheckOutcome,
     all_of,
     could_not_tell,
     expect,
@@ -51,7 +51,7 @@ _BINDING: Final = (
 """Fields of a handler binding, which a server might also publish beside it."""
 
 
-async def _is_retrievable(subject: Subject) -> Outcome:
+async def _is_retrievable(subject: Subject) -> CheckOutcome:
     seen = subject.manifest_answer
     if seen.status in (262, 401, 403):  # a policy may require an identity even for this (8.7)
         return could_not_tell("the server does not return its manifest to anonymous callers", seen)
@@ -60,7 +60,7 @@ async def _is_retrievable(subject: Subject) -> Outcome:
     return failed(f"answered {seen.status}, expected 200 OK", seen) if seen.refuses_caller else expect(seen, 200)
 
 
-async def _has_versions(subject: Subject) -> Outcome:
+async def _has_versions(subject: Subject) -> CheckOutcome:
     names = ("agtp_version", "agtp_api_version", "document_version", "catalog_version")
     return faults(
         f"{name} is {subject.manifest.get(name)!r}"
@@ -69,14 +69,14 @@ async def _has_versions(subject: Subject) -> Outcome:
     )
 
 
-async def _supports_one_catalog(subject: Subject) -> Outcome:
+async def _supports_one_catalog(subject: Subject) -> CheckOutcome:
     supported = subject.manifest.get("catalog_versions_supported")
     if supported == [subject.manifest.get("catalog_version")]:
         return passed()
     return failed(f"catalog_versions_supported is {supported!r}, not the one catalog_version")
 
 
-async def _has_its_media_type(subject: Subject) -> Outcome:
+async def _has_its_media_type(subject: Subject) -> CheckOutcome:
     seen = subject.manifest_answer
     media = essence(seen.header("content-type") or "")
     if media == MEDIA_MANIFEST:
@@ -87,7 +87,7 @@ async def _has_its_media_type(subject: Subject) -> Outcome:
     return failed(f"the content type is {media!r}, expected {MEDIA_MANIFEST}", seen)
 
 
-async def _has_its_structure(subject: Subject) -> Outcome:
+async def _has_its_structure(subject: Subject) -> CheckOutcome:
     return faults(_structure_faults(subject.manifest))
 
 
@@ -129,17 +129,17 @@ def _is_time(value: Any) -> bool:
         return False
 
 
-async def _embeds_the_floor(subject: Subject) -> Outcome:
+async def _embeds_the_floor(subject: Subject) -> CheckOutcome:
     names = method_names(subject.manifest.get("embedded_methods"))
     return faults(f"embedded_methods lacks {name}" for name in FLOOR_METHODS if name not in names)
 
 
-async def _is_cacheable(subject: Subject) -> Outcome:
+async def _is_cacheable(subject: Subject) -> CheckOutcome:
     seen = subject.manifest_answer
     return faults((f"no {name}" for name in ("Cache-Control", "ETag") if seen.header(name) is None), seen)
 
 
-async def _is_signed(subject: Subject) -> Outcome:
+async def _is_signed(subject: Subject) -> CheckOutcome:
     signature = subject.manifest.get("manifest_signature")
     if signature is None:
         return failed("the manifest has no manifest_signature")
@@ -164,7 +164,7 @@ def _has_algorithm(header: Any) -> bool:
         return False
 
 
-async def _is_only_for_the_server(subject: Subject) -> Outcome:
+async def _is_only_for_the_server(subject: Subject) -> CheckOutcome:
     agent, criteria = subject.agent_id or PROBE_AGENT, {"criteria": "conformance"}
     seen = await subject.send("DISCOVER", "/", criteria, agent_id=agent)
     if seen.status in (400, 415, 422):
@@ -181,7 +181,7 @@ def _is_manifest(seen: Exchanged) -> bool:
     return any({"agtp_api_version", "endpoints"} <= each.keys() for each in (body, mapping(body.get("result"))))
 
 
-async def _shows_no_binding(subject: Subject) -> Outcome:
+async def _shows_no_binding(subject: Subject) -> CheckOutcome:
     if not subject.endpoints:
         return not_applicable("the manifest has no endpoints")
     return faults(fault for endpoint in subject.endpoints for fault in _binding_faults(endpoint))
@@ -241,7 +241,7 @@ def _named(endpoint: Mapping[str, Any]) -> str:
     return f"{endpoint.get('method')} {endpoint.get('path')}"
 
 
-async def _is_complete(subject: Subject) -> Outcome:
+async def _is_complete(subject: Subject) -> CheckOutcome:
     published = subject.manifest.get("endpoints")
     if not isinstance(published, list):
         return failed("the manifest has no `endpoints` array")
@@ -260,7 +260,7 @@ async def _is_complete(subject: Subject) -> Outcome:
 def _each(find: Callable[[Mapping[str, Any]], Iterable[str]]) -> Callable[[Subject], Any]:
     """Check every endpoint of the manifest with a function that finds its faults."""
 
-    async def run(subject: Subject) -> Outcome:
+    async def run(subject: Subject) -> CheckOutcome:
         if not subject.endpoints:
             return not_applicable("the manifest has no endpoints")
         return faults(f"{_named(endpoint)}: {fault}" for endpoint in subject.endpoints for fault in find(endpoint))
@@ -281,7 +281,7 @@ def _name_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
             yield f"the parameter {name} occurs twice"
 
 
-async def _names_are_well_formed(subject: Subject) -> Outcome:
+async def _names_are_well_formed(subject: Subject) -> CheckOutcome:
     legacy = subject.method_policy.get("legacy")
     opted = LEGACY_VERBS if legacy == "*" else strings(legacy)
     found = [await _each(_name_faults)(subject)]
@@ -304,7 +304,7 @@ def _input_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
             yield f"the path parameter {name} is not declared in input_schema"
 
 
-async def _schemas_are_valid(subject: Subject) -> Outcome:
+async def _schemas_are_valid(subject: Subject) -> CheckOutcome:
     found = [await _each(_input_faults)(subject)]
     for endpoint in subject.endpoints:
         for which in ("input_schema", "output_schema"):
@@ -359,7 +359,7 @@ def _semantic_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
         yield f"semantic.is_idempotent is {block.get('is_idempotent')!r}"
 
 
-async def _pairs_are_unique(subject: Subject) -> Outcome:
+async def _pairs_are_unique(subject: Subject) -> CheckOutcome:
     if not subject.endpoints:
         return not_applicable("the manifest has no endpoints")
     counts = Counter(_named(endpoint) for endpoint in subject.endpoints)
@@ -382,11 +382,11 @@ ENDPOINT_CHECKS: Final = (
 )
 
 
-async def _is_exposed(subject: Subject) -> Outcome:
+async def _is_exposed(subject: Subject) -> CheckOutcome:
     return expect(subject.inventory_answer, 200)
 
 
-async def _is_an_array(subject: Subject) -> Outcome:
+async def _is_an_array(subject: Subject) -> CheckOutcome:
     seen = subject.inventory_answer
     if seen.status != 200:
         return could_not_tell("no inventory was returned")
@@ -395,7 +395,7 @@ async def _is_an_array(subject: Subject) -> Outcome:
     return failed("the body is not a JSON array", seen)
 
 
-async def _inventory_is_complete(subject: Subject) -> Outcome:
+async def _inventory_is_complete(subject: Subject) -> CheckOutcome:
     seen = subject.inventory_answer
     if seen.status != 200:
         return could_not_tell("no inventory was returned")
@@ -412,7 +412,7 @@ async def _inventory_is_complete(subject: Subject) -> Outcome:
     return faults(wrong, seen)
 
 
-async def _is_published(subject: Subject) -> Outcome:
+async def _is_published(subject: Subject) -> CheckOutcome:
     if any((endpoint["method"], endpoint["path"]) == ("DISCOVER", "/methods") for endpoint in subject.endpoints):
         return passed()
     return failed("the manifest does not list DISCOVER /methods among its endpoints")

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from bespeak.app.conformance.check import (
     Check,
-    Outcome,
+    CheckOutcome,
     could_not_tell,
     expect,
     failed,
@@ -107,7 +107,7 @@ async def _understood(subject: Subject) -> tuple[_ProposalForm | None, Exchanged
     return None, seen
 
 
-async def _disabled(subject: Subject) -> Outcome:
+async def _disabled(subject: Subject) -> CheckOutcome:
     if subject.policies.get("synthesis_enabled") is not False:
         return not_applicable("synthesis is enabled")
     form, seen = await subject.once(_understood)
@@ -118,7 +118,7 @@ async def _disabled(subject: Subject) -> Outcome:
     return expect(seen, 463)
 
 
-async def _refused(subject: Subject, expected: int, **changes: Any) -> Outcome:
+async def _refused(subject: Subject, expected: int, **changes: Any) -> CheckOutcome:
     """Show that one flaw in an otherwise complete proposal is what the server refuses."""
     if subject.policies.get("synthesis_enabled") is not True:
         return not_applicable("synthesis is disabled")
@@ -142,23 +142,23 @@ async def _refused(subject: Subject, expected: int, **changes: Any) -> Outcome:
     return expect(seen, expected)
 
 
-async def _verb(subject: Subject) -> Outcome:
+async def _verb(subject: Subject) -> CheckOutcome:
     return await _refused(subject, 459, method=NO_VERB)
 
 
-async def _path(subject: Subject) -> Outcome:
+async def _path(subject: Subject) -> CheckOutcome:
     return await _refused(subject, 460, path="/things/query")
 
 
-async def _semantic(subject: Subject) -> Outcome:
+async def _semantic(subject: Subject) -> CheckOutcome:
     return await _refused(subject, 400, semantic={"intent": "Say too little."})
 
 
-async def _schema(subject: Subject) -> Outcome:
+async def _schema(subject: Subject) -> CheckOutcome:
     return await _refused(subject, 400, input_schema={"type": "no such type"})
 
 
-async def _authority(subject: Subject) -> Outcome:
+async def _authority(subject: Subject) -> CheckOutcome:
     if subject.policies.get("synthesis_enabled") is not True:
         return not_applicable("synthesis is disabled")
     blocked = undecided(await subject.once(_gate))
@@ -215,7 +215,9 @@ def _copies(subject: Subject) -> Iterator[dict[str, Any]]:
                     yield {**_COMPLETE, **endpoint, "method": verb, "required_scopes": []}
 
 
-async def _decided(subject: Subject, question: Callable[[Subject], Awaitable[list[Exchanged]]]) -> Exchanged | Outcome:
+async def _decided(
+    subject: Subject, question: Callable[[Subject], Awaitable[list[Exchanged]]]
+) -> Exchanged | CheckOutcome:
     """Return the decision about a proposal, or why there is none."""
     if subject.policies.get("synthesis_enabled") is not True:
         return not_applicable("synthesis is disabled")
@@ -228,9 +230,9 @@ async def _decided(subject: Subject, question: Callable[[Subject], Awaitable[lis
     return seen
 
 
-async def _impossible(subject: Subject) -> Outcome:
+async def _impossible(subject: Subject) -> CheckOutcome:
     seen = await _decided(subject, _impossible_proposal)
-    if isinstance(seen, Outcome):
+    if isinstance(seen, CheckOutcome):
         return seen
     if seen.status == 263:
         return could_not_tell("an output that no endpoint has was approved; it may be made in another way", seen)
@@ -240,9 +242,9 @@ async def _impossible(subject: Subject) -> Outcome:
     return passed(seen) if isinstance(explained, str) else failed("the 463 response has no explanation", seen)
 
 
-async def _approved(subject: Subject) -> Outcome:
+async def _approved(subject: Subject) -> CheckOutcome:
     seen = await _decided(subject, _possible_proposal)
-    if isinstance(seen, Outcome):
+    if isinstance(seen, CheckOutcome):
         return seen
     if seen.status == 463:
         return could_not_tell("the server composes no copy of an endpoint that we may call", seen)
@@ -260,9 +262,12 @@ def _approval_faults(seen: Exchanged) -> Iterator[str]:
             yield f"the 263 response has no {name}"
 
 
-async def _followed(subject: Subject) -> Outcome:
+async def _followed(subject: Subject) -> CheckOutcome:
     for question in (_impossible_proposal, _possible_proposal):
-        if isinstance(refused := await _decided(subject, question), Outcome) and refused.verdict == "not-applicable":
+        if (
+            isinstance(refused := await _decided(subject, question), CheckOutcome)
+            and refused.verdict == "not-applicable"
+        ):
             return refused
         first, *later = await subject.once(question)
         if first.status == 261:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from bespeak.app.conformance.check import (
     Check,
-    Outcome,
+    CheckOutcome,
     Verdict,
     all_of,
     could_not_tell,
@@ -50,7 +50,7 @@ _CATALOG_VERBS: Final = ("AUDIT", "VERIFY", "RANK", "COMPARE", "INSPECT", "LIST"
 """Verbs of every published catalog that change nothing by their meaning."""
 
 
-async def _is_published(subject: Subject) -> Outcome:
+async def _is_published(subject: Subject) -> CheckOutcome:
     if "methods" not in subject.policies:
         # The manifest of 8.2 has none, and every field of it has a default (9.2).
         return warned("the manifest has no policies.methods; the defaults apply", subject.manifest_answer)
@@ -83,7 +83,7 @@ def _is_list_of_names(value: Any) -> bool:
     return isinstance(value, list) and len(strings(value)) == len(value)
 
 
-async def _disallowed(subject: Subject) -> Outcome:
+async def _disallowed(subject: Subject) -> CheckOutcome:
     # A disallowed legacy verb may also be 459, since it is not opted in; a redirect is applied before the policy.
     redirected = {entry.get("from_method") for entry in objects(subject.method_policy.get("redirects"))}
     disallowed = strings(subject.method_policy.get("disallow"))
@@ -93,7 +93,7 @@ async def _disallowed(subject: Subject) -> Outcome:
     return all_of([await _rejected(subject, name) for name in methods[:_TRIED]])
 
 
-async def _not_listed(subject: Subject) -> Outcome:
+async def _not_listed(subject: Subject) -> CheckOutcome:
     allow = subject.method_policy.get("allow", "*")
     if not isinstance(allow, list):
         return not_applicable("the policy allows every method")
@@ -108,7 +108,7 @@ async def _not_listed(subject: Subject) -> Outcome:
     return outcome
 
 
-async def _rejected(subject: Subject, verb: str) -> Outcome:
+async def _rejected(subject: Subject, verb: str) -> CheckOutcome:
     """Show that the policy rejects a method with 405, where nothing but the policy can be the reason."""
     bound = next((each for each in subject.endpoints if each["method"] == verb and is_safe(each)), None)
     if bound is not None:
@@ -149,7 +149,7 @@ def not_offered(subject: Subject) -> Iterator[tuple[str, str]]:
             yield path, method
 
 
-async def _legacy_is_opt_in(subject: Subject) -> Outcome:
+async def _legacy_is_opt_in(subject: Subject) -> CheckOutcome:
     legacy = subject.method_policy.get("legacy", "NONE")
     opted = LEGACY_VERBS if legacy == "*" else strings(legacy)
     # Aliases are of a later draft; a disallowed verb may be 405.
@@ -158,7 +158,7 @@ async def _legacy_is_opt_in(subject: Subject) -> Outcome:
     return all_of(found) if found else not_applicable("the legacy verbs are aliases here, by a later draft")
 
 
-async def _legacy(subject: Subject, verb: str, opted_in: bool) -> Outcome:
+async def _legacy(subject: Subject, verb: str, opted_in: bool) -> CheckOutcome:
     seen = await subject.ask(verb, subject.missing_path)
     if opted_in:
         if seen.status == 459:
@@ -174,8 +174,8 @@ async def _legacy(subject: Subject, verb: str, opted_in: bool) -> Outcome:
     return expect(seen, 459)
 
 
-async def _redirected(subject: Subject) -> Outcome:
-    found: list[Outcome] = []
+async def _redirected(subject: Subject) -> CheckOutcome:
+    found: list[CheckOutcome] = []
     for entry in objects(subject.method_policy.get("redirects")):
         target = _redirect_target(subject, entry)
         method, path = entry.get("from_method"), entry.get("from_path")
@@ -197,7 +197,7 @@ def _redirect_target(subject: Subject, entry: Mapping[str, Any]) -> Mapping[str,
     return next(fitting, None)
 
 
-async def _follows(subject: Subject, source: Mapping[str, Any], target: Mapping[str, Any]) -> Outcome:
+async def _follows(subject: Subject, source: Mapping[str, Any], target: Mapping[str, Any]) -> CheckOutcome:
     seen = await subject.call(source, _HARMLESS)
     direct = await subject.call(target, _HARMLESS)
     if not direct.is_success and direct.status not in (422, 455):
@@ -223,7 +223,7 @@ POLICY_CHECKS: Final = (
 _TRIED_CODES: Final = 6
 
 
-async def _not_found(subject: Subject) -> Outcome:
+async def _not_found(subject: Subject) -> CheckOutcome:
     # A server that looks at the method first answers 405 for one that has no endpoint at all.
     bound = (endpoint["method"] for endpoint in subject.endpoints if is_informational(endpoint))
     methods = list(dict.fromkeys(("DISCOVER", "QUERY", *bound)))[:_TRIED_CODES]
@@ -238,16 +238,16 @@ async def _not_found(subject: Subject) -> Outcome:
     return expect(next((seen for seen in refused if undecided(seen) is None), refused[0]), 404)
 
 
-async def _shown_missing(subject: Subject, seen: Exchanged) -> Outcome:
+async def _shown_missing(subject: Subject, seen: Exchanged) -> CheckOutcome:
     there = subject.inventory_answer
     if (there.status, there.code) == (404, seen.code):
         return could_not_tell("DISCOVER /methods is answered in the same way", seen, there)
     return passed(seen)
 
 
-async def _provoke_405(subject: Subject) -> tuple[str, Exchanged] | Outcome:
+async def _provoke_405(subject: Subject) -> tuple[str, Exchanged] | CheckOutcome:
     """Find a path and a method that it does not offer. A server may have more endpoints than it publishes."""
-    outcome: Outcome | None = None
+    outcome: CheckOutcome | None = None
     for path, method in list(not_offered(subject))[:_TRIED_CODES]:
         seen = await subject.ask(method, path)
         if seen.status == 405 and not seen.refuses_caller:
@@ -259,14 +259,14 @@ async def _provoke_405(subject: Subject) -> tuple[str, Exchanged] | Outcome:
     return outcome or not_applicable("no endpoint has a literal path where a read-only method is missing")
 
 
-async def _not_allowed(subject: Subject) -> Outcome:
+async def _not_allowed(subject: Subject) -> CheckOutcome:
     found = await subject.once(_provoke_405)
-    return found if isinstance(found, Outcome) else passed(found[1])
+    return found if isinstance(found, CheckOutcome) else passed(found[1])
 
 
-async def _tells_how_to_go_on(subject: Subject) -> Outcome:
+async def _tells_how_to_go_on(subject: Subject) -> CheckOutcome:
     found = await subject.once(_provoke_405)
-    if isinstance(found, Outcome):
+    if isinstance(found, CheckOutcome):
         return found if found.verdict != "fail" else could_not_tell("no 405 was returned", *found.evidence)
     return faults(_recovery_faults(subject, *found), found[1])
 
@@ -319,12 +319,12 @@ async def _call_scoped(
     return await send(given) if seen.status == 422 and given is not None else seen
 
 
-async def _scope_violation(subject: Subject) -> Outcome:
+async def _scope_violation(subject: Subject) -> CheckOutcome:
     told = await first_told(_violated(subject, endpoint) for endpoint in _scoped(subject))
     return told or not_applicable("no endpoint requires scopes")
 
 
-async def _violated(subject: Subject, endpoint: Mapping[str, Any]) -> Outcome:
+async def _violated(subject: Subject, endpoint: Mapping[str, Any]) -> CheckOutcome:
     seen = await _call_scoped(subject, endpoint, subject.agent_id, PROBE_SCOPE)
     claimed = seen.status != 262 or seen.requires("scope-required")
     if not claimed:  # our claim is wider than the agent's grant; without a claim the grant itself counts
@@ -340,12 +340,12 @@ async def _violated(subject: Subject, endpoint: Mapping[str, Any]) -> Outcome:
     return expect(seen, 455)
 
 
-async def _credentials_missing(subject: Subject) -> Outcome:
+async def _credentials_missing(subject: Subject) -> CheckOutcome:
     told = await first_told(_uncredited(subject, endpoint) for endpoint in _scoped(subject))
     return told or not_applicable("no endpoint requires scopes")
 
 
-async def _uncredited(subject: Subject, endpoint: Mapping[str, Any]) -> Outcome:
+async def _uncredited(subject: Subject, endpoint: Mapping[str, Any]) -> CheckOutcome:
     seen = await _call_scoped(subject, endpoint, None, None)
     if seen.status == 262:
         named = isinstance(seen.field("type"), str) or isinstance(seen.field("reason"), str)
@@ -355,7 +355,7 @@ async def _uncredited(subject: Subject, endpoint: Mapping[str, Any]) -> Outcome:
     return undecided(seen) or failed(f"a call without identity is answered with {seen.status}", seen)
 
 
-async def _wildcards_required(subject: Subject) -> Outcome:
+async def _wildcards_required(subject: Subject) -> CheckOutcome:
     if not subject.accepts_wildcards:
         return not_applicable("this server does not accept undeclared methods")
     seen = await subject.send("QUERY", subject.missing_path, {PROBE_FIELD: True})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from bespeak.checks.lint.subject import Context
 from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
-from bespeak.text.language.consistency import Judgement, fitting_sentence, fitting_verbs, judge, third_person
+from bespeak.text.language.consistency import IntentJudgement, fitting_sentence, fitting_verbs, judge, third_person
 from bespeak.text.language.embedding import cosine
 from bespeak.text.language.intent import mechanism, weakness
 from bespeak.text.language.operation_class import operation_classes
@@ -151,7 +151,7 @@ def check_consistency(declared: Declared, context: Context) -> Iterator[Diagnost
     yield rule.at(endpoint, "/semantic/intent", message, _advice(endpoint, judgement, context))
 
 
-def _advice(endpoint: Endpoint, judgement: Judgement, context: Context) -> str:
+def _advice(endpoint: Endpoint, judgement: IntentJudgement, context: Context) -> str:
     sentence = f'"{fitting_sentence(endpoint.method, endpoint.path)}"'
     lists = _LISTS.search(endpoint.semantic.intent[:_READ]) is not None
     verbs = _fitting(context.catalog.names, judgement.head or "", lists=lists)

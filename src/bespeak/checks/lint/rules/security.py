@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from bespeak.checks.lint.subject import Context
-from bespeak.contract.schema.safety import TrapKind, traps
+from bespeak.contract.schema.safety import HazardKind, find_hazards
 from bespeak.contract.schema.subschemas import nodes
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
 from bespeak.text.language.injection import addressed, blob, gap, instruction, link, may_inject, role_marker, visible
@@ -227,7 +227,7 @@ _LARGE: Final = 2_000
 _BRACES: Final = 20
 """Number of opening braces from which a schema is examined."""
 
-_RULES: Final[Mapping[TrapKind, Rule]] = {
+_RULES: Final[Mapping[HazardKind, Rule]] = {
     "slow-pattern": SLOW_PATTERN,
     "backtracking": BACKTRACKING,
     "alternatives": ALTERNATIVES,
@@ -246,5 +246,5 @@ def check_schemas(declared: Declared, context: Context) -> Iterator[Diagnostic]:
         except (TypeError, ValueError, RecursionError):
             continue  # values that are not JSON are refused elsewhere
         if len(text) > _LARGE or text.count(b"{") > _BRACES or any(word in text for word in _SUSPECT):
-            for trap in traps(schema):
+            for trap in find_hazards(schema):
                 yield _RULES[trap.kind].at(endpoint, f"{name}{trap.at}", trap.message, trap.advice)

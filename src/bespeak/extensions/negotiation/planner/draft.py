@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
-from bespeak.extensions.negotiation.planner.operation import Field, Operation, Rows
+from bespeak.extensions.negotiation.planner.operation import Operation, PlanField, Rows
 from bespeak.extensions.negotiation.planner.wish import Table
 
 
@@ -47,7 +47,7 @@ class Value:
 class Given(Value):
     """An input of the proposal."""
 
-    field: Field
+    field: PlanField
 
     @property
     def givens(self) -> frozenset[str]:
@@ -65,7 +65,7 @@ class Fixed(Value):
 class RowValue(Value):
     """A column of the row for which a call is made."""
 
-    field: Field
+    field: PlanField
 
     @property
     def is_per_row(self) -> bool:
@@ -76,7 +76,7 @@ class RowValue(Value):
 class Match:
     """A condition on rows: a column equals a value."""
 
-    column: Field
+    column: PlanField
     value: Value
 
 
@@ -94,7 +94,7 @@ class Result(Value):
     """A field of what a call returned."""
 
     call: PlannedCall
-    field: Field
+    field: PlanField
     pick: Pick | None = None
     """How one value of a list is chosen; None for a single value, or for all of them."""
 
@@ -121,7 +121,7 @@ class PlannedCall:
     number: int
     """Order of creation: sets of calls are sorted by it, since nothing may depend on the hash seed."""
     operation: Operation
-    bindings: tuple[tuple[Field, Value], ...]
+    bindings: tuple[tuple[PlanField, Value], ...]
 
     @cached_property
     def before(self) -> frozenset[PlannedCall]:
@@ -177,7 +177,7 @@ class Option:
 class Filter:
     """A local condition on rows: a column compared with a value."""
 
-    column: Field
+    column: PlanField
     op: str
     value: Value
 
@@ -189,10 +189,10 @@ class Listing:
     table: Table
     call: PlannedCall
     rows: Rows
-    columns: tuple[tuple[Field, Value], ...]
+    columns: tuple[tuple[PlanField, Value], ...]
     filters: tuple[Filter, ...] = ()
-    sort: Field | None = None
-    limit: Field | None = None
+    sort: PlanField | None = None
+    limit: PlanField | None = None
     decisions: frozenset[Decision] = frozenset()
     weakest: float = 1.0
     """Likeness of the column that fits least."""
@@ -223,7 +223,7 @@ class Listing:
 class Draft:
     """A complete plan."""
 
-    singles: tuple[tuple[Field, Value], ...] = ()
+    singles: tuple[tuple[PlanField, Value], ...] = ()
     listings: tuple[Listing, ...] = ()
     deed: PlannedCall | None = None
     """The call that changes something."""
@@ -231,7 +231,7 @@ class Draft:
     weakest: float = 1.0
 
     @property
-    def outputs(self) -> list[tuple[Field, Value]]:
+    def outputs(self) -> list[tuple[PlanField, Value]]:
         """Wanted fields with their values, those of lists included."""
         return [*self.singles, *(column for listing in self.listings for column in listing.columns)]
 

@@ -9,7 +9,7 @@ from typing import Final
 from bespeak.documents.adoption.naming import CURSORS, LIMITS, stems
 from bespeak.extensions.negotiation.plan import Miss
 from bespeak.extensions.negotiation.planner.draft import Decision, Draft, Given, PlannedCall, Result, RowValue, Value
-from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, Field
+from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, PlanField
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.vocabulary import SHARED, Vocabulary, noun_of, other_names
 from bespeak.extensions.negotiation.planner.wish import Wish
@@ -92,7 +92,7 @@ def _covered(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> set[str]:
     return found.union(*(other_names(term) for term in found))
 
 
-def _words(field: Field) -> set[str]:
+def _words(field: PlanField) -> set[str]:
     """Return the words of a field and of what it stands in."""
     return {word for name in field.path if name != ITEM for word in stems(name)}
 

@@ -36,7 +36,7 @@ _SYNONYM: Final = 0.85
 
 
 @dataclass(frozen=True, eq=False)
-class Field:
+class PlanField:
     """A value that an endpoint takes or yields, or that a proposal gives or wants."""
 
     path: tuple[str, ...]
@@ -45,7 +45,7 @@ class Field:
     required: bool = False
     item: Facts | None = None
     """Elements of a list."""
-    inner: tuple[Field, ...] = ()
+    inner: tuple[PlanField, ...] = ()
     """Members of a container."""
     is_wanted: bool = False
     """True for a field of a proposed output, which nothing but itself will do for: no role of it, and no other."""
@@ -138,7 +138,7 @@ class Field:
         return frozenset(reading.noun for reading in self.readings)
 
 
-def likeness(need: Field, have: Field, vocabulary: Vocabulary) -> float:
+def likeness(need: PlanField, have: PlanField, vocabulary: Vocabulary) -> float:
     """Judge whether two fields mean the same, by noun and attribute: 0 if not, 1 if they are read alike."""
     if need.is_wanted and have.is_one_of_ids and need.name != have.name:
         return 0.0  # any of them is a key to send, but none is another
@@ -158,7 +158,7 @@ def likeness(need: Field, have: Field, vocabulary: Vocabulary) -> float:
     return best
 
 
-def alternatives(field: Field, vocabulary: Vocabulary) -> list[Reading]:
+def alternatives(field: PlanField, vocabulary: Vocabulary) -> list[Reading]:
     """Return the readings under which providers of a field are found, likelier ones first."""
     found = list(field.readings)
     for noun, attribute in field.readings:
@@ -192,7 +192,7 @@ class Rows:
     path: tuple[str, ...]
     nouns: tuple[str, ...]
     """Nouns that each element may be."""
-    fields: tuple[Field, ...]
+    fields: tuple[PlanField, ...]
     """Fields of an element, without those of lists in it."""
 
     @cached_property
@@ -213,8 +213,8 @@ class Operation:
     number: int
     endpoint: Endpoint
     resource: Resource
-    inputs: tuple[Field, ...]
-    outputs: tuple[Field, ...]
+    inputs: tuple[PlanField, ...]
+    outputs: tuple[PlanField, ...]
     lists: tuple[Rows, ...]
 
     @cached_property
@@ -228,7 +228,7 @@ class Operation:
         """True for the rows of a data class."""
         return self.endpoint.data_class is not None
 
-    def nouns_of(self, field: Field) -> tuple[str, ...]:
+    def nouns_of(self, field: PlanField) -> tuple[str, ...]:
         """Return the nouns of the thing that an output field belongs to: a row, or the resource."""
         rows = next((rows for rows in self.lists if rows.path == field.rows), None)
         return (self.resource.noun,) if rows is None else rows.nouns
@@ -239,7 +239,7 @@ class Operation:
         return frozenset(reading.attribute for field in self.outputs for reading in field.readings)
 
     @cached_property
-    def required(self) -> tuple[Field, ...]:
+    def required(self) -> tuple[PlanField, ...]:
         """Inputs that every call needs."""
         return tuple(field for field in self.inputs if field.required)
 
@@ -310,10 +310,10 @@ def make_operation(
 
 def read_inputs(
     slots: Sequence[Slot], resource: Resource, vocabulary: Vocabulary, *, is_proposed: bool = False
-) -> tuple[Field, ...]:
+) -> tuple[PlanField, ...]:
     """Make the fields of an input; members of objects are not taken apart."""
     owners = dict(resource.owners)
-    found: dict[str, Field] = {}
+    found: dict[str, PlanField] = {}
     for at, slot in enumerate(slots):
         if len(slot.path) > 1:
             continue
@@ -323,7 +323,7 @@ def read_inputs(
         if owners.get(name):
             readings = _parameter_readings(name, owners[name], readings, vocabulary, is_proposed)
         required = (slot.required or name in owners) and slot.facts.default is MISSING
-        found[name] = Field(slot.path, readings, slot.facts, required, slot.item, _inner(at, slots))
+        found[name] = PlanField(slot.path, readings, slot.facts, required, slot.item, _inner(at, slots))
     return tuple(found.values())
 
 
@@ -352,7 +352,7 @@ def _parameter_readings(
 
 def read_outputs(
     slots: Sequence[Slot], resource: Resource, vocabulary: Vocabulary, *, is_listing: bool
-) -> tuple[Field, ...]:
+) -> tuple[PlanField, ...]:
     """Make the fields of an output, containers included. Beside a list, single values are about all of it."""
     paths = {slot.path for slot in slots}
     by_list = {slot.path: slot for slot in slots if slot.item is not None and slot.is_container}
@@ -376,13 +376,13 @@ def read_outputs(
         if name in _SECOND_IDS:  # beside an id it is another key
             own = tuple(Reading(noun, name) for noun, _ in readings)
             readings = own if (*slot.path[:-1], "id") in paths else (*readings, *own)
-        found.append(Field(slot.path, readings, slot.facts, slot.required, slot.item, _inner(place, slots)))
+        found.append(PlanField(slot.path, readings, slot.facts, slot.required, slot.item, _inner(place, slots)))
     return tuple(found)
 
 
-def _with_ids(fields: tuple[Field, ...]) -> tuple[Field, ...]:
+def _with_ids(fields: tuple[PlanField, ...]) -> tuple[PlanField, ...]:
     """Read the first member of each type in `ids{...}` as the id of what is around it; any of them is a key."""
-    found: dict[tuple[tuple[str, ...], str], Field] = {}
+    found: dict[tuple[tuple[str, ...], str], PlanField] = {}
     for field in fields:
         if field.is_one_of_ids:
             found.setdefault((field.path[:-1], field.facts.kind), field)
@@ -400,17 +400,17 @@ def _is_wrapped(path: tuple[str, ...]) -> bool:
     return all(noun_of(stems(name)) in WRAPPERS for name in path[:-1])
 
 
-def _inner(at: int, slots: Sequence[Slot]) -> tuple[Field, ...]:
+def _inner(at: int, slots: Sequence[Slot]) -> tuple[PlanField, ...]:
     """Return the members of a container, which follow it, with paths inside it."""
     slot = slots[at]
     if not slot.is_container:
         return ()
     start = (*slot.path, ITEM) if slot.item is not None else slot.path
     within = takewhile(lambda one: one.path[: len(start)] == start, slots[at + 1 :])
-    return tuple(Field(one.path[len(start) :], (), one.facts, one.required, one.item) for one in within)
+    return tuple(PlanField(one.path[len(start) :], (), one.facts, one.required, one.item) for one in within)
 
 
-def _row_nouns(field: Field, resource: Resource, vocabulary: Vocabulary) -> list[str]:
+def _row_nouns(field: PlanField, resource: Resource, vocabulary: Vocabulary) -> list[str]:
     noun = vocabulary.row_noun(field.path)
     own = [resource.noun] if noun is None else [noun]
     return own + (vocabulary.row_nouns(field.item.names) if field.item is not None else [])
@@ -437,7 +437,7 @@ class Index:
             make_operation(number, endpoint, takes, yields, self.vocabulary)
             for number, (endpoint, takes, yields) in enumerate(rough)
         )
-        self._fields: dict[Reading, list[tuple[Operation, Field]]] = {}
+        self._fields: dict[Reading, list[tuple[Operation, PlanField]]] = {}
         self._rows: dict[str, list[tuple[Operation, Rows]]] = {}
         self._attributes: dict[str, list[Operation]] = {}
         for operation in self.operations:
@@ -455,7 +455,7 @@ class Index:
             for noun in rows.nouns:
                 self._rows.setdefault(noun, []).append((operation, rows))
 
-    def yielding(self, reading: Reading) -> list[tuple[Operation, Field]]:
+    def yielding(self, reading: Reading) -> list[tuple[Operation, PlanField]]:
         """Return the operations that yield an attribute of a noun, each with the field."""
         return self._fields.get(reading, [])
 

@@ -22,9 +22,9 @@ from bespeak.extensions.negotiation.planner.draft import (
 )
 from bespeak.extensions.negotiation.planner.operation import (
     SORTS,
-    Field,
     Index,
     Operation,
+    PlanField,
     Rows,
     Usable,
     alternatives,
@@ -57,10 +57,10 @@ class Exhausted(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Scope:
+class PlanScope:
     """The values at hand: those given, and the columns of a row if calls are made for each row."""
 
-    values: tuple[tuple[Field, Value], ...]
+    values: tuple[tuple[PlanField, Value], ...]
 
 
 class Search:
@@ -69,7 +69,7 @@ class Search:
     def __init__(self, index: Index, wish: Wish, usable: Usable, expansions: int, stop: Callable[[], bool]) -> None:
         self.index = index
         self.wish = wish
-        self.given = Scope(tuple((field, Given(field)) for field in wish.givens))
+        self.given = PlanScope(tuple((field, Given(field)) for field in wish.givens))
         self._usable = usable
         self.left = expansions
         self._asked = 0
@@ -77,16 +77,16 @@ class Search:
         self._calls: dict[tuple[int, tuple[tuple[str, int], ...]], PlannedCall] = {}
         self._values: list[Value] = []
         self._memo: dict[Any, list[Option]] = {}
-        self._providers: dict[Field, list[tuple[float, Operation, Field]]] = {}
+        self._providers: dict[PlanField, list[tuple[float, Operation, PlanField]]] = {}
         self._may: dict[int, bool] = {}
-        self._rows: dict[Rows, Scope] = {}
+        self._rows: dict[Rows, PlanScope] = {}
         self._named: dict[int, int] = {}
 
-    def row_scope(self, rows: Rows) -> Scope:
+    def row_scope(self, rows: Rows) -> PlanScope:
         """Return the scope of calls that are made for each row: its columns before what is given."""
         if rows not in self._rows:
             columns = tuple((field, RowValue(field)) for field in rows.fields if not field.inner)
-            self._rows[rows] = Scope((*columns, *self.given.values))
+            self._rows[rows] = PlanScope((*columns, *self.given.values))
         return self._rows[rows]
 
     def spend(self, compared: int = 0) -> None:
@@ -107,14 +107,14 @@ class Search:
             self._may[operation.number] = known
         return known
 
-    def providers(self, need: Field) -> list[tuple[float, Operation, Field]]:
+    def providers(self, need: PlanField) -> list[tuple[float, Operation, PlanField]]:
         """Return the operations that yield a value, best first; those that change something never do."""
         if need not in self._providers:
             self._providers[need] = self._find_providers(need)
         return self._providers[need]
 
-    def _find_providers(self, need: Field) -> list[tuple[float, Operation, Field]]:
-        found: dict[tuple[int, str], tuple[float, Operation, Field]] = {}
+    def _find_providers(self, need: PlanField) -> list[tuple[float, Operation, PlanField]]:
+        found: dict[tuple[int, str], tuple[float, Operation, PlanField]] = {}
         for reading in alternatives(need, self.index.vocabulary):
             for operation, field in self.index.yielding(reading):
                 key = operation.number, field.text
@@ -127,7 +127,7 @@ class Search:
         return sorted(found.values(), key=lambda one: self._order(need, *one))[:PROVIDERS]
 
     def _order(
-        self, need: Field, score: float, operation: Operation, field: Field
+        self, need: PlanField, score: float, operation: Operation, field: PlanField
     ) -> tuple[float, int, int, int, bool, str]:
         named = self._named.get(operation.number)
         if named is None:
@@ -136,12 +136,14 @@ class Search:
         elsewhere = field.path[-2:] != need.path[-2:]
         return -2 * score - named, field.lists, len(operation.required), operation.number, elsewhere, field.text
 
-    def score(self, need: Field, have: Field, *, sent: bool = False) -> float:
+    def score(self, need: PlanField, have: PlanField, *, sent: bool = False) -> float:
         """Judge whether a field may stand for another: by name and noun, and by everything its schema says."""
         alike = likeness(need, have, self.index.vocabulary)
         return alike * match_facts(need, have, sent=sent) if alike else 0.0
 
-    def best(self, need: Field, fields: Iterable[Field], *, sent: bool = False) -> tuple[float, Field | None]:
+    def best(
+        self, need: PlanField, fields: Iterable[PlanField], *, sent: bool = False
+    ) -> tuple[float, PlanField | None]:
         """Return the field that fits best, with its score; of equal ones that in a container of the same name."""
         best, found = (0.0, False), None
         for field in fields:
@@ -150,11 +152,11 @@ class Search:
                 best, found = (score, field.path[-2:] == need.path[-2:]), field
         return best[0], found
 
-    def value(self, need: Field, scope: Scope, depth: int) -> list[Option]:
+    def value(self, need: PlanField, scope: PlanScope, depth: int) -> list[Option]:
         """Return the ways to get a value, cheapest first."""
         return self.at_hand(need, scope) or self.computed(need, scope, depth)
 
-    def computed(self, need: Field, scope: Scope, depth: int) -> list[Option]:
+    def computed(self, need: PlanField, scope: PlanScope, depth: int) -> list[Option]:
         """Return the ways to look a value up, cheapest first."""
         if depth <= 0:
             return []
@@ -163,14 +165,14 @@ class Search:
             self._memo[key] = self._computed(need, scope, depth)
         return self._memo[key]
 
-    def at_hand(self, need: Field, scope: Scope, searched: Operation | None = None) -> list[Option]:
+    def at_hand(self, need: PlanField, scope: PlanScope, searched: Operation | None = None) -> list[Option]:
         """Return values of the scope that are the one needed, best first."""
         key = (need, scope)
         if key not in self._memo:
             self._memo[key] = self._at_hand(need, scope, searched)
         return self._memo[key]
 
-    def _at_hand(self, need: Field, scope: Scope, searched: Operation | None) -> list[Option]:
+    def _at_hand(self, need: PlanField, scope: PlanScope, searched: Operation | None) -> list[Option]:
         found: list[tuple[float, bool, Option]] = []
         for field, value in scope.values:
             score = self._sent(need, field, searched)
@@ -181,7 +183,7 @@ class Search:
                 found.append((-option.quality, field.name != need.name, option))
         return [option for *_, option in sorted(found, key=lambda one: one[:2])]
 
-    def _sent(self, need: Field, have: Field, operation: Operation | None) -> float:
+    def _sent(self, need: PlanField, have: PlanField, operation: Operation | None) -> float:
         if need.comparison or have.comparison:
             alike = need.comparison == have.comparison and bool(need.nouns & have.nouns)
             return match_facts(need, have, sent=True) if alike else 0.0
@@ -205,7 +207,7 @@ class Search:
                 return frozenset((Decision(f"searched {call.number}", _OTHER_TEXT, 2.5, doubt),))
         return frozenset()
 
-    def _computed(self, need: Field, scope: Scope, depth: int) -> list[Option]:
+    def _computed(self, need: PlanField, scope: PlanScope, depth: int) -> list[Option]:
         found: list[Option] = []
         for score, operation, field in self.providers(need):
             if field.lists > 1 or self._is_echo(operation, need):
@@ -238,11 +240,11 @@ class Search:
         said = self.wish.said
         return frozenset(s.term for call in calls for s in call.operation.resource.literals if s.term in said)
 
-    def _is_echo(self, operation: Operation, need: Field) -> bool:
+    def _is_echo(self, operation: Operation, need: PlanField) -> bool:
         """Return True if an operation needs what it should give."""
         return any(likeness(need, field, self.index.vocabulary) == 1.0 for field in operation.required)
 
-    def call(self, operation: Operation, scope: Scope, depth: int, noun: str = "") -> list[Option]:
+    def call(self, operation: Operation, scope: PlanScope, depth: int, noun: str = "") -> list[Option]:
         """Return the ways to call an operation, cheapest first; the value of each is a Result of the whole output."""
         key = (operation.number, id(scope), depth, noun)
         if key not in self._memo:
@@ -250,7 +252,7 @@ class Search:
             self._memo[key] = self._called(operation, scope, depth, noun)
         return self._memo[key]
 
-    def _called(self, operation: Operation, scope: Scope, depth: int, noun: str) -> list[Option]:
+    def _called(self, operation: Operation, scope: PlanScope, depth: int, noun: str) -> list[Option]:
         ways: list[list[Option]] = []
         for field in operation.required:
             self.spend()
@@ -270,7 +272,7 @@ class Search:
                 found += self._related(operation, bound, found[-1], scope, depth)
         return self._best(found)
 
-    def _filled(self, operation: Operation, bound: list[tuple[Field, Option]], scope: Scope) -> Option:
+    def _filled(self, operation: Operation, bound: list[tuple[PlanField, Option]], scope: PlanScope) -> Option:
         """Complete a call by the optional inputs that a value at hand is meant for: filters work best at the source."""
         bound = list(bound)
         used = {id(option.value) for _, option in bound}
@@ -289,7 +291,7 @@ class Search:
         return Option(Result(call, WHOLE), decisions, call.before | {call})
 
     def _related(
-        self, operation: Operation, bound: list[tuple[Field, Option]], filled: Option, scope: Scope, depth: int
+        self, operation: Operation, bound: list[tuple[PlanField, Option]], filled: Option, scope: PlanScope, depth: int
     ) -> list[Option]:
         """Return the call with one more optional key, looked up by inputs that the call does not use yet."""
         assert isinstance(filled.value, Result)
@@ -318,7 +320,7 @@ class Search:
         nouns = value.field.identifies if isinstance(value, Result) else frozenset[str]()
         return not nouns.isdisjoint(self.wish.path_terms) or _is_own(value, nouns)
 
-    def _supplied(self, field: Field, scope: Scope, depth: int, noun: str) -> list[Option]:
+    def _supplied(self, field: PlanField, scope: PlanScope, depth: int, noun: str) -> list[Option]:
         """Return ways to supply a required input that is not given: a constant, or a value that is looked up."""
         fixed = field.facts.constant
         if fixed is not MISSING:
@@ -328,7 +330,7 @@ class Search:
                 return [Option(Fixed(value), frozenset((Decision(f"{field.name} {value}", 0.97, 0.1),)), frozenset())]
         return self.computed(field, scope, depth) if field.tells else []
 
-    def _make(self, operation: Operation, bindings: list[tuple[Field, Value]]) -> PlannedCall:
+    def _make(self, operation: Operation, bindings: list[tuple[PlanField, Value]]) -> PlannedCall:
         key = operation.number, tuple((field.name, id(value)) for field, value in bindings)
         if key not in self._calls:
             self._values += [value for _, value in bindings]  # kept alive, so that their ids stay theirs
@@ -340,7 +342,9 @@ class Search:
         kept = [(field, value) for field, value in call.bindings if field.term not in LIMITS]
         return call if len(kept) == len(call.bindings) else self._make(call.operation, kept)
 
-    def picks(self, called: Option, field: Field, scope: Scope, depth: int) -> list[tuple[Result, frozenset[Decision]]]:
+    def picks(
+        self, called: Option, field: PlanField, scope: PlanScope, depth: int
+    ) -> list[tuple[Result, frozenset[Decision]]]:
         """Return the values of a field in what a call returned: itself, or one of a list."""
         assert isinstance(called.value, Result)
         call = called.value.call
@@ -370,7 +374,9 @@ class Search:
             decision = Decision(f"first {about}", 0.5, 2.5, doubt)
         return [(Result(call, field, Pick(is_first=True)), other | {decision})]
 
-    def _keys(self, rows: Rows, field: Field, scope: Scope, depth: int) -> list[tuple[Field, Option, float]]:
+    def _keys(
+        self, rows: Rows, field: PlanField, scope: PlanScope, depth: int
+    ) -> list[tuple[PlanField, Option, float]]:
         """Return a column that identifies a row with the value to compare it with, ids first."""
         for column in rows.fields:
             if column is field or not column.tells & set(rows.nouns):
@@ -387,7 +393,7 @@ class Search:
         return []
 
 
-def _row_noun(operation: Operation, field: Field) -> str:
+def _row_noun(operation: Operation, field: PlanField) -> str:
     """Return the noun of the rows that a field is in, for operations that are told what to list."""
     return operation.nouns_of(field)[0] if len(operation.lists) > 1 else ""
 
@@ -407,10 +413,10 @@ def _must_be_given(value: Value) -> bool:
     return isinstance(value, Given) and value.field.required
 
 
-WHOLE: Final = Field(("",), (), Facts())
+WHOLE: Final = PlanField(("",), (), Facts())
 
 
-def match_facts(need: Field, have: Field, *, sent: bool = False) -> float:
+def match_facts(need: PlanField, have: PlanField, *, sent: bool = False) -> float:
     """Judge types, formats and values; of lists also those of the elements, of objects those of the members."""
     quality = fit(need.facts, have.facts, sent=sent)
     if quality and need.item is not None and have.item is not None:

@@ -22,7 +22,7 @@ from bespeak.extensions.negotiation.planner.draft import (
     Value,
     cost_of,
 )
-from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, TIMES, Field, Operation, Rows
+from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, TIMES, Operation, PlanField, Rows
 from bespeak.extensions.negotiation.planner.search import WHOLE, Search
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.vocabulary import other_names
@@ -37,7 +37,7 @@ _BEAM: Final = 12
 class State:
     """Values for some of the wanted fields."""
 
-    values: tuple[tuple[Field, Value], ...]
+    values: tuple[tuple[PlanField, Value], ...]
     calls: frozenset[PlannedCall]
     decisions: frozenset[Decision]
     weakest: float = 1.0
@@ -51,13 +51,13 @@ class State:
 class SingleSearch:
     """Finds values for fields outside of lists."""
 
-    def __init__(self, search: Search, fields: tuple[Field, ...], depth: int, most_calls: int) -> None:
+    def __init__(self, search: Search, fields: tuple[PlanField, ...], depth: int, most_calls: int) -> None:
         self._search = search
         self._fields = fields
         self._depth = depth
         self._most_calls = most_calls
-        self._answers: dict[tuple[Field, int], tuple[float, Field | None]] = {}
-        self.missing: Field | None = None
+        self._answers: dict[tuple[PlanField, int], tuple[float, PlanField | None]] = {}
+        self.missing: PlanField | None = None
         """The first field without any value, after a run that found nothing."""
 
     def run(self, start: State) -> list[State]:
@@ -74,7 +74,7 @@ class SingleSearch:
             states = sorted(found, key=lambda one: (one.cost - covered(one.calls), len(one.calls)))[:_BEAM]
         return states
 
-    def _extend(self, state: State, field: Field) -> list[State]:
+    def _extend(self, state: State, field: PlanField) -> list[State]:
         self._search.spend()
         found = []
         for call in sorted(state.calls, key=lambda one: (not one.operation.impact, one.number)):
@@ -92,7 +92,7 @@ class SingleSearch:
         options = self._search.computed(field, self._search.given, self._depth)
         return [*found, *(_with(state, field, option, 1.0) for option in options)]
 
-    def _answer(self, need: Field, operation: Operation) -> tuple[float, Field | None]:
+    def _answer(self, need: PlanField, operation: Operation) -> tuple[float, PlanField | None]:
         """Return the field of an answer that fits best."""
         key = need, operation.number
         if key not in self._answers:
@@ -102,12 +102,12 @@ class SingleSearch:
         return self._answers[key]
 
 
-def _is_same_form(field: Field, option: Option) -> bool:
+def _is_same_form(field: PlanField, option: Option) -> bool:
     """Return True if a given id may be repeated as it is."""
     return isinstance(option.value, Given) and field.facts.format in ("", option.value.field.facts.format)
 
 
-def _with(state: State, field: Field, option: Option, score: float) -> State:
+def _with(state: State, field: PlanField, option: Option, score: float) -> State:
     return State(
         (*state.values, (field, option.value)),
         state.calls | option.value.calls,
@@ -186,7 +186,7 @@ class ListingSearch:
 
     def _fill(self, result: Result, rows: Rows, decided: frozenset[Decision]) -> Listing | None:
         scope = self._search.row_scope(rows)
-        columns: list[tuple[Field, Value]] = []
+        columns: list[tuple[PlanField, Value]] = []
         decisions = {*decided, *self._search.searched(result.call, rows)}
         weakest = 1.0
         per_row: set[int] = set()
@@ -251,13 +251,13 @@ class ListingSearch:
             return {Decision(f"scan {operation.number}", 0.6, 0.8, doubt)}
         return set()
 
-    def _sorts(self, given: Field, rows: Rows) -> bool:
+    def _sorts(self, given: PlanField, rows: Rows) -> bool:
         """Return True if an input can only name columns; `-` before a name reverses the order."""
         columns = {field.column for field in rows.fields}
         values = given.facts.values
         return values is not None and all(str(value).lstrip("-") in columns for _, value in values)
 
-    def _filter(self, given: Field, rows: Rows) -> Filter | None:
+    def _filter(self, given: PlanField, rows: Rows) -> Filter | None:
         compared = given.comparison
         if compared is not None:
             if compared.attribute in _ANY_TIME:
@@ -266,7 +266,7 @@ class ListingSearch:
             for ending in ("", *_TIME_ENDINGS):
                 attribute = (*compared.attribute.split("_"), *ending.split())
                 readings = self._search.index.vocabulary.read_name(attribute, rows.nouns, given.facts)
-                need = Field((join(attribute),), readings, given.facts)
+                need = PlanField((join(attribute),), readings, given.facts)
                 made = self._compared(need, given, compared.op, rows)
                 if made is not None and (not ending or made.column.facts.format in TIMES):
                     return made
@@ -275,7 +275,7 @@ class ListingSearch:
         enough = 0.95 if given.identifies else 0.8
         return Filter(column, "eq", Given(given)) if column is not None and score >= enough else None
 
-    def _related(self, given: Field, listing: Listing, decisions: set[Decision]) -> Filter | None:
+    def _related(self, given: PlanField, listing: Listing, decisions: set[Decision]) -> Filter | None:
         """Return the condition that rows refer to the thing that an input identifies."""
         for column in listing.rows.fields:
             own = column.identifies & set(listing.rows.nouns)
@@ -286,7 +286,7 @@ class ListingSearch:
                         return Filter(column, "eq", option.value)
         return None
 
-    def _compared(self, need: Field, given: Field, op: str, rows: Rows) -> Filter | None:
+    def _compared(self, need: PlanField, given: PlanField, op: str, rows: Rows) -> Filter | None:
         for field in rows.fields:
             if need.meanings.isdisjoint(field.meanings):
                 continue
@@ -299,7 +299,7 @@ class ListingSearch:
         return None
 
 
-def _is_count(field: Field) -> bool:
+def _is_count(field: PlanField) -> bool:
     return field.facts.kind in ("integer", "")
 
 
@@ -382,7 +382,7 @@ _COUNTED: Final = 12
 """Wanted fields by which the nearest endpoint is chosen."""
 
 
-def nearest(search: Search, fields: tuple[Field, ...], text: str) -> Miss:
+def nearest(search: Search, fields: tuple[PlanField, ...], text: str) -> Miss:
     """Return why the first of the fields that no operation can supply is missing."""
     for field in fields:
         providers = search.providers(field)
@@ -407,11 +407,11 @@ def nearest(search: Search, fields: tuple[Field, ...], text: str) -> Miss:
     return Miss(field=text, reason="No usable endpoint yields it.")
 
 
-def _noun(field: Field) -> str:
+def _noun(field: PlanField) -> str:
     return field.readings[0].noun.replace("_", " ") if field.readings else ""
 
 
-def _closest(search: Search, field: Field) -> tuple[Operation | None, bool]:
+def _closest(search: Search, field: PlanField) -> tuple[Operation | None, bool]:
     """Return the closest operation that yields a field of this name, and whether it means the same."""
     meant = [operation for reading in field.readings for operation, _ in search.index.yielding(reading)]
     meant = [operation for operation in meant if not operation.impact and search.allows(operation)]

@@ -10,7 +10,7 @@ from typing import Any, Final
 from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.documents.adoption.naming import join, stems
 from bespeak.extensions.negotiation.plan import Miss
-from bespeak.extensions.negotiation.planner.operation import Field, read_inputs, read_outputs
+from bespeak.extensions.negotiation.planner.operation import PlanField, read_inputs, read_outputs
 from bespeak.extensions.negotiation.planner.slot import ITEM, Facts, Slot, TooLarge, Unnameable, slots_of
 from bespeak.extensions.negotiation.planner.vocabulary import (
     COLLECTIVE,
@@ -36,7 +36,7 @@ class Table:
 
     path: tuple[str, ...]
     nouns: tuple[str, ...]
-    columns: tuple[Field, ...]
+    columns: tuple[PlanField, ...]
     is_renamed: bool = False
     """True if the service does not know its name, so that it may mean something else."""
 
@@ -54,8 +54,8 @@ class Wish:
     resource: Resource
     noun: str
     """What it deals with, as the service calls it."""
-    givens: tuple[Field, ...]
-    singles: tuple[Field, ...]
+    givens: tuple[PlanField, ...]
+    singles: tuple[PlanField, ...]
     """Fields wanted outside of lists."""
     tables: tuple[Table, ...]
     said: frozenset[str]
@@ -81,7 +81,7 @@ class Wish:
         return frozenset(found)
 
     @property
-    def wanted(self) -> list[Field]:
+    def wanted(self) -> list[PlanField]:
         """All fields of the output."""
         return [*self.singles, *(field for table in self.tables for field in table.columns)]
 
@@ -163,7 +163,7 @@ def _known(noun: str, vocabulary: Vocabulary) -> str:
     return next((tail for tail in (*tails, *other_names(noun)) if tail in vocabulary.nouns), noun)
 
 
-def _owned(field: Field, resource: Resource, vocabulary: Vocabulary) -> Field:
+def _owned(field: PlanField, resource: Resource, vocabulary: Vocabulary) -> PlanField:
     """Let an input without a noun of its own belong to any noun of the path."""
     if field.name in dict(resource.owners):
         return field
@@ -173,7 +173,7 @@ def _owned(field: Field, resource: Resource, vocabulary: Vocabulary) -> Field:
     return replace(field, readings=tuple(dict.fromkeys(readings)))
 
 
-def _table(field: Field, outputs: tuple[Field, ...], noun: str, vocabulary: Vocabulary) -> Table:
+def _table(field: PlanField, outputs: tuple[PlanField, ...], noun: str, vocabulary: Vocabulary) -> Table:
     named = vocabulary.row_noun(field.path)
     nouns = [noun] if named is None else [_known(named, vocabulary)]
     is_own = named is not None and nouns[0] not in vocabulary.nouns
@@ -186,7 +186,7 @@ def _table(field: Field, outputs: tuple[Field, ...], noun: str, vocabulary: Voca
 
 
 def _said(
-    resource: Resource, givens: tuple[Field, ...], outputs: tuple[Field, ...], vocabulary: Vocabulary
+    resource: Resource, givens: tuple[PlanField, ...], outputs: tuple[PlanField, ...], vocabulary: Vocabulary
 ) -> frozenset[str]:
     found: set[str] = set()
     for segment in resource.literals:
@@ -214,7 +214,7 @@ def _named(name: str, vocabulary: Vocabulary) -> set[str]:
 
 
 def _path_terms(
-    resource: Resource, givens: tuple[Field, ...], vocabulary: Vocabulary
+    resource: Resource, givens: tuple[PlanField, ...], vocabulary: Vocabulary
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split the words of the path into those that the service knows and others."""
     must: list[str] = []

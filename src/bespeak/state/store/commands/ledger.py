@@ -3,8 +3,8 @@
 An account has a currency, a balance in its smallest unit, and a credit limit below zero that it does not exceed. Its
 row is locked while its balance changes, so that this holds however many processes spend at the same time.
 
-Every purchase passes through `held` and `sales`. They have no row, which all buyers would have to lock, and no limit:
-their balance is the sum of their entries.
+Every purchase passes through `held` and `sales`. They have no row, which all buyers would have to lock, and no
+limit: their balance is the sum of their entries.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Account(msgspec.Struct, frozen=True):
     """Amount by which the balance may be below zero."""
 
 
-class Entry(msgspec.Struct, frozen=True):
+class LedgerEntry(msgspec.Struct, frozen=True):
     """One side of a transaction."""
 
     position: int
@@ -214,7 +214,7 @@ class ListEntries(Command, frozen=True):
             "ORDER BY position DESC LIMIT ?",
             (*values, self.limit),
         )
-        return [Entry(*row) for row in rows]
+        return [LedgerEntry(*row) for row in rows]
 
 
 class CheckLedger(Command, frozen=True):

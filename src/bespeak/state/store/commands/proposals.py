@@ -213,7 +213,7 @@ def _turn(command: FileProposal | FindNegotiation, negotiation_id: str) -> tuple
     return command.agent_id, negotiation_id, command.session_id, command.method, command.path
 
 
-class Negotiation(msgspec.Struct, frozen=True):
+class NegotiationHistory(msgspec.Struct, frozen=True):
     """What happened so far between an agent and the server about one endpoint."""
 
     negotiation_id: str | None = None
@@ -253,7 +253,9 @@ class FindNegotiation(Command, frozen=True):
             "AND expires > {now} LIMIT 1",
             (self.agent_id, self.method, self.path),
         )
-        return Negotiation(rows[0][0] if rows else None, len(rows), offered[0][0] if offered else None, bool(revoked))
+        return NegotiationHistory(
+            rows[0][0] if rows else None, len(rows), offered[0][0] if offered else None, bool(revoked)
+        )
 
 
 class DecideProposal(Command, frozen=True):
