@@ -26,8 +26,8 @@ from bespeak.documents.envelope.reader import EnvelopeReader
 from bespeak.documents.ontology.contexts import LIMITS, core_context, inline_contexts, shipped_contexts
 from bespeak.documents.ontology.publication import core_turtle, profile_shapes
 from bespeak.documents.ontology.reader import read_ontology
-from bespeak.extensions.semantic.knowledge import Snapshot
-from bespeak.extensions.semantic.layer import SemanticLayer
+from bespeak.extensions.semantics.knowledge import Snapshot
+from bespeak.extensions.semantics.layer import SemanticLayer
 from bespeak.text.reading.json_data import decode_json
 
 VALIDATING: Final = Goal("validating", at_most=15, unit=" us")

@@ -14,7 +14,7 @@ from bespeak.contract.ontology.alignment import Alignment
 from bespeak.contract.ontology.ontology import Ontology
 from bespeak.documents.alignment.draft_json import canonical_json, read_json
 from bespeak.documents.ontology.reader import read_ontology
-from bespeak.extensions.semantic.knowledge import Snapshot
+from bespeak.extensions.semantics.knowledge import Snapshot
 from bespeak.state.store.commands.semantics import RegisterArtifact, compress
 from bespeak.state.store.store import Conflict, Store
 

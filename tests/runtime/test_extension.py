@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from tests.stateful import StatefulBench, keeping
 
+from bespeak.contract.extensions import BUNDLED
 from bespeak.documents.deployment.server_toml import ServerDocument, parse_server
 from bespeak.errors import ConfigError
 from bespeak.runtime.extension import Anchor, Extension, Gate, gates_behind, read_settings
@@ -92,10 +93,9 @@ def test_gates_stand_behind_their_anchor_in_the_order_of_the_extensions() -> Non
 
 
 async def test_the_meaning_of_a_call_is_judged_before_a_purchase() -> None:
-    from bespeak.contract.extensions import BUNDLED
 
     names = [known.name for known in BUNDLED]
-    assert names.index("semantic") < names.index("payments")
+    assert names.index("semantics") < names.index("payments")
 
 
 @pytest.mark.process

@@ -61,7 +61,7 @@ class KnownExtension(NamedTuple):
 
 # What comes first is opened first and closed last, and its gates stand first.
 BUNDLED: Final = (
-    KnownExtension("semantic", needed_by=("semantic",)),
+    KnownExtension("semantics", needed_by=("semantic",)),
     KnownExtension(
         "payments",
         methods=("PURCHASE",),

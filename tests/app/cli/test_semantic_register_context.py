@@ -15,7 +15,7 @@ from tests.meaning import RAD, RAD_PROFILE
 from bespeak.app.cli.main import CommandFailedError, bespeak
 from bespeak.app.cli.target_store import use_store
 from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.extensions.semantic.layer import SemanticLayer
+from bespeak.extensions.semantics.layer import SemanticLayer
 from bespeak.state.store.store import Store
 
 Run = Callable[..., Result]

@@ -100,6 +100,6 @@ def test_a_trap_is_reported_with_its_kind_and_place(schema: dict[str, Any], kind
     assert [(trap.kind, trap.at) for trap in find_hazards(schema)] == [(kind, at)]
 
 
-def test_a_plain_schema_has_no_traps() -> None:
+def test_a_plain_schema_has_no_hazards() -> None:
     schema = {"type": "object", "properties": {"code": {"type": "string", "pattern": "^[A-Z]+$"}}}
     assert list(find_hazards(schema)) == []

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.documents.agis_documents import booking
 
-from bespeak.checks.lint.rules.security import traps
+from bespeak.contract.schema.safety import find_hazards
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.service import Service
 from bespeak.documents.adoption.sanitizer import SchemaFitter, bound, first_sentence, plain_text, without_instructions
@@ -113,7 +113,7 @@ def test_any_schema_becomes_one_that_can_be_written_compiled_and_linted(schema: 
     assert find_null(fitted) is None
     assert toml_text({"schema": fitted})
     assert not isinstance(compile_schema(fitted), Fault)
-    assert list(traps(fitted)) == []
+    assert list(find_hazards(fitted)) == []
 
 
 def test_valid_values_stay_valid() -> None:

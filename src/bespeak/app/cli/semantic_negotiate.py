@@ -23,8 +23,8 @@ from bespeak.documents.alignment.notation import read_alignment
 from bespeak.documents.envelope.message import find_payload
 from bespeak.documents.ontology.reader import load_ontology, read_bytes
 from bespeak.errors import ConfigError
-from bespeak.extensions.semantic.knowledge import Snapshot
-from bespeak.extensions.semantic.layer import SemanticLayer
+from bespeak.extensions.semantics.knowledge import Snapshot
+from bespeak.extensions.semantics.layer import SemanticLayer
 from bespeak.state.store.opening import open_store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import json_value

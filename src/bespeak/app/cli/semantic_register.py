@@ -30,8 +30,8 @@ from bespeak.documents.envelope.expansion import CONTEXT_LIMITS
 from bespeak.documents.ontology.contexts import DocumentRefused, inline_contexts, shipped_contexts
 from bespeak.documents.ontology.reader import read_bytes
 from bespeak.errors import ConfigError
-from bespeak.extensions.semantic.knowledge import read_artifact, verify_alignment
-from bespeak.extensions.semantic.registry import AlignmentOffer, judge_offer, read_trust
+from bespeak.extensions.semantics.knowledge import read_artifact, verify_alignment
+from bespeak.extensions.semantics.registry import AlignmentOffer, judge_offer, read_trust
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.artifact_signature import ArtifactStatement, sign_artifact, signature_fault, verify_artifact

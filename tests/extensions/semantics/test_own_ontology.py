@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from tests.extensions.semantic.test_calls import NOTE, clinic, summarize
+from tests.extensions.semantics.test_calls import NOTE, clinic, summarize
 from tests.meaning import CLINICAL
 from tests.service import build, echo, make_endpoint
 
 from bespeak.contract.ontology.core import DEFAULT
 from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.extensions.semantic.layer import SemanticLayer, own_ontology, own_profile
+from bespeak.extensions.semantics.layer import SemanticLayer, own_ontology, own_profile
 
 pytestmark = pytest.mark.anyio
 

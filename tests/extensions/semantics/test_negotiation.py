@@ -15,8 +15,8 @@ from bespeak.contract.ontology.ontology import OntologyRef
 from bespeak.contract.ontology.profile import Verdict, Violation
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.documents.envelope.reader import parse
-from bespeak.extensions.semantic.negotiation import Offer, SemanticNegotiation, SemanticOutcome
-from bespeak.extensions.semantic.translation import UsedMapping
+from bespeak.extensions.semantics.negotiation import Offer, SemanticNegotiation, SemanticOutcome
+from bespeak.extensions.semantics.translation import UsedMapping
 
 CORE = "https://ex.org/onto/agent-core"
 OFFER = Offer((CLINICAL, CORE), (f"{CLINICAL}#note-summarize",))

@@ -23,9 +23,9 @@ from bespeak.contract.service import Service
 from bespeak.documents.envelope.reader import EnvelopeReader
 from bespeak.documents.projections.jsonld import base_of, capability_iri, intent_iri
 from bespeak.errors import ConfigError
-from bespeak.extensions.semantic.discovery import MeaningIndex
-from bespeak.extensions.semantic.knowledge import Knowledge, Snapshot
-from bespeak.extensions.semantic.negotiation import Offer, SemanticNegotiation, SemanticOutcome, write_mapping
+from bespeak.extensions.semantics.discovery import MeaningIndex
+from bespeak.extensions.semantics.knowledge import Knowledge, Snapshot
+from bespeak.extensions.semantics.negotiation import Offer, SemanticNegotiation, SemanticOutcome, write_mapping
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable

@@ -15,10 +15,10 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.ontology.ontology import Ontology
 from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.extensions.semantic import offloading
-from bespeak.extensions.semantic.knowledge import read_artifact
-from bespeak.extensions.semantic.methods_ontologies import REGISTER_SCOPE
-from bespeak.extensions.semantic.offloading import SMALL, run_beside, run_in_thread
+from bespeak.extensions.semantics import offloading
+from bespeak.extensions.semantics.knowledge import read_artifact
+from bespeak.extensions.semantics.methods_ontologies import REGISTER_SCOPE
+from bespeak.extensions.semantics.offloading import SMALL, run_beside, run_in_thread
 from bespeak.state.store.commands.semantics import Artifact, ArtifactRow, decompress
 
 pytestmark = pytest.mark.anyio
@@ -126,7 +126,7 @@ async def test_agents_register_big_ontologies_in_rotation_and_calls_go_on() -> N
 
 
 async def test_documents_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.extensions.semantic.registry._MOST_OF_ONE", 1)
+    monkeypatch.setattr("bespeak.extensions.semantics.registry._MOST_OF_ONE", 1)
     async with keeping(semantic=SemanticSettings(registry=True)) as bench:
         small = [HEAD.format(number=number) + "b:x a ioa:Capability ." for number in range(4)]
         found = await asyncio.gather(*(offer(bench, text, "a" * 64) for text in small))

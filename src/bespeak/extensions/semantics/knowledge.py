@@ -20,8 +20,8 @@ from bespeak.contract.ontology.core import CORE_VERSION, DEFAULT, Namespace
 from bespeak.contract.ontology.ontology import Meanings, Ontology, Term, Version, compare_versions, parse_version
 from bespeak.documents.alignment.draft_json import read_json
 from bespeak.documents.ontology.canonical import read_registered
-from bespeak.extensions.semantic.offloading import run_beside, run_in_thread
-from bespeak.extensions.semantic.translation import Mappings
+from bespeak.extensions.semantics.offloading import run_beside, run_in_thread
+from bespeak.extensions.semantics.translation import Mappings
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.background import Follower
 from bespeak.state.identity.artifact_signature import ArtifactStatement, signature_fault, verify_artifact

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.extensions.semantic.test_calls import NOTE, clinic, summarize
+from tests.extensions.semantics.test_calls import NOTE, clinic, summarize
 from tests.meaning import CLINICAL, CLINICAL_PROFILE, RAD, RAD_PROFILE, alignment, register_all, snapshot
 from tests.service import AGENT, build, echo, make_endpoint
 from tests.stateful import StatefulBench
@@ -20,8 +20,8 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings
 from bespeak.documents.envelope.message import NlipMessage, find_payload, write_nlip
 from bespeak.documents.envelope.reader import parse
-from bespeak.extensions.semantic import layer as module
-from bespeak.extensions.semantic.layer import SemanticLayer, digest_of
+from bespeak.extensions.semantics import layer as module
+from bespeak.extensions.semantics.layer import SemanticLayer, digest_of
 
 CORE = "https://ex.org/onto/agent-core"
 OWN = "agtp://test.example/"

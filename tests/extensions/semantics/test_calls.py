@@ -37,8 +37,8 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.documents.envelope.reader import parse
 from bespeak.errors import ConfigError, StoreUnavailableError
-from bespeak.extensions.semantic import calls
-from bespeak.extensions.semantic.calls import MappingHistory
+from bespeak.extensions.semantics import calls
+from bespeak.extensions.semantics.calls import MappingHistory
 from bespeak.extensions.workflows.spec import restore_call
 from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.protocol.exchange.messages import Connection, Context, Request, Response

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Final
 
 from bespeak.contract.service import Service
-from bespeak.extensions.semantic import methods_ontologies as ontologies
-from bespeak.extensions.semantic.calls import CallJudge, TaskProfiles
-from bespeak.extensions.semantic.gate import semantic_gate, semantic_input_gate, semantic_step_gate
-from bespeak.extensions.semantic.layer import check_extra
-from bespeak.extensions.semantic.methods import PARAMETERS, describing, discovering, proposing
-from bespeak.extensions.semantic.registry import open_registry, read_trust
+from bespeak.extensions.semantics import methods_ontologies as ontologies
+from bespeak.extensions.semantics.calls import CallJudge, TaskProfiles
+from bespeak.extensions.semantics.gate import semantic_gate, semantic_input_gate, semantic_step_gate
+from bespeak.extensions.semantics.layer import check_extra
+from bespeak.extensions.semantics.methods import PARAMETERS, describing, discovering, proposing
+from bespeak.extensions.semantics.registry import open_registry, read_trust
 from bespeak.runtime.extension import Anchor, BuiltIn, Extension, Floor, Gate, Opening
 
 _EXTENDED: Final = {"DISCOVER": discovering, "DESCRIBE": describing, "PROPOSE": proposing}
@@ -57,8 +57,8 @@ def _endpoints(service: Service) -> Iterable[BuiltIn]:
         yield BuiltIn(ontologies.REGISTER_ONTOLOGY, ontologies.PATH, register, listed=True)
 
 
-semantic: Final = Extension(
-    name="semantic",
+semantics: Final = Extension(
+    name="semantics",
     gates=(Gate(semantic_gate, Anchor.READ, step=semantic_step_gate),),
     reads=semantic_input_gate,
     floor=_extend,

@@ -13,7 +13,7 @@ from bespeak.checks.ontology.registration import judge_registration
 from bespeak.contract.ontology.alignment import Alignment
 from bespeak.contract.ontology.ontology import OntologyRef
 from bespeak.documents.alignment.notation import write_alignment
-from bespeak.extensions.semantic.registry import AlignmentOffer, judge_offer
+from bespeak.extensions.semantics.registry import AlignmentOffer, judge_offer
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.extensions.semantic.test_calls import NOTE, clinic, recorded, summarize
-from tests.extensions.semantic.test_discovery import PATIENTS
+from tests.extensions.semantics.test_calls import NOTE, clinic, recorded, summarize
+from tests.extensions.semantics.test_discovery import PATIENTS
 from tests.meaning import ALIGNMENT, CLINICAL, CLINICAL_PROFILE, RAD, RAD_PROFILE
 from tests.service import Reply, build, echo, make_endpoint
 from tests.stateful import StatefulBench

@@ -14,8 +14,8 @@ from bespeak.contract.ontology.matching import UNCONFIRMED, UNSTABLE
 from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.errors import StoreError
-from bespeak.extensions.semantic.layer import Meaning, SemanticLayer, concepts_of
-from bespeak.extensions.semantic.negotiation import SemanticOutcome
+from bespeak.extensions.semantics.layer import Meaning, SemanticLayer, concepts_of
+from bespeak.extensions.semantics.negotiation import SemanticOutcome
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
 from bespeak.protocol.exchange.refusal import Refused

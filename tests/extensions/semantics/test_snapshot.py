@@ -16,7 +16,7 @@ from bespeak.checks.alignment.policy import Policy
 from bespeak.contract.ontology.alignment import Alignment, MappingRule, Provenance
 from bespeak.contract.ontology.core import DEFAULT
 from bespeak.contract.ontology.ontology import Meanings, Ontology, OntologyRef, Term
-from bespeak.extensions.semantic.knowledge import OUTRANKED, CapabilityNames, Snapshot
+from bespeak.extensions.semantics.knowledge import OUTRANKED, CapabilityNames, Snapshot
 
 
 def test_highest_version_that_serves_a_request_is_found() -> None:
@@ -253,5 +253,5 @@ def test_index_finds_what_a_comparison_with_every_label_finds(labels: list[str],
 
 
 def test_search_compares_a_bounded_number_of_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.extensions.semantic.knowledge._MOST_COMPARED", 10)
+    monkeypatch.setattr("bespeak.extensions.semantics.knowledge._MOST_COMPARED", 10)
     assert len(list(names(*(f"note {number}" for number in range(50))).find("note"))) <= 5

@@ -17,8 +17,8 @@ from tests.meaning import ALIGNMENT, CLINICAL, RAD, alignment, register_all, reg
 from bespeak.checks.alignment.artifact import Trust
 from bespeak.contract.ontology.alignment import Alignment
 from bespeak.documents.alignment.draft_json import statement_of
-from bespeak.extensions.semantic import knowledge
-from bespeak.extensions.semantic.knowledge import Knowledge, read_artifact
+from bespeak.extensions.semantics import knowledge
+from bespeak.extensions.semantics.knowledge import Knowledge, read_artifact
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.artifact_signature import sign_artifact
 from bespeak.state.identity.jws import PrivateKey

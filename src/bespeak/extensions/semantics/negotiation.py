@@ -24,8 +24,8 @@ from bespeak.contract.ontology.ontology import Meanings, Ontology, OntologyRef, 
 from bespeak.contract.ontology.profile import ACCEPTED, SemanticProfile, Status, Verdict, Violation
 from bespeak.contract.ontology.rules import VERSION_COMPATIBLE, VERSION_ORDER
 from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.extensions.semantic.knowledge import Snapshot
-from bespeak.extensions.semantic.translation import ProfileTranslation, UsedMapping
+from bespeak.extensions.semantics.knowledge import Snapshot
+from bespeak.extensions.semantics.translation import ProfileTranslation, UsedMapping
 
 Match = Literal["direct", "mapped", "unmatched", "none"]
 """What came of a profile. It is unmatched if its vocabulary is understood, but nothing says that the endpoint, or any

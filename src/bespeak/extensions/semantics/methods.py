@@ -17,9 +17,9 @@ from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.contract.standard.definition import LINE, METHOD, OBJECT, PATH, list_of, object_of
 from bespeak.contract.standard.floor import read_filter
 from bespeak.documents.envelope.writer import write_envelope
-from bespeak.extensions.semantic.discovery import MeaningIndex, read_wanted
-from bespeak.extensions.semantic.layer import SemanticLayer, digest_of, own_profile
-from bespeak.extensions.semantic.negotiation import SemanticOutcome
+from bespeak.extensions.semantics.discovery import MeaningIndex, read_wanted
+from bespeak.extensions.semantics.layer import SemanticLayer, digest_of, own_profile
+from bespeak.extensions.semantics.negotiation import SemanticOutcome
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.refusal import Refused

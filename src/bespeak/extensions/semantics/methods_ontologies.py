@@ -13,7 +13,7 @@ from bespeak.documents.alignment.notation import MEDIA_TYPES as ALIGNMENT_TYPES
 from bespeak.documents.alignment.notation import is_alignment
 from bespeak.documents.alignment.rules import DOWNGRADE, SIGNATURE
 from bespeak.documents.ontology.triples import MEDIA_TYPES
-from bespeak.extensions.semantic.registry import AlignmentOffer, OntologyOffer, OntologyRegistry
+from bespeak.extensions.semantics.registry import AlignmentOffer, OntologyOffer, OntologyRegistry
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault, Refused

@@ -16,8 +16,8 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.ontology.ontology import Term
 from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.documents.envelope.writer import write_envelope
-from bespeak.extensions.semantic.knowledge import Snapshot
-from bespeak.extensions.semantic.negotiation import WIDER
+from bespeak.extensions.semantics.knowledge import Snapshot
+from bespeak.extensions.semantics.negotiation import WIDER
 from bespeak.protocol.exchange.principal import Principal
 
 _LEAST_BEHAVIOR: Final = 0.3

@@ -12,7 +12,7 @@ from bespeak.checks.alignment.policy import Policy
 from bespeak.contract.ontology.alignment import Alignment, MappingRule
 from bespeak.contract.ontology.ontology import OntologyRef
 from bespeak.documents.envelope.reader import parse
-from bespeak.extensions.semantic.translation import Mappings, ProfileTranslation
+from bespeak.extensions.semantics.translation import Mappings, ProfileTranslation
 
 SUMMARY, NOTE = f"{RAD}#report-summary", f"{CLINICAL}#note-summarize"
 

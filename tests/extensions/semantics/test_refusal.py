@@ -7,8 +7,8 @@ from tests.service import build
 from bespeak.contract.ontology.matching import NOT_PROVIDED
 from bespeak.contract.ontology.profile import Verdict, Violation
 from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.extensions.semantic.calls import refuse_change, refuse_missing, refuse_outcome, refuse_unknown
-from bespeak.extensions.semantic.negotiation import SemanticOutcome
+from bespeak.extensions.semantics.calls import refuse_change, refuse_missing, refuse_outcome, refuse_unknown
+from bespeak.extensions.semantics.negotiation import SemanticOutcome
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.call import Call
 

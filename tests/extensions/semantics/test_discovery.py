@@ -11,7 +11,7 @@ from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.envelope.reader import parse
-from bespeak.extensions.semantic.discovery import DiscoveryQuery, Found, MeaningIndex, read_wanted
+from bespeak.extensions.semantics.discovery import DiscoveryQuery, Found, MeaningIndex, read_wanted
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal, Scopes
 
 

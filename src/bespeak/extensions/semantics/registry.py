@@ -20,7 +20,7 @@ from bespeak.documents.alignment.rules import OTHER_ONTOLOGY
 from bespeak.documents.ontology.canonical import read_registered
 from bespeak.documents.ontology.triples import RdfNotation
 from bespeak.errors import ConfigError
-from bespeak.extensions.semantic.offloading import run_beside, run_in_thread
+from bespeak.extensions.semantics.offloading import run_beside, run_in_thread
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.state.identity.artifact_signature import ArtifactStatement, signature_fault, verify_artifact

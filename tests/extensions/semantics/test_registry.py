@@ -6,7 +6,7 @@ import pytest
 
 from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.errors import ConfigError
-from bespeak.extensions.semantic.registry import open_registry
+from bespeak.extensions.semantics.registry import open_registry
 from bespeak.state.identity.key_text import generate_key, key_id, public_jwk
 
 
