@@ -6,17 +6,31 @@ import asyncio
 import runpy
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.service import AGENT, build
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.extensions import BUNDLED
 from bespeak.documents.deployment.server_toml import ServerDocument, parse_server
 from bespeak.errors import ConfigError
-from bespeak.runtime.extension import Anchor, Extension, Gate, gates_behind, read_settings
+from bespeak.runtime.background import DueHandler
+from bespeak.runtime.extension import (
+    Anchor,
+    Extension,
+    Gate,
+    Opening,
+    RecordKind,
+    check_names,
+    gates_behind,
+    read_settings,
+)
+from bespeak.runtime.server import Server
+from bespeak.state.store.commands.records import PutRecord, Record
 
 pytestmark = pytest.mark.anyio
 
@@ -82,6 +96,49 @@ def test_wrong_settings_are_refused(given: dict[str, dict[str, Any]], expected: 
     with pytest.raises(ConfigError) as raised:
         read_settings((REMINDERS,), given)
     assert str(raised.value).startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("second", "what"),
+    [
+        (Extension(name="reminders"), "extension 'reminders'"),
+        (Extension(name="b", kinds=REMINDERS.kinds), "kind of record 'reminder'"),
+        (Extension(name="b", methods={"REMIND": lambda _: None}), "method 'REMIND'"),
+    ],
+    ids=["extension", "kind", "method"],
+)
+def test_two_extensions_with_the_same_name_for_something_are_refused(second: Extension, what: str) -> None:
+    with pytest.raises(ConfigError) as raised:
+        check_names((REMINDERS, second))
+    assert str(raised.value) == f"the extensions 'reminders' and {second.name!r} both name the {what}"
+
+
+async def test_an_extension_starts_and_closes_without_a_store() -> None:
+    seen: list[str] = []
+
+    def open_it(opening: Opening) -> None:
+        opening.on_start(lambda: seen.append("start"))
+        opening.on_close(lambda: seen.append("close"))
+
+    bench = build(extensions=(Extension(name="a", open=open_it),))
+    await bench.server.start()
+    await bench.server.close()
+    assert seen == ["start", "close"]
+
+
+async def test_records_of_an_extension_without_methods_fall_due() -> None:
+    due = asyncio.Event()
+
+    def carry_out(_: Server) -> DueHandler:
+        async def carry(records: Sequence[Record]) -> None:
+            due.set()
+
+        return carry
+
+    async with keeping(extensions=(Extension(name="a", kinds={"egg": RecordKind(due=carry_out)}),)) as bench:
+        await bench.store.do(PutRecord("egg-1", "egg", AGENT, "waiting", "{}", delay=0.0))
+        async with asyncio.timeout(10):
+            await due.wait()
 
 
 def test_gates_stand_behind_their_anchor_in_the_order_of_the_extensions() -> None:

@@ -220,6 +220,25 @@ def read_settings(extensions: Iterable[Extension], given: Mapping[str, Mapping[s
     return read
 
 
+def check_names(extensions: Iterable[Extension]) -> None:
+    """Raise ConfigError if two extensions have the same name, or name the same method, kind of record or hook."""
+    owners: dict[tuple[str, str], Extension] = {}
+    for extension in extensions:
+        declared = {
+            "extension": (extension.name,),
+            "method": (*extension.methods, *(method.name for method, _ in extension.own_methods)),
+            "kind of record": tuple(extension.kinds),
+            "hook": tuple(extension.hooks),
+        }
+        for what, names in declared.items():
+            for name in names:
+                owner = owners.setdefault((what, name), extension)
+                if owner is not extension:
+                    raise ConfigError(
+                        f"the extensions {owner.name!r} and {extension.name!r} both name the {what} {name!r}"
+                    )
+
+
 def handlers_of(extensions: Iterable[Extension]) -> dict[str, Handler]:
     """Return the handlers of standard methods, by name."""
     return {name: handler for extension in extensions for name, handler in extension.methods.items()}

@@ -252,6 +252,8 @@ class Server:
                 await self.grants.follow(self.store)
             await run_all(self.starts)
             await self._issue(self.store, content)
+        else:
+            await run_all(self.starts)
         self._warn_of_unknown_agents()
         await self.additions.start()
         if self.own_endpoints is not None:

@@ -28,7 +28,7 @@ from bespeak.runtime.background import DueLoop
 from bespeak.runtime.confirmations import Confirmations
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.exchange import Auditor, Metrics, Subscriber, access_log
-from bespeak.runtime.extension import BuiltIn, Extension, Opening, read_settings, run_all
+from bespeak.runtime.extension import BuiltIn, Extension, Opening, check_names, read_settings, run_all
 from bespeak.runtime.idempotency import Idempotency
 from bespeak.runtime.identity.signer import Signer
 from bespeak.runtime.methods.builtin import builtin_endpoints
@@ -125,7 +125,9 @@ def choose_extensions(service: Service, *, stored: bool, delivers: bool = False)
         "semantic": service.semantic is not None,
     }
     bundled = (known.value.load() for known in BUNDLED if any(given[need] for need in known.needed_by))
-    return (*bundled, *service.extensions)
+    chosen: tuple[Extension, ...] = (*bundled, *service.extensions)
+    check_names(chosen)
+    return chosen
 
 
 class _AnyVariable(dict[str, str]):
@@ -345,8 +347,8 @@ class Keeper:
         self.dispatcher = assembled.build_dispatcher(store, document, auditor, () if metrics is None else (metrics,))
         self._server = self.dispatcher.server
         self._sweeper = Sweeper(store)
-        enabled = assembled.registrar.service.methods
-        kinds = self._server.kinds if enabled else {}
+        service = assembled.registrar.service
+        kinds = self._server.kinds if service.methods or service.extensions else {}
         due = {kind: how.due(self._server) for kind, how in kinds.items() if how.due is not None}
         self._due = DueLoop(store, due, lease=document.idempotency.lease)
         rates = self._server.rates
