@@ -38,14 +38,12 @@ class Genesis:
     scopes: tuple[str, ...]
     issued_at: str
     issuer: str
-    issuer_key: Mapping[str, str]
-    """Public key of the issuer, as the members of a JWK with its `kid`."""
+    issuer_key: Mapping[str, str]  # public key of the issuer, as the members of a JWK with its `kid`
     public_key: Mapping[str, str] | None
     """Public key of the agent in the same form; None for an agent that does not sign."""
     trust_tier: int
     verification_path: str
-    document: Mapping[str, Any] = field(repr=False)
-    """Whole record as read."""
+    document: Mapping[str, Any] = field(repr=False)  # whole record as read
 
 
 def canonical_genesis(record: Mapping[str, Any]) -> bytes:
@@ -61,8 +59,7 @@ def genesis_id(record: Mapping[str, Any]) -> str:
 VERIFIED: Final = 1
 ORG_ASSERTED: Final = 2
 EXPERIMENTAL: Final = 3
-TIERS: Final = (VERIFIED, ORG_ASSERTED, EXPERIMENTAL)
-"""Trust tiers: a lower number means stronger trust."""
+TIERS: Final = (VERIFIED, ORG_ASSERTED, EXPERIMENTAL)  # trust tiers: a lower number means stronger trust
 
 ANCHORED: Final = ("dns-anchored", "log-anchored", "hybrid")
 """Verification paths with a proof; the first tier needs one of them."""
@@ -70,8 +67,7 @@ ANCHORED: Final = ("dns-anchored", "log-anchored", "hybrid")
 SELF_SIGNED: Final = "self-signed"
 VERIFICATION_PATHS: Final = (*ANCHORED, "org-asserted", SELF_SIGNED)
 
-UNVERIFIED: Final = "verification-incomplete"
-"""Trust warning of the second tier."""
+UNVERIFIED: Final = "verification-incomplete"  # trust warning of the second tier
 
 
 def trust_fault(tier: int, path: str | None) -> str | None:
@@ -100,8 +96,7 @@ _LONGEST_LABEL: Final = 64
 UNREADABLE: Final = "unreadable"
 """Status of an agent with a broken document: its id is reserved, but it is never admitted."""
 
-DEFAULT_ZONE: Final = "default"
-"""Governance zone of agents whose documents name none; agents of every zone may find it."""
+DEFAULT_ZONE: Final = "default"  # governance zone of agents whose documents name none; agents of every zone may find it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,25 +114,19 @@ class Agent:
     trust_tier: int | None = None
     """Trust tier: 1 verified, 2 asserted by its organisation, 3 experimental; None if the document does not say."""
     verification_path: str | None = None
-    trust_score: float | None = None
-    """Trust score from 0 to 1; None if unknown."""
-    principal: str = ""
-    """Principal it acts for, as a display name."""
+    trust_score: float | None = None  # trust score from 0 to 1; None if unknown
+    principal: str = ""  # principal it acts for, as a display name
     principal_id: str | None = None
     owner_id: str | None = None
     issuer: str = ""
     issued_at: str | None = None
     updated_at: str | None = None
-    successor: str | None = None
-    """Successor of a deprecated agent."""
+    successor: str | None = None  # successor of a deprecated agent
     delegation_permitted: bool | None = None
     max_delegation_depth: int | None = None
-    public_key: Mapping[str, str] | None = None
-    """Ed25519 key it signs with, as the members of a JWK with its `kid`."""
-    genesis: Genesis | None = None
-    """Agent Genesis if the document carries it; the id is then derived from it."""
-    document: Mapping[str, Any] = field(default_factory=dict)
-    """Whole identity document as read."""
+    public_key: Mapping[str, str] | None = None  # Ed25519 key it signs with, as the members of a JWK with its `kid`
+    genesis: Genesis | None = None  # Agent Genesis if the document carries it; the id is then derived from it
+    document: Mapping[str, Any] = field(default_factory=dict)  # whole identity document as read
 
     @property
     def label(self) -> str:

@@ -37,10 +37,8 @@ def asks_person(endpoint: Endpoint, policies: Policies) -> bool:
     return irreversible or needs_confirmation(endpoint, policies)
 
 
-MOST_LISTED: Final = 2_000
-"""Calls of one composite, those of the composites that it calls included."""
-UNKNOWN: Final = "unknown impact"
-"""Impact of a call that reaches nothing here."""
+MOST_LISTED: Final = 2_000  # calls of one composite, those of the composites that it calls included
+UNKNOWN: Final = "unknown impact"  # impact of a call that reaches nothing here
 _NAME: Final = re.compile(r"\{\w+\}")
 _WRITTEN: Final[Mapping[str, str]] = {"CHAIN": "steps", "BATCH": "calls"}
 """Parameters that name the calls of a standard method."""
@@ -54,10 +52,8 @@ class ListedCall(msgspec.Struct, frozen=True, omit_defaults=True):
     path: str
     impact: str
     parameters: Any = None
-    note: str = ""
-    """When it is made, if that is not certain."""
-    calls: tuple[ListedCall, ...] = ()
-    """Calls that it makes in turn."""
+    note: str = ""  # when it is made, if that is not certain
+    calls: tuple[ListedCall, ...] = ()  # calls that it makes in turn
 
 
 Reach = Callable[[str, str], tuple[str, tuple[ListedCall, ...]]]

@@ -15,10 +15,8 @@ from bespeak.text.language.operation_class import fit
 
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST_NEED: Final = 1_000
-_LENGTH: Final = 0.3
-"""How much a long text counts less: it shares words with many needs."""
-_ACTION: Final = 0.3
-"""How much the method counts beside the words."""
+_LENGTH: Final = 0.3  # how much a long text counts less: it shares words with many needs
+_ACTION: Final = 0.3  # how much the method counts beside the words
 
 
 class EndpointIndex:

@@ -11,8 +11,7 @@ import msgspec
 
 from bespeak.contract.endpoint import Deprecation, Endpoint
 
-LONGEST: Final = 64
-"""Maximum length of an id (ai-discovery 3.3)."""
+LONGEST: Final = 64  # maximum length of an id (ai-discovery 3.3)
 
 _DIGEST: Final = 8
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")

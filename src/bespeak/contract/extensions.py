@@ -36,10 +36,8 @@ class KnownExtension(NamedTuple):
     """An entry of the table."""
 
     name: str
-    methods: tuple[str, ...] = ()
-    """Standard methods that it carries out."""
-    floor: Mapping[str, str] = _NONE
-    """Floor methods that it carries out, and the handler of each as `module:function`."""
+    methods: tuple[str, ...] = ()  # standard methods that it carries out
+    floor: Mapping[str, str] = _NONE  # floor methods that it carries out, and the handler of each as `module:function`
     hooks: Mapping[str, str] = _NONE
     """What the kernel asks of it, by the names in `runtime.extension`, and the function for each."""
     needed_by: tuple[str, ...] = ("methods",)

@@ -19,10 +19,8 @@ _SCALARS: Final = frozenset({"string", "integer", "number", "boolean", "null"})
 class HttpRoute:
     """The place of one endpoint on HTTP."""
 
-    path: str
-    """Path with the template's parameters, `/room/{room_id}:book`."""
-    methods: tuple[str, ...]
-    """HTTP methods: `GET` first if allowed; `POST` always."""
+    path: str  # path with the template's parameters, `/room/{room_id}:book`
+    methods: tuple[str, ...]  # HTTP methods: `GET` first if allowed; `POST` always
 
     @property
     def preferred(self) -> str:
@@ -117,10 +115,8 @@ class HttpInput:
     """The input of one endpoint by place."""
 
     path: tuple[HttpParameter, ...]
-    query: tuple[HttpParameter, ...] | None
-    """Parameters in the query of a GET; None if GET is not allowed."""
-    body: Mapping[str, Any]
-    """Schema of a POST body: the input without the path parameters, if they can be removed."""
+    query: tuple[HttpParameter, ...] | None  # parameters in the query of a GET; None if GET is not allowed
+    body: Mapping[str, Any]  # schema of a POST body: the input without the path parameters, if they can be removed
     body_required: bool
 
 

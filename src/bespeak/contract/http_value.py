@@ -15,11 +15,8 @@ from bespeak.protocol.exchange.headers import is_header_value
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.source.pointer import child
 
-DEEPEST: Final = 8
-"""Limit of levels in `a[b][c]=1`; deeper values are written as JSON text."""
-
-MAX_HEADER: Final = 8 * 1024
-"""Limit of a header filled from the input, in characters; most servers accept no more."""
+DEEPEST: Final = 8  # limit of levels in `a[b][c]=1`; deeper values are written as JSON text
+MAX_HEADER: Final = 8 * 1024  # limit of a header filled from the input, in characters; most servers accept no more
 
 _SIGNS: Final = {"comma": ",", "space": " ", "pipe": "|"}
 _RESERVED: Final = ":/?@!$'()*,;"

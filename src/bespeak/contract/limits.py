@@ -63,11 +63,8 @@ def _digits(value: float | Decimal) -> str:
         return "a number with too many digits"
 
 
-SECONDS: Final[Mapping[str, int]] = {"s": 1, "min": 60, "h": 3600, "day": 86400}
-"""Time units of a rate, in seconds."""
-
-MOST: Final = 1_000_000
-"""Largest number in a rate: beyond it the interval between calls is lost to rounding."""
+SECONDS: Final[Mapping[str, int]] = {"s": 1, "min": 60, "h": 3600, "day": 86400}  # time units of a rate, in seconds
+MOST: Final = 1_000_000  # largest number in a rate: beyond it the interval between calls is lost to rounding
 
 _RATE: Final = re.compile(r"\s*([0-9]{1,9})\s*/\s*([a-z]{1,8})(?:\s+burst\s+([0-9]{1,9}))?\s*")
 

@@ -18,8 +18,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.text.source.pointer import pointer
 
-CONTENT: Final = "content"
-"""Member of an output that holds the blocks."""
+CONTENT: Final = "content"  # member of an output that holds the blocks
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "text": ("text",),
     "image": ("data", "mimeType"),
@@ -144,16 +143,14 @@ def _untitled(name: str, part: Any) -> Any:
 RESULT: Final = "result"
 """Member of the structured content that holds an output which is not an object: earlier revisions allow only those."""
 
-PARTIAL: Final = "partial_result"
-"""Member of the structured content that holds a part of an output, alone."""
+PARTIAL: Final = "partial_result"  # member of the structured content that holds a part of an output, alone
 
 _PLAIN: Final = frozenset(
     {"$schema", "$defs", "$comment", "additionalProperties", "description", "examples", "properties", "title", "type"}
 )
 """Keywords of an object that no partial result can break."""
 
-META: Final = "bespeak/"
-"""Prefix of our members of `_meta`."""
+META: Final = "bespeak/"  # prefix of our members of `_meta`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,16 +159,12 @@ class Tool:
 
     name: str
     endpoint: Endpoint
-    entry: Mapping[str, Any]
-    """Entry of tools/list."""
+    entry: Mapping[str, Any]  # entry of tools/list
     input: Validator | None
     """Validator of the arguments, which refuses undeclared ones; None if the schema is not usable."""
-    output: Validator | None
-    """Validator of the structured content; None if no output schema is published."""
-    wraps: bool
-    """True if the output is the member `result` of the structured content."""
-    blocks: bool = False
-    """True if the output may have content blocks, which are not part of the structured content."""
+    output: Validator | None  # validator of the structured content; None if no output schema is published
+    wraps: bool  # True if the output is the member `result` of the structured content
+    blocks: bool = False  # True if the output may have content blocks, which are not part of the structured content
 
     @property
     def is_irreversible(self) -> bool:
@@ -277,10 +270,8 @@ _UNREAD: Final = frozenset({"method", "path", "confirm_with", "retry_with", "dig
 class Granting:
     """How a user gives authority to the client of a model, in words."""
 
-    scopes: Callable[[Sequence[str]], str]
-    """Says how to grant scopes."""
-    identity: str
-    """Says how to give an identity and scopes."""
+    scopes: Callable[[Sequence[str]], str]  # says how to grant scopes
+    identity: str  # says how to give an identity and scopes
 
 
 def check_arguments(endpoint: Endpoint, validator: Validator | None, arguments: dict[str, Any]) -> Outcome | None:

@@ -27,8 +27,7 @@ _PLACES: Final = {**dict.fromkeys(_WITHOUT_DECIMALS.split(), 0), **dict.fromkeys
 class Money(msgspec.Struct, frozen=True):
     """An amount of a currency."""
 
-    minor: int
-    """Amount in the smallest unit, such as cents."""
+    minor: int  # amount in the smallest unit, such as cents
     currency: str
 
     @property
@@ -68,8 +67,7 @@ def read_money(value: str | float, currency: str) -> Money | str:
     return Money(minor, currency) if minor <= MOST else f"is {text[:40]}, which is more than {Money(MOST, currency)}"
 
 
-LEDGER: Final = "ledger"
-"""The provider that keeps the accounts in the store."""
+LEDGER: Final = "ledger"  # the provider that keeps the accounts in the store
 _DAY: Final = 86400
 # Without TLS only to the same machine: the requests carry a token and move money.
 _ADDRESS: Final = re.compile(r"https://[!-~]+|http://(127\.0\.0\.1|localhost|\[::1\])(:\d+)?(/[!-~]*)?")

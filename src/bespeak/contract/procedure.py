@@ -48,8 +48,7 @@ class Procedure:
     timeout: float = setting(300.0, "Seconds that it may take.", kind="seconds", bounds=(0.1, 86400), security=True)
     scopes: tuple[str, ...] = setting((), "Scopes that running it takes beside activation:run.")
     errors: tuple[str, ...] = setting((), "Names of the errors that the function refuses with.")
-    target: Callable[..., Any] | None = None
-    """The function itself, if the contract is written in Python."""
+    target: Callable[..., Any] | None = None  # the function itself, if the contract is written in Python
 
     def faults(self) -> list[str]:
         """List what is wrong with the declaration, in sentences."""

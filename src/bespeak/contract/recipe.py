@@ -24,16 +24,14 @@ PICKS: Final = ("all", "first", "only")
 there are several.
 """
 
-_DEEPEST: Final = 8
-"""Maximum number of sources inside each other."""
+_DEEPEST: Final = 8  # maximum number of sources inside each other
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
     """A comparison. One whose right side has no value, such as an optional input that was not sent, is met."""
 
-    left: Source
-    """In `where`, a source of kind `item` is the element that is judged."""
+    left: Source  # in `where`, a source of kind `item` is the element that is judged
     op: str = "eq"
     right: Source | None = None
     """None for `present` and `absent`. Its `item` is never the judged element but the one around the list, that of a
@@ -59,15 +57,12 @@ class Source:
     A path that meets a list continues in each element; lists inside lists become one. The empty path is the whole
     value.
     """
-    default: Any = None
-    """Used if there is no value; None for none, so that the parameter is omitted."""
+    default: Any = None  # used if there is no value; None for none, so that the parameter is omitted
     where: tuple[Condition, ...] = ()
-    sort: Source | None = None
-    """Gives a field, `-field` for descending order, or a list of these."""
+    sort: Source | None = None  # gives a field, `-field` for descending order, or a list of these
     limit: Source | None = None
     pick: str = "all"
-    get: str = ""
-    """Path inside the picked element, or inside each."""
+    get: str = ""  # path inside the picked element, or inside each
     select: Mapping[str, Source] | None = None
     """Shape of the picked element, or of each: its new fields. None to keep it as it is.
 

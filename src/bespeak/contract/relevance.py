@@ -13,8 +13,7 @@ _WORD = re.compile(r"[a-z0-9]{2,40}")
 _MAX_WORDS = 2_000
 _LONG: Final = 5
 _SHORTEST: Final = 3
-_PARTS: Final = (1.0, 0.8, 0.6, 0.5)
-"""Weights of the parts of a text, in falling importance."""
+_PARTS: Final = (1.0, 0.8, 0.6, 0.5)  # weights of the parts of a text, in falling importance
 _FILLERS = frozenset(
     re.findall(
         r"\w+",

@@ -11,10 +11,8 @@ import msgspec
 from bespeak.contract.schema.shape import Members
 from bespeak.text.source.pointer import child
 
-_WHOLE: Final = 200
-"""Length up to which a text is never cut: half an id or an address is worse than none."""
-_LEAST: Final = 60
-"""Characters for a member that is cut; with less, it is left out."""
+_WHOLE: Final = 200  # length up to which a text is never cut: half an id or an address is worse than none
+_LEAST: Final = 60  # characters for a member that is cut; with less, it is left out
 _DEEPEST: Final = 60
 _MOST_PLACES: Final = 20
 _MOST_STEPS: Final = 30
@@ -27,8 +25,7 @@ _encode: Final = msgspec.json.Encoder().encode
 class Gap:
     """What was left out at one place."""
 
-    at: str
-    """JSON Pointer of the list, text or object."""
+    at: str  # JSON Pointer of the list, text or object
     what: str
     left_out: int
     kept: int

@@ -15,8 +15,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Final
 
-UNFINISHED: Final = ".bespeak-"
-"""Prefix of temporary files."""
+UNFINISHED: Final = ".bespeak-"  # prefix of temporary files
 
 
 def replace_text(path: Path, text: str, *, create: bool = False) -> None:

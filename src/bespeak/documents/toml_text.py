@@ -8,16 +8,12 @@ from typing import Any, Final
 from bespeak.text.source.pointer import child, parent
 from bespeak.text.source.value_text import toml_key, toml_value
 
-_WIDTH: Final = 80
-"""Maximum length of a table on one line."""
-_SHARED: Final = '"$defs"'
-"""Key of a table that holds definitions, which many documents share."""
-_NOWHERE: Final = "-"
-"""Pointer of a table that cannot have comments."""
+_WIDTH: Final = 80  # maximum length of a table on one line
+_SHARED: Final = '"$defs"'  # key of a table that holds definitions, which many documents share
+_NOWHERE: Final = "-"  # pointer of a table that cannot have comments
 
 
-Comments = Mapping[str, Sequence[str]]
-"""Comment lines by the pointer of the entry that follows them."""
+Comments = Mapping[str, Sequence[str]]  # comment lines by the pointer of the entry that follows them
 
 
 Written = dict[tuple[int, str], tuple[object, list[str]]]

@@ -18,8 +18,7 @@ from bespeak.text.source.tree import Span
 from bespeak.text.source.value_text import is_clean, number_scalar, text_scalar
 from bespeak.text.source.yaml_tree import YamlTree
 
-WIDTH: Final = 100
-"""Maximum length of a line that can be folded without a change of meaning."""
+WIDTH: Final = 100  # maximum length of a line that can be folded without a change of meaning
 
 _STEP: Final = "  "
 _LONGEST_KEY: Final = 120
@@ -30,8 +29,7 @@ _LONGEST_KEY: Final = 120
 class Comments:
     """Comments by the pointer of their entry, each with its `#`."""
 
-    at_top: tuple[str, ...] = ()
-    """Comments before everything else; an empty text is an empty line."""
+    at_top: tuple[str, ...] = ()  # comments before everything else; an empty text is an empty line
     above: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     beside: Mapping[str, str] = field(default_factory=dict)
     at_end: tuple[str, ...] = ()

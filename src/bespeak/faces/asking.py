@@ -29,8 +29,7 @@ from bespeak.state.store.commands.cases import (
 from bespeak.state.store.settings import CaseSettings
 from bespeak.state.store.store import Conflict, Store
 
-ANSWER: Final = "confirm"
-"""Name of the one field of the form."""
+ANSWER: Final = "confirm"  # name of the one field of the form
 
 FORM: Final[dict[str, Any]] = {
     "type": "object",
@@ -39,8 +38,7 @@ FORM: Final[dict[str, Any]] = {
 }
 """The form that the user fills in."""
 
-_USER: Final = "user:mcp"
-"""Decider of a case that the user of an MCP client has answered."""
+_USER: Final = "user:mcp"  # decider of a case that the user of an MCP client has answered
 
 
 class Asking:

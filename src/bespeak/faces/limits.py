@@ -36,8 +36,7 @@ UNCOUNTED: Final = 8192
 REFUSED: Final = 32
 """Connections above the limit that are open at one time while they are refused; fewer if the limit is low."""
 
-_BURST: Final = 8 * 1024 * 1024
-"""Bytes of memory that are worth the milliseconds of returning them."""
+_BURST: Final = 8 * 1024 * 1024  # bytes of memory that are worth the milliseconds of returning them
 
 
 class Crowd(Protocol):
@@ -130,20 +129,15 @@ class Capacity:
 class Timeouts(msgspec.Struct, frozen=True):
     """Timeouts in seconds. One timer checks them all, so each may be late by a quarter of the shortest."""
 
-    idle: float = 75.0
-    """Maximum time between two requests. Core 1 recommends at least 60."""
-    read: float = 30.0
-    """Maximum time from the first byte of a message to its last: slow sending does not extend it."""
-    write: float = 30.0
-    """Maximum time in which the peer reads none of the pending bytes."""
+    idle: float = 75.0  # Maximum time between two requests. Core 1 recommends at least 60.
+    read: float = 30.0  # maximum time from the first byte of a message to its last: slow sending does not extend it
+    write: float = 30.0  # maximum time in which the peer reads none of the pending bytes
     handshake: float = 10.0
-    drain: float = 10.0
-    """Maximum time for running requests to finish when the server stops."""
+    drain: float = 10.0  # maximum time for running requests to finish when the server stops
     linger: float = 2.0
     """Maximum time for a refused peer to stop sending; closing earlier could discard the answer in transit."""
 
-    crowded: float = 5.0
-    """Maximum time to the first complete request while the server is full."""
+    crowded: float = 5.0  # maximum time to the first complete request while the server is full
 
     @property
     def period(self) -> float:

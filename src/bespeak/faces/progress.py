@@ -11,10 +11,8 @@ from typing import Final, TypeVar
 
 from bespeak.protocol.exchange.messages import REPORT, Report
 
-INTERVAL: Final = 0.1
-"""Seconds between two notifications."""
-_LONGEST: Final = 500
-"""Characters of a message."""
+INTERVAL: Final = 0.1  # seconds between two notifications
+_LONGEST: Final = 500  # characters of a message
 
 ResultT = TypeVar("ResultT")
 News = tuple[float, float | None, str | None]

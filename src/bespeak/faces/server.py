@@ -85,17 +85,13 @@ def _refusal(address: Address, error: OSError | UnicodeError) -> ConfigError:
 
 _logger = logging.getLogger(__name__)
 
-ACCEPT_BURST: Final = 64
-"""Connections accepted in one go before others get their turn."""
+ACCEPT_BURST: Final = 64  # connections accepted in one go before others get their turn
 ACCEPT_PAUSE: Final = 0.25
 """Seconds to wait if the process has no file descriptors left; new peers stay in the kernel's queue meanwhile."""
-ABORT_PATIENCE: Final = 1.0
-"""Seconds for a cancelled request to end; after that it is abandoned."""
-FULL_FOR: Final = 2.0
-"""Seconds after a refused connection in which the server counts as full."""
+ABORT_PATIENCE: Final = 1.0  # seconds for a cancelled request to end; after that it is abandoned
+FULL_FOR: Final = 2.0  # seconds after a refused connection in which the server counts as full
 _EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE})
-SHUTDOWN_TIMEOUT: Final = 5.0
-"""Seconds for a TLS peer to answer close_notify."""
+SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for a TLS peer to answer close_notify
 
 
 class FaceServer:

@@ -19,8 +19,7 @@ Rest = Coroutine[Any, Any, None]
 Step = Callable[[], Rest | None]
 """A step runs as far as it can at once and returns the coroutine of the rest, if any. It must not raise."""
 
-PARKED: Final = 64
-"""Number of parked tasks to keep. Tasks beyond it end after their step."""
+PARKED: Final = 64  # Number of parked tasks to keep. Tasks beyond it end after their step.
 
 
 class TaskPool:

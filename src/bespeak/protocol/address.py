@@ -11,14 +11,9 @@ from urllib.parse import SplitResult, urlsplit
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.principal import is_canonical_id
 
-DEFAULT_PORT: Final = 4480
-"""The TCP port of AGTP (core 1)."""
-
-HTTP_PORT: Final = 8080
-"""The default port of HTTP; unlike 80, it needs no privileges."""
-
-OPERATIONS_PORT: Final = 9464
-"""The default port of health and metrics: that of Prometheus exporters."""
+DEFAULT_PORT: Final = 4480  # the TCP port of AGTP (core 1)
+HTTP_PORT: Final = 8080  # the default port of HTTP; unlike 80, it needs no privileges
+OPERATIONS_PORT: Final = 9464  # the default port of health and metrics: that of Prometheus exporters
 
 _PORT: Final = re.compile("[0-9]+")
 _HOST: Final = re.compile(r"[^\s/@\[\]]*|\[[^\s/@\[\]]+\]")
@@ -102,8 +97,7 @@ class Locator:
     host: str
     port: int = DEFAULT_PORT
     agent_id: str | None = None
-    web: str | None = None
-    """Web address, `https://host/prefix`; None for AGTP's own transport."""
+    web: str | None = None  # web address, `https://host/prefix`; None for AGTP's own transport
 
     @property
     def address(self) -> Address:

@@ -31,8 +31,7 @@ IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 Resolver = Callable[[str, int], Awaitable[list[str]]]
 """Function that resolves a name to addresses. Raises OSError if there are none."""
 
-_MOST: Final = 4
-"""Maximum number of addresses to try per name."""
+_MOST: Final = 4  # maximum number of addresses to try per name
 _LOCAL_NAMES: Final = (".localhost", ".local", ".internal", ".home.arpa")
 """Names with a local meaning on every machine or network (RFC 6761, 6762, 8375)."""
 _REFUSED: Final = {
@@ -59,8 +58,7 @@ _REFUSED: Final = {
     }.items()
 }
 """Networks of the registries of special addresses (RFC 6890), by what an address in them is."""
-_GLOBAL: Final = ipaddress.ip_network("2000::/3")
-"""The only range of IPv6 allocated for public use."""
+_GLOBAL: Final = ipaddress.ip_network("2000::/3")  # the only range of IPv6 allocated for public use
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 _COMPATIBLE: Final = ipaddress.ip_network("::/96")
 
@@ -70,8 +68,7 @@ class BlockedAddress:
     """Reason why a connection to a host is not allowed."""
 
     message: str
-    found: bool = True
-    """True if the name resolves."""
+    found: bool = True  # True if the name resolves
 
 
 def what_is_private(address: IpAddress) -> str | None:
@@ -275,8 +272,7 @@ class WebAddress:
     """Address with valid syntax that may be fetched."""
 
     origin: Origin
-    target: str
-    """Path and query; at least `/`. Fragments are removed."""
+    target: str  # Path and query; at least `/`. Fragments are removed.
 
     @property
     def path(self) -> str:
@@ -340,13 +336,10 @@ def resolve_address(text: str, base: WebAddress, *, insecure: bool = False) -> W
 
 ErrorT = TypeVar("ErrorT", bound=BaseException)
 
-_PINNED_FOR: Final = 60.0
-"""Seconds after which a name is resolved and checked again."""
+_PINNED_FOR: Final = 60.0  # seconds after which a name is resolved and checked again
 _MOST_ORIGINS: Final = 64
-_PINNED_TRANSPORT_LONGEST: Final = 300
-"""Maximum characters of the text of an exception in a log."""
-_QUOTES: Final = re.compile("Protocol|Decod")
-"""Exceptions of HTTP that quote what could not be read."""
+_PINNED_TRANSPORT_LONGEST: Final = 300  # maximum characters of the text of an exception in a log
+_QUOTES: Final = re.compile("Protocol|Decod")  # exceptions of HTTP that quote what could not be read
 
 
 class BlockedAddressError(OSError):

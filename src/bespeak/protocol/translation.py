@@ -11,8 +11,7 @@ from bespeak.protocol.wire.connection import Reader, encode_ok, encode_response
 from bespeak.protocol.wire.head import CHANGING, INVALID_REQUEST_LINE, LONGEST, RequestHead, request_heads
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, NEED_DATA, Limits, Malformed, Pause
 
-_LONGEST_ID: Final = 128
-"""Length of an id that is looked for in place; a longer one is read like any other header."""
+_LONGEST_ID: Final = 128  # length of an id that is looked for in place; a longer one is read like any other header
 _BESIDE_LETTERS: Final = b"-_.:"
 
 

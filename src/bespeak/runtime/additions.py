@@ -46,8 +46,7 @@ class EndpointOrigin:
     """The published synthesis that an endpoint comes from."""
 
     synthesis_id: str
-    expires: float
-    """End, in seconds since 1970."""
+    expires: float  # end, in seconds since 1970
     agent_id: str | None = None
     """Agent that alone may call it, in a row of an earlier version; such a row is not served."""
 
@@ -57,11 +56,9 @@ class StoredEndpoint:
     """An endpoint with what it needs beside the configuration."""
 
     endpoint: Endpoint
-    recipe: Recipe | None = None
-    """Recipe of a composition that is not among those of the service."""
+    recipe: Recipe | None = None  # recipe of a composition that is not among those of the service
     origin: EndpointOrigin | None = None
-    explanation: tuple[str, ...] = ()
-    """What each step of a synthesis does."""
+    explanation: tuple[str, ...] = ()  # what each step of a synthesis does
 
 
 def write_endpoint(

@@ -20,8 +20,7 @@ class Answer(msgspec.Struct, frozen=True):
     status: int = status.OK
     content_type: str = MEDIA_AGTP
     headers: tuple[tuple[str, str], ...] = ()
-    code: str | None = None
-    """The machine-readable name of a refusal that the body tells; None for any other answer."""
+    code: str | None = None  # the machine-readable name of a refusal that the body tells; None for any other answer
 
 
 class Envelope(msgspec.Struct, frozen=True):
@@ -44,5 +43,4 @@ class Effects(msgspec.Struct, frozen=True):
     answer: Callable[[Sequence[Any] | Conflict], Answer | Envelope | Refused]
     committed: Callable[[], Awaitable[None]] | None = None
     """Awaited after the commit and before the response is sent; it must not raise."""
-    recorded: Mapping[str, Any] | None = None
-    """What the audit record has of the changes, beside the input."""
+    recorded: Mapping[str, Any] | None = None  # what the audit record has of the changes, beside the input

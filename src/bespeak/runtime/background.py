@@ -13,10 +13,8 @@ from bespeak.state.store.store import Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
 
-_PAUSE: Final = 1.0
-"""Seconds until a failed read of the store is retried."""
-_READINGS: Final = 3
-"""Readings within the age that a copy may have, so that one that fails does not make it stale."""
+_PAUSE: Final = 1.0  # seconds until a failed read of the store is retried
+_READINGS: Final = 3  # readings within the age that a copy may have, so that one that fails does not make it stale
 
 
 class Follower:
@@ -114,12 +112,9 @@ DueHandler = Callable[[Sequence[Record]], Awaitable[None]]
 """Carries out records of one kind that are due. What it leaves unchanged is due again after the lease."""
 
 _LEASE: Final = 30.0
-_AT_ONCE: Final = 1000
-"""Records of a kind claimed in one transaction, which holds up requests for a few milliseconds."""
-_LONGEST_SLEEP: Final = 5.0
-"""Seconds after which the store is asked again, in case a wake-up was lost."""
-_DUE_PAUSE: Final = 1.0
-"""Seconds after a failure."""
+_AT_ONCE: Final = 1000  # records of a kind claimed in one transaction, which holds up requests for a few milliseconds
+_LONGEST_SLEEP: Final = 5.0  # seconds after which the store is asked again, in case a wake-up was lost
+_DUE_PAUSE: Final = 1.0  # seconds after a failure
 
 
 class DueLoop:

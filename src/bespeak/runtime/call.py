@@ -35,14 +35,10 @@ class Call:
 
     __slots__ = ("method", "nonce", "path", "preset", "principal", "request", "routes", "server")
 
-    route: Route | None = None
-    """Always None here: RoutedCall has the route."""
-    parent: RoutedCall | None = None
-    """The composition that makes this call; None for a request. StepCall has it."""
-    composing: Composing | None = None
-    """Always None here: RoutedCall has it."""
-    apart: bool = False
-    """True if it is awaited in another task than the one in which it begins."""
+    route: Route | None = None  # always None here: RoutedCall has the route
+    parent: RoutedCall | None = None  # The composition that makes this call; None for a request. StepCall has it.
+    composing: Composing | None = None  # always None here: RoutedCall has it
+    apart: bool = False  # True if it is awaited in another task than the one in which it begins
 
     def __init__(self, request: Request, server: Server) -> None:
         self.request = request
@@ -82,10 +78,8 @@ class RoutedCall(Call):
     __slots__ = ("captures", "composing", "hints", "input", "route", "semantic")
 
     route: Route
-    semantic: Any
-    """Semantic envelope of the call as received. Not set without one, so that no other call pays."""
-    input: dict[str, Any]
-    """The validated input; empty until the input gate."""
+    semantic: Any  # Semantic envelope of the call as received. Not set without one, so that no other call pays.
+    input: dict[str, Any]  # the validated input; empty until the input gate
 
     def __init__(self, call: Call, route: Route, captures: dict[str, str] | None = None) -> None:
         self.request = call.request
@@ -138,12 +132,9 @@ class Composing(msgspec.Struct, gc=False):
 
     response_id: str
     """Response-ID of the call, which is known from the beginning because the records of its steps name it."""
-    spent: dict[str, Decimal]
-    """Cost of the steps so far by unit, those of compositions that are steps included."""
-    is_keyed: bool
-    """True if what the steps do is kept under the caller's idempotency key."""
-    output: Any = None
-    """Output of the last step that has ended here."""
+    spent: dict[str, Decimal]  # cost of the steps so far by unit, those of compositions that are steps included
+    is_keyed: bool  # True if what the steps do is kept under the caller's idempotency key
+    output: Any = None  # output of the last step that has ended here
     accepted_by: Validator | None = None
     """Validator that has accepted this output; None before the first step has ended."""
 
@@ -151,8 +142,7 @@ class Composing(msgspec.Struct, gc=False):
 class Journal(Protocol):
     """Where a workflow notes what its steps answer."""
 
-    key: str
-    """Idempotency key of the step, for effects outside the store."""
+    key: str  # idempotency key of the step, for effects outside the store
 
     def note(self, response: Response) -> Command | None:
         """Return the command that notes an answer; None if it is not to be noted yet."""
@@ -270,8 +260,7 @@ def _of_agent(agent: Agent) -> set[str]:
 
 
 REQUIRES_STORE: Final = "a store to keep state in"
-REQUIRES_RESOURCES: Final = "resources to search"
-"""What a server may lack, as refusals and published documents call it."""
+REQUIRES_RESOURCES: Final = "resources to search"  # what a server may lack, as refusals and published documents call it
 
 
 def refuse_without_needs(call: RoutedCall) -> Refused | None:

@@ -21,8 +21,7 @@ from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, Case, Ope
 from bespeak.state.store.settings import CaseSettings
 from bespeak.state.store.store import Conflict
 
-MOST_SUBJECT: Final = 256 * 1024
-"""Maximum bytes of a call that is submitted for confirmation."""
+MOST_SUBJECT: Final = 256 * 1024  # maximum bytes of a call that is submitted for confirmation
 
 _OF_ANOTHER_STEP: Final = frozenset({"digest-differs", "used"})
 """Conflicts of a confirmation that was given for another step of the same call: this one needs its own."""

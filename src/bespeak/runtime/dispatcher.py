@@ -54,17 +54,10 @@ _decode = msgspec.json.Decoder().decode
 _FAILURES: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
 """Exceptions of a handler that are answered: `sys.exit` in a library must not stop the server."""
 
-_BUILT_IN: Final = frozenset({Refused, Answer, Envelope, Effects})
-"""Types of results other than an endpoint's output."""
-
-_DONE: Final = Response(status.OK)
-"""Answer of a step whose output goes to the composition as it is."""
-
-_MARKS: Final = JOURNALED | APART | UNDOES
-"""Flags that a step keeps."""
-
-_MOST_PLACES: Final = 5
-"""Places of a broken output that the log names."""
+_BUILT_IN: Final = frozenset({Refused, Answer, Envelope, Effects})  # types of results other than an endpoint's output
+_DONE: Final = Response(status.OK)  # answer of a step whose output goes to the composition as it is
+_MARKS: Final = JOURNALED | APART | UNDOES  # flags that a step keeps
+_MOST_PLACES: Final = 5  # places of a broken output that the log names
 
 _ZONELESS: Final = "; a datetime needs a time zone: datetime.now(UTC), not datetime.now()"
 

@@ -31,11 +31,8 @@ _ECHOED: Final = {
 }
 """Headers of an answer that name it, its request or its record."""
 
-REPLAYED: Final = ("Idempotency-Replayed", "true")
-"""Header that marks a replayed answer."""
-
-_LONGEST: Final = 128
-"""Maximum characters of an id or a method chosen by a peer."""
+REPLAYED: Final = ("Idempotency-Replayed", "true")  # header that marks a replayed answer
+_LONGEST: Final = 128  # maximum characters of an id or a method chosen by a peer
 
 
 class Exchange(msgspec.Struct, frozen=True):
@@ -43,8 +40,7 @@ class Exchange(msgspec.Struct, frozen=True):
 
     call: Call
     response: Response
-    seconds: float | None = None
-    """Duration of the answer; None before it is complete."""
+    seconds: float | None = None  # duration of the answer; None before it is complete
 
     @property
     def replayed(self) -> bool:
@@ -156,8 +152,7 @@ _BUCKETS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0
 _NO_ENDPOINT: Final = "-"
 """Label of a call that reached no endpoint: its method and path are the caller's own, and there is no end of them."""
 
-_SYNTHESIS: Final = "(synthesis)"
-"""Label of the paths of syntheses: agents choose them, so their number has no bound."""
+_SYNTHESIS: Final = "(synthesis)"  # label of the paths of syntheses: agents choose them, so their number has no bound
 
 
 def make_metrics() -> Metrics | None:

@@ -42,8 +42,7 @@ from bespeak.state.store.store import Command, Conflict, Store
 _BITS: Final = 1 << 23
 """Size of the filter, one mebibyte: with 100,000 keys about one new key in a hundred is looked up in vain."""
 
-MOST_LOADED: Final = 200_000
-"""Limit of keys read from the store at start; with more of them every key is looked up."""
+MOST_LOADED: Final = 200_000  # limit of keys read from the store at start; with more of them every key is looked up
 
 
 class SeenKeys:
@@ -96,8 +95,7 @@ class Kept(msgspec.Struct, frozen=True, array_like=True):
     status: int
     body: bytes
     headers: tuple[tuple[str, str], ...]
-    content_type: str | None
-    """Content type; None for that of the endpoint."""
+    content_type: str | None  # content type; None for that of the endpoint
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -110,8 +108,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     scope: str
     key: str
     request_hash: bytes
-    fence: int | None = None
-    """Fencing token; None while the claim is only in memory."""
+    fence: int | None = None  # fencing token; None while the claim is only in memory
 
 
 class Debt(msgspec.Struct, frozen=True):
@@ -119,8 +116,7 @@ class Debt(msgspec.Struct, frozen=True):
 
     claim: Claim
     kept: Kept
-    commands: tuple[Command, ...]
-    """Commands that store it, with its record."""
+    commands: tuple[Command, ...]  # commands that store it, with its record
 
 
 class Idempotency:
@@ -351,8 +347,7 @@ def _in_progress(seconds: float) -> Refused:
 
 _logger = logging.getLogger(__name__)
 
-_PAUSE: Final = 0.5
-"""Seconds until a failed renewal is retried."""
+_PAUSE: Final = 0.5  # seconds until a failed renewal is retried
 
 
 class Renewal:

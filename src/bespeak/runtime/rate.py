@@ -28,8 +28,7 @@ from bespeak.state.store.commands.workers import BucketUse, TakeTokens
 from bespeak.state.store.store import Conflict, Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
-MOST_BUCKETS: Final = 65_536
-"""Maximum number of callers with their own bucket; others share one until there is room."""
+MOST_BUCKETS: Final = 65_536  # maximum number of callers with their own bucket; others share one until there is room
 
 _CROWD: Final = "*"
 _LOOKED_AT: Final = 16
@@ -176,14 +175,9 @@ def unused_limits(limits: RateLimits, endpoints: Iterable[Endpoint]) -> list[Dia
     ]
 
 
-EXCHANGE_PERIOD: Final = 0.2
-"""Seconds between two exchanges."""
-
-_LONGEST_SILENCE: Final = 60.0
-"""Minimum seconds between two log entries about an unavailable store."""
-
-_MOST: Final = 512
-"""Maximum number of buckets per transaction, so that others do not wait long for it."""
+EXCHANGE_PERIOD: Final = 0.2  # seconds between two exchanges
+_LONGEST_SILENCE: Final = 60.0  # minimum seconds between two log entries about an unavailable store
+_MOST: Final = 512  # maximum number of buckets per transaction, so that others do not wait long for it
 
 _SECOND: Final = 1_000_000_000
 _logger = logging.getLogger(__name__)

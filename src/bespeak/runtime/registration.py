@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from bespeak.runtime.bindings.mcp.tool import McpPool
     from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 
-BODY_KEYS: Final = frozenset({"EXECUTE", "REGISTER"})
-"""Methods whose drafts define an `idempotency_key` parameter."""
+BODY_KEYS: Final = frozenset({"EXECUTE", "REGISTER"})  # methods whose drafts define an `idempotency_key` parameter
 
 _VERSION: Final = "AGTP-API-Version"
 

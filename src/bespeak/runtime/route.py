@@ -30,8 +30,7 @@ from bespeak.protocol.exchange.token_hints import (
 )
 from bespeak.runtime.functions.output_filter import OutputFilter
 
-_MOST_NAMED: Final = 50
-"""Maximum number of fields that a refusal lists."""
+_MOST_NAMED: Final = 50  # maximum number of fields that a refusal lists
 _MOST_SUGGESTED: Final = 5
 _MOST_COMPARED: Final = 100
 """Maximum number of names compared for suggestions: a few milliseconds, whatever the caller asks for."""
@@ -146,8 +145,7 @@ class Route:
 
     endpoint: Endpoint
     method: str
-    builtin: bool
-    """True for a built-in method, which is called with the RoutedCall."""
+    builtin: bool  # True for a built-in method, which is called with the RoutedCall
     call: Callable[..., Any]
     """`(input, context)`, `(call)` for a built-in method or `(call, steps)` if it composes.
 
@@ -156,40 +154,28 @@ class Route:
     """
     input: Validator
     output: Validator
-    block: HeaderBlock
-    """Headers of every response: server, content type, deprecation warnings."""
-    error_descriptions: Mapping[str, str]
-    """Descriptions of the declared errors; no others may be raised by name."""
+    block: HeaderBlock  # headers of every response: server, content type, deprecation warnings
+    error_descriptions: Mapping[str, str]  # descriptions of the declared errors; no others may be raised by name
     has_parameters_field: bool
     """True if the input has its own property `parameters`, so that unwrapping the envelope is tried second."""
-    coercions: Mapping[str, Callable[[str], Any]]
-    """Parsers of path and query parameters, by property."""
+    coercions: Mapping[str, Callable[[str], Any]]  # parsers of path and query parameters, by property
     filter: OutputFilter | None = None
     """Filter of a function's results by its return type; None if the type admits everything."""
     may_return_none: bool = True
     """True if None stands for an output without fields; otherwise the schema must admit null."""
-    shaping: Shaping | None = None
-    """Token hints of the endpoint; None if no contract describes its output."""
-    is_readable: bool = False
-    """True if HTTP GET may call it: it changes nothing and its input is flat."""
-    is_hidden: bool = False
-    """True if callers without the authority to call it must not learn that it exists."""
-    is_confirmed: bool = False
-    """True if a call waits until someone other than the caller has confirmed it."""
+    shaping: Shaping | None = None  # token hints of the endpoint; None if no contract describes its output
+    is_readable: bool = False  # True if HTTP GET may call it: it changes nothing and its input is flat
+    is_hidden: bool = False  # True if callers without the authority to call it must not learn that it exists
+    is_confirmed: bool = False  # True if a call waits until someone other than the caller has confirmed it
     is_governed: bool = False
     """True if governance wants each call on record: it is irreversible or confirmed, or a built-in method that changes
     something.
     """
-    needs_key: bool = False
-    """True if a repeated call does harm, so that an operator may require an idempotency key."""
-    takes_body_key: bool = False
-    """True if the body may carry an `idempotency_key`."""
-    takes_call: bool = False
-    """True if the handler gets the call itself: a built-in method, or a composition."""
-    composes: bool = False
-    """True if the handler calls other endpoints for its caller: a composition, or EXECUTE /."""
-    synthesis_id: str | None = None
-    """Synthesis behind the endpoint; None for one that an operator declared."""
+    needs_key: bool = False  # True if a repeated call does harm, so that an operator may require an idempotency key
+    takes_body_key: bool = False  # True if the body may carry an `idempotency_key`
+    takes_call: bool = False  # True if the handler gets the call itself: a built-in method, or a composition
+    composes: bool = False  # True if the handler calls other endpoints for its caller: a composition, or EXECUTE /
+    synthesis_id: str | None = None  # synthesis behind the endpoint; None for one that an operator declared
 
     def fill_captures(self, given: dict[str, Any], captures: Mapping[str, str] | None) -> dict[str, Any]:
         """Return an input with the values of the path's parameters; a member of the same name takes precedence."""
@@ -200,8 +186,7 @@ class Route:
         return filled
 
 
-_MOST_DIGITS = 300
-"""Maximum length of an integer in a path or a query: covers every integer of a body, and parses fast."""
+_MOST_DIGITS = 300  # maximum length of an integer in a path or a query: covers every integer of a body, and parses fast
 
 
 def read_integer(text: str) -> Any:

@@ -155,21 +155,16 @@ class RouteTable:
 
     service: Service
     catalog: Catalog
-    policies: Policies
-    """The policy without the entries that name removed methods."""
-    block: HeaderBlock
-    """Headers of every response of this server."""
+    policies: Policies  # the policy without the entries that name removed methods
+    block: HeaderBlock  # headers of every response of this server
     endpoints: Mapping[tuple[str, str], Endpoint]
     steps: Mapping[tuple[str, str], Route]
     """Every route that a composition may call, by method and path template, internal ones included."""
     router: Router[Route]
-    wildcard: Route | None
-    """Route of ad-hoc calls; None if the server does not accept them."""
+    wildcard: Route | None  # route of ad-hoc calls; None if the server does not accept them
     redirects: Redirects
-    updated: str
-    """Time of the last change of the service; the same in every process that serves it."""
-    publication: Publication
-    """The documents about these endpoints."""
+    updated: str  # time of the last change of the service; the same in every process that serves it
+    publication: Publication  # the documents about these endpoints
 
     @cached_property
     def admitted(self) -> frozenset[str]:

@@ -25,11 +25,8 @@ from bespeak.state.store.store import Conflict, Store
 
 _logger = logging.getLogger(__name__)
 
-MOST_SESSIONS: Final = 65_536
-"""Maximum number of cached sessions; any other is looked up in the store."""
-
-SUSPENDED: Final = "session-suspended"
-"""Error code of requests in a suspended session."""
+MOST_SESSIONS: Final = 65_536  # maximum number of cached sessions; any other is looked up in the store
+SUSPENDED: Final = "session-suspended"  # error code of requests in a suspended session
 
 _RESUME: Final = "RESUME"
 _WEAK: Final = Refused(
@@ -150,8 +147,7 @@ def suspended(conflict: Conflict) -> Refused:
     )
 
 
-TASK_PAUSED: Final = "task-paused"
-"""Error code of calls of a task that waits for a decision."""
+TASK_PAUSED: Final = "task-paused"  # error code of calls of a task that waits for a decision
 
 _PASSING: Final = frozenset({"ESCALATE", "CONFIRM", "SUSPEND", "RESUME", "DISCOVER", "DESCRIBE", "INSPECT"})
 """Built-in methods that decide, pause or only look: they do not continue the task."""

@@ -36,8 +36,7 @@ _LATER: Final = frozenset({SUSPENDED, TASK_PAUSED, "semantic-profile-changed"})
 _ADMITTED: Final = frozenset({SESSION_ID, CONFIRMATION_ID})
 _SETTLED: Final = (Response, Effects)
 _RETRY_AFTER: Final = ("Retry-After", "2")
-_PAUSE: Final = 0.5
-"""Seconds between attempts to store answers that the store did not take."""
+_PAUSE: Final = 0.5  # seconds between attempts to store answers that the store did not take
 
 Invoke = Callable[[RoutedCall], "Response | Effects | Coroutine[Any, Any, Response | Effects]"]
 Closing = tuple[Command, Callable[[Any, Response], Response] | None]

@@ -23,8 +23,7 @@ TokenSource = str | Callable[[], str]
 """Token, or a function that returns the current one; it is called for each request."""
 
 _LONGEST: Final = 65536
-_FORM: Final = re.compile(r"[A-Za-z0-9._~+/=-]+")
-"""Token syntax of RFC 6750 2.1."""
+_FORM: Final = re.compile(r"[A-Za-z0-9._~+/=-]+")  # token syntax of RFC 6750 2.1
 
 
 class BearerCredential:

@@ -217,8 +217,7 @@ class CapabilityRequest:
 @dataclass(slots=True)
 class _Parts:
     path: dict[str, str] = field(default_factory=dict)
-    query: list[tuple[str, str]] = field(default_factory=list)
-    """Names and encoded values."""
+    query: list[tuple[str, str]] = field(default_factory=list)  # names and encoded values
     headers: dict[str, str] = field(default_factory=dict)
     cookies: list[str] = field(default_factory=list)
     body: dict[str, Any] = field(default_factory=dict)

@@ -27,8 +27,7 @@ _FIELD: Final = re.compile(r"([^\s.:?,\[\]{}]+(?:\[\])*(?:\.[^\s.:?,\[\]{}]+(?:\
 _STEP: Final = re.compile(r"([^\[]+)((?:\[\])*)")
 _LONGEST: Final = 500
 _DEEPEST: Final = 16
-_MOST: Final = 500
-"""Most fields of one list: more than people write, and servers refuse more."""
+_MOST: Final = 500  # most fields of one list: more than people write, and servers refuse more
 
 _PYTHON: Final[Mapping[Any, str]] = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
@@ -111,8 +110,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
     return str(schema.get("format") or schema.get("type") or "any value")
 
 
-_READING: Final = ("discovery", "retrieval", "analysis")
-"""Capabilities whose verbs change nothing."""
+_READING: Final = ("discovery", "retrieval", "analysis")  # capabilities whose verbs change nothing
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 _TYPED: Final = ("type", "format", "enum")
 _TEXT: Final[Mapping[str, Any]] = {"type": "string"}

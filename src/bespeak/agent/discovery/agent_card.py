@@ -44,10 +44,8 @@ class AgentSkill:
     tags: tuple[str, ...] = ()
     examples: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
-    impact: str = ""
-    """Impact of a call, guessed from words and tags."""
-    confidence: float = 0.0
-    """How sure the guess is, 0 to 1."""
+    impact: str = ""  # impact of a call, guessed from words and tags
+    confidence: float = 0.0  # how sure the guess is, 0 to 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,10 +57,8 @@ class AgentCard:
     version: str = ""
     interfaces: tuple[AgentInterface, ...] = ()
     skills: tuple[AgentSkill, ...] = ()
-    credentials: tuple[str, ...] = ()
-    """Kinds of the credentials that the agent takes."""
-    openapi: str | None = None
-    """Address of a description with the schemas of the skills."""
+    credentials: tuple[str, ...] = ()  # kinds of the credentials that the agent takes
+    openapi: str | None = None  # address of a description with the schemas of the skills
     left_out: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Pointers with the reason why an interface is not usable."""
 

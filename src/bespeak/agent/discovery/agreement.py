@@ -23,8 +23,7 @@ MEMBERS: Final = (
     "related_services",
 )
 """Required members of agis.json (AGIS 11.1); `mcp_tools_list` is optional."""
-_MOST: Final = 5
-"""Maximum number of names in a message."""
+_MOST: Final = 5  # maximum number of names in a message
 _HOST: Final = re.compile(r"agtp://(?:[^@/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]+)")
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 

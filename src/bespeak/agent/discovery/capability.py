@@ -28,10 +28,8 @@ class Placement:
     """Place of one member of the input in the request."""
 
     place: Place
-    name: str
-    """Name of the member at that place."""
-    style: str = "repeat"
-    """Serialisation of several values in a query, one of LIST_STYLES."""
+    name: str  # name of the member at that place
+    style: str = "repeat"  # serialisation of several values in a query, one of LIST_STYLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,18 +49,15 @@ class Capability:
     path: str
     """Path with its {parameters}, or the absolute address at another host; identifies the capability besides its id."""
     origin: Origin
-    target: str
-    """Path and query at the origin, with {parameters}."""
+    target: str  # path and query at the origin, with {parameters}
     description: str = ""
     input_schema: Mapping[str, Any] = field(default_factory=dict)
     output_schema: Mapping[str, Any] = field(default_factory=dict)
     returns: str | None = None
-    params: Mapping[str, str] = field(default_factory=dict)
-    """Text of the document about each parameter."""
+    params: Mapping[str, str] = field(default_factory=dict)  # text of the document about each parameter
     placements: Mapping[str, Placement] = field(default_factory=dict)
     """Placements of members that do not follow the default of the method."""
-    media_type: str = "application/json"
-    """Media type of the body."""
+    media_type: str = "application/json"  # media type of the body
     form_styles: Mapping[str, str] = field(default_factory=dict)
     """Serialisation of several values of a field of a form, one of LIST_STYLES; `repeat` for the others."""
     credentials: tuple[CredentialPlace, ...] = ()

@@ -29,28 +29,22 @@ class Discovered:
     """Kind of document the service is called by: `agtp` for AGTP's own contract over HTTP, `none` if nothing was
     found. An agent that has nothing but a card is `a2a`: it takes messages, and has nothing to call.
     """
-    address: WebAddress
-    """Address that the user typed."""
-    base: WebAddress
-    """Final address of the document, the base of relative addresses in it."""
+    address: WebAddress  # address that the user typed
+    base: WebAddress  # final address of the document, the base of relative addresses in it
     name: str = ""
     description: str = ""
     capabilities: tuple[Capability, ...] = ()
     findings: tuple[Diagnostic, ...] = ()
-    steps: tuple[Fetched, ...] = ()
-    """All fetched documents, in order."""
+    steps: tuple[Fetched, ...] = ()  # all fetched documents, in order
     preferences: Mapping[str, str] = field(default_factory=dict)
     """Preferences about the use of the service's content, from headers and robots.txt."""
-    agtp: str | None = None
-    """AGTP address that the service names."""
+    agtp: str | None = None  # AGTP address that the service names
     manifest: ManifestDocument | None = None
     ai: AiDocument | None = None
-    summary: Mapping[str, Any] | None = None
-    """Members of /.well-known/agis.json."""
+    summary: Mapping[str, Any] | None = None  # members of /.well-known/agis.json
     agis: AgisDocument | None = None
     openapi: Description | None = None
-    card: AgentCard | None = None
-    """Card of an A2A agent; it is read only if nothing else is found."""
+    card: AgentCard | None = None  # card of an A2A agent; it is read only if nothing else is found
 
     def capability(self, id: str) -> Capability | None:  # noqa: A002 - the draft's word
         """Return the capability with an id."""
@@ -82,8 +76,7 @@ class Search:
     openapi: Description | None = None
     card: AgentCard | None = None
     agtp: str | None = None
-    is_face: bool = False
-    """True if the host is an HTTP face of AGTP."""
+    is_face: bool = False  # True if the host is an HTTP face of AGTP
 
     @property
     def kind(self) -> Kind:

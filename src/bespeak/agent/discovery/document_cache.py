@@ -18,8 +18,7 @@ import msgspec
 
 from bespeak.documents.replacement import UNFINISHED, replace_bytes
 
-VARIABLE: Final = "BESPEAK_CACHE"
-"""Environment variable for the cache folder; `off` disables the cache."""
+VARIABLE: Final = "BESPEAK_CACHE"  # environment variable for the cache folder; `off` disables the cache
 
 _VERSION: Final = 1
 _OWNER_ONLY: Final = 0o600
@@ -34,8 +33,7 @@ _KEPT_HEADERS: Final = frozenset(
 _MOST_ENTRIES: Final = 500
 _MOST_BYTES: Final = 200_000_000
 _LARGEST: Final = 48_000_000
-_LEFT_BEHIND: Final = 3600.0
-"""Age in seconds at which an unfinished file is removed."""
+_LEFT_BEHIND: Final = 3600.0  # age in seconds at which an unfinished file is removed
 
 
 class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,8 +43,7 @@ class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
     accept: str
     status: int
     stored: float
-    fresh_until: float
-    """Time until which the entry is used without a request."""
+    fresh_until: float  # time until which the entry is used without a request
     headers: dict[str, str] = {}
     body: bytes = b""
     version: int = _VERSION
@@ -136,8 +133,7 @@ def open_cache(folder: str | Path | None = None, environment: Mapping[str, str] 
     return DocumentCache(home / "bespeak" / "discovery")
 
 
-_LONGEST: Final = 30 * 86400.0
-"""Maximum lifetime in seconds, whatever the server says."""
+_LONGEST: Final = 30 * 86400.0  # maximum lifetime in seconds, whatever the server says
 
 
 def directives(text: str) -> dict[str, str]:

@@ -22,14 +22,11 @@ from bespeak.text.source.tree import Tree
 
 Name = Literal["ai", "summary", "agis", "openapi", "agtp", "llms"]
 
-BUDGET: Final = 40.0
-"""Seconds for all documents of a host; a started request may finish."""
-LONGEST: Final = 20.0
-"""Seconds for one document, including every robots.txt needed on the way."""
+BUDGET: Final = 40.0  # seconds for all documents of a host; a started request may finish
+LONGEST: Final = 20.0  # seconds for one document, including every robots.txt needed on the way
 WELL_KNOWN_AGTP: Final = "/.well-known/agtp"
 LLMS: Final = "/llms.txt"
-ABSENT: Final = "/.well-known/bespeak-asks-what-is-not-there"
-"""Path that no service has."""
+ABSENT: Final = "/.well-known/bespeak-asks-what-is-not-there"  # path that no service has
 PLACES: Final = frozenset({"/", WELL_KNOWN_AI, WELL_KNOWN_AGIS, WELL_KNOWN_AGTP, OPENAPI_PLACES[0], LLMS, ALIAS})
 """Paths that a user may type after the host; each means the whole host."""
 
@@ -64,10 +61,8 @@ class Served:
 
     name: Name
     fetched: Fetched
-    is_there: bool
-    """True if the response is meant to be this document, valid or not."""
-    head: Fetched | None = None
-    """Response to HEAD, if it was sent."""
+    is_there: bool  # True if the response is meant to be this document, valid or not
+    head: Fetched | None = None  # response to HEAD, if it was sent
 
     @property
     def text(self) -> str | None:
@@ -83,28 +78,19 @@ class Examination:
     """Everything that was fetched from a host."""
 
     address: WebAddress
-    documents: dict[Name, Served] = field(default_factory=dict)
-    """All requested documents, including missing ones."""
+    documents: dict[Name, Served] = field(default_factory=dict)  # all requested documents, including missing ones
     alias: Fetched | None = None
-    absent: Fetched | None = None
-    """Response to a path that does not exist."""
-    unreachable: FetchFault | None = None
-    """Reason why the host could not be reached."""
-    unasked: list[str] = field(default_factory=list)
-    """Documents that were skipped because the time was up."""
-    ai: AiDocument | None = None
-    """Discovery document as an agent reads it, with all its capabilities."""
-    ai_data: Mapping[str, Any] | None = None
-    """Members of the discovery document, valid or not."""
+    absent: Fetched | None = None  # response to a path that does not exist
+    unreachable: FetchFault | None = None  # reason why the host could not be reached
+    unasked: list[str] = field(default_factory=list)  # documents that were skipped because the time was up
+    ai: AiDocument | None = None  # discovery document as an agent reads it, with all its capabilities
+    ai_data: Mapping[str, Any] | None = None  # members of the discovery document, valid or not
     summary: Mapping[str, Any] | None = None
-    summary_fault: str = ""
-    """Reason why the document that the summary names was rejected."""
+    summary_fault: str = ""  # reason why the document that the summary names was rejected
     agis: AgisDocument | None = None
     openapi: Description | None = None
-    bootstrap: Mapping[str, Any] | None = None
-    """Members of /.well-known/agtp."""
-    found: list[Diagnostic] = field(default_factory=list)
-    """Findings of the readers that no other check reports."""
+    bootstrap: Mapping[str, Any] | None = None  # members of /.well-known/agtp
+    found: list[Diagnostic] = field(default_factory=list)  # findings of the readers that no other check reports
 
     def there(self, name: Name) -> Served | None:
         """Return a document if the host has it."""

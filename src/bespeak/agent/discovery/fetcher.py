@@ -135,8 +135,7 @@ def failed(kind: FaultKind, message: str, url: str) -> FetchedResponse:
     return FetchedResponse(0, {}, fault=FetchFault(kind, message, url))
 
 
-DEADLINE: Final = 10.0
-"""Seconds for one document, including redirects and delays (ai-discovery 2.2)."""
+DEADLINE: Final = 10.0  # seconds for one document, including redirects and delays (ai-discovery 2.2)
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 MOST_REDIRECTS: Final = 5
 MOST_RETRIES: Final = 3

@@ -23,10 +23,8 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, Severity, brie
 from bespeak.text.diagnostics.report import Score
 from bespeak.text.source.tree import Location
 
-SLOWEST: Final = 3.0
-"""Maximum response time in seconds (ai-discovery 2.2)."""
-SHORTEST: Final = 3600
-"""Minimum freshness of a document in seconds; the draft recommends a day."""
+SLOWEST: Final = 3.0  # maximum response time in seconds (ai-discovery 2.2)
+SHORTEST: Final = 3600  # minimum freshness of a document in seconds; the draft recommends a day
 
 _KEEP: Final = "Send Cache-Control: public, max-age=86400."
 _ADVICE: Final[dict[Rule, str]] = {
@@ -49,8 +47,7 @@ _FAULTS: Final[dict[FaultKind, Rule]] = {
     "rate": rules.STATUS,
 }
 """Rule for each kind of fetch fault; other faults are broken responses."""
-_OPTIONAL: Final = frozenset({"openapi", "agtp", "llms", "agis"})
-"""Documents that a host may omit or restrict."""
+_OPTIONAL: Final = frozenset({"openapi", "agtp", "llms", "agis"})  # documents that a host may omit or restrict
 _MAX_AGE: Final = re.compile(r"(?:^|,)\s*(?:s-maxage|max-age)\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
 _CHARSET: Final = re.compile(r";\s*charset\s*=\s*\"?utf-?8\"?\s*(?:;|$)", re.IGNORECASE)
 _TYPES: Final[dict[Name, str]] = {
@@ -232,8 +229,7 @@ def _check_absent(seen: Examination) -> Iterator[Diagnostic]:
         yield _at(rules.SOFT_404, absent.url, message, "Return 404.")
 
 
-_KINDS: Final[Mapping[Name, Kind]] = {"ai": "ai", "agis": "agis"}
-"""Documents that have lint rules for files."""
+_KINDS: Final[Mapping[Name, Kind]] = {"ai": "ai", "agis": "agis"}  # documents that have lint rules for files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,10 +239,8 @@ class LiveCheck:
     address: WebAddress
     checked: dict[str, Checked | None] = field(default_factory=dict)
     """All existing documents by address, with lint findings for the kinds that have rules."""
-    found: dict[str, list[Diagnostic]] = field(default_factory=dict)
-    """Other findings, by address."""
-    score: Score | None = None
-    """Score of the service; None if the host did not respond."""
+    found: dict[str, list[Diagnostic]] = field(default_factory=dict)  # other findings, by address
+    score: Score | None = None  # score of the service; None if the host did not respond
 
     @property
     def is_reached(self) -> bool:

@@ -59,13 +59,11 @@ def service_descriptions(answers: Iterable[Fetched], *, insecure: bool = False) 
 
 
 WELL_KNOWN_AI: Final = "/.well-known/ai"
-ALIAS: Final = "/ai"
-"""Alias of the discovery document; read only if the user names it (ai-discovery-01 4)."""
+ALIAS: Final = "/ai"  # alias of the discovery document; read only if the user names it (ai-discovery-01 4)
 WELL_KNOWN_AGIS: Final = "/.well-known/agis.json"
 OPENAPI_PLACES: Final = ("/openapi.json", "/.well-known/openapi.json", "/openapi.yaml")
 _DOCUMENTS: Final = (".json", ".yaml", ".yml", ".agis")
-_FACE: Final = "agtp-status"
-"""Header that identifies an HTTP face of AGTP."""
+_FACE: Final = "agtp-status"  # header that identifies an HTTP face of AGTP
 _SIGNALS: Final = ("tdm-reservation", "tdm-policy", "content-usage")
 
 

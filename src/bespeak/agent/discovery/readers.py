@@ -265,8 +265,7 @@ def _place(scheme: SecurityScheme) -> CredentialPlace:
     return CredentialPlace("unknown")
 
 
-_MOST_WRONG: Final = 20
-"""Maximum number of findings to report per document."""
+_MOST_WRONG: Final = 20  # maximum number of findings to report per document
 
 
 def agis_tree(fetched: Fetched) -> Tree | Diagnostic | None:

@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, unquote
 
-AGENT: Final = "bespeak"
-"""User agent that site owners use for this program in robots.txt."""
-
-MOST_BYTES: Final = 512_000
-"""Maximum size; RFC 9309 2.5 requires at least 500 KiB. The rest is ignored."""
+AGENT: Final = "bespeak"  # user agent that site owners use for this program in robots.txt
+MOST_BYTES: Final = 512_000  # Maximum size; RFC 9309 2.5 requires at least 500 KiB. The rest is ignored.
 
 _MOST_RULES: Final = 5_000
 _LONGEST_RULE: Final = 2_000
@@ -35,8 +32,7 @@ class Robots:
     """Rules that apply to this program."""
 
     rules: tuple[RobotsRule, ...] = ()
-    preferences: tuple[str, ...] = ()
-    """Preferences about the use of the site's content (`Content-Usage`)."""
+    preferences: tuple[str, ...] = ()  # preferences about the use of the site's content (`Content-Usage`)
 
     def allows(self, target: str) -> bool:
         """Return True if a path with its query is allowed: the longest matching rule decides, allow on a tie."""

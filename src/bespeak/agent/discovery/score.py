@@ -20,8 +20,7 @@ from bespeak.text.diagnostics.report import Gain, Part, Score
 from bespeak.text.reading.table import as_list, as_mapping
 
 _GRADES: Final = ((90, "Excellent"), (70, "Good"), (50, "Basic"), (0, "Poor"))
-_SECONDS: Final = 3.0
-"""Limit of the platform for a response; a later one counts as none."""
+_SECONDS: Final = 3.0  # limit of the platform for a response; a later one counts as none
 _NEEDED: Final = ("id", "description", "endpoint", "method")
 _WITH: Final = re.compile(r"\bwith\b", re.ASCII)
 
@@ -111,8 +110,7 @@ def _length(value: object) -> int:
 
 PARTS: Final = {"connection": 20, "headers": 15, "document": 35, "capabilities": 15, "agreement": 10, "economy": 5}
 """Points of each part."""
-_FIVE: Final = 5
-"""Number of findings of a kind that costs all its points."""
+_FIVE: Final = 5  # number of findings of a kind that costs all its points
 _WIRE: Final = (
     *(served.NO_DOCUMENT, served.NOTHING, served.CERTIFICATE, served.STATUS, served.CREDENTIALS, served.REDIRECTS),
     *(served.DOWNGRADE, served.TOO_LARGE, served.ENCODING, served.BROKEN, served.ROBOTS),

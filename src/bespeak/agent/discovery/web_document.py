@@ -21,19 +21,15 @@ class DocumentKind:
 
     what: str
     accept: str
-    most: int
-    """Maximum number of decoded bytes."""
-    types: frozenset[str] = frozenset()
-    """Accepted media types besides those of JSON; if empty, all are accepted."""
+    most: int  # maximum number of decoded bytes
+    types: frozenset[str] = frozenset()  # accepted media types besides those of JSON; if empty, all are accepted
     any_type: bool = False
-    cut: bool = False
-    """True if a larger document is truncated instead of rejected."""
+    cut: bool = False  # True if a larger document is truncated instead of rejected
     method: str = "GET"
     """HTTP method; POST if the document is the reply of an endpoint. Such a reply is not cached, and redirects are
     not followed.
     """
-    default_age: float = 0.0
-    """Seconds of freshness if the server gives none."""
+    default_age: float = 0.0  # seconds of freshness if the server gives none
 
     def takes(self, media_type: str) -> bool:
         """Return True if a media type is accepted for this kind."""
@@ -61,8 +57,7 @@ OPENAPI: Final = DocumentKind(
     most=MOST_BYTES,
     types=_YAML | {"application/vnd.oai.openapi", "text/plain"},
 )
-CARD: Final = DocumentKind(what="the agent card", accept="application/json", most=1_000_000)
-"""Agent card of A2A."""
+CARD: Final = DocumentKind(what="the agent card", accept="application/json", most=1_000_000)  # Agent card of A2A
 ROBOTS: Final = DocumentKind(
     what="the robots.txt", accept="text/plain", most=robots.MOST_BYTES, any_type=True, cut=True, default_age=DAY
 )
@@ -103,10 +98,8 @@ class FetchFault:
 
     kind: FaultKind
     message: str
-    url: str
-    """Address that failed; after a redirect it differs from the requested one."""
-    retry_after: float | None = None
-    """Seconds after which the server allows another request."""
+    url: str  # address that failed; after a redirect it differs from the requested one
+    retry_after: float | None = None  # seconds after which the server allows another request
 
     @property
     def rule(self) -> Rule:
@@ -131,23 +124,17 @@ class Hop:
 class Fetched:
     """Result of one attempt to fetch a document."""
 
-    what: str
-    """Name of the document for messages: `the robots.txt`."""
+    what: str  # name of the document for messages: `the robots.txt`
     url: str
     final_url: str
-    status: int | None = None
-    """Last status received, even if the response was unusable."""
+    status: int | None = None  # last status received, even if the response was unusable
     headers: Mapping[str, str] = field(default_factory=dict)
     """Headers of the last response, with lower-case names and without Set-Cookie; reduced for a cached response."""
-    body: bytes = b""
-    """Decoded body, complete if there is no fault."""
+    body: bytes = b""  # decoded body, complete if there is no fault
     hops: tuple[Hop, ...] = ()
-    attempts: int = 0
-    """Number of requests sent; 0 for a cached response."""
-    seconds: float = 0.0
-    """Total duration, including delays."""
-    first_seconds: float | None = None
-    """Duration of the first response, from the request to the end of the body."""
+    attempts: int = 0  # number of requests sent; 0 for a cached response
+    seconds: float = 0.0  # total duration, including delays
+    first_seconds: float | None = None  # duration of the first response, from the request to the end of the body
     source: Source = "network"
     fault: FetchFault | None = None
 

@@ -18,19 +18,16 @@ from bespeak.text.diagnostics.diagnostic import brief
 
 Shape = Literal["openai", "openai-responses", "anthropic", "gemini", "plain"]
 
-_PARTS: Final = ("tool_calls", "output", "content", "parts")
-"""Members of a message that list its calls."""
+_PARTS: Final = ("tool_calls", "output", "content", "parts")  # members of a message that list its calls
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """What a model wants to be called. Nothing is checked yet."""
 
-    shape: Shape
-    """Provider whose shape the result has to have; `plain` for a dictionary of the application's own."""
+    shape: Shape  # provider whose shape the result has to have; `plain` for a dictionary of the application's own
     name: str
-    arguments: Any
-    """Arguments as given: an object, or a JSON text."""
+    arguments: Any  # arguments as given: an object, or a JSON text
     id: str | None = None
 
 
@@ -108,20 +105,16 @@ def _as_data(value: Any) -> Mapping[str, Any]:
     return data if isinstance(data, Mapping) else {}
 
 
-MOST: Final = 50_000
-"""Characters of a result, unless the program wants another limit."""
-LEAST: Final = 1_000
-"""Least number of characters that a result may be limited to."""
-_MARKER: Final = 300
-"""Characters for what is said beside a cut output."""
+MOST: Final = 50_000  # characters of a result, unless the program wants another limit
+LEAST: Final = 1_000  # least number of characters that a result may be limited to
+_MARKER: Final = 300  # characters for what is said beside a cut output
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """What a model is told about its call."""
 
-    output: Any = None
-    """Output of the endpoint: JSON data or text."""
+    output: Any = None  # output of the endpoint: JSON data or text
     error: Mapping[str, Any] | None = None
     """Code, message, details and remedy of a refusal; None if the call was carried out."""
 

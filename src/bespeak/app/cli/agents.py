@@ -272,11 +272,9 @@ class _Known(msgspec.Struct, frozen=True):
     agent_id: str
     name: str
     status: str
-    place: str
-    """`store` or `file`."""
+    place: str  # `store` or `file`
     filed: Agent | None = None
-    kept: str | None = None
-    """The stored document, which takes precedence over the file."""
+    kept: str | None = None  # the stored document, which takes precedence over the file
 
     @property
     def document(self) -> Any:

@@ -42,8 +42,7 @@ class TrailTrust:
 
     keys: TrustedKeys = field(default_factory=dict)
     expected: Expectation = field(default_factory=Expectation)
-    is_off: bool = False
-    """True if the configuration says that nothing is recorded."""
+    is_off: bool = False  # True if the configuration says that nothing is recorded
 
 
 def trust_of(target: str | None, key_files: Iterable[Path] = (), server_ids: Iterable[str] = ()) -> TrailTrust:

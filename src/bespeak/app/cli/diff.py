@@ -44,8 +44,7 @@ from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.tree import MAX_BYTES, Location
 
 GIT: Final = "git:"
-_TIMEOUT: Final = 120
-"""Timeout in seconds for importing an app and reading its manifest."""
+_TIMEOUT: Final = 120  # timeout in seconds for importing an app and reading its manifest
 
 Locate = Callable[[ContractChange], Location | None]
 

@@ -22,12 +22,10 @@ from bespeak.documents.ai.rules import CONTENT_USAGE
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors, printable
 
-_IN_SUMMARY = (CONTENT_USAGE.id,)
-"""Rules whose findings the summary already covers."""
+_IN_SUMMARY = (CONTENT_USAGE.id,)  # rules whose findings the summary already covers
 _METHOD = "bold cyan"
 _QUIET = "dim"
-_WIDEST = 60
-"""Maximum width of a column, so that one long path does not pad every row."""
+_WIDEST = 60  # maximum width of a column, so that one long path does not pad every row
 
 
 @click.command()

@@ -31,8 +31,7 @@ from bespeak.documents.projections.agtp_manifest import project_manifest
 from bespeak.errors import ConfigError
 from bespeak.state.identity.settings import AuthSettings
 
-_NO_AUTH = AuthSettings(modes=())
-"""Empty authentication settings: a manifest does not describe authentication."""
+_NO_AUTH = AuthSettings(modes=())  # empty authentication settings: a manifest does not describe authentication
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +45,7 @@ class Exported:
     auth: AuthSettings = field(default_factory=AuthSettings)
     keys_required: bool = False
     a2a: A2aSettings = field(default_factory=A2aSettings)
-    mcp: bool = False
-    """True if the deployment serves MCP too."""
+    mcp: bool = False  # True if the deployment serves MCP too
     catalog_warnings: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -20,8 +20,7 @@ from bespeak.text.reading.text_file import read_stream, read_text
 from bespeak.text.source.tree import MAX_BYTES
 
 _STDIN = "-"
-_MOST_LINES: Final = 20_000
-"""Maximum number of lines for a minimal diff, which takes quadratic time."""
+_MOST_LINES: Final = 20_000  # maximum number of lines for a minimal diff, which takes quadratic time
 
 
 @click.command("format")

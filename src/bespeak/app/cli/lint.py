@@ -88,8 +88,7 @@ def parse_outputs(
 _STDIN: Final = "-"
 _WEB: Final = ("https://", "http://")
 _APP: Final = re.compile(r"(?:[^:]+\.py|\w+(?:\.\w+)*):[A-Za-z_]\w*")
-_WITH_EDITS: Final = frozenset({"json", "jsonl", "sarif"})
-"""The report formats that include fixes as edits."""
+_WITH_EDITS: Final = frozenset({"json", "jsonl", "sarif"})  # the report formats that include fixes as edits
 _WITH_VERSION: Final = frozenset({"json", "sarif"})
 """The report formats that include the version of bespeak. Looking it up takes a tenth of a short run."""
 

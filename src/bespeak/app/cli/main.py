@@ -15,10 +15,8 @@ from bespeak.app.server.collector import collector_paused
 from bespeak.errors import BespeakError, ContractError
 
 EXIT_GOOD: Final = 0
-EXIT_REFUSED: Final = 1
-"""Findings, or a refusal."""
-EXIT_UNUSABLE: Final = 2
-"""Usage, configuration or internal error."""
+EXIT_REFUSED: Final = 1  # findings, or a refusal
+EXIT_UNUSABLE: Final = 2  # usage, configuration or internal error
 
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}

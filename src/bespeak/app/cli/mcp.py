@@ -59,13 +59,10 @@ if TYPE_CHECKING:
     from bespeak.faces.mcp.catalog import Catalog
     from bespeak.runtime.server import Server
 
-_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-"""Names that every client accepts."""
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")  # names that every client accepts
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_LARGEST: Final = 1 << 24
-"""Maximum bytes of a configuration: Claude Code keeps other things in the same file."""
-_SENT: Final = {"agent_id", "as_name", "scopes"}
-"""Options that become headers of a remote server."""
+_LARGEST: Final = 1 << 24  # maximum bytes of a configuration: Claude Code keeps other things in the same file
+_SENT: Final = {"agent_id", "as_name", "scopes"}  # options that become headers of a remote server
 _TYPED: Final = ParameterSource.COMMANDLINE
 
 
@@ -77,8 +74,7 @@ class _Wish:
     name: str
     service: str
     variables: tuple[str, ...]
-    given: tuple[click.Option, ...]
-    """Options that were typed."""
+    given: tuple[click.Option, ...]  # options that were typed
     options: Mapping[str, Any]
 
 

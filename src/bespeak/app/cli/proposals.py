@@ -48,8 +48,7 @@ from bespeak.state.store.commands.proposals import (
 from bespeak.state.store.store import Conflict
 from bespeak.text.diagnostics.diagnostic import has_errors
 
-_LONGEST_NAME: Final = 100
-"""Maximum characters of a name: it is that of a file."""
+_LONGEST_NAME: Final = 100  # maximum characters of a name: it is that of a file
 
 
 def promote_synthesis(stored: StoredEndpoint, folder: Path) -> list[Path]:

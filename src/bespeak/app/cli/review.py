@@ -28,8 +28,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.reading.text_file import read_text, toml_table
 
 _HELP: Final = "y accept | e edit the file | e NUMBER [VALUE] change a value | s skip | q quit"
-_WIDEST: Final = 100
-"""Maximum characters of a value that is shown."""
+_WIDEST: Final = 100  # maximum characters of a value that is shown
 
 
 @click.command(short_help="Review the guesses of an import, one by one.")

@@ -24,8 +24,7 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "validate": ("semantic_documents", "validate"),
 }
 
-_PACKAGES: Final = frozenset({"pyld", "pyoxigraph", "rapidfuzz"})
-"""Packages of the extra."""
+_PACKAGES: Final = frozenset({"pyld", "pyoxigraph", "rapidfuzz"})  # packages of the extra
 
 
 class LazyCommands(click.Group):

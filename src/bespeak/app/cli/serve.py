@@ -114,10 +114,8 @@ def _announce(assembled: Assembled, settings: Settings) -> None:
 
 _SUFFIXES: Final = (".py", ".toml", ".agis", ".agent", ".yaml", ".yml")
 """Files that make a service. A handler may write others, such as .json, without causing a restart."""
-_INTERVAL: Final = 0.4
-"""Seconds between two looks at the files."""
-_PATIENCE: Final = 5.0
-"""Seconds that running requests have to finish before a restart."""
+_INTERVAL: Final = 0.4  # seconds between two looks at the files
+_PATIENCE: Final = 5.0  # seconds that running requests have to finish before a restart
 
 Snapshot = dict[str, tuple[int, int]]
 

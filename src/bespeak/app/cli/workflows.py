@@ -65,11 +65,8 @@ _COLOURS: Final = {
 }
 """Colours of the states of steps in a picture."""
 
-Rows = Mapping[int, StepRow]
-"""What is known of the steps, by number."""
-
-_LONGEST: Final = 44
-"""Characters of a label in a picture."""
+Rows = Mapping[int, StepRow]  # what is known of the steps, by number
+_LONGEST: Final = 44  # characters of a label in a picture
 _WIDTH: Final = 460
 _HEIGHT: Final = 44
 _GAP: Final = 22
@@ -171,10 +168,8 @@ def _written(text: str, longest: int = _LONGEST) -> str:
 
 
 _STATES: Final = (RUNNING, WAITING, PAUSED, COMPLETED, FAILED, CANCELLING, CANCELLED)
-_EVERY: Final = 1.0
-"""Seconds between two looks of --watch."""
-Look = tuple[list[Text], bool]
-"""Lines to show, and whether they change no more."""
+_EVERY: Final = 1.0  # seconds between two looks of --watch
+Look = tuple[list[Text], bool]  # lines to show, and whether they change no more
 _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 

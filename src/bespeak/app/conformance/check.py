@@ -11,21 +11,18 @@ from bespeak.app.conformance.probe import Exchanged
 from bespeak.app.conformance.subject import Subject
 from bespeak.protocol.status import REASONS
 
-_LISTED: Final = 5
-"""Limit of named faults of the same kind."""
+_LISTED: Final = 5  # limit of named faults of the same kind
 
 
 class Verdict(StrEnum):
     """The verdict of a check."""
 
     PASS = "pass"  # noqa: S105 - a verdict, no password
-    WARN = "warn"
-    """A SHOULD is not met, or the drafts leave the answer open."""
+    WARN = "warn"  # a SHOULD is not met, or the drafts leave the answer open
     FAIL = "fail"
     COULD_NOT_TELL = "could-not-tell"
     """No response shows whether the statement holds; the note gives the reason. Counts neither as pass nor failure."""
-    NOT_APPLICABLE = "not-applicable"
-    """The server has nothing that the check is about."""
+    NOT_APPLICABLE = "not-applicable"  # the server has nothing that the check is about
 
 
 SEVERITY: Final = (Verdict.NOT_APPLICABLE, Verdict.PASS, Verdict.COULD_NOT_TELL, Verdict.WARN, Verdict.FAIL)
@@ -50,8 +47,7 @@ class Check:
     section: str
     run: Callable[[Subject], Awaitable[CheckOutcome]]
     level: Literal["MUST", "SHOULD"] = "MUST"
-    needs_manifest: bool = True
-    """True if the check compares the server with its manifest."""
+    needs_manifest: bool = True  # True if the check compares the server with its manifest
 
     def judge(self, outcome: CheckOutcome) -> CheckOutcome:
         """Return the outcome at this check's level."""

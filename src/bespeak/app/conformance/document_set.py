@@ -20,10 +20,8 @@ from bespeak.text.source.tree import MAX_BYTES
 Kind = Literal["valid", "invalid", "borderline"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 
-PACKAGED: Final = Path(__file__).with_name("documents")
-"""Folder of the set in an installed package."""
-SOURCE: Final = Path(__file__).resolve().parents[4] / "tests" / "documents"
-"""Folder of the set in a working copy."""
+PACKAGED: Final = Path(__file__).with_name("documents")  # folder of the set in an installed package
+SOURCE: Final = Path(__file__).resolve().parents[4] / "tests" / "documents"  # folder of the set in a working copy
 
 
 @dataclass(frozen=True, slots=True, order=True)

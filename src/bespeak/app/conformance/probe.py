@@ -25,8 +25,7 @@ from bespeak.text.reading.json_data import decode_json
 _CALLER: Final = re.compile(r"agent|identity|credential|caller|principal|canonical")
 """Words in the error code of a refusal that is about the caller: servers differ in their codes."""
 
-_SHOWN: Final = 240
-"""Limit of shown evidence; `bespeak call` shows the whole response."""
+_SHOWN: Final = 240  # limit of shown evidence; `bespeak call` shows the whole response
 
 
 @dataclass(frozen=True)
@@ -38,13 +37,11 @@ class Exchanged:
     sent: bytes
     status: int
     reason: str
-    headers: Mapping[str, str]
-    """Headers with names in lower case."""
+    headers: Mapping[str, str]  # headers with names in lower case
     body: bytes
     agent_id: str | None = None
     scope: str | None = None
-    invented: bool = False
-    """True if the path is a template that was filled with made-up values."""
+    invented: bool = False  # True if the path is a template that was filled with made-up values
 
     def header(self, name: str) -> str | None:
         """Return a response header by name in any case."""

@@ -127,8 +127,7 @@ def _result_lines(result: Result) -> Iterator[tuple[Verdict | None, str]]:
             yield None, f"            {printable(str(seen))}"
 
 
-_LAST: Final = calls.HEADER_CHECKS
-"""Checks about all exchanges, which run last."""
+_LAST: Final = calls.HEADER_CHECKS  # checks about all exchanges, which run last
 
 CHECKS: Final[tuple[Check, ...]] = (
     *sorted(

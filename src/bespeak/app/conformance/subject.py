@@ -139,8 +139,7 @@ PROBE_FIELD: Final = "conformance_probe"
 PROBE_AGENT: Final = hashlib.sha256(b"bespeak conformance probe").hexdigest()
 """Our Agent-ID where a server accepts any well-formed id."""
 
-PROBE_SCOPE: Final = "conformance:probe"
-"""Scope that no endpoint requires."""
+PROBE_SCOPE: Final = "conformance:probe"  # scope that no endpoint requires
 
 _HOSTED_TRIED: Final = 8
 _FORMS_TRIED: Final = 3

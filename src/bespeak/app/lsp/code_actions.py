@@ -24,8 +24,7 @@ from bespeak.text.source.tree import Change, Span, TextEdit, Tree, apply_edits, 
 
 _IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore\[[^\]\n]*+(?=\])")
 _INDENT: Final = re.compile(r"[ \t]*+")
-_HOUSEKEEPING: Final = frozenset({UNUSED.id, UNKNOWN.id, UNREASONED.id})
-"""Rules about ignores, which cannot be ignored."""
+_HOUSEKEEPING: Final = frozenset({UNUSED.id, UNKNOWN.id, UNREASONED.id})  # rules about ignores, which cannot be ignored
 
 
 def ignore_edits(finding: Finding, checked: CheckedText, positions: Positions) -> list[TextEdit]:
@@ -93,8 +92,7 @@ def _key(finding: Diagnostic, tree: Tree, positions: Positions) -> list[TextEdit
 FIX_ALL: Final = "source.fixAll.bespeak"
 QUICK_FIX: Final = types.CodeActionKind.QuickFix.value
 
-_MOST: Final = 20
-"""Maximum number of findings with actions in one menu."""
+_MOST: Final = 20  # maximum number of findings with actions in one menu
 
 
 def code_actions(

@@ -34,8 +34,7 @@ class Completion:
     kind: Kind
     positions: Positions
     checked: CheckedText | None = None
-    tree: Tree | None = None
-    """Last tree that could be parsed; its text may be older."""
+    tree: Tree | None = None  # last tree that could be parsed; its text may be older
 
     def items(self) -> list[types.CompletionItem]:
         """Return the items that are valid here and match the typed prefix."""

@@ -11,8 +11,7 @@ from typing import Final
 
 from bespeak.text.source.tree import Notation, detect_notation
 
-ITEM: Final = "[]"
-"""Path segment for any item of a list."""
+ITEM: Final = "[]"  # path segment for any item of a list
 
 _TOKEN: Final = re.compile(
     r"""(?P<text>"(?:[^"\\\n]++|\\.)*+"?+|'[^'\n]*+'?+)
@@ -28,8 +27,7 @@ class CursorPlace:
     """The place of a word: the names and lists that lead to it, and its role."""
 
     path: tuple[str, ...]
-    is_key: bool
-    """True for a key of the mapping at the path, False for the value at the path."""
+    is_key: bool  # True for a key of the mapping at the path, False for the value at the path
 
 
 def flow_place(text: str, start: int, offset: int) -> CursorPlace | None:
@@ -123,8 +121,7 @@ def _list_above(text: str, start: int) -> tuple[str, ...]:
 _HEADER: Final = re.compile(r"^[ \t]*+(?P<open>\[\[?+)(?P<name>[^\[\]\n#]++)\]", re.MULTILINE)
 _TOML_KEY: Final = re.compile(r"[ \t]*+(?P<key>[\w.\"'-]++)[ \t]*+=[ \t]*+(?P<rest>.*+)")
 _PART: Final = re.compile(r"\"([^\"]*+)\"|'([^']*+)'|([\w-]++)")
-_VALUE_LINES: Final = 200
-"""Number of lines above in which the key of an open bracket is searched."""
+_VALUE_LINES: Final = 200  # number of lines above in which the key of an open bracket is searched
 
 
 def toml_place(text: str, offset: int) -> CursorPlace | None:
@@ -179,8 +176,7 @@ _LINE: Final = re.compile(
         (?P<rest>.*+)""",
     re.VERBOSE,
 )
-_FLOW_LINES: Final = 200
-"""Number of lines above in which an open bracket is searched."""
+_FLOW_LINES: Final = 200  # number of lines above in which an open bracket is searched
 
 
 class _Line:
@@ -268,8 +264,7 @@ def _upwards(text: str, start: int) -> Iterator[tuple[int, str]]:
 _WORD: Final = re.compile(r"[\w$#/.-]*+")
 _TOML_WORD: Final = re.compile(r"[\w$#/-]*+")
 _WORD_END: Final = re.compile(r"[\w$#/.-]*+$")
-_TOML_WORD_END: Final = re.compile(r"[\w$#/-]*+$")
-"""End of a word in TOML, where a dot separates keys."""
+_TOML_WORD_END: Final = re.compile(r"[\w$#/-]*+$")  # end of a word in TOML, where a dot separates keys
 _OPENING: Final = re.compile(r"[\[{]")
 _QUOTED: Final = re.compile(r"\"(?:[^\"\\\n]++|\\.)*+\"?+|(?<!\w)'[^'\n]*+'?+")
 _COMMENT: Final = re.compile(r"(?:^|(?<=\s))#")
@@ -281,20 +276,14 @@ class Cursor:
     """The context of an offset."""
 
     notation: Notation
-    start: int
-    """Offset of the start of the word."""
+    start: int  # offset of the start of the word
     end: int
     word: str
-    typed: str
-    """The word up to the cursor."""
-    quote: str = ""
-    """Quotation mark before the word, if any."""
-    place: CursorPlace | None = None
-    """Place in the document; None where neither a key nor a value is possible."""
-    comment: str = ""
-    """Comment up to the cursor, if it is in one."""
-    has_value: bool = False
-    """True if the word is a key that is already followed by a colon."""
+    typed: str  # the word up to the cursor
+    quote: str = ""  # quotation mark before the word, if any
+    place: CursorPlace | None = None  # place in the document; None where neither a key nor a value is possible
+    comment: str = ""  # comment up to the cursor, if it is in one
+    has_value: bool = False  # True if the word is a key that is already followed by a colon
 
 
 def notation_of(text: str, name: str) -> Notation:

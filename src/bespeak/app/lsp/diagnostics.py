@@ -25,8 +25,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity
 from bespeak.text.diagnostics.report import Finding
 from bespeak.text.reading.rules import UNREADABLE, WRONG_VALUE
 
-LONGEST: Final = 1 << 21
-"""Maximum characters of a text that is checked while typing. `bespeak lint` reads longer ones."""
+LONGEST: Final = 1 << 21  # Maximum characters of a text that is checked while typing. `bespeak lint` reads longer ones.
 
 _SUFFIXES: Final = (".agis", ".toml", ".json")
 _WELL_KNOWN: Final = (".well-known", "ai")
@@ -38,11 +37,9 @@ class CheckedText:
 
     text: str
     findings: tuple[Finding, ...] = ()
-    subject: Subject | None = None
-    """The parsed text; None if it cannot be parsed, which is common while typing."""
+    subject: Subject | None = None  # the parsed text; None if it cannot be parsed, which is common while typing
     catalog: Catalog | None = None
-    judge: Judge | None = None
-    """The settings in force; None if they are not valid."""
+    judge: Judge | None = None  # the settings in force; None if they are not valid
 
 
 def is_ours(path: Path | None, language: str, text: str) -> bool:
@@ -128,8 +125,7 @@ def catalog_of(checked: CheckedText | None) -> Catalog:
 
 
 SOURCE: Final = "bespeak"
-MOST: Final = 1000
-"""Maximum number of findings shown per document; more slow an editor down and do not help."""
+MOST: Final = 1000  # maximum number of findings shown per document; more slow an editor down and do not help
 
 _SEVERITIES: Final[dict[Severity, types.DiagnosticSeverity]] = {
     "error": types.DiagnosticSeverity.Error,

@@ -28,8 +28,7 @@ from bespeak.documents.agis.canonical import format_agis
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.tree import Tree
 
-DELAY: Final = 0.15
-"""Seconds without typing before a document is checked."""
+DELAY: Final = 0.15  # seconds without typing before a document is checked
 
 T = TypeVar("T")
 Check = Callable[[str, Path | None, Path], CheckedText]
@@ -40,12 +39,10 @@ class Known:
     """The state of an open document."""
 
     checked: CheckedText | None = None
-    tree: Tree | None = None
-    """Last tree that could be parsed."""
+    tree: Tree | None = None  # last tree that could be parsed
     kind: Kind | None = None
     waiting: asyncio.Task[None] | None = None
-    published: bool = False
-    """True if diagnostics have been published."""
+    published: bool = False  # True if diagnostics have been published
 
     def cancel(self) -> None:
         """Cancel a check that has not begun."""

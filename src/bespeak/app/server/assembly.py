@@ -57,8 +57,7 @@ class Assembled:
 
     registrar: Registrar
     findings: list[Diagnostic]
-    updated: str
-    """Time of the last change of the service; the same in every process that serves it."""
+    updated: str  # time of the last change of the service; the same in every process that serves it
     signer: Signer | None
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     """Variables from which credentials are read."""

@@ -138,8 +138,7 @@ def extra_needed(what: str, extra: str, *packages: str) -> Iterator[None]:
         raise ConfigError(f"{what} needs the official SDK: pip install 'bespeak[{extra}]'") from error
 
 
-WITHIN: Final = 0.9
-"""Seconds for the store to answer: load balancers do not wait much longer."""
+WITHIN: Final = 0.9  # seconds for the store to answer: load balancers do not wait much longer
 MOST_CONNECTIONS: Final = 32
 MOST_BUFFERED: Final = 1024 * 1024
 

@@ -58,12 +58,9 @@ class Publishing:
     """What documents state about how the service is served."""
 
     auth: AuthSettings = field(default_factory=AuthSettings)
-    keys_required: bool = False
-    """True if irreversible calls require an idempotency key."""
-    agtp_port: int | None = None
-    """Port of the AGTP face; None if there is none, and then no document mentions it."""
-    mcp: bool = False
-    """True if MCP is served."""
+    keys_required: bool = False  # True if irreversible calls require an idempotency key
+    agtp_port: int | None = None  # port of the AGTP face; None if there is none, and then no document mentions it
+    mcp: bool = False  # True if MCP is served
     a2a: A2aSettings = field(default_factory=A2aSettings)
     """Settings of A2A; if it is not served, there is no agent card."""
 

@@ -18,13 +18,9 @@ from mcp.shared.message import SessionMessage
 
 from bespeak.faces.mcp.message import Unreadable, is_id, read_message
 
-LONGEST: Final = 16 * 1024 * 1024
-"""Bytes of a line."""
-_GRACE: Final = 5.0
-"""Seconds in which cancelled calls must end, and the last answers must be read."""
-
-Wire = tuple[BinaryIO, BinaryIO]
-"""The files that belong to the protocol: what the client writes, and what it reads."""
+LONGEST: Final = 16 * 1024 * 1024  # bytes of a line
+_GRACE: Final = 5.0  # seconds in which cancelled calls must end, and the last answers must be read
+Wire = tuple[BinaryIO, BinaryIO]  # the files that belong to the protocol: what the client writes, and what it reads
 
 
 def claim() -> Wire:

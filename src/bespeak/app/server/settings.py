@@ -32,35 +32,23 @@ class Settings:
     """What to serve, where and how. Command-line values override the configuration."""
 
     target: str
-    address: Address
-    """Listening address of AGTP."""
-    http: Address | None = None
-    """Listening address of HTTP; None if it is not served."""
-    operations: Address | None = None
-    """Listening address of /healthz and /metrics; None if they are not served."""
-    web: HttpSettings = field(default_factory=HttpSettings)
-    """Settings of the HTTP face."""
-    mcp: McpSettings = field(default_factory=McpSettings)
-    """MCP on the HTTP face."""
-    a2a: A2aSettings = field(default_factory=A2aSettings)
-    """A2A on the HTTP face."""
+    address: Address  # listening address of AGTP
+    http: Address | None = None  # listening address of HTTP; None if it is not served
+    operations: Address | None = None  # listening address of /healthz and /metrics; None if they are not served
+    web: HttpSettings = field(default_factory=HttpSettings)  # settings of the HTTP face
+    mcp: McpSettings = field(default_factory=McpSettings)  # MCP on the HTTP face
+    a2a: A2aSettings = field(default_factory=A2aSettings)  # A2A on the HTTP face
     workers: int = 1
     certificate: Path | None = None
     key: Path | None = None
     insecure: bool = False
-    client_ca: Path | None = None
-    """Authorities of the certificates that clients are asked for."""
-    client_required: bool = False
-    """True if a connection without a client certificate is refused."""
-    auth: AuthSettings = field(default_factory=AuthSettings)
-    """Authentication of callers."""
-    store: str = MEMORY
-    """Location of the store: a path, `memory` or `postgresql://...`."""
+    client_ca: Path | None = None  # authorities of the certificates that clients are asked for
+    client_required: bool = False  # True if a connection without a client certificate is refused
+    auth: AuthSettings = field(default_factory=AuthSettings)  # authentication of callers
+    store: str = MEMORY  # Location of the store: a path, `memory` or `postgresql://...`
     durability: str = "full"
-    keys_required: bool = False
-    """True if irreversible calls require an idempotency key; published documents state it."""
-    strict: bool = False
-    """True to refuse to start if any endpoint is omitted."""
+    keys_required: bool = False  # True if irreversible calls require an idempotency key; published documents state it
+    strict: bool = False  # True to refuse to start if any endpoint is omitted
     log_level: str = "warning"
     log_format: str = "text"
     max_connections: int = MAX_CONNECTIONS
@@ -71,8 +59,7 @@ class Settings:
     """Maximum bytes of a body. Decoding blocks the loop: about ten milliseconds per megabyte, a hostile one ten times
     that.
     """
-    max_buffered: int = MAX_BUFFERED
-    """Maximum bytes of all unfinished requests of one process."""
+    max_buffered: int = MAX_BUFFERED  # maximum bytes of all unfinished requests of one process
 
     def check(self) -> None:
         """Refuse unsafe settings: plain TCP or unverified headers beyond loopback, half a key pair."""

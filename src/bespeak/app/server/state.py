@@ -11,8 +11,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument, configurati
 from bespeak.errors import ConfigError, ContractError
 from bespeak.state.store.settings import MissingVariable, StoreSettings
 
-DESCRIPTIONS: Final = (".json", ".yaml", ".yml")
-"""Suffixes of OpenAPI files."""
+DESCRIPTIONS: Final = (".json", ".yaml", ".yml")  # suffixes of OpenAPI files
 
 
 def store_place(target: str, override: str | None = None) -> str:

@@ -47,8 +47,7 @@ if TYPE_CHECKING:
     from bespeak.app.authoring.agis_contract import AgisContract
 
 
-_ADDRESS: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")
-"""An address without its scheme."""
+_ADDRESS: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")  # an address without its scheme
 
 
 @dataclass(frozen=True, slots=True)

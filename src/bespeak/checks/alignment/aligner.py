@@ -57,8 +57,7 @@ def calibrate(score: float, *, of_property: bool = False) -> float:
     return round(least + (most - least) * (score - low) / (high - low), 4)
 
 
-_UNKNOWN: Final = 0.8
-"""Agreement of properties that declare too little to compare."""
+_UNKNOWN: Final = 0.8  # agreement of properties that declare too little to compare
 _DATA_RANGE: Final = 0.4
 _RELATED: Final = 0.8
 _INVERSE: Final = 0.5
@@ -123,8 +122,7 @@ class PropertyStage:
 
 
 _LEAST_DOUBT: Final = 0.2
-_EXPECTED_STRUCTURE: Final = 0.5
-"""Agreement of neighbors that neither supports nor contradicts a pair."""
+_EXPECTED_STRUCTURE: Final = 0.5  # agreement of neighbors that neither supports nor contradicts a pair
 _NEAR_FACTOR: Final = 0.9
 _INVERSE_FACTOR: Final = 0.95
 _INVERSES: Final = 8
@@ -139,8 +137,7 @@ class TermPair(msgspec.Struct, frozen=True, kw_only=True):
     confidence: float
     band: Band
     signals: Mapping[str, float]
-    names: tuple[str, str]
-    """Names that were found to be closest."""
+    names: tuple[str, str]  # names that were found to be closest
 
     def rule(self) -> MappingRule:
         """Return the candidate as a mapping rule."""
@@ -323,8 +320,7 @@ def _justification(signals: Mapping[str, float]) -> Justification:
     return "lexical" if set(signals) == {"lexical"} else "composite"
 
 
-MOST_TERMS: Final = 20_000
-"""Most terms of an ontology that can be aligned."""
+MOST_TERMS: Final = 20_000  # most terms of an ontology that can be aligned
 TOOL: Final = "bespeak"
 _BUILT_IN: Final = (OWL, RDF, RDFS, XSD)
 
@@ -333,8 +329,7 @@ class Override(msgspec.Struct, frozen=True, kw_only=True):
     """Explicit decision of a user: a term has this counterpart, or none."""
 
     source: str
-    target: str = ""
-    """IRI of the counterpart, or an empty string if the term has none."""
+    target: str = ""  # IRI of the counterpart, or an empty string if the term has none
     by: str
     relation: Relation = "equivalent"
 
@@ -350,14 +345,10 @@ class Base(msgspec.Struct, frozen=True, kw_only=True):
 class Aligned(msgspec.Struct, frozen=True, kw_only=True):
     """Result of the aligner."""
 
-    alignment: Alignment
-    """Mappings that the policy accepts."""
-    questions: tuple[TermPair, ...]
-    """Candidates that a person should decide, the best first."""
-    candidates: Mapping[str, Mapping[str, TermPair]]
-    """All candidates by source and target."""
-    lost: tuple[Lost, ...]
-    """Mappings that would be accepted, but for another one of the same term."""
+    alignment: Alignment  # mappings that the policy accepts
+    questions: tuple[TermPair, ...]  # candidates that a person should decide, the best first
+    candidates: Mapping[str, Mapping[str, TermPair]]  # all candidates by source and target
+    lost: tuple[Lost, ...]  # mappings that would be accepted, but for another one of the same term
 
 
 def align(

@@ -26,20 +26,17 @@ _MOST_FINDINGS: Final = 50
 class Trust(msgspec.Struct, frozen=True, kw_only=True):
     """What is trusted locally."""
 
-    keys: Mapping[str, PublicKey] = {}
-    """Keys that may sign, by key id."""
+    keys: Mapping[str, PublicKey] = {}  # keys that may sign, by key id
     ranks: Mapping[str, int] = {}
     """Rank of signers by key id; a higher one is trusted more, and a key without an entry has 0."""
-    signed: bool = False
-    """True if every artifact must be signed: so it is once there are keys."""
+    signed: bool = False  # True if every artifact must be signed: so it is once there are keys
 
 
 class JudgedAlignment(msgspec.Struct, frozen=True):
     """Result of the judgement."""
 
     findings: list[Diagnostic]
-    alignment: Alignment | None = None
-    """Artifact with its verified signer; None if it is refused."""
+    alignment: Alignment | None = None  # artifact with its verified signer; None if it is refused
     signature: str = ""
 
     def command(self, source: str = "") -> RegisterArtifact:

@@ -18,8 +18,7 @@ import msgspec
 
 from bespeak.contract.ontology.ontology import Scope, Term
 
-MOST_WORDS: Final = 24
-"""Most words of a name; the others are left out."""
+MOST_WORDS: Final = 24  # most words of a name; the others are left out
 _SHORTEST_PLURAL: Final = 3
 
 _WORD: Final = re.compile(
@@ -148,8 +147,7 @@ def words_of(text: str, stop: frozenset[str] = STOP_WORDS) -> tuple[str, ...]:
     return tuple(normalize(word) for word in kept[:MOST_WORDS])
 
 
-MOST_NAMES: Final = 24
-"""Most names of one term that are compared; labels come first."""
+MOST_NAMES: Final = 24  # most names of one term that are compared; labels come first
 
 # A label wins over a synonym if both fit.
 _WEIGHTS: Final[Mapping[Scope, float]] = {
@@ -170,11 +168,9 @@ class Name(msgspec.Struct, frozen=True):
     """One name."""
 
     text: str
-    words: tuple[str, ...]
-    """Normalized words in their order."""
+    words: tuple[str, ...]  # normalized words in their order
     weight: float
-    key: frozenset[str]
-    """Words without their order."""
+    key: frozenset[str]  # words without their order
 
 
 def make_name(text: str, words: Sequence[str], weight: float = 1.0) -> Name:
@@ -244,14 +240,12 @@ def _is_acronym(word: str) -> bool:
     return 2 <= len(word) <= _LONGEST_ACRONYM and word.isupper()
 
 
-_MOST_PAIRS: Final = 66
-"""Most pairs of names of one term: twelve names."""
+_MOST_PAIRS: Final = 66  # most pairs of names of one term: twelve names
 _ONCE: Final = 0.8
 _TWICE: Final = 0.9
 _ALONE: Final = 0.92
 
-WordSynonyms = dict[str, dict[str, float]]
-"""Similarity of two words, in both directions."""
+WordSynonyms = dict[str, dict[str, float]]  # similarity of two words, in both directions
 
 
 def mine_synonyms(terms: Iterable[Sequence[Name]]) -> WordSynonyms:

@@ -18,22 +18,16 @@ Criterion = Literal["policy", "confidence", "override"]
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """Thresholds and weights. The defaults are the ones measured on public benchmarks."""
 
-    accept: float = 0.95
-    """Score from which a mapping is accepted without further conditions."""
-    threshold: float = 0.75
-    """Score from which a mapping of classes or individuals is accepted, marked as unconfirmed."""
-    property_threshold: float = 0.70
-    """The same for properties, whose scores are products."""
-    ask: float = 0.60
-    """Score from which a person is asked; below it, a mapping is rejected."""
-    unconfirmed: bool = True
-    """False if mappings below `accept` need a confirmation, too."""
+    accept: float = 0.95  # score from which a mapping is accepted without further conditions
+    threshold: float = 0.75  # score from which a mapping of classes or individuals is accepted, marked as unconfirmed
+    property_threshold: float = 0.70  # the same for properties, whose scores are products
+    ask: float = 0.60  # score from which a person is asked; below it, a mapping is rejected
+    unconfirmed: bool = True  # False if mappings below `accept` need a confirmation, too
     structure: float = 0.1
     behavior: float = 0.2
     history: float = 0.1
     embedding: float = 0.2
-    one_to_one: bool = True
-    """True if a term has at most one counterpart."""
+    one_to_one: bool = True  # True if a term has at most one counterpart
     order: tuple[Criterion, ...] = ("policy", "confidence", "override")
     """Order in which several mappings of one term are resolved (IoA 7.3)."""
     ranks: Mapping[str, int] = {}
@@ -56,8 +50,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
 
 DEFAULT: Final = Policy()
 
-Pair = frozenset[str]
-"""Ids of two ontologies, whichever is the source."""
+Pair = frozenset[str]  # ids of two ontologies, whichever is the source
 
 
 class Lost(msgspec.Struct, frozen=True):
@@ -70,8 +63,7 @@ class Lost(msgspec.Struct, frozen=True):
 class Resolution(msgspec.Struct, frozen=True):
     """Result of a resolution."""
 
-    chosen: tuple[MappingRule, ...]
-    """Mappings to use, sorted by source and target."""
+    chosen: tuple[MappingRule, ...]  # mappings to use, sorted by source and target
     lost: tuple[Lost, ...]
 
 

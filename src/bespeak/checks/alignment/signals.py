@@ -15,24 +15,18 @@ import msgspec
 from bespeak.checks.alignment.names import OPPOSITES, Name, is_actor, is_derived, mine_synonyms, words_of
 from bespeak.contract.ontology.ontology import Ontology, Term
 
-CANDIDATES: Final = 40
-"""Most candidates of one name."""
-_KEPT: Final = 10
-"""Most candidates of one term for which the other signals are computed."""
-FLOOR: Final = 0.5
-"""Score below which a pair is forgotten."""
+CANDIDATES: Final = 40  # most candidates of one name
+_KEPT: Final = 10  # most candidates of one term for which the other signals are computed
+FLOOR: Final = 0.5  # score below which a pair is forgotten
 _LOOKUPS: Final = 40_000_000
 _LEAST_LOOKUPS, _MOST_LOOKUPS = 500, 20_000
 """Names that are looked at for one name, of `_LOOKUPS` for all. Rare words come first, so that a hostile ontology in
 which every name has the same words costs no more than others."""
-_SOFT: Final = 0.9
-"""Lowest Jaro-Winkler similarity of two spellings of one word."""
-_SHORTEST: Final = 4
-"""Shortest word that may have another spelling."""
+_SOFT: Final = 0.9  # lowest Jaro-Winkler similarity of two spellings of one word
+_SHORTEST: Final = 4  # shortest word that may have another spelling
 _SPELLED: Final = 0.97
 _DERIVED: Final = 0.93
-_COMPARISONS: Final = 30_000_000
-"""Most comparisons of spellings; beyond, only equal words and synonyms count."""
+_COMPARISONS: Final = 30_000_000  # most comparisons of spellings; beyond, only equal words and synonyms count
 _MOST_NEAR: Final = 500
 _MOST_SPELLINGS: Final = 8
 _NUMBER_DIFFERS: Final = 0.55
@@ -42,8 +36,7 @@ _TELLING: Final = frozenset(word for pair in OPPOSITES for word in pair)
 _TELLING_MISSING: Final = 0.9
 _TELLING_DIFFERS: Final = 0.8
 
-Named = Mapping[str, Sequence[Name]]
-"""Names by the IRI of their term."""
+Named = Mapping[str, Sequence[Name]]  # names by the IRI of their term
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -242,15 +235,13 @@ def _joined_terms(source: Named, target: Named) -> list[Sequence[Name]]:
 
 
 _MOST_NEIGHBORS: Final = 24
-_HIGHEST: Final = 4
-"""Levels that are walked up."""
+_HIGHEST: Final = 4  # levels that are walked up
 
 Neighbors = tuple[Sequence[str], Sequence[str], Sequence[str]]
 """What is above a term, what it is a part of, and what is below it."""
 _CHILDREN: Final = 2
 
-Scores = Mapping[str, Mapping[str, float]]
-"""Score by source and target."""
+Scores = Mapping[str, Mapping[str, float]]  # score by source and target
 
 
 class Hierarchy:
@@ -308,8 +299,7 @@ def structural(source: Neighbors, target: Neighbors, scores: Scores) -> float | 
 
 
 _MOST_MEMBERS: Final = 100
-_SEVERAL: Final = 5.0
-"""Number of calls after which the history counts half."""
+_SEVERAL: Final = 5.0  # number of calls after which the history counts half
 
 
 class History(msgspec.Struct, frozen=True):
@@ -330,8 +320,7 @@ class History(msgspec.Struct, frozen=True):
         return calls / (calls + _SEVERAL)
 
 
-Histories = Mapping[tuple[str, str], History]
-"""History by source and target of a mapping."""
+Histories = Mapping[tuple[str, str], History]  # history by source and target of a mapping
 
 
 def behavioral(source: Term, target: Term) -> float | None:
@@ -438,11 +427,8 @@ def _compare_types(given: Any, taken: Any) -> float:
     return len(ours & theirs) / len(ours)
 
 
-Embed = Callable[[Sequence[str]], Any]
-"""Function from texts to a matrix with a vector of length 1 for each."""
-
-_NEAR: Final = 0.85
-"""Cosine from which a pair is a candidate even if its names have different words."""
+Embed = Callable[[Sequence[str]], Any]  # function from texts to a matrix with a vector of length 1 for each
+_NEAR: Final = 0.85  # cosine from which a pair is a candidate even if its names have different words
 _NEAREST: Final = 5
 _ROWS: Final = 256
 

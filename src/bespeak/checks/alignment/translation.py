@@ -38,20 +38,14 @@ class TranslationStep(msgspec.Struct, frozen=True, kw_only=True):
 
     source: str
     target: str
-    ontology: OntologyRef
-    """Ontology of the target."""
+    ontology: OntologyRef  # ontology of the target
     relation: Relation
     confidence: float
-    alignment: str
-    """Id of the artifact, or its two ontologies."""
-    version: str = ""
-    """Version of the artifact."""
-    digest: str = ""
-    """SHA-256 of the artifact."""
-    trust: int = 0
-    """Trust in the artifact: 0 if it is unsigned, else one more than the rank of its signer."""
-    confirmed: bool = False
-    """True if the operator has confirmed the artifact."""
+    alignment: str  # id of the artifact, or its two ontologies
+    version: str = ""  # version of the artifact
+    digest: str = ""  # SHA-256 of the artifact
+    trust: int = 0  # trust in the artifact: 0 if it is unsigned, else one more than the rank of its signer
+    confirmed: bool = False  # True if the operator has confirmed the artifact
     inverted: bool
     override: bool
 
@@ -62,8 +56,7 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
     iri: str
     ontology: OntologyRef
     relation: Relation
-    confidence: float
-    """Product of the confidences of all steps."""
+    confidence: float  # product of the confidences of all steps
     steps: tuple[TranslationStep, ...]
 
     @property

@@ -28,10 +28,8 @@ class Approval:
 
     fingerprint: str
     reason: str
-    expires: date | None = None
-    """Last day on which it counts."""
-    change: str = ""
-    """Description of the change, for people who read the list."""
+    expires: date | None = None  # last day on which it counts
+    change: str = ""  # description of the change, for people who read the list
     location: Location | None = None
 
     def expired(self, today: date) -> bool:
@@ -43,10 +41,8 @@ class Approval:
 class JudgedChanges:
     """The changes of a comparison, with approvals applied."""
 
-    approved: Mapping[str, Approval]
-    """Approvals by the fingerprint of the change."""
-    findings: list[Diagnostic]
-    """Expired approvals, and approvals of changes that do not exist."""
+    approved: Mapping[str, Approval]  # approvals by the fingerprint of the change
+    findings: list[Diagnostic]  # expired approvals, and approvals of changes that do not exist
 
 
 def parse_approvals(text: str, file: str) -> tuple[list[Approval], list[Diagnostic]]:

@@ -50,10 +50,8 @@ class CatalogDiff:
     redescribed: tuple[VerbChange, ...] = ()
     embedded_added: tuple[str, ...] = ()
     embedded_removed: tuple[str, ...] = ()
-    legacy_changed: tuple[str, ...] = ()
-    """Legacy verbs with another preferred verb or description."""
-    categories_changed: tuple[str, ...] = ()
-    """Categories that were added, removed or redefined."""
+    legacy_changed: tuple[str, ...] = ()  # legacy verbs with another preferred verb or description
+    categories_changed: tuple[str, ...] = ()  # categories that were added, removed or redefined
 
     @property
     def removed_without_warning(self) -> tuple[Verb, ...]:
@@ -146,14 +144,10 @@ class CatalogConflict:
     """One part of a deployment that the new catalog touches."""
 
     kind: ConflictKind
-    method: str
-    """Verb that was removed, added or deprecated."""
-    artefact: str
-    """Part of the deployment: `endpoint BOOK /room`, `recipe trip, step 2`, `policies.methods.allow`."""
-    message: str
-    """Effect under the new catalog."""
-    help: str
-    """Advice."""
+    method: str  # verb that was removed, added or deprecated
+    artefact: str  # part of the deployment: `endpoint BOOK /room`, `recipe trip, step 2`, `policies.methods.allow`
+    message: str  # effect under the new catalog
+    help: str  # advice
     breaking: bool
     location: Location | None = None
 
@@ -173,12 +167,10 @@ class _Use:
     kind: ConflictKind
     artefact: str
     method: str | None
-    if_removed: str
-    """Effect on the place when the method is removed."""
+    if_removed: str  # effect on the place when the method is removed
     path: str | None = None
     _: KW_ONLY
-    calls: bool = True
-    """True if the method is called there, so that its deprecation matters."""
+    calls: bool = True  # True if the method is called there, so that its deprecation matters
     breaks: bool = True
     location: Location | None = None
 

@@ -53,11 +53,8 @@ MORE_CHANGES: Final = wire_rule("C199", "more-changes", "changed", "There are mo
 Direction = Literal["request", "response", "semantics", "policy"]
 Level = Literal["breaking", "risky", "safe"]
 
-LEVELS: Final[tuple[Level, ...]] = ("breaking", "risky", "safe")
-"""Levels from worst to harmless."""
-
-MOST_CHANGES: Final = 1_000
-"""Limit of reported changes per endpoint."""
+LEVELS: Final[tuple[Level, ...]] = ("breaking", "risky", "safe")  # levels from worst to harmless
+MOST_CHANGES: Final = 1_000  # limit of reported changes per endpoint
 
 _SEVERITIES: Final[dict[Level, Severity]] = {"breaking": "error", "risky": "warning", "safe": "info"}
 
@@ -66,22 +63,16 @@ _SEVERITIES: Final[dict[Level, Severity]] = {"breaking": "error", "risky": "warn
 class ContractChange:
     """One difference between an old and a new contract, from the view of a client of the old one."""
 
-    about: ChangeRule
-    """Kind of change."""
+    about: ChangeRule  # kind of change
     direction: Direction
     level: Level
-    endpoint: str
-    """Endpoint, such as `BOOK /room`; empty for the whole service."""
-    pointer: str
-    """JSON Pointer inside the endpoint or the service."""
-    message: str
-    """Description of the change, with the old and new values."""
-    help: str = ""
-    """Advice for clients, or how to make the change compatible."""
+    endpoint: str  # endpoint, such as `BOOK /room`; empty for the whole service
+    pointer: str  # JSON Pointer inside the endpoint or the service
+    message: str  # description of the change, with the old and new values
+    help: str = ""  # advice for clients, or how to make the change compatible
     old: Any = None
     new: Any = None
-    location: Location | None = None
-    """Place of the new endpoint, if it came from a file."""
+    location: Location | None = None  # place of the new endpoint, if it came from a file
 
     @property
     def rule(self) -> str:

@@ -30,10 +30,8 @@ class ChangeReport:
 
     old: str
     new: str
-    changes: list[ContractChange]
-    """Changes of the chosen category."""
-    hidden: int = 0
-    """Changes of wider categories."""
+    changes: list[ContractChange]  # changes of the chosen category
+    hidden: int = 0  # changes of wider categories
     category: Category = "CONTRACT"
     fail_on: FailOn = "breaking"
     version: VersionAdvice

@@ -30,8 +30,7 @@ class Contract:
     catalog_version: str | None = None
     vocabulary: Vocabulary | None = None
     data_manifest: DataManifest | None = None
-    version: str | None = None
-    """Operator's own version of the contract."""
+    version: str | None = None  # Operator's own version of the contract
 
 
 def service_contract(service: Service, policies: Policies | None = None) -> Contract:

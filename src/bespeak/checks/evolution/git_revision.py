@@ -10,8 +10,7 @@ from typing import Final
 
 from bespeak.errors import ConfigError
 
-_PATIENCE: Final = 60
-"""Timeout of one git command in seconds."""
+_PATIENCE: Final = 60  # timeout of one git command in seconds
 
 
 def check_out(revision: str, path: Path, into: Path, *, surroundings: Path | None = None) -> Path:

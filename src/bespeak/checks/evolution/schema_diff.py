@@ -93,8 +93,7 @@ class Spot(NamedTuple):
         return Spot(self.at, self.name + name)
 
 
-_MOST_STEPS: Final = 20_000
-"""Limit of schema pairs compared per input or output: far more than people write."""
+_MOST_STEPS: Final = 20_000  # limit of schema pairs compared per input or output: far more than people write
 _DEEPEST: Final = 128
 
 _LEVELS: Final[dict[ChangeRule, tuple[Level, Level]]] = {

@@ -202,8 +202,7 @@ def _is_number(value: Any) -> TypeGuard[int | float]:
     )
 
 
-_MOST_PAIRS: Final = 64
-"""Limit of oneOf parts compared pairwise; beyond it they count as overlapping."""
+_MOST_PAIRS: Final = 64  # limit of oneOf parts compared pairwise; beyond it they count as overlapping
 
 Matching = tuple[list[tuple[Any, Any, int]], list[Any], list[Any]]
 """Pairs of old and new parts with the new index, then unmatched old parts, then unmatched new parts."""

@@ -17,8 +17,7 @@ TOO_SMALL: Final = Rule(
 Bump = Literal["none", "patch", "minor", "major"]
 Step = Literal["backwards", "none", "patch", "minor", "major"]
 
-_STEPS: Final[tuple[Step, ...]] = ("backwards", "none", "patch", "minor", "major")
-"""Bumps from smallest to largest."""
+_STEPS: Final[tuple[Step, ...]] = ("backwards", "none", "patch", "minor", "major")  # bumps from smallest to largest
 
 _BEFORE_ONE: Final[dict[Bump, Bump]] = {"major": "minor", "minor": "patch"}
 """Rule for versions below 1.0.0 (Semantic Versioning 4): anything may change, and by custom the minor number says
@@ -63,8 +62,7 @@ class VersionAdvice:
     needed: Bump
     old: str | None = None
     new: str | None = None
-    step: Step | None = None
-    """Declared bump; None unless both versions are MAJOR.MINOR.PATCH."""
+    step: Step | None = None  # declared bump; None unless both versions are MAJOR.MINOR.PATCH
 
     @property
     def too_small(self) -> bool:

@@ -126,8 +126,7 @@ def _is_over(entry: dict[str, str], files: Collection[str], root: Path) -> bool:
 
 _LENGTH: Final = 20
 _PLACE: Final = re.compile(r":[0-9]+(?::[0-9]+)?")
-_NAMES: Final = ("name", "id", "key", "verb", "from_method")
-"""Keys whose value identifies an item of a list."""
+_NAMES: Final = ("name", "id", "key", "verb", "from_method")  # keys whose value identifies an item of a list
 
 
 def fingerprint(finding: Diagnostic, file: str, data: Any) -> str:

@@ -56,8 +56,7 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
 ALL: Final = "ALL"
 
 _PREFIX: Final = re.compile(r"[A-Z][0-9]{0,3}")
-_EXACT: Final = 9
-"""Specificity of a rule name, the highest possible."""
+_EXACT: Final = 9  # specificity of a rule name, the highest possible
 
 
 def specificity(selector: str, rule: Rule) -> int:
@@ -115,8 +114,7 @@ class PathIgnore:
     """Rules that are disabled for some files, or for a part of them."""
 
     pattern: str
-    pointer: str
-    """Pointer of the part; empty for the whole file."""
+    pointer: str  # pointer of the part; empty for the whole file
     selectors: tuple[str, ...]
 
 

@@ -28,8 +28,7 @@ from bespeak.text.reading.rules import MISSING_KEY
 from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Tree
 
-_MOST: Final = 10_000
-"""Default maximum number of findings per document."""
+_MOST: Final = 10_000  # default maximum number of findings per document
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +144,8 @@ class Examined:
     """Findings of one text after the settings and ignores are applied."""
 
     findings: tuple[Finding, ...]
-    ignored: int = 0
-    """Number of findings hidden by ignores."""
-    subject: Subject | None = None
-    """Parsed document; None if the text could not be read."""
+    ignored: int = 0  # number of findings hidden by ignores
+    subject: Subject | None = None  # parsed document; None if the text could not be read
 
 
 def examine(

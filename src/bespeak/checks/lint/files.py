@@ -20,8 +20,7 @@ from bespeak.documents.deployment.folder import AGENT_SUFFIX, CONFIGURATIONS, EN
 from bespeak.errors import ContractError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
-Excluded = Callable[[Path], bool]
-"""Function that returns True if settings exclude a file or folder."""
+Excluded = Callable[[Path], bool]  # function that returns True if settings exclude a file or folder
 
 _SUFFIXES: Final = (".agis", ".toml", ".json")
 _SKIPPED: Final = frozenset({"node_modules", "__pycache__", "venv", "site-packages"})
@@ -85,8 +84,7 @@ class DeploymentFolder:
 
     root: Path
     configuration: Path | None = None
-    catalog: Catalog | None = None
-    """Catalog; None for the default one."""
+    catalog: Catalog | None = None  # catalog; None for the default one
     policies: Policies | None = None
     recipes: tuple[Recipe, ...] = ()
     wrong: tuple[Diagnostic, ...] = ()

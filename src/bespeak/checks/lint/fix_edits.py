@@ -13,8 +13,7 @@ from bespeak.text.source.tree import Span, TextEdit, Tree, apply_edits
 
 _BREAK: Final = re.compile("\r\n")
 _MARK: Final = "\ufeff"
-_ADDING: Final = (",", "\n")
-"""Beginnings of edits that append an entry: two of them at one position add two entries."""
+_ADDING: Final = (",", "\n")  # beginnings of edits that append an entry: two of them at one position add two entries
 
 _Owner = TypeVar("_Owner")
 

@@ -21,21 +21,16 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix
 from bespeak.text.source.pointer import child, parent
 from bespeak.text.source.tree import TextEdit
 
-Examine = Callable[[str], Examined]
-"""Function that returns the enabled, unignored findings of a text, with its tree."""
+Examine = Callable[[str], Examined]  # function that returns the enabled, unignored findings of a text, with its tree
 
 _ROUNDS: Final = 20
-_LOOKS: Final = 200
-"""Maximum number of checks of one text, including those of reverted fixes."""
-_READ: Final = 5_000_000
-"""Maximum number of characters to check in total."""
+_LOOKS: Final = 200  # maximum number of checks of one text, including those of reverted fixes
+_READ: Final = 5_000_000  # maximum number of characters to check in total
 _BESIDE: Final = frozenset(rule.id for rule in (AMBIGUOUS_ENDPOINT, DUPLICATE_ENDPOINT, TAKEN, REPEATED))
 """Rules about conflicts between two items: such an error is new wherever it appears."""
 _METHODS: Final = (2, 3)
-_CONSISTENCY: Final = 6
-"""Pass that skips a method until passes 2 and 3 accept it."""
-_VOCABULARY: Final = 7
-"""Pass whose fixes depend on the methods and are made after them."""
+_CONSISTENCY: Final = 6  # pass that skips a method until passes 2 and 3 accept it
+_VOCABULARY: Final = 7  # pass whose fixes depend on the methods and are made after them
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +38,9 @@ class FixResult:
     """Result of fixing a text."""
 
     text: str
-    applied: tuple[Diagnostic, ...] = ()
-    """Fixed findings, in the order of their fixes."""
-    left: tuple[Diagnostic, ...] = ()
-    """Findings of the fixed text."""
-    stuck: tuple[Diagnostic, ...] = ()
-    """Remaining findings whose fix was requested but could not be made automatically."""
+    applied: tuple[Diagnostic, ...] = ()  # fixed findings, in the order of their fixes
+    left: tuple[Diagnostic, ...] = ()  # findings of the fixed text
+    stuck: tuple[Diagnostic, ...] = ()  # remaining findings whose fix was requested but could not be made automatically
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,7 @@ from bespeak.contract.catalog.document import bundled_versions, load_bundled
 from bespeak.text.diagnostics.report import Finding, Report
 from bespeak.text.diagnostics.reporters.json_report import document, encoded
 
-_MOST: Final = 200
-"""Maximum number of findings; the summary counts the others."""
+_MOST: Final = 200  # maximum number of findings; the summary counts the others
 
 
 class _Versions(msgspec.Struct):

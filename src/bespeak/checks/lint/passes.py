@@ -47,8 +47,7 @@ class Pass:
     number: int
     name: str
     summary: str
-    ids: tuple[str, ...]
-    """Prefixes of the ids of its rules."""
+    ids: tuple[str, ...]  # prefixes of the ids of its rules
     endpoint: tuple[EndpointCheck, ...] = ()
     document: tuple[DocumentCheck, ...] = ()
 

@@ -41,14 +41,12 @@ STDIN: Final = "<stdin>"
 class Options:
     """Command-line options that override settings."""
 
-    select: tuple[str, ...] = ()
-    """Selectors that replace those of the settings."""
+    select: tuple[str, ...] = ()  # selectors that replace those of the settings
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     level: int | None = None
     fail_on: Severity | None = None
-    with_edits: bool = False
-    """True if fixes are requested as text edits."""
+    with_edits: bool = False  # True if fixes are requested as text edits
 
     def applied(self, config: Config) -> Config:
         """Return the settings with these options applied."""
@@ -69,8 +67,7 @@ class LintResult:
 
     findings: tuple[Finding, ...]
     files: tuple[str, ...]
-    failed: bool
-    """True if a finding reaches the severity at which its settings fail a run."""
+    failed: bool  # True if a finding reaches the severity at which its settings fail a run
     ignored: int = 0
     baselined: int = 0
 
@@ -92,10 +89,8 @@ class _Document:
     judge: Judge
     examined: Examined
     endpoints: tuple[Endpoint, ...] = ()
-    name: str = ""
-    """Name in the baseline, if it is not the path."""
-    counts: bool = True
-    """True if the document counts as checked."""
+    name: str = ""  # name in the baseline, if it is not the path
+    counts: bool = True  # True if the document counts as checked
 
 
 class Project:

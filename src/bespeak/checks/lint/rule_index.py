@@ -41,8 +41,7 @@ _DECLARED: Final = (
 )
 """The modules that declare rules, other than those of the passes."""
 
-_DIGITS: Final = str.maketrans("OIL", "011")
-"""Letters that are mistyped for digits."""
+_DIGITS: Final = str.maketrans("OIL", "011")  # letters that are mistyped for digits
 
 
 @cache

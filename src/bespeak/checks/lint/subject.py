@@ -44,10 +44,8 @@ class Declared:
     """Endpoint with its place in the document."""
 
     endpoint: Endpoint
-    at: str
-    """Pointer of the endpoint in the document: `/endpoint`, `/endpoints/3`."""
-    written: Mapping[str, Any]
-    """Entry as written, to distinguish given values from defaults."""
+    at: str  # pointer of the endpoint in the document: `/endpoint`, `/endpoints/3`
+    written: Mapping[str, Any]  # entry as written, to distinguish given values from defaults
     names: Mapping[str, str] = field(default_factory=dict)
     """Pointers of the model that this kind of document names differently."""
 
@@ -79,12 +77,10 @@ class Subject:
     kind: Kind
     tree: Tree
     endpoints: tuple[Declared, ...] = ()
-    found: tuple[Diagnostic, ...] = ()
-    """Findings of the reader."""
+    found: tuple[Diagnostic, ...] = ()  # findings of the reader
     agis: AgisDocument | None = None
     ai: AiDocument | None = None
-    policies: Policies | None = None
-    """Policies of a server configuration or a manifest."""
+    policies: Policies | None = None  # policies of a server configuration or a manifest
     recipes: tuple[Recipe, ...] = ()
 
     @property
@@ -100,13 +96,8 @@ class Context:
     catalog: Catalog
     policies: Policies = field(default_factory=Policies)
     recipes: Sequence[Recipe] = ()
-    vocabulary: Vocabulary | None = None
-    """Vocabulary of the AGIS document that contains the endpoint."""
-    level: int = 1
-    """Conformance level of AGIS 3.3 that the author targets: 1 or 2."""
-    allowed_verbs: frozenset[str] = frozenset()
-    """Verbs, in capitals, that the author exempts from passes 2 and 3."""
-    agis: bool = True
-    """True for an AGIS document; elsewhere the catalog decides which verbs are valid."""
-    allowed_segments: frozenset[str] = frozenset()
-    """Path segments that the author exempts from pass 4."""
+    vocabulary: Vocabulary | None = None  # vocabulary of the AGIS document that contains the endpoint
+    level: int = 1  # conformance level of AGIS 3.3 that the author targets: 1 or 2
+    allowed_verbs: frozenset[str] = frozenset()  # verbs, in capitals, that the author exempts from passes 2 and 3
+    agis: bool = True  # True for an AGIS document; elsewhere the catalog decides which verbs are valid
+    allowed_segments: frozenset[str] = frozenset()  # path segments that the author exempts from pass 4

@@ -46,12 +46,9 @@ class Ignore:
 
     rule: str
     location: Location
-    line: int | None = None
-    """Line it applies to; None for a pointer."""
-    scope: str = ""
-    """Pointer it applies to, with everything below; empty for the whole file."""
-    fix: Fix | None = None
-    """Fix that removes it."""
+    line: int | None = None  # line it applies to; None for a pointer
+    scope: str = ""  # pointer it applies to, with everything below; empty for the whole file
+    fix: Fix | None = None  # fix that removes it
 
     @property
     def place(self) -> str | int:
@@ -126,8 +123,7 @@ class _Reader:
     require_reason: bool
     ignores: list[Ignore]
     wrong: list[Diagnostic]
-    content: list[int] | None = None
-    """Lines with more than a comment, computed on demand."""
+    content: list[int] | None = None  # lines with more than a comment, computed on demand
 
     def read_comment(self, match: re.Match[str]) -> None:
         place = self.tree.location(Span(match.start(), match.start() + len(match[0].rstrip())))

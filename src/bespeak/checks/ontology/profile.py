@@ -27,12 +27,9 @@ from bespeak.documents.envelope.reader import Registration
 class ProfilePolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What follows from a violation. Rules for members always reject."""
 
-    consistency: Status = "reject"
-    """Status for a violation of a consistency rule."""
-    rules: Mapping[str, Status] = {}
-    """Status by the id of a consistency rule, before the general one."""
-    strict_domains: bool = False
-    """True if a concept of a sub-domain is not within a domain."""
+    consistency: Status = "reject"  # status for a violation of a consistency rule
+    rules: Mapping[str, Status] = {}  # status by the id of a consistency rule, before the general one
+    strict_domains: bool = False  # True if a concept of a sub-domain is not within a domain
 
     def status_of(self, violation: Violation) -> Status:
         """Return the status that a violation of a consistency rule leads to."""

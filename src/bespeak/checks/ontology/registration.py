@@ -45,8 +45,7 @@ def _message(agent: str, value: str, wanted: str) -> str:
     return CAPABILITY_RANGE.message.format(path=path, value=brief(value), other=wanted)
 
 
-_DECISIVE = frozenset({IDENTITY.id, VERSION.id})
-"""Rules that are advice for a reader, and conditions for the registry."""
+_DECISIVE = frozenset({IDENTITY.id, VERSION.id})  # rules that are advice for a reader, and conditions for the registry
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -54,8 +53,7 @@ class Judged(msgspec.Struct, frozen=True):
 
     findings: list[Diagnostic]
     ontology: Ontology | None = None
-    command: RegisterArtifact | None = None
-    """Command to run, without signer and actor; None if the document is refused."""
+    command: RegisterArtifact | None = None  # command to run, without signer and actor; None if the document is refused
 
     @property
     def statement(self) -> ArtifactStatement:

@@ -14,8 +14,7 @@ from typing import Any, Final, NamedTuple
 from bespeak.contract.endpoint import format_warning
 
 _MOST: Final = 3
-_LONGEST: Final = 40
-"""Limit of a text's length; a longer one is not a typo."""
+_LONGEST: Final = 40  # limit of a text's length; a longer one is not a typo
 _SHORTEST_STEM: Final = 4
 
 
@@ -59,8 +58,7 @@ class Verb:
     """One approved verb."""
 
     name: str
-    categories: tuple[str, ...]
-    """Categories; the first is the primary one."""
+    categories: tuple[str, ...]  # categories; the first is the primary one
     description: str
     deprecated_in: str | None = None
     removed_in: str | None = None

@@ -42,8 +42,7 @@ _LEGACY_KEYS: Final = frozenset({"preferred", "description"})
 _VERB_KEYS: Final = frozenset({"categories", "description", "deprecated_in", "removed_in", "successor"})
 _KINDS: Final[Mapping[type, str]] = {str: "a text", list: "a list", dict: "an object"}
 
-_MAX_REPORTED: Final = 100
-"""Limit of reported findings per document."""
+_MAX_REPORTED: Final = 100  # limit of reported findings per document
 
 _T = TypeVar("_T")
 _At = tuple[str | int, ...]
@@ -279,8 +278,7 @@ def _fault_of(data: bytes | str, origin: str, error: Exception) -> tuple[Locatio
 
 _DATA: Final = Path(__file__).with_name("data")
 
-_MAX_BYTES: Final = 16 * 1024 * 1024
-"""Size limit: the bundled catalogs have about fifty kilobytes."""
+_MAX_BYTES: Final = 16 * 1024 * 1024  # size limit: the bundled catalogs have about fifty kilobytes
 
 
 @cache

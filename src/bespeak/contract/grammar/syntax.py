@@ -27,8 +27,7 @@ _SEGMENT = re.compile(f"{_CHARACTER}*")
 _PARAMETER = re.compile(r"\{([A-Za-z0-9_]+)\}")
 _WELL_FORMED = re.compile(rf"/(?:(?:{_CHARACTER}+|{_PARAMETER.pattern})(?:/+(?:{_CHARACTER}+|{_PARAMETER.pattern}))*)?")
 
-_LONGEST_CACHED = 500
-"""Agents propose paths too, and the cache must stay small."""
+_LONGEST_CACHED = 500  # agents propose paths too, and the cache must stay small
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +131,7 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _SEGMENT_PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 _FOREIGN: Final = re.compile(r":([A-Za-z0-9_]+)|<(?:\w+:)?([A-Za-z0-9_]+)>", re.ASCII)
 """Parameter in the notation of other frameworks."""
-_SLIP: Final = re.compile(r"\{\{(\w+)\}\}|\{(\w+)|(\w+)\}|\[(\w+)\]|\{([\w-]+)\}", re.ASCII)
-"""Mistyped parameter."""
+_SLIP: Final = re.compile(r"\{\{(\w+)\}\}|\{(\w+)|(\w+)\}|\[(\w+)\]|\{([\w-]+)\}", re.ASCII)  # mistyped parameter
 _BRACKETS: Final = frozenset("{}<>[]")
 _SIGNS: Final = {" ": "a space", ".": "a dot", "%": "a percent sign", "*": "a star", ":": "a colon", "-": "a hyphen"}
 
@@ -239,8 +237,7 @@ def is_method_name(method: str) -> bool:
 
 
 _FILLED_PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
-_NO_SEGMENT: Final = ("", ".", "..")
-"""Values that a path cannot carry as a segment: a server would read another path."""
+_NO_SEGMENT: Final = ("", ".", "..")  # values that a path cannot carry as a segment: a server would read another path
 
 
 def fill_path(path: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any] | None] | Fault:

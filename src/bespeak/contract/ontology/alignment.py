@@ -26,35 +26,26 @@ INVERSE: Mapping[Relation, Relation] = {
 class Provenance(msgspec.Struct, frozen=True, kw_only=True):
     """Where a mapping comes from: needed for mappings that critical tasks use (IoA 13)."""
 
-    author: str = ""
-    """Person or agent that made or confirmed the mapping."""
+    author: str = ""  # person or agent that made or confirmed the mapping
     tool: str = ""
     tool_version: str = ""
-    source: str = ""
-    """Document or address that it was read from."""
-    created: str = ""
-    """Time in RFC 3339 form."""
+    source: str = ""  # document or address that it was read from
+    created: str = ""  # time in RFC 3339 form
 
 
 class MappingRule(msgspec.Struct, frozen=True, kw_only=True):
     """One correspondence."""
 
-    source: str
-    """IRI of a term of the source ontology, `from` in an artifact."""
-    target: str
-    """IRI of a term of the target ontology, `to` in an artifact."""
+    source: str  # IRI of a term of the source ontology, `from` in an artifact
+    target: str  # IRI of a term of the target ontology, `to` in an artifact
     relation: Relation = "equivalent"
-    confidence: float | None = None
-    """Confidence from 0 to 1, or None if the artifact gives only one for all."""
-    score: float | None = None
-    """Score of the aligner before calibration."""
+    confidence: float | None = None  # confidence from 0 to 1, or None if the artifact gives only one for all
+    score: float | None = None  # score of the aligner before calibration
     justification: Justification | None = None
-    signals: Mapping[str, float] = {}
-    """Parts of the score by name."""
+    signals: Mapping[str, float] = {}  # parts of the score by name
     override: bool = False
     """True if the document claims an explicit decision of a user (IoA 7.3); counts once the artifact is confirmed."""
-    confirmed_by: str = ""
-    """Person who has confirmed the rule, as the document claims."""
+    confirmed_by: str = ""  # person who has confirmed the rule, as the document claims
     provenance: Provenance | None = None
 
 
@@ -64,18 +55,13 @@ class Alignment(msgspec.Struct, frozen=True, kw_only=True):
     source: OntologyRef
     target: OntologyRef
     rules: tuple[MappingRule, ...]
-    id: str = ""
-    """IRI of the artifact, as ioa:alignmentRef names it."""
+    id: str = ""  # IRI of the artifact, as ioa:alignmentRef names it
     version: str = ""
-    given_confidence: float | None = None
-    """Confidence that the artifact gives for all of its rules."""
+    given_confidence: float | None = None  # confidence that the artifact gives for all of its rules
     provenance: Provenance | None = None
-    signer: str = ""
-    """Id of the key that signed it, once verified."""
-    digest: str = ""
-    """SHA-256 of its canonical JSON, once registered."""
-    confirmed_by: str = ""
-    """Operator of this service who has confirmed it; never read from a document."""
+    signer: str = ""  # id of the key that signed it, once verified
+    digest: str = ""  # SHA-256 of its canonical JSON, once registered
+    confirmed_by: str = ""  # operator of this service who has confirmed it; never read from a document
 
     @property
     def confidence(self) -> float:

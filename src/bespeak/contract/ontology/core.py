@@ -31,16 +31,13 @@ class CoreProperty(msgspec.Struct, frozen=True):
     """A property of the core ontology."""
 
     name: str
-    domains: tuple[str, ...]
-    """Core classes that carry it; several are alternatives."""
-    range: str
-    """Core class of its values, or an empty string for other values."""
+    domains: tuple[str, ...]  # core classes that carry it; several are alternatives
+    range: str  # core class of its values, or an empty string for other values
     value: Value
     level: Level
     section: str
     meaning: str
-    many: bool = False
-    """True if documents write a list."""
+    many: bool = False  # True if documents write a list
     inverse: str = ""
 
     @property
@@ -135,12 +132,9 @@ _PROPERTIES: Final = (
     ),
 )
 
-CLASSES: Final[Mapping[str, CoreClass]] = {one.name: one for one in _CLASSES}
-"""Classes by name."""
-PROPERTIES: Final[Mapping[str, CoreProperty]] = {one.name: one for one in _PROPERTIES}
-"""Properties by name."""
-CORE_VERSION: Final = "1.0"
-"""Version of the core ontology, as the examples of the draft name it."""
+CLASSES: Final[Mapping[str, CoreClass]] = {one.name: one for one in _CLASSES}  # classes by name
+PROPERTIES: Final[Mapping[str, CoreProperty]] = {one.name: one for one in _PROPERTIES}  # properties by name
+CORE_VERSION: Final = "1.0"  # version of the core ontology, as the examples of the draft name it
 
 
 RDF: Final = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -151,8 +145,7 @@ SKOS: Final = "http://www.w3.org/2004/02/skos/core#"
 SHACL: Final = "http://www.w3.org/ns/shacl#"
 OBO: Final = "http://www.geneontology.org/formats/oboInOwl#"
 
-MOST_IRI: Final = 2_048
-"""Most characters of an IRI."""
+MOST_IRI: Final = 2_048  # most characters of an IRI
 
 # Characters that RFC 3987 excludes from IRIs; an escaped control character is as hostile as a plain one.
 _ABSOLUTE: Final = re.compile(

@@ -28,34 +28,23 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
 
     iri: str
     kind: Kind
-    types: tuple[str, ...] = ()
-    """Classes of an individual, such as ioa:Capability."""
-    labels: tuple[str, ...] = ()
-    """Preferred names."""
+    types: tuple[str, ...] = ()  # classes of an individual, such as ioa:Capability
+    labels: tuple[str, ...] = ()  # preferred names
     synonyms: tuple[Synonym, ...] = ()
-    abbreviations: tuple[str, ...] = ()
-    """Abbreviations, the preferred ones first."""
+    abbreviations: tuple[str, ...] = ()  # abbreviations, the preferred ones first
     comments: tuple[str, ...] = ()
-    parents: tuple[str, ...] = ()
-    """Classes or properties above it."""
-    equivalents: tuple[str, ...] = ()
-    """Terms that the ontology declares equivalent."""
+    parents: tuple[str, ...] = ()  # classes or properties above it
+    equivalents: tuple[str, ...] = ()  # terms that the ontology declares equivalent
     domains: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
-    inverses: tuple[str, ...] = ()
-    """Properties that lead in the opposite direction."""
+    inverses: tuple[str, ...] = ()  # properties that lead in the opposite direction
     fillers: tuple[str, ...] = ()
     """Fillers of the existential restrictions above a class, such as the whole that it is a part of."""
-    in_domain: tuple[str, ...] = ()
-    """Domains of a concept (ioa:inDomain)."""
-    above: tuple[str, ...] = ()
-    """Domains that contain this one (ioa:subDomainOf)."""
-    requires: tuple[str, ...] = ()
-    """Capabilities that an intent or a task requires (ioa:requiresCapability)."""
-    applies_to: tuple[str, ...] = ()
-    """Domains of an intent (ioa:appliesToDomain)."""
-    inputs: tuple[str, ...] = ()
-    """Inputs of a capability: media types or schemas."""
+    in_domain: tuple[str, ...] = ()  # domains of a concept (ioa:inDomain)
+    above: tuple[str, ...] = ()  # domains that contain this one (ioa:subDomainOf)
+    requires: tuple[str, ...] = ()  # capabilities that an intent or a task requires (ioa:requiresCapability)
+    applies_to: tuple[str, ...] = ()  # domains of an intent (ioa:appliesToDomain)
+    inputs: tuple[str, ...] = ()  # inputs of a capability: media types or schemas
     outputs: tuple[str, ...] = ()
     deprecated: bool = False
 
@@ -79,13 +68,10 @@ class OntologyRef(msgspec.Struct, frozen=True, order=True):
 class Ontology(msgspec.Struct, frozen=True, kw_only=True):
     """A vocabulary in one version."""
 
-    id: str
-    """IRI of the ontology, as ioa:ontologyId names it."""
-    version: str
-    """Version, or an empty string if the document does not say one."""
+    id: str  # IRI of the ontology, as ioa:ontologyId names it
+    version: str  # version, or an empty string if the document does not say one
     terms: Mapping[str, Term]
-    imports: tuple[str, ...] = ()
-    """Ontologies that it extends; they are not fetched."""
+    imports: tuple[str, ...] = ()  # ontologies that it extends; they are not fetched
     agents: Mapping[str, tuple[str, ...]] = {}
     """Capabilities that the ontology itself gives to agents (ioa:hasCapability), by agent."""
 
@@ -114,10 +100,8 @@ the two versions do not compare."""
 class Version(msgspec.Struct, frozen=True, order=True):
     """A version that compares with others of its scheme."""
 
-    dated: bool
-    """True for a date, which does not compare with numbers."""
-    parts: tuple[int, ...]
-    """Numbers, the major first, without trailing zeros behind the minor."""
+    dated: bool  # True for a date, which does not compare with numbers
+    parts: tuple[int, ...]  # numbers, the major first, without trailing zeros behind the minor
 
     @property
     def major(self) -> int:

@@ -15,15 +15,13 @@ class TermBinding(msgspec.Struct, frozen=True):
     """The sense in which an interaction uses a word."""
 
     term: str
-    sense: str
-    """IRI of a concept."""
+    sense: str  # IRI of a concept
 
 
 class ProfileContext(msgspec.Struct, frozen=True, kw_only=True):
     """Constraints for the interpretation of a profile."""
 
-    domain: str | None = None
-    """IRI of the domain of knowledge."""
+    domain: str | None = None  # IRI of the domain of knowledge
     term_bindings: tuple[TermBinding, ...] = ()
     source_lang: str | None = None
     target_lang: str | None = None
@@ -34,15 +32,12 @@ class SemanticProfile(msgspec.Struct, frozen=True, kw_only=True):
 
     ontology_id: str
     ontology_version: str
-    capability_refs: tuple[str, ...]
-    """Capabilities, one or more."""
+    capability_refs: tuple[str, ...]  # capabilities, one or more
     intent_ref: str
     profile_version: str | None = None
-    alignment_refs: tuple[str, ...] = ()
-    """Alignment artifacts that were used for mapping."""
+    alignment_refs: tuple[str, ...] = ()  # alignment artifacts that were used for mapping
     context: ProfileContext | None = None
-    id: str | None = None
-    """IRI of the profile itself, if it has one."""
+    id: str | None = None  # IRI of the profile itself, if it has one
 
 
 Status = Literal["accept", "renegotiate", "reject"]
@@ -57,15 +52,11 @@ _STATED: Final = {
 class Violation(msgspec.Struct, frozen=True):
     """A rule that a document breaks, and where."""
 
-    rule: str
-    """Id of the rule, `I227`."""
-    path: str
-    """JSON Pointer in the payload, with the member names of the base context."""
-    value: Any
-    """Value at that place; long texts and nested values are shortened."""
+    rule: str  # id of the rule, `I227`
+    path: str  # JSON Pointer in the payload, with the member names of the base context
+    value: Any  # value at that place; long texts and nested values are shortened
     message: str
-    reason: str
-    """Constant text for the answer to a peer."""
+    reason: str  # constant text for the answer to a peer
 
     @classmethod
     def of(cls, rule: ProfileRule, path: str, value: Any = None, other: Any = None) -> Violation:

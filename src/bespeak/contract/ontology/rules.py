@@ -17,8 +17,7 @@ class ProfileRule(Rule):
 
     message: str = ""
     """Template of a violation: `{path}` is its place, `{value}` what stands there, `{other}` what it conflicts with."""
-    reason: str = ""
-    """Constant reason for the answer to a peer, as in Figure 9; the summary of the rule if empty."""
+    reason: str = ""  # constant reason for the answer to a peer, as in Figure 9; the summary of the rule if empty
 
     @property
     def always(self) -> bool:

@@ -19,13 +19,11 @@ from bespeak.text.source.pointer import pointer
 
 _LONGEST: Final = 1_000
 _DEEPEST: Final = 40
-_MANY: Final = 20
-"""Number of repetitions from which a bound counts as unlimited."""
+_MANY: Final = 20  # number of repetitions from which a bound counts as unlimited
 
 _BACKTRACKING: Final = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\\k<")
 
-_ALL: Final = (1 << 129) - 1
-"""Set of all characters: ASCII, and one bit for all others."""
+_ALL: Final = (1 << 129) - 1  # set of all characters: ASCII, and one bit for all others
 _OTHERS: Final = 1 << 128
 
 
@@ -264,8 +262,7 @@ class Hazard(NamedTuple):
     """One unsafe or expensive part of a schema."""
 
     kind: HazardKind
-    at: str
-    """JSON Pointer into the schema."""
+    at: str  # JSON Pointer into the schema
     message: str
     advice: str
 

@@ -20,8 +20,7 @@ _NAMES: Final[Mapping[type, str]] = {
     list: "array",
     dict: "object",
 }
-_DEEPEST: Final = 5
-"""Limit of nested alternatives and chained references."""
+_DEEPEST: Final = 5  # limit of nested alternatives and chained references
 _ALTERNATIVES: Final = ("anyOf", "oneOf")
 _COMPOUND: Final = frozenset({"allOf", *_ALTERNATIVES})
 _INDIRECT: Final = frozenset({"$ref", "allOf"})
@@ -32,13 +31,11 @@ _INDIRECT: Final = frozenset({"$ref", "allOf"})
 class Shape:
     """The shape of a schema."""
 
-    kind: str
-    """One of the six JSON types other than null; empty if the schema does not name one."""
+    kind: str  # one of the six JSON types other than null; empty if the schema does not name one
     schema: Mapping[str, Any]
     """Effective keywords, with references resolved; of alternatives, only those of a single one are included."""
     nullable: bool = False
-    others: tuple[str, ...] = ()
-    """Further types, if there are several."""
+    others: tuple[str, ...] = ()  # further types, if there are several
 
 
 _NULL_SHAPE: Final = Shape("", {"type": "null"}, nullable=True)

@@ -210,8 +210,7 @@ def closed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**schema, closing_keyword(schema): False}
 
 
-Parts = tuple[str, ...]
-"""Place inside a schema, as the parts of its JSON Pointer."""
+Parts = tuple[str, ...]  # place inside a schema, as the parts of its JSON Pointer
 
 _NAMES: Final = frozenset({"$id", "$anchor", "$dynamicAnchor", "$schema"})
 """Keywords that name a schema or a place in it. Two schemas may use one name, and a `$id` would change what `#`

@@ -82,10 +82,8 @@ _LONGEST: Final = 300
 class Violation(msgspec.Struct, frozen=True):
     """One violated constraint."""
 
-    pointer: str
-    """JSON Pointer into the value; empty for the whole value."""
-    schema_pointer: str
-    """JSON Pointer into the schema, down to the keyword."""
+    pointer: str  # JSON Pointer into the value; empty for the whole value
+    schema_pointer: str  # JSON Pointer into the schema, down to the keyword
     keyword: str
     message: str
 
@@ -97,8 +95,7 @@ def shorten(text: str) -> str:
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
-_MAX_REPORTED: Final = 100
-"""Limit of reported violations: a value can violate a schema once per element."""
+_MAX_REPORTED: Final = 100  # limit of reported violations: a value can violate a schema once per element
 
 _MOST_PARTS: Final = 1_000
 _MOST_CHARACTERS: Final = 65_536
@@ -252,10 +249,8 @@ def non_finite(value: object) -> list[Violation]:
 
 
 _MOST_PRUNED_REFERENCES: Final = 8
-_Pruned = tuple[Any, frozenset[str]]
-"""A value without undeclared fields, and their names."""
-_Seen = dict[tuple[int, int], _Pruned]
-"""Values that were pruned, by the identities of value and schema."""
+_Pruned = tuple[Any, frozenset[str]]  # a value without undeclared fields, and their names
+_Seen = dict[tuple[int, int], _Pruned]  # values that were pruned, by the identities of value and schema
 
 
 class Pruner:

@@ -189,8 +189,7 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
     ),
 )
 
-MOST_LISTED: Final = 100
-"""Messages in one page."""
+MOST_LISTED: Final = 100  # messages in one page
 MESSAGES: Final = StandardMethod(
     name="QUERY",
     description="Lists the messages of the caller, or those that were published on a channel, oldest first.",

@@ -29,8 +29,7 @@ SHARE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
 METHOD: Final[Schema] = {"type": "string", "pattern": "^[A-Z][A-Z0-9_-]{0,63}$"}
 PATH: Final[Schema] = {"type": "string", "pattern": "^/[!-~]{0,1023}$"}
 
-EXPRESSION: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 4000}
-"""Schema of an expression in CEL."""
+EXPRESSION: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 4000}  # schema of an expression in CEL
 
 
 def one_of(*values: str) -> Schema:
@@ -73,8 +72,7 @@ class StandardMethod:
     """One method at the path `/` that bespeak carries out itself."""
 
     name: str
-    category: str = "floor"
-    """`floor` for the methods of every server, else the category of the Tier 2 draft."""
+    category: str = "floor"  # `floor` for the methods of every server, else the category of the Tier 2 draft
     description: str
     intent: str
     outcome: str
@@ -82,19 +80,13 @@ class StandardMethod:
     idempotent: bool = True
     parameters: Mapping[str, Schema]
     required: tuple[str, ...] = ()
-    takes_anything: bool = False
-    """True if the draft allows many forms of the body, so that no member is refused."""
-    result: Mapping[str, Schema] | None = None
-    """Members of the result; None if they are not declared."""
-    returned: tuple[str, ...] = ()
-    """Members that every result has."""
+    takes_anything: bool = False  # True if the draft allows many forms of the body, so that no member is refused
+    result: Mapping[str, Schema] | None = None  # members of the result; None if they are not declared
+    returned: tuple[str, ...] = ()  # members that every result has
     errors: tuple[MethodError, ...] = ()
-    scopes: tuple[str, ...] = ()
-    """Scopes without which a call is refused."""
-    recorded: tuple[str, ...] = ()
-    """Parameters that the audit record of a call has."""
-    passes_on: bool = False
-    """True if it calls other endpoints, so that confirmations are theirs."""
+    scopes: tuple[str, ...] = ()  # scopes without which a call is refused
+    recorded: tuple[str, ...] = ()  # parameters that the audit record of a call has
+    passes_on: bool = False  # True if it calls other endpoints, so that confirmations are theirs
 
     def find(self, error: str) -> MethodError:
         """Return an error that the method declares."""

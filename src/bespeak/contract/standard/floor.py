@@ -38,12 +38,9 @@ class CandidateFilter(msgspec.Struct, frozen=True):
 
     zone: str = DEFAULT_ZONE
     """Governance zone of the caller. Agents of other zones are not found; those of the default zone always are."""
-    capabilities: frozenset[str] = frozenset()
-    """An endpoint has one of them, an agent all."""
-    scopes: tuple[str, ...] = ()
-    """An endpoint requires no others, an agent accepts all."""
-    tier: int | None = None
-    """Lowest trust: a lower number is stronger (core 7.4)."""
+    capabilities: frozenset[str] = frozenset()  # an endpoint has one of them, an agent all
+    scopes: tuple[str, ...] = ()  # an endpoint requires no others, an agent accepts all
+    tier: int | None = None  # lowest trust: a lower number is stronger (core 7.4)
     geography: frozenset[str] = frozenset()
     principal: str | None = None
 

@@ -13,8 +13,7 @@ from bespeak.contract.schema.subschemas import nodes, rewrite, with_children
 from bespeak.documents.adoption.naming import unused
 from bespeak.text.source.pointer import child, unescaped
 
-DEFINITIONS: Final = "#/$defs/"
-"""Prefix of a reference to a definition."""
+DEFINITIONS: Final = "#/$defs/"  # prefix of a reference to a definition
 
 
 @dataclass
@@ -23,8 +22,7 @@ class Definition:
 
     name: str
     body: dict[str, Any]
-    in_place: tuple[str, ...] = ()
-    """Definitions that apply to the same value as this one, repeated for each reference."""
+    in_place: tuple[str, ...] = ()  # definitions that apply to the same value as this one, repeated for each reference
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -86,15 +86,12 @@ def code(text: str) -> str:
     return f"`{plain(text)}`"
 
 
-_MOST_LISTED: Final = 60
-"""Endpoints that one entry of a danger lists."""
-_MOST_GROUPS: Final = 100
-"""Entries in the list of guesses that repeat."""
+_MOST_LISTED: Final = 60  # endpoints that one entry of a danger lists
+_MOST_GROUPS: Final = 100  # entries in the list of guesses that repeat
 _EXAMPLES: Final = 3
 _IMPACT: Final = "/semantic/impact"
 
-Entries = Sequence[tuple[str, Facade]]
-"""Files of the endpoints with their facades."""
+Entries = Sequence[tuple[str, Facade]]  # files of the endpoints with their facades
 
 
 class _Found(NamedTuple):
@@ -249,25 +246,20 @@ def _renamed(entries: Entries) -> Iterator[str]:
 REVIEW: Final = "REVIEW.md"
 ENVIRONMENT: Final = ".env.example"
 ENDPOINTS: Final = "endpoints"
-_RATE: Final = Rate(120, "min", 120)
-"""Limit of calls in front of an upstream that states none."""
+_RATE: Final = Rate(120, "min", 120)  # limit of calls in front of an upstream that states none
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
     """Files of a deployment by path, with a summary of the import."""
 
-    service: Service
-    """What the files describe."""
+    service: Service  # what the files describe
     files: dict[str, str]
     facades: tuple[Facade, ...]
-    left_out: tuple[LeftOut, ...]
-    """Candidates that have no endpoint."""
-    notes: tuple[LeftOut, ...]
-    """Parts of the document that were ignored or read differently than written."""
+    left_out: tuple[LeftOut, ...]  # candidates that have no endpoint
+    notes: tuple[LeftOut, ...]  # parts of the document that were ignored or read differently than written
     variables: tuple[Variable, ...]
-    guesses: dict[str, int]
-    """Number of guesses by risk."""
+    guesses: dict[str, int]  # number of guesses by risk
 
 
 def make_deployment(

@@ -26,43 +26,28 @@ READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 class Candidate:
     """One callable that is to become an endpoint. Every field is the upstream's claim, not a fact."""
 
-    name: str = ""
-    """Identifier upstream: an operationId, the name of a tool without its service, the id of a skill."""
-    full_name: str = ""
-    """Whole identifier, if `name` is only a part of it."""
-    name_kind: str = "the name"
-    """Word for that identifier in the reasons of guesses."""
-    method: str | None = None
-    """HTTP method in capitals; None if the upstream is not called by HTTP methods."""
-    path: str | None = None
-    """Path as described, `/pets/{petId}`; None if the upstream has no paths."""
+    name: str = ""  # identifier upstream: an operationId, the name of a tool without its service, the id of a skill
+    full_name: str = ""  # whole identifier, if `name` is only a part of it
+    name_kind: str = "the name"  # word for that identifier in the reasons of guesses
+    method: str | None = None  # HTTP method in capitals; None if the upstream is not called by HTTP methods
+    path: str | None = None  # path as described, `/pets/{petId}`; None if the upstream has no paths
     summary: str = ""
     description: str = ""
     tags: tuple[str, ...] = ()
-    service: str = ""
-    """First segment of its path, if the upstream has no paths but several services."""
-    returns_list: bool = False
-    """True if the output schema is a list."""
+    service: str = ""  # first segment of its path, if the upstream has no paths but several services
+    returns_list: bool = False  # True if the output schema is a list
     failures: Mapping[str, str] = field(default_factory=dict)
     """Descriptions of the documented 4xx and 5xx statuses, by status: `404`, `4XX`."""
-    successes: frozenset[str] = frozenset()
-    """Documented 2xx statuses."""
-    starts_job: bool = False
-    """True if the answer names work that goes on after it: a job, a task."""
-    has_readable_state: bool = False
-    """True if another call returns the state that this one overwrites."""
-    is_undone: bool = False
-    """True if another call takes back what this one does: the DELETE beside a POST."""
+    successes: frozenset[str] = frozenset()  # documented 2xx statuses
+    starts_job: bool = False  # True if the answer names work that goes on after it: a job, a task
+    has_readable_state: bool = False  # True if another call returns the state that this one overwrites
+    is_undone: bool = False  # True if another call takes back what this one does: the DELETE beside a POST
     signs: tuple[str, ...] = ()
     """Reasons beside its words to believe that a call changes something: `its field 'action' may be 'delete'`."""
-    program: str = ""
-    """Field that holds a program, which may do anything: `sql`, `code`, `expression`."""
-    read_only: bool | None = None
-    """Hint of an upstream without methods (MCP `readOnlyHint`); None if it gives none."""
-    destructive: bool | None = None
-    """Hint `destructiveHint` of MCP."""
-    idempotent: bool | None = None
-    """Hint `idempotentHint` of MCP."""
+    program: str = ""  # field that holds a program, which may do anything: `sql`, `code`, `expression`
+    read_only: bool | None = None  # hint of an upstream without methods (MCP `readOnlyHint`); None if it gives none
+    destructive: bool | None = None  # hint `destructiveHint` of MCP
+    idempotent: bool | None = None  # hint `idempotentHint` of MCP
 
     @property
     def claims_to_read(self) -> bool:
@@ -84,19 +69,14 @@ def made_by(command: str) -> str:
 class ImportOrigin:
     """The document that facades are derived from."""
 
-    command: str
-    """Subcommand of `bespeak import` that reads it."""
-    form: str
-    """Name of its form with an article: `an OpenAPI description`."""
+    command: str  # subcommand of `bespeak import` that reads it
+    form: str  # name of its form with an article: `an OpenAPI description`
     title: str = ""
     version: str = ""
     description: str = ""
-    contact: str = ""
-    """E-mail address or URL."""
-    source: str = ""
-    """File or address it was read from."""
-    rate: Rate | None = None
-    """Limit of calls that it states."""
+    contact: str = ""  # E-mail address or URL
+    source: str = ""  # file or address it was read from
+    rate: Rate | None = None  # limit of calls that it states
 
     @property
     def made_by(self) -> str:
@@ -109,8 +89,7 @@ class Variable:
     """An environment variable that holds a secret."""
 
     name: str
-    what: str
-    """Value to set, for the person who sets it."""
+    what: str  # value to set, for the person who sets it
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +100,10 @@ class Facade:
     endpoint: Endpoint
     guesses: tuple[Guess, ...]
     variables: tuple[Variable, ...] = ()
-    rewritten: tuple[str, ...] = ()
-    """Reasons why the path differs from the described one."""
-    rate: Rate | None = None
-    """Limit of calls that the document states for it."""
-    file: str = ""
-    """File that an earlier import wrote for it; empty for a new one."""
-    text: str = ""
-    """Text of that file, if nothing in it changes."""
+    rewritten: tuple[str, ...] = ()  # reasons why the path differs from the described one
+    rate: Rate | None = None  # limit of calls that the document states for it
+    file: str = ""  # file that an earlier import wrote for it; empty for a new one
+    text: str = ""  # text of that file, if nothing in it changes
 
 
 DANGERS: Final = {
@@ -141,8 +116,7 @@ DANGERS: Final = {
 }
 """Dangers with their phrases, the worst first; the empty key means that there is no danger."""
 
-_DOUBTFUL: Final = 0.5
-"""Confidence below which a guess is in doubt."""
+_DOUBTFUL: Final = 0.5  # confidence below which a guess is in doubt
 _WEIGHTY: Final = ("/method", "/path", "/semantic/impact", "/semantic/is_idempotent", "/handler")
 """Parts of an endpoint that decide what a call does."""
 _MONEY: Final = frozenset(

@@ -8,17 +8,10 @@ from typing import Final, Literal
 
 Risk = Literal["high", "medium", "low"]
 
-RISKS: Final[tuple[Risk, ...]] = ("high", "medium", "low")
-"""Risks, highest first."""
-
-UNSURE: Final = 0.7
-"""Confidence below which a guess is doubtful."""
-
-_SURE: Final = 0.8
-"""Confidence from which a guess of low risk needs no comment."""
-
-UNREVIEWED: Final = "Published as unreviewed."
-"""First words of the comment before `reviewed = false`."""
+RISKS: Final[tuple[Risk, ...]] = ("high", "medium", "low")  # risks, highest first
+UNSURE: Final = 0.7  # confidence below which a guess is doubtful
+_SURE: Final = 0.8  # confidence from which a guess of low risk needs no comment
+UNREVIEWED: Final = "Published as unreviewed."  # first words of the comment before `reviewed = false`
 
 MARKER: Final = re.compile(r"#[ \t]*+review \(([0-9.]++)\): ?(.*+)")
 """Comment of a guess, with its confidence and its text."""
@@ -28,15 +21,11 @@ MARKER: Final = re.compile(r"#[ \t]*+review \(([0-9.]++)\): ?(.*+)")
 class Guess:
     """One decision for a person to review."""
 
-    at: str
-    """Pointer from the endpoint: `/semantic/impact`."""
-    text: str
-    """Summary of the written value."""
-    why: str
-    """Evidence for it."""
+    at: str  # pointer from the endpoint: `/semantic/impact`
+    text: str  # summary of the written value
+    why: str  # evidence for it
     confidence: float
-    otherwise: str = ""
-    """Alternative to it; empty if there is none."""
+    otherwise: str = ""  # alternative to it; empty if there is none
     risk: Risk = "low"
 
     @property

@@ -65,8 +65,7 @@ _OVERWRITING: Final = frozenset(
     }
 )
 """Verbs and words that only replace values."""
-_UNDOING: Final = ("un", "dis", "de")
-"""Prefixes of words for taking back: doing it again restores what was."""
+_UNDOING: Final = ("un", "dis", "de")  # prefixes of words for taking back: doing it again restores what was
 _LEAVING: Final = frozenset(
     {
         *("message", "mail", "email", "sms", "fax", "call", "notification", "invitation", "tweet", "dispatch"),
@@ -101,8 +100,7 @@ class ImpactGuess:
     impact: str
     capability: str
     is_idempotent: bool
-    confidence: float
-    """Confidence of the endpoint in its outcome."""
+    confidence: float  # confidence of the endpoint in its outcome
     guesses: tuple[Guess, ...]
 
 

@@ -27,8 +27,7 @@ from bespeak.text.language.phrases import object_places
 from bespeak.text.language.sentence import words as sentence_words
 
 _AUXILIARY: Final = frozenset({"is", "are", "was", "one", "more", "several", "multiple"})
-_MOST_WORDS: Final = 3
-"""Words of a sentence that name a thing."""
+_MOST_WORDS: Final = 3  # words of a sentence that name a thing
 
 
 def named_paths(candidate: Candidate, word: str, verbs: frozenset[str], *, says_all: bool) -> list[str]:
@@ -100,8 +99,7 @@ class EndpointClaim:
 
     verb: VerbChoice
     path: PathChoice
-    moved: str = ""
-    """Endpoint that already had the first choice; empty if the first choice was free."""
+    moved: str = ""  # endpoint that already had the first choice; empty if the first choice was free
 
     @property
     def confidence(self) -> float:

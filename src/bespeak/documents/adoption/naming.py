@@ -13,8 +13,7 @@ from bespeak.text.language.sentence import word_set
 
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
-_UNDOING: Final = re.compile(r"\bun (?=[a-z])")
-"""A prefix that is written apart: `unSuspend`."""
+_UNDOING: Final = re.compile(r"\bun (?=[a-z])")  # a prefix that is written apart: `unSuspend`
 _LONGEST: Final = 60
 _HISSING: Final = ("s", "x", "z", "ch", "sh")
 _SPELLED: Final = str.maketrans(
@@ -23,8 +22,7 @@ _SPELLED: Final = str.maketrans(
 """Spellings of letters that ASCII does not have."""
 MANNERS: Final = frozenset({"batch", "bulk", "mass", "multi"})
 """Words before a verb that say how many things it is about."""
-_JOINED: Final = frozenset({"re", "dry"})
-"""Words that make one verb with the next: re-run, dry-run."""
+_JOINED: Final = frozenset({"re", "dry"})  # words that make one verb with the next: re-run, dry-run
 _NO_PLURALS: Final = frozenset(
     {
         *("news", "series", "species", "dns", "sms", "gps", "https", "aws", "ios", "kubernetes", "canvas", "alias"),

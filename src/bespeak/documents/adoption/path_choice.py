@@ -32,11 +32,9 @@ from bespeak.text.language.segment import judge_segment
 
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
 _VERSION: Final = re.compile(r"v[0-9]+(?:[a-z]+[0-9]*)?(?:[.-][0-9]+)*|[0-9]{4}-[0-9]{2}-[0-9]{2}")
-_PREFIXES: Final = frozenset({"api", "rest", "public", "services"})
-"""Leading segments that do not name a resource."""
+_PREFIXES: Final = frozenset({"api", "rest", "public", "services"})  # leading segments that do not name a resource
 _EXTENSION: Final = re.compile(r"(?<=.)\.(?:json|xml|csv|html?|php|aspx?|do)$", re.IGNORECASE)
-_KEYED: Final = re.compile(r"([A-Za-z][\w.-]*)\(")
-"""Collection before a key in OData notation: users('{id}')."""
+_KEYED: Final = re.compile(r"([A-Za-z][\w.-]*)\(")  # collection before a key in OData notation: users('{id}')
 COMMANDS: Final = frozenset(
     {
         *("search", "query", "checkout", "count", "login", "signin", "logon", "logout", "signout", "logoff"),
@@ -60,8 +58,7 @@ class PathChoice:
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Names of the parameters in this path, by their upstream names."""
     reasons: tuple[str, ...] = ()
-    version: str = ""
-    """Version that was removed from the path."""
+    version: str = ""  # version that was removed from the path
 
     def url_path(self, described: str) -> str:
         """Rename the parameters of the described path to their names in this one."""
@@ -94,13 +91,10 @@ class _PathWriter:
 
     verb: str
     verbs: frozenset[str]
-    command: str
-    """Word that the verb was chosen for."""
-    word: str
-    """The same word, if the verb says all that it means."""
+    command: str  # word that the verb was chosen for
+    word: str  # the same word, if the verb says all that it means
     topic: str
-    things: tuple[str, ...]
-    """Words of the candidate's name, which may name what a command acts on."""
+    things: tuple[str, ...]  # words of the candidate's name, which may name what a command acts on
     reasons: list[str] = field(default_factory=list)
     segments: list[str] = field(default_factory=list)
 

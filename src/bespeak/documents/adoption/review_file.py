@@ -22,8 +22,7 @@ from bespeak.text.source.pointer import child, value_at
 from bespeak.text.source.toml_tree import TomlTree, parse_toml, toml_comments
 from bespeak.text.source.tree import Change, Place, Span, SyntaxFault, TextEdit, apply_edits, deletion
 
-SETTINGS: Final = "SETTINGS"
-"""Word in place of a method for the guesses of the configuration."""
+SETTINGS: Final = "SETTINGS"  # word in place of a method for the guesses of the configuration
 
 _REVIEWED: Final = "/endpoint/reviewed"
 
@@ -32,12 +31,10 @@ _REVIEWED: Final = "/endpoint/reviewed"
 class Note:
     """A guess that waits for a review, from its comment."""
 
-    at: str
-    """Pointer of the entry below the comment; empty if there is none."""
+    at: str  # pointer of the entry below the comment; empty if there is none
     confidence: float
     text: str
-    span: Span
-    """Place of the comment."""
+    span: Span  # place of the comment
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +43,8 @@ class ReviewFile:
 
     path: Path
     tree: TomlTree
-    endpoint: Endpoint | None
-    """Endpoint of the file; None for the configuration."""
-    notes: tuple[Note, ...]
-    """Guesses, those that decide what a call does first."""
+    endpoint: Endpoint | None  # endpoint of the file; None for the configuration
+    notes: tuple[Note, ...]  # guesses, those that decide what a call does first
 
     @property
     def name(self) -> str:

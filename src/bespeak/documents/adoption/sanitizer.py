@@ -32,8 +32,7 @@ _LINK: Final = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\s]{0,500}\)")
 _ADDRESS: Final = re.compile(r"<?\b(?:https?|ftp)://[^\s<>()]{0,500}>?")
 _MARKS: Final = re.compile(r"[`*]{1,3}|^#{1,6} ", re.MULTILINE)
 _END: Final = re.compile(r"(?<=[.!?])\s")
-_SEEN: Final = 20_000
-"""Number of characters that are examined."""
+_SEEN: Final = 20_000  # number of characters that are examined
 _NEVER: Final = re.compile("[\ud800-\udfff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
@@ -102,18 +101,13 @@ _DROPPED: Final = frozenset(
 )
 """Keywords that are useless here or change the meaning of references."""
 _TEXTS: Final = frozenset({"title", "description"})
-_SHORTEST: Final = 12
-"""Characters from which a name or a value can be an instruction."""
-_LONGEST_TEXT: Final = 4_000
-"""Maximum characters of a text that stays as it is."""
-_DEEPEST: Final = 36
-"""Maximum depth of a schema; lint warns beyond 40."""
-_MOST_PARTS: Final = 1_500
-"""Maximum number of parts in a schema that agents are shown."""
+_SHORTEST: Final = 12  # characters from which a name or a value can be an instruction
+_LONGEST_TEXT: Final = 4_000  # maximum characters of a text that stays as it is
+_DEEPEST: Final = 36  # maximum depth of a schema; lint warns beyond 40
+_MOST_PARTS: Final = 1_500  # maximum number of parts in a schema that agents are shown
 _MOST_VALUES: Final = 900
 _LARGEST: Final = 2**63 - 1
-_CUTS: Final = (24, 12, 8, 5, 3, 1)
-"""Depths at which an unusable schema is cut, the deepest first."""
+_CUTS: Final = (24, 12, 8, 5, 3, 1)  # depths at which an unusable schema is cut, the deepest first
 _NOTHING: Final = object()
 _JUDGED: Final = KEYWORDS - {"default", "enum", "const", "required", "pattern", "format", "dependentRequired", "$ref"}
 """Keywords whose values are texts, schemas or numbers; the strings of all others are judged as they are."""

@@ -55,8 +55,7 @@ _SOUNDS_LIKE_YOU: Final = ("uni", "use", "usa", "usu", "uti", "eu", "ubi", "one"
 _NO_NUMBER: Final = frozenset(
     {"data", "metadata", "information", "info", "news", "feedback", "content", "traffic", "health", "status", "access"}
 )
-_MYSELF: Final = frozenset({"me", "self", "current", "mine"})
-"""Segments that mean the caller."""
+_MYSELF: Final = frozenset({"me", "self", "current", "mine"})  # segments that mean the caller
 _AS: Final = ("by", "with", "for", "from", "in", "of")
 """First words of a segment that qualifies instead of naming: /pets/by-status."""
 _LONGEST: Final = 300
@@ -68,16 +67,13 @@ _OPENING: Final = re.compile(
     re.IGNORECASE,
 )
 """Filler words before the verb."""
-_ASIDE: Final = re.compile(r"\s*\([^()]*\)\Z")
-"""Brackets at the end: the arguments of a function, the method, a note."""
+_ASIDE: Final = re.compile(r"\s*\([^()]*\)\Z")  # brackets at the end: the arguments of a function, the method, a note
 _CALLED: Final = re.compile(r"invoke (?:action|function)\b", re.IGNORECASE)
 """Words of a generator instead of a sentence."""
 _JOINED: Final = re.compile(r"[a-z]+(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z]+){3,}")
 """Words of a program: `sendMail`, `SubjectAccessReview`; not GitHub."""
-_FEW_NAMES: Final = 4
-"""Maximum number of words in the name of a function that reads as a sentence."""
-_FEW: Final = 10
-"""Maximum number of words in a phrase that gets a verb put before it."""
+_FEW_NAMES: Final = 4  # maximum number of words in the name of a function that reads as a sentence
+_FEW: Final = 10  # maximum number of words in a phrase that gets a verb put before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +122,10 @@ def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str) 
 
 @dataclass(frozen=True, slots=True)
 class _Thing:
-    name: str
-    """Name in the singular, `pet`."""
-    listed: str
-    """Name as in the path, `pets`."""
-    single: bool
-    """True if a parameter selects one of them."""
-    owner: str = ""
-    """Thing that it belongs to, if a parameter selects that: `user` in /users/{id}/orders."""
+    name: str  # name in the singular, `pet`
+    listed: str  # name as in the path, `pets`
+    single: bool  # True if a parameter selects one of them
+    owner: str = ""  # thing that it belongs to, if a parameter selects that: `user` in /users/{id}/orders
 
 
 def _thing(path: str, verb: str) -> _Thing:

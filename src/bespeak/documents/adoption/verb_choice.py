@@ -97,8 +97,7 @@ _ALONE: Final = {"DELETE": 0.8, "PATCH": 0.8, "POST": 0.4, "": 0.3}
 """Confidence in a method by itself: a POST may be anything, and without a method nothing is known."""
 _LISTS: Final = ("LIST", "DISCOVER", "QUERY")
 _LIST_WORDS: Final = frozenset({"list", "all", "index", "every"})
-_REFUSED: Final = frozenset({"CONNECT", "TRACE"})
-"""Verbs of the catalog that AGIS 4.3 reserves for HTTP."""
+_REFUSED: Final = frozenset({"CONNECT", "TRACE"})  # verbs of the catalog that AGIS 4.3 reserves for HTTP
 _FLOOR: Final = frozenset({"PROPOSE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "PLAN"})
 """Verbs with a meaning between agents; only the exact word chooses them."""
 _READING: Final = frozenset({"discovery", "retrieval", "analysis"})
@@ -112,13 +111,10 @@ _SAME: Final = frozenset(
     }
 )
 """Words whose meaning the verb of _SAID keeps. Of the others something is lost, so they stay in the path."""
-_NOT_AGAIN: Final = frozenset({"release", "research", "resign", "resort"})
-"""Words in re- that do not repeat anything."""
+_NOT_AGAIN: Final = frozenset({"release", "research", "resign", "resort"})  # words in re- that do not repeat anything
 _DOUBTFUL: Final = 0.5
-_NEAR: Final = 4
-"""Words of a sentence among which `list` is its verb or object: "Get a list of users"."""
-_SURELY: Final = 0.6
-"""Highest confidence in a verb for reading that a POST does not prove."""
+_NEAR: Final = 4  # words of a sentence among which `list` is its verb or object: "Get a list of users"
+_SURELY: Final = 0.6  # highest confidence in a verb for reading that a POST does not prove
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +124,9 @@ class VerbChoice:
     verb: str
     confidence: float
     why: str
-    others: tuple[str, ...] = ()
-    """Verbs that fit as well, the best first."""
-    word: str = ""
-    """Word of the description that chose the verb; empty if only the method decided."""
-    refused: str = ""
-    """More reliable word that the method contradicts: `cancel` of a GET."""
+    others: tuple[str, ...] = ()  # verbs that fit as well, the best first
+    word: str = ""  # word of the description that chose the verb; empty if only the method decided
+    refused: str = ""  # more reliable word that the method contradicts: `cancel` of a GET
 
     @property
     def says_all(self) -> bool:

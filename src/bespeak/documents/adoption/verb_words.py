@@ -50,22 +50,18 @@ _SAYING: Final = frozenset({"get", "delete", "patch"})
 """Methods that name the action as well as a word would; POST and PUT may mean anything."""
 _GENERIC: Final = frozenset({*_HTTP, "create", "add", "execute", "process", "handle", "run", "do", "update", "list"})
 """Verbs that are less specific than a final segment such as /cancel."""
-LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})
-"""Verbs whose object names the action: placeOrder."""
+LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})  # verbs whose object names the action: placeOrder
 ENDINGS: Final = frozenset(
     {"list", "create", "retrieve", "update", "destroy", "delete", "get", "search", "query", "put", "exists"}
 )
 """Verbs that are written after the noun: orders_list, userExists."""
 _LEADING: Final = frozenset({"mark", "add", "get", "delete", "set", "check", "list", "save"})
 """Words that are the command if they begin a segment of several words."""
-_SWITCHING: Final = frozenset({"toggle", "trigger", "reset", "refresh"})
-"""Commands that are also nouns."""
-EMPTY: Final = frozenset({"invoke", "call", "use"})
-"""Verbs of prose that say nothing: `Invoke action move`."""
+_SWITCHING: Final = frozenset({"toggle", "trigger", "reset", "refresh"})  # commands that are also nouns
+EMPTY: Final = frozenset({"invoke", "call", "use"})  # verbs of prose that say nothing: `Invoke action move`
 _SAYING_LITTLE: Final = EMPTY | {"perform", "do", "make"}
 """Verbs of prose whose object says what happens: `Perform a search`."""
-SURE: Final = 0.85
-"""Trust in a word that is hardly ever a noun in its place."""
+SURE: Final = 0.85  # trust in a word that is hardly ever a noun in its place
 _SEPARATOR: Final = re.compile(r"[^A-Za-z0-9-]+")
 _LONGEST: Final = 400
 
@@ -318,14 +314,11 @@ def path_verb(candidate: Candidate) -> Said | None:
 _TOOL_SAYING: Final = frozenset({"head", "light", "meant", "nominal", "doubtful"})
 """Kinds of verbs that say what a sentence is about."""
 _SURE: Final = 0.85
-_LIKELY: Final = 0.8
-"""Trust in a word that the prose must not contradict."""
-_POSSIBLE: Final = 0.5
-"""Trust in a word that the prose must confirm."""
+_LIKELY: Final = 0.8  # trust in a word that the prose must not contradict
+_POSSIBLE: Final = 0.5  # trust in a word that the prose must confirm
 METHODS: Final = frozenset({"get", "post", "put", "patch"})
 """Methods of HTTP, which are not action verbs (AGIS C.3(a)); the sentence may say more: `API-post-search` searches."""
-_OFTEN: Final = 10
-"""Uses of a word as a verb below which the counts say little."""
+_OFTEN: Final = 10  # uses of a word as a verb below which the counts say little
 _JOINING: Final = frozenset({"and", "or", "then"})
 _PRODUCING: Final = frozenset(
     {

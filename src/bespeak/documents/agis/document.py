@@ -31,12 +31,9 @@ class AgisEndpoint:
     """An endpoint with its declaration in the document."""
 
     endpoint: Endpoint
-    at: str
-    """Pointer of its declaration, `/endpoints/0`."""
-    declared: Mapping[str, Any]
-    """Declaration as written, without defaults."""
-    proposed: bool = False
-    """True if it came from a negotiation (AGIS 2)."""
+    at: str  # pointer of its declaration, `/endpoints/0`
+    declared: Mapping[str, Any]  # declaration as written, without defaults
+    proposed: bool = False  # True if it came from a negotiation (AGIS 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,14 +15,12 @@ from bespeak.text.source.pointer import unescaped
 
 _SHARED: Final = "#/schemas/"
 _OWN: Final = "#/$defs/"
-_MOVED: Final = "schemas."
-"""Prefix for a shared schema whose name is already taken in the schema that uses it."""
+_MOVED: Final = "schemas."  # prefix for a shared schema whose name is already taken in the schema that uses it
 
 MOST_BROUGHT: Final = 100_000
 """Limit of copied shared schemas, counted for each schema that uses them: later steps walk through every copy."""
 
-_Names = Mapping[str, str]
-"""Names in `$defs` by the names of the shared schemas."""
+_Names = Mapping[str, str]  # names in `$defs` by the names of the shared schemas
 
 
 class SharedSchemas:

@@ -20,14 +20,9 @@ from bespeak.text.reading.table import as_list, as_mapping, as_optional_text, as
 from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Location
 
-UNBOUND: Final = OpaqueHandler(type="")
-"""Handler of an endpoint that is declared but not bound."""
-
-AGIS_VERSION: Final = "1.0"
-"""Version of AGIS that documents name."""
-
-AGTP_CAPABILITY: Final = "x-agtp-capability"
-"""Key in a semantic block for a category of AGTP-API that AGIS lacks."""
+UNBOUND: Final = OpaqueHandler(type="")  # handler of an endpoint that is declared but not bound
+AGIS_VERSION: Final = "1.0"  # version of AGIS that documents name
+AGTP_CAPABILITY: Final = "x-agtp-capability"  # key in a semantic block for a category of AGTP-API that AGIS lacks
 
 AGIS_CAPABILITY: Final = {"creation": "transaction", "mechanics": "transaction", "domain_spanning": "modification"}
 """Categories of AGTP-API that AGIS lacks, each with the AGIS capability that calls for the same caution."""

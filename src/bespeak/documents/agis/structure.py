@@ -35,8 +35,7 @@ from bespeak.text.reading.table import as_list, as_mapping, kind
 from bespeak.text.source.pointer import child, unescaped, value_at
 from bespeak.text.source.tree import Change, Tree
 
-_MOST: Final = 100
-"""Limit of reported findings: a broken document can break every rule in every line."""
+_MOST: Final = 100  # limit of reported findings: a broken document can break every rule in every line
 
 _RECOMMENDED: Final = {
     "description": "Say in a sentence what the service is for.",

@@ -20,8 +20,7 @@ MEMBERS: Final = ("aiendpoint", "service", "capabilities", "auth", "token_hints"
 """Members allowed at the top level of a document."""
 METHODS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH")
 AUTH_TYPES: Final = ("none", "apikey", "bearer", "oauth2")
-MOST_CAPABILITIES: Final = 100
-"""Number of capabilities per document that agents are advised to read (ai-discovery 6.5)."""
+MOST_CAPABILITIES: Final = 100  # number of capabilities per document that agents are advised to read (ai-discovery 6.5)
 
 _ID: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST_PARAMS: Final = 100
@@ -33,8 +32,7 @@ _LONGEST: Final = {"name": 100, "description": 300, "about": 200, "returns": 300
 class AiCapability:
     """One capability of a service."""
 
-    at: str
-    """Pointer of its entry."""
+    at: str  # pointer of its entry
     id: str
     description: str
     endpoint: str
@@ -201,8 +199,7 @@ def _texts(table: Table | None, keys: tuple[str, ...]) -> dict[str, str]:
 
 MOST_BYTES: Final = 64_000
 """Maximum size of a document: 64 kilobytes of 1,000 bytes, the stricter reading of ai-discovery 4.5."""
-MOST_PARTS: Final = 90
-"""Maximum number of parts that one document links to, to leave room for capabilities."""
+MOST_PARTS: Final = 90  # maximum number of parts that one document links to, to leave room for capabilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,8 +218,7 @@ class Part:
     name: str
     groups: tuple[str, ...]
     entries: tuple[EncodedCapability, ...]
-    parts: tuple[Part, ...] = ()
-    """Parts that this part links to."""
+    parts: tuple[Part, ...] = ()  # parts that this part links to
 
 
 def fits(entries: Sequence[EncodedCapability], room: int) -> bool:

@@ -374,8 +374,7 @@ _AT_END: Final = re.compile(r"\(([^()]*)\)\.?$")
 class ParamNotation:
     """The content of a parameter line."""
 
-    schema: dict[str, Any]
-    """JSON Schema; empty if the line does not name a type."""
+    schema: dict[str, Any]  # JSON Schema; empty if the line does not name a type
     required: bool
     description: str
 

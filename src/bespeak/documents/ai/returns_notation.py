@@ -10,11 +10,8 @@ import msgspec
 
 from bespeak.contract.schema.shape import Shape, fields_of, shape_of
 
-LONGEST: Final = 300
-"""Maximum length of `returns` in a /.well-known/ai document, in characters."""
-
-UNKNOWN: Final = "object"
-"""Value of `returns` if the contract does not declare fields."""
+LONGEST: Final = 300  # maximum length of `returns` in a /.well-known/ai document, in characters
+UNKNOWN: Final = "object"  # value of `returns` if the contract does not declare fields
 
 FORMATS: Final = (
     *("uuid", "date", "date-time", "time", "duration", "email", "uri", "uri-reference", "hostname", "ipv4", "ipv6"),

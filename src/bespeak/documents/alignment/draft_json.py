@@ -30,8 +30,7 @@ class AlignmentDocument(msgspec.Struct, frozen=True):
 
     alignment: Alignment | None
     findings: list[Diagnostic]
-    signature: str = ""
-    """Token of the signature that the document carries, not yet verified."""
+    signature: str = ""  # token of the signature that the document carries, not yet verified
 
 
 class RulePlace(msgspec.Struct, frozen=True):

@@ -41,8 +41,7 @@ _RELATIONS: Final[Mapping[str, Relation]] = {
     **dict.fromkeys(("subsumes", "Subsumes", ">="), "narrower"),
 }
 _DEEPEST: Final = 16
-_LONGEST: Final = 4_096
-"""Most characters of a text."""
+_LONGEST: Final = 4_096  # most characters of a text
 
 
 def write_alignment_api(alignment: Alignment) -> bytes:
@@ -245,8 +244,7 @@ class _Other(msgspec.Struct, omit_defaults=True):
     signals: dict[str, float] = {}
     override: bool = False
     created: str = ""
-    provenance: bool = False
-    """True for a provenance without any content."""
+    provenance: bool = False  # True for a provenance without any content
 
 
 def write_sssom(alignment: Alignment) -> bytes:

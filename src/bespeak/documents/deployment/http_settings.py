@@ -18,8 +18,7 @@ CATEGORIES: Final = (
 )
 """Categories of services (ai-discovery 3.2)."""
 
-EVERYBODY: Final = "*"
-"""Origin that allows pages of all sites."""
+EVERYBODY: Final = "*"  # origin that allows pages of all sites
 
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*")
 _VISIBLE: Final = re.compile(r"[!-~]{1,2000}")

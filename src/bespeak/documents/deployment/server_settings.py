@@ -159,8 +159,7 @@ class LimitSettings:
 
 
 ALL: Final = "all"
-RESULT_BOUNDS: Final = (5_000, 10_000_000)
-"""Least and greatest value of `max_result`."""
+RESULT_BOUNDS: Final = (5_000, 10_000_000)  # least and greatest value of `max_result`
 
 
 def _read_most(block: Table, key: str) -> int | None:

@@ -125,10 +125,8 @@ class ServerDocument:
     data: tuple[DataSet, ...] = tables(DataSet)
     resources: tuple[ResourceSettings, ...] = tables(ResourceSettings)
     procedures: tuple[Procedure, ...] = tables(Procedure)
-    recipes: Path | None = None
-    """File of the recipes, from `[server]` or the key of the reference implementation."""
-    signing_key: Path | None = None
-    """Key that signs manifests and audit records, from either place as well."""
+    recipes: Path | None = None  # file of the recipes, from `[server]` or the key of the reference implementation
+    signing_key: Path | None = None  # key that signs manifests and audit records, from either place as well
     given: frozenset[str] = frozenset()
     """Tables that are present in the file; only these override an app's own settings."""
 

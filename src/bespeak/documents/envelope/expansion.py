@@ -21,23 +21,15 @@ from bespeak.documents.ontology.rules import REMOTE_CONTEXT, TOO_LARGE
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.source.pointer import value_at
 
-MOST_BYTES: Final = 64 * 1024
-"""Bytes of an envelope as JSON."""
-MOST_REGISTRATION: Final = 1024 * 1024
-"""Bytes of a capability registration as JSON."""
-MOST_ITEMS: Final = 2_000
-"""Members and items of an envelope that pyld reads: it takes some microseconds for each."""
+MOST_BYTES: Final = 64 * 1024  # bytes of an envelope as JSON
+MOST_REGISTRATION: Final = 1024 * 1024  # bytes of a capability registration as JSON
+MOST_ITEMS: Final = 2_000  # members and items of an envelope that pyld reads: it takes some microseconds for each
 MOST_REGISTRATION_ITEMS: Final = 50_000
-MOST_DEPTH: Final = 48
-"""Nesting of objects and lists, schemas of inputs included."""
-MOST_VALUES: Final = 250
-"""Values of one member, such as references or term bindings."""
-MOST_TEXT: Final = 1_000
-"""Characters of a term, a version or a language."""
-MOST_SCHEMA: Final = 64 * 1024
-"""Characters of an input or output constraint."""
-MOST_TABLES: Final = 256
-"""Contexts whose meaning is kept, and the bytes that each may have to be kept."""
+MOST_DEPTH: Final = 48  # nesting of objects and lists, schemas of inputs included
+MOST_VALUES: Final = 250  # values of one member, such as references or term bindings
+MOST_TEXT: Final = 1_000  # characters of a term, a version or a language
+MOST_SCHEMA: Final = 64 * 1024  # characters of an input or output constraint
+MOST_TABLES: Final = 256  # contexts whose meaning is kept, and the bytes that each may have to be kept
 MOST_KEY: Final = 4_096
 
 CONTEXT_LIMITS: Final = OntologyLimits(size=4 * MOST_REGISTRATION, depth=MOST_DEPTH, contexts=8, context_terms=200)
@@ -61,12 +53,10 @@ class Member(msgspec.Struct, frozen=True):
 
     name: str
     value: Value
-    range: str
-    """Class of the nodes that are its values."""
+    range: str  # class of the nodes that are its values
 
 
-LABEL: Final = "label"
-"""Member for names, which the context maps to rdfs:label."""
+LABEL: Final = "label"  # member for names, which the context maps to rdfs:label
 
 MEMBERS: Final[Mapping[str, Mapping[str, Member]]] = {
     name: {one.name: Member(one.name, one.value, one.range) for one in PROPERTIES.values() if name in one.domains}
@@ -89,13 +79,11 @@ by the name in the document."""
 class TermTable(msgspec.Struct, frozen=True):
     """The meaning of a context, as far as the fast path can use it."""
 
-    slots: Mapping[str, Slots]
-    """Slots by class."""
+    slots: Mapping[str, Slots]  # slots by class
     prefixes: Mapping[str, str]
     types: Mapping[str, str | None]
     """IRIs of the terms that a type may be written with; None for terms that are not IRIs."""
-    expanded: dict[str, str] = {}
-    """IRIs that were expanded before; bounded."""
+    expanded: dict[str, str] = {}  # IRIs that were expanded before; bounded
 
 
 class Compiled(msgspec.Struct, frozen=True):
@@ -251,8 +239,7 @@ def _literal(value: dict[str, Any]) -> Any:
     return literal if isinstance(literal, str | int | float) and not isinstance(literal, bool) else Unfit(literal)
 
 
-_MOST_KEPT: Final = 128
-"""IRIs that a table keeps, and the characters that each may have to be kept."""
+_MOST_KEPT: Final = 128  # IRIs that a table keeps, and the characters that each may have to be kept
 _LONGEST_KEPT: Final = 200
 
 

@@ -10,8 +10,7 @@ import msgspec
 
 from bespeak.documents.envelope.reader import EnvelopeReader, SemanticEnvelope, Validation
 
-LABEL: Final = "semprofile"
-"""Label of the submessage that holds the envelope."""
+LABEL: Final = "semprofile"  # label of the submessage that holds the envelope
 
 _MOST_PARTS: Final = 100
 
@@ -97,16 +96,14 @@ def _members(value: Any) -> dict[str, Any]:
     return {str(name).lower(): one for name, one in value.items()} if isinstance(value, dict) else {}
 
 
-MEMBER: Final = "semantic"
-"""Member of a message that holds the envelope (Figure 8)."""
+MEMBER: Final = "semantic"  # member of a message that holds the envelope (Figure 8)
 
 
 class Carried(msgspec.Struct, frozen=True):
     """An envelope or registration inside of a message."""
 
     payload: Any
-    path: str = ""
-    """JSON Pointer of the payload; empty if it is the whole message, or a part of an NLIP message."""
+    path: str = ""  # JSON Pointer of the payload; empty if it is the whole message, or a part of an NLIP message
 
 
 def find_payload(message: Any) -> Carried:

@@ -65,8 +65,7 @@ class SemanticEnvelope(msgspec.Struct, frozen=True):
 
     profile: SemanticProfile | None = None
     """Profile as far as it could be read, with empty texts for what is missing; None if there is nothing to judge."""
-    violations: tuple[Violation, ...] = ()
-    """Violations of the rules for members, which no policy accepts."""
+    violations: tuple[Violation, ...] = ()  # violations of the rules for members, which no policy accepts
     validation: Validation | None = None
 
 
@@ -186,16 +185,14 @@ def _many(
     return tuple(dict.fromkeys(one for one in values if type(one) is not Unfit))
 
 
-_MOST: Final = 2_000
-"""Capabilities of one registration."""
+_MOST: Final = 2_000  # capabilities of one registration
 
 
 class Registration(msgspec.Struct, frozen=True):
     """What was read."""
 
     capabilities: tuple[Term, ...] = ()
-    agents: Mapping[str, tuple[str, ...]] = {}
-    """IRIs of capabilities by the IRI of their agent."""
+    agents: Mapping[str, tuple[str, ...]] = {}  # IRIs of capabilities by the IRI of their agent
     violations: tuple[Violation, ...] = ()
 
 

@@ -12,8 +12,7 @@ from bespeak.contract.ontology.ontology import Term
 from bespeak.contract.ontology.profile import ProfileContext, SemanticProfile, Verdict
 from bespeak.documents.ontology.contexts import core_context
 
-_DELIMITERS: Final = frozenset(":/?#[]@")
-"""Last characters of a namespace that JSON-LD accepts as a prefix."""
+_DELIMITERS: Final = frozenset(":/?#[]@")  # last characters of a namespace that JSON-LD accepts as a prefix
 
 
 def write_envelope(

@@ -18,21 +18,16 @@ from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.operation_class import operation_classes
 
 _ARTICLES: Final = frozenset({"a", "an", "the"})
-_NOTHING: Final = frozenset({"api", "mcp", "rest", "tool", "tools"})
-"""Prefixes that do not name a service."""
-_FEW: Final = 2
-"""Tools that a prefix must have in common."""
-_LONGEST: Final = 2
-"""Words of a prefix: `browserbase_stagehand_act`."""
+_NOTHING: Final = frozenset({"api", "mcp", "rest", "tool", "tools"})  # prefixes that do not name a service
+_FEW: Final = 2  # tools that a prefix must have in common
+_LONGEST: Final = 2  # words of a prefix: `browserbase_stagehand_act`
 
 
 class ToolName(NamedTuple):
     """The parts of one name."""
 
-    namespace: str
-    """Service that the name begins with, in words joined by hyphens; empty if it begins with none."""
-    bare: str
-    """The rest in snake_case, without articles: `create_comment` of `API-create-a-comment`."""
+    namespace: str  # service that the name begins with, in words joined by hyphens; empty if it begins with none
+    bare: str  # the rest in snake_case, without articles: `create_comment` of `API-create-a-comment`
 
 
 def split_names(names: Sequence[str], title: str = "") -> list[ToolName]:
@@ -86,12 +81,10 @@ def _split(parts: tuple[str, ...], prefixes: frozenset[tuple[str, ...]]) -> Tool
     return ToolName("-".join(service), "_".join(rest))
 
 
-_SEEN: Final = 4_000
-"""Characters of a description that are searched."""
+_SEEN: Final = 4_000  # characters of a description that are searched
 _PURPOSE: Final = re.compile(r"^\W*(?:purpose|what it does|overview|summary)\b\W*$", re.IGNORECASE | re.MULTILINE)
 """A heading before the sentence that matters."""
-_TOOL_TEXT_FEW: Final = 3
-"""Words from which a line counts as a sentence."""
+_TOOL_TEXT_FEW: Final = 3  # words from which a line counts as a sentence
 
 
 def goal(description: str) -> str:

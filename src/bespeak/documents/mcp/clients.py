@@ -22,26 +22,16 @@ from bespeak.text.source.tree import Change, SyntaxFault
 class McpClient:
     """One MCP client."""
 
-    title: str
-    """Name of the program."""
-    section: str = "mcpServers"
-    """Member of the configuration with the servers by name."""
-    is_typed: bool = False
-    """True if an entry has a member `type` with its transport."""
-    variable: str | None
-    """How an entry refers to an environment variable, with `{}` for its name; None if it cannot."""
-    asks: bool = False
-    """True if the variable is an input of the configuration, for which the client asks its user."""
-    takes_urls: bool = True
-    """True if an entry may be the URL of a server."""
-    user: tuple[str, ...]
-    """Path of the user's configuration, below the folder that `user_folder` names."""
-    in_home: bool = False
-    """True if that path is below the home folder, not below the folder of programs' settings."""
-    project: tuple[str, ...] | None
-    """Path of a project's configuration in its folder; None if the client has none."""
-    advice: str
-    """What the user does afterwards."""
+    title: str  # name of the program
+    section: str = "mcpServers"  # member of the configuration with the servers by name
+    is_typed: bool = False  # True if an entry has a member `type` with its transport
+    variable: str | None  # how an entry refers to an environment variable, with `{}` for its name; None if it cannot
+    asks: bool = False  # True if the variable is an input of the configuration, for which the client asks its user
+    takes_urls: bool = True  # True if an entry may be the URL of a server
+    user: tuple[str, ...]  # path of the user's configuration, below the folder that `user_folder` names
+    in_home: bool = False  # True if that path is below the home folder, not below the folder of programs' settings
+    project: tuple[str, ...] | None  # path of a project's configuration in its folder; None if the client has none
+    advice: str  # what the user does afterwards
 
 
 CLIENTS: Final[Mapping[str, McpClient]] = {
@@ -96,8 +86,7 @@ def user_folder(client: McpClient, platform: str, environ: Mapping[str, str]) ->
     return Path(environ.get("XDG_CONFIG_HOME") or home / ".config")
 
 
-_BESPEAK: Final = ("-m", "bespeak", "mcp")
-"""First arguments of the interpreter in an entry for a process."""
+_BESPEAK: Final = ("-m", "bespeak", "mcp")  # first arguments of the interpreter in an entry for a process
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,8 +40,7 @@ class Reviewed:
     """An endpoint that a person has reviewed, and its file."""
 
     endpoint: Endpoint
-    file: str
-    """Path of the file in the folder."""
+    file: str  # path of the file in the folder
     text: str
 
     def renew(self, made: Facade) -> Facade:
@@ -97,8 +96,7 @@ def reviewed_tools(endpoints: Iterable[Endpoint], folder: Path) -> Mapping[str, 
 
 
 _TIMEOUT: Final = 60.0
-_NAME: Final = re.compile(r"[a-z0-9_]{1,64}")
-"""Tool names that AGIS 6.2 allows and that models' services take."""
+_NAME: Final = re.compile(r"[a-z0-9_]{1,64}")  # tool names that AGIS 6.2 allows and that models' services take
 _LONGEST: Final = 64
 
 
@@ -202,8 +200,7 @@ def _renamed(name: str, published: str) -> Iterator[Guess]:
         yield Guess(at="/semantic/mcp_tool_name", text=text, why=why, confidence=0.9)
 
 
-MOST_ARGUMENTS: Final = 40
-"""Arguments of a prompt."""
+MOST_ARGUMENTS: Final = 40  # arguments of a prompt
 LONGEST_URI: Final = 2_000
 _METHOD: Final = "FETCH"
 _LONGEST_TEXT: Final = 400
@@ -321,8 +318,7 @@ def _offer_losses(at: str, text: PlainText) -> Iterator[Guess]:
 
 
 DOCUMENT: Final = "service.agis"
-COMMAND: Final = "mcp"
-"""Subcommand of `bespeak import`."""
+COMMAND: Final = "mcp"  # subcommand of `bespeak import`
 
 
 def import_tools(

@@ -32,8 +32,7 @@ class ListedTool:
 class Offer:
     """One prompt or resource, as the server lists it. Every field is the server's claim, not a fact."""
 
-    kind: str
-    """`prompt` or `resource`."""
+    kind: str  # `prompt` or `resource`
     name: str
     uri: str = ""
     title: str = ""
@@ -54,19 +53,15 @@ class ToolList:
     tools: tuple[ListedTool, ...]
     title: str = ""
     version: str = ""
-    instructions: str = ""
-    """What the server tells models about itself."""
-    source: str = ""
-    """Command line or address, as the user gave it."""
-    offers: tuple[Offer, ...] = ()
-    """Prompts and resources."""
+    instructions: str = ""  # what the server tells models about itself
+    source: str = ""  # command line or address, as the user gave it
+    offers: tuple[Offer, ...] = ()  # prompts and resources
 
 
 _TUPLE: Final = "items"
 _CLOSING: Final = frozenset({"additionalProperties", "unevaluatedProperties"})
 _OPEN: Final = {"type": "object"}
-_RESULT: Final = "result"
-"""Field for an output that is not an object, as MCP servers themselves name it."""
+_RESULT: Final = "result"  # field for an output that is not an object, as MCP servers themselves name it
 
 
 def fit_input(schema: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:

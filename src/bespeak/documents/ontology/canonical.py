@@ -22,11 +22,8 @@ from bespeak.state.store.commands.semantics import MOST_CONTENT, Artifact
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.tree import Location
 
-_MOST_WORK: Final = 3e7
-"""Steps of the canonicalization; about two seconds."""
-
-_Role = tuple[str, str]
-"""Side of a blank node in a triple, and the predicate."""
+_MOST_WORK: Final = 3e7  # steps of the canonicalization; about two seconds
+_Role = tuple[str, str]  # side of a blank node in a triple, and the predicate
 
 
 def canonical_quads(

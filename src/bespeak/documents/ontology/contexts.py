@@ -31,32 +31,23 @@ class DocumentRefused(Exception):
 class OntologyLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Most of everything in one ontology. Time is bounded by the work: bytes, triples and characters."""
 
-    size: int = 32 * 1024 * 1024
-    """Bytes of the document."""
+    size: int = 32 * 1024 * 1024  # bytes of the document
     triples: int = 250_000
     characters: int = 128 * 1024 * 1024
     """Characters of all terms together: prefixes and entities make short documents long."""
-    depth: int = 64
-    """Nesting of elements, objects and lists: parsers are recursive."""
-    attributes: int = 256
-    """Attributes of an element, with its namespaces: the parser compares each with all others."""
-    triple_terms: int = 256
-    """Occurrences of `<<`, which nests triples in triples."""
-    label: int = 1_000
-    """Characters of a label or a comment."""
-    labels: int = 100
-    """Labels, synonyms or other values of one property of a term."""
-    contexts: int = 32
-    """JSON-LD contexts in one document."""
-    context_terms: int = 2_000
-    """Terms of all inline contexts together."""
+    depth: int = 64  # nesting of elements, objects and lists: parsers are recursive
+    attributes: int = 256  # attributes of an element, with its namespaces: the parser compares each with all others
+    triple_terms: int = 256  # occurrences of `<<`, which nests triples in triples
+    label: int = 1_000  # characters of a label or a comment
+    labels: int = 100  # labels, synonyms or other values of one property of a term
+    contexts: int = 32  # JSON-LD contexts in one document
+    context_terms: int = 2_000  # terms of all inline contexts together
 
 
 LIMITS: Final = OntologyLimits()
 
 
-Contexts = Mapping[str, Any]
-"""Definitions of known contexts by their IRIs: the value that stands behind `@context`."""
+Contexts = Mapping[str, Any]  # definitions of known contexts by their IRIs: the value that stands behind `@context`
 
 # Keywords that may be entries of a context (JSON-LD 1.1, 9.15); @import would fetch.
 _ENTRIES: Final = frozenset({"@version", "@vocab", "@base", "@language", "@direction", "@protected", "@propagate"})
@@ -75,8 +66,7 @@ def inline_contexts(data: bytes, file: str, contexts: Contexts, limits: Ontology
     return msgspec.json.encode(document)
 
 
-_PARTS: Final = 3
-"""Values of JSON for one triple; the parser keeps all of them."""
+_PARTS: Final = 3  # values of JSON for one triple; the parser keeps all of them
 _END: Final = (None, None)
 
 

@@ -35,10 +35,8 @@ class Content(NamedTuple):
 
     media_type: str
     schema: dict[str, Any]
-    other_types: tuple[str, ...]
-    """Other media types that are offered."""
-    spot: Spot
-    """Place of the media type."""
+    other_types: tuple[str, ...]  # other media types that are offered
+    spot: Spot  # place of the media type
 
 
 class BodyReader:

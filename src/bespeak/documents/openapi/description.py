@@ -17,8 +17,7 @@ from bespeak.protocol.exchange.headers import FORM, essence
 
 Place = Literal["path", "query", "header", "cookie"]
 
-MOST_BYTES: Final = 40_000_000
-"""Maximum size of a description."""
+MOST_BYTES: Final = 40_000_000  # maximum size of a description
 _LIST_STYLES: Final = {"spaceDelimited": "space", "pipeDelimited": "pipe"}
 
 
@@ -37,16 +36,13 @@ class Parameter:
     name: str
     place: Place
     required: bool
-    schema: Mapping[str, Any]
-    """JSON Schema 2020-12, self-contained: recursive parts are in its own `$defs`."""
+    schema: Mapping[str, Any]  # JSON Schema 2020-12, self-contained: recursive parts are in its own `$defs`
     description: str = ""
     style: str = "form"
     explode: bool = True
-    is_json: bool = False
-    """True if the value is sent as JSON text (`content: application/json`)."""
+    is_json: bool = False  # True if the value is sent as JSON text (`content: application/json`)
     deprecated: bool = False
-    reserved: bool = False
-    """True if reserved characters are not percent-encoded."""
+    reserved: bool = False  # True if reserved characters are not percent-encoded
 
     @property
     def list_style(self) -> str:
@@ -58,13 +54,10 @@ class Parameter:
 class Encoding:
     """How one field of a form or of a multipart body is written."""
 
-    style: str = ""
-    """Style of its value as for a query parameter; empty if the description names none."""
+    style: str = ""  # style of its value as for a query parameter; empty if the description names none
     explode: bool = True
-    reserved: bool = False
-    """True if reserved characters are not percent-encoded."""
-    content_types: tuple[str, ...] = ()
-    """Media types of its value, the one to send first."""
+    reserved: bool = False  # True if reserved characters are not percent-encoded
+    content_types: tuple[str, ...] = ()  # media types of its value, the one to send first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,21 +68,17 @@ class Body:
     required: bool
     schema: Mapping[str, Any]
     description: str = ""
-    other_types: tuple[str, ...] = ()
-    """Other media types that the description offers."""
-    encoding: Mapping[str, Encoding] = field(default_factory=dict)
-    """Encodings of the fields of a form, by name."""
+    other_types: tuple[str, ...] = ()  # other media types that the description offers
+    encoding: Mapping[str, Encoding] = field(default_factory=dict)  # encodings of the fields of a form, by name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentedResponse:
     """One documented response."""
 
-    status: str
-    """`200`, `4XX` or `default`."""
+    status: str  # `200`, `4XX` or `default`
     description: str = ""
-    media_type: str | None = None
-    """Media type; None if there is no body."""
+    media_type: str | None = None  # media type; None if there is no body
     schema: Mapping[str, Any] | None = None
 
 
@@ -98,14 +87,10 @@ class SecurityScheme:
     """One security scheme of an upstream."""
 
     name: str
-    kind: str
-    """`apiKey`, `http`, `oauth2`, `openIdConnect` or `mutualTLS`."""
-    place: str = ""
-    """Place of an apiKey: `header`, `query` or `cookie`."""
-    parameter: str = ""
-    """Name of the header, query parameter or cookie of an apiKey."""
-    scheme: str = ""
-    """Scheme of `http`: `bearer`, `basic`, ..."""
+    kind: str  # `apiKey`, `http`, `oauth2`, `openIdConnect` or `mutualTLS`
+    place: str = ""  # place of an apiKey: `header`, `query` or `cookie`
+    parameter: str = ""  # name of the header, query parameter or cookie of an apiKey
+    scheme: str = ""  # Scheme of `http`: `bearer`, `basic`, ...
     description: str = ""
 
 
@@ -113,14 +98,10 @@ class SecurityScheme:
 class Operation:
     """One operation of the upstream."""
 
-    method: str
-    """HTTP method in capitals."""
-    path: str
-    """Path as described, `/pets/{petId}`, without the base path of the server."""
-    base: str
-    """Base address (https:// or http://) of the path, without a trailing slash; empty if unknown."""
-    pointer: str
-    """Pointer of the operation in the file."""
+    method: str  # HTTP method in capitals
+    path: str  # path as described, `/pets/{petId}`, without the base path of the server
+    base: str  # base address (https:// or http://) of the path, without a trailing slash; empty if unknown
+    pointer: str  # pointer of the operation in the file
     operation_id: str = ""
     summary: str = ""
     description: str = ""
@@ -131,25 +112,20 @@ class Operation:
     security: tuple[Mapping[str, tuple[str, ...]], ...] = ()
     """Alternatives, each with the schemes it combines and their scopes; an empty one means no credential."""
     deprecated: bool = False
-    rate: Rate | None = None
-    """Limit of calls that the upstream states for it."""
+    rate: Rate | None = None  # limit of calls that the upstream states for it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
     """A whole description."""
 
-    openapi: str
-    """Version of OpenAPI it was written in."""
+    openapi: str  # version of OpenAPI it was written in
     title: str = ""
     version: str = ""
     description: str = ""
-    contact: str = ""
-    """E-mail address or URL."""
-    source: str = ""
-    """File or address it was read from."""
-    rate: Rate | None = None
-    """Limit of calls that the upstream states for all operations."""
+    contact: str = ""  # E-mail address or URL
+    source: str = ""  # file or address it was read from
+    rate: Rate | None = None  # limit of calls that the upstream states for all operations
     operations: tuple[Operation, ...] = ()
     schemes: Mapping[str, SecurityScheme] = field(default_factory=dict)
 

@@ -31,13 +31,10 @@ from bespeak.text.source.yaml_tree import despite_tab_lines, fault_of
 class DescriptionFile:
     """One file of a description."""
 
-    name: str
-    """File or address it was read from."""
+    name: str  # file or address it was read from
     data: dict[str, Any]
-    locate: Callable[[str], Location]
-    """Function from a pointer to its location."""
-    path: Path | None = None
-    """Path on disk, if it is a file."""
+    locate: Callable[[str], Location]  # function from a pointer to its location
+    path: Path | None = None  # path on disk, if it is a file
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +236,7 @@ def _refused(event: Any, message: str, advice: str) -> NotationError:
     return NotationError(event.start_mark.index, event.end_mark.index, message, advice)
 
 
-MAX_BYTES: Final = 40 << 20
-"""Maximum size of a description. The largest public ones have about 12 MB."""
+MAX_BYTES: Final = 40 << 20  # Maximum size of a description. The largest public ones have about 12 MB.
 
 _PLACED: Final = 2 << 20
 """Maximum length of a JSON text with line numbers: in a longer one, finding them would cost more than parsing it."""
@@ -342,8 +338,7 @@ def _yaml(text: str, name: str, path: Path | None) -> tuple[DescriptionFile | No
     return DescriptionFile(name, data, locate, path), repeated
 
 
-_SHOWN: Final = 10
-"""Findings of one rule and severity that are shown in full; the others are counted."""
+_SHOWN: Final = 10  # findings of one rule and severity that are shown in full; the others are counted
 
 
 class Notices:

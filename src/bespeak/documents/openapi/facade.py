@@ -154,8 +154,7 @@ def _kind(scheme: SecurityScheme) -> str:
     return scheme.kind
 
 
-_CORRECTING: Final = frozenset({"DELETE", "PUT", "PATCH"})
-"""Methods on a thing that take back or correct its creation."""
+_CORRECTING: Final = frozenset({"DELETE", "PUT", "PATCH"})  # methods on a thing that take back or correct its creation
 _REMOVING: Final = 0.5
 _ITEM: Final = "{}"
 

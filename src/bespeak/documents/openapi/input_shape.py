@@ -48,11 +48,9 @@ class BodyShape:
     properties: dict[str, Any] = field(default_factory=dict)
     needed: tuple[str, ...] = ()
     required: bool = False
-    whole: dict[str, Any] | None = None
-    """Schema of a body that becomes one field."""
+    whole: dict[str, Any] | None = None  # schema of a body that becomes one field
     files: tuple[str, ...] = ()
-    lists: dict[str, str] = field(default_factory=dict)
-    """Notations of fields of a form, if they differ from `repeat`."""
+    lists: dict[str, str] = field(default_factory=dict)  # notations of fields of a form, if they differ from `repeat`
     reserved: list[str] = field(default_factory=list)
     """Fields of a form whose reserved characters are not percent-encoded."""
     part_types: dict[str, str] = field(default_factory=dict)
@@ -224,10 +222,8 @@ _EXCLUDING: Final = re.compile(
 _SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+")
 _NAME: Final = re.compile(r"[A-Za-z_$][A-Za-z0-9_$.-]*[A-Za-z0-9_$]|[A-Za-z]")
 _MARKED: Final = re.compile(r"[`'\"*]")
-_LONGEST: Final = 4_000
-"""Maximum characters of a description that are searched."""
-_MOST: Final = 10
-"""Maximum pairs of one sentence."""
+_LONGEST: Final = 4_000  # maximum characters of a description that are searched
+_MOST: Final = 10  # maximum pairs of one sentence
 
 
 def exclusions(fields: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

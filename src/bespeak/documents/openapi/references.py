@@ -13,12 +13,10 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.pointer import ABSENT, nodes, value_at
 
-MAX_FILES: Final = 500
-"""Maximum number of files in one description."""
+MAX_FILES: Final = 500  # maximum number of files in one description
 
 _REMOTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:|//")
-_LONGEST: Final = 64
-"""Maximum length of a chain of references."""
+_LONGEST: Final = 64  # maximum length of a chain of references
 
 
 class References:

@@ -36,19 +36,13 @@ from bespeak.text.source.pointer import unescaped
 Direction = Literal["input", "output"]
 """Direction of a schema: read-only properties are not part of an input, write-only ones not of an output."""
 
-MAX_LEVELS: Final = 32
-"""Maximum depth of a definition, in steps of a pointer; lint allows 40 for the whole input."""
+MAX_LEVELS: Final = 32  # maximum depth of a definition, in steps of a pointer; lint allows 40 for the whole input
 
 MAX_PARTS: Final = 1_000
 """Maximum number of subschemas in one definition. Lint allows 2,000 in the whole input of an endpoint."""
-MAX_LENGTH: Final = 64_000
-"""Maximum bytes of JSON in one definition."""
-
-_MOST_NESTED: Final = 60
-"""Maximum nesting during conversion, including `allOf` of other definitions."""
-
-_MOST_IN_PLACE: Final = 150
-"""Maximum number of definitions that apply to one value."""
+MAX_LENGTH: Final = 64_000  # maximum bytes of JSON in one definition
+_MOST_NESTED: Final = 60  # maximum nesting during conversion, including `allOf` of other definitions
+_MOST_IN_PLACE: Final = 150  # maximum number of definitions that apply to one value
 
 _WORDS: Final = frozenset({"title", "description", "deprecated", "default"})
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
@@ -63,8 +57,7 @@ _OF_OBJECTS: Final = frozenset(
 _OF_CHOICES: Final = frozenset({"anyOf", "oneOf", "not", "if", "then", "else"})
 _NO_NAME: Final = re.compile(r"[^A-Za-z0-9_.-]+")
 _INVISIBLE: Final[Mapping[Direction, str]] = {"input": "readOnly", "output": "writeOnly"}
-_MOST_INLINE: Final = 12
-"""Maximum number of enum values to write in place instead of under a name."""
+_MOST_INLINE: Final = 12  # maximum number of enum values to write in place instead of under a name
 
 
 @dataclass(slots=True)
@@ -73,8 +66,7 @@ class _Position:
 
     spot: Spot
     levels: int
-    chain: tuple[str, ...] = ()
-    """Definitions that led here and apply to the same value."""
+    chain: tuple[str, ...] = ()  # definitions that led here and apply to the same value
     reached: list[str] = field(default_factory=list)
     """Definitions that apply to the same value as the one being converted; collected during conversion."""
 
@@ -404,8 +396,7 @@ class SchemaLimits(NamedTuple):
     """Size limits of one schema."""
 
     definitions: int
-    parts: int
-    """Maximum number of subschemas. Lint allows 2,000 in the whole input of an endpoint."""
+    parts: int  # Maximum number of subschemas. Lint allows 2,000 in the whole input of an endpoint.
     length: int
     """Maximum bytes of JSON: large descriptions have thousands of such schemas, and a model reads each one whole."""
 

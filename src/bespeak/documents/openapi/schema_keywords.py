@@ -17,8 +17,7 @@ from bespeak.contract.schema.subschemas import is_closed
 from bespeak.text.diagnostics.diagnostic import brief
 
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
-MOST_VALUES: Final = 1_000
-"""Maximum number of enum values; lint reports more as oversized."""
+MOST_VALUES: Final = 1_000  # maximum number of enum values; lint reports more as oversized
 
 _TYPE_SYNONYMS: Final = {
     **dict.fromkeys(("int", "long", "int32", "int64"), "integer"),
@@ -38,8 +37,7 @@ _LINEAR: Final = jsonschema_rs.RegexOptions()
 _INT64: Final = 1 << 63
 _LONGEST_PATTERN: Final = 2_000
 
-Complaint = Callable[[str, str], None]
-"""Function that takes a keyword and the reason why it is dropped."""
+Complaint = Callable[[str, str], None]  # function that takes a keyword and the reason why it is dropped
 
 
 def plain_keywords(schema: Mapping[str, Any], *, complain: Complaint) -> dict[str, Any]:
@@ -300,8 +298,7 @@ def with_null(made: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
 _PLAIN: Final = WORDS | {"type", "properties", "required", "additionalProperties"}
 """Keywords of a part that can be merged."""
 
-_MOST: Final = 1_000
-"""Maximum number of properties in a merged object; larger parts stay references, to avoid copies."""
+_MOST: Final = 1_000  # maximum number of properties in a merged object; larger parts stay references, to avoid copies
 
 
 def merge_objects(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

@@ -20,18 +20,15 @@ from bespeak.protocol.exchange.headers import MEDIA_JSON
 PATH: Final = "/.well-known/agent-card.json"
 LEGACY_PATH: Final = "/.well-known/agent.json"
 """Path of the card in the form of A2A 0.3, for clients that cannot read the current one."""
-INTERFACE: Final = "/a2a"
-"""Path of the JSON-RPC interface."""
-VERSIONS: Final = ("1.0", "0.3")
-"""Versions of A2A that the interface speaks, the preferred one first."""
+INTERFACE: Final = "/a2a"  # path of the JSON-RPC interface
+VERSIONS: Final = ("1.0", "0.3")  # versions of A2A that the interface speaks, the preferred one first
 SCHEMAS: Final = "urn:bespeak:a2a:skill-schemas:1"
 """Extension that says where the schemas of skills are, because skills have none of their own."""
 
 _BINDING: Final = "JSONRPC"
 _LONGEST: Final = 300
 _LONGEST_EXAMPLE: Final = 400
-_MOST_NAMED: Final = 50
-"""Endpoints that the skill of a namespace names."""
+_MOST_NAMED: Final = 50  # endpoints that the skill of a namespace names
 _IMPACTS: Final = {"informational": "read-only", "irreversible": "destructive"}
 _OPEN: Final = {
     "apiKeySecurityScheme": {

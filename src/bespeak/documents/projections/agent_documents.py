@@ -33,8 +33,7 @@ contain code, keys, tokens or history, and an unknown field may hold any of them
 _UNVERIFIED: Final = "An organisation asserts this identity; no proof of it is available."
 _NO_SCORE: Final = "No trust score has been computed."
 _LOW_SCORE: Final = "The trust score is low."
-_LEAST_SCORE: Final = 0.5
-"""Score below which a document carries a warning; the draft asks for one and names no bound."""
+_LEAST_SCORE: Final = 0.5  # score below which a document carries a warning; the draft asks for one and names no bound
 
 _SORTED: Final = msgspec.json.Encoder(order="sorted")
 

@@ -123,8 +123,7 @@ def _said(block: dict[str, Any]) -> dict[str, Any]:
 
 _GUIDANCE: Final = {"informational": 0.5, "reversible": 0.7, "irreversible": 0.85}
 """Confidence to require by impact. AGIS 6.2 asks for 0.85 where nothing can be undone, and allows less elsewhere."""
-_VERSION: Final = "0.0.0"
-"""Version of a service that has none."""
+_VERSION: Final = "0.0.0"  # version of a service that has none
 _SHOWN: Final = 3
 
 

@@ -17,8 +17,7 @@ from bespeak.contract.service import DEFAULT_CATALOG, Service
 from bespeak.documents.toml_text import toml_text
 from bespeak.text.diagnostics.diagnostic import printable
 
-HANDLERS: Final = "handlers"
-"""Module that holds the functions."""
+HANDLERS: Final = "handlers"  # module that holds the functions
 
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
 

@@ -56,13 +56,11 @@ def describe_service(service: Service, listed: Iterable[Endpoint], longest: int)
 AI_PATH: Final = "/.well-known/ai"
 
 _LONGEST_AI_NAME: Final = 100
-_LONGEST_ABOUT: Final = 199
-"""Maximum length of a service description; 300 are allowed and fewer than 200 advised."""
+_LONGEST_ABOUT: Final = 199  # maximum length of a service description; 300 are allowed and fewer than 200 advised
 _LONGEST_CAPABILITY: Final = 200
 _LARGEST: Final = 6_000
 """Maximum bytes of one capability. A larger one lists only the parameters that fit, required ones first."""
-_TEXTS: Final = (80, 0)
-"""Maximum length of a parameter's description; 0 if the capability would be too large."""
+_TEXTS: Final = (80, 0)  # maximum length of a parameter's description; 0 if the capability would be too large
 _LANGUAGE: Final = re.compile(r"[a-z]{2}(?:-[A-Z]{2})?")
 _URI: Final = re.compile(r"https?://[!-~]+")
 _WITHIN: Final = "capabilities[] {id, description, endpoint, method, params, returns}"
@@ -74,8 +72,7 @@ class AiDocuments:
     """The document, and the parts it links to if one is not enough."""
 
     main: bytes
-    parts: Mapping[str, bytes] = field(default_factory=dict)
-    """Documents by their name below `/.well-known/ai/`."""
+    parts: Mapping[str, bytes] = field(default_factory=dict)  # documents by their name below `/.well-known/ai/`
 
 
 def project_ai(
@@ -317,8 +314,7 @@ def _is_uri(text: str) -> bool:
 
 CATALOG_PATH: Final = "/.well-known/ai-catalog.json"
 CATALOG_TYPE: Final = "application/ai-catalog+json"
-MCP_CATALOG_PATH: Final = "/.well-known/mcp/catalog.json"
-"""Path of the older catalog, which lists MCP servers alone."""
+MCP_CATALOG_PATH: Final = "/.well-known/mcp/catalog.json"  # path of the older catalog, which lists MCP servers alone
 
 _VERSION: Final = "1.0"
 _MCP_VERSION: Final = "draft"
@@ -328,10 +324,8 @@ _MCP_VERSION: Final = "draft"
 class Artifact:
     """One document of a service."""
 
-    kind: str
-    """Short name of its protocol or format, a part of its identifier: `mcp`, `openapi`."""
-    type: str
-    """The media type with which it is served."""
+    kind: str  # short name of its protocol or format, a part of its identifier: `mcp`, `openapi`
+    type: str  # the media type with which it is served
     url: str
     about: str
 
@@ -376,8 +370,7 @@ def project_mcp_catalog(service: Service, url: str, card: Artifact) -> dict[str,
 
 
 LLMS_PATH: Final = "/llms.txt"
-MOST_ENDPOINTS: Final = 200
-"""Maximum number of listed endpoints; the documents have all."""
+MOST_ENDPOINTS: Final = 200  # maximum number of listed endpoints; the documents have all
 
 _LONGEST: Final = 160
 _HOW: Final = (
@@ -425,8 +418,7 @@ def _plain(text: str, most: int = _LONGEST) -> str:
     return _MARKUP.sub(lambda found: f"\\{found[0]}", cut(text, most))
 
 
-MCP_INTERFACE: Final = "/mcp"
-"""Path of the MCP server."""
+MCP_INTERFACE: Final = "/mcp"  # path of the MCP server
 SERVER_CARD_PATH: Final = f"{MCP_INTERFACE}/server-card"
 SERVER_CARD_TYPE: Final = "application/mcp-server-card+json"
 SERVER_CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
@@ -434,8 +426,7 @@ SERVER_CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/s
 MCP_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
 """Revisions of MCP that the server speaks: those of the SDK."""
 
-_LONGEST_CARD: Final = 100
-"""Maximum length of title and description."""
+_LONGEST_CARD: Final = 100  # maximum length of title and description
 
 
 def project_server_card(

@@ -14,10 +14,8 @@ from bespeak.contract.service import Service
 PATH: Final = "/capabilities.jsonld"
 MEDIA_TYPE: Final = "application/ld+json"
 
-_BODY: Final = "application/json"
-"""Media type of what endpoints take and return; the schemas stand beside it."""
-_OWN: Final = "own"
-"""Prefix of the service's own names."""
+_BODY: Final = "application/json"  # media type of what endpoints take and return; the schemas stand beside it
+_OWN: Final = "own"  # prefix of the service's own names
 
 
 def project_jsonld(service: Service, endpoints: Iterable[Endpoint], *, version: str) -> dict[str, Any]:

@@ -23,8 +23,7 @@ from bespeak.state.identity.key_text import key_id, parse_jwk, public_jwk
 
 SIGNATURE_MEMBER: Final = "manifest_signature"
 
-_LONGEST: Final = 8192
-"""Maximum characters of a signature, which has no payload."""
+_LONGEST: Final = 8192  # maximum characters of a signature, which has no payload
 
 _SORTED: Final = msgspec.json.Encoder(order="sorted")
 
@@ -35,8 +34,7 @@ class SignatureVerdict(msgspec.Struct, frozen=True):
     state: Literal["valid", "absent", "invalid", "unknown-key"]
     """Result; `unknown-key` if signed by a key that is not the trusted one or not available."""
     reason: str
-    key_id: str | None = None
-    """Thumbprint of the key that made a valid signature."""
+    key_id: str | None = None  # thumbprint of the key that made a valid signature
     trusted: bool = False
     """True if a valid signature is by the key the caller pinned, not merely by the one in the envelope."""
 

@@ -43,12 +43,9 @@ from bespeak.runtime.concurrency import run_in_thread
 from bespeak.state.store.settings import POSTGRES, MissingVariable, StoreSettings
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
-DEFAULT_LIMIT: Final = 100
-"""Rows of a page unless the caller asks otherwise."""
-_MOST_VALUES: Final = 100
-"""Values of an `_in` filter."""
-_LONGEST_PART: Final = 1000
-"""Characters of a `_contains` filter."""
+DEFAULT_LIMIT: Final = 100  # rows of a page unless the caller asks otherwise
+_MOST_VALUES: Final = 100  # values of an `_in` filter
+_LONGEST_PART: Final = 1000  # characters of a `_contains` filter
 _CONTROLS: Final = ("fields", "order", "limit", "cursor", "format")
 _SUFFIXES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "string": (("_contains", "contains"), ("_in", "in")),
@@ -155,14 +152,12 @@ def _output(columns: Sequence[DataColumn], form: str) -> dict[str, Any]:
     }
 
 
-FIELDS: Final = {"json": "rows", "csv": "csv", "geojson": "geojson"}
-"""Output field of each format."""
+FIELDS: Final = {"json": "rows", "csv": "csv", "geojson": "geojson"}  # output field of each format
 
 
 _logger = logging.getLogger(__name__)
 
-_AT_ONCE: Final = 4
-"""Reads of one data set at the same time; others wait, within their time."""
+_AT_ONCE: Final = 4  # reads of one data set at the same time; others wait, within their time
 _RETRY_SECONDS: Final = 5
 
 Row = Mapping[str, Any]
@@ -173,8 +168,7 @@ class Layout:
     """What a data set and its source say together."""
 
     columns: Mapping[str, DataColumn]
-    key: tuple[str, ...]
-    """Columns that identify a row; empty if none do."""
+    key: tuple[str, ...]  # columns that identify a row; empty if none do
     geometry: tuple[str, ...] = ()
 
 

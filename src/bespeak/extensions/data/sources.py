@@ -25,10 +25,8 @@ from bespeak.runtime.functions.annotations import dump_foreign
 class Described:
     """What a source says about itself."""
 
-    columns: tuple[DataColumn, ...]
-    """Columns with the types they have in the source."""
-    key: tuple[str, ...] = ()
-    """Columns of the primary key."""
+    columns: tuple[DataColumn, ...]  # columns with the types they have in the source
+    key: tuple[str, ...] = ()  # columns of the primary key
 
 
 class Source(Protocol):
@@ -296,11 +294,8 @@ def _contains(text: Any, part: Any) -> bool:
     return text is not None and str(part).lower() in str(text).lower()
 
 
-MOST_SCANNED: Final = 100_000
-"""Rows that a function may return for one page."""
-
-_FEW: Final = 500
-"""Rows that are selected without a thread."""
+MOST_SCANNED: Final = 100_000  # rows that a function may return for one page
+_FEW: Final = 500  # rows that are selected without a thread
 
 
 class FunctionSource:

@@ -40,10 +40,8 @@ from bespeak.text.diagnostics.diagnostic import unquoted
 
 ENTITY: Final = "entity"
 LIVE: Final = "live"
-MOST_ENTITY_DATA: Final = 64 * 1024
-"""Maximum bytes of the data of an entity."""
-MOST_OWNED: Final = 10_000
-"""Entities of one owner."""
+MOST_ENTITY_DATA: Final = 64 * 1024  # maximum bytes of the data of an entity
+MOST_OWNED: Final = 10_000  # entities of one owner
 
 
 class Handover(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -52,8 +50,7 @@ class Handover(msgspec.Struct, frozen=True, omit_defaults=True):
     transfer_id: str
     from_principal: str
     to_principal: str
-    by: str
-    """Agent that asked for it."""
+    by: str  # Agent that asked for it
     at: float
     reason: str | None = None
 
@@ -63,8 +60,7 @@ class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
 
     entity_type: str
     data: Any
-    owners: tuple[Handover, ...] = ()
-    """All changes of ownership, the first one first."""
+    owners: tuple[Handover, ...] = ()  # all changes of ownership, the first one first
 
     def text(self) -> str:
         """Return the content as JSON."""
@@ -79,12 +75,10 @@ def entity_of(record: Record) -> Entity:
     return _decode(record.data)
 
 
-CHANNEL: Final = "channel"
-"""Entity type of a channel, which only its owner may use from then on."""
+CHANNEL: Final = "channel"  # entity type of a channel, which only its owner may use from then on
 _REGISTER: Final = STANDARD["REGISTER"]
 _LONGEST: Final = {"channel": 256, "callback": 1000}
-_MOST_SUBSCRIPTION: Final = 4096
-"""Maximum bytes of a subscription; many are read at once."""
+_MOST_SUBSCRIPTION: Final = 4096  # maximum bytes of a subscription; many are read at once
 
 
 @stateful
@@ -152,8 +146,7 @@ def _line(data: Any, name: str) -> str:
 
 
 _TRANSFER: Final = STANDARD["TRANSFER"]
-_MOST_OWNERS: Final = 1_000
-"""Changes of ownership of one entity."""
+_MOST_OWNERS: Final = 1_000  # changes of ownership of one entity
 
 
 @stateful
@@ -198,8 +191,7 @@ async def transfer(call: RoutedCall) -> Effects:
 
 _logger = logging.getLogger(__name__)
 
-HOUR: Final = 3600.0
-"""Seconds for which a grant without a ttl holds."""
+HOUR: Final = 3600.0  # seconds for which a grant without a ttl holds
 MOST_GRANTS: Final = 10_000
 _RESOURCE: Final = re.compile(r"(?:[A-Z][A-Z0-9_-]* )?/\S*")
 _AUTHORIZE: Final = STANDARD["AUTHORIZE"]
@@ -273,8 +265,7 @@ def _judge_grant(call: RoutedCall, scopes: tuple[str, ...]) -> None:
         raise refusal(_AUTHORIZE, "scope-violation", message, missing_scopes=beyond)
 
 
-MOST_SIGNED: Final = 256 * 1024
-"""Maximum bytes of what is signed."""
+MOST_SIGNED: Final = 256 * 1024  # maximum bytes of what is signed
 ALGORITHMS: Final = ("EdDSA", "Ed25519")
 SIGNING_KEY: Final = "a signing key: [server] signing_key"
 _SIGN: Final = STANDARD["SIGN"]
@@ -310,12 +301,9 @@ def sign(call: RoutedCall) -> Envelope:
     )
 
 
-MOST_EVENTS: Final = 10_000
-"""Events of one agent that are kept; the oldest make room."""
-MOST_EVENTS_SIZE: Final = 16 * 1024 * 1024
-"""Characters of their content together."""
-MOST_EVENT_DATA: Final = 64 * 1024
-"""Maximum bytes of the data of a record."""
+MOST_EVENTS: Final = 10_000  # events of one agent that are kept; the oldest make room
+MOST_EVENTS_SIZE: Final = 16 * 1024 * 1024  # characters of their content together
+MOST_EVENT_DATA: Final = 64 * 1024  # maximum bytes of the data of a record
 _LOG: Final = STANDARD["LOG"]
 
 

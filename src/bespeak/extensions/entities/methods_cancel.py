@@ -23,8 +23,7 @@ from bespeak.state.store.commands.records import ChangeRecord, Record
 from bespeak.state.store.commands.steps import CANCELLED, CANCELLING
 from bespeak.state.store.store import Command
 
-KEPT: Final = 30 * 86400.0
-"""Seconds for which something that was cancelled can still be looked up."""
+KEPT: Final = 30 * 86400.0  # seconds for which something that was cancelled can still be looked up
 _CANCEL: Final = STANDARD["CANCEL"]
 
 

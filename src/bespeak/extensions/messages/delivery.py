@@ -99,8 +99,7 @@ class FunctionChannel:
         return address[len(self._name) + 1 :]
 
 
-_MOST_AT_ONCE: Final = 32
-"""Attempts that callers wait for, in one process."""
+_MOST_AT_ONCE: Final = 32  # attempts that callers wait for, in one process
 
 
 class Delivery:
@@ -221,22 +220,15 @@ def _scheme(address: str) -> str:
     return address.partition(":")[0].lower()
 
 
-_PLACES: Final = 32
-"""Attempts at a time."""
-_FOR_RECEIVER: Final = 8
-"""Attempts at a time for one domain: a receiver that hangs must not take all places."""
-_FOR_SENDER: Final = 16
-"""Attempts at a time for one sender, however many receivers it names."""
+_PLACES: Final = 32  # attempts at a time
+_FOR_RECEIVER: Final = 8  # attempts at a time for one domain: a receiver that hangs must not take all places
+_FOR_SENDER: Final = 16  # attempts at a time for one sender, however many receivers it names
 _BUSY: Final = (0.2, 10.0)
 """Seconds after which a posting for a busy receiver or sender is looked at again: more if nothing moves there."""
-_MARGIN: Final = 20.0
-"""Seconds by which a lease is longer than an attempt."""
-_LONGEST_SLEEP: Final = 5.0
-"""Seconds after which the outbox is read again, in case a wake-up was lost."""
-_SHORTEST_SLEEP: Final = 0.05
-"""Seconds to wait for another process that is claiming what is due."""
-_PAUSE: Final = 1.0
-"""Seconds after a failure of the store."""
+_MARGIN: Final = 20.0  # seconds by which a lease is longer than an attempt
+_LONGEST_SLEEP: Final = 5.0  # seconds after which the outbox is read again, in case a wake-up was lost
+_SHORTEST_SLEEP: Final = 0.05  # seconds to wait for another process that is claiming what is due
+_PAUSE: Final = 1.0  # seconds after a failure of the store
 _LONGEST_BACKOFF: Final = 3600.0
 
 

@@ -38,14 +38,11 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-BATCH: Final = 500
-"""Subscribers that one thing is sent to in a transaction."""
-_AT_ONCE: Final = 1_000
-"""Messages of one transaction, unless a single batch has more."""
+BATCH: Final = 500  # subscribers that one thing is sent to in a transaction
+_AT_ONCE: Final = 1_000  # messages of one transaction, unless a single batch has more
 _LEASE: Final = 30.0
 
-Pages = dict[tuple[str, str], list[Subscriber]]
-"""Subscribers by channel and by the subscription that they come after."""
+Pages = dict[tuple[str, str], list[Subscriber]]  # subscribers by channel and by the subscription that they come after
 
 
 class _Subscription(msgspec.Struct):

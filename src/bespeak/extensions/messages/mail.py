@@ -29,8 +29,7 @@ _MAILBOX: Final = re.compile(
 )
 _LONGEST: Final = 254
 _LONGEST_SUBJECT: Final = 200
-_FAREWELL: Final = 1.0
-"""Seconds for the end of a conversation whose message is delivered."""
+_FAREWELL: Final = 1.0  # seconds for the end of a conversation whose message is delivered
 
 
 class Mail:

@@ -23,14 +23,10 @@ from bespeak.state.store.store import Command
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
 
-KEPT: Final = 30 * 86400.0
-"""Seconds for which a message without an expiry is kept."""
-MOST_CONTENT: Final = 64 * 1024
-"""Maximum bytes of the content of a message."""
-MOST_COPIES: Final = 8 * 1024 * 1024
-"""Bytes of all the copies that addresses outside get of one content."""
-MOST_RECEIVED: Final = 10_000
-"""Messages in one inbox."""
+KEPT: Final = 30 * 86400.0  # seconds for which a message without an expiry is kept
+MOST_CONTENT: Final = 64 * 1024  # maximum bytes of the content of a message
+MOST_COPIES: Final = 8 * 1024 * 1024  # bytes of all the copies that addresses outside get of one content
+MOST_RECEIVED: Final = 10_000  # messages in one inbox
 MOST_FROM_ONE: Final = 1_000
 """Unread messages of one sender among them, beside those of channels that the recipient is subscribed to."""
 LEAST_URGENT: Final = "background"
@@ -56,19 +52,15 @@ class Confirmed(msgspec.Struct, frozen=True, omit_defaults=True):
 class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     """Content of the record of a message, whose owner is the recipient."""
 
-    sender: str
-    """Agent-ID of the author, or the server_id."""
+    sender: str  # Agent-ID of the author, or the server_id
     kind: str
     """Kind of message: notification, alert, broadcast, publication, reply, escalation, cancellation, confirmation."""
     content: Any = None
-    ref: str | None = None
-    """Record that has the content, if many messages share it."""
+    ref: str | None = None  # record that has the content, if many messages share it
     urgency: str = USUAL
     in_reply_to: str | None = None
-    channel: str | None = None
-    """Channel through which it came."""
-    expires: float | None = None
-    """Expiry that the author has chosen, in seconds since 1970."""
+    channel: str | None = None  # channel through which it came
+    expires: float | None = None  # expiry that the author has chosen, in seconds since 1970
     confirmed: Confirmed | None = None
 
     def text(self) -> str:
@@ -124,10 +116,8 @@ NOTIFICATION: Final = "notification"
 PUBLICATION: Final = "publication"
 SCHEDULED: Final = "scheduled"
 PUBLISHED: Final = "published"
-STOPPED: Final = "stopped"
-"""State of a publication whose author must not publish any more when it is due."""
-MOST_SENT: Final = 20_000
-"""Things of one kind that an agent may have sent in the time for which they are kept."""
+STOPPED: Final = "stopped"  # state of a publication whose author must not publish any more when it is due
+MOST_SENT: Final = 20_000  # things of one kind that an agent may have sent in the time for which they are kept
 EXACTLY_ONCE: Final = "exactly_once"
 
 
@@ -135,10 +125,8 @@ class Pending(msgspec.Struct, frozen=True, omit_defaults=True):
     """A channel whose subscribers have not all received it."""
 
     channel: str
-    at: float = 0.0
-    """Time from which they receive it, in seconds since 1970."""
-    after: str = ""
-    """The last subscription that has received it."""
+    at: float = 0.0  # time from which they receive it, in seconds since 1970
+    after: str = ""  # the last subscription that has received it
 
 
 class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -152,18 +140,13 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     format: str | None = None
     expires: float | None = None
     guarantee: str = AT_LEAST_ONCE
-    recipients: tuple[str, ...] = ()
-    """Names by which the author has chosen the recipients."""
-    pending: tuple[Pending, ...] = ()
-    """Channels to deliver to, in the order of their times."""
-    later: tuple[str, ...] = ()
-    """Messages of an alert that are withdrawn if it is acknowledged."""
-    held: tuple[int, ...] = ()
-    """Postings of an alert that are withdrawn if it is acknowledged."""
+    recipients: tuple[str, ...] = ()  # names by which the author has chosen the recipients
+    pending: tuple[Pending, ...] = ()  # channels to deliver to, in the order of their times
+    later: tuple[str, ...] = ()  # messages of an alert that are withdrawn if it is acknowledged
+    held: tuple[int, ...] = ()  # postings of an alert that are withdrawn if it is acknowledged
     authority: Authority | None = None
     """Authority of the author of something that is published later; None for what was sent at once."""
-    ended: dict[str, Any] | None = None
-    """Code and message of the reason why it was not published; None otherwise."""
+    ended: dict[str, Any] | None = None  # code and message of the reason why it was not published; None otherwise
 
     def text(self) -> str:
         """Return the content as JSON."""

@@ -54,8 +54,7 @@ from bespeak.state.store.store import Command
 
 UNACKNOWLEDGED: Final = "unacknowledged"
 """Kind of the message that tells the author that nobody has acknowledged an alert."""
-_HOUR: Final = 3600.0
-"""Seconds to acknowledge an alert that names no deadline but an escalation path."""
+_HOUR: Final = 3600.0  # seconds to acknowledge an alert that names no deadline but an escalation path
 _ALERT: Final = STANDARD["ALERT"]
 
 

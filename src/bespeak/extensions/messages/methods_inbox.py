@@ -54,8 +54,7 @@ from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Recor
 from bespeak.state.store.store import Command
 
 _USUAL: Final = 20
-_MOST_BYTES: Final = 1024 * 1024
-"""Bytes of a page that has more than one message."""
+_MOST_BYTES: Final = 1024 * 1024  # bytes of a page that has more than one message
 _CURSOR: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)~([!-~]{1,128})")
 
 
@@ -184,8 +183,7 @@ CONFIRMATION: Final = "confirmation"
 _STATES: Final = {"accepted": ACKNOWLEDGED, "rejected": DECLINED, "deferred": READ}
 _ANNOUNCED: Final = ("notification", ALERT, "reply")
 """Kinds of messages whose author is told of the confirmation. An audience is not asked for it."""
-_DAY: Final = 86400.0
-"""Seconds for which a confirmed message is kept."""
+_DAY: Final = 86400.0  # seconds for which a confirmed message is kept
 
 
 def confirm_received(call: RoutedCall) -> Coroutine[Any, Any, Effects | Envelope] | None:

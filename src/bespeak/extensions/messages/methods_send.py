@@ -50,13 +50,10 @@ def fill(template: TemplateSettings, values: Any) -> tuple[str, str] | str:
 
 
 DELIVERY: Final = "delivery"
-MOST: Final = 10_000
-"""Messages of one agent that wait or can still be looked up."""
-MOST_CONTENT: Final = 256 * 1024
-"""Maximum bytes of a message."""
+MOST: Final = 10_000  # messages of one agent that wait or can still be looked up
+MOST_CONTENT: Final = 256 * 1024  # maximum bytes of a message
 _KEPT: Final = 30 * 86400.0
-_AT_ONCE: Final = 3.0
-"""Seconds for an attempt while the caller waits."""
+_AT_ONCE: Final = 3.0  # seconds for an attempt while the caller waits
 _HELD: Final = 10.0
 """Seconds before the message is attempted again, if this process cannot say what became of the first attempt."""
 _SCHEMES: Final = {"email": "mailto:", "sms": "sms:", "push": "push:", "webhook": ""}
@@ -163,10 +160,8 @@ def _answer(record: Record) -> Envelope:
 
 
 SUBMISSION: Final = "submission"
-MOST_PAYLOAD: Final = 256 * 1024
-"""Maximum bytes of an item."""
-MOST_QUEUED: Final = 10_000
-"""Items of one agent that wait or can still be looked up."""
+MOST_PAYLOAD: Final = 256 * 1024  # maximum bytes of an item
+MOST_QUEUED: Final = 10_000  # items of one agent that wait or can still be looked up
 _PRIORITIES: Final = {"low": 1, "normal": 5, "high": 9}
 _SUBMIT: Final = STANDARD["SUBMIT"]
 

@@ -13,21 +13,16 @@ from bespeak.state.store.commands.messages import PutOutbox
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
 
-TOPIC: Final = "delivery"
-"""Topic of postings in the outbox."""
-
-WAITING: Final = "queued"
-"""State of a record whose posting waits for delivery."""
-SENT: Final = "sent"
-"""State after the only attempt of an AT_MOST_ONCE posting has begun, until its result is known."""
+TOPIC: Final = "delivery"  # topic of postings in the outbox
+WAITING: Final = "queued"  # state of a record whose posting waits for delivery
+SENT: Final = "sent"  # state after the only attempt of an AT_MOST_ONCE posting has begun, until its result is known
 DELIVERED: Final = "delivered"
 FAILED: Final = "failed"
 EXPIRED: Final = "expired"
 
 VERIFICATION: Final = "verification"
 """Kind of a posting that asks an address whether it agrees to receive; its answer is read."""
-REPORT: Final = "report"
-"""Kind of a posting whose content is a document, which a mailbox receives as a file."""
+REPORT: Final = "report"  # kind of a posting whose content is a document, which a mailbox receives as a file
 
 AT_LEAST_ONCE: Final = "at_least_once"
 AT_MOST_ONCE: Final = "at_most_once"
@@ -36,22 +31,16 @@ AT_MOST_ONCE: Final = "at_most_once"
 class Posting(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is delivered, and what becomes of the record that asked for it."""
 
-    posting_id: str
-    """Stable over all attempts: the receiver's key for duplicates."""
-    kind: str
-    """Reason of the posting: notification, alert, callback, report and so on."""
-    sender: str
-    """Agent-ID of the sender, or the server_id."""
+    posting_id: str  # stable over all attempts: the receiver's key for duplicates
+    kind: str  # reason of the posting: notification, alert, callback, report and so on
+    sender: str  # Agent-ID of the sender, or the server_id
     content: Any
     subject: str | None = None
-    expires: float | None = None
-    """Time after which it is not delivered, in seconds since 1970."""
-    guarantee: str = AT_LEAST_ONCE
-    """AT_MOST_ONCE for one attempt that is not repeated after a crash."""
+    expires: float | None = None  # time after which it is not delivered, in seconds since 1970
+    guarantee: str = AT_LEAST_ONCE  # AT_MOST_ONCE for one attempt that is not repeated after a crash
     record_id: str | None = None
     """Record that changes from WAITING to DELIVERED, FAILED or EXPIRED; one in another state stays as it is."""
-    recipient: str | None = None
-    """Agent-ID that it is for: a receiver of AGTP puts it into the inbox of that agent."""
+    recipient: str | None = None  # Agent-ID that it is for: a receiver of AGTP puts it into the inbox of that agent
 
     def letter(self, address: str, server_id: str) -> dict[str, Any]:
         """Return what a receiver reads. It names the address, so that nobody can pass it on as sent to another."""

@@ -26,8 +26,7 @@ from bespeak.state.store.commands.messages import Channel, FindChannels
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
 
-_MOST_CHANNELS: Final = 16
-"""Channels that one message may be for."""
+_MOST_CHANNELS: Final = 16  # channels that one message may be for
 _ADDRESS: Final = re.compile(r"([a-z][a-z0-9]{0,31}):\S+")
 _SCHEMES: Final = frozenset({"mailto", "https", "http", "agtp"})
 _MAILBOX: Final = re.compile(r"[^@\s:/]+@[^@\s:/]+")
@@ -37,8 +36,7 @@ class Unreachable(NamedTuple):
     """Why a name cannot be a recipient."""
 
     fault: str
-    error: MethodError | None = None
-    """Refusal that is the same for all methods; None if each method has its own."""
+    error: MethodError | None = None  # refusal that is the same for all methods; None if each method has its own
 
     def refuse(self, method: StandardMethod, error: str, name: str, **details: Any) -> RefusedError:
         """Return the exception for the name; `error` is that of the method."""
@@ -56,10 +54,8 @@ class Recipients(msgspec.Struct, frozen=True):
     agents: tuple[str, ...]
     addresses: tuple[str, ...]
     channels: tuple[str, ...]
-    subscribers: int
-    """Subscribers of the channels."""
-    faults: Mapping[str, Unreachable]
-    """What is wrong with each name that cannot be reached, by name."""
+    subscribers: int  # subscribers of the channels
+    faults: Mapping[str, Unreachable]  # what is wrong with each name that cannot be reached, by name
 
     @property
     def count(self) -> int:
@@ -132,8 +128,7 @@ async def find_recipients(call: RoutedCall, names: Iterable[str]) -> Recipients:
 
 
 REFUSED: Final = "callback-refused"
-_WITHIN: Final = 5.0
-"""Seconds for the answer."""
+_WITHIN: Final = 5.0  # seconds for the answer
 
 
 async def verify_callback(call: RoutedCall, address: str) -> None:

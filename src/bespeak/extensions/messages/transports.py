@@ -40,31 +40,24 @@ if TYPE_CHECKING:
 class Delivered(msgspec.Struct, frozen=True):
     """The receiver has taken the posting."""
 
-    confirmation: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    """What the channel says about it."""
-    answer: bytes = b""
-    """Beginning of the receiver's answer, if the posting asks for one."""
+    confirmation: Mapping[str, Any] = msgspec.field(default_factory=dict)  # what the channel says about it
+    answer: bytes = b""  # beginning of the receiver's answer, if the posting asks for one
 
 
 class Retry(msgspec.Struct, frozen=True):
     """The attempt failed; a later one may succeed."""
 
-    message: str
-    """What callers are told."""
-    detail: str = ""
-    """What only the operator is told: it may show names and addresses inside a network."""
-    after: float | None = None
-    """Seconds that the receiver asks to wait."""
-    sent: bool = False
-    """True if the receiver may have taken it all the same."""
+    message: str  # what callers are told
+    detail: str = ""  # what only the operator is told: it may show names and addresses inside a network
+    after: float | None = None  # seconds that the receiver asks to wait
+    sent: bool = False  # True if the receiver may have taken it all the same
 
 
 class Undeliverable(msgspec.Struct, frozen=True):
     """No attempt can succeed."""
 
     message: str
-    detail: str = ""
-    """As in Retry."""
+    detail: str = ""  # as in Retry
 
 
 def blocked(reason: BlockedAddress) -> Retry | Undeliverable:
@@ -89,8 +82,7 @@ class Channel(Protocol):
         ...
 
 
-MOST_ANSWER: Final = 16 * 1024
-"""Bytes of an answer that are read, if any are."""
+MOST_ANSWER: Final = 16 * 1024  # bytes of an answer that are read, if any are
 SIGNATURE: Final = "Server-Signature"
 """Header with a detached JWS of the body, by the key that signs the server's manifest."""
 _LATER: Final = frozenset({408, 425, 429})

@@ -14,8 +14,7 @@ from bespeak.runtime.composition.values import COMPARE
 from bespeak.runtime.expressions.pool import ExpressionFault, Expressions
 
 _SHOWN: Final = 40
-MISSING: Final = object()
-"""What a path leads to where nothing is; no condition holds for it."""
+MISSING: Final = object()  # what a path leads to where nothing is; no condition holds for it
 
 
 def find_fault(condition: Any) -> str | None:
@@ -52,8 +51,7 @@ def find_member(value: Any, path: str) -> Any:
     return value
 
 
-THRESHOLD_NAMES: Final = ("value", "previous")
-"""Variables of an expression."""
+THRESHOLD_NAMES: Final = ("value", "previous")  # variables of an expression
 
 
 async def check_threshold(

@@ -23,10 +23,8 @@ from bespeak.state.store.store import Store
 _logger = logging.getLogger(__name__)
 
 EVERY: Final = 5.0
-SILENT: Final = 3 * EVERY
-"""Seconds after which a process that has said nothing is in trouble."""
-_KEPT: Final = 12 * EVERY
-"""Seconds for which one that died is remembered."""
+SILENT: Final = 3 * EVERY  # seconds after which a process that has said nothing is in trouble
+_KEPT: Final = 12 * EVERY  # seconds for which one that died is remembered
 
 
 class Presence:
@@ -65,15 +63,10 @@ class Presence:
 
 OK: Final = "ok"
 FAILING: Final = "failing"
-UPSTREAM: Final = "upstream of "
-"""Beginning of the name of an upstream, before its endpoint."""
-WITHIN: Final = 10.0
-"""Seconds for an examination."""
-LATE: Final = 60.0
-"""Seconds after which what is due should have been done."""
-
-Component = dict[str, Any]
-"""`{name, status}`, with a message where there is more to say."""
+UPSTREAM: Final = "upstream of "  # beginning of the name of an upstream, before its endpoint
+WITHIN: Final = 10.0  # seconds for an examination
+LATE: Final = 60.0  # seconds after which what is due should have been done
+Component = dict[str, Any]  # `{name, status}`, with a message where there is more to say
 
 
 async def examine(server: Server) -> list[Component]:

@@ -33,15 +33,11 @@ from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.commands.steps import COMPLETED, WORKFLOW
 from bespeak.state.store.commands.steps import FAILED as WORKFLOW_FAILED
 
-INBOX: Final = "inbox"
-"""Callback that means the inbox of the caller, beside its Agent-ID."""
-MOST_MONITORS: Final = 100
-"""Monitors of one agent that exist or can still be looked up."""
+INBOX: Final = "inbox"  # callback that means the inbox of the caller, beside its Agent-ID
+MOST_MONITORS: Final = 100  # monitors of one agent that exist or can still be looked up
 LEAST_INTERVAL: Final = 5.0
-INTERVAL: Final = 60.0
-"""Seconds between two looks, if the caller does not say."""
-MOST_TARGET: Final = 8 * 1024
-"""Maximum bytes of a target or a threshold."""
+INTERVAL: Final = 60.0  # seconds between two looks, if the caller does not say
+MOST_TARGET: Final = 8 * 1024  # maximum bytes of a target or a threshold
 _MONITOR: Final = STANDARD["MONITOR"]
 
 

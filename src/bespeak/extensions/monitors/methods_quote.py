@@ -33,12 +33,10 @@ from bespeak.runtime.handling import RefusedError, handler, refusal
 from bespeak.runtime.route import Route
 
 _QUOTE: Final = STANDARD["QUOTE"]
-_STEPS: Final = {"CHAIN": "steps", "BATCH": "calls"}
-"""Parameter with the calls that a method makes."""
+_STEPS: Final = {"CHAIN": "steps", "BATCH": "calls"}  # parameter with the calls that a method makes
 _DECLARED: Final = 0.5
 """Confidence in a cost that the contract declares: it is the most a call costs, not what this one will."""
-_HALF: Final = 8
-"""Earlier calls that make a confidence of one half."""
+_HALF: Final = 8  # earlier calls that make a confidence of one half
 _MOST: Final = 0.95
 _CALLS: Final = "calls"
 _SECONDS: Final = "compute-seconds"
@@ -60,8 +58,7 @@ class _Part(NamedTuple):
     """A call that is made, and how often."""
 
     route: Route
-    given: Mapping[str, Any]
-    """Input as far as it is known before the call."""
+    given: Mapping[str, Any]  # input as far as it is known before the call
     fewest: int = 1
     expected: int = 1
     most: int = 1

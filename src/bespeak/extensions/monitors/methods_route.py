@@ -46,13 +46,11 @@ from bespeak.runtime.composition.step import Steps
 from bespeak.runtime.handling import check_content, check_size, effects, new_id, refusal, stateful
 from bespeak.state.store.commands.messages import PutMessages
 
-NOTICE: Final = "routed"
-"""Kind of the messages by which agents receive items."""
+NOTICE: Final = "routed"  # kind of the messages by which agents receive items
 _ROUTE: Final = STANDARD["ROUTE"]
 _UNREACHED: Final = frozenset({status.UNAVAILABLE, status.RATE_LIMITED})
 """Statuses of a handler that has not taken the item."""
-_MOST_TOLD: Final = 10
-"""Candidates whose faults a refusal tells."""
+_MOST_TOLD: Final = 10  # candidates whose faults a refusal tells
 _NOT_CONNECTED: Final = "upstream_connection_error"
 
 

@@ -37,14 +37,11 @@ from bespeak.state.store.commands.monitors import ACTIVE, AGENT, MONITOR, NoteVe
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
 
-GONE: Final = "gone"
-"""State of a record or an agent that is not there any more."""
+GONE: Final = "gone"  # state of a record or an agent that is not there any more
 _AVAILABLE: Final = "available"
 _INVALID: Final = "input-validation-failed"
-_FRESH: Final = 1.0
-"""Seconds for which an examination of the server is good enough."""
-_MOST_VALUE: Final = 4096
-"""Maximum bytes of a value that is stored and told; of a larger one it is the digest."""
+_FRESH: Final = 1.0  # seconds for which an examination of the server is good enough
+_MOST_VALUE: Final = 4096  # maximum bytes of a value that is stored and told; of a larger one it is the digest
 _AUTHORITY_LOST: Final = frozenset(
     {status.UNAUTHORIZED, status.AUTHORIZATION_REQUIRED, status.FORBIDDEN, status.NOT_FOUND, status.SCOPE_VIOLATION}
 )
@@ -53,12 +50,10 @@ _AUTHORITY_LOST: Final = frozenset(
 class Observation(msgspec.Struct, frozen=True):
     """What one look has shown."""
 
-    values: dict[str, Any]
-    """Value of each event; one that could not be observed is left out."""
+    values: dict[str, Any]  # value of each event; one that could not be observed is left out
     version: int = 0
     views: dict[str, View] = {}
-    ended: str = ""
-    """Reason why there is nothing to look at any more; empty if there is."""
+    ended: str = ""  # reason why there is nothing to look at any more; empty if there is
 
 
 class Observer:
@@ -168,20 +163,13 @@ def bound_value(value: Any) -> Any:
 
 _logger = logging.getLogger(__name__)
 
-STOPPED: Final = "stopped"
-"""State of a monitor that ended by itself."""
-NOTICE: Final = "monitor"
-"""Kind of the messages and postings of monitors."""
-_AT_ONCE: Final = 32
-"""Looks of this process at the same time."""
-_MOST_WAITING: Final = 5_000
-"""Looks that wait for their turn, or are made."""
-_WITHIN: Final = 20.0
-"""Seconds for one look: less than the time for which it is claimed."""
-_CALM: Final = 0.2
-"""Seconds between two searches for monitors that are behind."""
-_SHARE: Final = 20
-"""Ratio of waiting to searching: with many monitors a search takes time that requests need."""
+STOPPED: Final = "stopped"  # state of a monitor that ended by itself
+NOTICE: Final = "monitor"  # kind of the messages and postings of monitors
+_AT_ONCE: Final = 32  # looks of this process at the same time
+_MOST_WAITING: Final = 5_000  # looks that wait for their turn, or are made
+_WITHIN: Final = 20.0  # seconds for one look: less than the time for which it is claimed
+_CALM: Final = 0.2  # seconds between two searches for monitors that are behind
+_SHARE: Final = 20  # ratio of waiting to searching: with many monitors a search takes time that requests need
 
 
 class Monitors:

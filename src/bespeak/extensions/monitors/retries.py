@@ -39,21 +39,16 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 
 RETRY: Final = "RETRY"
-KEPT: Final = 86400.0
-"""Seconds for which a call can be repeated."""
-MOST_KEPT: Final = 1000
-"""Calls of one agent."""
-MOST_BODY: Final = 64 * 1024
-"""Bytes of a request, and of an answer, that are kept."""
-MOST_ATTEMPTS: Final = 20
-"""Attempts of a call, the first included, whatever the caller allows."""
+KEPT: Final = 86400.0  # seconds for which a call can be repeated
+MOST_KEPT: Final = 1000  # calls of one agent
+MOST_BODY: Final = 64 * 1024  # bytes of a request, and of an answer, that are kept
+MOST_ATTEMPTS: Final = 20  # attempts of a call, the first included, whatever the caller allows
 LEASE: Final = 60.0
 """Seconds after which a repetition counts as interrupted if its process has not said that it goes on."""
 LONGEST_DELAY: Final = 3600.0
 _AT_ONCE: Final = 256
 """Calls that one process repeats at the same time. What is due beyond that is claimed again later."""
-_FOR_AGENT: Final = 16
-"""Calls of one agent among them: calls that take long must not hold up those of others."""
+_FOR_AGENT: Final = 16  # calls of one agent among them: calls that take long must not hold up those of others
 _TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
 # Credentials are never stored: a call is repeated with the authority that was verified.
 _HEADERS: Final = (*KEPT_HEADERS, names.IDEMPOTENCY_KEY, names.CONFIRMATION_ID, "content-type")
@@ -71,13 +66,10 @@ class KeptCall(msgspec.Struct, frozen=True, omit_defaults=True):
     authority: Authority
     attempts: int
     status: int
-    answer: Any = None
-    """Body of the answer; None if it is not JSON or too large."""
-    delay: float | None = None
-    """Seconds between two attempts; None for calls that are repeated once."""
+    answer: Any = None  # body of the answer; None if it is not JSON or too large
+    delay: float | None = None  # seconds between two attempts; None for calls that are repeated once
     max_attempts: int | None = None
-    replayed: bool = False
-    """True if the last answer was one that had been recorded earlier."""
+    replayed: bool = False  # True if the last answer was one that had been recorded earlier
 
 
 _encode = msgspec.json.Encoder().encode

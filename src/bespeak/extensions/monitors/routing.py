@@ -24,8 +24,7 @@ from bespeak.runtime.route import Route
 AGENT: Final = "agent"
 ENDPOINT: Final = "endpoint"
 SERVICE: Final = "service"
-MOST_CANDIDATES: Final = 64 * 1024
-"""Maximum bytes of all candidates."""
+MOST_CANDIDATES: Final = 64 * 1024  # maximum bytes of all candidates
 _AGTP: Final = "agtp://"
 _MEMBERS: Final = frozenset({"agent", "service", "method", "path", "attributes", "when"})
 _LONGEST: Final = 1000
@@ -37,17 +36,13 @@ _PATH: Final = re.compile(PATH["pattern"])
 class RouteCandidate:
     """One candidate."""
 
-    name: str
-    """Agent-ID, `METHOD /path`, or both with the address of a service."""
+    name: str  # Agent-ID, `METHOD /path`, or both with the address of a service
     kind: str
     method: str = ""
     path: str = ""
-    address: str = ""
-    """Address of another service."""
-    declared: Mapping[str, Any]
-    """Attributes that the caller gives it."""
-    when: Mapping[str, Any]
-    """Conditions on the payload, by path."""
+    address: str = ""  # address of another service
+    declared: Mapping[str, Any]  # attributes that the caller gives it
+    when: Mapping[str, Any]  # conditions on the payload, by path
     position: int = 0
 
 
@@ -58,8 +53,7 @@ class Handler:
     candidate: RouteCandidate
     attributes: Mapping[str, Any]
     route: Route | None = None
-    given: dict[str, Any] | None = None
-    """Input of an endpoint here."""
+    given: dict[str, Any] | None = None  # input of an endpoint here
 
     @property
     def key(self) -> tuple[str, str]:
@@ -194,14 +188,11 @@ def size_of(candidates: list[Any]) -> int:
     return len(msgspec.json.encode(candidates))
 
 
-MOST_CRITERIA: Final = 16 * 1024
-"""Maximum bytes of criteria."""
+MOST_CRITERIA: Final = 16 * 1024  # maximum bytes of criteria
 PREFERENCES: Final = ("load", "latency", "cost", "order")
-COMPUTE_SECONDS: Final = "compute-seconds"
-"""Unit of costs that this process has measured."""
+COMPUTE_SECONDS: Final = "compute-seconds"  # unit of costs that this process has measured
 _NAMES: Final = ("payload", "candidate")
-_WITHIN: Final = 10.0
-"""Seconds for the expressions of all candidates."""
+_WITHIN: Final = 10.0  # seconds for the expressions of all candidates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,8 +204,7 @@ class Criteria:
     max_latency: float | None = None
     max_cost: float | None = None
     expression: str | None = None
-    attributes: Mapping[str, Any]
-    """Conditions on attributes of candidates, by path."""
+    attributes: Mapping[str, Any]  # conditions on attributes of candidates, by path
 
 
 @dataclass(frozen=True, slots=True)

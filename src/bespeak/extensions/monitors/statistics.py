@@ -12,12 +12,9 @@ from typing import Final, NamedTuple
 from bespeak.protocol import status
 from bespeak.runtime.exchange import Exchange
 
-_KEPT: Final = 256
-"""Calls of each endpoint that are remembered."""
-_MOST_KEYS: Final = 1000
-"""Endpoints that are remembered: callers of ROUTE choose paths of other services."""
-WINDOW: Final = 300.0
-"""Seconds for which a call counts."""
+_KEPT: Final = 256  # calls of each endpoint that are remembered
+_MOST_KEYS: Final = 1000  # endpoints that are remembered: callers of ROUTE choose paths of other services
+WINDOW: Final = 300.0  # seconds for which a call counts
 
 Key = tuple[str, str]
 
@@ -27,8 +24,7 @@ class Summary(NamedTuple):
 
     calls: int = 0
     failed: int = 0
-    seconds: float = 0.0
-    """Sum of the times they took."""
+    seconds: float = 0.0  # sum of the times they took
 
     def __add__(self, other: tuple[object, ...]) -> Summary:
         """Add the calls of another process."""
@@ -95,20 +91,15 @@ class CallStatistics:
         return [one for one in self._seen.get(key, ()) if one.at >= since]
 
 
-_NEAR: Final = 4
-"""Factor by which the sizes of two inputs may differ to be compared."""
-_ENOUGH: Final = 8
-"""Calls of about the same size that are preferred to calls of any size."""
-
-MOST_KEYS: Final = 10_000
-"""Endpoints that are remembered: agents choose the paths of those that they propose."""
+_NEAR: Final = 4  # factor by which the sizes of two inputs may differ to be compared
+_ENOUGH: Final = 8  # calls of about the same size that are preferred to calls of any size
+MOST_KEYS: Final = 10_000  # endpoints that are remembered: agents choose the paths of those that they propose
 
 
 class Sample(NamedTuple):
     """One call that succeeded."""
 
-    size: int
-    """Bytes of the body."""
+    size: int  # bytes of the body
     seconds: float
     agent_id: str | None = None
 

@@ -33,8 +33,7 @@ EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
     SERVER: (HEALTH,),
 }
 """Events of each kind of target."""
-NUMBERS: Final = frozenset({TIER, SCORE, ERROR_RATE, LATENCY, OUTPUT})
-"""Events whose values can be numbers."""
+NUMBERS: Final = frozenset({TIER, SCORE, ERROR_RATE, LATENCY, OUTPUT})  # events whose values can be numbers
 MEASURED: Final = frozenset({ERROR_RATE, LATENCY})
 """Events whose values change with every call, so that they need a threshold."""
 
@@ -46,14 +45,10 @@ class MonitorTarget(msgspec.Struct, frozen=True, omit_defaults=True):
     """One target."""
 
     kind: str
-    name: str
-    """Agent-ID, path, id of a record, or `server`."""
-    method: str = ""
-    """Method of an endpoint."""
-    parameters: dict[str, Any] = {}
-    """Input of the calls that poll an endpoint."""
-    select: str = ""
-    """Path to the part of the output that counts; empty for all of it."""
+    name: str  # Agent-ID, path, id of a record, or `server`
+    method: str = ""  # method of an endpoint
+    parameters: dict[str, Any] = {}  # input of the calls that poll an endpoint
+    select: str = ""  # path to the part of the output that counts; empty for all of it
 
     @property
     def mark(self) -> str:
@@ -83,10 +78,8 @@ def parse_target(given: Any, server_names: tuple[str, ...]) -> MonitorTarget | s
 class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
     """The last value of an event."""
 
-    value: Any = None
-    """The value, or its digest if it is large."""
-    beyond: bool = False
-    """True if it was on the far side of the threshold."""
+    value: Any = None  # the value, or its digest if it is large
+    beyond: bool = False  # True if it was on the far side of the threshold
 
 
 class View(msgspec.Struct, frozen=True):
@@ -101,18 +94,14 @@ class Monitor(msgspec.Struct, frozen=True, omit_defaults=True):
 
     target: MonitorTarget
     events: tuple[str, ...]
-    callback: str
-    """Agent-ID of the owner for its inbox, or an address that was verified."""
+    callback: str  # Agent-ID of the owner for its inbox, or an address that was verified
     interval: float
     authority: Authority
     threshold: Any = None
-    version: int = 0
-    """Version of the record that is looked at, when it was."""
+    version: int = 0  # version of the record that is looked at, when it was
     seen: dict[str, Seen] = {}
-    views: dict[str, View] = {}
-    """Views of the processes that share the store, by the id of each."""
-    ended: dict[str, Any] | None = None
-    """Code and message of the reason why it ended by itself; None while it looks."""
+    views: dict[str, View] = {}  # views of the processes that share the store, by the id of each
+    ended: dict[str, Any] | None = None  # code and message of the reason why it ended by itself; None while it looks
 
 
 _encode = msgspec.json.Encoder().encode

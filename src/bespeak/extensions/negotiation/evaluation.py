@@ -172,8 +172,7 @@ def _fits(recipe: Recipe, proposed: Endpoint, catalog: Catalog) -> bool:
 
 IMPOSSIBLE: Final = "composition-impossible"
 POLICY: Final = "policy-refused"
-AMBIGUOUS: Final = "ambiguous"
-"""Reasons of a 463 (core 4.6)."""
+AMBIGUOUS: Final = "ambiguous"  # reasons of a 463 (core 4.6)
 
 _MOST_MISSES: Final = 10
 _DOTS: Final = frozenset({"", ".", ".."})
@@ -196,10 +195,8 @@ class Rejection:
 
     reason: str
     explanation: str
-    counter: Contract | None = None
-    """A contract that would be accepted; None if none fits."""
-    nearest: tuple[Endpoint, ...] = ()
-    """Endpoints to name first among similar ones."""
+    counter: Contract | None = None  # a contract that would be accepted; None if none fits
+    nearest: tuple[Endpoint, ...] = ()  # endpoints to name first among similar ones
     details: dict[str, Any] = field(default_factory=dict)
 
 

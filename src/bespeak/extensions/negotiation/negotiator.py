@@ -41,14 +41,11 @@ _logger = logging.getLogger(__name__)
 
 ResultT = TypeVar("ResultT")
 
-MOST_CONTENT: Final = 64 * 1024
-"""Maximum bytes of a proposal."""
+MOST_CONTENT: Final = 64 * 1024  # maximum bytes of a proposal
 _AGENTS_OF_NETWORK: Final = 10
 """Agents whose identities are not verified and that may propose from one address at the full rate of an agent."""
-_MOST_WAITING: Final = 32
-"""Maximum number of proposals that are evaluated or wait for it, in one process."""
-_MOST_THREADS: Final = 2
-"""Evaluations at the same time: handlers that block use the same threads."""
+_MOST_WAITING: Final = 32  # maximum number of proposals that are evaluated or wait for it, in one process
+_MOST_THREADS: Final = 2  # evaluations at the same time: handlers that block use the same threads
 _NEGOTIATION: Final = re.compile(r"[\x21-\x7e]{1,128}")
 _TOO_LARGE: Final = Refused(
     status.CONTENT_TOO_LARGE,

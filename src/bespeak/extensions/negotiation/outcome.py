@@ -37,8 +37,7 @@ from bespeak.state.store.commands.proposals import (
 from bespeak.state.store.commands.sessions import BindSession
 from bespeak.state.store.store import Command, Conflict
 
-MOST_TURNS: Final = 3
-"""Rejections of a negotiation after which the agent must ESCALATE (AGTP-API 10.2)."""
+MOST_TURNS: Final = 3  # rejections of a negotiation after which the agent must ESCALATE (AGTP-API 10.2)
 _SIMILAR: Final = 3
 _RETRY_SECONDS: Final = "5"
 _ESCALATE: Final = "Three proposals of this negotiation were rejected; ESCALATE to a person instead of proposing again."
@@ -194,12 +193,10 @@ class Filing:
 
     call: RoutedCall
     proposal: Proposal
-    owner: str
-    """The agent, or the network of an anonymous caller."""
+    owner: str  # the agent, or the network of an anonymous caller
     session_id: str
     settings: NegotiationSettings
-    idle: float
-    """Seconds without use after which a synthesis outside a named session ends."""
+    idle: float  # seconds without use after which a synthesis outside a named session ends
     proposal_id: str = field(default_factory=lambda: f"prop-{secrets.token_hex(16)}")
 
     def find(self, negotiation_id: str) -> FindNegotiation:

@@ -22,8 +22,7 @@ from bespeak.extensions.negotiation.proposal import LONGEST_TEXT, Proposal
 
 CERTAIN: Final = 0.62
 """Quality from which a plan is approved. Below it, the plan is only offered as a counter-proposal."""
-PLAUSIBLE: Final = 0.35
-"""Quality below which a plan is not even offered."""
+PLAUSIBLE: Final = 0.35  # quality below which a plan is not even offered
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,14 +30,10 @@ class Plan:
     """A recipe whose steps fit together. What it publishes is derived from its steps, never from the proposer."""
 
     recipe: Recipe
-    endpoints: tuple[Endpoint, ...]
-    """Endpoint of each step, in the order of the recipe."""
-    quality: float
-    """How sure it is that the plan means what the proposal means, 0 to 1."""
-    explanation: tuple[str, ...] = ()
-    """What each step does, for people."""
-    doubts: tuple[str, ...] = ()
-    """Choices that the proposal leaves open, each with what would settle it."""
+    endpoints: tuple[Endpoint, ...]  # endpoint of each step, in the order of the recipe
+    quality: float  # how sure it is that the plan means what the proposal means, 0 to 1
+    explanation: tuple[str, ...] = ()  # what each step does, for people
+    doubts: tuple[str, ...] = ()  # choices that the proposal leaves open, each with what would settle it
 
     @property
     def is_certain(self) -> bool:
@@ -71,12 +66,9 @@ class Plan:
 class Miss:
     """A field of a proposal that no plan covers."""
 
-    field: str
-    """Path of the field, such as `invoices[].total`."""
-    reason: str
-    """What is wrong, in a sentence."""
-    nearest: Endpoint | None = None
-    """The endpoint that came closest; None if none did."""
+    field: str  # path of the field, such as `invoices[].total`
+    reason: str  # what is wrong, in a sentence
+    nearest: Endpoint | None = None  # the endpoint that came closest; None if none did
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +76,7 @@ class Impossible:
     """No plan was found."""
 
     misses: tuple[Miss, ...]
-    exhausted: bool = False
-    """True if the search ended at its bound, so that a plan may exist."""
+    exhausted: bool = False  # True if the search ended at its bound, so that a plan may exist
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,10 +85,8 @@ class Contract:
 
     endpoint: Endpoint
     recipe: Recipe
-    explanation: tuple[str, ...]
-    """What each step does; internal endpoints are not named."""
-    is_public: bool = True
-    """False if a scope of it is only that of an internal step, so that no manifest may list it."""
+    explanation: tuple[str, ...]  # what each step does; internal endpoints are not named
+    is_public: bool = True  # False if a scope of it is only that of an internal step, so that no manifest may list it
 
 
 def make_contract(proposal: Proposal, plan: Plan, *, states_plan: bool = False) -> Contract:

@@ -59,15 +59,11 @@ class Proposal:
     """What an agent proposes. The endpoint may be invalid: the findings say how."""
 
     endpoint: Endpoint
-    findings: tuple[Diagnostic, ...] = ()
-    """Findings of reading, with pointers that start at `/endpoint`."""
-    is_brief: bool = False
-    """True if the body has no semantic block, so that the server says what a call does."""
+    findings: tuple[Diagnostic, ...] = ()  # findings of reading, with pointers that start at `/endpoint`
+    is_brief: bool = False  # True if the body has no semantic block, so that the server says what a call does
     persistent: bool = False
-    duration: int | None = None
-    """Seconds for which a persistent endpoint is requested; None for the server's choice."""
-    scopes: tuple[str, ...] = ()
-    """Authority that the proposal names."""
+    duration: int | None = None  # seconds for which a persistent endpoint is requested; None for the server's choice
+    scopes: tuple[str, ...] = ()  # authority that the proposal names
     session_id: str | None = None
 
     @cached_property
@@ -264,11 +260,9 @@ def _invalid(member: str, fault: str) -> Refused:
 
 LONGEST_TEXT: Final = 500
 """Maximum characters of description, intent and outcome: a persistent endpoint puts them into the manifest."""
-LONGEST_PATH: Final = 500
-"""Maximum characters of a path."""
+LONGEST_PATH: Final = 500  # maximum characters of a path
 _LONGEST_NAME: Final = 200
-_LONGEST_VALUE: Final = 2_000
-"""Maximum characters of a name and of any other text in a schema."""
+_LONGEST_VALUE: Final = 2_000  # maximum characters of a name and of any other text in a schema
 _MOST_SHOWN: Final = 10
 _LONGEST_MESSAGE: Final = 300
 

@@ -42,10 +42,8 @@ _logger = logging.getLogger(__name__)
 
 _MOST_COMPILED: Final = 1024
 """Maximum number of syntheses that are ready to be called; any other is made ready at its next call."""
-_MOST_TABLES: Final = 64
-"""Maximum number of agents whose own tables are kept; any other is made again at its next use."""
-_MOST_WAIT: Final = 3600.0
-"""Seconds after which the end of a persistent synthesis is looked for in any case."""
+_MOST_TABLES: Final = 64  # maximum number of agents whose own tables are kept; any other is made again at its next use
+_MOST_WAIT: Final = 3600.0  # seconds after which the end of a persistent synthesis is looked for in any case
 
 _SELECTING: Final = frozenset({SYNTHESIS_ID, CONTRACT_SYNTHESIZED, METHOD_GRAMMAR})
 """Headers by which a call may mean something else than the endpoint of its method and path."""

@@ -17,11 +17,9 @@ import msgspec
 from bespeak.extensions.payments.provider import Declined, Done, Order, Outcome, Unclear
 from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 
-MOST_ANSWER: Final = 64 * 1024
-"""Maximum bytes of an answer."""
+MOST_ANSWER: Final = 64 * 1024  # maximum bytes of an answer
 _LONGEST: Final = 256
-_AT_ONCE: Final = 16
-"""Orders under way at the same time."""
+_AT_ONCE: Final = 16  # orders under way at the same time
 
 
 class _Answer(msgspec.Struct, frozen=True):

@@ -49,11 +49,9 @@ from bespeak.runtime.handling import (
 from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
 from bespeak.state.store.store import Command
 
-PREFIX: Final = "pur-"
-"""Beginning of the ids of purchases, which are also those of their holds."""
+PREFIX: Final = "pur-"  # beginning of the ids of purchases, which are also those of their holds
 MOST_ITEM: Final = 16 * 1024
-MOST_PURCHASES: Final = 100_000
-"""Purchases of one agent that can be looked up."""
+MOST_PURCHASES: Final = 100_000  # purchases of one agent that can be looked up
 _PURCHASE: Final = STANDARD["PURCHASE"]
 _LATER: Final = (("Retry-After", "5"),)
 

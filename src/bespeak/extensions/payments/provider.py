@@ -15,13 +15,11 @@ class Order(msgspec.Struct, frozen=True):
     """What a provider is asked to move, and for which purchase."""
 
     purchase_id: str
-    key: str
-    """Idempotency key, the purchase and its phase: an order that is repeated with it is carried out once."""
+    key: str  # idempotency key, the purchase and its phase: an order that is repeated with it is carried out once
     principal_id: str
     money: Money
     payment_method: str | None = None
-    reference: str | None = None
-    """Reference that the provider gave when it held the money."""
+    reference: str | None = None  # reference that the provider gave when it held the money
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -51,8 +49,7 @@ Outcome = Done | Declined | Unclear
 class Provider(Protocol):
     """Moves the money of purchases. Its methods do not raise."""
 
-    in_store: bool
-    """True if every answer is `Done` with commands, so that a purchase is one transaction."""
+    in_store: bool  # True if every answer is `Done` with commands, so that a purchase is one transaction
 
     async def hold(self, order: Order) -> Outcome:
         """Set the money aside."""

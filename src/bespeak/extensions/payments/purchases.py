@@ -25,8 +25,7 @@ from bespeak.state.store.store import Command, Conflict, Store
 
 PURCHASE: Final = "purchase"
 
-PENDING: Final = "pending"
-"""State of a purchase whose provider has to do something: its phase."""
+PENDING: Final = "pending"  # state of a purchase whose provider has to do something: its phase
 HELD: Final = "held"
 SETTLED: Final = "settled"
 CANCELLED: Final = "cancelled"
@@ -45,25 +44,16 @@ class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
     item: Any
     principal_id: str
     money: Money
-    merchant: dict[str, str]
-    """Merchant, manifest and intent that the buyer named."""
+    merchant: dict[str, str]  # merchant, manifest and intent that the buyer named
     payment_method: str | None = None
-    immediate: bool = True
-    """True to settle without a CONFIRM."""
-    phase: str = HOLD
-    """What the provider is asked for while the purchase is pending."""
-    ends: str = SETTLED
-    """State after a release or a refund."""
-    refund: int | None = None
-    """Part of the amount that is given back, in smallest units; None if none is."""
-    reference: str | None = None
-    """Name of the payment with its provider."""
-    attempts: int = 0
-    """Answers of the provider in a row that left it open whether something was done."""
-    refusals: int = 0
-    """Refunds that the provider has declined; the next one is another order."""
-    fault: str | None = None
-    """Reason for which the provider declined."""
+    immediate: bool = True  # True to settle without a CONFIRM
+    phase: str = HOLD  # what the provider is asked for while the purchase is pending
+    ends: str = SETTLED  # state after a release or a refund
+    refund: int | None = None  # part of the amount that is given back, in smallest units; None if none is
+    reference: str | None = None  # name of the payment with its provider
+    attempts: int = 0  # answers of the provider in a row that left it open whether something was done
+    refusals: int = 0  # refunds that the provider has declined; the next one is another order
+    fault: str | None = None  # reason for which the provider declined
     fault_code: str | None = None
 
     @property
@@ -115,18 +105,14 @@ _logger = logging.getLogger(__name__)
 
 KEPT: Final = 400 * 86400.0
 """Seconds for which a purchase that has ended can be looked up. The entries of the ledger stay."""
-_MOST_HOLDS: Final = 10
-"""Unclear answers to a hold after which it is released instead of repeated."""
-_PAUSE: Final = 2.0
-"""Seconds after the first unclear answer; twice as many after each further one."""
+_MOST_HOLDS: Final = 10  # unclear answers to a hold after which it is released instead of repeated
+_PAUSE: Final = 2.0  # seconds after the first unclear answer; twice as many after each further one
 _LONGEST_PAUSE: Final = 300.0
-_MOST_CARRIED: Final = 1_000
-"""Purchases that one process continues at the same time."""
+_MOST_CARRIED: Final = 1_000  # purchases that one process continues at the same time
 
 Make = Callable[[str, Purchase, float | None, float | None], Command]
 """Makes the command that stores a purchase, of its state, its content, the delay until it is due and its lifetime."""
-Tell = Callable[[Record], Envelope]
-"""Writes the answer, or raises a refusal."""
+Tell = Callable[[Record], Envelope]  # writes the answer, or raises a refusal
 
 
 class Purchases:

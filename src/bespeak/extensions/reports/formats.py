@@ -59,8 +59,7 @@ th, td { text-align: left; vertical-align: top; padding: .3rem .6rem; border-bot
 td.long { overflow-wrap: anywhere } .number { text-align: right; font-variant-numeric: tabular-nums }
 th { border-bottom: 2px solid #222 }
 """
-NARROW: Final = 20
-"""Characters up to which a cell is not broken; columns with longer ones share the rest of the page."""
+NARROW: Final = 20  # characters up to which a cell is not broken; columns with longer ones share the rest of the page
 _NUMBER: Final = re.compile(r"(?:-?[0-9][0-9.]*(?:e[+-]?[0-9]+)?)?")
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 

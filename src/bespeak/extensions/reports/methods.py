@@ -36,11 +36,9 @@ from bespeak.state.store.store import Command
 _T = TypeVar("_T")
 
 KIND: Final = "report"
-KEPT: Final = 30 * 86400.0
-"""Seconds for which a document can be fetched."""
+KEPT: Final = 30 * 86400.0  # seconds for which a document can be fetched
 MOST_BYTES: Final = 1024 * 1024
-MOST_KEPT: Final = 1_000
-"""Documents of one agent."""
+MOST_KEPT: Final = 1_000  # documents of one agent
 STORED: Final = "stored"
 """State of a document that waits to be fetched; one that is delivered has the states of a posting."""
 
@@ -61,12 +59,9 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     format: str
     recipient: str
     digest: str
-    size: int
-    """Number of bytes."""
-    text: str | None = None
-    """The document; None if it is not text."""
-    base64: str | None = None
-    """The document, if it is not text."""
+    size: int  # number of bytes
+    text: str | None = None  # the document; None if it is not text
+    base64: str | None = None  # the document, if it is not text
 
     @classmethod
     def of(cls, report_type: str, title: str, form: str, recipient: str, content: bytes) -> Document:

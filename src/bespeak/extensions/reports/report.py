@@ -10,8 +10,7 @@ import msgspec
 from bespeak.contract.limits import read_duration
 from bespeak.protocol.exchange.instant import read_instant, write_instant
 
-MOST_ROWS: Final = 1_000
-"""Rows of a report; a longer one says that it was cut."""
+MOST_ROWS: Final = 1_000  # rows of a report; a longer one says that it was cut
 MOST_BARS: Final = 20
 _LONGEST_CELL: Final = 300
 
@@ -25,17 +24,13 @@ class ReportContent(msgspec.Struct, frozen=True):
     report_type: str
     scope: str
     generated_at: str
-    generated_by: str
-    """Server that made it."""
-    generated_for: str
-    """Agent whose data it has."""
+    generated_by: str  # server that made it
+    generated_for: str  # Agent whose data it has
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
-    truncated: bool
-    """True if there was more than the rows have."""
+    truncated: bool  # True if there was more than the rows have
     chart_title: str
-    chart: Mapping[str, float]
-    """Numbers of the chart by label; empty if the data have none."""
+    chart: Mapping[str, float]  # numbers of the chart by label; empty if the data have none
 
 
 class Findings(msgspec.Struct, frozen=True):
@@ -80,16 +75,11 @@ _MEMBERS: Final = frozenset({"from", "to", "ids", "data", "filters"})
 class ReportScope(msgspec.Struct, frozen=True):
     """What a report is about."""
 
-    start: float = 0.0
-    """First time of the range, in seconds since 1970."""
-    end: float = _LATEST
-    """End of the range, which is not part of it."""
-    ids: tuple[str, ...] = ()
-    """Records to report on; empty for all in the range."""
-    data: str | None = None
-    """Name of a data set."""
-    filters: Mapping[str, Any] = {}
-    """Filters of the data set, as its endpoint takes them."""
+    start: float = 0.0  # first time of the range, in seconds since 1970
+    end: float = _LATEST  # end of the range, which is not part of it
+    ids: tuple[str, ...] = ()  # records to report on; empty for all in the range
+    data: str | None = None  # name of a data set
+    filters: Mapping[str, Any] = {}  # filters of the data set, as its endpoint takes them
 
     def __str__(self) -> str:
         """Return the scope for people."""

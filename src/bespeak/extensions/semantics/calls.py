@@ -34,12 +34,9 @@ from bespeak.state.store.commands.semantics import (
 )
 from bespeak.state.store.store import Command, Store
 
-PERIOD: Final = 5.0
-"""Seconds for which calls are counted before they are stored together."""
-MOST_MAPPINGS: Final = 1_000
-"""Mappings that are counted in one period."""
-LONGEST: Final = 500
-"""Most bytes of an IRI that is counted: a longer one does not fit into an index."""
+PERIOD: Final = 5.0  # seconds for which calls are counted before they are stored together
+MOST_MAPPINGS: Final = 1_000  # mappings that are counted in one period
+LONGEST: Final = 500  # most bytes of an IRI that is counted: a longer one does not fit into an index
 
 _FAILURES: Final = frozenset({status.TIMEOUT, status.SERVER_ERROR, status.DELEGATION_FAILURE})
 """What a wrong mapping may lead to. A refusal says nothing about it: a missing scope, a reused key, a busy server."""
@@ -106,8 +103,7 @@ def _fits(pair: tuple[str, str]) -> bool:
 
 MAPPING_UNCONFIRMED: Final = "semantic-mapping-unconfirmed"
 """Error code of a call that cannot be undone, whose mapping the operator has not confirmed."""
-CHANGED: Final = "semantic-profile-changed"
-"""Error code of a call whose profile differs from that of its task."""
+CHANGED: Final = "semantic-profile-changed"  # error code of a call whose profile differs from that of its task
 
 _CONTROL: Final = {
     "ask": {"method": "DESCRIBE", "path": "/", "parameters": ["semantic_profile", "alignments"]},

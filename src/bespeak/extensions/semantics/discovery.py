@@ -20,15 +20,13 @@ from bespeak.extensions.semantics.knowledge import Snapshot
 from bespeak.extensions.semantics.negotiation import WIDER
 from bespeak.protocol.exchange.principal import Principal
 
-_LEAST_BEHAVIOR: Final = 0.3
-"""Lowest agreement of inputs and outputs."""
+_LEAST_BEHAVIOR: Final = 0.3  # lowest agreement of inputs and outputs
 
 
 class DiscoveryQuery(msgspec.Struct, frozen=True):
     """What a caller looks for."""
 
-    text: str
-    """IRI of a capability, or its label."""
+    text: str  # IRI of a capability, or its label
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
 

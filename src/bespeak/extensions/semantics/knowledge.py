@@ -36,10 +36,8 @@ from bespeak.state.store.commands.semantics import (
 )
 from bespeak.state.store.store import Store
 
-_LEAST_SHARE: Final = 0.6
-"""Lowest share of common words of a label that names a capability."""
-_MOST_NAMED: Final = 5
-"""Most capabilities that a text may name."""
+_LEAST_SHARE: Final = 0.6  # lowest share of common words of a label that names a capability
+_MOST_NAMED: Final = 5  # most capabilities that a text may name
 _MOST_COMPARED: Final = 5_000
 """Labels that one text is compared with: agents write labels, and a search must not take long."""
 
@@ -93,8 +91,7 @@ class CapabilityNames:
 
 
 OUTRANKED: Final = "it is unsigned, and a signed artifact is for the same ontologies"
-_MOST_INDEXES: Final = 8
-"""Indexes with an older version of an ontology that are kept."""
+_MOST_INDEXES: Final = 8  # indexes with an older version of an ontology that are kept
 
 
 class Snapshot:
@@ -199,8 +196,7 @@ def _order(version: str) -> tuple[bool, Version]:
 
 _logger = logging.getLogger(__name__)
 
-MOST_ARTIFACTS: Final = MOST_REGISTERED
-"""Most artifacts in memory; the oldest are read first."""
+MOST_ARTIFACTS: Final = MOST_REGISTERED  # most artifacts in memory; the oldest are read first
 
 _Content = Ontology | Alignment | msgspec.Raw
 

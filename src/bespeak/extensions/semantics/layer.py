@@ -59,11 +59,9 @@ def own_profile(service: Service, endpoint: Endpoint, ontology: Ontology) -> Sem
     )
 
 
-WITHHELD: Final = "a sensitive term"
-"""Words in the place of a term that a caller may not know."""
+WITHHELD: Final = "a sensitive term"  # words in the place of a term that a caller may not know
 _IRI: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s'\"<>,;()]+")
-MOST_OUTCOMES: Final = 1_024
-"""Outcomes that are kept for repeated profiles."""
+MOST_OUTCOMES: Final = 1_024  # outcomes that are kept for repeated profiles
 
 _encode = msgspec.json.Encoder(order="sorted").encode
 

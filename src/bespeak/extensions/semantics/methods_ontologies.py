@@ -29,8 +29,7 @@ REGISTER_SCOPE: Final = "semantic:register"
 
 _IRI: Final = {**LINE, "maxLength": MOST_IRI}
 _PAGE: Final = 100
-_MOST_CONTENT: Final = 1024 * 1024
-"""Most bytes of the content in an answer; beyond, only its size is told."""
+_MOST_CONTENT: Final = 1024 * 1024  # most bytes of the content in an answer; beyond, only its size is told
 _MOST_FINDINGS: Final = 20
 _CODES: Final = {SIGNATURE.id: "signature-refused", DOWNGRADE.id: "alignment-downgrade"}
 """Error of a refused document by the rule of a finding."""

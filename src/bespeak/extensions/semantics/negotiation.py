@@ -32,14 +32,10 @@ Match = Literal["direct", "mapped", "unmatched", "none"]
 endpoint, provides its capabilities.
 """
 
-WIDER: Final = 0.9
-"""Certainty that a capability more general than the wanted one will do."""
-_PLAIN: Final = "!#$%&'()*+,/:;=?@[]~"
-"""Characters of an IRI that a header has as they are."""
-_LONGEST: Final = 200
-"""Characters of an id in a header; the digest names the artifact in any case."""
-_MOST_ARTIFACTS: Final = 8
-"""Most artifacts that an answer or a record names."""
+WIDER: Final = 0.9  # certainty that a capability more general than the wanted one will do
+_PLAIN: Final = "!#$%&'()*+,/:;=?@[]~"  # characters of an IRI that a header has as they are
+_LONGEST: Final = 200  # characters of an id in a header; the digest names the artifact in any case
+_MOST_ARTIFACTS: Final = 8  # most artifacts that an answer or a record names
 
 
 def write_mapping(mapping: Mapping[str, Any]) -> str:
@@ -61,18 +57,15 @@ class SemanticOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a negotiation. Without a match, `verdict` says whether the profile may be renegotiated."""
 
     match: Match
-    explanation: tuple[str, ...]
-    """Sentences for people."""
+    explanation: tuple[str, ...]  # sentences for people
     verdict: Verdict = ACCEPTED
     confidence: float = 0.0
     """How sure the match is, 0 if nothing was matched. A direct match of all capabilities has 1."""
-    ontology: OntologyRef | None = None
-    """Ontology of the service that the profile is understood with."""
+    ontology: OntologyRef | None = None  # ontology of the service that the profile is understood with
     mappings: tuple[UsedMapping, ...] = ()
     unmatched: tuple[str, ...] = ()
     """Capabilities of the profile, in the vocabulary of the service, that nobody declares to provide."""
-    profile: SemanticProfile | None = None
-    """Profile in the vocabulary of the service."""
+    profile: SemanticProfile | None = None  # profile in the vocabulary of the service
 
     @property
     def mapping(self) -> dict[str, Any] | None:
@@ -131,18 +124,13 @@ _SAME_MAJOR: Final = frozenset({"compatible", "older"})
 class Offer(msgspec.Struct, frozen=True):
     """What a service brings to the negotiation."""
 
-    spoken: tuple[str, ...]
-    """Ids of the ontologies that it uses itself."""
+    spoken: tuple[str, ...]  # ids of the ontologies that it uses itself
     concepts: tuple[str, ...] = ()
     """Capabilities of the called endpoint, or of the service; none if it does not declare any."""
-    critical: bool = False
-    """True if a call cannot be undone."""
-    own: tuple[str, ...] = ()
-    """The same in the vocabulary of the service itself."""
-    whole: bool = False
-    """True if no endpoint is named, so that the profile may be for any of them."""
-    sensitive: frozenset[str] = frozenset()
-    """Capabilities among these that no text names."""
+    critical: bool = False  # True if a call cannot be undone
+    own: tuple[str, ...] = ()  # the same in the vocabulary of the service itself
+    whole: bool = False  # True if no endpoint is named, so that the profile may be for any of them
+    sensitive: frozenset[str] = frozenset()  # capabilities among these that no text names
 
 
 class SemanticNegotiation:

@@ -17,19 +17,14 @@ from typing import Any, Final, TypeVar
 
 from bespeak.contract.ontology.ontology import Ontology
 
-SMALL: Final = 32 * 1024
-"""Bytes of a document that a thread reads in some hundredths of a second."""
-_DEADLINE: Final = 300.0
-"""Seconds after which a process is killed; the largest document takes about a minute."""
-_PART: Final = 200
-"""Terms of an ontology that are taken over at once, in a millisecond or two."""
-_SWITCH: Final = 0.0005
-"""Seconds after which a thread hands over the interpreter; it is ten times as many by default."""
+SMALL: Final = 32 * 1024  # bytes of a document that a thread reads in some hundredths of a second
+_DEADLINE: Final = 300.0  # seconds after which a process is killed; the largest document takes about a minute
+_PART: Final = 200  # terms of an ontology that are taken over at once, in a millisecond or two
+_SWITCH: Final = 0.0005  # seconds after which a thread hands over the interpreter; it is ten times as many by default
 _NICE: Final = 5
 
 Result = TypeVar("Result")
-_busy: list[float] = []
-"""Earlier intervals of the threads that work now."""
+_busy: list[float] = []  # earlier intervals of the threads that work now
 
 
 async def run_beside(function: Callable[..., Result], *arguments: Any, size: int) -> Result:

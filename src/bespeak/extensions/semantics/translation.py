@@ -16,8 +16,7 @@ from bespeak.contract.ontology.profile import SemanticProfile, Violation
 
 _RELATIONS: Final[tuple[Relation, ...]] = ("equivalent", "broader")
 """Relations of a target that may stand for a term, the better one first."""
-_MOST_TRANSLATORS: Final = 16
-"""Translators with a part of the alignments that are kept."""
+_MOST_TRANSLATORS: Final = 16  # translators with a part of the alignments that are kept
 
 
 class UsedMapping(msgspec.Struct, frozen=True):

@@ -69,20 +69,16 @@ from bespeak.state.store.store import Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
 
-KEPT: Final = 30 * 86400.0
-"""Seconds for which a workflow that has ended can be looked up."""
-ATTEMPTS: Final = 5
-"""Attempts of a step with on_failure retry, the first included."""
-_AT_ONCE: Final = 16
-"""Calls of a batch that run at the same time."""
+KEPT: Final = 30 * 86400.0  # seconds for which a workflow that has ended can be looked up
+ATTEMPTS: Final = 5  # attempts of a step with on_failure retry, the first included
+_AT_ONCE: Final = 16  # calls of a batch that run at the same time
 _FIRST_DELAY: Final = 0.2
 _SHORT: Final = 1.0
 """Seconds up to which a repeated step is waited for here; a longer delay is left to the clock of the server."""
 _LONGEST_DELAY: Final = 60.0
 _AFTER: Final = 0.005
 """Seconds by which the clock of the loop may be ahead: what has timed out is past its deadline by any clock."""
-_RECHECK: Final = 60.0
-"""Seconds after which a workflow that waits looks for its decision by itself."""
+_RECHECK: Final = 60.0  # seconds after which a workflow that waits looks for its decision by itself
 _LOST: Final = "idempotency-lease-lost"
 _UNAVAILABLE: Final = "store-unavailable"
 _TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})

@@ -38,10 +38,8 @@ from bespeak.state.store.store import Command, Conflict, Store
 _logger = logging.getLogger(__name__)
 
 LEASE: Final = 30.0
-MOST_OPEN: Final = 10_000
-"""Workflows that one agent may have."""
-_MOST_DRIVEN: Final = 1_000
-"""Workflows that a process drives at the same time before it claims more."""
+MOST_OPEN: Final = 10_000  # workflows that one agent may have
+_MOST_DRIVEN: Final = 1_000  # workflows that a process drives at the same time before it claims more
 
 
 class Workflow(msgspec.Struct, frozen=True):

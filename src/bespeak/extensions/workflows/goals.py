@@ -36,18 +36,13 @@ class Goal:
 
     text: str = ""
     method: str = "FETCH"
-    path: str = ""
-    """Resource of the wanted fields; empty for a goal in words."""
-    output: Mapping[str, Any] = field(default_factory=dict)
-    """JSON Schema of the wanted fields."""
-    given: Mapping[str, Any] = field(default_factory=dict)
-    """Values that the caller knows already."""
+    path: str = ""  # resource of the wanted fields; empty for a goal in words
+    output: Mapping[str, Any] = field(default_factory=dict)  # JSON Schema of the wanted fields
+    given: Mapping[str, Any] = field(default_factory=dict)  # values that the caller knows already
     max_steps: int = MOST_STEPS
-    impact: str = IMPACTS[-1]
-    """Worst impact that a step may have."""
+    impact: str = IMPACTS[-1]  # worst impact that a step may have
     max_cost: Mapping[str, Decimal] = field(default_factory=dict)
-    methods: frozenset[str] = frozenset()
-    """Methods that steps may have; empty for all."""
+    methods: frozenset[str] = frozenset()  # methods that steps may have; empty for all
     assumptions: tuple[str, ...] = ()
 
     @property
@@ -199,10 +194,8 @@ def _condition(condition: Condition) -> str | Fault:
     return f"{_ROW}.{left.value} {operator} {place}.{right.value}"
 
 
-DOUBTFUL: Final = 0.5
-"""Relevance below which it is doubted that an endpoint is what words mean."""
-LEAST: Final = 0.25
-"""Relevance below which an endpoint is not taken for what words mean."""
+DOUBTFUL: Final = 0.5  # relevance below which it is doubted that an endpoint is what words mean
+LEAST: Final = 0.25  # relevance below which an endpoint is not taken for what words mean
 _CLOSE: Final = 0.9
 _PARTS: Final = re.compile(r"(?:,\s*|\s+)(?:and\s+)?then\s+|[;.]\s+|,?\s+and\s+(?=\w)", re.IGNORECASE)
 _MOST_PARTS: Final = 6
@@ -215,15 +208,12 @@ Usable = Callable[[Endpoint], bool]
 class Composed:
     """Calls that reach a goal."""
 
-    calls: tuple[dict[str, Any], ...]
-    """Steps as CHAIN takes them."""
+    calls: tuple[dict[str, Any], ...]  # steps as CHAIN takes them
     endpoints: tuple[Endpoint, ...]
     quality: float
-    result: Mapping[str, Any] = field(default_factory=dict)
-    """Where the wanted fields come from."""
+    result: Mapping[str, Any] = field(default_factory=dict)  # where the wanted fields come from
     doubts: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
-    """Input that the caller still has to give."""
+    needs: tuple[str, ...] = ()  # input that the caller still has to give
 
 
 class Composer:

@@ -29,12 +29,9 @@ from bespeak.state.store.commands.steps import (
 
 _FRESH: Final = 0.25
 """Seconds for which the state that was last read counts; another process may pause the workflow at any time."""
-TAKEN: Final = "taken over"
-"""State of a journal whose workflow another process has taken over."""
-_VOID: Final = -1
-"""Fence that no claim has: the store refuses every note."""
-SETTLED: Final = (DONE, SKIPPED, UNDONE)
-"""States of steps that are not taken again."""
+TAKEN: Final = "taken over"  # state of a journal whose workflow another process has taken over
+_VOID: Final = -1  # fence that no claim has: the store refuses every note
+SETTLED: Final = (DONE, SKIPPED, UNDONE)  # states of steps that are not taken again
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode = msgspec.json.Decoder().decode
 

@@ -166,8 +166,7 @@ def _run_tell(procedure_id: str, workflow: Workflow) -> Envelope:
     return Envelope(result, status.OK if state in ENDED else status.ACCEPTED)
 
 
-PAUSE: Final = "pause"
-"""Kind of the records that hold resumption nonces."""
+PAUSE: Final = "pause"  # kind of the records that hold resumption nonces
 _NONCE_BYTES: Final = 16
 _KEPT: Final = 366 * 86400.0
 _PAUSE: Final = STANDARD["PAUSE"]

@@ -134,8 +134,7 @@ MCP_SCOPE: Final = "mcp:tools:execute"
 """Scope that core 9 names for tool calls of MCP. Those of the endpoint are needed too."""
 CALL: Final = "mcp.tools.call"
 LIST: Final = "mcp.tools.list"
-_WHAT: Final = ("action", "plan_id", "plan")
-"""Members that say what is to be executed."""
+_WHAT: Final = ("action", "plan_id", "plan")  # members that say what is to be executed
 _PAYLOAD: Final = frozenset({"tool", "name", "arguments", "_meta"})
 _CLAIMS: Final[Mapping[str, str]] = {
     "agent_id": names.AGENT_ID,

@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from bespeak.extensions.workflows.goals import Composed, Goal
 
 KIND: Final = "plan"
-KEPT: Final = 86400.0
-"""Seconds for which a plan can be executed by its id."""
-MOST: Final = 1000
-"""Plans of one agent."""
+KEPT: Final = 86400.0  # seconds for which a plan can be executed by its id
+MOST: Final = 1000  # plans of one agent
 _AT_ONCE: Final = 4
 """Plans that one process makes at the same time, one for each caller: handlers that block use the same threads."""
 _LONGEST: Final = 64 * 1024

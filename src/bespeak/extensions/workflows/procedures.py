@@ -27,15 +27,12 @@ from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, C
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
 from bespeak.state.store.store import Store
 
-PROCEDURE: Final = "procedure"
-"""Kind of the records, and entity type of REGISTER."""
+PROCEDURE: Final = "procedure"  # kind of the records, and entity type of REGISTER
 HELD: Final = "held"
 RELEASED: Final = "released"
 """State of a procedure that VALIDATE has released; an accepted case releases one in state held."""
-MOST: Final = 1000
-"""Procedures of one agent."""
-LONGEST: Final = 300.0
-"""Seconds that a procedure of an agent may take."""
+MOST: Final = 1000  # procedures of one agent
+LONGEST: Final = 300.0  # seconds that a procedure of an agent may take
 _REGISTER: Final = STANDARD["REGISTER"]
 _RUN: Final = STANDARD["RUN"]
 _MEMBERS: Final = frozenset({"steps", "input", "description"})
@@ -45,8 +42,7 @@ class ProposedProcedure(msgspec.Struct, frozen=True):
     """Content of the record. It never changes, so that what was approved is what runs."""
 
     steps: tuple[StepSpec, ...]
-    input: dict[str, Any]
-    """JSON Schema of the input."""
+    input: dict[str, Any]  # JSON Schema of the input
     description: str
     case_id: str
 

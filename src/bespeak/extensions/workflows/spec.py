@@ -37,8 +37,7 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     parameters: dict[str, Any] = {}
     name: str | None = None
     on_failure: str | None = None
-    when: str | None = None
-    """Expression without whose truth the step is skipped."""
+    when: str | None = None  # expression without whose truth the step is skipped
     compensate: StepSpec | None = None
     procedure: str | None = None
     """Id of a procedure of the operator that the step runs in place of a call; its input is that of the workflow."""
@@ -76,20 +75,15 @@ def restore_call(authority: Authority, server: Server, method: str) -> RoutedCal
 class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
     """A workflow."""
 
-    method: str
-    """Method that began it: CHAIN, BATCH, RUN or EXECUTE."""
+    method: str  # method that began it: CHAIN, BATCH, RUN or EXECUTE
     steps: tuple[StepSpec, ...]
     authority: Authority
-    deadline: float
-    """Time by which it must have ended, in seconds since 1970."""
+    deadline: float  # time by which it must have ended, in seconds since 1970
     on_failure: str = "abort"
-    propagates: bool = False
-    """True if steps may use what earlier ones returned."""
+    propagates: bool = False  # True if steps may use what earlier ones returned
     parallel: bool = False
-    partial: bool = False
-    """True if a failed call does not fail the others."""
-    given: dict[str, Any] | None = None
-    """Input of a procedure, which its steps may refer to; None for other workflows."""
+    partial: bool = False  # True if a failed call does not fail the others
+    given: dict[str, Any] | None = None  # input of a procedure, which its steps may refer to; None for other workflows
 
     def name_of(self, number: int) -> str:
         """Return the name of a step, by which others refer to its output."""
@@ -102,8 +96,7 @@ decode = msgspec.json.Decoder(Spec).decode
 
 FROM: Final = "$from"
 EXPRESSION: Final = "$expr"
-INPUT: Final = "input"
-"""Name by which the steps of a procedure refer to its input."""
+INPUT: Final = "input"  # name by which the steps of a procedure refer to its input
 _PATH: Final = re.compile(r"[A-Za-z0-9_-]+(\.[^.\[\]]+|\[\d{1,6}\])*")
 _PART: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 _DEEPEST: Final = 32

@@ -21,13 +21,9 @@ from bespeak.runtime.handling import refusal
 from bespeak.state.store.commands.steps import RUNNING
 from bespeak.state.store.store import Conflict
 
-LONGEST: Final = 86400.0
-"""Seconds that a workflow may take, if its caller does not say less or more."""
-ANSWERED_WITHIN: Final = 30.0
-"""Seconds after which a workflow that still runs is answered with 202."""
-
-Tell = Callable[[Workflow], Envelope]
-"""Writes the receipt of a workflow, or raises the refusal that it is."""
+LONGEST: Final = 86400.0  # seconds that a workflow may take, if its caller does not say less or more
+ANSWERED_WITHIN: Final = 30.0  # seconds after which a workflow that still runs is answered with 202
+Tell = Callable[[Workflow], Envelope]  # writes the receipt of a workflow, or raises the refusal that it is
 
 
 async def begin(call: RoutedCall, spec: Spec, tell: Tell) -> Envelope:
@@ -78,8 +74,7 @@ def find_uncallable(call: RoutedCall, steps: tuple[StepSpec, ...]) -> Uncallable
     return None
 
 
-MOST_EXPRESSIONS: Final = 256
-"""Expressions of one workflow."""
+MOST_EXPRESSIONS: Final = 256  # expressions of one workflow
 
 
 async def check_steps(

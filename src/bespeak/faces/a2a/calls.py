@@ -47,18 +47,14 @@ class RefusedError(A2AError):
 class Caller:
     """Who sends a request, and what it is to be told besides the answer."""
 
-    request: Any
-    """HTTP request, whose scope has the credentials."""
-    call: Call
-    """The call that the gates of arrival have admitted."""
+    request: Any  # HTTP request, whose scope has the credentials
+    call: Call  # the call that the gates of arrival have admitted
     parts: Sequence[Any] = field(default_factory=tuple)
     """Parts of the message. The SDK has them too, but its numbers are doubles."""
     status: Any = None
     """Status of the tasks that are to be listed, as it was sent: the SDK leaves out one that it does not know."""
-    refused: Refused | None = None
-    """Refusal that HTTP has a status for."""
-    lacking: tuple[str, ...] = ()
-    """Scopes that the call of a task needs and the caller does not have."""
+    refused: Refused | None = None  # refusal that HTTP has a status for
+    lacking: tuple[str, ...] = ()  # scopes that the call of a task needs and the caller does not have
 
     @property
     def is_known(self) -> bool:
@@ -100,10 +96,8 @@ class _Kept(msgspec.Struct, omit_defaults=True):
 
     skill: str
     input: dict[str, Any]
-    case: str | None = None
-    """Id of its confirmation."""
-    accepted: bool = False
-    """True if the caller was told that a person has accepted it."""
+    case: str | None = None  # id of its confirmation
+    accepted: bool = False  # True if the caller was told that a person has accepted it
 
 
 _decode = msgspec.json.Decoder(_Kept).decode
@@ -117,10 +111,8 @@ class _Attempt:
     skill: Skill
     task: Task
     arguments: dict[str, Any]
-    case_id: str | None = None
-    """Confirmation that was asked for."""
-    case: Case | None = None
-    """Confirmation that admits the call."""
+    case_id: str | None = None  # confirmation that was asked for
+    case: Case | None = None  # confirmation that admits the call
     as_text: bool = False
 
     @property

@@ -49,11 +49,9 @@ from bespeak.state.store.store import level_of
 
 _logger = logging.getLogger(__name__)
 
-CALLER: Final = "bespeak.caller"
-"""Key of the caller in the state of a call context."""
+CALLER: Final = "bespeak.caller"  # key of the caller in the state of a call context
 _PAGE: Final = 50
-_MOST_LISTED: Final = 4 * 1024 * 1024
-"""Bytes of tasks on one page."""
+_MOST_LISTED: Final = 4 * 1024 * 1024  # bytes of tasks on one page
 _OPEN: Final = frozenset({WORKING, WAITING})
 _BUSY: Final = frozenset({WORKING})
 _UNAVAILABLE: Final = Refused(

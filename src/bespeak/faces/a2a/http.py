@@ -25,8 +25,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.text.reading.json_data import decode_json
 
-MOST_VALUES: Final = 50_000
-"""Values of one body. Protobuf needs 2 µs for each, during which nobody else is answered."""
+MOST_VALUES: Final = 50_000  # Values of one body. Protobuf needs 2 µs for each, during which nobody else is answered.
 _TOO_LARGE: Final = Refused(
     status.CONTENT_TOO_LARGE, "content-too-large", f"The body has more than {MOST_VALUES} values."
 )

@@ -20,8 +20,7 @@ from bespeak.protocol.exchange.refusal import Outcome
 from bespeak.text.reading.json_data import decode_json
 from bespeak.text.source.pointer import is_index, unescaped, value_at
 
-LARGEST: Final = 2**53
-"""Largest integer up to which a double holds every one."""
+LARGEST: Final = 2**53  # largest integer up to which a double holds every one
 _DIGITS: Final = re.compile(r"-?[0-9]{16,40}")
 
 
@@ -63,8 +62,7 @@ def write_large(value: Any) -> Any:
 
 
 _SUGGESTED: Final = 5
-_LONGEST_SCHEMA: Final = 16 * 1024
-"""Bytes of a schema that an answer repeats; the published documents have all of them."""
+_LONGEST_SCHEMA: Final = 16 * 1024  # bytes of a schema that an answer repeats; the published documents have all of them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,10 +123,8 @@ def _make_skill(endpoint: Endpoint, ids: dict[tuple[str, str], str]) -> Skill:
     return Skill(ids[endpoint.key], endpoint, describe_tool(endpoint, ids), validator)
 
 
-SKILL: Final = ("skill", "skillId", "skill_id")
-"""Members of a data part that name the skill; agents use different ones."""
-INPUT: Final = ("input", "arguments", "parameters", "params")
-"""Members that hold the arguments."""
+SKILL: Final = ("skill", "skillId", "skill_id")  # members of a data part that name the skill; agents use different ones
+INPUT: Final = ("input", "arguments", "parameters", "params")  # members that hold the arguments
 FORM: Final = '{"skill": ID, "input": {...}}'
 
 
@@ -152,8 +148,7 @@ class Misread:
     """Reason why a message is not a call."""
 
     message: str
-    is_file: bool = False
-    """True if it has a part of a kind that no skill takes."""
+    is_file: bool = False  # True if it has a part of a kind that no skill takes
 
 
 def read_call(parts: Sequence[Any]) -> SkillCall | Told | Misread:

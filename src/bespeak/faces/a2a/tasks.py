@@ -41,16 +41,11 @@ from bespeak.state.store.store import Command, Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
 
-LEASE: Final = 30.0
-"""Seconds after which the task of a process that was killed counts as interrupted."""
-MOST_RUNNING: Final = 1000
-"""Maximum number of calls that run in one process, whether somebody waits for them or not."""
-LONGEST_ID: Final = 256
-"""Maximum characters of an id; all of them must be printable."""
-_LOOK: Final = 5.0
-"""Seconds after which a task that runs elsewhere is looked at without a notice."""
-_PATIENCE: Final = 10.0
-"""Seconds for which a cancellation is awaited."""
+LEASE: Final = 30.0  # seconds after which the task of a process that was killed counts as interrupted
+MOST_RUNNING: Final = 1000  # maximum number of calls that run in one process, whether somebody waits for them or not
+LONGEST_ID: Final = 256  # maximum characters of an id; all of them must be printable
+_LOOK: Final = 5.0  # seconds after which a task that runs elsewhere is looked at without a notice
+_PATIENCE: Final = 10.0  # seconds for which a cancellation is awaited
 _INTERRUPTED: Final = (
     "The server stopped while the call ran. Whether it was carried out is not known: find out before you call again."
 )
@@ -67,8 +62,7 @@ class TaskChange:
     """A task as it is to be stored."""
 
     task: Task
-    call: str | None
-    """JSON of the call that the task is for."""
+    call: str | None  # JSON of the call that the task is for
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,11 +70,9 @@ class Held:
     """A task, and its state in the store."""
 
     stored: A2aTask
-    task: Task
-    """The whole task; an output that is too large to be kept is only here."""
+    task: Task  # the whole task; an output that is too large to be kept is only here
     owner: str
-    news: int = 0
-    """Number of reports of progress since the task was stored. They are not stored."""
+    news: int = 0  # Number of reports of progress since the task was stored. They are not stored.
 
     @property
     def stage(self) -> str:
@@ -93,8 +85,7 @@ class _Running:
     held: Held
     call: asyncio.Task[TaskChange]
     """Task of the work itself. It may be cancelled at any time, even before its first step."""
-    work: asyncio.Task[None]
-    """Task that awaits the call and stores its end. It is never cancelled."""
+    work: asyncio.Task[None]  # Task that awaits the call and stores its end. It is never cancelled.
     canceled: bool = False
 
 

@@ -14,8 +14,7 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
-"""Headers as pairs; names in lower case."""
+Headers = list[tuple[bytes, bytes]]  # headers as pairs; names in lower case
 
 
 class HttpResponse(NamedTuple):

@@ -47,10 +47,8 @@ PASSED: Final = (
 )
 """Headers of the HTTP request that apply to the call. A signature does not: it is one of another message."""
 
-PRINCIPAL: Final = "bespeak.principal"
-"""Key of a scope with the verified caller."""
-_SENT: Final = "bespeak.sent"
-"""Key of a scope with the headers that apply to calls."""
+PRINCIPAL: Final = "bespeak.principal"  # key of a scope with the verified caller
+_SENT: Final = "bespeak.sent"  # key of a scope with the headers that apply to calls
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 

@@ -35,8 +35,7 @@ from bespeak.protocol.exchange.messages import Connection, Handler, Malformed, R
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 from bespeak.runtime.server import Server
 
-_LONGEST: Final = 300
-"""Maximum characters of a host or an origin; a DNS name has 253 at most."""
+_LONGEST: Final = 300  # maximum characters of a host or an origin; a DNS name has 253 at most
 _PORTS: Final = {"http": 80, "https": 443}
 _NAME: Final = re.compile(r"[^\s/?#\\@]+")
 """A host and its port. URL parsers accept more than that as a host: `localhost#.evil.example`."""
@@ -126,8 +125,7 @@ _CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 """HTTP methods whose target a header may name. Others promise to change nothing (RFC 9110 9.2.1), TRACE and QUERY
 too.
 """
-_LISTS: Final = ("/openapi.json", "/llms.txt")
-"""Pages that a 404 refers to if discovery is public."""
+_LISTS: Final = ("/openapi.json", "/llms.txt")  # pages that a 404 refers to if discovery is public
 _BY_ACCEPT: Final = (b"vary", b"Accept")
 """Header of documents that `Accept` selects; the server sets their cache lifetime itself."""
 

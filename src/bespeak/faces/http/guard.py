@@ -18,8 +18,7 @@ from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 
 METADATA: Final = "/.well-known/oauth-protected-resource"
 """Path of protected-resource metadata, before the path of the resource (RFC 9728 3.1)."""
-_REFUSED: Final = -32000
-"""JSON-RPC code of a refusal before the application."""
+_REFUSED: Final = -32000  # JSON-RPC code of a refusal before the application
 
 
 class Guard:

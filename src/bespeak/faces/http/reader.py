@@ -38,10 +38,8 @@ class Head(NamedTuple):
     path: str
     query: str
     version: str
-    pairs: Headers
-    """Headers as received; names in lower case."""
-    headers: dict[str, str] | Malformed
-    """Headers by name, or the fault that prevents it."""
+    pairs: Headers  # headers as received; names in lower case
+    headers: dict[str, str] | Malformed  # headers by name, or the fault that prevents it
     keep_alive: bool
 
 

@@ -25,10 +25,8 @@ from bespeak.runtime.concurrency import Finished, begin
 _CHUNKED: Final = (b"transfer-encoding", b"chunked")
 _LAST: Final = b"0\r\n\r\n"
 
-WritePart = Callable[[bytes], Awaitable[None]]
-"""Writes bytes to the peer; waits while it does not read."""
-EncodeHead = Callable[[HttpResponse], bytes]
-"""Encodes a response, here one without its body."""
+WritePart = Callable[[bytes], Awaitable[None]]  # writes bytes to the peer; waits while it does not read
+EncodeHead = Callable[[HttpResponse], bytes]  # encodes a response, here one without its body
 
 
 class Stream:

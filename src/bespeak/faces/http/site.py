@@ -12,8 +12,7 @@ from bespeak.faces.http.translation import RequestTarget, encode_block
 from bespeak.protocol.exchange.headers import ACCEPT, MEDIA_AGIS, MEDIA_MANIFEST, entity_tag, is_held, negotiate
 from bespeak.runtime.route_table import RouteTable
 
-DAY: Final = 86400
-"""Cache lifetime in seconds that ai-discovery recommends."""
+DAY: Final = 86400  # cache lifetime in seconds that ai-discovery recommends
 
 
 class Page:
@@ -106,8 +105,7 @@ class Root:
         return _DISCOVER
 
 
-Pages = Mapping[str, Page | Root]
-"""Documents by their paths."""
+Pages = Mapping[str, Page | Root]  # documents by their paths
 MakePages = Callable[[RouteTable], Pages]
 
 NO_STORE: Final = (b"cache-control", b"no-store")

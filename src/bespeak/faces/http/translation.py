@@ -128,10 +128,8 @@ _PLAIN: Final = "/:@!$&'()*+,;=~-._"
 SCHEMES: Final = {"open": "Agent-ID", "token": "Bearer", "mtls": "Client-Certificate", "signed": "Agent-Signature"}
 """Authentication scheme of a 401, by mode of `[auth]`; only the second one is a registered scheme."""
 _NAMES_REMEMBERED: Final = 512
-_names: dict[bytes, str] = {}
-"""Cache of decoded header names: most clients send the same few."""
-_encoded: dict[str, bytes] = {}
-"""Cache of encoded response header names."""
+_names: dict[bytes, str] = {}  # cache of decoded header names: most clients send the same few
+_encoded: dict[str, bytes] = {}  # cache of encoded response header names
 
 
 def local_path(scope: Scope) -> str:
@@ -211,10 +209,8 @@ class RequestTarget(NamedTuple):
     """The target of a request."""
 
     path: str
-    method: str
-    """The AGTP method."""
-    reads: bool
-    """True for GET and HEAD, which must not change anything."""
+    method: str  # the AGTP method
+    reads: bool  # True for GET and HEAD, which must not change anything
     reply: HttpResponse | None = None
     """Reply to a request that calls no endpoint, for callers that may discover; None for a call."""
 

@@ -19,12 +19,10 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.runtime.route_table import RouteTable
 
-USUALLY_FOUND: Final = 5
-"""Number of capabilities that a search returns unless it says otherwise."""
+USUALLY_FOUND: Final = 5  # number of capabilities that a search returns unless it says otherwise
 MOST_FOUND: Final = 20
 _LONGEST_NAME: Final = 80
-_MOST_DESCRIBED: Final = 400
-"""Characters for the namespaces in the description of the search."""
+_MOST_DESCRIBED: Final = 400  # characters for the namespaces in the description of the search
 _MOST_NAMESPACES: Final = 100
 
 _FIND: Final[dict[str, Any]] = {
@@ -64,8 +62,7 @@ class Wanted:
 
     tool: Tool
     arguments: dict[str, Any]
-    shape: Mapping[str, Any] = field(default_factory=dict)
-    """`fields` and `compact`, as they were given."""
+    shape: Mapping[str, Any] = field(default_factory=dict)  # `fields` and `compact`, as they were given
 
 
 class CapabilitySearch:
@@ -184,8 +181,7 @@ def _own_tool(name: str, schema: dict[str, Any], description: str, impact: str) 
     return replace(tool, entry={**entry, "description": description})
 
 
-_MOST_INSTRUCTIONS: Final = 1_500
-"""Characters for the namespaces in the instructions of a server."""
+_MOST_INSTRUCTIONS: Final = 1_500  # characters for the namespaces in the instructions of a server
 _MOST_VERBS: Final = 3
 
 

@@ -26,12 +26,10 @@ from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, may_discover
 
-_INTERVAL: Final = 1.0
-"""Seconds between looks for new endpoints, which other processes may have added to the store."""
+_INTERVAL: Final = 1.0  # seconds between looks for new endpoints, which other processes may have added to the store
 
 
-_NOTHING: Final = Message("2.0")
-"""A request without a body: of a method other than POST, or for the SDK to refuse."""
+_NOTHING: Final = Message("2.0")  # a request without a body: of a method other than POST, or for the SDK to refuse
 
 
 class McpApplication:

@@ -34,8 +34,7 @@ from bespeak.protocol.exchange.messages import Connection
 from bespeak.protocol.exchange.refusal import Outcome
 from bespeak.runtime.call import Call, may_discover
 
-MODERN: Final = "2026-07-28"
-"""Revision of the protocol without a handshake."""
+MODERN: Final = "2026-07-28"  # revision of the protocol without a handshake
 CALL: Final = "tools/call"
 LIST: Final = "tools/list"
 
@@ -47,8 +46,7 @@ _RESERVED: Final = b'"io.modelcontextprotocol/'
 _OWN: Final = frozenset({"modelcontextprotocol", "mcp", META.removesuffix("/")})
 """Labels of prefixes in `_meta` that mean something here, or may do so one day."""
 _MOST_ENVELOPES: Final = 256
-_LONGEST_ENVELOPE: Final = 4096
-"""Bounds of what is remembered, because clients choose it."""
+_LONGEST_ENVELOPE: Final = 4096  # bounds of what is remembered, because clients choose it
 
 
 class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
@@ -222,11 +220,9 @@ class PlainRequest(NamedTuple):
 
     message: PlainMessage
     call: Call
-    sent: dict[str, str]
-    """Headers that apply to the call."""
+    sent: dict[str, str]  # headers that apply to the call
     is_modern: bool
-    session: LiveSession | None
-    """Session of an earlier revision; None if there are none."""
+    session: LiveSession | None  # session of an earlier revision; None if there are none
 
     def reply(self, member: bytes, value: bytes) -> HttpResponse:
         """Write the answer in the form of the client's era."""
@@ -265,8 +261,7 @@ class TokenProgress(Progress):
 
 _VERSIONS: Final = frozenset({MODERN, None, *HANDSHAKE_PROTOCOL_VERSIONS})
 """Values of MCP-Protocol-Version, which clients of the first revisions do not send."""
-_DEEPEST: Final = 150
-"""Opening brackets of a message that the SDK's parser of earlier revisions is certain to read."""
+_DEEPEST: Final = 150  # opening brackets of a message that the SDK's parser of earlier revisions is certain to read
 _CANCELLED: Final = _ENCODE({"code": REQUEST_CANCELLED, "message": "Request cancelled"})
 
 

@@ -67,11 +67,9 @@ def _arguments(schema: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"name": name, **described, "required": name in required}
 
 
-TASK: Final = "task"
-"""Name of the one argument."""
+TASK: Final = "task"  # name of the one argument
 LONGEST_TASK: Final = 4_000
-_LONGEST: Final = 12_000
-"""Maximum characters of the text without the task."""
+_LONGEST: Final = 12_000  # maximum characters of the text without the task
 _LONGEST_LINE: Final = 400
 
 _IMPACTS: Final[Mapping[str, str]] = {
@@ -85,8 +83,7 @@ _IMPACTS: Final[Mapping[str, str]] = {
 class Prompt:
     """What a service does in one namespace."""
 
-    entry: Mapping[str, Any]
-    """Entry of prompts/list."""
+    entry: Mapping[str, Any]  # entry of prompts/list
     text: str
 
     def message(self, task: str) -> str:

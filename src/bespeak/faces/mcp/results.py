@@ -24,11 +24,9 @@ from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, TokenHints
 from bespeak.runtime.route import Shaping
 
-LIFETIME: Final = 900.0
-"""Seconds for which a result is kept."""
+LIFETIME: Final = 900.0  # seconds for which a result is kept
 MOST_KEPT_RESULTS: Final = 64
-MOST_KEPT_CHARACTERS: Final = 16_000_000
-"""Bounds of all kept results together."""
+MOST_KEPT_CHARACTERS: Final = 16_000_000  # bounds of all kept results together
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,10 +96,8 @@ class Paging:
 
     limit: str = ""
     offset: str = ""
-    onward: str = ""
-    """Parameter that names the next page: a cursor, or the number of the page."""
-    first: int = 0
-    """Offset of the first element."""
+    onward: str = ""  # parameter that names the next page: a cursor, or the number of the page
+    first: int = 0  # offset of the first element
 
     def advise(self, arguments: Mapping[str, Any], kept: int) -> str | None:
         """Say how to get the rest of a list of which some elements were kept; None if there is no way."""
@@ -175,10 +171,8 @@ def shape_in(meta: Mapping[str, Any]) -> dict[str, Any]:
     return {name: meta[f"{META}{name}"] for name in (FIELDS, COMPACT) if f"{META}{name}" in meta}
 
 
-MOST_ERROR: Final = 10_000
-"""Characters of a refusal: clients cut longer ones themselves, in the middle."""
-_MARKER: Final = 2_000
-"""Characters for the marker beside a cut output."""
+MOST_ERROR: Final = 10_000  # characters of a refusal: clients cut longer ones themselves, in the middle
+_MARKER: Final = 2_000  # characters for the marker beside a cut output
 _MOST_FIELDS: Final = 3
 
 

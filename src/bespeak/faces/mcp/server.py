@@ -46,10 +46,8 @@ from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.runtime.route_table import RouteTable
 from bespeak.state.store.commands.cases import ACCEPTED, Case
 
-MOST_TOLD: Final = 1_000
-"""Sessions that are told; those that were silent for longest are forgotten first."""
-_PATIENCE: Final = 5.0
-"""Seconds for a client to take a notification."""
+MOST_TOLD: Final = 1_000  # sessions that are told; those that were silent for longest are forgotten first
+_PATIENCE: Final = 5.0  # seconds for a client to take a notification
 
 
 class Audience:
@@ -114,8 +112,7 @@ _HEADERS: Final = (
     names.TASK_ID,
 )
 """Headers that a client can send with one call, as members of its `_meta`. None of them gives authority."""
-_CACHED: Final = 60_000
-"""Milliseconds for which clients may keep lists and documents; changes are announced."""
+_CACHED: Final = 60_000  # milliseconds for which clients may keep lists and documents; changes are announced
 _KEPT: Final = ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read")
 _FAILED: Final = Refused(
     status.SERVER_ERROR, "server-error", "The call failed inside the MCP server; its log has the reason."

@@ -16,8 +16,7 @@ from bespeak.faces.http.asgi import Headers, HttpResponse, Message, Receive, Sco
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-MOST_SESSIONS: Final = 1_000
-"""Sessions of a process; each takes about 40 KB."""
+MOST_SESSIONS: Final = 1_000  # sessions of a process; each takes about 40 KB
 _ID: Final = b"mcp-session-id"
 _NO_STREAM: Final = HttpResponse(405, [(b"allow", b"POST"), (b"content-length", b"0")], b"")
 _NOT_FOUND: Final = HttpResponse(
@@ -32,12 +31,9 @@ _NOT_FOUND: Final = HttpResponse(
 class _Session:
     """One session of an agent."""
 
-    user: Any
-    """The agent that opened it, for the SDK; None for an anonymous client."""
-    owner: str
-    """The agent that uses it; empty while its client is anonymous."""
-    busy: int = 0
-    """Requests that are being answered, among them streams for notifications."""
+    user: Any  # the agent that opened it, for the SDK; None for an anonymous client
+    owner: str  # the agent that uses it; empty while its client is anonymous
+    busy: int = 0  # requests that are being answered, among them streams for notifications
 
 
 class Sessions:
@@ -232,8 +228,7 @@ class Waiting:
 
 FRESH: Final = 60.0
 """Seconds after which a request passes through the SDK again, which ends sessions that are idle for half an hour."""
-_MOST_LIVE: Final = 2_000
-"""More sessions than are kept, for one may end while it is being answered."""
+_MOST_LIVE: Final = 2_000  # more sessions than are kept, for one may end while it is being answered
 _NOTED: Final = frozenset({"tools/call", "tools/list"})
 """Methods that the SDK answers with a result only after the handshake."""
 

@@ -26,8 +26,7 @@ _AMOUNT: Final = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))?")
 UNITS: Final[Mapping[str, int]] = {"tokens": 0, "compute-seconds": 9, "USD": 2, "EUR": 2, "GBP": 2, "calls": 0}
 """Registered units (core 7.7), each with the number of decimal places allowed."""
 
-ONE_CALL: Final = Decimal(1)
-"""Cost of every invocation in `calls`."""
+ONE_CALL: Final = Decimal(1)  # cost of every invocation in `calls`
 
 _MONEY_PLACES: Final = 2
 
@@ -96,8 +95,7 @@ _HEX_BITS: Final = 4.0
 _DIGIT_BITS: Final = log2(10)
 _OTHER_BITS: Final = 6.0
 """Bits per character of any other alphabet, counted as base64: a random text need not show all of it."""
-_SPREAD: Final = 2.0
-"""Minimum share of entropy that a random text of this length shows in its character frequencies."""
+_SPREAD: Final = 2.0  # minimum share of entropy that a random text of this length shows in its character frequencies
 
 
 def is_session_id(text: str) -> bool:
@@ -131,10 +129,8 @@ def _entropy(items: Sequence[Hashable]) -> float:
     return sum(-n / count * log2(n / count) for n in Counter(items).values())
 
 
-LONGEST_TASK_ID: Final = 65_536
-"""Maximum characters: what the head of a request may have."""
-_LONGEST_STORED: Final = 512
-"""Maximum bytes of a Task-ID in an index of a store."""
+LONGEST_TASK_ID: Final = 65_536  # maximum characters: what the head of a request may have
+_LONGEST_STORED: Final = 512  # maximum bytes of a Task-ID in an index of a store
 
 
 def is_task_id(text: str) -> bool:

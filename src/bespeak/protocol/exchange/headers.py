@@ -31,8 +31,7 @@ SEMANTIC_MAPPING: Final = "semantic-mapping"
 SEMANTIC_PROFILE: Final = "semantic-profile"
 SESSION_ID: Final = "session-id"
 SYNTHESIS_ID: Final = "synthesis-id"
-TASK_ID: Final = "task-id"
-"""Header names in lower case, as in `Request.headers`; Semantic-Mapping is one of responses."""
+TASK_ID: Final = "task-id"  # header names in lower case, as in `Request.headers`; Semantic-Mapping is one of responses
 
 MEDIA_AGIS: Final = "application/agis"
 MEDIA_AGTP: Final = "application/vnd.agtp+json"
@@ -105,10 +104,8 @@ def foreign_charset(media_type: str) -> str | None:
     return None
 
 
-AGIS_TYPES: Final = (MEDIA_AGIS, f"{MEDIA_AGIS}+json")
-"""Media types of the AGIS document."""
-_LONGEST: Final = 1024
-"""Limit of an Accept header in characters."""
+AGIS_TYPES: Final = (MEDIA_AGIS, f"{MEDIA_AGIS}+json")  # media types of the AGIS document
+_LONGEST: Final = 1024  # limit of an Accept header in characters
 
 
 def prefers_agis(headers: Mapping[str, str]) -> bool:

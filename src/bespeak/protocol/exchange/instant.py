@@ -7,8 +7,7 @@ from functools import lru_cache
 from typing import Final
 
 _LONGEST: Final = 64
-_LATEST: Final = 253_402_300_799
-"""Last second of the year 9999, the latest that can be written."""
+_LATEST: Final = 253_402_300_799  # last second of the year 9999, the latest that can be written
 
 
 def read_moment(text: str) -> datetime | None:

@@ -15,12 +15,9 @@ class Refused(msgspec.Struct, frozen=True):
     """The reason why a request was not carried out."""
 
     status: int
-    code: str
-    """Machine-readable code, such as `method-violation`."""
-    message: str
-    """Message for people: what is wrong, the value, and what to do."""
-    details: Mapping[str, Any] = {}
-    """Further members of the `error` object."""
+    code: str  # Machine-readable code, such as `method-violation`
+    message: str  # message for people: what is wrong, the value, and what to do
+    details: Mapping[str, Any] = {}  # further members of the `error` object
     headers: tuple[tuple[str, str], ...] = ()
 
 
@@ -44,13 +41,10 @@ class Outcome:
     """The reply of a service to a call: an output, or a refusal."""
 
     status: int
-    output: Any = None
-    """Output of a call that was carried out: JSON data, or text if the service does not send JSON."""
-    error: Mapping[str, Any] = field(default_factory=dict)
-    """Members of a refusal: code, message, details and others."""
+    output: Any = None  # output of a call that was carried out: JSON data, or text if the service does not send JSON
+    error: Mapping[str, Any] = field(default_factory=dict)  # members of a refusal: code, message, details and others
     retry_after: str | None = None
-    warning: str | None = None
-    """Warning that the endpoint or its verb is deprecated."""
+    warning: str | None = None  # warning that the endpoint or its verb is deprecated
     mapping: str | None = None
     """Header Semantic-Mapping of a call that was understood through alignments; None for any other."""
 
@@ -75,5 +69,4 @@ class Fault(msgspec.Struct, frozen=True):
     """What is wrong with a value, and in which part of it."""
 
     message: str
-    at: str = ""
-    """The part that is wrong: a path segment, an entry of a list, a JSON Pointer into a schema."""
+    at: str = ""  # the part that is wrong: a path segment, an entry of a list, a JSON Pointer into a schema

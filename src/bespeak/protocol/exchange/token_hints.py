@@ -21,17 +21,10 @@ MOST_CHARACTERS: Final = 2_000
 MOST_FIELDS: Final = 100
 MOST_LEVELS: Final = 10
 
-LIST: Final = "[]"
-"""Marker in a place for every item of a list."""
-
-UNCHANGED: Final = object()
-"""Marker for a response in which nothing has changed."""
-
-Wanted = dict[str, Any]
-"""Requested members by name; None for all of a member, or the members requested inside it."""
-
-Place = tuple[str, ...]
-"""Place in an output: member names and LIST."""
+LIST: Final = "[]"  # marker in a place for every item of a list
+UNCHANGED: Final = object()  # marker for a response in which nothing has changed
+Wanted = dict[str, Any]  # requested members by name; None for all of a member, or the members requested inside it
+Place = tuple[str, ...]  # place in an output: member names and LIST
 
 _SHOWN: Final = 80
 _DATE: Final = len("2026-12-01")

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-PREFIX: Final = b"AGTP/1.0 "
-"""Core 2.1: requests and responses begin with the version."""
+PREFIX: Final = b"AGTP/1.0 "  # core 2.1: requests and responses begin with the version
 
 # Core 2.1:  request-line   = "AGTP/1.0" SP method SP request-target CRLF
 #            request-target = path-absolute [ "?" query ]
@@ -33,5 +32,4 @@ FIELDS: Final = re.compile(r"(?<=\n)([!#$%&'*+\-.^_`|~0-9A-Za-z]++):[ \t]*+([^\x
 CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 # RFC 9110 8.6:  Content-Length = 1*DIGIT
-MOST_DIGITS: Final = 15
-"""Maximum digits of a length: fifteen digits are a petabyte."""
+MOST_DIGITS: Final = 15  # maximum digits of a length: fifteen digits are a petabyte

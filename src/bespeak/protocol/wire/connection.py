@@ -23,8 +23,7 @@ from bespeak.protocol.wire.head import (
 )
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, RESPONSE_LIMITS, Limits, Malformed, Pause, ResponseMessage
 
-_KEPT: Final = 4096
-"""Bytes of returned messages that may stay in the buffer while the next one is incomplete."""
+_KEPT: Final = 4096  # bytes of returned messages that may stay in the buffer while the next one is incomplete
 _DISCARDED: Final = Malformed(503, "discarded", "The rest of the input was discarded.")
 
 HeadT = TypeVar("HeadT", bound="Head")
@@ -193,8 +192,7 @@ def _response_heads(limits: Limits) -> Memory[ResponseHead | Malformed]:
     return Memory(functools.partial(parse_response_head, limits=limits), most=MOST, longest=LONGEST)
 
 
-Pairs = Collection[tuple[str, str]]
-"""Headers as pairs of name and value."""
+Pairs = Collection[tuple[str, str]]  # headers as pairs of name and value
 
 _NO_CONTENT: Final = 204
 _NOT_MODIFIED: Final = 304

@@ -264,8 +264,7 @@ def _shown(text: str) -> str:
 
 
 MOST: Final = 512
-LONGEST: Final = 2048
-"""Number and length of cached heads: a repeated head costs one lookup."""
+LONGEST: Final = 2048  # number and length of cached heads: a repeated head costs one lookup
 
 CHANGING: Final = (
     (b"\r\nTask-ID: ", "task-id"),

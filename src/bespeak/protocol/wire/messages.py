@@ -17,8 +17,7 @@ class ResponseMessage(msgspec.Struct, frozen=True, gc=False):
 
     status: int
     reason: str
-    headers: Mapping[str, str]
-    """Headers with names in lower case, each once; read-only."""
+    headers: Mapping[str, str]  # headers with names in lower case, each once; read-only
     body: bytes
 
 
@@ -35,10 +34,8 @@ class Malformed(msgspec.Struct, frozen=True):
 class Pause(enum.Enum):
     """The reason why a reader returns no message."""
 
-    NEED_DATA = "need-data"
-    """No complete message yet."""
-    CLOSED = "closed"
-    """The peer has closed, between two messages."""
+    NEED_DATA = "need-data"  # no complete message yet
+    CLOSED = "closed"  # the peer has closed, between two messages
 
 
 NEED_DATA: Final = Pause.NEED_DATA
@@ -48,17 +45,13 @@ CLOSED: Final = Pause.CLOSED
 class Limits(msgspec.Struct, frozen=True):
     """The largest message a reader accepts. Sizes are bytes on the wire, line ends included."""
 
-    line: int = 8192
-    """Maximum size of the start line."""
-    head: int = 65536
-    """Maximum size of start line, headers and blank line together."""
-    headers: int = 128
-    """Maximum number of header lines."""
+    line: int = 8192  # maximum size of the start line
+    head: int = 65536  # maximum size of start line, headers and blank line together
+    headers: int = 128  # maximum number of header lines
     body: int = 1024 * 1024
 
 
-DEFAULT_LIMITS: Final = Limits()
-"""Limits for requests."""
+DEFAULT_LIMITS: Final = Limits()  # limits for requests
 
 RESPONSE_LIMITS: Final = Limits(head=4 * DEFAULT_LIMITS.head, body=64 * 1024 * 1024)
 """Limits for responses, which echo parts of a request and may be the manifest of ten thousand endpoints."""

@@ -32,8 +32,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import RepeatedKeyError, decode_json
 from bespeak.text.source.pointer import child
 
-LONGEST_WAIT: Final = 24 * 3600
-"""Maximum Retry-After in seconds; a longer wait is shortened to one day."""
+LONGEST_WAIT: Final = 24 * 3600  # maximum Retry-After in seconds; a longer wait is shortened to one day
 
 _RETRY_STATUSES: Final = frozenset({httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE})
 # Text encodings. Python has others, some of which take quadratic time or are not text encodings.
@@ -145,8 +144,7 @@ _ADVICE: Final = {
     "parameter": "Use printable characters on one line, and a name.",
     "cookie": "Use printable ASCII without blanks, quotes, commas and semicolons.",
 }
-_COOKIE_VALUE: Final = re.compile(r"[!#-+\--:<-\[\]-~]*")
-"""RFC 6265 4.1.1: cookie-octets."""
+_COOKIE_VALUE: Final = re.compile(r"[!#-+\--:<-\[\]-~]*")  # RFC 6265 4.1.1: cookie-octets
 
 
 def _is_sendable(what: str, name: str, value: str) -> bool:

@@ -52,10 +52,8 @@ class Returned(NamedTuple):
 
     filter: OutputFilter | None = None
     """Filter by the return type; None if the type says nothing, or if the handler is not a function."""
-    may_be_none: bool = True
-    """True if None stands for an output without fields."""
-    finding: Diagnostic | None = None
-    """Finding that nothing is filtered."""
+    may_be_none: bool = True  # True if None stands for an output without fields
+    finding: Diagnostic | None = None  # finding that nothing is filtered
 
 
 def plan_output(endpoint: Endpoint, output: Mapping[str, Any]) -> Returned:

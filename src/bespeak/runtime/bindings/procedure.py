@@ -22,8 +22,7 @@ from bespeak.runtime.route import Route
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 METHOD: Final = "RUN"
-STEPS: Final = list_of(STEP, least=1, most=100)
-"""Schema of the steps of a procedure."""
+STEPS: Final = list_of(STEP, least=1, most=100)  # schema of the steps of a procedure
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +31,7 @@ class Registered:
 
     procedure: Procedure
     input: Validator
-    route: Route | None
-    """Route of its function; None if it has steps."""
+    route: Route | None  # route of its function; None if it has steps
 
 
 def path_of(procedure_id: str) -> str:

@@ -19,11 +19,8 @@ _logger = logging.getLogger(__name__)
 OUTPUT_INVALID: Final = "upstream-output-invalid"
 """Code for an upstream's answer that breaks the output schema. The upstream has carried the call out."""
 
-MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024
-"""Maximum size of an upstream response; the draft sets no limit."""
-
-_SHOWN: Final = 5
-"""Places of violations in the log."""
+MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024  # maximum size of an upstream response; the draft sets no limit
+_SHOWN: Final = 5  # places of violations in the log
 
 
 class UpstreamOutcome:

@@ -15,8 +15,7 @@ from bespeak.contract.handler import ExternalService, McpTool
 from bespeak.runtime.bindings.mcp.launch import Launch, resolve_server
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
-_SECONDS: Final = 3.0
-"""Time for one upstream: a start must not wait long for what may come later."""
+_SECONDS: Final = 3.0  # time for one upstream: a start must not wait long for what may come later
 _AT_ONCE: Final = 50
 _HTTP: Final = 80
 _HTTPS: Final = 443

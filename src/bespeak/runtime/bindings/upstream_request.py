@@ -38,15 +38,11 @@ Part = tuple[str, tuple[str | None, bytes, str | None]]
 class UpstreamField(NamedTuple):
     """An input field to be written into a query or a body."""
 
-    name: str
-    """Name in the contract."""
+    name: str  # name in the contract
     value: Any
-    style: str
-    """Format of several values, one of LIST_STYLES."""
-    reserved: bool = False
-    """True if reserved characters are not percent-encoded."""
-    part_type: str | None = None
-    """Media type of its part in a multipart body; None for the usual one."""
+    style: str  # format of several values, one of LIST_STYLES
+    reserved: bool = False  # True if reserved characters are not percent-encoded
+    part_type: str | None = None  # media type of its part in a multipart body; None for the usual one
 
     @property
     def pointer(self) -> str:

@@ -118,52 +118,38 @@ def _replaced(value: Any, names: tuple[str, ...], new: Any) -> Any:
     return kept if inner is MISSING else {**kept, names[0]: inner}
 
 
-Key = tuple[str, str]
-"""Method and path template of an endpoint."""
-Mirror = Callable[[dict[str, Any]], dict[str, Any]]
-"""Copies an input."""
-
-_FLAT: Final = frozenset({"string", "integer", "number", "boolean", "null"})
-"""Types whose values cannot be changed."""
+Key = tuple[str, str]  # method and path template of an endpoint
+Mirror = Callable[[dict[str, Any]], dict[str, Any]]  # copies an input
+_FLAT: Final = frozenset({"string", "integer", "number", "boolean", "null"})  # types whose values cannot be changed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StepPlan:
     """One step of a recipe."""
 
-    number: int
-    """Number in the recipe, from 1."""
-    named: str
-    """The same as text."""
+    number: int  # number in the recipe, from 1
+    named: str  # the same as text
     key: Key
-    internal: bool
-    """True if callers must not learn which endpoint it is."""
-    changes: bool
-    """True if the step may change something."""
-    is_idempotent: bool
-    """True if calling twice does no more than calling once."""
-    is_plain: bool
-    """True if the step is called exactly once, with nothing to decide."""
+    internal: bool  # True if callers must not learn which endpoint it is
+    changes: bool  # True if the step may change something
+    is_idempotent: bool  # True if calling twice does no more than calling once
+    is_plain: bool  # True if the step is called exactly once, with nothing to decide
     flags: int
     """JOURNALED if its answer is kept under the caller's key because a later step changes something.
 
     A repeated request must take the same values to that step, or it would not be the same deed.
     """
-    build: Value
-    """Builds the input."""
+    build: Value  # builds the input
     mirror: Mirror | None
     """Copies the input of the composition, if that is what the step gets wherever both have the same schema."""
-    fill: Callable[[Mapping[str, Any]], str]
-    """Builds the path."""
+    fill: Callable[[Mapping[str, Any]], str]  # builds the path
     capture: str | None
     when: Callable[[Scope, Any], bool] | None
     for_each: Value | None
     max_items: int
-    skips: bool
-    """True if a failure leaves the step, or the element, out."""
+    skips: bool  # True if a failure leaves the step, or the element, out
     pages: PagePlan | None
-    undo: UndoPlan | None
-    """How to undo it if a later step fails; None if it is not undone."""
+    undo: UndoPlan | None  # how to undo it if a later step fails; None if it is not undone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -183,18 +169,13 @@ class CompositionPlan:
 
     recipe: str
     steps: tuple[StepPlan, ...]
-    changes: bool
-    """True if a step may change something."""
-    undoes: bool
-    """True if a step can be undone."""
-    is_sole: bool
-    """True if there is only one step, and it only calls its endpoint."""
-    groups: tuple[tuple[StepPlan, ...], ...]
-    """Steps in order; those of one group run at the same time."""
+    changes: bool  # True if a step may change something
+    undoes: bool  # True if a step can be undone
+    is_sole: bool  # True if there is only one step, and it only calls its endpoint
+    groups: tuple[tuple[StepPlan, ...], ...]  # steps in order; those of one group run at the same time
     result: Callable[[Scope, Mapping[int, Any]], Any]
     """Builds the output from the scope and the outputs by number, without those of steps that were skipped."""
-    is_last: bool
-    """True if the output is that of the last step, which only has to become an object if it is a list."""
+    is_last: bool  # True if the output is that of the last step, which only has to become an object if it is a list
     timeout: float
 
 

@@ -22,8 +22,7 @@ from bespeak.runtime.composition.values import MISSING, Scope, UnmetError, is_th
 from bespeak.runtime.concurrency import Finished, resume
 from bespeak.runtime.route import Route
 
-MOST_OUTPUT: Final = 64 * 1024
-"""The most bytes of captured outputs in a refusal."""
+MOST_OUTPUT: Final = 64 * 1024  # the most bytes of captured outputs in a refusal
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
@@ -33,12 +32,9 @@ class Failure(msgspec.Struct, frozen=True):
     """A step that failed or waits."""
 
     step: StepPlan
-    number: str
-    """Number of the step, with the number of the element if it runs for each of a list."""
-    status: int | None
-    """Status of the answer; None if the step was not called."""
-    error: Mapping[str, Any]
-    """The `error` object of the answer."""
+    number: str  # number of the step, with the number of the element if it runs for each of a list
+    status: int | None  # status of the answer; None if the step was not called
+    error: Mapping[str, Any]  # the `error` object of the answer
     retry_after: str | None = None
 
     @property
@@ -131,8 +127,7 @@ def _bounded(outputs: Mapping[str, Any]) -> dict[str, Any]:
     return {"outputs": outputs} if len(_encode(outputs)) <= MOST_OUTPUT else {"outputs": {}, "outputs_omitted": True}
 
 
-_AT_ONCE: Final = 16
-"""Elements of a list that are asked for at the same time, if that changes nothing."""
+_AT_ONCE: Final = 16  # elements of a list that are asked for at the same time, if that changes nothing
 
 SUCCESS: Final = frozenset({status.OK, status.ACCEPTED, status.NO_CONTENT})
 """Statuses of a step after which the next one is called."""
@@ -141,8 +136,7 @@ _Work = Generator[Coroutine[Any, Any, Any], Any, Any]
 """Yields what has to be awaited and is sent its result, so that a run that need not wait needs no task."""
 
 
-BoundStep = tuple[Route, int]
-"""Route of a step, and the flags that follow from it."""
+BoundStep = tuple[Route, int]  # route of a step, and the flags that follow from it
 
 
 class _Done(NamedTuple):

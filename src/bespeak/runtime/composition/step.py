@@ -10,25 +10,18 @@ from bespeak.protocol.exchange.messages import Response
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
 
-JOURNALED: Final = 1
-"""The answer is kept under the caller's idempotency key although the step changes nothing."""
-APART: Final = 2
-"""The coroutine is awaited in a task of its own."""
-UNDOES: Final = 4
-"""The step undoes an earlier one, because the composition has failed."""
-AUTHORIZED: Final = 8
-"""The scopes of the composition include those of the step, so that its caller has them."""
-VALID: Final = 16
-"""The input of the composition is also that of the step, and both have one schema."""
-UNLIMITED: Final = 32
-"""The request has no Budget-Limit."""
+JOURNALED: Final = 1  # the answer is kept under the caller's idempotency key although the step changes nothing
+APART: Final = 2  # the coroutine is awaited in a task of its own
+UNDOES: Final = 4  # the step undoes an earlier one, because the composition has failed
+AUTHORIZED: Final = 8  # the scopes of the composition include those of the step, so that its caller has them
+VALID: Final = 16  # the input of the composition is also that of the step, and both have one schema
+UNLIMITED: Final = 32  # the request has no Budget-Limit
 
 
 class Composing(Protocol):
     """What the dispatcher knows of a composition that runs."""
 
-    is_keyed: bool
-    """True if what the steps do is kept under the caller's idempotency key."""
+    is_keyed: bool  # True if what the steps do is kept under the caller's idempotency key
 
 
 class ComposedCall(Protocol):

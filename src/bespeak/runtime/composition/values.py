@@ -44,8 +44,7 @@ def _normal_text(text: str) -> Normal:
     return 1, moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-Test = Callable[[Any], bool]
-"""Compares a value with the wanted one."""
+Test = Callable[[Any], bool]  # compares a value with the wanted one
 
 
 def _equal(wanted: Any) -> Test:
@@ -106,8 +105,7 @@ class _Missing:
         return "MISSING"
 
 
-MISSING: Final = _Missing()
-"""No value, which is not the same as null."""
+MISSING: Final = _Missing()  # no value, which is not the same as null
 
 
 def is_there(value: Any) -> bool:
@@ -287,8 +285,7 @@ def _picked(rows: list[Any], pick: str) -> Any:
     return rows[0]
 
 
-Value = Callable[[Scope, Any], Any]
-"""`(scope, item) -> value`, or MISSING."""
+Value = Callable[[Scope, Any], Any]  # `(scope, item) -> value`, or MISSING
 
 Schema = Mapping[str, Any]
 

@@ -20,13 +20,10 @@ import msgspec
 
 MEMORY: Final = 600 * 1024 * 1024
 """Limit of the address space: strings can be doubled, and the library has no limit of its own for that."""
-HEAD: Final = struct.Struct("!I")
-"""Length of a message, which comes before it."""
-MOST_RESULT: Final = 1024 * 1024
-"""Maximum bytes of a result as JSON."""
+HEAD: Final = struct.Struct("!I")  # length of a message, which comes before it
+MOST_RESULT: Final = 1024 * 1024  # maximum bytes of a result as JSON
 READY: Final = b"ready"
-_KEPT: Final = 256
-"""Compiled expressions that are kept."""
+_KEPT: Final = 256  # compiled expressions that are kept
 _DEEPEST: Final = 64
 
 

@@ -18,14 +18,10 @@ from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.runtime.expressions import child
 from bespeak.runtime.expressions.child import HEAD, MOST_RESULT, ExpressionRequest, Told
 
-LONGEST: Final = 4000
-"""Characters of an expression."""
-MOST_DATA: Final = 8 * 1024 * 1024
-"""Maximum bytes of the variables of one evaluation."""
-DEADLINE: Final = 1.0
-"""Seconds for one expression; a process that takes longer is killed."""
-UNAVAILABLE: Final = "expressions-unavailable"
-"""Code of the fault of a server that cannot evaluate expressions."""
+LONGEST: Final = 4000  # characters of an expression
+MOST_DATA: Final = 8 * 1024 * 1024  # maximum bytes of the variables of one evaluation
+DEADLINE: Final = 1.0  # seconds for one expression; a process that takes longer is killed
+UNAVAILABLE: Final = "expressions-unavailable"  # code of the fault of a server that cannot evaluate expressions
 _STARTING: Final = 30.0
 _MOST_CHILDREN: Final = 2
 _MOST_WAITING: Final = 1000

@@ -109,8 +109,7 @@ def extra_items(kind: Any) -> Any:
 NO_SCHEMA: Final = "has no JSON Schema; use a dataclass, Struct, TypedDict or pydantic model"
 """Message for any other class."""
 
-Side = Literal["validation", "serialization"]
-"""Direction of a schema, input or output; pydantic models may have two."""
+Side = Literal["validation", "serialization"]  # direction of a schema, input or output; pydantic models may have two
 
 
 class SelfDescribing(Protocol):

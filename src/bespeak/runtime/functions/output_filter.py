@@ -229,10 +229,8 @@ _MISFITS: Final = (ValueError, TypeError, AttributeError)
 _CLOSELY: Final = 100
 _SAMPLED: Final = 64
 """Copies by type drop fields silently. The first results of an endpoint, then one in so many, are looked through."""
-_MOST_NAMES: Final = 50
-"""Dropped fields that the log names for one endpoint."""
-_MOST_PARTS: Final = 10_000
-"""Objects and lists of one result that are looked through for dropped fields."""
+_MOST_NAMES: Final = 50  # dropped fields that the log names for one endpoint
+_MOST_PARTS: Final = 10_000  # objects and lists of one result that are looked through for dropped fields
 
 
 class Unfit(Exception):

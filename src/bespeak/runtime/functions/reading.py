@@ -42,14 +42,10 @@ _ENTRY: Final = re.compile(r"(\s*)([A-Za-z_][A-Za-z0-9_.-]*)(?:\s*\([^)]*\))?:\s
 class Prose:
     """A parsed docstring."""
 
-    intent: str = ""
-    """The first paragraph."""
-    outcome: str = ""
-    """The paragraph that begins with `Outcome:`."""
-    parameters: dict[str, str] = field(default_factory=dict)
-    """The entries under `Args:`."""
-    errors: dict[str, str] = field(default_factory=dict)
-    """The entries under `Errors:`."""
+    intent: str = ""  # the first paragraph
+    outcome: str = ""  # the paragraph that begins with `Outcome:`
+    parameters: dict[str, str] = field(default_factory=dict)  # the entries under `Args:`
+    errors: dict[str, str] = field(default_factory=dict)  # the entries under `Errors:`
 
 
 @lru_cache(maxsize=1024)
@@ -142,8 +138,7 @@ class FunctionReading:
     prose: Prose
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any]
-    refused: tuple[tuple[str, int], ...]
-    """Error names the function refuses with, each with its line."""
+    refused: tuple[tuple[str, int], ...]  # error names the function refuses with, each with its line
     is_async: bool
 
 

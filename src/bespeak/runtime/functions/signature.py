@@ -44,8 +44,7 @@ _KEYWORD_ONLY: Final = inspect.Parameter.KEYWORD_ONLY
 _VAR_POSITIONAL: Final = inspect.Parameter.VAR_POSITIONAL
 _VAR_KEYWORD: Final = inspect.Parameter.VAR_KEYWORD
 
-CONTEXT_NAMES: Final = frozenset({"context", "ctx"})
-"""Names of an unannotated parameter that receives the Context."""
+CONTEXT_NAMES: Final = frozenset({"context", "ctx"})  # names of an unannotated parameter that receives the Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +52,8 @@ class Parameter:
     """A parameter that is filled from the input."""
 
     name: str
-    annotation: Any
-    """The resolved annotation, or MISSING."""
-    default: Any
-    """The default, or MISSING."""
+    annotation: Any  # the resolved annotation, or MISSING
+    default: Any  # the default, or MISSING
     keyword_only: bool
 
 
@@ -64,16 +61,12 @@ class Parameter:
 class Signature:
     """The parameters of a handler, with the Context separate from those of the input."""
 
-    name: str
-    """Name of the handler."""
+    name: str  # name of the handler
     parameters: tuple[Parameter, ...]
     context: Parameter | None
-    context_at: int
-    """Number of positional parameters before the Context."""
-    takes_rest: bool
-    """True if `**rest` receives all further properties."""
-    returns: Any
-    """The resolved return annotation, or MISSING."""
+    context_at: int  # number of positional parameters before the Context
+    takes_rest: bool  # True if `**rest` receives all further properties
+    returns: Any  # the resolved return annotation, or MISSING
 
     @cached_property
     def struct(self) -> type[msgspec.Struct]:
@@ -228,8 +221,7 @@ def dotted_name(function: Callable[..., Any]) -> str:
     return f"{function.__module__}.{getattr(function, '__qualname__', function_name(function))}"
 
 
-HandlerCall = Callable[[dict[str, Any], Context], Any]
-"""`(validated input, context) -> output`, or a coroutine of it."""
+HandlerCall = Callable[[dict[str, Any], Context], Any]  # `(validated input, context) -> output`, or a coroutine of it
 
 _PLACE: Final = re.compile(r"(.*) - at `\$(.*)`", re.DOTALL)
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]")

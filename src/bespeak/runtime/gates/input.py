@@ -76,8 +76,7 @@ _ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "
 _KNOWN_TYPES: Final = frozenset({None, MEDIA_AGTP, MEDIA_JSON})
 """Content types of nearly all requests, for a fast lookup. A missing one means JSON."""
 
-SEMANTIC: Final = "semantic"
-"""Member of a body with a semantic envelope (IoA 9, Figure 8)."""
+SEMANTIC: Final = "semantic"  # member of a body with a semantic envelope (IoA 9, Figure 8)
 
 _KEY_MISSING: Final = Refused(
     status.BAD_REQUEST,
@@ -211,8 +210,7 @@ def _query_parameters(query: str) -> dict[str, str]:
     return parameters
 
 
-input_gate: Final = build_input_gate(read_body)
-"""Assembles the input from path, query and body, and validates it."""
+input_gate: Final = build_input_gate(read_body)  # assembles the input from path, query and body, and validates it
 
 
 def _bad_body(message: str) -> Refused:

@@ -20,11 +20,9 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 
-_ONE_BY_ONE: Final = 16
-"""Maximum number of changed agents that are read by id; at startup all are read at once."""
+_ONE_BY_ONE: Final = 16  # maximum number of changed agents that are read by id; at startup all are read at once
 _KEY_LENGTH: Final = 32
-STALE: Final = "agents-stale"
-"""Code of a refusal because the copy of the agents is too old to act on."""
+STALE: Final = "agents-stale"  # code of a refusal because the copy of the agents is too old to act on
 
 
 class Agents:

@@ -33,8 +33,7 @@ KEPT_HEADERS: Final = (
 """Headers of the request that hold for later acts too. Credentials are never stored."""
 _PROVEN: Final = (names.AGENT_ID, names.AUTHORITY_SCOPE, names.DELEGATION_CHAIN)
 """Headers among them that belong to the proof of the authority."""
-_ENDING: Final = frozenset({"token", "mtls"})
-"""Proofs that always have an end; a key that signs requests has none."""
+_ENDING: Final = frozenset({"token", "mtls"})  # proofs that always have an end; a key that signs requests has none
 
 
 class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -50,8 +49,7 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
     trust_tier: int | None = None
     holders: tuple[str, ...] = ()
     delegators: tuple[str, ...] = ()
-    profile: Any = None
-    """Semantic profile of the call as plain data; None without one."""
+    profile: Any = None  # semantic profile of the call as plain data; None without one
     expires: float | None = None
     """End of the credentials and delegations that it rests on, in seconds since 1970; None if they have none."""
 

@@ -25,14 +25,11 @@ class Grant(msgspec.Struct, frozen=True):
     """Content of the record of a grant."""
 
     subject: str
-    resource: str
-    """A path with everything below it, `METHOD /path`, or `*`."""
+    resource: str  # a path with everything below it, `METHOD /path`, or `*`
     scope: tuple[str, ...]
     granted_by: str
-    expires: float
-    """End of the grant: that of its ttl, or of the granter's authority if that is earlier."""
-    methods: tuple[str, ...] = ()
-    """Methods for which it holds; none for all."""
+    expires: float  # end of the grant: that of its ttl, or of the granter's authority if that is earlier
+    methods: tuple[str, ...] = ()  # methods for which it holds; none for all
     paths: tuple[str, ...] = ()
     authority: Authority | None = None
     """Authority of the granter; None for a grant of an earlier release, which is not in force."""

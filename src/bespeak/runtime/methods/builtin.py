@@ -60,8 +60,7 @@ def unavailable(method: str) -> Callable[[RoutedCall], Refused]:
     return answer
 
 
-_CONTEXT: Final[Mapping[str, Any]] = {"type": "object"}
-"""Core 4: every floor method takes an optional `context` object."""
+_CONTEXT: Final[Mapping[str, Any]] = {"type": "object"}  # core 4: every floor method takes an optional `context` object
 
 _RESUME: Final = replace(STANDARD["RESUME"], category="floor")
 """Every server resumes the sessions that it suspends; the method is published where it is enabled."""

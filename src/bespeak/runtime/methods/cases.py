@@ -31,8 +31,7 @@ from bespeak.state.store.commands.cases import (
 )
 from bespeak.state.store.store import Conflict
 
-MOST_CONTENT: Final = 256 * 1024
-"""Maximum bytes of an escalation."""
+MOST_CONTENT: Final = 256 * 1024  # maximum bytes of an escalation
 
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _exactly = msgspec.json.Decoder(float_hook=Decimal).decode
@@ -97,8 +96,7 @@ SCOPES: Final[Mapping[str, str]] = {ESCALATION: "escalation:confirm", CONFIRMATI
 
 CASES: Final = "esc-"
 """Beginning of the ids of escalations: to confirm one is to decide it, not to acknowledge its message."""
-MOST_ATTESTATION: Final = 64 * 1024
-"""Maximum bytes of an attestation."""
+MOST_ATTESTATION: Final = 64 * 1024  # maximum bytes of an attestation
 _LONGEST_REASON: Final = 4096
 
 _NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "No case has this target_id.")

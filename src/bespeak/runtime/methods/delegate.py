@@ -39,14 +39,10 @@ if TYPE_CHECKING:
     from bespeak.state.identity.delegation import Chain
     from bespeak.state.identity.jws import PrivateKey
 
-ISSUE: Final = "issue"
-"""Value in place of a token that asks the server to sign one."""
-
-LIFETIME: Final = 3600.0
-"""Default lifetime of a delegation in seconds, without a deadline."""
+ISSUE: Final = "issue"  # value in place of a token that asks the server to sign one
+LIFETIME: Final = 3600.0  # default lifetime of a delegation in seconds, without a deadline
 LONGEST_LIFETIME: Final = 86400.0
-MOST_TASK: Final = 64 * 1024
-"""Maximum bytes of a task."""
+MOST_TASK: Final = 64 * 1024  # maximum bytes of a task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,8 +24,7 @@ from bespeak.state.store.commands.audit import ReadAudit, ReadChainHead
 from bespeak.state.store.commands.proposals import PENDING, REJECTED, ProposalRow, ReadProposal, proposal_id_of
 from bespeak.state.store.store import Store
 
-READ: Final = "audit:read"
-"""Scope that lets a caller inspect records of other agents."""
+READ: Final = "audit:read"  # scope that lets a caller inspect records of other agents
 
 _TELLING: Final = frozenset({"method", "requested_method", "path", "extra", "request_hash"})
 """Members of a record that say what was called: a hash can be compared with guesses."""

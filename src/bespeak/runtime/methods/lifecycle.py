@@ -20,8 +20,7 @@ from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.handling import effects, passed, stateful
 from bespeak.state.store.commands.agents import RETIRED, SetAgentStatus, Transition
 
-MANAGE: Final = "agents:manage"
-"""Scope that lets a caller change the state of other agents."""
+MANAGE: Final = "agents:manage"  # scope that lets a caller change the state of other agents
 
 _PLAIN: Final = "^[^\\x00-\\x1f\\x7f-\\x9f]*$"
 """Pattern without control characters: not every database stores them, and operators read these texts on terminals."""
@@ -39,8 +38,7 @@ class LifecycleChange:
     method: StandardMethod
     status: str
     allowed_from: frozenset[str]
-    by_itself: bool = False
-    """True if an agent may apply it to itself without a scope."""
+    by_itself: bool = False  # True if an agent may apply it to itself without a scope
 
 
 def _method(name: str, description: str, intent: str, outcome: str, impact: str, *required: str) -> StandardMethod:

@@ -35,8 +35,7 @@ class McpResource:
     title: str
     description: str
     media_type: str
-    document: str
-    """Media type of the document that it is, or that it is about."""
+    document: str  # media type of the document that it is, or that it is about
 
     def entry(self, uri: str, document: bytes) -> dict[str, Any]:
         """Build its entry of resources/list. The size of a report is not known before it is made."""

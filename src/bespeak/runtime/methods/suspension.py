@@ -39,8 +39,7 @@ from bespeak.runtime.sessions import EXPIRED
 from bespeak.state.store.commands.proposals import ProposalRow, ReleaseSynthesis, proposal_id_of
 from bespeak.state.store.commands.sessions import SUSPENDED, ResumeSession, Session, SuspendSession
 
-MOST_CHECKPOINT: Final = 64 * 1024
-"""Maximum bytes of a checkpoint."""
+MOST_CHECKPOINT: Final = 64 * 1024  # maximum bytes of a checkpoint
 
 _NONCE_BYTES: Final = 16
 NOT_FOUND: Final = Refused(

@@ -33,13 +33,11 @@ from bespeak.state.identity.key_files import SigningKey, TrustedKeys, check_sign
 from bespeak.state.store.commands.audit import AppendCheckpoint, AuditExtent, LastCheckpoint, ScanOtherStreams
 from bespeak.state.store.store import Command, Conflict, Store, level_of
 
-CHECKPOINT: Final = "checkpoint+jwt"
-"""Type in the header, so that a record cannot pass as a checkpoint."""
+CHECKPOINT: Final = "checkpoint+jwt"  # type in the header, so that a record cannot pass as a checkpoint
 VERSION: Final = "1"
 BEGINS: Final = "begins"
 ENDS: Final = "ends"
-MOST_STREAMS: Final = 1000
-"""Limit of streams in one checkpoint; more become several checkpoints."""
+MOST_STREAMS: Final = 1000  # limit of streams in one checkpoint; more become several checkpoints
 
 
 class BoundStream(msgspec.Struct, frozen=True):
@@ -57,8 +55,7 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
     server_id: str
     issued_at: str
     previous_checkpoint_id: str
-    position: int
-    """Position up to which records were read."""
+    position: int  # position up to which records were read
     streams: tuple[BoundStream, ...]
     signing: str = ""
     """`begins` if signing was switched on here, so that its streams may be unsigned up to here; `ends` if it was

@@ -22,16 +22,12 @@ if TYPE_CHECKING:
     from bespeak.state.identity.jws import Jws
 
 VERSION: Final = "1"
-FIRST: Final = "0" * 64
-"""Value that replaces the previous record's id in the first record."""
+FIRST: Final = "0" * 64  # value that replaces the previous record's id in the first record
 
 DIGEST_SIZE: Final = 32
 
-_LONGEST: Final = 256
-"""Limit for ids that callers choose: a record is also a header of the response."""
-
-_MOST_INPUT: Final = 2048
-"""Limit of recorded input in bytes of JSON."""
+_LONGEST: Final = 256  # limit for ids that callers choose: a record is also a header of the response
+_MOST_INPUT: Final = 2048  # limit of recorded input in bytes of JSON
 
 
 class Payload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="audit_record_version", tag=VERSION):
@@ -44,8 +40,7 @@ class Payload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_fie
     request_hash: str
     result_hash: str
     path: str | None = None
-    requested_method: str | None = None
-    """Method of the request, if another one was in force."""
+    requested_method: str | None = None  # method of the request, if another one was in force
     response_id: str | None = None
     request_id: str | None = None
     session_id: str | None = None
@@ -53,20 +48,15 @@ class Payload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_fie
     case_id: str | None = None
     agent_id: str | None = None
     identity_assurance: str | None = None
-    owner_id: str | None = None
-    """Earlier name of `principal_id`: drafts call the same person by different names."""
+    owner_id: str | None = None  # earlier name of `principal_id`: drafts call the same person by different names
     principal_id: str | None = None
     delegators: tuple[str, ...] = ()
     replayed: bool = False
     extra: Mapping[str, Any] | None = None
-    parent_response_id: str | None = None
-    """Response-ID of the composition that made the call as one of its steps."""
-    step: str | None = None
-    """Number of the step, `2/17` for an element of a list."""
-    synthesis_id: str | None = None
-    """Synthesis that was called."""
-    face: str | None = None
-    """Face by which the request came, unless it is AGTP: `http`, `mcp` or `a2a`."""
+    parent_response_id: str | None = None  # Response-ID of the composition that made the call as one of its steps
+    step: str | None = None  # number of the step, `2/17` for an element of a list
+    synthesis_id: str | None = None  # synthesis that was called
+    face: str | None = None  # face by which the request came, unless it is AGTP: `http`, `mcp` or `a2a`
     semantic_mapping: Mapping[str, Any] | None = None
     """Alignments through which the call was understood, and their confidence."""
 
@@ -74,19 +64,13 @@ class Payload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_fie
 class RecordPlace(msgspec.Struct, frozen=True):
     """The members of a record that give its place."""
 
-    stream: str
-    """Stream: the process that sealed the record, or a part of its lifetime."""
-    sequence: int
-    """Number in the stream, from 1."""
-    stream_digest: str
-    """Digest of all earlier records of the stream, computed by `roll`."""
-    previous_audit_id: str
-    """Previous record in the chain of the agent."""
+    stream: str  # stream: the process that sealed the record, or a part of its lifetime
+    sequence: int  # number in the stream, from 1
+    stream_digest: str  # digest of all earlier records of the stream, computed by `roll`
+    previous_audit_id: str  # previous record in the chain of the agent
     agent_id: str = ""
-    signing: str = ""
-    """Signing mode, in the first record of a stream: `each`, `checkpoints` or `none`."""
-    checkpoint_id: str = ""
-    """Checkpoint, in the first record after one, so that a missing checkpoint is detected."""
+    signing: str = ""  # signing mode, in the first record of a stream: `each`, `checkpoints` or `none`
+    checkpoint_id: str = ""  # checkpoint, in the first record after one, so that a missing checkpoint is detected
     server_id: str = ""
     issued_at: str = ""
 

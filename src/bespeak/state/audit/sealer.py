@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 Signing = Literal["each", "checkpoints"]
 RECORD: Final = "JWT"
-MOST_HEADS: Final = 50_000
-"""Limit of agents whose chain head is in memory; others are read from the store."""
+MOST_HEADS: Final = 50_000  # limit of agents whose chain head is in memory; others are read from the store
 
 _EMPTY: Final = bytes(DIGEST_SIZE)
 _MOST_CLOSED: Final = 64

@@ -38,8 +38,7 @@ class Expectation:
 
     sign: str | None = None
     """Configured signing: `each`, `checkpoints` or `none`; None if the configuration is not known."""
-    server_ids: frozenset[str] = frozenset()
-    """Ids that the server has had; empty for any."""
+    server_ids: frozenset[str] = frozenset()  # ids that the server has had; empty for any
     replaced: Mapping[str, float] = field(default_factory=dict)
     """Times at which keys were replaced, in seconds since 1970, by key id."""
 
@@ -57,8 +56,7 @@ class TrailFault(msgspec.Struct, frozen=True, omit_defaults=True):
 
     kind: TrailFaultKind
     message: str
-    audit_id: str = ""
-    """Id of the record; empty if the record is missing and its id is unknown."""
+    audit_id: str = ""  # id of the record; empty if the record is missing and its id is unknown
     stream: str = ""
     sequence: int = 0
     checkpoint_id: str = ""
@@ -73,10 +71,8 @@ class Claim(msgspec.Struct, frozen=True):
     count: int
     digest: str
     checkpoint_id: str
-    begins: bool = False
-    """True if signing began with this checkpoint."""
-    replaced: float = inf
-    """Time at which the key that vouches for it was replaced; infinity for the current key."""
+    begins: bool = False  # True if signing began with this checkpoint
+    replaced: float = inf  # time at which the key that vouches for it was replaced; infinity for the current key
 
 
 class Gap(msgspec.Struct, frozen=True):
@@ -84,8 +80,7 @@ class Gap(msgspec.Struct, frozen=True):
 
     first: int
     last: int
-    behind: str
-    """Record found in their place."""
+    behind: str  # record found in their place
 
 
 class StreamCheck:
@@ -224,8 +219,7 @@ class _Seen(msgspec.Struct, frozen=True):
 
     checkpoint_id: str
     content: Checkpoint
-    replaced: float
-    """Time at which its key was replaced; infinity for the current key."""
+    replaced: float  # time at which its key was replaced; infinity for the current key
 
 
 class CheckpointCheck:
@@ -329,8 +323,7 @@ def _fault(message: str, checkpoint_id: str) -> TrailFault:
     return TrailFault("checkpoint", f"checkpoint {checkpoint_id}: {message}", checkpoint_id=checkpoint_id)
 
 
-_MOST_HEADS: Final = 100_000
-"""Limit of chains whose last record is in memory; others are looked up."""
+_MOST_HEADS: Final = 100_000  # limit of chains whose last record is in memory; others are looked up
 
 
 @dataclass(slots=True)
@@ -341,20 +334,14 @@ class Tally:
     agents: int = 0
     streams: int = 0
     checkpoints: int = 0
-    signed: int = 0
-    """Records with a valid signature."""
+    signed: int = 0  # records with a valid signature
     unsigned: int = 0
-    unchecked: int = 0
-    """Records with a signature that no key could check."""
-    behind: int = 0
-    """Records not yet covered by a checkpoint: the end of each stream."""
+    unchecked: int = 0  # records with a signature that no key could check
+    behind: int = 0  # records not yet covered by a checkpoint: the end of each stream
     last_checkpoint: str = ""
-    adopted: int = 0
-    """Unsigned records from before signing began. The checkpoint of that moment covers them."""
-    unproven: int = 0
-    """Records since signing was switched off, which is recorded. Anyone could have written them."""
-    signing: str = ""
-    """Last recorded change of signing, `begins` or `ends`, and its time."""
+    adopted: int = 0  # Unsigned records from before signing began. The checkpoint of that moment covers them.
+    unproven: int = 0  # Records since signing was switched off, which is recorded. Anyone could have written them.
+    signing: str = ""  # last recorded change of signing, `begins` or `ends`, and its time
     signing_at: str = ""
     faults: int = 0
 

@@ -18,20 +18,17 @@ _LONGEST: Final = 16 * 1024
 class ArtifactStatement(msgspec.Struct, frozen=True):
     """What a signer vouches for."""
 
-    kind: str
-    """`ontology`, `alignment` or `context`."""
+    kind: str  # `ontology`, `alignment` or `context`
     id: str
     version: str
-    sha256: str
-    """Digest of the content, in hexadecimal digits."""
+    sha256: str  # digest of the content, in hexadecimal digits
 
 
 class SignedArtifact(msgspec.Struct, frozen=True):
     """A statement whose signature was verified."""
 
     statement: ArtifactStatement
-    signer: str
-    """Id of the key."""
+    signer: str  # id of the key
     signed_at: str
 
 

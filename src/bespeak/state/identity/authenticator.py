@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from bespeak.state.identity.jws import PublicKey
     from bespeak.state.identity.signed_request import SignedRequest
 
-KeyOf = Callable[[str], "PublicKey | None"]
-"""Function that returns the Ed25519 key of a registered agent."""
+KeyOf = Callable[[str], "PublicKey | None"]  # function that returns the Ed25519 key of a registered agent
 
 _SCHEME: Final = "bearer "
 

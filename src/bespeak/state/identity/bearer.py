@@ -30,8 +30,7 @@ _MOST_SCOPES: Final = 256
 _LONGEST_PRINCIPAL: Final = 256
 _LATEST: Final = 2**53
 _DIGEST_LENGTH: Final = 32
-_WORD: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
-"""Pattern of an OAuth scope (RFC 6749 3.3)."""
+_WORD: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # pattern of an OAuth scope (RFC 6749 3.3)
 
 
 def read_claims(

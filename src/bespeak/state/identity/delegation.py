@@ -20,41 +20,32 @@ from bespeak.state.identity.jws import ALGORITHM, PrivateKey, PublicKey, sign_co
 
 LONGEST_TOKEN: Final = 4096
 MOST_SCOPES: Final = 64
-LONGEST_LIFE: Final = 366 * 24 * 3600
-"""Maximum lifetime of a delegation in seconds, for every issuer."""
+LONGEST_LIFE: Final = 366 * 24 * 3600  # maximum lifetime of a delegation in seconds, for every issuer
 
 _TYPE: Final = "agtp-delegation+jwt"
-_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")
-"""Pattern of a token id, which is stored and logged."""
+_ID: Final = re.compile(r"[\x21-\x7e]{1,128}")  # pattern of a token id, which is stored and logged
 
 
 class Break(msgspec.Struct, frozen=True):
     """The reason why a token is not valid or does not continue a chain."""
 
-    reason: str
-    """Machine-readable reason."""
+    reason: str  # Machine-readable reason
     message: str
 
 
 class Claims(msgspec.Struct, frozen=True, omit_defaults=True):
     """The claims of a token."""
 
-    iss: str
-    """Signer: the delegator's Agent-ID, or the server's id."""
-    sub: str
-    """Delegate."""
-    aud: str
-    """Server at which the token is valid."""
+    iss: str  # signer: the delegator's Agent-ID, or the server's id
+    sub: str  # delegate
+    aud: str  # server at which the token is valid
     scope: tuple[str, ...]
-    depth: int
-    """Number of further hops allowed."""
+    depth: int  # number of further hops allowed
     exp: int
     iat: int
     jti: str
-    delegator: str | None = None
-    """Agent whose authority is delegated, if the server signs for it."""
-    parent: str | None = None
-    """Hash of the previous token; absent in a first hop."""
+    delegator: str | None = None  # Agent whose authority is delegated, if the server signs for it
+    parent: str | None = None  # hash of the previous token; absent in a first hop
 
     @property
     def holder(self) -> str:
@@ -108,11 +99,8 @@ def _unsound(claims: Claims, server_id: str) -> Break | None:
 
 _logger = logging.getLogger(__name__)
 
-LONGEST_CHAIN: Final = 8
-"""Limit of hops."""
-
-_AHEAD: Final = 30.0
-"""Tolerated clock difference of a signer, in seconds."""
+LONGEST_CHAIN: Final = 8  # limit of hops
+_AHEAD: Final = 30.0  # tolerated clock difference of a signer, in seconds
 
 
 class Hop(msgspec.Struct, frozen=True):
@@ -121,11 +109,9 @@ class Hop(msgspec.Struct, frozen=True):
     delegator: str
     delegate: str
     scopes: Scopes
-    depth: int
-    """Number of further hops allowed."""
+    depth: int  # number of further hops allowed
     expires: int
-    token_id: str
-    """Id by which it can be revoked."""
+    token_id: str  # id by which it can be revoked
 
 
 class Chain(msgspec.Struct, frozen=True):

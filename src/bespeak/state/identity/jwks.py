@@ -186,15 +186,12 @@ _logger = logging.getLogger(__name__)
 
 Clock = Callable[[], float]
 
-FILE_PERIOD: Final = 5.0
-"""Seconds between checks of a file."""
-FETCH_GAP: Final = 10.0
-"""Minimum seconds between fetches, however many unknown tokens arrive."""
+FILE_PERIOD: Final = 5.0  # seconds between checks of a file
+FETCH_GAP: Final = 10.0  # minimum seconds between fetches, however many unknown tokens arrive
 FETCH_TIME: Final = 5.0
 DEFAULT_AGE: Final = 300.0
 SHORTEST_AGE: Final = 60.0
-LONGEST_AGE: Final = 3600.0
-"""Maximum cache age that an issuer may set, and the default."""
+LONGEST_AGE: Final = 3600.0  # maximum cache age that an issuer may set, and the default
 
 _MAX_AGE: Final = re.compile(r'(?:^|[,\s])max-age\s*=\s*"?(\d{1,9})')
 _NOT_KEPT: Final = re.compile(r"(?:^|[,\s])no-(?:store|cache)(?:$|[,\s])")
@@ -203,10 +200,8 @@ _NOT_KEPT: Final = re.compile(r"(?:^|[,\s])no-(?:store|cache)(?:$|[,\s])")
 class KeySource(Protocol):
     """Keys that can change while a server runs."""
 
-    keys: KeySet
-    """Known keys; the same object until something changes."""
-    due: float
-    """Time of the next regular check."""
+    keys: KeySet  # known keys; the same object until something changes
+    due: float  # time of the next regular check
 
     def look(self) -> None:
         """Check for changes without blocking a request."""

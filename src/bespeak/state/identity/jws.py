@@ -33,8 +33,7 @@ class Jws(msgspec.Struct, frozen=True):
     """A compact JWS with one reading, whose signature is not verified."""
 
     protected: str
-    header: Mapping[str, Any]
-    """Members of the header: `alg` is a string, and so are `typ` and `kid` if they are there."""
+    header: Mapping[str, Any]  # members of the header: `alg` is a string, and so are `typ` and `kid` if they are there
     payload: bytes
     signature: str
 

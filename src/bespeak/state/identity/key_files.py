@@ -39,8 +39,7 @@ class PastKey(msgspec.Struct, frozen=True):
     """A key of the set."""
 
     key: OKPKey
-    replaced_at: float | None = None
-    """Time at which it was replaced, in seconds since 1970; None for the current key."""
+    replaced_at: float | None = None  # time at which it was replaced, in seconds since 1970; None for the current key
 
 
 def history_path(key_file: Path) -> Path:
@@ -121,8 +120,7 @@ def _content(members: list[Mapping[str, Any]] | list[dict[str, str]]) -> bytes:
     return msgspec.json.encode(members, order="sorted")
 
 
-TrustedKeys: TypeAlias = Mapping[str, PublicKey]
-"""Public keys by id."""
+TrustedKeys: TypeAlias = Mapping[str, PublicKey]  # public keys by id
 
 
 def trusted(keys: Iterable[OKPKey]) -> dict[str, PublicKey]:

@@ -15,8 +15,7 @@ _MEMBER: Final = "agtp_signed"
 """What is signed is inside one member, so that it can never pass for a record, a delegation or a manifest that the same
 key signs.
 """
-_LONGEST: Final = 1 << 20
-"""Maximum characters of a token; the payload that SIGN takes makes a third of that."""
+_LONGEST: Final = 1 << 20  # maximum characters of a token; the payload that SIGN takes makes a third of that
 
 canonical = msgspec.json.Encoder(order="sorted").encode
 
@@ -25,8 +24,7 @@ class SignedDocument(msgspec.Struct, frozen=True):
     """What was signed."""
 
     payload: Any
-    agent_id: str
-    """Agent that asked for the signature."""
+    agent_id: str  # Agent that asked for the signature
     server_id: str
     signed_at: str
 

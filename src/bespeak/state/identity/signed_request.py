@@ -57,12 +57,10 @@ COVERED: Final = (
 )
 """Headers that must not be added, changed or removed in transit."""
 
-AHEAD: Final = 30.0
-"""Seconds by which the agent's clock may be ahead of the server's."""
+AHEAD: Final = 30.0  # seconds by which the agent's clock may be ahead of the server's
 
 _VERSION: Final = "agtp-signed-request/1"
-_LONGEST: Final = 1112
-"""Maximum characters of the envelope: 1,024 for the header, 86 for the signature."""
+_LONGEST: Final = 1112  # maximum characters of the envelope: 1,024 for the header, 86 for the signature
 _NONCE: Final = re.compile(r"[A-Za-z0-9_-]{22,128}")
 _LONGEST_NAMED: Final = 80
 
@@ -71,11 +69,9 @@ class SignedRequest(msgspec.Struct, frozen=True):
     """A valid signature, except that the store has not checked its nonce."""
 
     agent_id: str
-    nonce: str
-    """Nonce, to be accepted from this agent once and remembered until `expires`."""
+    nonce: str  # nonce, to be accepted from this agent once and remembered until `expires`
     created: int
-    expires: float
-    """Time at which the signature is too old on every server whose clock is behind by at most AHEAD."""
+    expires: float  # time at which the signature is too old on every server whose clock is behind by at most AHEAD
 
     def __repr__(self) -> str:
         return f"SignedRequest({self.agent_id}, created={self.created})"

@@ -23,26 +23,19 @@ from bespeak.state.store.transfer import CountExpired, CountRows, shapes
 if TYPE_CHECKING:
     from bespeak.state.store.postgres_connection import Address, Connection
 
-RECORDS: Final = "records"
-"""Table of the records, which are of many kinds."""
+RECORDS: Final = "records"  # table of the records, which are of many kinds
 
 
 class Examination(msgspec.Struct, frozen=True):
     """The result of an inspection."""
 
-    name: str
-    """Name of the store without credentials."""
-    version: int
-    """Version of the tables; 0 if there are no tables."""
-    size: int
-    """Size on disk in bytes."""
+    name: str  # name of the store without credentials
+    version: int  # version of the tables; 0 if there are no tables
+    size: int  # size on disk in bytes
     damage: list[str] = []
-    rows: Mapping[str, int] = {}
-    """Number of rows of each table; empty if the version is not the current one."""
-    expired: Mapping[str, int] = {}
-    """Number of expired rows."""
-    kinds: Mapping[str, int] = {}
-    """Number of records of each kind that have not expired."""
+    rows: Mapping[str, int] = {}  # number of rows of each table; empty if the version is not the current one
+    expired: Mapping[str, int] = {}  # number of expired rows
+    kinds: Mapping[str, int] = {}  # number of records of each kind that have not expired
 
     @property
     def is_current(self) -> bool:

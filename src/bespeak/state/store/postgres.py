@@ -47,8 +47,7 @@ from bespeak.state.store.store import AGAIN, Command, Conflict, Seal, Sealer, St
 
 _logger = logging.getLogger(__name__)
 
-POLL_SECONDS: Final = 5.0
-"""Seconds between polls: some proxies drop notifications."""
+POLL_SECONDS: Final = 5.0  # seconds between polls: some proxies drop notifications
 
 
 class Listener:
@@ -114,8 +113,7 @@ class Listener:
                 self._tell_all()
 
 
-GROUP: Final = 512
-"""Limit of units in one transaction, so that the first does not wait for too many others."""
+GROUP: Final = 512  # limit of units in one transaction, so that the first does not wait for too many others
 QUEUE: Final = 16_384
 """Limit of waiting units; above it the database is too slow for the load, and new units are refused."""
 
@@ -364,8 +362,7 @@ def _follow(tasks: Sequence[Task]) -> list[BatchEntry]:
     return made
 
 
-_ATTEMPTS: Final = 5
-"""Limit of attempts for a unit that collides with others."""
+_ATTEMPTS: Final = 5  # limit of attempts for a unit that collides with others
 
 
 class PostgresStore(Store):

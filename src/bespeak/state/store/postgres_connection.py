@@ -18,21 +18,17 @@ from bespeak.state.store.sql import CURRENT, POSTGRES_WORDS, statements
 
 _logger = logging.getLogger(__name__)
 
-SCHEMA: Final = "bespeak"
-"""Schema of all tables, so that the database may hold other things."""
+SCHEMA: Final = "bespeak"  # schema of all tables, so that the database may hold other things
 CONNECT_SECONDS: Final = 3.0
-COMMAND_SECONDS: Final = 5.0
-"""Timeout of a statement in seconds."""
-LOCK_MILLISECONDS: Final = 4000
-"""Time for which a statement waits for a row that another transaction has locked."""
+COMMAND_SECONDS: Final = 5.0  # timeout of a statement in seconds
+LOCK_MILLISECONDS: Final = 4000  # time for which a statement waits for a row that another transaction has locked
 _IDLE_MILLISECONDS: Final = 3000
 """Time after which PostgreSQL ends a transaction whose process has fallen silent: it lost its power or its link. Less
 than others wait for its rows.
 """
 _KEEPALIVE: Final = {"idle": 5, "interval": 2, "count": 3}
 """Seconds without traffic before a peer is probed, seconds between probes, and how many it may miss."""
-_SILENT_MILLISECONDS: Final = 10_000
-"""Time after which a peer that confirms nothing is given up."""
+_SILENT_MILLISECONDS: Final = 10_000  # time after which a peer that confirms nothing is given up
 _SOCKET_OPTIONS: Final = {
     "TCP_KEEPIDLE": _KEEPALIVE["idle"],
     "TCP_KEEPINTVL": _KEEPALIVE["interval"],
@@ -40,8 +36,7 @@ _SOCKET_OPTIONS: Final = {
     "TCP_USER_TIMEOUT": _SILENT_MILLISECONDS,
 }
 """The same for the client's end, where the system has them."""
-_CALM: Final = 2.0
-"""Seconds without a failure after which a database works again."""
+_CALM: Final = 2.0  # seconds without a failure after which a database works again
 _LATELY: Final = 60.0
 _SHORTEST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 2.0
@@ -270,8 +265,7 @@ READING: Final = {"default_transaction_read_only": "on"}
 
 
 _LONGEST_WAIT: Final = 4 * COMMAND_SECONDS
-_SHARE: Final = 0.2
-"""Share of the latest use of a connection in the time that one is expected to take."""
+_SHARE: Final = 0.2  # share of the latest use of a connection in the time that one is expected to take
 
 
 class Pool:
@@ -345,10 +339,8 @@ async def close(connection: Connection) -> None:
 
 
 _OLDEST: Final = 12
-_LOCK: Final = 0x62657370656B
-"""Advisory lock that processes hold while they migrate: "bespek" in ASCII."""
-_PATIENCE: Final = 60.0
-"""Seconds to wait for another process that migrates, or for the migration itself."""
+_LOCK: Final = 0x62657370656B  # advisory lock that processes hold while they migrate: "bespek" in ASCII
+_PATIENCE: Final = 60.0  # seconds to wait for another process that migrates, or for the migration itself
 # Asked of the tables of the catalog: `to_regclass` may answer from memory within a transaction, and miss what another
 # process has made while we waited for it.
 _THERE: Final = """

@@ -17,11 +17,9 @@ from bespeak.state.store.postgres_connection import Connection, is_outage
 from bespeak.state.store.sql import postgres_sql
 from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Rows, Seal, Sealed, Sealer, Statement, Unit
 
-CHANNEL: Final = "bespeak"
-"""Channel on which processes announce changed topics."""
+CHANNEL: Final = "bespeak"  # channel on which processes announce changed topics
 NOTIFY: Final = f"SELECT pg_notify('{CHANNEL}', topic) FROM unnest($1::text[]) AS topic"
-_KNOWN: Final = 256
-"""Cache size: there are as many texts as combinations of kinds."""
+_KNOWN: Final = 256  # cache size: there are as many texts as combinations of kinds
 
 Kind = type[Command]
 

@@ -15,10 +15,8 @@ from bespeak.text.reading.table import Table
 
 MEMORY: Final = "memory"
 POSTGRES: Final = ("postgresql://", "postgres://")
-DEFAULT_FILE: Final = "bespeak.db"
-"""File of the default store, in the folder of the deployment."""
-OPERATOR: Final = "operator"
-"""Default decider of cases."""
+DEFAULT_FILE: Final = "bespeak.db"  # file of the default store, in the folder of the deployment
+OPERATOR: Final = "operator"  # default decider of cases
 
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

@@ -324,8 +324,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
     ),
 )
 
-CURRENT: Final = len(MIGRATIONS)
-"""Version of the tables in this release."""
+CURRENT: Final = len(MIGRATIONS)  # version of the tables in this release
 
 
 def statements(version: int, words: dict[str, str]) -> list[str]:
@@ -358,8 +357,7 @@ _POSTGRES: Final = {
     "skip": "FOR UPDATE SKIP LOCKED",
     "audit_id": "audit_id = ?",
 }
-_KNOWN: Final = 1024
-"""Cache size: there are as many texts as commands, and a mistake cannot fill the memory."""
+_KNOWN: Final = 1024  # cache size: there are as many texts as commands, and a mistake cannot fill the memory
 
 _WORD = re.compile(r"\{(now|lock|skip|audit_id)\}")
 _ADVANCE = re.compile(r"\{advance ([a-z_]+)\}")

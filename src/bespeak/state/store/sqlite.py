@@ -39,8 +39,7 @@ from bespeak.state.store.store import (
 
 _logger = logging.getLogger(__name__)
 
-GROUP: Final = 512
-"""Limit of units in one transaction, so that the first does not wait for too many others."""
+GROUP: Final = 512  # limit of units in one transaction, so that the first does not wait for too many others
 
 
 class _SpoiledError(Exception):
@@ -51,8 +50,7 @@ class _Work(NamedTuple):
     """A job for the thread."""
 
     group: list[Unit]
-    begun: bool
-    """True if the statements have run and only the commit is missing."""
+    begun: bool  # True if the statements have run and only the commit is missing
 
 
 class Writer:
@@ -322,8 +320,7 @@ def _settle_all(units: list[Unit]) -> None:
         unit.settle()
 
 
-POLL_SECONDS: Final = 1.0
-"""Seconds between checks for changes by other processes."""
+POLL_SECONDS: Final = 1.0  # seconds between checks for changes by other processes
 
 
 class _SeeOthers(Command, frozen=True):

@@ -15,17 +15,12 @@ BUSY_SECONDS: Final = 10.0
 """Seconds to wait for a locked file: longer than any transaction takes, shorter than callers wait."""
 _CHECKED_BYTES: Final = 32 * 1024 * 1024
 """Size up to which a file is checked at every start; `bespeak store check` checks larger ones."""
-_OLDEST: Final = (3, 35, 0)
-"""Minimum version of SQLite: the first with RETURNING."""
-_APPLICATION: Final = 0x62737065
-"""Application id in the file header, which tells our files from others."""
+_OLDEST: Final = (3, 35, 0)  # minimum version of SQLite: the first with RETURNING
+_APPLICATION: Final = 0x62737065  # application id in the file header, which tells our files from others
 _SYNCHRONOUS: Final = {"full": "FULL", "process": "NORMAL"}
-_PRIMARY: Final = 0xFF
-"""Bit mask of the primary result code."""
-_SMALLEST: Final = 512
-"""Size in bytes of the smallest database."""
-_OWNER_ONLY: Final = 0o600
-"""File mode: answers and records may hold private data."""
+_PRIMARY: Final = 0xFF  # bit mask of the primary result code
+_SMALLEST: Final = 512  # size in bytes of the smallest database
+_OWNER_ONLY: Final = 0o600  # file mode: answers and records may hold private data
 
 
 def connect(path: str, *, durability: str = "full", readonly: bool = False) -> sqlite3.Connection:

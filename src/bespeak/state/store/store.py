@@ -17,8 +17,7 @@ import msgspec
 
 from bespeak.errors import StoreError, StoreUnavailableError
 
-AGAIN: Final = object()
-"""Result of the first command of a unit that has to run again by itself."""
+AGAIN: Final = object()  # result of the first command of a unit that has to run again by itself
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +29,8 @@ class Grouping:
     the change returns.
     """
 
-    fields: Mapping[str, str]
-    """Attributes of a command that the statement needs, with their PostgreSQL types."""
-    change: str
-    """INSERT, UPDATE or DELETE statement, or a SELECT that locks rows."""
+    fields: Mapping[str, str]  # attributes of a command that the statement needs, with their PostgreSQL types
+    change: str  # INSERT, UPDATE or DELETE statement, or a SELECT that locks rows
     result: Callable[[Any, Sequence[Any] | None], Any]
     """Function from a command's row of `answer`, or None, to its result."""
     answer: str | None = None
@@ -46,20 +43,16 @@ class Grouping:
     """Agent and payload to seal; the `Sealed` record then takes the command's place in the other functions."""
     independent: bool = False
     """True if a command that can end in a Conflict may follow others in a unit: they change nothing that it judges."""
-    single: bool = False
-    """True if a command is grouped only when it is its whole unit."""
+    single: bool = False  # True if a command is grouped only when it is its whole unit
     parts: tuple[str, Mapping[str, str]] | None = None
     """Attribute with a command's parts, and the attributes of a part that the statement needs, with their types."""
-    after: str | None = None
-    """Second INSERT, UPDATE or DELETE, which may use `{change}`."""
-    topics: Callable[[Any], Collection[str]] | None = None
-    """Topics to notify after the change of a command."""
+    after: str | None = None  # second INSERT, UPDATE or DELETE, which may use `{change}`
+    topics: Callable[[Any], Collection[str]] | None = None  # topics to notify after the change of a command
 
 
 Row = Sequence[Any]
 Rows = Sequence[Row]
-Members = Mapping[str, Any] | msgspec.Struct
-"""Members of a record."""
+Members = Mapping[str, Any] | msgspec.Struct  # members of a record
 
 
 class Statement(msgspec.Struct, frozen=True, gc=False):
@@ -78,8 +71,7 @@ class Notify(msgspec.Struct, frozen=True, gc=False):
 class Seal(msgspec.Struct, frozen=True, gc=False):
     """Give a record its place in its agent's chain. The driver sends back the `Sealed` record."""
 
-    agent_id: str
-    """Agent of the record; empty for anonymous calls, which share one chain."""
+    agent_id: str  # Agent of the record; empty for anonymous calls, which share one chain
     payload: Members
 
 
@@ -155,8 +147,7 @@ class Store(ABC):
     sole: bool
     """True if no other process changes the data this one holds in memory; claims then need no row of their own."""
 
-    lasting: bool = True
-    """True if the data outlives the process."""
+    lasting: bool = True  # True if the data outlives the process
 
     @abstractmethod
     async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:

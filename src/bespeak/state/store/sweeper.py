@@ -52,14 +52,11 @@ class PurgeExpired(Command, frozen=True):
 _logger = logging.getLogger(__name__)
 
 EVERY_SECONDS: Final = 60.0
-_ROWS: Final = 200
-"""Rows of each kind in one transaction: a few milliseconds, too short for requests to notice."""
-_ROUNDS: Final = 2000
-"""Limit of transactions in one turn; the rest waits for the next turn."""
+_ROWS: Final = 200  # rows of each kind in one transaction: a few milliseconds, too short for requests to notice
+_ROUNDS: Final = 2000  # limit of transactions in one turn; the rest waits for the next turn
 _KEPT: Final = 30 * 86400.0
 """Seconds for which operators can still see the outcome of a confirmation, delegation or proposal."""
-_SHARE: Final = 4
-"""Ratio of waiting to removing: the sweeper must keep up with requests, not compete with them."""
+_SHARE: Final = 4  # ratio of waiting to removing: the sweeper must keep up with requests, not compete with them
 
 
 class Sweeper:

@@ -47,8 +47,7 @@ class TableShape:
 
     name: str
     columns: tuple[Column, ...]
-    key: tuple[str, ...]
-    """Columns of the primary key, in order."""
+    key: tuple[str, ...]  # columns of the primary key, in order
 
     @property
     def is_numbered(self) -> bool:
@@ -83,10 +82,8 @@ def _shape(connection: sqlite3.Connection, table: str) -> TableShape:
     return TableShape(table, columns, key)
 
 
-_PAGE: Final = 100
-"""Rows held in memory at once; a row may hold a whole answer."""
-_BATCH: Final = 50
-"""Rows of one INSERT."""
+_PAGE: Final = 100  # rows held in memory at once; a row may hold a whole answer
+_BATCH: Final = 50  # rows of one INSERT
 
 
 class WrongRowError(Exception):
@@ -97,8 +94,7 @@ class WrongRowError(Exception):
         super().__init__(message)
 
 
-NumberedRow = tuple[int, str, tuple[Any, ...]]
-"""A row with its origin: `(line, table, values)`."""
+NumberedRow = tuple[int, str, tuple[Any, ...]]  # a row with its origin: `(line, table, values)`
 
 
 class CountRows(Command, frozen=True):
@@ -158,8 +154,7 @@ class FillTables(Command, frozen=True):
     """Insert rows into empty tables, completely or not at all."""
 
     guards: ClassVar[bool] = True
-    rows: Callable[[], Iterable[NumberedRow]]
-    """Iterator over all rows; called again if the transaction has to restart."""
+    rows: Callable[[], Iterable[NumberedRow]]  # iterator over all rows; called again if the transaction has to restart
 
     def steps(self) -> Steps:
         """Return the number of rows, or a Conflict: `not-empty` with the table, `wrong-row` with line and message."""

@@ -15,13 +15,10 @@ from bespeak.text.source.tree import Change, Location, TextEdit, Tree
 class Fix:
     """Automatic fix of a finding."""
 
-    title: str
-    """Imperative description: `Write BOOK`."""
+    title: str  # imperative description: `Write BOOK`
     changes: tuple[Change, ...]
-    safe: bool = True
-    """True if the fix preserves the meaning of the contract; an unsafe fix needs a review."""
-    edits: tuple[TextEdit, ...] = ()
-    """Edits of the text itself, for a fix in a comment, which has no pointer."""
+    safe: bool = True  # True if the fix preserves the meaning of the contract; an unsafe fix needs a review
+    edits: tuple[TextEdit, ...] = ()  # edits of the text itself, for a fix in a comment, which has no pointer
 
 
 Severity = Literal["error", "warning", "info"]
@@ -31,20 +28,14 @@ Severity = Literal["error", "warning", "info"]
 class Diagnostic:
     """Finding of a check. Errors stop an endpoint or a server from starting; warnings are shown; infos advise."""
 
-    rule: str
-    """Stable id of the rule, `P302`."""
+    rule: str  # stable id of the rule, `P302`
     severity: Severity
-    message: str
-    """Description of the problem, with the offending value."""
+    message: str  # description of the problem, with the offending value
     location: Location | None = None
-    pointer: str = ""
-    """JSON Pointer inside the document, `/endpoint/path`."""
-    help: str = ""
-    """Advice on what to do."""
-    fix: Fix | None = None
-    """Automatic fix, if there is one."""
-    on_key: bool = False
-    """True if the finding is about the key at the pointer, not its value."""
+    pointer: str = ""  # JSON Pointer inside the document, `/endpoint/path`
+    help: str = ""  # advice on what to do
+    fix: Fix | None = None  # automatic fix, if there is one
+    on_key: bool = False  # True if the finding is about the key at the pointer, not its value
 
     def __str__(self) -> str:
         place = f"{self.location}: " if self.location else ""
@@ -80,20 +71,13 @@ class Rule:
 
     head: InitVar[tuple[str, str, Normative, str]]
     """Id, name, binding and source: `("P302", "method-name-in-path", "MUST", "AGTP-API 5.1")`."""
-    summary: str
-    """One sentence: the requirement, or the fault that a reader reports."""
-    fix: Fixable = "none"
-    """Kind of the automatic fix: a safe one keeps the meaning, an unsafe one needs a review."""
-    id: str = field(init=False)
-    """Stable id, `P302`."""
-    name: str = field(init=False)
-    """Short name of the finding: words joined by hyphens."""
-    normative: Normative = field(init=False)
-    """How binding it is."""
-    source: str = field(init=False)
-    """Section of the draft, such as `AGTP-API 5.1`."""
-    severity: Severity = field(init=False)
-    """Severity of a finding, unless its reporter says otherwise."""
+    summary: str  # one sentence: the requirement, or the fault that a reader reports
+    fix: Fixable = "none"  # kind of the automatic fix: a safe one keeps the meaning, an unsafe one needs a review
+    id: str = field(init=False)  # stable id, `P302`
+    name: str = field(init=False)  # short name of the finding: words joined by hyphens
+    normative: Normative = field(init=False)  # how binding it is
+    source: str = field(init=False)  # section of the draft, such as `AGTP-API 5.1`
+    severity: Severity = field(init=False)  # severity of a finding, unless its reporter says otherwise
 
     def __post_init__(self, head: tuple[str, str, Normative, str]) -> None:
         values = (*head, SEVERITY[head[2]])

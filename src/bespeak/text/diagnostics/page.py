@@ -25,12 +25,9 @@ _PAGE: Final = (
 class Page(NamedTuple):
     """What people read about a rule."""
 
-    why: str
-    """Harm for an agent or an author, and what to do about it."""
-    bad: str = ""
-    """Smallest piece of a document that breaks the rule."""
-    good: str = ""
-    """The same piece, corrected."""
+    why: str  # harm for an agent or an author, and what to do about it
+    bad: str = ""  # smallest piece of a document that breaks the rule
+    good: str = ""  # the same piece, corrected
     notation: str = "yaml"
     """Notation of the two pieces: YAML is an .agis file, TOML an endpoint file or a configuration, JSON a published
     document, HTTP the answer of a server."""

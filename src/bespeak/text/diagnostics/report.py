@@ -27,19 +27,16 @@ class Gain:
     points: float
     part: str
     what: str
-    rules: tuple[str, ...] = ()
-    """Rules whose findings give details."""
+    rules: tuple[str, ...] = ()  # rules whose findings give details
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
     """Score of one subject. The points of its parts and its gains add up to 100."""
 
-    subject: str
-    """Scored subject: the address of a host."""
+    subject: str  # scored subject: the address of a host
     parts: Sequence[Part]
-    gains: Sequence[Gain] = ()
-    """Possible improvements, largest first."""
+    gains: Sequence[Gain] = ()  # possible improvements, largest first
     rating: tuple[int, str] | None = None
     """Points out of 100 and grade by the public platform for discovery documents, whose rules are more lenient; None if
     unknown.
@@ -85,11 +82,8 @@ def shown(points: float) -> str:
     return f"{round(points, 1):g}"
 
 
-Source = Callable[[str], str | None]
-"""Function that returns the text of a file, or None if it cannot be read."""
-
-SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")
-"""Severities, the gravest first."""
+Source = Callable[[str], str | None]  # function that returns the text of a file, or None if it cannot be read
+SEVERITIES: Final[tuple[Severity, ...]] = ("error", "warning", "info")  # severities, the gravest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +102,7 @@ class Finding:
     """Reported diagnostic, with its fingerprint and its fix as text."""
 
     diagnostic: Diagnostic
-    fingerprint: str = ""
-    """Identity that is stable when the text around it moves; see `bespeak.checks.lint.baseline`."""
+    fingerprint: str = ""  # identity that is stable when the text around it moves; see `bespeak.checks.lint.baseline`
     edits: tuple[Replacement, ...] = ()
 
     @property
@@ -123,22 +116,14 @@ class Report:
     """Report of one run."""
 
     findings: Sequence[Finding]
-    files: Sequence[str] = ()
-    """All checked files, with or without findings."""
-    rules: Mapping[str, Rule] = field(default_factory=dict)
-    """Rules that findings may name, by id."""
-    source: Source | None = None
-    """Source of the texts for code frames; None reads them from disk."""
-    version: str = ""
-    """Version of bespeak."""
-    ignored: int = 0
-    """Number of findings hidden by ignores in files or settings."""
-    baselined: int = 0
-    """Number of findings in the baseline."""
-    left_out: int = 0
-    """Number of findings above the requested maximum."""
-    scores: Sequence[Score] = ()
-    """Scores of the live services that were checked."""
+    files: Sequence[str] = ()  # all checked files, with or without findings
+    rules: Mapping[str, Rule] = field(default_factory=dict)  # rules that findings may name, by id
+    source: Source | None = None  # source of the texts for code frames; None reads them from disk
+    version: str = ""  # version of bespeak
+    ignored: int = 0  # number of findings hidden by ignores in files or settings
+    baselined: int = 0  # number of findings in the baseline
+    left_out: int = 0  # number of findings above the requested maximum
+    scores: Sequence[Score] = ()  # scores of the live services that were checked
 
     @property
     def diagnostics(self) -> list[Diagnostic]:

@@ -21,20 +21,15 @@ Consistency = Literal["consistent", "violation", "warning", "unverifiable"]
 
 VIOLATION_BELOW: Final = 0.3
 WARNING_BELOW: Final = 0.5
-_NAMED: Final = 0.9
-"""Weight of a noun that names the method or a synonym: TRANSFER / "Makes a transfer"."""
-_DOUBT: Final = 0.35
-"""Weight against the method of a word that may not be a verb: never enough for a violation."""
+_NAMED: Final = 0.9  # weight of a noun that names the method or a synonym: TRANSFER / "Makes a transfer"
+_DOUBT: Final = 0.35  # weight against the method of a word that may not be a verb: never enough for a violation
 _HEARD_FROM: Final[dict[Kind, float]] = {"hint": 0.8, "reading": 0.75}
 """Kinds that count only in favour of a method, with the required similarity: a noun must nearly name the method."""
-_FRAMED: Final = 0.45
-"""Maximum weight of a verb that sets another one going, unless it is the method's own."""
-_SURE: Final = 0.75
-"""Weight of a verb that decides against an opposite before it: "Enables or disables"."""
+_FRAMED: Final = 0.45  # maximum weight of a verb that sets another one going, unless it is the method's own
+_SURE: Final = 0.75  # weight of a verb that decides against an opposite before it: "Enables or disables"
 _LETTING: Final = frozenset({"allow", "enable", "let", "permit"})
 _AROUND: Final[frozenset[Kind]] = frozenset({"light", "frame"})
-_BESIDE: Final = _AROUND | {"hint", "reading", "own"}
-"""Kinds that a reading method need not do."""
+_BESIDE: Final = _AROUND | {"hint", "reading", "own"}  # kinds that a reading method need not do
 _LONGEST_METHOD: Final = 64
 _LONGEST_INTENT: Final = 1000
 
@@ -47,8 +42,7 @@ class IntentJudgement:
     score: float | None
     head: str | None
     method_class: OperationClass | None
-    reason: str
-    """One sentence for people, without a full stop."""
+    reason: str  # one sentence for people, without a full stop
 
 
 def judge(method: str, intent: str) -> IntentJudgement:

@@ -55,8 +55,7 @@ _BLOB: Final = LatePattern(
     r"(?<![\w+/=.-])[A-Za-z0-9+/]{40,}={0,2}|(?:\\u[0-9a-fA-F]{4}){4}|(?:\\x[0-9a-fA-F]{2}){6}"
     r"|(?:%[0-9A-Fa-f]{2}){8}|(?:&#x?[0-9A-Fa-f]{1,6};){4}"
 )
-_GAP: Final = LatePattern(r"(?<![\s|])\s{40,}+(?!\|)")
-"""Long gap, not the spaces of a table."""
+_GAP: Final = LatePattern(r"(?<![\s|])\s{40,}+(?!\|)")  # long gap, not the spaces of a table
 
 
 def role_marker(text: str, *, strict: bool) -> str | None:
@@ -297,17 +296,13 @@ class Instruction(NamedTuple):
 
 
 _END: Final = re.compile(r"(?<=[.!?。！？])\s+|(?<=>)\s+(?=[A-Z])|\s*\n\s*(?=[\n#*•-]|\d+[.)])|(?<=[。！？])")
-_MOST: Final = 400
-"""Sentences of a text that are judged."""
-_LONGEST: Final = 1_500
-"""Characters of one sentence that are judged together; the rest counts as another one."""
-_LONGEST_REPEATED: Final = 300
-"""Characters of a text whose judgement is remembered."""
+_MOST: Final = 400  # sentences of a text that are judged
+_LONGEST: Final = 1_500  # characters of one sentence that are judged together; the rest counts as another one
+_LONGEST_REPEATED: Final = 300  # characters of a text whose judgement is remembered
 _JOINED: Final = re.compile(r"[A-Za-z]+(?:[A-Z_.-]+[a-z0-9]+){3,}|[a-z0-9]+(?:[_-][a-z0-9]+){3,}")
 """Name that may be a whole sentence: content_from_reading_ssh_id_rsa."""
 _LONGEST_NAME: Final = 100
-_NAME_LIMIT: Final = 2.0
-"""Sum of weights above which a name is an instruction: it has few words."""
+_NAME_LIMIT: Final = 2.0  # sum of weights above which a name is an instruction: it has few words
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]")
 _MARKUP: Final = re.compile(r"<!--|-->|</?[a-z][^<>]{0,300}>")
 
@@ -324,10 +319,8 @@ _TOKEN: Final = LatePattern(
 )
 _ENDINGS: Final = (("ies", "y"), ("ing", ""), ("ed", ""), ("es", ""), ("s", ""))
 _SHORTEST_STEM: Final = 3
-_LIMIT: Final = "*"
-"""Name of the sum of weights above which a sentence is an instruction, among the weights."""
-_UNLIKELY: Final = 0.5
-"""Sum of weights up to which an English sentence has none of the phrases."""
+_LIMIT: Final = "*"  # name of the sum of weights above which a sentence is an instruction, among the weights
+_UNLIKELY: Final = 0.5  # sum of weights up to which an English sentence has none of the phrases
 _ANYTHING: Final = "tells a model what to do"
 _PURPOSES: Final = (
     ("asks for secrets or private files of the caller", {"FILE", "password", "credential", "secret", "token", "key"}),
@@ -376,8 +369,7 @@ def _examine(text: str, field: bool) -> Instruction | None:
     return Instruction(kind, " ".join(text.split())[:200]) if kind else None
 
 
-_examine_repeated: Final = lru_cache(4096)(_examine)
-"""The same, remembered: schemas say the same of many fields."""
+_examine_repeated: Final = lru_cache(4096)(_examine)  # the same, remembered: schemas say the same of many fields
 
 
 def sentences(text: str) -> Iterator[tuple[int, str]]:

@@ -13,8 +13,7 @@ from typing import Final
 from bespeak.text.language.sentence import LatePattern, word_set
 from bespeak.text.language.verb_form import lemmas
 
-_SEEN: Final = 1_000
-"""Limit of characters that are searched."""
+_SEEN: Final = 1_000  # limit of characters that are searched
 
 _NOUNS: Final = (
     *("table", "database", " db", "row", "tuple", "record", "sql", "stored proc", "cache", "redis", "datastore"),

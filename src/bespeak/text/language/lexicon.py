@@ -40,24 +40,17 @@ _UNSEEN: Final = Counts(0, 0, 0)
 class Lexicon:
     """The verbs of English with the facts that contracts need; every word is in lower case."""
 
-    sources: tuple[str, ...]
-    """Sources of the file: a name and a hash each."""
+    sources: tuple[str, ...]  # sources of the file: a name and a hash each
     verbs: Mapping[str, tuple[str, str, str]]
     """Verbs with their unparsed counts: a run needs only a few of the thousands."""
     irregular: Mapping[str, tuple[tuple[str, str], ...]]
     """Irregular forms: went is (go, past), and found is both parts of find."""
-    strong: frozenset[str]
-    """Verbs whose past is never regular: seed is not a form of see."""
-    nouns: frozenset[str]
-    """Nouns that are not verbs; rare ones only where a rule could mistake them for a verb."""
-    others: frozenset[str]
-    """Adjectives that are neither, and adverbs that a rule could mistake for a verb."""
-    intents: Mapping[str, str]
-    """Words that are not plain actions, or are despite their look, with their group."""
-    instead: Mapping[str, tuple[str, ...]]
-    """Suggested verbs for a word that is not a good method."""
-    paths: Mapping[str, frozenset[str]]
-    """Ambiguous words in paths, by group."""
+    strong: frozenset[str]  # verbs whose past is never regular: seed is not a form of see
+    nouns: frozenset[str]  # nouns that are not verbs; rare ones only where a rule could mistake them for a verb
+    others: frozenset[str]  # adjectives that are neither, and adverbs that a rule could mistake for a verb
+    intents: Mapping[str, str]  # words that are not plain actions, or are despite their look, with their group
+    instead: Mapping[str, tuple[str, ...]]  # suggested verbs for a word that is not a good method
+    paths: Mapping[str, frozenset[str]]  # ambiguous words in paths, by group
     lists: Mapping[str, frozenset[str]]
     """Other hand-written lists by name; "methods" are the verbs of the AGTP catalog and of our own list."""
 
@@ -119,8 +112,7 @@ def _groups(section: str) -> dict[str, frozenset[str]]:
 MEANINGS_FORMAT: Final = "bespeak meanings 1"
 
 _UNDOING: Final = ("un", "de", "dis", "off")
-_DOING: Final = ("", "on", "en")
-"""Prefix pairs: offboard is the opposite of onboard, disengage of engage."""
+_DOING: Final = ("", "on", "en")  # prefix pairs: offboard is the opposite of onboard, disengage of engage
 NOT_UNDOING: Final = word_set(
     "uncover declaim defile define delay denominate deposit derive describe design detail detest devote disappoint "
     "discard discharge disclose discount discover dislocate dispatch displace display dispose dissolve distrain "
@@ -133,12 +125,10 @@ NOT_UNDOING: Final = word_set(
 class Meanings:
     """The tables of the data file; a cell is parsed on demand, because most are never used."""
 
-    sources: tuple[str, ...]
-    """Sources of the file: a name and a hash each."""
+    sources: tuple[str, ...]  # sources of the file: a name and a hash each
     hand: Mapping[str, str]
     """Verbs with hand-assigned operation classes: letters of the classes, each with its weight in tenths."""
-    table: Mapping[str, str]
-    """Verbs with classes from their neighbours; the last digit says how much these agree."""
+    table: Mapping[str, str]  # verbs with classes from their neighbours; the last digit says how much these agree
     senses: Mapping[str, str]
     opposites: Mapping[str, str]
     nouns: Mapping[str, str]
@@ -254,5 +244,4 @@ def _by_word() -> Mapping[str, tuple[int, ...]]:
     return found
 
 
-THINGS: Final = _by_word()
-"""Things by word: the numbers of the groups that it belongs to."""
+THINGS: Final = _by_word()  # things by word: the numbers of the groups that it belongs to

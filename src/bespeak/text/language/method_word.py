@@ -109,10 +109,8 @@ class MethodFault(NamedTuple):
     kind: Kind
     message: str
     advice: str = ""
-    instead: str = ""
-    """The method to write, if there is one choice."""
-    safe: bool = False
-    """True if writing `instead` keeps the meaning."""
+    instead: str = ""  # the method to write, if there is one choice
+    safe: bool = False  # True if writing `instead` keeps the meaning
 
 
 def judge_method(method: str) -> tuple[MethodFault, ...]:

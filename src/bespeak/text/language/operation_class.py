@@ -13,8 +13,7 @@ OperationClass = Literal[
 ]
 
 CLASSES: Final[tuple[OperationClass, ...]] = get_args(OperationClass)
-CHANGING: Final = CLASSES[2:]
-"""Classes that change something."""
+CHANGING: Final = CLASSES[2:]  # classes that change something
 _LETTERS: Final = "RACUDSBEJGX"
 
 PHRASES: Final[dict[OperationClass, str]] = {
@@ -122,8 +121,7 @@ _PRODUCERS: Final = word_set(
     "compose derive project export sign encrypt decrypt encode decode hash compress authenticate authorize exchange "
     "login signin"
 )
-_ANSWERING: Final = word_set("return output yield respond")
-"""Methods whose result is the answer, and verbs that say so."""
+_ANSWERING: Final = word_set("return output yield respond")  # methods whose result is the answer, and verbs that say so
 _ANY_OPERATION: Final = word_set("execute run process invoke operate do")
 """Verbs that do whatever their object is; only reading differs."""
 _HALF_READING: Final = word_set(
@@ -135,8 +133,7 @@ _REPORTING: Final = word_set("tell inform notify signal ask advertise")
 _MOSTLY: Final = 0.8
 _REWRITING: Final = 0.7
 """Minimum weight of a change that a verb makes while it works something out: to normalize is not to read."""
-_KNOWN: Final = 0.9
-"""Minimum reliability of the classes of both verbs for a violation."""
+_KNOWN: Final = 0.9  # minimum reliability of the classes of both verbs for a violation
 _WARNED: Final = 0.35
 _GOOD: Final = 0.5
 _RESULT: Final = 0.6

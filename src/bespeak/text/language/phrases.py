@@ -89,8 +89,7 @@ ASKING: Final = word_set(
 DEFERRING: Final = frozenset({"schedule", "queue", "enqueue", "begin", "stage"})
 """Verbs whose object says more only if it is a noun of action: "schedules the removal of", but not "a visit"."""
 LIGHT: Final = EMPTY | ASKING | DEFERRING
-OBTAINING: Final = frozenset({"request", "provide", "give"})
-"""Verbs that read when one of _INFORMATION is their object."""
+OBTAINING: Final = frozenset({"request", "provide", "give"})  # verbs that read when one of _INFORMATION is their object
 
 _INFORMATION: Final = word_set(
     "information info details detail data status list overview summary statistics stats history access-logs metadata "
@@ -323,8 +322,7 @@ def behind_condition(sentence: Sequence[str]) -> int | None:
     )
 
 
-_AND: Final = frozenset({"and", "or", "but"})
-"""Words by which a clause goes on behind a comma."""
+_AND: Final = frozenset({"and", "or", "but"})  # words by which a clause goes on behind a comma
 _LEADING_PHRASES: Final = (PREPOSITIONS | {"given", "upon", "depending"}) - {"to", "and", "or", "using"}
 
 
@@ -348,8 +346,7 @@ def _noun_behind(sentence: Sequence[str], at: int) -> tuple[str, int] | None:
     return (found, at) if found else None
 
 
-READING: Final = "get"
-"""Verb for phrases that name a result."""
+READING: Final = "get"  # verb for phrases that name a result
 _NOMINAL_REACH: Final = 8
 
 
@@ -390,8 +387,7 @@ def _phrase(sentence: Sequence[str]) -> list[int]:
     return phrase
 
 
-Hint = tuple[str, int]
-"""A verb, and the place of the word that names it."""
+Hint = tuple[str, int]  # a verb, and the place of the word that names it
 
 _ENTERING: Final = frozenset({"submit", "enter"})
 _DESTINATIONS: Final = dict.fromkeys(("trash", "deletion", "bin"), "delete") | dict.fromkeys(

@@ -29,22 +29,18 @@ Reason = Literal[
 ]
 
 _WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_LONGEST: Final = 80
-"""Maximum length of a segment in characters."""
+_LONGEST: Final = 80  # maximum length of a segment in characters
 
 _QUESTIONS: Final = frozenset(
     ("is", "has", "have", "does", "can", "are", "should", "was", "were", "did", "would", "could")
 )
-_VERB_PREFIXES: Final = ("re", "un", "de", "dis", "mis")
-"""Prefixes of verbs only; "sub" or "pre" may also begin a noun."""
-_NOUN_SHARE: Final = 0.06
-"""Minimum share of noun uses: below it a word is a verb."""
+_VERB_PREFIXES: Final = ("re", "un", "de", "dis", "mis")  # prefixes of verbs only; "sub" or "pre" may also begin a noun
+_NOUN_SHARE: Final = 0.06  # minimum share of noun uses: below it a word is a verb
 _ADJECTIVE_SHARE: Final = 0.5
 _VERB_SHARE: Final = 0.5
 _SURELY: Final = 0.6
 """Minimum share of verb uses of a verb before a noun that often makes compounds: startJob, but not bookTitle."""
-_SEEN: Final = 4
-"""Count of one use in the counted texts, in quarters."""
+_SEEN: Final = 4  # count of one use in the counted texts, in quarters
 _METHODS_OF_ALL: Final = frozenset(
     ("add", "create", "delete", "fetch", "find", "get", "make", "remove", "send", "update")
 )
@@ -52,12 +48,10 @@ _METHODS_OF_ALL: Final = frozenset(
 _THINGS: Final = frozenset(("finding", "making", "onboarding", "offboarding", "roaming", "tagging"))
 """Forms of verbs that name things in paths, although dictionaries do not say so."""
 _MANY: Final = frozenset(("batch", "bulk", "mass"))
-_COMMANDS: Final = frozenset(("list", "patch", "put"))
-"""Verbs that stay verbs before a compound noun: /putImagePolicy."""
+_COMMANDS: Final = frozenset(("list", "patch", "put"))  # verbs that stay verbs before a compound noun: /putImagePolicy
 _SETTERS: Final = frozenset(("set", "show", "toggle"))
 """Verbs that stay verbs before any noun if the segment is written like a function: /toggleStatus."""
-_PROTECTED: Final = 0.1
-"""Minimum share of noun uses that protects a past form: left, but not found."""
+_PROTECTED: Final = 0.1  # minimum share of noun uses that protects a past form: left, but not found
 _ENDINGS: Final = (
     *(("e", "ion"), ("", "lation"), ("e", "ation"), ("", "ation"), ("y", "ication"), ("", "ion")),
     *(("", "ment"), ("e", "al"), ("", "al")),

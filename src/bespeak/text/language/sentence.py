@@ -11,8 +11,7 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-LONGEST: Final = 600
-"""Limit of characters that are read; the deciding verb is near the beginning."""
+LONGEST: Final = 600  # limit of characters that are read; the deciding verb is near the beginning
 
 _LONGEST_TAG: Final = 80
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[.,;:!?()/|–—-]")
@@ -73,8 +72,7 @@ def is_english(sentence: list[Word]) -> bool:
 
 _STOPS: Final = frozenset(".!?。！？\n")
 _WIDE: Final = "。！？"
-_SEEN: Final = 4_000
-"""Limit of characters that are read; another rule reports longer texts."""
+_SEEN: Final = 4_000  # limit of characters that are read; another rule reports longer texts
 
 _END: Final = re.compile(
     r"""(?P<stop>[.!?…]++)["'”’»)\]]*+\s++["'“‘«(\[]*+(?=(?P<next>\S))|\n[^\S\n]*+\n|\n[^\S\n]*+[-*•]\s|[。！？]"""
@@ -89,8 +87,7 @@ phd pos pp prev prof pt qty rd ref refs reg rel rep resp rev sec secs sen seq sg
 tech tel temp tsp univ viz vol vols vs wk wt yd yr yrs
 jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri sat sun
 """
-_NO_END: Final = frozenset(_ABBREVIATIONS.split())
-"""Abbreviations written with a full stop."""
+_NO_END: Final = frozenset(_ABBREVIATIONS.split())  # abbreviations written with a full stop
 
 
 def is_several(text: str) -> bool:

@@ -30,13 +30,11 @@ PREFIXES: Final = (
 )  # fmt: skip
 MANNERS: Final = frozenset(("bulk", "batch", "mass", "multi", "auto", "quick", "soft", "hard", "force", "self"))
 """Words before a verb that say how it is done: batch-insert."""
-MAKERS: Final = ("ize", "ise", "ify")
-"""Endings that turn any word into a verb."""
+MAKERS: Final = ("ize", "ise", "ify")  # endings that turn any word into a verb
 
 _LONGEST: Final = 40
 _SHORTEST_REST: Final = 3
-_VERB_SHARE: Final = 0.05
-"""Minimum verb share of the first part of a compound."""
+_VERB_SHARE: Final = 0.05  # minimum verb share of the first part of a compound
 _VOWELS: Final = frozenset("aeiou")
 _HISSING: Final = ("s", "x", "z", "ch", "sh")
 _PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
@@ -282,8 +280,7 @@ class ActionIntent:
 
     kind: Literal["action", "state", "borderline"]
     reason: str = ""
-    instead: tuple[str, ...] = ()
-    """Suggested verbs, in capitals."""
+    instead: tuple[str, ...] = ()  # suggested verbs, in capitals
     group: str = ""
     """Kind of word that is not an action: condition, existence, mind, thing, weather; if borderline also vague."""
 

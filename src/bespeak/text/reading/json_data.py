@@ -17,8 +17,7 @@ from bespeak.text.source.tree import Location, Span
 
 _STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"[ \t\r\n]*+(:?)')
 """Strings of a valid JSON text, each with the colon after it: a string with a colon is a key."""
-_PLACED: Final = 64 * 1024
-"""Maximum characters of a text in which a repeated key is located."""
+_PLACED: Final = 64 * 1024  # maximum characters of a text in which a repeated key is located
 
 T = TypeVar("T")
 

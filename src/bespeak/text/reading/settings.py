@@ -15,12 +15,9 @@ from bespeak.text.reading.table import Table
 
 Kind = Literal["string", "path", "boolean", "number", "seconds", "count", "strings", "map", "table", "tables"]
 
-VERB: Final = "verb"
-"""The format of a string that is a verb of the catalog."""
-RULE: Final = "rule"
-"""The format of a string that names a rule."""
-SCHEMA: Final = "json-schema"
-"""The format of a table that is a JSON Schema."""
+VERB: Final = "verb"  # the format of a string that is a verb of the catalog
+RULE: Final = "rule"  # the format of a string that names a rule
+SCHEMA: Final = "json-schema"  # the format of a table that is a JSON Schema
 
 _DECLARED: Final = "setting"
 _KINDS: Final[tuple[tuple[type, Kind], ...]] = (
@@ -39,39 +36,25 @@ class Setting:
 
     meaning: str
     kind: Kind = "string"
-    rule: Rule = WRONG_VALUE
-    """The rule under which a value outside `bounds`, `choices` or `form` is reported."""
-    bounds: tuple[float, float] | None = None
-    """The smallest and the largest number."""
+    rule: Rule = WRONG_VALUE  # the rule under which a value outside `bounds`, `choices` or `form` is reported
+    bounds: tuple[float, float] | None = None  # the smallest and the largest number
     choices: tuple[Any, ...] = ()
-    suggested: tuple[str, ...] = ()
-    """Values that editors offer; others are valid too."""
+    suggested: tuple[str, ...] = ()  # values that editors offer; others are valid too
     parse: Callable[[str], Any] | None = None
     """Converts a string, or each string of an array; returns None for an invalid one."""
-    form: str = ""
-    """What `parse` accepts, in words: `an origin`."""
-    advice: str = ""
-    """What to write instead of a value that `parse` refuses."""
-    read: Callable[[Table, str], Any] | None = None
-    """Reads values of several types. Returns None for the default."""
-    of: Any = None
-    """The settings type of a table, or of each table of an array."""
-    values: Setting | None = None
-    """The declaration of each value of a map."""
-    key: str = ""
-    """The key in the file, if it is not the name of the field."""
-    old: str = ""
-    """The key as an earlier release of the format spelled it."""
-    known: tuple[str, ...] = ()
-    """Further keys of a table, which are read elsewhere."""
+    form: str = ""  # what `parse` accepts, in words: `an origin`
+    advice: str = ""  # what to write instead of a value that `parse` refuses
+    read: Callable[[Table, str], Any] | None = None  # Reads values of several types. Returns None for the default.
+    of: Any = None  # the settings type of a table, or of each table of an array
+    values: Setting | None = None  # the declaration of each value of a map
+    key: str = ""  # the key in the file, if it is not the name of the field
+    old: str = ""  # the key as an earlier release of the format spelled it
+    known: tuple[str, ...] = ()  # further keys of a table, which are read elsewhere
     also: Mapping[str, Setting] = field(default_factory=dict)
     """Further keys beside this one that `read` takes into account."""
-    format: str = ""
-    """What the strings or the table are, for editors: `VERB`, `RULE` or `SCHEMA`."""
-    required: bool = False
-    """True for a key that must be written. A missing one is reported, and its default is used."""
-    security: bool = False
-    """True if SECURITY.md names the key."""
+    format: str = ""  # what the strings or the table are, for editors: `VERB`, `RULE` or `SCHEMA`
+    required: bool = False  # True for a key that must be written. A missing one is reported, and its default is used.
+    security: bool = False  # True if SECURITY.md names the key
     default: Any = None
 
 

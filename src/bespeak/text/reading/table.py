@@ -23,8 +23,7 @@ from bespeak.text.reading.rules import (
 from bespeak.text.source.pointer import child, nodes
 from bespeak.text.source.tree import Change, Location
 
-_MOST: Final = 100
-"""Maximum number of findings per document: a broken one can break every rule in every line."""
+_MOST: Final = 100  # maximum number of findings per document: a broken one can break every rule in every line
 
 
 class Findings:
@@ -71,14 +70,12 @@ class Findings:
             self.found.append(TOO_MANY_FINDINGS.found(rest, self.locate(""), advice=advice, severity=grave))
 
 
-IGNORES: Final = "x-bespeak-ignore"
-"""Key under which any table lists findings to ignore; only the linter reads it."""
+IGNORES: Final = "x-bespeak-ignore"  # key under which any table lists findings to ignore; only the linter reads it
 
 _T = TypeVar("_T")
 
 _INT64: Final = 1 << 63
-_SLIP: Final = 0.8
-"""Similarity from which a word counts as a misspelling of another."""
+_SLIP: Final = 0.8  # similarity from which a word counts as a misspelling of another
 _NAMES: Final[dict[type, str]] = {
     str: "a string",
     bool: "a boolean",

@@ -171,8 +171,7 @@ _DASH: Final = re.compile(r"-(?=\s|$)[ \t]*+")
 _OF_FIELDS: Final = frozenset({"input", "output", "errors", "required", "optional", "properties"})
 """Blocks in which a bare name is a field and not a key without its colon."""
 
-_LABELS: Final = frozenset({"AGIS endpoint", "AGIS endpoints"})
-"""Labels that the draft prints above a single endpoint."""
+_LABELS: Final = frozenset({"AGIS endpoint", "AGIS endpoints"})  # labels that the draft prints above a single endpoint
 
 _NO_COLUMN: Final = -1
 

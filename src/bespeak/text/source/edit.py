@@ -46,8 +46,7 @@ def brace_edits(tree: BraceTree, change: Change) -> tuple[TextEdit, ...] | None:
     return (TextEdit(place.span, blank + written),)
 
 
-_PROPERTIES: Final = ("&", "!")
-"""First characters of anchors and tags: such a node is more than its value."""
+_PROPERTIES: Final = ("&", "!")  # first characters of anchors and tags: such a node is more than its value
 
 _AMBIGUOUS: Final = re.compile("[\r\x85\u2028\u2029\ufeff]|^ *+\t|[|>][1-9]?\\+", re.MULTILINE)
 """Characters that make lines and columns unreliable: YAML-only line ends, byte order marks inside the text, leading

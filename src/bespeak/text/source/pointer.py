@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-ABSENT: Final[Any] = object()
-"""Marker for a missing value where None is a valid one."""
+ABSENT: Final[Any] = object()  # marker for a missing value where None is a valid one
 
 
 def child(at: str, part: str | int) -> str:

@@ -21,8 +21,7 @@ _MEMBERS: Final = {
     "scopes": "/required_scopes",
 }
 """Pointers of the keyword arguments of a declaration."""
-_LINE_END: Final = re.compile(r"\r\n?|\n")
-"""Ends of lines as `ast` counts them."""
+_LINE_END: Final = re.compile(r"\r\n?|\n")  # ends of lines as `ast` counts them
 _PREFIXES: Final = "rRuU"
 _QUOTES: Final = "\"'"
 _HEADING: Final = re.compile(r"^[ \t]*+(?P<name>[A-Za-z]++):", re.MULTILINE)

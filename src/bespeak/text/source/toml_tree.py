@@ -18,8 +18,7 @@ from bespeak.text.source.tree import Location, Place, PlacedTree, Span, SyntaxFa
 _BLANK: Final = re.compile(r"(?:[ \t\n]|#[^\n]*+)*+")
 _BETWEEN: Final = re.compile(r"(?:[ \t\n,]|#[^\n]*+)*+")
 _SPACE: Final = re.compile(r"[ \t]*+")
-KEY: Final = r"""[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+'"""
-"""Pattern of a bare or quoted key."""
+KEY: Final = r"""[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+'"""  # pattern of a bare or quoted key
 STRING: Final = r"""
       \"{3}(?:\\.|"{1,2}(?!")|[^"\\])*+"{3,5}     # multi-line; up to two quotes may stand before the closing three
     | '{3}(?:'{1,2}(?!')|[^'])*+'{3,5}
@@ -142,11 +141,8 @@ def _table(key: Span | None) -> Place:
     return place
 
 
-MAX_BYTES: Final = 1 << 20
-"""Size limit: longer documents are not written by people."""
-
-_MAX_KEY_PARTS: Final = 64
-"""Limit of parts in a dotted key: tomli needs quadratic time for `a.a.a...`."""
+MAX_BYTES: Final = 1 << 20  # size limit: longer documents are not written by people
+_MAX_KEY_PARTS: Final = 64  # limit of parts in a dotted key: tomli needs quadratic time for `a.a.a...`
 
 _LONG_KEY: Final = rf"(?:(?:{KEY})[ \t]*+\.[ \t]*+){{{_MAX_KEY_PARTS}}}"
 _MAYBE_LONG_KEY: Final = re.compile(rf"(?<![A-Za-z0-9_-]){_LONG_KEY}")

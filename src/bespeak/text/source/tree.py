@@ -22,10 +22,8 @@ class Location:
     file: str
     line: int = 0
     column: int = 0
-    end_line: int = 0
-    """Line of the end; 0 if unknown."""
-    end_column: int = 0
-    """Column after the last character, in `end_line`."""
+    end_line: int = 0  # line of the end; 0 if unknown
+    end_column: int = 0  # column after the last character, in `end_line`
 
     def __str__(self) -> str:
         if not self.line:
@@ -72,11 +70,8 @@ def match_end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 Notation = Literal["yaml", "json", "toml", "braces", "python"]
 
-MAX_BYTES: Final = 1 << 24
-"""Size limit in bytes; a longer document is refused before it is parsed."""
-
-MAX_DEPTH: Final = 100
-"""Limit of nesting; every walk over the data may recurse this far."""
+MAX_BYTES: Final = 1 << 24  # size limit in bytes; a longer document is refused before it is parsed
+MAX_DEPTH: Final = 100  # limit of nesting; every walk over the data may recurse this far
 
 MAX_NODES: Final = 1_000_000
 """Limit of keys, values, lists and mappings in one document: some hundred megabytes while it is parsed."""
@@ -319,8 +314,7 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     return "".join(parts)
 
 
-_SEEN: Final = 1 << 16
-"""Limit of characters that are read: an endpoint is near the top of a document."""
+_SEEN: Final = 1 << 16  # limit of characters that are read: an endpoint is near the top of a document
 
 _NOT_YAML: Final = re.compile(
     r"""^[ \t]*+(?:
@@ -346,11 +340,8 @@ def detect_notation(text: str) -> Literal["json", "yaml", "braces"]:
 
 
 WORDS: Final[dict[str, Any]] = {"": None, "~": None, "null": None, "true": True, "false": False}
-NUMERIC: Final = frozenset("0123456789+-.")
-"""First characters of numbers."""
-
-MAX_DIGITS: Final = 4000
-"""Limit of digits: int() raises for somewhat more."""
+NUMERIC: Final = frozenset("0123456789+-.")  # first characters of numbers
+MAX_DIGITS: Final = 4000  # limit of digits: int() raises for somewhat more
 
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")

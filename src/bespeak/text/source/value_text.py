@@ -18,8 +18,7 @@ _WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", 
 """Words that some version of YAML does not read as text."""
 
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
-_JOINERS: Final = frozenset("\u200c\u200d")
-"""Joiners: not printable, but several scripts need them."""
+_JOINERS: Final = frozenset("\u200c\u200d")  # joiners: not printable, but several scripts need them
 
 
 def text_scalar(text: str, *, in_list: bool = False) -> str:
@@ -65,8 +64,7 @@ def _numbered(char: str) -> str:
 
 
 _HIDDEN: Final = re.compile("[\x7f-\xa0\u2028\u2029\ufeff\ufffe\uffff]")
-LONGEST_KEY: Final = 1000
-"""Limit of a key's length: YAML requires the colon within 1024 characters."""
+LONGEST_KEY: Final = 1000  # limit of a key's length: YAML requires the colon within 1024 characters
 
 
 def string_text(text: str, *, style: str = "", flow: bool = False) -> str:

@@ -134,8 +134,7 @@ def _too_much(above: Any) -> NotationError:
 MAX_EXPANDED: Final = 200_000
 """Limit of nodes that aliases may add: without it, nine lines of aliases expand to billions of values."""
 
-_SUSPECT: Final = NUMERIC | {"", "~", "n", "t", "f", "<"}
-"""First characters of plain keys that may not be strings."""
+_SUSPECT: Final = NUMERIC | {"", "~", "n", "t", "f", "<"}  # first characters of plain keys that may not be strings
 
 _CORE: Final = "tag:yaml.org,2002:"
 _TYPES: Final = {f"{_CORE}{name}": kind for name, kind in (("int", int), ("float", float), ("bool", bool))}

@@ -28,11 +28,8 @@ from bespeak.app.conformance.subject import (
 )
 from bespeak.contract.policy import FLOOR_METHODS
 
-NO_VERB: Final = "ZZYZXQ"
-"""Word that is in no catalog."""
-
-NO_INPUT: Final[list[object]] = []
-"""JSON body that is not an object: no floor method accepts it, so none runs."""
+NO_VERB: Final = "ZZYZXQ"  # word that is in no catalog
+NO_INPUT: Final[list[object]] = []  # JSON body that is not an object: no floor method accepts it, so none runs
 
 
 async def refuse_verb(subject: Subject) -> Exchanged:

@@ -59,11 +59,9 @@ _SESSION: Final = "3f1c9a52d8e04b7a9c1de6f0a7b85d21"
 class _ProposalForm:
     """One of the bodies in which the drafts and their implementations write a proposal (core 4.6)."""
 
-    members: tuple[str, ...] = ()
-    """Members around the definition, outermost first."""
+    members: tuple[str, ...] = ()  # members around the definition, outermost first
     media: str = MEDIA_AGTP
-    named: bool = False
-    """True if the verb is also given under the names of other parameter tables."""
+    named: bool = False  # True if the verb is also given under the names of other parameter tables
 
     async def send(self, subject: Subject, definition: dict[str, Any]) -> Exchanged:
         """Send a proposal with our identity."""

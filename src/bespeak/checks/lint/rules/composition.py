@@ -113,8 +113,7 @@ def cycle(endpoint: Endpoint, recipe: Recipe, others: Sequence[Endpoint]) -> Dia
     return CYCLE.at(endpoint, _AT, f"its recipe {brief(recipe.name)} calls it again{way}", "Remove the step.")
 
 
-_DEEPEST: Final = 8
-"""Levels of objects that are compared; schemas may refer to themselves."""
+_DEEPEST: Final = 8  # levels of objects that are compared; schemas may refer to themselves
 
 _JSON_TYPES: Final[Mapping[type, str]] = {
     str: "string",
@@ -132,15 +131,11 @@ _ABSENT: Final[Any] = object()
 class ValueKind:
     """What is known about a value. Without anything, every value is possible."""
 
-    members: Members | None = None
-    """Description by a schema."""
-    fields: Mapping[str, ValueKind] | None = None
-    """Fields of an object that the recipe itself makes."""
+    members: Members | None = None  # description by a schema
+    fields: Mapping[str, ValueKind] | None = None  # fields of an object that the recipe itself makes
     constant: Any = _ABSENT
-    is_list: bool = False
-    """True for a list whose elements the other members describe."""
-    is_optional: bool = False
-    """True if the value may be missing."""
+    is_list: bool = False  # True for a list whose elements the other members describe
+    is_optional: bool = False  # True if the value may be missing
 
     @property
     def types(self) -> frozenset[str]:
@@ -344,10 +339,8 @@ class _Checker:
     captured: dict[str, ValueKind] = field(default_factory=dict)
     outputs: list[ValueKind] = field(default_factory=list)
     found: list[_Found] = field(default_factory=list)
-    doubts: list[str] = field(default_factory=list)
-    """What fails only in some calls."""
-    made: ValueKind = field(default_factory=ValueKind)
-    """The result."""
+    doubts: list[str] = field(default_factory=list)  # what fails only in some calls
+    made: ValueKind = field(default_factory=ValueKind)  # the result
 
     def check(self, wanted: Members) -> list[_Found]:
         group: str | None = None

@@ -14,8 +14,7 @@ from bespeak.text.source.tree import Change
 if TYPE_CHECKING:
     from bespeak.checks.lint.subject import Subject
 
-_SEEN: Final = 10_000
-"""Maximum number of characters to examine."""
+_SEEN: Final = 10_000  # maximum number of characters to examine
 
 
 class Disclosed(NamedTuple):

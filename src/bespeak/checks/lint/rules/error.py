@@ -45,8 +45,7 @@ genericfailure generalerror generalfailure unexpectederror unexpectedfailure uns
 errorerror erroroccurred anerroroccurred somethingwentwrong wentwrong badrequest operationfailed requestfailed
 requesterror operationerror httperror apierror runtimeerror runtimeexception
 """
-_GENERIC: Final = frozenset(_ANY_FAILURE.split())
-"""Names that fit any failure, without case and separators."""
+_GENERIC: Final = frozenset(_ANY_FAILURE.split())  # names that fit any failure, without case and separators
 _NUMBERED: Final = re.compile(r"(?:e|err|error|code|status|http|failure)?\d{1,6}")
 _SEPARATORS: Final = re.compile(r"[_\-.\s]+")
 _SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")

@@ -121,11 +121,8 @@ UNVERIFIABLE: Final = Rule(
 )
 
 _MOST: Final = 3
-_READ: Final = 1000
-"""Maximum number of characters of an intent to examine."""
-
-_REFUSED: Final = frozenset({"CONNECT", "TRACE"})
-"""Catalog verbs that AGIS 4.3 reserves for HTTP."""
+_READ: Final = 1000  # maximum number of characters of an intent to examine
+_REFUSED: Final = frozenset({"CONNECT", "TRACE"})  # catalog verbs that AGIS 4.3 reserves for HTTP
 _LISTS: Final = re.compile(r"\b(?:lists?|all|every|each)\b", re.IGNORECASE)
 
 

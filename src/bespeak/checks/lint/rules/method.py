@@ -109,8 +109,7 @@ _FORMS: Final = frozenset({"inflected", "compound", "unknown", "foreign"})
 _WORDS: Final = _FORMS | {"phrasal", "state", "being", "noun", "vague"}
 """Faults in the choice of a word, which the author may overrule."""
 _LONGEST: Final = 32
-_CLASS: Final = frozenset({"http", "state", "being", "noun", "vague"})
-"""Faults of pass 3; the others belong to pass 2."""
+_CLASS: Final = frozenset({"http", "state", "being", "noun", "vague"})  # faults of pass 3; the others belong to pass 2
 
 
 def check_endpoint(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -> Iterator[Diagnostic]:

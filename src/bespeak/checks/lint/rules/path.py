@@ -127,8 +127,7 @@ _WHERE: Final[dict[Reason, str]] = {
 }
 _NAME_THE_THING: Final = "The method names the action; the path names its object."
 _SHOWN: Final = 120
-_MOST: Final = 100
-"""Maximum number of segments whose words are looked up."""
+_MOST: Final = 100  # maximum number of segments whose words are looked up
 
 
 def check_endpoint(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:

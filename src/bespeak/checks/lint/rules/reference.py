@@ -49,8 +49,7 @@ _TYPES: Final = {
     **dict.fromkeys(("none", "nil", "void"), "null"),
 }
 """JSON Schema types by their names in other type systems."""
-_MOST: Final = 20_000
-"""Maximum number of parts of one schema to examine."""
+_MOST: Final = 20_000  # maximum number of parts of one schema to examine
 
 
 def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:

@@ -75,18 +75,14 @@ PATH_PARAMETER: Final = Rule(
 )
 
 
-_COMPOSING: Final = COMPOSING | {"patternProperties"}
-"""Keywords that may add properties to those listed."""
+_COMPOSING: Final = COMPOSING | {"patternProperties"}  # keywords that may add properties to those listed
 _SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NO_SNAKE: Final = re.compile(r"[^a-z0-9]+")
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]{1,64})\}")
-_MOST: Final = 50
-"""Maximum number of names of one schema in a message."""
-_DEEPEST: Final = 8
-"""Maximum depth of nested alternatives that are searched for `required`."""
-_DEFINING: Final = frozenset({"$defs", "definitions"})
-"""Keywords with definitions that properties may refer to."""
+_MOST: Final = 50  # maximum number of names of one schema in a message
+_DEEPEST: Final = 8  # maximum depth of nested alternatives that are searched for `required`
+_DEFINING: Final = frozenset({"$defs", "definitions"})  # keywords with definitions that properties may refer to
 
 
 def check_endpoint(endpoint: Endpoint) -> Iterator[Diagnostic]:

@@ -55,12 +55,9 @@ _LONGEST: Final = 500
 _ARTIFICIAL: Final = 0.5
 _GRAVE: Final = frozenset({"EXECUTE", "CANCEL", "TRANSFER"})
 _ADVICE: Final = "Describe what the endpoint does, without instructions to the reader."
-_SHORT: Final = 24
-"""Length below which a text cannot hide encoded data or padding."""
-_LONG_NAME: Final = 3
-"""Underscores of a name that may be a sentence."""
-_MOST: Final = 2_000
-"""Maximum number of texts of one endpoint to examine."""
+_SHORT: Final = 24  # length below which a text cannot hide encoded data or padding
+_LONG_NAME: Final = 3  # underscores of a name that may be a sentence
+_MOST: Final = 2_000  # maximum number of texts of one endpoint to examine
 
 
 def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
@@ -222,10 +219,8 @@ CIRCLE: Final = Rule(
 )
 
 _SUSPECT: Final = (b'"pattern', b'Of"', b"$ref", b"$dynamic", b"$recursive", b"$id")
-_LARGE: Final = 2_000
-"""Size in bytes below which a schema without the words above is not examined."""
-_BRACES: Final = 20
-"""Number of opening braces from which a schema is examined."""
+_LARGE: Final = 2_000  # size in bytes below which a schema without the words above is not examined
+_BRACES: Final = 20  # number of opening braces from which a schema is examined
 
 _RULES: Final[Mapping[HazardKind, Rule]] = {
     "slow-pattern": SLOW_PATTERN,

@@ -112,8 +112,7 @@ _OTHER_WORDS: Final = {
 """Synonyms that authors use for values of the draft: suggested, never fixed."""
 
 _RECOMMENDED: Final = ("capability", "confidence_guidance", "impact_tier", "is_idempotent")
-_SLIP: Final = 0.8
-"""Similarity from which a word counts as a misspelt value of the draft."""
+_SLIP: Final = 0.8  # similarity from which a word counts as a misspelt value of the draft
 _TOOL_NAME: Final = re.compile(r"[a-z0-9_]{1,128}")
 _NO_TOOL_NAME: Final = re.compile(r"[^a-z0-9]+")
 _ASKS: Final = {

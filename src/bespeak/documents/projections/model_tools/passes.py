@@ -184,8 +184,7 @@ def _words(node: Node, definitions: Definitions) -> str:
     return f"{name} ({said.rstrip('.')})" if isinstance(said, str) and len(said) < 80 else name
 
 
-_LARGEST: Final = 100
-"""Maximum nodes of a definition that is copied to where it is used."""
+_LARGEST: Final = 100  # maximum nodes of a definition that is copied to where it is used
 _NESTING: Final = frozenset({"$ref", "anyOf", "properties", "items", "prefixItems", "additionalProperties"})
 
 
@@ -236,10 +235,8 @@ def _is_small(name: str, definitions: Definitions) -> bool:
     return count <= _LARGEST
 
 
-_MOST: Final = 64
-"""Maximum alternatives that are compared with each other."""
-_MOST_COMPARED: Final = 50_000
-"""Maximum comparisons in a schema: a tenth of a second."""
+_MOST: Final = 64  # maximum alternatives that are compared with each other
+_MOST_COMPARED: Final = 50_000  # maximum comparisons in a schema: a tenth of a second
 _DEEPEST: Final = 3
 _AMBIGUOUS: Final = "alternatives that are written alike mean different values"
 
@@ -346,16 +343,14 @@ def _plan(node: Node, changing: frozenset[str]) -> Any:
     return (marks, below, options) if marks or below or any(options) else None
 
 
-Keeps = Callable[[str, Any], bool]
-"""Decides whether a provider supports a keyword with a value."""
+Keeps = Callable[[str, Any], bool]  # decides whether a provider supports a keyword with a value
 
 _WORDED: Final = (
     *("enum", "minLength", "maxLength", "pattern", "format", "contentEncoding", "minimum", "maximum"),
     *("exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties"),
     *("maxProperties", "default", "examples", "deprecated"),
 )
-_LONGEST: Final = 2_000
-"""Maximum characters of a description inside a schema."""
+_LONGEST: Final = 2_000  # maximum characters of a description inside a schema
 
 
 def wording(keeps: Keeps) -> Pass:

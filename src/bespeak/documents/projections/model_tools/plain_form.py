@@ -70,8 +70,7 @@ def _name(parts: Parts, taken: set[str]) -> str:
     return name
 
 
-_LONGEST_SENTENCE: Final = 200
-"""Maximum characters of a value in a sentence."""
+_LONGEST_SENTENCE: Final = 200  # maximum characters of a value in a sentence
 
 _SIMPLE: Final[Mapping[str, str]] = {
     "minLength": "At least {} characters.",
@@ -169,11 +168,9 @@ _TOLD: Final = (
 """Keywords that become sentences at once, because no provider supports them."""
 
 _FURTHER: Final = "The service checks further conditions."
-_MOST_OPTIONS: Final = 24
-"""Maximum alternatives of a union that is merged with another one."""
+_MOST_OPTIONS: Final = 24  # maximum alternatives of a union that is merged with another one
 _MOST_NODES: Final = 50_000
-_MOST_MERGES: Final = 50_000
-"""Maximum members that are merged: half a second."""
+_MOST_MERGES: Final = 50_000  # maximum members that are merged: half a second
 _DEEPEST: Final = 60
 
 

@@ -40,8 +40,7 @@ from bespeak.documents.projections.model_tools.schema import (
     types,
 )
 
-_MOST: Final = 5
-"""Maximum reasons that are reported."""
+_MOST: Final = 5  # maximum reasons that are reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,16 +48,12 @@ class StrictLimits:
     """Limits of a strict schema."""
 
     properties: int | None = None
-    levels: int | None = None
-    """Nested objects, without those behind references."""
-    values: int | None = None
-    """Listed values in all."""
+    levels: int | None = None  # nested objects, without those behind references
+    values: int | None = None  # listed values in all
     long_list: tuple[int, int] | None = None
     """Length of a list of values from which their characters are limited, and that limit."""
-    characters: int | None = None
-    """Characters of names and listed values in all."""
-    recursion: bool = False
-    """True if a definition may contain itself."""
+    characters: int | None = None  # characters of names and listed values in all
+    recursion: bool = False  # True if a definition may contain itself
 
 
 def faults(document: ToolSchema, limits: StrictLimits) -> list[str]:
@@ -140,17 +135,13 @@ _UNLIMITED: Final = StrictLimits()
 class Style:
     """The rules of one provider."""
 
-    arguments: re.Pattern[str]
-    """Names that arguments may have."""
-    plain: tuple[Step, ...]
-    """Conversion of a schema that models are asked to follow."""
+    arguments: re.Pattern[str]  # names that arguments may have
+    plain: tuple[Step, ...]  # conversion of a schema that models are asked to follow
     strict: tuple[Step, ...] | None = None
     """Conversion of a schema that models are forced to follow; None if the provider has no such mode."""
     limits: StrictLimits = _UNLIMITED
-    description: int = 4_096
-    """Maximum characters of a tool's description."""
-    tools: int | None = None
-    """Maximum number of tools in a request."""
+    description: int = 4_096  # maximum characters of a tool's description
+    tools: int | None = None  # maximum number of tools in a request
     most_strict: tuple[int, int, int] | None = None
     """Maximum number of strict tools in a request, of their optional parameters and of those with a union."""
 
@@ -238,12 +229,10 @@ STYLES: Final[Mapping[str, Style]] = {
 class Conversion:
     """A converted schema, with what is needed to convert values back."""
 
-    document: ToolSchema
-    """The schema with marks."""
+    document: ToolSchema  # the schema with marks
     schema: Node
     strict: bool
-    reasons: tuple[str, ...] = ()
-    """Why the schema is not strict although that was wanted."""
+    reasons: tuple[str, ...] = ()  # why the schema is not strict although that was wanted
 
 
 def convert(schema: Mapping[str, Any], style: str, *, strict: bool = True) -> Conversion:

@@ -18,28 +18,19 @@ Pass = Callable[[Node, Definitions], Node]
 
 PLACE: Final = "#/$defs/"
 
-SAYS: Final = "~says"
-"""Mark: sentences about what the schema no longer says."""
-OPTIONAL: Final = "~optional"
-"""Mark of an object: members that were left out if they are null."""
-REST: Final = "~rest"
-"""Mark of an object: the member that holds undeclared members as pairs of key and value."""
-MAP: Final = "~map"
-"""Mark of a list: pairs of key and value that are the members of an object."""
-RENAMED: Final = "~renamed"
-"""Mark of an object: pairs of a member's name and its original name."""
-WRAPPED: Final = "~wrapped"
-"""Mark of an object: the member that holds the value itself."""
-ONE: Final = "~one"
-"""Mark of a union: a value may meet one of the alternatives only."""
-UNFIT: Final = "~unfit"
-"""Mark: why a value of the original schema may not be expressible here."""
+SAYS: Final = "~says"  # mark: sentences about what the schema no longer says
+OPTIONAL: Final = "~optional"  # mark of an object: members that were left out if they are null
+REST: Final = "~rest"  # mark of an object: the member that holds undeclared members as pairs of key and value
+MAP: Final = "~map"  # mark of a list: pairs of key and value that are the members of an object
+RENAMED: Final = "~renamed"  # mark of an object: pairs of a member's name and its original name
+WRAPPED: Final = "~wrapped"  # mark of an object: the member that holds the value itself
+ONE: Final = "~one"  # mark of a union: a value may meet one of the alternatives only
+UNFIT: Final = "~unfit"  # mark: why a value of the original schema may not be expressible here
 
 CHANGING: Final = frozenset({OPTIONAL, REST, MAP, RENAMED, WRAPPED})
 """Marks of nodes whose values have to be converted back."""
 
-NOTHING: Final[Node] = {"not": {}}
-"""The schema that no value meets."""
+NOTHING: Final[Node] = {"not": {}}  # the schema that no value meets
 
 
 @dataclass(frozen=True, slots=True)

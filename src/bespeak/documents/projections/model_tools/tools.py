@@ -241,8 +241,7 @@ _SEARCH: Final[dict[str, dict[str, Any]]] = {
     "openai-responses": {"type": "tool_search"},
     "anthropic": {"type": "tool_search_tool_bm25_20251119", "name": "tool_search_tool_bm25"},
 }
-DEFERRING: Final = tuple(_SEARCH)
-"""Styles of providers that can search tools themselves."""
+DEFERRING: Final = tuple(_SEARCH)  # styles of providers that can search tools themselves
 
 
 def definitions(tools: Sequence[ModelTool], style: str, *, defer: bool = False) -> list[dict[str, Any]]:

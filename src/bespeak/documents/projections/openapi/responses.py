@@ -23,16 +23,12 @@ from bespeak.protocol.status import REASONS, UNPROCESSABLE
 class Circumstances:
     """Settings outside the contract that apply to all endpoints."""
 
-    modes: tuple[str, ...]
-    """Authentication modes, as in `[auth]`."""
+    modes: tuple[str, ...]  # authentication modes, as in `[auth]`
     policies: Policies
     rate_limits: RateLimits = field(default_factory=RateLimits)
-    knows_agents: bool = False
-    """True if agents may have documents, and so be suspended or revoked."""
-    keeps_state: bool = True
-    """True if idempotency keys, sessions and confirmations have a store."""
-    keys_required: bool = False
-    """True if irreversible calls need an Idempotency-Key."""
+    knows_agents: bool = False  # True if agents may have documents, and so be suspended or revoked
+    keeps_state: bool = True  # True if idempotency keys, sessions and confirmations have a store
+    keys_required: bool = False  # True if irreversible calls need an Idempotency-Key
     catalog_warnings: Mapping[str, str] = field(default_factory=dict)
     """Warnings by method, for methods that the catalog has deprecated."""
 

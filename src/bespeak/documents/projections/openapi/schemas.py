@@ -40,11 +40,8 @@ PLACE: Final = "#/components/schemas/"
 _DEFINITIONS: Final = "$defs"
 _SORTED: Final = msgspec.json.Encoder(order="sorted")
 
-_NAMED: Final = b'nchor":'
-"""Bytes that occur in the text of every schema with an anchor."""
-
-_Identity = bytes
-"""Identity of a definition: equal ones have the same meaning, including everything they refer to."""
+_NAMED: Final = b'nchor":'  # bytes that occur in the text of every schema with an anchor
+_Identity = bytes  # identity of a definition: equal ones have the same meaning, including everything they refer to
 
 
 class SchemaComponents:

@@ -15,12 +15,10 @@ from bespeak.extensions.negotiation.planner.wish import Table
 class Decision(NamedTuple):
     """Something that was decided, and might have been meant otherwise."""
 
-    about: str
-    """What is decided: the same decision in two places counts once."""
+    about: str  # what is decided: the same decision in two places counts once
     quality: float
     cost: float = 0.0
-    doubt: str = ""
-    """What is open, and what would settle it; empty if nothing is."""
+    doubt: str = ""  # what is open, and what would settle it; empty if nothing is
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,8 +83,7 @@ class Pick:
     """Which element of a list is taken."""
 
     matches: tuple[Match, ...] = ()
-    is_first: bool = False
-    """True for the first of several; else there must be one."""
+    is_first: bool = False  # True for the first of several; else there must be one
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +92,7 @@ class Result(Value):
 
     call: PlannedCall
     field: PlanField
-    pick: Pick | None = None
-    """How one value of a list is chosen; None for a single value, or for all of them."""
+    pick: Pick | None = None  # how one value of a list is chosen; None for a single value, or for all of them
 
     @cached_property
     def calls(self) -> frozenset[PlannedCall]:
@@ -118,8 +114,7 @@ class Result(Value):
 class PlannedCall:
     """An operation with the values of its inputs. Equal calls of one plan are one object."""
 
-    number: int
-    """Order of creation: sets of calls are sorted by it, since nothing may depend on the hash seed."""
+    number: int  # order of creation: sets of calls are sorted by it, since nothing may depend on the hash seed
     operation: Operation
     bindings: tuple[tuple[PlanField, Value], ...]
 
@@ -194,8 +189,7 @@ class Listing:
     sort: PlanField | None = None
     limit: PlanField | None = None
     decisions: frozenset[Decision] = frozenset()
-    weakest: float = 1.0
-    """Likeness of the column that fits least."""
+    weakest: float = 1.0  # likeness of the column that fits least
 
     @cached_property
     def is_local(self) -> bool:
@@ -225,8 +219,7 @@ class Draft:
 
     singles: tuple[tuple[PlanField, Value], ...] = ()
     listings: tuple[Listing, ...] = ()
-    deed: PlannedCall | None = None
-    """The call that changes something."""
+    deed: PlannedCall | None = None  # the call that changes something
     decisions: frozenset[Decision] = frozenset()
     weakest: float = 1.0
 

@@ -43,10 +43,8 @@ class PlanField:
     readings: tuple[Reading, ...]
     facts: Facts
     required: bool = False
-    item: Facts | None = None
-    """Elements of a list."""
-    inner: tuple[PlanField, ...] = ()
-    """Members of a container."""
+    item: Facts | None = None  # elements of a list
+    inner: tuple[PlanField, ...] = ()  # members of a container
     is_wanted: bool = False
     """True for a field of a proposed output, which nothing but itself will do for: no role of it, and no other."""
 
@@ -176,11 +174,9 @@ NEXT: Final = word_set(
 )
 PLACES: Final = word_set("before ending_before from offset page page_number skip start start_at start_index")
 """Inputs that choose a page by its place."""
-_MORE: Final = word_set("has_more has_next_page more")
-"""Outputs that say whether a further page exists."""
+_MORE: Final = word_set("has_more has_next_page more")  # outputs that say whether a further page exists
 SORTS: Final = word_set("order order_by ordering sort sort_by")
-TIMES: Final = word_set("date date-time time")
-"""Formats of times; `from` of such a format is a bound, not a place."""
+TIMES: Final = word_set("date date-time time")  # formats of times; `from` of such a format is a bound, not a place
 _SECOND_IDS: Final = word_set("guid uid uuid")
 STATES: Final = word_set("state status")
 
@@ -190,10 +186,8 @@ class Rows:
     """A list of objects in an output."""
 
     path: tuple[str, ...]
-    nouns: tuple[str, ...]
-    """Nouns that each element may be."""
-    fields: tuple[PlanField, ...]
-    """Fields of an element, without those of lists in it."""
+    nouns: tuple[str, ...]  # nouns that each element may be
+    fields: tuple[PlanField, ...]  # fields of an element, without those of lists in it
 
     @cached_property
     def dotted(self) -> str:
@@ -417,8 +411,7 @@ def _row_nouns(field: PlanField, resource: Resource, vocabulary: Vocabulary) -> 
 
 
 _FIELDS: Final = 160
-_LEVELS: Final = 5
-"""Most fields and levels of an output that are looked at."""
+_LEVELS: Final = 5  # most fields and levels of an output that are looked at
 
 Usable = Callable[[Endpoint], bool]
 

@@ -17,14 +17,11 @@ from bespeak.extensions.negotiation.planner.strategies import ListingSearch, Sin
 from bespeak.extensions.negotiation.planner.wish import read_wish
 from bespeak.extensions.negotiation.planner.writing import explain, write_recipe
 
-_DEPTHS: Final = (1, 2, 4)
-"""Longest chains of calls that depend on each other, in the order in which they are tried."""
+_DEPTHS: Final = (1, 2, 4)  # longest chains of calls that depend on each other, in the order in which they are tried
 _STEPS: Final = 8
-_COMBINATIONS: Final = 12
-"""Most combinations of ways to make several lists."""
+_COMBINATIONS: Final = 12  # most combinations of ways to make several lists
 _MISSES: Final = 8
-_SECONDS: Final = 2.0
-"""Time after which a search is given up: only a safety stop, far above what the expansions take."""
+_SECONDS: Final = 2.0  # time after which a search is given up: only a safety stop, far above what the expansions take
 
 _AT_BOUND: Final = Miss(
     field="output", reason="The search ended at its bound; propose fewer fields, or name more of them."

@@ -34,18 +34,12 @@ from bespeak.extensions.negotiation.planner.slot import MISSING, Facts, fit
 from bespeak.extensions.negotiation.planner.vocabulary import SEARCHES, SHARED
 from bespeak.extensions.negotiation.planner.wish import Wish
 
-PROVIDERS: Final = 24
-"""Most operations that are tried for one value."""
-_KEPT: Final = 4
-"""Most ways to get one value that are kept."""
-_COMBINED: Final = 4
-"""Inputs of a call above which only the best way to get each is kept."""
-_CLOSE: Final = 0.8
-"""Likeness from which a given value is used for an input."""
-_SAME: Final = 0.95
-"""Likeness from which two ids are compared."""
-_OTHER_TEXT: Final = 0.55
-"""Quality of a search for the name of another noun than the one that is listed."""
+PROVIDERS: Final = 24  # most operations that are tried for one value
+_KEPT: Final = 4  # most ways to get one value that are kept
+_COMBINED: Final = 4  # inputs of a call above which only the best way to get each is kept
+_CLOSE: Final = 0.8  # likeness from which a given value is used for an input
+_SAME: Final = 0.95  # likeness from which two ids are compared
+_OTHER_TEXT: Final = 0.55  # quality of a search for the name of another noun than the one that is listed
 
 
 class Exhausted(Exception):

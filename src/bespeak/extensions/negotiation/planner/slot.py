@@ -9,13 +9,10 @@ from typing import Any, Final
 
 from bespeak.contract.schema.subschemas import target
 
-ITEM: Final = "[]"
-"""Step of a path into the elements of a list."""
+ITEM: Final = "[]"  # step of a path into the elements of a list
 _NAMES: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
-_NESTED: Final = 12
-"""Most references, combinations and alternatives inside each other."""
-_VALUES: Final = 256
-"""Most values of an enumeration that are compared."""
+_NESTED: Final = 12  # most references, combinations and alternatives inside each other
+_VALUES: Final = 256  # most values of an enumeration that are compared
 MISSING: Final[Any] = object()
 
 
@@ -23,8 +20,7 @@ MISSING: Final[Any] = object()
 class Facts:
     """What a schema says about a value, through references and combinations."""
 
-    kinds: set[str] = field(default_factory=set)
-    """Types without null; empty if any type is allowed."""
+    kinds: set[str] = field(default_factory=set)  # types without null; empty if any type is allowed
     members: dict[str, Any] = field(default_factory=dict)
     required: set[str] = field(default_factory=set)
     items: Any = None
@@ -34,10 +30,8 @@ class Facts:
     default: Any = MISSING
     least: float | None = None
     most: float | None = None
-    names: list[str] = field(default_factory=list)
-    """Names of the definitions that it refers to."""
-    mixed: bool = False
-    """True for alternatives that are not alike."""
+    names: list[str] = field(default_factory=list)  # names of the definitions that it refers to
+    mixed: bool = False  # True for alternatives that are not alike
 
     @cached_property
     def kind(self) -> str:
@@ -62,10 +56,8 @@ class Slot:
     path: tuple[str, ...]
     facts: Facts
     required: bool
-    is_container: bool = False
-    """True for an object or list whose members are slots of their own."""
-    item: Facts | None = None
-    """Elements of a list."""
+    is_container: bool = False  # True for an object or list whose members are slots of their own
+    item: Facts | None = None  # elements of a list
 
 
 class TooLarge(Exception):

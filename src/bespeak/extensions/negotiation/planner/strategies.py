@@ -116,8 +116,7 @@ def _with(state: State, field: PlanField, option: Option, score: float) -> State
     )
 
 
-_DRIVERS: Final = 12
-"""Most lists that are tried."""
+_DRIVERS: Final = 12  # most lists that are tried
 _KEPT: Final = 3
 _FAN_OUT: Final = 1.5
 _ORDERED: Final = frozenset(("integer", "number"))
@@ -304,11 +303,9 @@ def _is_count(field: PlanField) -> bool:
 
 
 _DEEDS: Final = 12
-_MAKING: Final = frozenset(("ADD", "CREATE", "INSERT", "MAKE", "REGISTER"))
-"""Verbs whose object does not exist yet."""
+_MAKING: Final = frozenset(("ADD", "CREATE", "INSERT", "MAKE", "REGISTER"))  # verbs whose object does not exist yet
 _SYNONYM: Final = 0.85
-_CLASS: Final = 0.5
-"""Verbs of one class, such as PAY and REFUND, may do different things."""
+_CLASS: Final = 0.5  # verbs of one class, such as PAY and REFUND, may do different things
 
 
 def deeds(search: Search, depth: int) -> tuple[list[Option], Miss | None]:
@@ -378,8 +375,7 @@ def _alike(verb: str, wanted: str) -> float:
     return _CLASS if one is not None and other is not None and one.main == other.main else 0.0
 
 
-_COUNTED: Final = 12
-"""Wanted fields by which the nearest endpoint is chosen."""
+_COUNTED: Final = 12  # wanted fields by which the nearest endpoint is chosen
 
 
 def nearest(search: Search, fields: tuple[PlanField, ...], text: str) -> Miss:

@@ -42,8 +42,7 @@ SHARED: Final = frozenset(("label", "name", "title"))
 """Keys that two things may have in common, so that a caller may choose by them, and a plan may not."""
 SEARCHES: Final = word_set("keyword phrase q query search search_term search_text term text")
 """Inputs that take words to look for."""
-TEXTS: Final = SEARCHES | SHARED | {"email", "username"}
-"""Attributes that one can search for as text."""
+TEXTS: Final = SEARCHES | SHARED | {"email", "username"}  # attributes that one can search for as text
 _COMPARING_FIRST: Final[Mapping[str, str]] = {
     "min": "gte",
     "minimum": "gte",
@@ -130,10 +129,8 @@ class Segment:
     """One segment of a path."""
 
     text: str
-    is_keyed: bool = False
-    """True if it names things that have ids, whatever it is called."""
-    names_key: bool = False
-    """True if it only says which key follows: `/users/email/{email}`."""
+    is_keyed: bool = False  # True if it names things that have ids, whatever it is called
+    names_key: bool = False  # True if it only says which key follows: `/users/email/{email}`
 
     @cached_property
     def parameter(self) -> str:
@@ -186,14 +183,10 @@ class Resource:
     """What a path is about."""
 
     segments: tuple[Segment, ...]
-    noun: str
-    """What the endpoint deals with; empty if no segment names a thing."""
-    parent: str
-    """Noun of the literal before that; empty if there is none."""
-    view: str
-    """A part or choice of the noun that the last segment names: latest, status; empty for all of it."""
-    owners: tuple[tuple[str, str], ...]
-    """Path parameters, each with the noun that it identifies."""
+    noun: str  # what the endpoint deals with; empty if no segment names a thing
+    parent: str  # noun of the literal before that; empty if there is none
+    view: str  # a part or choice of the noun that the last segment names: latest, status; empty for all of it
+    owners: tuple[tuple[str, str], ...]  # path parameters, each with the noun that it identifies
 
     @cached_property
     def literals(self) -> list[Segment]:
@@ -251,18 +244,14 @@ def resource_of(path: str, things: Collection[str]) -> Resource:
     return Resource(segments, noun, parent, view, tuple(owners))
 
 
-_COMMON: Final = 0.3
-"""Share of endpoints from which a segment says nothing about one of them."""
-_ROLES: Final = 20_000
-"""Most nouns whose role is remembered, since proposals invent them."""
-_LINKING: Final = frozenset(("link", "ref", "relationship"))
-"""Objects whose members are named by what they refer to."""
+_COMMON: Final = 0.3  # share of endpoints from which a segment says nothing about one of them
+_ROLES: Final = 20_000  # most nouns whose role is remembered, since proposals invent them
+_LINKING: Final = frozenset(("link", "ref", "relationship"))  # objects whose members are named by what they refer to
 _KEPT_IN: Final = frozenset(("document", "entry", "list", "member", "node", "object", "page", "record"))
 """Wrappers that are often things."""
 _COUNTS: Final = frozenset(("count", "max", "min", "n", "nb", "num", "number", "total"))
 """Words before a noun that make a number of it: `nb_tracks` is not the key of a track."""
-_FEW: Final = 10
-"""Endpoints below which no segment is common."""
+_FEW: Final = 10  # endpoints below which no segment is common
 
 
 class Reading(NamedTuple):

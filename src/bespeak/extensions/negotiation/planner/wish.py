@@ -24,8 +24,7 @@ from bespeak.extensions.negotiation.planner.vocabulary import (
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.language.operation_class import operation_classes
 
-MOST_FIELDS: Final = 200
-"""Most fields of a proposed input or output."""
+MOST_FIELDS: Final = 200  # most fields of a proposed input or output
 _LEVELS: Final = 5
 _READING: Final = frozenset(("READ", "ANALYZE"))
 
@@ -37,8 +36,7 @@ class Table:
     path: tuple[str, ...]
     nouns: tuple[str, ...]
     columns: tuple[PlanField, ...]
-    is_renamed: bool = False
-    """True if the service does not know its name, so that it may mean something else."""
+    is_renamed: bool = False  # True if the service does not know its name, so that it may mean something else
 
     @property
     def text(self) -> str:
@@ -52,20 +50,14 @@ class Wish:
 
     endpoint: Endpoint
     resource: Resource
-    noun: str
-    """What it deals with, as the service calls it."""
+    noun: str  # what it deals with, as the service calls it
     givens: tuple[PlanField, ...]
-    singles: tuple[PlanField, ...]
-    """Fields wanted outside of lists."""
+    singles: tuple[PlanField, ...]  # fields wanted outside of lists
     tables: tuple[Table, ...]
-    said: frozenset[str]
-    """Terms that it mentions: segments, nouns of inputs, containers."""
-    must: tuple[str, ...]
-    """Terms of the path that the service knows, so that a plan must deal with them."""
-    unknown: tuple[str, ...]
-    """Words of the path that the service does not know."""
-    part: str = ""
-    """What the last segment calls a part of the noun; empty if it is the noun."""
+    said: frozenset[str]  # terms that it mentions: segments, nouns of inputs, containers
+    must: tuple[str, ...]  # terms of the path that the service knows, so that a plan must deal with them
+    unknown: tuple[str, ...]  # words of the path that the service does not know
+    part: str = ""  # what the last segment calls a part of the noun; empty if it is the noun
 
     @cached_property
     def path_terms(self) -> frozenset[str]:

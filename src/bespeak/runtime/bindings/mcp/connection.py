@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientSession, IncomingMessage
     from mcp.shared.dispatcher import ProgressFnT
 
-NOT_ACCEPTED: Final = -32902
-"""Code of our own error for HTTP 401 and 403."""
+NOT_ACCEPTED: Final = -32902  # code of our own error for HTTP 401 and 403
 _REFUSING: Final = frozenset({httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN})
 _TIMEOUT: Final = httpx2.Timeout(30.0, read=300.0)
 """A server may hold a stream open; each call has a deadline of its own."""
@@ -105,8 +104,7 @@ logging.getLogger("client").addFilter(lambda record: "/mcp/client/" not in recor
 START_SECONDS: Final = 60.0
 """Time for a server to start and to list its tools: a program may have to be downloaded first."""
 MOST_TOOLS: Final = 2_000
-MOST_LISTED_BYTES: Final = 32 * 1024 * 1024
-"""Bounds of a list of tools over all its pages."""
+MOST_LISTED_BYTES: Final = 32 * 1024 * 1024  # bounds of a list of tools over all its pages
 _MOST_PAGES: Final = 500
 _PROBE_SECONDS: Final = 5.0
 _CLOSING_SECONDS: Final = 10.0

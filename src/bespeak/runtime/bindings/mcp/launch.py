@@ -29,8 +29,7 @@ _LARGEST_TOKEN: Final = 16_384
 class Launch:
     """What a connection needs. Values from the environment are excluded from repr."""
 
-    name: str
-    """Name in logs: the program or the host."""
+    name: str  # name in logs: the program or the host
     command: tuple[str, ...] = field(default=(), repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     folder: str = ""
@@ -116,9 +115,6 @@ class McpFailure:
     """Why a call has no result."""
 
     kind: FailureKind
-    text: str
-    """What happened, for the operator's log; it may name hosts and files."""
-    code: int | None = None
-    """Code of a protocol error."""
-    retry_after: int | None = None
-    """Seconds until the server is started again; None if it may be called at once."""
+    text: str  # what happened, for the operator's log; it may name hosts and files
+    code: int | None = None  # code of a protocol error
+    retry_after: int | None = None  # seconds until the server is started again; None if it may be called at once

@@ -29,8 +29,7 @@ from bespeak.text.diagnostics.diagnostic import printable
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
-_KEPT: Final = 200
-"""Bytes at both ends of a line that is too long."""
+_KEPT: Final = 200  # bytes at both ends of a line that is too long
 _FIRST: Final = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,')
 _LAST: Final = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
@@ -86,18 +85,13 @@ class MessageLines:
 
 _logger = logging.getLogger(__name__)
 
-TOO_LARGE: Final = -32901
-"""Code of our own error for an answer that is too large."""
+TOO_LARGE: Final = -32901  # code of our own error for an answer that is too large
 _PIECE: Final = 65_536
-_LONGEST_LINE: Final = 2_000
-"""Bytes of a line on standard error that are kept."""
+_LONGEST_LINE: Final = 2_000  # bytes of a line on standard error that are kept
 _KEPT_LINES: Final = 8
-_GRACE: Final = 2.0
-"""Seconds for a process to end after its input was closed, after SIGTERM, and after SIGKILL."""
-_LAST_SECONDS: Final = 0.5
-"""Time for the last words of a program whose output has ended."""
-_STEP: Final = 0.01
-"""Seconds between two looks at a process that is to end."""
+_GRACE: Final = 2.0  # seconds for a process to end after its input was closed, after SIGTERM, and after SIGKILL
+_LAST_SECONDS: Final = 0.5  # time for the last words of a program whose output has ended
+_STEP: Final = 0.01  # seconds between two looks at a process that is to end
 _GUARD: Final = """
 ( trap '' HUP INT TERM
   exec </dev/fd/{fd} || exit
@@ -172,8 +166,7 @@ class _Pipes:
     """A running program."""
 
     process: Popen[bytes]
-    lifeline: int
-    """End of the pipe that the guard watches."""
+    lifeline: int  # end of the pipe that the guard watches
     input: asyncio.StreamWriter
     output: asyncio.StreamReader
     errors: asyncio.StreamReader

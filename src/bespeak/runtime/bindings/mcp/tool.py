@@ -37,10 +37,8 @@ if TYPE_CHECKING:
 
     from bespeak.runtime.bindings.mcp.connection import McpConnection
 
-_MOST_CALLS: Final = 64
-"""Calls of one server at one time."""
-_LONGEST_WAIT: Final = 30.0
-"""Seconds between two starts of a server that keeps failing."""
+_MOST_CALLS: Final = 64  # calls of one server at one time
+_LONGEST_WAIT: Final = 30.0  # seconds between two starts of a server that keeps failing
 
 
 class McpPool:
@@ -135,8 +133,7 @@ class McpUpstream:
         self._not_before = self._clock() + wait
 
 
-WRAPPED: Final = "result"
-"""Field for structured content that is not an object, as MCP servers themselves name it."""
+WRAPPED: Final = "result"  # field for structured content that is not an object, as MCP servers themselves name it
 _LONGEST_ERROR: Final = 2_000
 
 

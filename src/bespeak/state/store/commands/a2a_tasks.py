@@ -9,14 +9,11 @@ import msgspec
 from bespeak.state.store.commands.idempotency import RecordKey
 from bespeak.state.store.store import Command, Conflict, Notify, Row, Statement, Steps
 
-TOPIC: Final = "a2a"
-"""Topic to watch for changed tasks."""
-CANCELS: Final = "a2a-cancels"
-"""Topic to watch for requested cancellations."""
+TOPIC: Final = "a2a"  # topic to watch for changed tasks
+CANCELS: Final = "a2a-cancels"  # topic to watch for requested cancellations
 
 WORKING: Final = "working"
-WAITING: Final = "waiting"
-"""State of a task that continues with the next message of its caller."""
+WAITING: Final = "waiting"  # state of a task that continues with the next message of its caller
 FINISHED: Final = "finished"
 
 
@@ -25,18 +22,13 @@ class A2aTask(msgspec.Struct, frozen=True):
 
     task_id: str
     context_id: str
-    state: str
-    """One of working, waiting and finished."""
-    status: int
-    """State of the task in A2A."""
-    call: str | None
-    """JSON of the call it is for; None if that is too long to be kept."""
-    document: bytes
-    """The task itself, encoded."""
+    state: str  # one of working, waiting and finished
+    status: int  # state of the task in A2A
+    call: str | None  # JSON of the call it is for; None if that is too long to be kept
+    document: bytes  # the task itself, encoded
     revision: int
     updated: float
-    lapsed: bool = False
-    """True if the process that worked on it is gone."""
+    lapsed: bool = False  # True if the process that worked on it is gone
 
 
 _COLUMNS: Final = ", ".join(A2aTask.__struct_fields__[:-1]) + f", state = '{WORKING}' AND lease <= {{now}}"
@@ -54,14 +46,11 @@ class OpenTask(Command, frozen=True):
     """
 
     guards: ClassVar[bool] = True
-    message: RecordKey
-    """Key of the message, whose answer is the id of its task."""
+    message: RecordKey  # key of the message, whose answer is the id of its task
     task: A2aTask
     owner: str
-    lease: float
-    """Seconds for which the calling process works on it, unless it prolongs that."""
-    retention: float
-    """Seconds for which a task is kept after its last change."""
+    lease: float  # seconds for which the calling process works on it, unless it prolongs that
+    retention: float  # seconds for which a task is kept after its last change
     most: int
 
     def steps(self) -> Steps:
@@ -93,8 +82,7 @@ class SaveTask(Command, frozen=True):
     """Store a changed task, if nobody else has changed it since."""
 
     guards: ClassVar[bool] = True
-    task: A2aTask
-    """The task with the revision on which the change is based."""
+    task: A2aTask  # the task with the revision on which the change is based
     lease: float
     retention: float
 
@@ -139,8 +127,7 @@ class ListTasks(Command, frozen=True):
     context_id: str | None = None
     status: int | None = None
     since: float | None = None
-    after: tuple[float, str] | None = None
-    """Time of the last change and id of the task after which the list continues."""
+    after: tuple[float, str] | None = None  # time of the last change and id of the task after which the list continues
 
     def steps(self) -> Steps:
         """Return the number of all matching tasks, and some of them."""

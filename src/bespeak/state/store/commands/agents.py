@@ -8,14 +8,9 @@ import msgspec
 
 from bespeak.state.store.store import Command, Conflict, Notify, Statement, Steps
 
-TOPIC: Final = "agents"
-"""Topic to watch for changes of agents."""
-
-RETIRED: Final = "retired"
-"""Final state of an agent; its id is never issued again (core 7.1)."""
-
-NAME_REST: Final = 90 * 86400.0
-"""Seconds for which the name of a retired agent stays reserved (core 7.4)."""
+TOPIC: Final = "agents"  # topic to watch for changes of agents
+RETIRED: Final = "retired"  # final state of an agent; its id is never issued again (core 7.1)
+NAME_REST: Final = 90 * 86400.0  # seconds for which the name of a retired agent stays reserved (core 7.4)
 
 _COLUMNS: Final = "agent_id, name, status, document, revision, updated"
 _EVENT: Final = (
@@ -30,10 +25,8 @@ class AgentRow(msgspec.Struct, frozen=True):
     agent_id: str
     name: str
     status: str
-    document: str | None
-    """JSON document; None if the document is a file of the deployment and only the state is stored."""
-    revision: int
-    """Number of changes of this row."""
+    document: str | None  # JSON document; None if the document is a file of the deployment and only the state is stored
+    revision: int  # number of changes of this row
     updated: float
 
 
@@ -50,8 +43,7 @@ class Transition(msgspec.Struct, frozen=True):
 
     previous: str
     status: str
-    noop: bool = False
-    """True if the agent was already in that state, so nothing changed."""
+    noop: bool = False  # True if the agent was already in that state, so nothing changed
 
 
 class LifecycleEvent(msgspec.Struct, frozen=True):
@@ -71,10 +63,8 @@ class PutAgent(Command, frozen=True):
     guards: ClassVar[bool] = True
     agent_id: str
     name: str
-    status: str
-    """State of a new agent."""
-    document: str
-    """JSON document."""
+    status: str  # state of a new agent
+    document: str  # JSON document
     actor: str
 
     def steps(self) -> Steps:
@@ -105,15 +95,13 @@ class SetAgentStatus(Command, frozen=True):
 
     guards: ClassVar[bool] = True
     agent_id: str
-    event: str
-    """Method that causes the change, such as `REVOKE`."""
+    event: str  # method that causes the change, such as `REVOKE`
     allowed_from: frozenset[str]
     status: str
     actor: str
     reason: str
     name: str | None = None
-    assumed: str | None = None
-    """Name and state from the agent's file, for an agent that is not in the store yet."""
+    assumed: str | None = None  # name and state from the agent's file, for an agent that is not in the store yet
 
     def steps(self) -> Steps:
         """Return a Transition, or a Conflict: `agent-unknown`, or `transition-impossible` with the current state."""
@@ -188,8 +176,7 @@ class ReadLifecycle(Command, frozen=True):
 
 
 _DELEGATIONS_COLUMNS: Final = "delegation_id, delegator, delegate, scope, parent, task, created, expires"
-_LONGEST: Final = 64
-"""Limit of hops when a chain is rebuilt; deeper chains are never granted."""
+_LONGEST: Final = 64  # limit of hops when a chain is rebuilt; deeper chains are never granted
 
 
 class Delegation(msgspec.Struct, frozen=True):
@@ -198,10 +185,8 @@ class Delegation(msgspec.Struct, frozen=True):
     delegation_id: str
     delegator: str
     delegate: str
-    scope: str
-    """Scope tokens in the notation of Authority-Scope."""
-    parent: str | None
-    """Delegation whose authority was passed on; None if the delegator held it directly."""
+    scope: str  # scope tokens in the notation of Authority-Scope
+    parent: str | None  # delegation whose authority was passed on; None if the delegator held it directly
     task: str | None
     created: float
     expires: float
@@ -210,8 +195,7 @@ class Delegation(msgspec.Struct, frozen=True):
 class PurgeDelegations(Command, frozen=True):
     """Remove expired hops after a retention period; the audit trail keeps the records of their use."""
 
-    kept: float
-    """Seconds for which they are kept after their end."""
+    kept: float  # seconds for which they are kept after their end
     limit: int = 200
 
     def steps(self) -> Steps:

@@ -9,8 +9,7 @@ from bespeak.state.store.store import Command, Grouping, Members, Notify, Seal, 
 _INSERT: Final = "INSERT INTO audit (stream, sequence, agent_id, audit_id, jws) VALUES (?, ?, ?, ?, ?)"
 HEAD: Final = "SELECT audit_id FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT 1"
 """Query for the latest record of an agent, written by any process."""
-CHECKPOINTS: Final = "checkpoints"
-"""Topic to watch for new checkpoints."""
+CHECKPOINTS: Final = "checkpoints"  # topic to watch for new checkpoints
 _COLUMNS: Final = "position, stream, sequence, agent_id, audit_id, jws"
 
 

@@ -10,11 +10,8 @@ from bespeak.protocol.exchange.header_values import stored_task_id
 from bespeak.state.store.commands.steps import WakeWaiting
 from bespeak.state.store.store import Command, Conflict, Notify, Statement, Steps
 
-TASK_TOPIC: Final = "tasks"
-"""Topic to watch for paused and released tasks."""
-
-STOPPED_FOR: Final = 30 * 86400.0
-"""Seconds for which a task whose escalation was rejected stays stopped."""
+TASK_TOPIC: Final = "tasks"  # topic to watch for paused and released tasks
+STOPPED_FOR: Final = 30 * 86400.0  # seconds for which a task whose escalation was rejected stays stopped
 
 _UNTIL_DECIDED: Final = 1e15
 _SELECT: Final = (
@@ -28,13 +25,10 @@ class PausedTask(msgspec.Struct, frozen=True):
 
     agent_id: str
     task_id: str
-    case_id: str
-    """The escalation."""
+    case_id: str  # the escalation
     recipient: str
-    state: str
-    """State of the escalation: pending, deferred or rejected."""
-    reason: str | None
-    """Reason of its decision."""
+    state: str  # state of the escalation: pending, deferred or rejected
+    reason: str | None  # reason of its decision
 
 
 class PauseTask(Command, frozen=True):
@@ -99,8 +93,7 @@ class FindPausedTask(Command, frozen=True):
         return PausedTask(*rows[0]) if rows else None
 
 
-TOPIC: Final = "cases"
-"""Topic to watch for opened and decided cases."""
+TOPIC: Final = "cases"  # topic to watch for opened and decided cases
 
 ESCALATION: Final = "escalation"
 CONFIRMATION: Final = "confirmation"
@@ -126,13 +119,10 @@ class Case(msgspec.Struct, frozen=True):
 
     case_id: str
     kind: str
-    agent_id: str
-    """Agent that asked."""
+    agent_id: str  # Agent that asked
     recipient: str
-    digest: str
-    """SHA-256 of the subject, in hexadecimal digits."""
-    subject: str
-    """Request to decide, as the JSON that was received."""
+    digest: str  # SHA-256 of the subject, in hexadecimal digits
+    subject: str  # request to decide, as the JSON that was received
     created: float
     deadline: float | None
     expires: float | None
@@ -143,8 +133,7 @@ class Case(msgspec.Struct, frozen=True):
     attestation: str | None
     parties: str | None
     """JSON list of everyone behind the request when it was made; None in a case from before this was recorded."""
-    decided_parties: str | None
-    """JSON list of everyone behind the decision."""
+    decided_parties: str | None  # JSON list of everyone behind the decision
     state: str
 
 
@@ -184,16 +173,11 @@ class OpenCase(Command, frozen=True):
     recipient: str
     digest: str
     subject: str
-    deadline: float | None = None
-    """Deadline in seconds since 1970."""
-    lifetime: float | None = None
-    """Seconds until the case can no longer be decided or used."""
-    announcement: Command | None = None
-    """What tells the recipient, if the case is new."""
-    pause: PauseTask | None = None
-    """Task that waits for the decision."""
-    parties: tuple[str, ...] = ()
-    """Everyone behind the request: none of them may decide it."""
+    deadline: float | None = None  # deadline in seconds since 1970
+    lifetime: float | None = None  # seconds until the case can no longer be decided or used
+    announcement: Command | None = None  # what tells the recipient, if the case is new
+    pause: PauseTask | None = None  # Task that waits for the decision
+    parties: tuple[str, ...] = ()  # everyone behind the request: none of them may decide it
     most_open: int = 10_000
     """Limit of undecided cases of this kind per agent, because a person has to look at each of them."""
 
@@ -240,17 +224,13 @@ class DecideCase(Command, frozen=True):
 
     guards: ClassVar[bool] = True
     case_id: str
-    status: str
-    """Decision: accepted, rejected or deferred."""
+    status: str  # decision: accepted, rejected or deferred
     decided_by: str
     attestation_id: str
-    kinds: tuple[str, ...] = ()
-    """Kinds of cases that the decider may decide although another party was asked."""
-    parties: tuple[str, ...] = ()
-    """Everyone behind the decision: whoever is also behind the request makes it void."""
+    kinds: tuple[str, ...] = ()  # kinds of cases that the decider may decide although another party was asked
+    parties: tuple[str, ...] = ()  # everyone behind the decision: whoever is also behind the request makes it void
     reason: str | None = None
-    attestation: str | None = None
-    """JSON attestation."""
+    attestation: str | None = None  # JSON attestation
 
     def steps(self) -> Steps:
         """Return the updated Case, or a Conflict: not-found, own-case, not-permitted, already-decided, expired."""
@@ -342,8 +322,7 @@ class ReadCase(Command, frozen=True):
 class ListCases(Command, frozen=True):
     """List cases in the order in which they were opened."""
 
-    state: str | None = None
-    """State to list; None for all."""
+    state: str | None = None  # state to list; None for all
     limit: int = 100
 
     def steps(self) -> Steps:
@@ -362,8 +341,7 @@ class ListCases(Command, frozen=True):
 class PurgeCases(Command, frozen=True):
     """Remove expired confirmations after a retention period; escalations stay."""
 
-    kept: float
-    """Seconds for which they are kept after their end."""
+    kept: float  # seconds for which they are kept after their end
     limit: int = 500
 
     def steps(self) -> Steps:

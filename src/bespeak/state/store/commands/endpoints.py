@@ -9,8 +9,7 @@ import msgspec
 
 from bespeak.state.store.store import Command, Conflict, Notify, Statement, Step, Steps
 
-TOPIC: Final = "endpoints"
-"""The topic to watch for changes of endpoints."""
+TOPIC: Final = "endpoints"  # the topic to watch for changes of endpoints
 
 _CHANGED: Final = "changed"
 
@@ -20,21 +19,16 @@ class EndpointRow(msgspec.Struct, frozen=True):
 
     method: str
     path: str
-    document: str
-    """JSON."""
-    revision: int
-    """The revision with which it came."""
+    document: str  # JSON
+    revision: int  # the revision with which it came
 
 
 class EndpointList(msgspec.Struct, frozen=True):
     """All endpoints of one moment."""
 
-    revision: int = 0
-    """The number of changes so far."""
-    updated: float | None = None
-    """The time of the last change, in seconds since 1970; None if there was none."""
-    rows: tuple[EndpointRow, ...] = ()
-    """In the order in which they came."""
+    revision: int = 0  # the number of changes so far
+    updated: float | None = None  # the time of the last change, in seconds since 1970; None if there was none
+    rows: tuple[EndpointRow, ...] = ()  # in the order in which they came
 
 
 class PutEndpoint(Command, frozen=True):
@@ -43,10 +37,8 @@ class PutEndpoint(Command, frozen=True):
     guards: ClassVar[bool] = True
     method: str
     path: str
-    document: str
-    """JSON."""
-    based_on: int
-    """The revision at which the endpoint was checked beside the others."""
+    document: str  # JSON
+    based_on: int  # the revision at which the endpoint was checked beside the others
 
     def steps(self) -> Steps:
         """Return the new revision, or a Conflict: `changed`."""
@@ -68,8 +60,7 @@ class DropEndpoint(Command, frozen=True):
     guards: ClassVar[bool] = True
     method: str
     path: str
-    based_on: int
-    """The revision at which the endpoint was there."""
+    based_on: int  # the revision at which the endpoint was there
 
     def steps(self) -> Steps:
         """Return the new revision, or a Conflict: `changed`."""
@@ -123,8 +114,7 @@ class IssueManifest(Command, frozen=True):
     """Record when a manifest was first issued. Later calls change nothing."""
 
     server_id: str
-    at: float
-    """Seconds since 1970 if this is the first time."""
+    at: float  # seconds since 1970 if this is the first time
 
     def steps(self) -> Steps:
         """Return the recorded time."""
@@ -140,10 +130,8 @@ class UpdateManifest(Command, frozen=True):
     """Record when the content of a manifest has changed."""
 
     server_id: str
-    content: int
-    """Mark of the content."""
-    at: float
-    """Seconds since 1970 if the content is another one than before."""
+    content: int  # mark of the content
+    at: float  # seconds since 1970 if the content is another one than before
 
     def steps(self) -> Steps:
         """Return the recorded time."""

@@ -7,12 +7,10 @@ from typing import Final
 from bespeak.state.store.commands.records import NEVER, PutRecord
 from bespeak.state.store.store import Command, Statement, Steps
 
-KIND: Final = "log"
-"""Kind of the records that are events."""
+KIND: Final = "log"  # kind of the records that are events
 COUNTER: Final = "log-counter"
 """Kind of the record that counts those of an agent: `version` is their number, `fence` their size."""
-_DROPPED: Final = 64
-"""Events that are removed at a time."""
+_DROPPED: Final = 64  # events that are removed at a time
 
 
 class PutEvent(Command, frozen=True):
@@ -21,10 +19,8 @@ class PutEvent(Command, frozen=True):
     record_id: str
     owner: str
     data: str
-    most: int
-    """Limit of events of one owner."""
-    most_size: int
-    """Limit of characters of their data together."""
+    most: int  # limit of events of one owner
+    most_size: int  # limit of characters of their data together
 
     def steps(self) -> Steps:
         """Return the Record."""

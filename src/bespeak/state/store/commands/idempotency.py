@@ -91,14 +91,11 @@ class ClaimKey(Command, frozen=True):
         rows=_rows,
         single=True,
     )
-    scope: str
-    """Owner of the key and the endpoint it is for."""
+    scope: str  # owner of the key and the endpoint it is for
     key: str
     request_hash: bytes
-    lease: float
-    """Lease in seconds."""
-    retention: float
-    """Seconds for which the key is remembered."""
+    lease: float  # lease in seconds
+    retention: float  # seconds for which the key is remembered
 
     def steps(self) -> Steps:
         """Return Claimed, Recorded or InProgress; the last two carry the hash of their request."""
@@ -254,8 +251,7 @@ class UseNonce(Command, frozen=True):
     )
     kind: str
     value: str
-    retention: float
-    """Seconds for which it must not be used again."""
+    retention: float  # seconds for which it must not be used again
 
     def steps(self) -> Steps:
         """Return True or a Conflict."""

@@ -16,16 +16,12 @@ import msgspec
 
 from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Row, Statement, Steps
 
-HELD: Final = "held"
-"""Account of money that is held for purchases."""
-SALES: Final = "sales"
-"""Account of money that was paid."""
-OPENING: Final = "opening"
-"""Account that opening balances come from."""
+HELD: Final = "held"  # account of money that is held for purchases
+SALES: Final = "sales"  # account of money that was paid
+OPENING: Final = "opening"  # account that opening balances come from
 _UNLIMITED: Final = 2**62
 _MOST: Final = 2**62
-_SUMMED: Final = (HELD, SALES)
-"""Accounts without a row."""
+_SUMMED: Final = (HELD, SALES)  # accounts without a row
 _ARE_SUMMED: Final = "IN ('held', 'sales')"
 _ENTRY: Final = "INSERT INTO ledger_entries (transaction_id, account, currency, amount, at)"
 # A transaction is posted if both its accounts accept it; which one does not, its steps tell. Accounts are locked in
@@ -58,8 +54,7 @@ class Account(msgspec.Struct, frozen=True):
     account: str
     currency: str
     balance: int
-    credit: int
-    """Amount by which the balance may be below zero."""
+    credit: int  # amount by which the balance may be below zero
 
 
 class LedgerEntry(msgspec.Struct, frozen=True):
@@ -69,8 +64,7 @@ class LedgerEntry(msgspec.Struct, frozen=True):
     transaction_id: str
     account: str
     currency: str
-    amount: int
-    """Change of the balance."""
+    amount: int  # change of the balance
     at: float
 
 
@@ -183,8 +177,7 @@ class MoveMoney(Command, frozen=True):
 class ListAccounts(Command, frozen=True):
     """List the accounts, by name."""
 
-    after: tuple[str, str] = ("", "")
-    """Name and currency of the last account of the previous page."""
+    after: tuple[str, str] = ("", "")  # name and currency of the last account of the previous page
     limit: int = 100
 
     def steps(self) -> Steps:

@@ -14,8 +14,7 @@ import msgspec
 from bespeak.state.store.commands.records import PutRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Grouping, Notify, Statement, Steps
 
-OUTBOX_TOPIC: Final = "outbox"
-"""Topic to watch for new messages."""
+OUTBOX_TOPIC: Final = "outbox"  # topic to watch for new messages
 
 # The choice is made once, whatever plan the database has for the rest.
 _CLAIM: Final = """
@@ -34,13 +33,10 @@ class OutboxMessage(msgspec.Struct, frozen=True):
     position: int
     topic: str
     recipient: str
-    payload: str
-    """JSON payload."""
+    payload: str  # JSON payload
     created: float
-    fence: int
-    """Fence that tells this claim from later ones."""
-    attempts: int
-    """Number of claims, including this one."""
+    fence: int  # fence that tells this claim from later ones
+    attempts: int  # number of claims, including this one
 
 
 class PutOutbox(Command, frozen=True):
@@ -60,8 +56,7 @@ class PutOutbox(Command, frozen=True):
     topic: str
     recipient: str
     payload: str
-    delay: float = 0.0
-    """Seconds until it may be claimed."""
+    delay: float = 0.0  # seconds until it may be claimed
 
     def steps(self) -> Steps:
         """Return its position."""
@@ -79,8 +74,7 @@ class ClaimOutbox(Command, frozen=True):
 
     topic: str
     limit: int
-    lease: float
-    """Lease in seconds."""
+    lease: float  # lease in seconds
 
     def steps(self) -> Steps:
         """Return a list of messages, oldest first."""
@@ -140,8 +134,7 @@ UNREAD: Final = "unread"
 SENT: Final = "sent"
 ACKNOWLEDGED: Final = "acknowledged"
 
-_ROWS: Final = 200
-"""Rows of one INSERT."""
+_ROWS: Final = 200  # rows of one INSERT
 _COLUMNS: Final = ", ".join(Record.__struct_fields__)
 # The time is a query of its own, so that PostgreSQL reads the clock once.
 _NOW: Final = "(SELECT {now})"
@@ -165,10 +158,8 @@ class NewMessage(msgspec.Struct, frozen=True):
     owner: str
     data: str
     expires: float
-    at: float | None = None
-    """Time before which nobody finds it, in seconds since 1970; None for now."""
-    sender: str | None = None
-    """Agent whose share of the inbox it counts to; None if it has been asked for."""
+    at: float | None = None  # time before which nobody finds it, in seconds since 1970; None for now
+    sender: str | None = None  # Agent whose share of the inbox it counts to; None if it has been asked for
 
     @property
     def mark(self) -> int:
@@ -183,14 +174,10 @@ class PutMessages(Command, frozen=True):
 
     guards: ClassVar[bool] = True
     messages: tuple[NewMessage, ...]
-    most: int | None = None
-    """Limit of messages of one recipient. Those who have as many are left out."""
-    share: int | None = None
-    """Limit of unread ones from one sender: nobody fills the inbox of another alone."""
-    required: bool = True
-    """True if it is a Conflict that nobody has room for a message."""
-    once: bool = False
-    """True if it is a Conflict that a message is there already."""
+    most: int | None = None  # Limit of messages of one recipient. Those who have as many are left out.
+    share: int | None = None  # limit of unread ones from one sender: nobody fills the inbox of another alone
+    required: bool = True  # True if it is a Conflict that nobody has room for a message
+    once: bool = False  # True if it is a Conflict that a message is there already
 
     def steps(self) -> Steps:
         """Return the number of new messages, or a Conflict: inbox-full with the recipients, exists."""
@@ -262,10 +249,8 @@ class ListMessages(Command, frozen=True):
 
     owner: str
     state: str | None = None
-    prefix: str = ""
-    """Beginning of the ids to list: hexadecimal digits, letters and hyphens."""
-    after: tuple[float, str] = (0.0, "")
-    """Time and id of the last message of the previous page."""
+    prefix: str = ""  # beginning of the ids to list: hexadecimal digits, letters and hyphens
+    after: tuple[float, str] = (0.0, "")  # time and id of the last message of the previous page
     limit: int = 100
 
     def steps(self) -> Steps:
@@ -321,8 +306,7 @@ class Channel(NamedTuple):
     """What is known of a channel."""
 
     subscribers: int = 0
-    owner: str | None = None
-    """Agent or principal that has registered it; None if everybody may use it."""
+    owner: str | None = None  # Agent or principal that has registered it; None if everybody may use it
 
 
 class FindChannels(Command, frozen=True):
@@ -372,14 +356,11 @@ class Advance(msgspec.Struct, frozen=True):
 
     record_id: str
     fence: int
-    before: str
-    """State that it must have."""
+    before: str  # state that it must have
     state: str
     data: str
-    due: float | None
-    """Time at which it is due next; None if nothing is due any more."""
-    delay: float | None
-    """Seconds until it is due next, if that is not a time."""
+    due: float | None  # time at which it is due next; None if nothing is due any more
+    delay: float | None  # seconds until it is due next, if that is not a time
     messages: tuple[NewMessage, ...]
     postings: tuple[PutOutbox, ...]
 

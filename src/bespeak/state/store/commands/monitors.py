@@ -7,15 +7,12 @@ from typing import Final
 from bespeak.state.store.commands.records import SOON, TOPIC
 from bespeak.state.store.store import Command, Notify, Statement, Steps
 
-MONITOR: Final = "monitor"
-"""Kind of the records that are monitors."""
+MONITOR: Final = "monitor"  # kind of the records that are monitors
 ACTIVE: Final = "active"
-AGENT: Final = "agent"
-"""Beginning of the target of a monitor that looks at an agent."""
+AGENT: Final = "agent"  # beginning of the target of a monitor that looks at an agent
 _TOKEN: Final = 32
 _DIGITS: Final = 12
-_TARGET: Final = _TOKEN + _DIGITS + 3
-"""Position of the target in a key, counted from 1."""
+_TARGET: Final = _TOKEN + _DIGITS + 3  # position of the target in a key, counted from 1
 
 _OPEN: Final = f"kind = '{MONITOR}' AND state = '{ACTIVE}' AND due > {{now}}"
 
@@ -61,13 +58,11 @@ class WakeMonitors(Command, frozen=True):
         return len(rows)
 
 
-KEPT_CALL: Final = "call"
-"""Kind of the records that are calls."""
+KEPT_CALL: Final = "call"  # kind of the records that are calls
 FAILED: Final = "failed"
 SUCCEEDED: Final = "succeeded"
 SCHEDULED: Final = "scheduled"
-REPEATING: Final = "repeating"
-"""A process repeats the call now."""
+REPEATING: Final = "repeating"  # a process repeats the call now
 
 
 class KeepCall(Command, frozen=True):
@@ -78,16 +73,12 @@ class KeepCall(Command, frozen=True):
 
     record_id: str
     owner: str
-    key: str
-    """Id of the record and digest of the request."""
+    key: str  # id of the record and digest of the request
     state: str
     data: str
-    lifetime: float
-    """Seconds for which it is kept."""
-    most: int
-    """Limit of calls of one owner."""
-    delay: float | None = None
-    """Seconds until it is repeated; None if it is not scheduled."""
+    lifetime: float  # seconds for which it is kept
+    most: int  # limit of calls of one owner
+    delay: float | None = None  # seconds until it is repeated; None if it is not scheduled
 
     def steps(self) -> Steps:
         """Return True if it is kept."""

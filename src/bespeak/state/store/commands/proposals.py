@@ -9,8 +9,7 @@ import msgspec
 
 from bespeak.state.store.store import Command, Conflict, Notify, Statement, Step, Steps
 
-TOPIC: Final = "proposals"
-"""Topic to watch for approved and ended syntheses."""
+TOPIC: Final = "proposals"  # topic to watch for approved and ended syntheses
 
 PENDING: Final = "pending"
 APPROVED: Final = "approved"
@@ -22,17 +21,13 @@ STATES: Final = (PENDING, APPROVED, REJECTED, RELEASED, REVOKED, EXPIRED)
 
 MOST_LIVE: Final = 10_000
 """Maximum number of open proposals of all agents; every process keeps the syntheses among them in memory."""
-MEAN_SIZE: Final = 16 * 1024
-"""Maximum mean of the characters of an agent's open proposals, for as many as it may have."""
-MOST_REJECTED: Final = 100
-"""Maximum number of rejected proposals of one agent that are kept."""
-KEPT: Final = 86400.0
-"""Seconds for which a rejected proposal counts as a turn of its negotiation."""
+MEAN_SIZE: Final = 16 * 1024  # maximum mean of the characters of an agent's open proposals, for as many as it may have
+MOST_REJECTED: Final = 100  # maximum number of rejected proposals of one agent that are kept
+KEPT: Final = 86400.0  # seconds for which a rejected proposal counts as a turn of its negotiation
 REVOKED_FOR: Final = 30 * 86400.0
 """Seconds for which what an operator has revoked is approved again by an operator only."""
 
-_CLOCK: Final = 0.001
-"""Seconds by which two times of one statement may differ."""
+_CLOCK: Final = 0.001  # seconds by which two times of one statement may differ
 
 # A synthesis lives as long as the session that proposed it; one that was granted for a time, or belongs to no named
 # session, until that time.
@@ -52,21 +47,16 @@ class ProposalRow(msgspec.Struct, frozen=True):
 
     proposal_id: str
     negotiation_id: str
-    agent_id: str
-    """Agent that proposed it; `@` and a network for an anonymous caller."""
+    agent_id: str  # Agent that proposed it; `@` and a network for an anonymous caller
     session_id: str
     """Session that it belongs to; empty for a persistent one, and for the calls of an agent that name no session."""
     method: str
     path: str
-    digest: str
-    """SHA-256 of the contract that was proposed."""
-    document: str
-    """JSON: endpoint and recipe of a synthesis, or the refusal."""
+    digest: str  # SHA-256 of the contract that was proposed
+    document: str  # JSON: endpoint and recipe of a synthesis, or the refusal
     persistent: bool
-    published: bool
-    """True if any agent may call it."""
-    granted: float
-    """Seconds for which it is granted, from the approval or, in a session, from the last use."""
+    published: bool  # True if any agent may call it
+    granted: float  # seconds for which it is granted, from the approval or, in a session, from the last use
     created: float
     expires: float
     decided_by: str | None
@@ -117,16 +107,12 @@ class FileProposal(Command, frozen=True):
     method: str
     path: str
     digest: str
-    state: str
-    """Approved, pending or rejected."""
+    state: str  # approved, pending or rejected
     document: str
-    granted: float
-    """Seconds for which it is granted, from the approval."""
-    lasts: float
-    """Seconds until it ends in this state."""
+    granted: float  # seconds for which it is granted, from the approval
+    lasts: float  # seconds until it ends in this state
     persistent: bool = False
-    counter_digest: str | None = None
-    """Digest of the counter-proposal that the refusal makes."""
+    counter_digest: str | None = None  # digest of the counter-proposal that the refusal makes
     reason: str | None = None
     most_live: int = 100
 
@@ -216,13 +202,10 @@ def _turn(command: FileProposal | FindNegotiation, negotiation_id: str) -> tuple
 class NegotiationHistory(msgspec.Struct, frozen=True):
     """What happened so far between an agent and the server about one endpoint."""
 
-    negotiation_id: str | None = None
-    """Id of the newest rejected proposal; None if there is none."""
+    negotiation_id: str | None = None  # id of the newest rejected proposal; None if there is none
     rejections: int = 0
-    offered: str | None = None
-    """Document of the counter-proposal that this proposal accepts; None if it accepts none."""
-    revoked: bool = False
-    """True if an operator has revoked a synthesis of the agent with this method and path."""
+    offered: str | None = None  # document of the counter-proposal that this proposal accepts; None if it accepts none
+    revoked: bool = False  # True if an operator has revoked a synthesis of the agent with this method and path
 
 
 class FindNegotiation(Command, frozen=True):
@@ -232,10 +215,8 @@ class FindNegotiation(Command, frozen=True):
     session_id: str
     method: str
     path: str
-    contract: str
-    """Digest of the definition alone, by which a counter-proposal is recognised."""
-    negotiation_id: str = ""
-    """The id that the caller sent; empty for none."""
+    contract: str  # digest of the definition alone, by which a counter-proposal is recognised
+    negotiation_id: str = ""  # the id that the caller sent; empty for none
 
     def steps(self) -> Steps:
         """Return a Negotiation."""
@@ -298,10 +279,8 @@ class PublishProposal(Command, frozen=True):
 
     guards: ClassVar[bool] = True
     proposal_id: str
-    duration: float
-    """Seconds for which it is served from now on."""
-    decided_by: str | None = None
-    """Operator who has read its texts and approves them."""
+    duration: float  # seconds for which it is served from now on
+    decided_by: str | None = None  # operator who has read its texts and approves them
 
     def steps(self) -> Steps:
         """Return the ProposalRow, or a Conflict: not-found, not-approved."""
@@ -411,8 +390,7 @@ class ReadProposal(Command, frozen=True):
 class ListProposals(Command, frozen=True):
     """List proposals in the order in which they came."""
 
-    state: str | None = None
-    """State to list; None for all."""
+    state: str | None = None  # state to list; None for all
     limit: int = 100
 
     def steps(self) -> Steps:
@@ -452,8 +430,7 @@ class ListChanges(Command, frozen=True):
 class PurgeProposals(Command, frozen=True):
     """Remove proposals some time after their end."""
 
-    kept: float
-    """Seconds for which they are kept."""
+    kept: float  # seconds for which they are kept
     limit: int = 500
 
     def steps(self) -> Steps:

@@ -11,11 +11,8 @@ import msgspec
 
 from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Notify, Row, Statement, Steps
 
-TOPIC: Final = "records"
-"""Topic to watch for records that may be due sooner than known, without their kind."""
-
-NEVER: Final = 1e15
-"""Expiry of a record that is kept until it is removed."""
+TOPIC: Final = "records"  # topic to watch for records that may be due sooner than known, without their kind
+NEVER: Final = 1e15  # expiry of a record that is kept until it is removed
 
 SOON: Final = 10.0
 """Seconds within which a new due time is announced. Later ones are found by those who look again every few seconds."""
@@ -27,18 +24,14 @@ class Record(msgspec.Struct, frozen=True):
     record_id: str
     kind: str
     owner: str
-    key: str | None
-    """A name that no other record of the kind has; None if it needs none."""
+    key: str | None  # a name that no other record of the kind has; None if it needs none
     state: str
     version: int
-    data: str
-    """Content as JSON."""
+    data: str  # content as JSON
     created: float
     updated: float
-    due: float | None
-    """Time at which something is to be done, in seconds since 1970; None if nothing is."""
-    fence: int
-    """Number of claims: a claim that another one has followed is void."""
+    due: float | None  # time at which something is to be done, in seconds since 1970; None if nothing is
+    fence: int  # number of claims: a claim that another one has followed is void
     expires: float
 
     def content(self) -> Any:
@@ -47,8 +40,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 _COLUMNS: Final = ", ".join(Record.__struct_fields__)
-_COMMA: Final = "\x1f"
-"""Separator of lists, which is in no kind or state."""
+_COMMA: Final = "\x1f"  # separator of lists, which is in no kind or state
 _COUNTS: Final = {
     "most": "SELECT count(*) FROM (SELECT 1 FROM records AS r WHERE r.kind = {kind} AND r.owner = {owner} "
     "AND r.expires > {{now}} LIMIT {most}) AS counted",
@@ -111,16 +103,11 @@ class PutRecord(Command, frozen=True):
     state: str
     data: str
     key: str | None = None
-    delay: float | None = None
-    """Seconds until it is due."""
-    due: float | None = None
-    """Time at which it is due, if not after a delay."""
-    lifetime: float | None = None
-    """Seconds until it may be removed; None to keep it."""
-    most: int | None = None
-    """Limit of records of this kind and owner."""
-    most_due: int | None = None
-    """Limit of records of this kind and owner of which something is due."""
+    delay: float | None = None  # seconds until it is due
+    due: float | None = None  # time at which it is due, if not after a delay
+    lifetime: float | None = None  # seconds until it may be removed; None to keep it
+    most: int | None = None  # limit of records of this kind and owner
+    most_due: int | None = None  # limit of records of this kind and owner of which something is due
 
     def steps(self) -> Steps:
         """Return the Record, or a Conflict: exists, with the other one's id and owner; too-many."""
@@ -190,20 +177,14 @@ class ChangeRecord(Command, frozen=True):
     kinds: tuple[str, ...]
     allowed_from: tuple[str, ...]
     state: str
-    owner: str | None = None
-    """Owner that it must have; None for a change that is not the owner's."""
-    version: int | None = None
-    """Version that it must have."""
-    fence: int | None = None
-    """Claim that must still hold."""
+    owner: str | None = None  # owner that it must have; None for a change that is not the owner's
+    version: int | None = None  # version that it must have
+    fence: int | None = None  # claim that must still hold
     data: str | None = None
     new_owner: str | None = None
-    due: float | None = None
-    """Time at which it is due next; None if nothing is due any more."""
-    delay: float | None = None
-    """Seconds until it is due next, if that is not a time."""
-    lifetime: float | None = None
-    """Seconds until it may be removed; None to leave that as it is."""
+    due: float | None = None  # time at which it is due next; None if nothing is due any more
+    delay: float | None = None  # seconds until it is due next, if that is not a time
+    lifetime: float | None = None  # seconds until it may be removed; None to leave that as it is
 
     @property
     def kind_list(self) -> str:
@@ -278,8 +259,7 @@ class ListRecords(Command, frozen=True):
     kind: str
     owner: str | None = None
     states: tuple[str, ...] = ()
-    after: tuple[float, str] = (0.0, "")
-    """Time and id of the last record of the previous page."""
+    after: tuple[float, str] = (0.0, "")  # time and id of the last record of the previous page
     limit: int = 100
 
     def steps(self) -> Steps:
@@ -303,8 +283,7 @@ class ClaimDue(Command, frozen=True):
 
     kind: str
     limit: int
-    lease: float
-    """Lease in seconds."""
+    lease: float  # lease in seconds
 
     def steps(self) -> Steps:
         """Return a list of Records, the most urgent first; `due` is the end of the lease."""

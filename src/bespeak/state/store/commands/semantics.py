@@ -18,15 +18,12 @@ from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, Case, ReadCas
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
 from bespeak.state.store.store import Command, Conflict, Notify, Statement, Step, Steps
 
-REGISTRY_TOPIC: Final = "ontologies"
-"""Topic to watch for changes of the registry."""
+REGISTRY_TOPIC: Final = "ontologies"  # topic to watch for changes of the registry
 
 ArtifactKind = Literal["ontology", "alignment", "context"]
 
-MOST_VERSIONS: Final = 1_000
-"""Most versions of one artifact."""
-MOST_CONTENT: Final = 64 * 1024 * 1024
-"""Most bytes of the content of an artifact, before compression."""
+MOST_VERSIONS: Final = 1_000  # most versions of one artifact
+MOST_CONTENT: Final = 64 * 1024 * 1024  # most bytes of the content of an artifact, before compression
 MOST_REGISTERED: Final = 2_000
 """Most artifacts of a registry; agents may fill half of it, so that there is room for the operator."""
 
@@ -39,22 +36,14 @@ class ArtifactRow(msgspec.Struct, frozen=True):
     kind: ArtifactKind
     id: str
     version: str
-    digest: str
-    """SHA-256 of the content: canonical N-Quads of an ontology, canonical JSON of others."""
-    refs: tuple[OntologyRef, ...]
-    """Exact versions of ontologies that an alignment relates."""
-    source: str
-    """File or address that it came from."""
-    signer: str
-    """Id of the key whose signature was verified, or an empty string."""
-    signature: str
-    """Token of the signature, so that others can verify it again."""
-    actor: str
-    """Agent or operator that registered it."""
-    supersedes: str
-    """Version that was the latest before, or an empty string."""
-    revision: int
-    """Number of the change of the registry that brought it."""
+    digest: str  # SHA-256 of the content: canonical N-Quads of an ontology, canonical JSON of others
+    refs: tuple[OntologyRef, ...]  # exact versions of ontologies that an alignment relates
+    source: str  # file or address that it came from
+    signer: str  # id of the key whose signature was verified, or an empty string
+    signature: str  # token of the signature, so that others can verify it again
+    actor: str  # Agent or operator that registered it
+    supersedes: str  # version that was the latest before, or an empty string
+    revision: int  # number of the change of the registry that brought it
     registered: float
 
 
@@ -62,8 +51,7 @@ class Quota(msgspec.Struct, frozen=True):
     """What one agent may register, all versions together."""
 
     artifacts: int
-    size: int
-    """Bytes of content, before compression."""
+    size: int  # bytes of content, before compression
 
 
 class Artifact(msgspec.Struct, frozen=True):
@@ -81,8 +69,7 @@ class RegisterArtifact(Command, frozen=True):
     id: str
     version: str
     digest: str
-    content: bytes
-    """Compressed by `compress`."""
+    content: bytes  # compressed by `compress`
     refs: tuple[OntologyRef, ...] = ()
     source: str = ""
     signer: str = ""
@@ -90,10 +77,8 @@ class RegisterArtifact(Command, frozen=True):
     actor: str = ""
     ranks: Mapping[str, int] = {}
     """Rank of signers by key id, 0 without an entry; a lower one does not supersede a higher one."""
-    size: int = 0
-    """Bytes of the content before compression."""
-    quota: Quota | None = None
-    """Bound of the actor; None for the operator."""
+    size: int = 0  # bytes of the content before compression
+    quota: Quota | None = None  # bound of the actor; None for the operator
 
     def steps(self) -> Steps:
         """Return the ArtifactRow, also of an earlier registration of the same content, or a Conflict.
@@ -207,8 +192,7 @@ class ListArtifacts(Command, frozen=True):
     """List artifacts without their content, in the order of registration."""
 
     kind: ArtifactKind | None = None
-    since: int = 0
-    """Revision after which they were registered."""
+    since: int = 0  # revision after which they were registered
     limit: int = 1_000
 
     def steps(self) -> Steps:
@@ -256,10 +240,8 @@ def _row(row: Sequence[Any]) -> ArtifactRow:
     return ArtifactRow(kind, id_, version, digest, msgspec.json.decode(refs, type=tuple[OntologyRef, ...]), *rest)
 
 
-ALIGNMENT_CASE: Final = "alignment"
-"""Kind of the cases. Agents cannot open or decide one."""
-MOST_CONFIRMED: Final = 10_000
-"""Most confirmations that are read at once, the latest first."""
+ALIGNMENT_CASE: Final = "alignment"  # Kind of the cases. Agents cannot open or decide one.
+MOST_CONFIRMED: Final = 10_000  # most confirmations that are read at once, the latest first
 
 _LIVE: Final = "FROM cases WHERE kind = ? AND state = 'accepted' AND digest = ? ORDER BY decided_at DESC LIMIT 1"
 
@@ -269,8 +251,7 @@ class ConfirmAlignment(Command, frozen=True):
 
     guards: ClassVar[bool] = True
     id: str
-    version: str | None
-    """Version to confirm; None for the latest."""
+    version: str | None  # version to confirm; None for the latest
     case_id: str
     decided_by: str
     attestation_id: str
@@ -302,8 +283,7 @@ class RevokeConfirmation(Command, frozen=True):
 
     guards: ClassVar[bool] = True
     id: str
-    version: str | None
-    """Version to revoke; None for the latest."""
+    version: str | None  # version to revoke; None for the latest
     decided_by: str
     attestation_id: str
     reason: str | None = None
@@ -347,8 +327,7 @@ class ListConfirmed(Command, frozen=True):
         return dict(reversed(rows))
 
 
-MOST_MAPPINGS: Final = 100_000
-"""Mappings that are read at once, those with the most calls first."""
+MOST_MAPPINGS: Final = 100_000  # mappings that are read at once, those with the most calls first
 
 
 class MappedCalls(msgspec.Struct, frozen=True):
@@ -394,8 +373,7 @@ class ListMappedCalls(Command, frozen=True):
 
 PROFILE_RECORD: Final = "semantic_profile"
 
-PROFILE_KEPT: Final = 30 * 86400.0
-"""Seconds for which a profile is kept after its last use."""
+PROFILE_KEPT: Final = 30 * 86400.0  # seconds for which a profile is kept after its last use
 
 _ACTIVE: Final = "active"
 
@@ -403,14 +381,10 @@ _ACTIVE: Final = "active"
 class RecordedProfile(msgspec.Struct, frozen=True):
     """A profile in the store."""
 
-    digest: str
-    """SHA-256 of the profile."""
-    profile: Any
-    """Profile as plain data."""
-    owner: str = ""
-    """Agent that it belongs to."""
-    version: int = 1
-    """Number of profiles that the task has had."""
+    digest: str  # SHA-256 of the profile
+    profile: Any  # profile as plain data
+    owner: str = ""  # Agent that it belongs to
+    version: int = 1  # number of profiles that the task has had
 
 
 class FindProfile(Command, frozen=True):

@@ -8,14 +8,12 @@ import msgspec
 
 from bespeak.state.store.store import Command, Conflict, Notify, Statement, Steps
 
-TOPIC: Final = "sessions"
-"""Topic to watch for suspended and resumed sessions."""
+TOPIC: Final = "sessions"  # topic to watch for suspended and resumed sessions
 
 ACTIVE: Final = "active"
 SUSPENDED: Final = "suspended"
 
-KEPT_AFTER: Final = 86400.0
-"""Seconds for which a session that was not resumed in time is remembered as expired."""
+KEPT_AFTER: Final = 86400.0  # seconds for which a session that was not resumed in time is remembered as expired
 
 # A session that has been idle for too long starts anew, for the agent it belonged to; nothing of the old one is left.
 _BIND: Final = """
@@ -40,10 +38,8 @@ class Session(msgspec.Struct, frozen=True):
     """A session as stored."""
 
     session_id: str
-    agent_id: str
-    """Agent of the session; empty for anonymous callers."""
-    tls_identity: str
-    """SHA-256 of the client certificate; empty without one."""
+    agent_id: str  # Agent of the session; empty for anonymous callers
+    tls_identity: str  # SHA-256 of the client certificate; empty without one
     created: float
     expires: float
     state: str
@@ -63,10 +59,8 @@ class BindSession(Command, frozen=True):
     session_id: str
     agent_id: str
     tls_identity: str
-    idle: float
-    """Idle timeout in seconds."""
-    resuming: bool = False
-    """True if the request will resume the session, possibly with a new certificate."""
+    idle: float  # idle timeout in seconds
+    resuming: bool = False  # True if the request will resume the session, possibly with a new certificate
 
     def steps(self) -> Steps:
         """Return the state of the session, or a Conflict: of-another, suspended, expired."""
@@ -109,13 +103,10 @@ class SuspendSession(Command, frozen=True):
     agent_id: str
     tls_identity: str
     suspension_id: str
-    nonce_hash: str
-    """SHA-256 of the nonce in hexadecimal digits: only the agent has the nonce itself."""
-    resume_by: float
-    """Deadline in seconds since 1970."""
+    nonce_hash: str  # SHA-256 of the nonce in hexadecimal digits: only the agent has the nonce itself
+    resume_by: float  # deadline in seconds since 1970
     reason: str | None = None
-    checkpoint: str | None = None
-    """JSON checkpoint."""
+    checkpoint: str | None = None  # JSON checkpoint
 
     def steps(self) -> Steps:
         """Return True, or a Conflict: not-found, suspended, expired."""
@@ -153,8 +144,7 @@ class ResumeSession(Command, frozen=True):
     """Certificate hash that the session is bound to from now on: a long pause may outlive a certificate."""
     nonce_hash: str
     idle: float
-    checkpoint: str | None = None
-    """JSON that replaces the stored checkpoint."""
+    checkpoint: str | None = None  # JSON that replaces the stored checkpoint
 
     def steps(self) -> Steps:
         """Return the Session, or a Conflict: not-found, not-suspended, nonce-wrong, nonce-used, expired."""

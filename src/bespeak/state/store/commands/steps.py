@@ -9,25 +9,20 @@ import msgspec
 from bespeak.state.store.commands.records import SOON, TOPIC, topic_of
 from bespeak.state.store.store import Command, Conflict, Grouping, Notify, Row, Statement, Steps
 
-WORKFLOW: Final = "workflow"
-"""Kind of the records that are workflows."""
+WORKFLOW: Final = "workflow"  # kind of the records that are workflows
 
 RUNNING: Final = "running"
-WAITING: Final = "waiting"
-"""A step waits for a confirmation or a decision."""
+WAITING: Final = "waiting"  # a step waits for a confirmation or a decision
 PAUSED: Final = "paused"
 COMPLETED: Final = "completed"
 FAILED: Final = "failed"
 CANCELLED: Final = "cancelled"
-CANCELLING: Final = "cancelling"
-"""What was done is being undone."""
+CANCELLING: Final = "cancelling"  # what was done is being undone
 ENDED: Final = (COMPLETED, FAILED, CANCELLED)
 
 DONE: Final = "done"
-STARTED: Final = "started"
-"""Begun, and not to be begun again: what becomes of it is not known if its process dies."""
-PENDING: Final = "pending"
-"""To be tried again."""
+STARTED: Final = "started"  # begun, and not to be begun again: what becomes of it is not known if its process dies
+PENDING: Final = "pending"  # to be tried again
 SKIPPED: Final = "skipped"
 UNDONE: Final = "undone"
 
@@ -37,12 +32,9 @@ class StepRow(msgspec.Struct, frozen=True):
 
     number: int
     attempt: int
-    state: str
-    """done, skipped, failed, waiting, pending, started or undone."""
-    code: int
-    """Status of the answer; 0 if the step was not called."""
-    output: str
-    """Output of the step, or its error, as JSON."""
+    state: str  # done, skipped, failed, waiting, pending, started or undone
+    code: int  # status of the answer; 0 if the step was not called
+    output: str  # output of the step, or its error, as JSON
 
 
 _PARTS: Final = (
@@ -142,14 +134,10 @@ class JournalSteps(Command, frozen=True):
     fence: int
     rows: tuple[StepRow, ...]
     lease: float
-    state: str = RUNNING
-    """State of the workflow from now on, unless somebody has paused or cancelled it."""
-    expected: str = RUNNING
-    """State that it is expected to have."""
-    delay: float | None = None
-    """Seconds until it is due, if that is not the end of the lease."""
-    kept: float | None = None
-    """Seconds for which it is kept, if it has ended."""
+    state: str = RUNNING  # state of the workflow from now on, unless somebody has paused or cancelled it
+    expected: str = RUNNING  # state that it is expected to have
+    delay: float | None = None  # seconds until it is due, if that is not the end of the lease
+    kept: float | None = None  # seconds for which it is kept, if it has ended
 
     @property
     def topics(self) -> tuple[str, ...]:

@@ -9,16 +9,14 @@ import msgspec
 
 from bespeak.state.store.store import Command, Rows, Statement, Steps
 
-WORKER: Final = "worker"
-"""Kind of the records of processes."""
+WORKER: Final = "worker"  # kind of the records of processes
 
 
 class Workers(msgspec.Struct, frozen=True):
     """The processes that are known."""
 
     alive: int
-    silent: int
-    """Those that have not renewed their record in time: they hang, or died without saying so."""
+    silent: int  # those that have not renewed their record in time: they hang, or died without saying so
 
 
 class RenewWorker(Command, frozen=True):
@@ -26,8 +24,7 @@ class RenewWorker(Command, frozen=True):
 
     worker_id: str
     owner: str
-    kept: float
-    """Seconds for which it is remembered if nothing more is heard of it."""
+    kept: float  # seconds for which it is remembered if nothing more is heard of it
 
     def steps(self) -> Steps:
         """Return nothing."""
@@ -43,8 +40,7 @@ class CountWorkers(Command, frozen=True):
     """Count the processes."""
 
     owner: str
-    within: float
-    """Seconds within which a process that lives has renewed its record."""
+    within: float  # seconds within which a process that lives has renewed its record
 
     def steps(self) -> Steps:
         """Return Workers."""
@@ -65,10 +61,8 @@ class BucketUse(msgspec.Struct, frozen=True):
     """Tokens that a process has taken from one bucket since its last report."""
 
     name: str
-    cost: float
-    """Seconds in which the bucket refills what was taken."""
-    elapsed: float = 0.0
-    """Seconds since the first token was taken; the refill of that time is not owed."""
+    cost: float  # seconds in which the bucket refills what was taken
+    elapsed: float = 0.0  # seconds since the first token was taken; the refill of that time is not owed
 
 
 class TakeTokens(Command, frozen=True):
@@ -103,28 +97,22 @@ def _take(uses: Sequence[BucketUse]) -> Statement:
     )
 
 
-MOST_COUNTED: Final = 10_000
-"""Number at which counting ends: a longer queue is not better known for being counted."""
+MOST_COUNTED: Final = 10_000  # number at which counting ends: a longer queue is not better known for being counted
 
 
 class Queues(msgspec.Struct, frozen=True):
     """What waits."""
 
-    postings: int
-    """Messages of the topic in the outbox, up to MOST_COUNTED."""
-    posting_lag: float
-    """Seconds since the oldest of them could have been delivered; 0 if none is late."""
-    due_lag: float
-    """Seconds since the oldest record was due; 0 if none is late."""
-    submissions: int
-    """Work items that nobody has taken, up to MOST_COUNTED."""
+    postings: int  # messages of the topic in the outbox, up to MOST_COUNTED
+    posting_lag: float  # seconds since the oldest of them could have been delivered; 0 if none is late
+    due_lag: float  # seconds since the oldest record was due; 0 if none is late
+    submissions: int  # work items that nobody has taken, up to MOST_COUNTED
 
 
 class MeasureQueues(Command, frozen=True):
     """Measure what waits."""
 
-    topic: str
-    """Topic of the outbox."""
+    topic: str  # topic of the outbox
 
     def steps(self) -> Steps:
         """Return Queues."""

@@ -8,8 +8,7 @@ from typing import Final, cast
 
 from bespeak.text.diagnostics.report import Report
 
-Reporter = Callable[[Report], str]
-"""Function that formats a report; the text ends with a line feed unless it is empty."""
+Reporter = Callable[[Report], str]  # function that formats a report; the text ends with a line feed unless it is empty
 
 FORMATS: Final[dict[str, str]] = {
     "full": "text.render_full",

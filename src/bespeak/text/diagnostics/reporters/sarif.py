@@ -13,8 +13,7 @@ from bespeak.text.source.tree import Location
 
 _LEVELS: Final[dict[Severity, str]] = {"error": "error", "warning": "warning", "info": "note"}
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-_ROOT: Final = "%SRCROOT%"
-"""Placeholder for the source root; the log contains no paths of this machine."""
+_ROOT: Final = "%SRCROOT%"  # placeholder for the source root; the log contains no paths of this machine
 
 
 def render(report: Report) -> str:

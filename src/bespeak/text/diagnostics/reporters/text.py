@@ -129,8 +129,7 @@ def one_line(finding: Diagnostic) -> str:
 
 
 _COMMANDS: Final[dict[Severity, str]] = {"error": "error", "warning": "warning", "info": "notice"}
-_MOST: Final = 10
-"""Maximum number of annotations of one kind that GitHub shows per step; it silently drops the others."""
+_MOST: Final = 10  # maximum number of annotations of one kind that GitHub shows per step; it silently drops the others
 
 
 def render_github(report: Report) -> str:
