@@ -22,7 +22,7 @@ from bespeak.extensions.messages.message import Origin
 from bespeak.extensions.messages.methods_broadcast import compose_alert
 from bespeak.extensions.messages.recipients import Recipients
 from bespeak.runtime.handling import new_id
-from bespeak.state.store.commands.messages import PutAlert, PutMessages, channel_mark
+from bespeak.state.store.commands.messages import PutAlert, PutMessages, PutSubscription
 from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Command, Statement, Steps, Store
@@ -93,7 +93,8 @@ async def _run(place: str, alerts: int, *, channel: bool) -> tuple[int, float]:
     owners = tuple(_ON_CALL[:1] if channel else _ON_CALL)
     try:
         if channel:
-            await store.do(PutRecord("sub-1", "subscription", owners[0], channel_mark("on-call"), '{"data":{}}'))
+            record = PutRecord("sub-1", "subscription", owners[0], "active", '{"data":{}}')
+            await store.do(PutSubscription(record, "on-call"))
         before = await store.read(CountArrived(owners))
         began = time.time()
         await _schedule(store, range(_TOGETHER), began + 86400, channel=channel)

@@ -17,19 +17,19 @@ NAMES = ("server", "rooms.example")
 
 
 @pytest.mark.parametrize(
-    ("written", "kind", "mark"),
+    ("written", "kind", "name"),
     [
-        (AGENT, "agent", f"agent {AGENT}"),
-        ("rooms.example", "server", "server server"),
-        ("FETCH /rates", "endpoint", "endpoint /rates"),
-        ({"method": "FETCH", "path": "/rates", "select": "eur"}, "endpoint", "endpoint /rates"),
+        (AGENT, "agent", AGENT),
+        ("rooms.example", "server", "server"),
+        ("FETCH /rates", "endpoint", "/rates"),
+        ({"method": "FETCH", "path": "/rates", "select": "eur"}, "endpoint", "/rates"),
         ("chain-1", "record", "chain-1"),
     ],
 )
-def test_the_form_of_a_target_says_what_it_is(written: Any, kind: str, mark: str) -> None:
+def test_the_form_of_a_target_says_what_it_is(written: Any, kind: str, name: str) -> None:
     target = parse_target(written, NAMES)
     assert isinstance(target, MonitorTarget)
-    assert (target.kind, target.mark) == (kind, mark)
+    assert (target.kind, target.name) == (kind, name)
     assert target.kind in EVENTS
 
 

@@ -34,7 +34,7 @@ from bespeak.state.identity.credentials import Authenticated
 from bespeak.state.identity.key_text import generate_key
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.agents import PutAgent
-from bespeak.state.store.commands.messages import ListSubscribers, channel_mark
+from bespeak.state.store.commands.messages import ListSubscribers
 from bespeak.state.store.commands.monitors import KEPT_CALL as CALL
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, Record
 from bespeak.state.store.opening import open_store
@@ -300,9 +300,7 @@ async def test_a_subscription_ends_with_its_credential_and_can_be_made_again(des
     body = {"entity_type": "subscription", "data": {"channel": "news"}}
     made = (await desk.send("REGISTER", "/", body)).json["result"]
     assert made["expires_at"] == write_instant((await desk.record(made["entity_id"])).expires)
-    await desk.bench.store.do(
-        ChangeRecord(made["entity_id"], ("subscription",), (channel_mark("news"),), channel_mark("news"), lifetime=-1.0)
-    )
+    await desk.bench.store.do(ChangeRecord(made["entity_id"], ("subscription",), ("active",), "active", lifetime=-1.0))
     assert await desk.bench.store.read(ListSubscribers("news", "", 10)) == []
     assert (await desk.send("REGISTER", "/", body)).status == 200
 

@@ -34,7 +34,7 @@ from bespeak.runtime.handling import (
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.identity.grants import EVERYTHING, GRANT, GRANTED, Grant
 from bespeak.state.store.commands.events import PutEvent
-from bespeak.state.store.commands.messages import SUBSCRIPTION, channel_key, channel_mark
+from bespeak.state.store.commands.messages import SUBSCRIBED, SUBSCRIPTION, PutSubscription, channel_key
 from bespeak.state.store.commands.records import NEVER, ChangeRecord, PutRecord, Record
 from bespeak.text.diagnostics.diagnostic import unquoted
 
@@ -91,6 +91,7 @@ async def register(call: RoutedCall) -> Effects:
     if len(text) > MOST_ENTITY_DATA:
         message = f"An entity may have {MOST_ENTITY_DATA // 1024} KiB; this one has {len(text)} bytes."
         raise refusal(_REGISTER, "invalid-data", message)
+    command: PutRecord | PutSubscription
     command = PutRecord(new_id("ent"), ENTITY, owner, LIVE, text, most=MOST_OWNED)
     if entity.entity_type == CHANNEL:
         command = msgspec.structs.replace(command, key=channel_key(_line(entity.data, "channel")))
@@ -117,7 +118,7 @@ async def register(call: RoutedCall) -> Effects:
     return effects([command], result, conflicts)
 
 
-async def _subscribe(call: RoutedCall, data: Any, text: str) -> PutRecord:
+async def _subscribe(call: RoutedCall, data: Any, text: str) -> PutSubscription:
     """Return the command for a subscription, whose callback has agreed to receive (Tier 2 10.5)."""
     channel, owner = _line(data, "channel"), call.agent_id or ""
     if len(text) > _MOST_SUBSCRIPTION:
@@ -125,13 +126,14 @@ async def _subscribe(call: RoutedCall, data: Any, text: str) -> PutRecord:
     authority = Authority.of(call.principal, call.request)
     if data.get("callback") is not None:
         await verify_callback(call, _line(data, "callback"))
-    # One subscription of an agent to a channel; the channel is its state, by which publishing finds it.
-    return PutRecord(
-        *(new_id("sub"), SUBSCRIPTION, owner, channel_mark(channel), text),
+    record = PutRecord(
+        *(new_id("sub"), SUBSCRIPTION, owner, SUBSCRIBED, text),
+        # One subscription of an agent to a channel.
         key=f"{owner} {channel}",
         lifetime=None if authority.expires is None else authority.within(call.server.principals, math.inf),
         most=MOST_OWNED,
     )
+    return PutSubscription(record, channel)
 
 
 def _line(data: Any, name: str) -> str:

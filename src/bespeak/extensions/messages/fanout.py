@@ -28,7 +28,7 @@ from bespeak.state.store.commands.messages import (
     NewMessage,
     PutOutbox,
     Subscriber,
-    channel_mark,
+    channel_inbox,
 )
 from bespeak.state.store.commands.records import Record
 from bespeak.state.store.store import Conflict
@@ -101,7 +101,7 @@ class Fanout:
             rest = tuple(others)
             owners = tuple(subscriber.owner for subscriber in page)
             if origin.kind == PUBLICATION and not pending.after:  # kept for later readers
-                owners = (channel_mark(pending.channel), *owners)
+                owners = (channel_inbox(pending.channel), *owners)
             message = origin.message(record.record_id, pending.channel)
             messages = address_messages(
                 record.record_id, message, owners, kept_until=origin.kept_until(now), subscribed=True

@@ -48,7 +48,7 @@ from bespeak.state.store.commands.messages import (
     NewMessage,
     PutMessages,
     Withdraw,
-    channel_mark,
+    channel_inbox,
 )
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
 from bespeak.state.store.store import Command
@@ -67,7 +67,7 @@ async def messages(call: RoutedCall) -> Envelope:
     thread = given.get("thread_id")
     if thread is not None and not is_thread(thread):
         return Envelope({"messages": []})
-    owner = channel_mark(given["channel"]) if "channel" in given else call.agent_id or ""
+    owner = channel_inbox(given["channel"]) if "channel" in given else call.agent_id or ""
     limit = given.get("limit", _USUAL)
     prefix = "" if thread is None else f"msg-{thread}-"
     # One more than asked for tells whether there is another page.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from collections.abc import Sequence
 from typing import Any, Final
@@ -28,7 +27,7 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, find_visible
 from bespeak.runtime.handling import RefusedError, effects, find_own, handler, new_id, refusal, stateful
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.monitors import ACTIVE, FAILED, MONITOR, SUCCEEDED, monitor_key
+from bespeak.state.store.commands.monitors import ACTIVE, FAILED, MONITOR, SUCCEEDED, PutMonitor
 from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.commands.steps import COMPLETED, WORKFLOW
 from bespeak.state.store.commands.steps import FAILED as WORKFLOW_FAILED
@@ -52,20 +51,20 @@ async def monitor(call: RoutedCall) -> Effects:
     if wanted.callback != call.agent_id:
         await verify_callback(call, wanted.callback)
     started: Monitor = found[0]
-    end, token = started.authority.expires, secrets.token_hex(16)
-    key = monitor_key(token, started.target.mark, started.version)
+    end, target = started.authority.expires, started.target
     delay = started.authority.within(call.server.principals, started.interval)
-    record = (f"monitor-{token}", MONITOR, call.agent_id or "", ACTIVE, encode(started), key)
+    owner, data = call.agent_id or "", encode(started)
+    record = PutRecord(new_id(MONITOR), MONITOR, owner, ACTIVE, data, delay=delay, most=MOST_MONITORS)
     result = {
-        "subscription_id": record[0],
-        "target": describe(started.target),
+        "subscription_id": record.record_id,
+        "target": describe(target),
         "events": list(started.events),
         "interval": started.interval,
     }
     if end is not None:
         result["expires_at"] = write_instant(end)
     full = _MONITOR.refuse("too-many-monitors", f"The agent has {MOST_MONITORS} monitors, the maximum.")
-    return effects([PutRecord(*record, delay=delay, most=MOST_MONITORS)], lambda _: result, full)
+    return effects([PutMonitor(record, target.kind, target.name, started.version)], lambda _: result, full)
 
 
 async def _read(call: RoutedCall) -> Monitor:

@@ -33,7 +33,7 @@ from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.gates import find_route
 from bespeak.runtime.handling import new_id
 from bespeak.state.store.commands.messages import PutMessages
-from bespeak.state.store.commands.monitors import ACTIVE, AGENT, MONITOR, NoteVersion, WakeMonitors, monitor_key
+from bespeak.state.store.commands.monitors import ACTIVE, AGENT, MONITOR, RECORD, NoteVersion, WakeMonitors
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
 
@@ -76,7 +76,7 @@ class Observer:
         target = monitor.target
         if target.kind == AGENT:
             return self._look_at_agent(call, target)
-        if target.kind == targets.RECORD:
+        if target.kind == RECORD:
             return await self._look_at_record(call, target)
         if target.kind == targets.SERVER:
             return Observation({targets.HEALTH: await self._examine(call)})
@@ -274,10 +274,9 @@ class Monitors:
                 await self._stop(record, monitor, found, tell=True)
             return
         after, news = found
-        key = monitor_key(record.record_id.rpartition("-")[2], after.target.mark, after.version)
         done = await self._store.do(
             self._change(record, after, changed=True),
-            NoteVersion(record.record_id, key),
+            NoteVersion(record.record_id, after.version),
             *(command for one in news for command in self._tell(record, monitor, one)),
         )
         if isinstance(done, Conflict) and done.reason == "inbox-full":

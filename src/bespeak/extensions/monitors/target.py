@@ -10,10 +10,9 @@ import msgspec
 from bespeak.extensions.monitors.statistics import Summary
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.monitors import AGENT
+from bespeak.state.store.commands.monitors import AGENT, RECORD
 
 ENDPOINT: Final = "endpoint"
-RECORD: Final = "record"
 SERVER: Final = "server"
 
 STATUS: Final = "status_changed"
@@ -49,11 +48,6 @@ class MonitorTarget(msgspec.Struct, frozen=True, omit_defaults=True):
     method: str = ""  # method of an endpoint
     parameters: dict[str, Any] = {}  # input of the calls that poll an endpoint
     select: str = ""  # path to the part of the output that counts; empty for all of it
-
-    @property
-    def mark(self) -> str:
-        """Text by which the store finds the monitors of a target; only a record is found by its own id."""
-        return self.name if self.kind == RECORD else f"{self.kind} {self.name}"
 
 
 def parse_target(given: Any, server_names: tuple[str, ...]) -> MonitorTarget | str:

@@ -322,6 +322,41 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         "UPDATE ontologies SET size = length(content)",
         "CREATE INDEX ontologies_actor ON ontologies (actor, size)",
     ),
+    (
+        # Of a message: the sender whose share of the inbox it counts to. It was kept as the fence.
+        "ALTER TABLE records ADD COLUMN sender_hash BIGINT",
+        "DROP INDEX records_sender",
+        "UPDATE records SET sender_hash = fence, fence = 0 WHERE kind = 'message' AND fence <> 0",
+        """CREATE INDEX records_sender ON records (owner, sender_hash)
+            WHERE kind = 'message' AND state = 'unread' AND sender_hash IS NOT NULL""",
+        # Of a subscription. It was kept as the state, after a `#`.
+        "ALTER TABLE records ADD COLUMN channel TEXT",
+        "DROP INDEX records_channel",
+        """UPDATE records SET channel = substr(state, 2), state = 'active'
+            WHERE kind = 'subscription' AND substr(state, 1, 1) = '#'""",
+        """CREATE INDEX records_channel ON records (channel, record_id)
+            WHERE kind = 'subscription' AND state = 'active'""",
+        # Of a monitor. The key was a token of 32 characters, a version of 12 digits, and the target, whose kind
+        # preceded it unless it was a record.
+        "ALTER TABLE records ADD COLUMN target_kind TEXT",
+        "ALTER TABLE records ADD COLUMN target TEXT",
+        "ALTER TABLE records ADD COLUMN target_version BIGINT",
+        """UPDATE records SET target_version = CAST(substr(key, 34, 12) AS BIGINT), target = substr(key, 47),
+            target_kind = 'record', key = NULL WHERE kind = 'monitor' AND key IS NOT NULL""",
+        *(
+            f"UPDATE records SET target_kind = '{kind}', target = substr(target, {len(kind) + 2}) "
+            f"WHERE kind = 'monitor' AND target LIKE '{kind} %'"
+            for kind in ("agent", "endpoint", "server")
+        ),
+        # The number and size of the events of an agent were version and fence of a record.
+        """CREATE TABLE event_counters (
+            owner TEXT NOT NULL PRIMARY KEY,
+            events BIGINT NOT NULL,
+            size BIGINT NOT NULL
+        )""",
+        "INSERT INTO event_counters SELECT owner, version, fence FROM records WHERE kind = 'log-counter'",
+        "DELETE FROM records WHERE kind = 'log-counter'",
+    ),
 )
 
 CURRENT: Final = len(MIGRATIONS)  # version of the tables in this release

@@ -27,10 +27,10 @@ from bespeak.state.store.commands.messages import (
     PutAlert,
     PutMessages,
     PutOutbox,
+    PutSubscription,
     ReleaseOutbox,
     Withdraw,
     channel_key,
-    channel_mark,
 )
 from bespeak.state.store.commands.records import ClaimDue, FindRecord, PutRecord, Record
 from bespeak.state.store.store import Command, Conflict, Store
@@ -109,8 +109,9 @@ async def test_messages_come_with_the_content_that_they_share(store: Store) -> N
 
 async def test_subscribers_of_a_channel_are_counted_and_listed_in_pages(store: Store) -> None:
     for number in range(3):
-        await do(store, PutRecord(f"sub-{number}", "subscription", f"a{number}", channel_mark("news"), "{}"))
-    await do(store, PutRecord("sub-x", "subscription", "a0", "cancelled", "{}"))
+        record = PutRecord(f"sub-{number}", "subscription", f"a{number}", "active", "{}")
+        await do(store, PutSubscription(record, "news"))
+    await do(store, PutSubscription(PutRecord("sub-x", "subscription", "a0", "cancelled", "{}"), "news"))
     await do(store, PutRecord("ent-1", "entity", "bob", "live", "{}", key=channel_key("news")))
     found = await store.read(FindChannels(("news", "cancelled")))
     assert found == {"news": Channel(3, "bob"), "cancelled": Channel(0, None)}

@@ -14,23 +14,28 @@ from bespeak.state.store.commands.monitors import (
     SUCCEEDED,
     KeepCall,
     NoteVersion,
+    PutMonitor,
     ReleaseCalls,
     WakeMonitors,
-    monitor_key,
 )
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, PutRecord
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio
 
-TARGETS = {"a": "chain-1", "b": "chain-2", "c": "agent " + "f" * 64, "d": "server"}
+TARGETS = {
+    "a": ("record", "chain-1"),
+    "b": ("record", "chain-2"),
+    "c": ("agent", "f" * 64),
+    "d": ("server", "server"),
+}
 
 
 async def fill(store: Store) -> None:
     await store.do(
         *(PutRecord(name, "workflow", "ann", "running", "{}") for name in ("chain-1", "chain-2")),
         *(
-            PutRecord(f"monitor-{one}", "monitor", "ann", "active", "{}", monitor_key(one * 32, target, 1), delay=60.0)
+            PutMonitor(PutRecord(f"monitor-{one}", "monitor", "ann", "active", "{}", delay=60.0), *target, 1)
             for one, target in TARGETS.items()
         ),
     )
@@ -47,7 +52,7 @@ async def test_monitors_of_a_changed_record_are_woken_once(store: Store) -> None
     assert [await store.do(WakeMonitors()) for _ in range(2)] == [[1], [0]]
     assert await fences(store) == [1, 0, 0, 0]
     await store.do(
-        NoteVersion("monitor-a", monitor_key("a" * 32, "chain-1", 2)),
+        NoteVersion("monitor-a", 2),
         ChangeRecord("monitor-a", ("monitor",), ("active",), "active", delay=60.0),
     )
     assert await store.do(WakeMonitors()) == [0]

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.state.store.commands.records import NEVER, PutRecord
+from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.store import Command, Statement, Steps
 
 KIND: Final = "log"  # kind of the records that are events
-COUNTER: Final = "log-counter"
-"""Kind of the record that counts those of an agent: `version` is their number, `fence` their size."""
 _DROPPED: Final = 64  # events that are removed at a time
 
 
@@ -25,11 +23,9 @@ class PutEvent(Command, frozen=True):
     def steps(self) -> Steps:
         """Return the Record."""
         size = len(self.data)
-        counter = f"{COUNTER}-{self.owner}"
         rows = yield Statement(
-            "UPDATE records SET version = version + 1, fence = fence + ?, updated = {now} WHERE record_id = ? "
-            "RETURNING version, fence",
-            (size, counter),
+            "UPDATE event_counters SET events = events + 1, size = size + ? WHERE owner = ? RETURNING events, size",
+            (size, self.owner),
         )
         if not rows:  # the first event, or the first since events are counted
             known = yield Statement(
@@ -37,11 +33,9 @@ class PutEvent(Command, frozen=True):
                 (KIND, self.owner),
             )
             rows = yield Statement(
-                "INSERT INTO records (record_id, kind, owner, key, state, version, data, created, updated, due, fence, "
-                "expires) VALUES (?, ?, ?, NULL, 'counted', ?, '', {now}, {now}, NULL, ?, ?) "
-                "ON CONFLICT (record_id) DO UPDATE SET version = records.version + 1, fence = records.fence + ? "
-                "RETURNING version, fence",
-                (counter, COUNTER, self.owner, known[0][0] + 1, int(known[0][1]) + size, NEVER, size),
+                "INSERT INTO event_counters (owner, events, size) VALUES (?, ?, ?) ON CONFLICT (owner) DO UPDATE "
+                "SET events = event_counters.events + 1, size = event_counters.size + ? RETURNING events, size",
+                (self.owner, known[0][0] + 1, int(known[0][1]) + size, size),
             )
         count, total = rows[0]
         while count > self.most or total > self.most_size:
@@ -53,5 +47,7 @@ class PutEvent(Command, frozen=True):
             if not dropped:
                 break
             count, total = count - len(dropped), total - sum(row[0] for row in dropped)
-            yield Statement("UPDATE records SET version = ?, fence = ? WHERE record_id = ?", (count, total, counter))
+            yield Statement(
+                "UPDATE event_counters SET events = ?, size = ? WHERE owner = ?", (count, total, self.owner)
+            )
         return (yield from PutRecord(self.record_id, KIND, self.owner, "logged", self.data).steps())

@@ -141,8 +141,8 @@ _NOW: Final = "(SELECT {now})"
 _THERE: Final = f"kind = '{MESSAGE}' AND owner = ? AND created <= {_NOW} AND expires > {_NOW}"
 
 
-def channel_mark(channel: str) -> str:
-    """Return the state of the subscriptions to a channel, which is also the owner of its messages."""
+def channel_inbox(channel: str) -> str:
+    """Return the owner of the messages that a channel keeps for later readers."""
     return f"#{channel}"
 
 
@@ -162,10 +162,10 @@ class NewMessage(msgspec.Struct, frozen=True):
     sender: str | None = None  # Agent whose share of the inbox it counts to; None if it has been asked for
 
     @property
-    def mark(self) -> int:
-        """Number of the sender, by which its messages are counted: messages have no claims, so no fence either."""
+    def sender_hash(self) -> int | None:
+        """Odd number of 56 bits that stands for the sender: an index of Agent-IDs would be slower."""
         if self.sender is None:
-            return 0
+            return None
         return int.from_bytes(hashlib.sha256(self.sender.encode(errors="surrogatepass")).digest()[:7]) | 1
 
 
@@ -197,10 +197,10 @@ class PutMessages(Command, frozen=True):
         count = 0
         for start in range(0, len(wanted), _ROWS):
             part = wanted[start : start + _ROWS]
-            row = f"(?, '{MESSAGE}', ?, NULL, '{UNREAD}', 1, ?, coalesce(?, {{now}}), {{now}}, NULL, ?, ?)"
-            values = [(one.record_id, one.owner, one.data, one.at, one.mark, one.expires) for one in part]
+            row = f"(?, '{MESSAGE}', ?, NULL, '{UNREAD}', 1, ?, coalesce(?, {{now}}), {{now}}, NULL, 0, ?, ?)"
+            values = [(one.record_id, one.owner, one.data, one.at, one.expires, one.sender_hash) for one in part]
             rows = yield Statement(
-                f"INSERT INTO records ({_COLUMNS}) VALUES {', '.join([row] * len(part))} "
+                f"INSERT INTO records ({_COLUMNS}, sender_hash) VALUES {', '.join([row] * len(part))} "
                 "ON CONFLICT DO NOTHING RETURNING 1",
                 tuple(value for each in values for value in each),
             )
@@ -213,14 +213,17 @@ class PutMessages(Command, frozen=True):
 
     def _flooded(self) -> Generator[Any, Any, set[str]]:
         """Return the recipients that have enough messages of the sender."""
-        pairs = sorted({(one.owner, one.mark) for one in self.messages if one.mark})
-        if not pairs or self.share is None:
+        if self.share is None:
+            return set()
+        hashes = ((one.owner, one.sender_hash) for one in self.messages)
+        pairs = {(owner, sender_hash) for owner, sender_hash in hashes if sender_hash is not None}
+        if not pairs:
             return set()
         asked = ", ".join(["(CAST(? AS TEXT), CAST(? AS BIGINT))"] * len(pairs))
         rows = yield Statement(
             f"SELECT column1 FROM (VALUES {asked}) AS wanted WHERE EXISTS "
-            f"(SELECT 1 FROM records WHERE kind = '{MESSAGE}' AND owner = column1 AND fence = column2 "
-            f"AND state = '{UNREAD}' AND fence <> 0 LIMIT 1 OFFSET ?)",
+            f"(SELECT 1 FROM records WHERE kind = '{MESSAGE}' AND owner = column1 AND sender_hash = column2 "
+            f"AND state = '{UNREAD}' LIMIT 1 OFFSET ?)",
             (*(value for pair in pairs for value in pair), self.share - 1),
         )
         return {row[0] for row in rows}
@@ -277,6 +280,24 @@ class ListMessages(Command, frozen=True):
         return [(record, origins.get(ref)) for record, ref in zip(records, refs, strict=True)]
 
 
+SUBSCRIBED: Final = "active"  # state of a subscription that has not been cancelled
+
+
+class PutSubscription(Command, frozen=True):
+    """Add the record of a subscription to a channel."""
+
+    guards: ClassVar[bool] = True
+    record: PutRecord
+    channel: str
+
+    def steps(self) -> Steps:
+        """Return the Record, or a Conflict: exists, with the other one's id and owner; too-many."""
+        made = yield from self.record.steps()
+        if not isinstance(made, Conflict):
+            yield Statement("UPDATE records SET channel = ? WHERE record_id = ?", (self.channel, self.record.record_id))
+        return made
+
+
 class Subscriber(NamedTuple):
     """One subscription to a channel."""
 
@@ -295,9 +316,9 @@ class ListSubscribers(Command, frozen=True):
     def steps(self) -> Steps:
         """Return a list of Subscribers."""
         rows = yield Statement(
-            f"SELECT record_id, owner, data FROM records WHERE kind = '{SUBSCRIPTION}' AND state = ? "
-            f"AND record_id > ? AND expires > {_NOW} ORDER BY record_id LIMIT ?",
-            (channel_mark(self.channel), self.after, self.limit),
+            f"SELECT record_id, owner, data FROM records WHERE kind = '{SUBSCRIPTION}' AND state = '{SUBSCRIBED}' "
+            f"AND channel = ? AND record_id > ? AND expires > {_NOW} ORDER BY record_id LIMIT ?",
+            (self.channel, self.after, self.limit),
         )
         return [Subscriber(*row) for row in rows]
 
@@ -318,9 +339,9 @@ class FindChannels(Command, frozen=True):
         """Return a Channel for each name."""
         places = ", ".join("?" * len(self.names))
         counted = yield Statement(
-            f"SELECT state, count(*) FROM records WHERE kind = '{SUBSCRIPTION}' AND state IN ({places}) "
-            f"AND expires > {_NOW} GROUP BY state",
-            tuple(channel_mark(name) for name in self.names),
+            f"SELECT channel, count(*) FROM records WHERE kind = '{SUBSCRIPTION}' AND state = '{SUBSCRIBED}' "
+            f"AND channel IN ({places}) AND expires > {_NOW} GROUP BY channel",
+            self.names,
         )
         owned = yield Statement(
             f"SELECT key, owner FROM records WHERE kind = '{ENTITY}' AND key IN ({places}) AND state = 'live'",
@@ -328,7 +349,7 @@ class FindChannels(Command, frozen=True):
         )
         numbers = {row[0]: row[1] for row in counted}
         owners = {row[0]: row[1] for row in owned}
-        return {name: Channel(numbers.get(channel_mark(name), 0), owners.get(channel_key(name))) for name in self.names}
+        return {name: Channel(numbers.get(name, 0), owners.get(channel_key(name))) for name in self.names}
 
 
 class PutAlert(Command, frozen=True):
@@ -382,16 +403,18 @@ class AdvanceMany(Command, frozen=True):
         changed = yield Statement(
             "UPDATE records SET state = column4, version = version + 1, data = column5, updated = {now}, "
             f"due = coalesce({{now}} + column7, column6) FROM (VALUES {rows}) AS batches "
-            "WHERE record_id = column1 AND fence = column2 AND state = column3 RETURNING record_id",
+            "WHERE record_id = column1 AND fence = column2 AND state = column3 RETURNING record_id, kind",
             tuple(value for each in values for value in each),
         )
-        advanced = {row[0] for row in changed}
+        advanced = {row[0]: row[1] for row in changed}
         sent = [batch for batch in self.batches if batch.record_id in advanced]
+        for kind in {advanced[batch.record_id] for batch in sent if batch.state != batch.before}:
+            yield Notify(topic_of(kind))
         yield from PutMessages(tuple(message for batch in sent for message in batch.messages)).steps()
         for batch in sent:
             for posting in batch.postings:
                 yield from posting.steps()
-        return advanced
+        return set(advanced)
 
 
 class Withdraw(Command, frozen=True):
@@ -431,6 +454,7 @@ class AcknowledgeAlert(Command, frozen=True):
         )
         if rows:
             yield from self.withdrawn.steps()
+            yield Notify(topic_of(ALERT))
         return bool(rows)
 
 

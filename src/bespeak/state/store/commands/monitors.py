@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import ClassVar, Final
 
-from bespeak.state.store.commands.records import SOON, TOPIC
-from bespeak.state.store.store import Command, Notify, Statement, Steps
+from bespeak.state.store.commands.records import SOON, TOPIC, PutRecord
+from bespeak.state.store.store import Command, Conflict, Notify, Statement, Steps
 
 MONITOR: Final = "monitor"  # kind of the records that are monitors
 ACTIVE: Final = "active"
-AGENT: Final = "agent"  # beginning of the target of a monitor that looks at an agent
-_TOKEN: Final = 32
-_DIGITS: Final = 12
-_TARGET: Final = _TOKEN + _DIGITS + 3  # position of the target in a key, counted from 1
-
-_OPEN: Final = f"kind = '{MONITOR}' AND state = '{ACTIVE}' AND due > {{now}}"
+AGENT: Final = "agent"  # kind of the target of a monitor that looks at an agent
+RECORD: Final = "record"  # kind of the target of a monitor that looks at a record
 
 
-def monitor_key(token: str, target: str, version: int) -> str:
-    """Return the key of a monitor with a token of 32 characters."""
-    return f"{token} {version:0{_DIGITS}} {target}"
+class PutMonitor(Command, frozen=True):
+    """Add the record of a monitor."""
+
+    guards: ClassVar[bool] = True
+    record: PutRecord
+    target_kind: str
+    target: str
+    version: int  # version of the target that it has seen
+
+    def steps(self) -> Steps:
+        """Return the Record, or a Conflict: too-many."""
+        made = yield from self.record.steps()
+        if not isinstance(made, Conflict):
+            yield Statement(
+                "UPDATE records SET target_kind = ?, target = ?, target_version = ? WHERE record_id = ?",
+                (self.target_kind, self.target, self.version, self.record.record_id),
+            )
+        return made
 
 
 class NoteVersion(Command, frozen=True):
     """Note which version of its target a monitor has seen."""
 
     record_id: str
-    key: str
+    version: int
 
     def steps(self) -> Steps:
         """Return nothing."""
-        yield Statement("UPDATE records SET key = ? WHERE record_id = ?", (self.key, self.record_id))
+        yield Statement("UPDATE records SET target_version = ? WHERE record_id = ?", (self.version, self.record_id))
 
 
 class WakeMonitors(Command, frozen=True):
@@ -43,15 +54,16 @@ class WakeMonitors(Command, frozen=True):
 
     def steps(self) -> Steps:
         """Return their number."""
-        behind = f"substr(key, {_TARGET}, {len(AGENT) + 1}) = '{AGENT} '"
+        behind = f"target_kind = '{AGENT}'"
         if not self.agents:
             behind = (
-                "record_id IN (SELECT m.record_id FROM records AS m JOIN records AS t "
-                f"ON t.record_id = substr(m.key, {_TARGET}) WHERE m.kind = '{MONITOR}' AND m.state = '{ACTIVE}' "
-                f"AND CAST(substr(m.key, {_TOKEN + 2}, {_DIGITS}) AS BIGINT) <> t.version)"
+                "record_id IN (SELECT m.record_id FROM records AS m JOIN records AS t ON t.record_id = m.target "
+                f"WHERE m.kind = '{MONITOR}' AND m.state = '{ACTIVE}' AND m.target_kind = '{RECORD}' "
+                "AND m.target_version <> t.version)"
             )
         rows = yield Statement(
-            f"UPDATE records SET due = {{now}}, fence = fence + 1 WHERE {_OPEN} AND {behind} RETURNING 1"
+            f"UPDATE records SET due = {{now}}, fence = fence + 1 "
+            f"WHERE kind = '{MONITOR}' AND state = '{ACTIVE}' AND due > {{now}} AND {behind} RETURNING 1"
         )
         if rows:
             yield Notify(TOPIC)
