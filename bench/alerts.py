@@ -21,8 +21,8 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.message import Origin
 from bespeak.extensions.messages.methods_broadcast import compose_alert
 from bespeak.extensions.messages.recipients import Recipients
+from bespeak.extensions.messages.store import PutAlert, PutMessages, PutSubscription
 from bespeak.runtime.handling import new_id
-from bespeak.state.store.commands.messages import PutAlert, PutMessages, PutSubscription
 from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Command, Statement, Steps, Store

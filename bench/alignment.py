@@ -12,10 +12,10 @@ from typing import Final
 
 from report import Goal, table
 
-from bespeak.checks.alignment.aligner import Aligned, align
-from bespeak.contract.ontology.ontology import Ontology
-from bespeak.documents.alignment.notation import read_alignment
-from bespeak.documents.ontology.reader import read_ontology
+from bespeak.extensions.semantics.alignment.aligner import Aligned, align
+from bespeak.extensions.semantics.alignment.notation import read_alignment
+from bespeak.extensions.semantics.ontology.reader import read_ontology
+from bespeak.extensions.semantics.terms import Ontology
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.language.embedding import embed
 
@@ -73,7 +73,7 @@ def _read(data: bytes, name: str) -> Ontology:
 
 def _generated() -> Case:
     sys.path.insert(0, str(Path(__file__).parent.parent))
-    from tests.checks.alignment import anatomy
+    from tests.extensions.semantics.alignment import anatomy
 
     one, other, reference = anatomy.pair(_TERMS)
     heads = {(f"http://mouse.example#{name}", f"http://human.example#{name}") for name in anatomy.declared_names()}

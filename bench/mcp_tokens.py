@@ -19,7 +19,7 @@ from report import Goal, table
 from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.documents.deployment.server_settings import McpSettings
-from bespeak.faces.mcp.catalog import Catalog
+from bespeak.faces.mcp.catalog import ToolCatalog
 
 TOOLS = (60, 600)
 NOUNS = (
@@ -131,7 +131,7 @@ def measure() -> bool:
     lines = []
     for count in TOOLS:
         endpoints = make_endpoints(count)
-        catalog = Catalog(endpoints, McpSettings(tools_listed=0))
+        catalog = ToolCatalog(endpoints, McpSettings(tools_listed=0))
         ours = _ours(endpoints)
         theirs = asyncio.run(_theirs(list(catalog.entries)))
         for name, (listed, search, found) in (("bespeak", ours), ("FastMCP, BM25", theirs)):
@@ -152,8 +152,8 @@ def measure() -> bool:
 
 
 def _ours(endpoints: Sequence[Endpoint]) -> tuple[Count, Count, float]:
-    listed = Catalog(endpoints, McpSettings(tools_listed=0))
-    searched = Catalog(endpoints, McpSettings(tools_listed=40))
+    listed = ToolCatalog(endpoints, McpSettings(tools_listed=0))
+    searched = ToolCatalog(endpoints, McpSettings(tools_listed=40))
     found = [_tokens(searched.search.find({"query": query}).output) for query in QUERIES]
     return _count(listed.entries), _count(searched.entries), mean(found)
 

@@ -11,9 +11,9 @@ from pyoxigraph import RdfFormat, parse, serialize
 from rdflib import Graph
 from report import Goal, table
 
-from bespeak.documents.ontology.canonical import canonical_quads
-from bespeak.documents.ontology.reader import read_ontology
-from bespeak.documents.ontology.triples import RdfNotation
+from bespeak.extensions.semantics.ontology.canonical import canonical_quads
+from bespeak.extensions.semantics.ontology.reader import read_ontology
+from bespeak.extensions.semantics.ontology.triples import RdfNotation
 
 READING: Final = Goal("reading", at_most=0.5, unit=" s")
 REPEATS: Final = 3

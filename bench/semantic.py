@@ -18,16 +18,16 @@ from pyoxigraph import RdfFormat, parse, serialize
 from rdflib import Graph
 from report import Goal, table
 
-from bespeak.checks.ontology.profile import judge
-from bespeak.contract.ontology.core import DEFAULT
-from bespeak.contract.ontology.ontology import Meanings, Ontology
-from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.documents.envelope.reader import EnvelopeReader
-from bespeak.documents.ontology.contexts import LIMITS, core_context, inline_contexts, shipped_contexts
-from bespeak.documents.ontology.publication import core_turtle, profile_shapes
-from bespeak.documents.ontology.reader import read_ontology
+from bespeak.contract.core_ontology import DEFAULT
+from bespeak.extensions.semantics.envelope.reader import EnvelopeReader
 from bespeak.extensions.semantics.knowledge import Snapshot
 from bespeak.extensions.semantics.layer import SemanticLayer
+from bespeak.extensions.semantics.ontology.contexts import LIMITS, core_context, inline_contexts, shipped_contexts
+from bespeak.extensions.semantics.ontology.publication import profile_shapes, publish_core
+from bespeak.extensions.semantics.ontology.reader import read_ontology
+from bespeak.extensions.semantics.profile_judgement import judge
+from bespeak.extensions.semantics.settings import SemanticSettings
+from bespeak.extensions.semantics.terms import Meanings, Ontology
 from bespeak.text.reading.json_data import decode_json
 
 VALIDATING: Final = Goal("validating", at_most=15, unit=" us")
@@ -113,7 +113,7 @@ def _expansion(data: bytes) -> Callable[[], object]:
 def _shacl(data: bytes) -> Callable[[], object]:
     """Return the usual way: parse into a graph that already has the ontology, validate, and remove it again."""
     graph = Graph()
-    for text in (core_turtle(), _ONTOLOGY):
+    for text in (publish_core()["core.ttl"], _ONTOLOGY):
         graph.parse(data=text, format="turtle")
     shapes = Graph().parse(data=profile_shapes(), format="turtle")
 

@@ -202,8 +202,8 @@ def _recover(store: str, folder: Path, place: str) -> None:
 async def _leave_open(where: str) -> None:
     """Store workflows with one of three steps done, of which nobody holds the lease any more."""
     from bespeak.extensions.workflows.spec import Authority, Spec, StepSpec, encode
+    from bespeak.extensions.workflows.store import NoteSteps, StepRow
     from bespeak.state.store.commands.records import PutRecord
-    from bespeak.state.store.commands.steps import NoteSteps, StepRow
 
     agent = "a1" * 32
     authority = Authority(agent_id=agent, scopes=(contract.SCOPE,), headers={"agent-id": agent})

@@ -131,7 +131,7 @@ def rules_page() -> str:
         + _table(
             ("id", "name", "binding", "from", "what it asks"),
             (
-                (rule.id, f"[`{rule.name}`]({PAGES}/{rule.id}.md)", rule.normative, rule.source, rule.summary)
+                (rule.id, f"[`{rule.name}`]({PAGES}/{rule.id}.md)", rule.normative, rule.source, page_of(rule).summary)
                 for rule in groups[title]
             ),
         )
@@ -150,7 +150,7 @@ def rules_page() -> str:
         "## C1xx: changes of a contract, reported by `bespeak diff`\n\n"
         + _table(
             ("id", "name", "kind", "category", "what changed"),
-            ((rule.id, f"`{rule.name}`", rule.kind, rule.category, rule.summary) for rule in changes),
+            ((rule.id, f"`{rule.name}`", rule.kind, rule.category, page_of(rule).summary) for rule in changes),
         ),
         "The effect of each kind of change on callers, and what to do:\n\n"
         + _table(("kind", "what to do"), ((kind, reasons[kind]) for kind in get_args(Kind))),
@@ -158,7 +158,7 @@ def rules_page() -> str:
         + _table(
             ("id", "name", "finding", "reason"),
             (
-                (rule.id, f"`{rule.name}`", rule.summary, page_of(rule).why)
+                (rule.id, f"`{rule.name}`", page_of(rule).summary, page_of(rule).why)
                 for rule in CHANGE_RULES.values()
                 if not isinstance(rule, ChangeRule)
             ),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bespeak.checks.lint.config import Config
-from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.documents.deployment.server_toml import ServerDocument, declared_tables
 from bespeak.text.reading.settings import Setting, declared, describe, nested_tables, written
 
 GUIDES = {
@@ -34,7 +34,7 @@ Row = tuple[str, str, str]
 def settings_tables() -> Iterator[tuple[str, str, list[Row]]]:
     """Yield the heading, the meaning and the rows of each table of the file."""
     yield "Top of the file", "Keys before the first table.", _rows(ServerDocument)
-    for name, setting in nested_tables(ServerDocument):
+    for name, setting in nested_tables(declared_tables()):
         guide = f" See [the guide](../guides/{GUIDES[name]})." if name in GUIDES else ""
         yield f"[[{name}]]" if setting.kind == "tables" else f"[{name}]", setting.meaning + guide, _rows(setting.of)
     meaning = "What `bespeak lint` looks for; also `[tool.bespeak.lint]` in `pyproject.toml`."

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
 Case = TypeVar("Case")
+
+
+def rows(names: str, *values: Any, ids: Any = None) -> pytest.MarkDecorator:
+    """Parametrize a test with a table: `@rows("text, length", ("", 0), ("a", 1))`."""
+    return pytest.mark.parametrize(names, values, **({} if ids is None else {"ids": ids}))
 
 
 def check_each(

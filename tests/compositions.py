@@ -17,7 +17,6 @@ NUMBER = {"type": "number"}
 
 
 def compose(method: str, path: str, recipe: str, **fields: Any) -> Endpoint:
-    """Make an endpoint whose handler is a recipe."""
     endpoint = make_endpoint(method, path, echo, errors=("composition_failed",), **fields)
     return replace(endpoint, handler=Composition(recipe=recipe))
 
@@ -47,5 +46,4 @@ def step(
 
 
 def recipe(*steps: RecipeStep, name: str = "r", **fields: Any) -> Recipe:
-    """Make a recipe."""
     return Recipe(name=name, steps=steps, **fields)

@@ -15,11 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-NUMBERS = {
-    "type": "object",
-    "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}},
-    "required": ["a", "b"],
-}
+NUMBERS = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
 SUM = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
 NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
 TOOLS: dict[str, dict[str, Any]] = {

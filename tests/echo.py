@@ -127,13 +127,11 @@ class Echo:
 
 
 def as_json(value: Any) -> Callable[[Got], bytes]:
-    """Return a handler with a constant answer."""
     return lambda _: msgspec.json.encode(value)
 
 
 @contextlib.contextmanager
 def echo_server() -> Iterator[Echo]:
-    """Run an echo server until the block ends."""
     authority = trustme.CA()
     tls = ssl.create_default_context()
     authority.configure_trust(tls)

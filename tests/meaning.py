@@ -8,14 +8,14 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.checks.alignment.policy import DEFAULT, Policy
-from bespeak.checks.ontology.registration import judge_registration
-from bespeak.contract.ontology.alignment import Alignment
-from bespeak.contract.ontology.ontology import Ontology
-from bespeak.documents.alignment.draft_json import canonical_json, read_json
-from bespeak.documents.ontology.reader import read_ontology
+from bespeak.extensions.semantics.alignment.alignment import Alignment
+from bespeak.extensions.semantics.alignment.draft_json import canonical_json, read_json
+from bespeak.extensions.semantics.alignment.policy import DEFAULT, Policy
 from bespeak.extensions.semantics.knowledge import Snapshot
-from bespeak.state.store.commands.semantics import RegisterArtifact, compress
+from bespeak.extensions.semantics.ontology.reader import read_ontology
+from bespeak.extensions.semantics.ontology.registration import judge_registration
+from bespeak.extensions.semantics.store import RegisterArtifact, compress
+from bespeak.extensions.semantics.terms import Ontology
 from bespeak.state.store.store import Conflict, Store
 
 FOLDER: Final = Path(__file__).parent.parent / "examples" / "semantic" / "ontologies"

@@ -17,7 +17,6 @@ METHODS = ("REGISTER", "AUTHORIZE", "CANCEL", "PUBLISH", "ALERT", "BROADCAST", "
 
 
 async def inbox(bench: StatefulBench, agent: str = BOB, **filters: Any) -> list[dict[str, Any]]:
-    """Return a page of messages."""
     reply = await bench.send("QUERY", "/messages", filters, agent=agent)
     assert reply.status == 200, reply.json
     found: list[dict[str, Any]] = reply.json["result"]["messages"]
@@ -41,7 +40,6 @@ async def sent(bench: StatefulBench, method: str, body: dict[str, Any], agent: s
 
 
 async def subscribe(bench: StatefulBench, *agents: str, channel: str = "news") -> list[str]:
-    """Subscribe agents to a channel."""
     body = {"entity_type": "subscription", "data": {"channel": channel}}
     return [(await sent(bench, "REGISTER", body, agent))["entity_id"] for agent in agents]
 
@@ -55,7 +53,6 @@ async def refusal(bench: StatefulBench, method: str, body: dict[str, Any], agent
 
 
 async def contents(bench: StatefulBench) -> list[Any]:
-    """Return the records and the outbox."""
     rows: list[Any] = []
 
     def take(table: str, page: Any) -> bool:
@@ -68,5 +65,4 @@ async def contents(bench: StatefulBench) -> list[Any]:
 
 
 def soon(seconds: float = 0.3) -> str:
-    """Return a time that comes soon."""
     return write_milliseconds(time.time() + seconds)

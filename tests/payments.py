@@ -13,8 +13,8 @@ from typing import Any
 from tests.service import AGENT
 from tests.stateful import StatefulBench
 
-from bespeak.contract.payments import AccountSettings, PaymentSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.payments.settings import AccountSettings, PaymentSettings
 from bespeak.protocol.exchange.principal import ANONYMOUS
 
 METHODS = ("PURCHASE", "CANCEL")
@@ -22,9 +22,8 @@ EUR = {"value": "10.00", "currency": "EUR"}
 
 
 def ledger(opening: str = "100.00", **fields: Any) -> ServerDocument:
-    """Return a configuration with an account of the agent."""
     account = AccountSettings(principal=AGENT, currency="EUR", opening=opening)
-    return ServerDocument(payments=PaymentSettings(accounts=(account,), **fields))
+    return ServerDocument(extension_tables={"payments": PaymentSettings(accounts=(account,), **fields)})
 
 
 def merchant_headers(bench: StatefulBench) -> dict[str, str]:
@@ -49,25 +48,18 @@ class PaymentServer:
 
     def __init__(self, port: int) -> None:
         self.address = f"http://127.0.0.1:{port}"
-        self.orders: dict[str, dict[str, Any]] = {}
-        """Orders that were carried out, by key."""
-        self.requests: list[tuple[str, str]] = []
-        """Phase and key of every request."""
+        self.orders: dict[str, dict[str, Any]] = {}  # orders that were carried out, by key
+        self.requests: list[tuple[str, str]] = []  # phase and key of every request
         self.faults: dict[str, list[str]] = {}
-        self.arrived: dict[str, threading.Event] = {}
-        """Set when a phase is asked for."""
-        self.released = threading.Event()
-        """Lets answers go that are held back."""
+        self.arrived: dict[str, threading.Event] = {}  # set when a phase is asked for
+        self.released = threading.Event()  # lets answers go that are held back
 
     def charged(self) -> int:
-        """Return how often money was taken."""
         return sum(order["phase"] == "settle" for order in self.orders.values())
 
 
 @contextmanager
 def payment_server() -> Iterator[PaymentServer]:
-    """Run a provider."""
-
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     import pwd
 
 _FOLDERS: Final = ("/usr/lib/postgresql", "/usr/pgsql", "/usr/local/pgsql", "/opt/homebrew/opt")
-_ACCOUNTS: Final = ("postgres", "nobody")
-"""Accounts to run PostgreSQL with, because it refuses to run as root."""
+_ACCOUNTS: Final = ("postgres", "nobody")  # accounts to run PostgreSQL with, because it refuses to run as root
 _PATIENCE: Final = 60.0
 _INITDB: Final = ("-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "--no-instructions")
 # Runs the server until it is told how to stop it. If the tests die first, in whatever way, both server and data go.
@@ -94,7 +93,6 @@ class PostgresServer:
         return int((self.folder / "data" / "postmaster.pid").read_text().split("\n")[0])
 
     def dsn(self, database: str = "postgres", user: str = "postgres") -> str:
-        """Return the address of a database."""
         return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
 
     def start(self) -> None:
@@ -133,7 +131,6 @@ class PostgresServer:
             self._process = None
 
     def remove(self) -> None:
-        """Stop the server and delete its data."""
         self.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -29,10 +29,8 @@ class Served:
         assert found, announcement
         self.port = int(found[1])
         self.uri = f"agtp://127.0.0.1:{self.port}"
-        self.url = ""
-        """URL of the HTTP face, for tests that enable it."""
-        self.operations = ""
-        """URL of health and metrics, for tests that enable them."""
+        self.url = ""  # URL of the HTTP face, for tests that enable it
+        self.operations = ""  # URL of health and metrics, for tests that enable them
 
     def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
         self.process.send_signal(number)
@@ -88,7 +86,6 @@ def serving(
 def bespeak(
     *arguments: str, env: Mapping[str, str] | None = None, cwd: Path = ROOT, given: str | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run one command to its end."""
     process = start(
         list(arguments),
         stdin=None if given is None else subprocess.PIPE,
@@ -102,3 +99,12 @@ def bespeak(
     finally:
         process.kill()
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+
+def refused(*arguments: str, code: int = 2, **options: Any) -> str:
+    """Run a command that must fail with one message, and return that."""
+    done = bespeak(*arguments, **options)
+    assert done.returncode == code, done
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+    return done.stderr

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -81,6 +81,18 @@ class Reply:
         found: dict[str, Any] = self.json["error"]
         return found
 
+    @property
+    def refusal(self) -> tuple[int, str]:
+        return self.status, self.error["code"]
+
+    def gives(self, *names: str) -> tuple[Any, ...]:
+        """Return the status, and members of the body."""
+        return self.status, *(self.json[name] for name in names)
+
+    def told(self, *names: str) -> tuple[Any, ...]:
+        """Return the status, and members of the error."""
+        return self.status, *(self.error[name] for name in names)
+
     def header(self, name: str) -> str | None:
         return self.response.header(name)
 
@@ -121,7 +133,6 @@ class Bench:
 
 
 def _drive(coroutine: Any) -> Response:
-    """Run a coroutine that never waits."""
     try:
         coroutine.send(None)
     except StopIteration as finished:
@@ -133,7 +144,11 @@ def _drive(coroutine: Any) -> Response:
 
 
 def build(
-    *endpoints: Endpoint, policies: Policies | None = None, agents: tuple[Agent, ...] = (), **fields: Any
+    *endpoints: Endpoint,
+    policies: Policies | None = None,
+    agents: tuple[Agent, ...] = (),
+    tables: Iterable[str] = (),
+    **fields: Any,
 ) -> Bench:
     """Assemble a service of these endpoints. Other keywords are fields of `Service`."""
     service = Service(
@@ -143,4 +158,4 @@ def build(
         agents=agents,
         **fields,
     )
-    return Bench(assemble(service, updated="2026-01-01T00:00:00Z"))
+    return Bench(assemble(service, updated="2026-01-01T00:00:00Z", tables=tables))

@@ -76,7 +76,6 @@ def objects(draw: st.DrawFn, always: tuple[str, ...] = (), *, flat: bool | None 
 
 @st.composite
 def endpoints(draw: st.DrawFn) -> Endpoint:
-    """Draw an endpoint."""
     segments = draw(st.lists(st.sampled_from(NOUNS), min_size=1, max_size=2))
     parameters = draw(st.sampled_from([(), (), ("room_id",), ("room_id", "day")]))
     path = "/" + "/".join([*segments, *(f"{{{name}}}" for name in parameters)])

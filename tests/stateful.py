@@ -65,9 +65,9 @@ async def keeping(
     **fields: Any,
 ) -> AsyncIterator[StatefulBench]:
     """Assemble a service of these endpoints with a store: the given one, which stays open, or a new one in memory."""
-    bench = build(*endpoints, **fields)
-    kept = store or open_store("memory", role="sole")
     document = document or ServerDocument()
+    bench = build(*endpoints, tables=document.extension_tables, **fields)
+    kept = store or open_store("memory", role="sole")
     if _is_audited and document.audit == AuditSettings():
         document = replace(document, audit=AuditSettings(records="all"))
     keeper = Keeper(bench.assembled, kept, document, keys)

@@ -76,7 +76,6 @@ async def serve(handler: StubHandler) -> AsyncIterator[Serve]:
 
 @pytest.fixture
 def unused_port() -> int:
-    """Return a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cases import rows
 
 import bespeak
 
@@ -19,8 +20,7 @@ MODULES = sorted(
 )
 
 MOST_LINES = 700
-WEB = {"httptools", "httpx", "starlette", "uvicorn"}
-"""Libraries that only web clients and servers need."""
+WEB = {"httptools", "httpx", "starlette", "uvicorn"}  # libraries that only web clients and servers need
 
 
 def test_no_module_is_too_long_to_read() -> None:
@@ -59,12 +59,10 @@ def test_importing_bespeak_imports_few_modules() -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(
+@rows(
     "arguments",
-    [
-        *(["--help"], ["serve", "--help"], ["call", "--help"], ["discover", "--help"], ["import", "openapi", "--help"]),
-        *(["lint", "examples/hotel/endpoints/book-room.toml"], ["export", "ai", "examples/hotel"]),
-    ],
+    *(["--help"], ["serve", "--help"], ["call", "--help"], ["discover", "--help"], ["import", "openapi", "--help"]),
+    *(["lint", "examples/hotel/endpoints/book-room.toml"], ["export", "ai", "examples/hotel"]),
     ids=" ".join,
 )
 def test_commands_load_web_modules_and_the_server_only_when_needed(arguments: list[str]) -> None:

@@ -1,10 +1,16 @@
-"""A table of cases run as one test is as strict as its cases one by one."""
+"""The tools of the tests themselves: tables, cases and growth."""
 
 from __future__ import annotations
 
+import logging
+import runpy
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import check_each, rows
+from tests.growth import assert_linear, count_lines
 from tests.tables import as_loop
 
 
@@ -80,18 +86,80 @@ async def waiting(number: int) -> None: ...
 NUMBERS = pytest.mark.parametrize("number", [1, 2])
 
 
-@pytest.mark.parametrize(
+@rows(
     "test",
-    [
-        plain,
-        NUMBERS(with_fixture),
-        NUMBERS(waiting),
-        pytest.mark.process(pytest.mark.parametrize("number", [1])(lambda number: None)),
-        pytest.mark.parametrize("number", [pytest.param(1, id="one")])(lambda number: None),
-        pytest.mark.parametrize("number", [])(lambda number: None),
-        pytest.mark.parametrize("number", iter([1]))(lambda number: None),
-        pytest.mark.parametrize("number", [1], indirect=True)(lambda number: None),
-    ],
+    plain,
+    NUMBERS(with_fixture),
+    NUMBERS(waiting),
+    pytest.mark.process(pytest.mark.parametrize("number", [1])(lambda number: None)),
+    pytest.mark.parametrize("number", [pytest.param(1, id="one")])(lambda number: None),
+    pytest.mark.parametrize("number", [])(lambda number: None),
+    pytest.mark.parametrize("number", iter([1]))(lambda number: None),
+    pytest.mark.parametrize("number", [1], indirect=True)(lambda number: None),
 )
 def test_more_than_values_decide_on_such_a_test(test: object) -> None:
     assert as_loop(test) is None
+
+
+def check(number: int) -> None:
+    assert 12 / number == 4, "not a quarter"
+
+
+def test_every_failing_case_is_named_with_its_reason() -> None:
+    with pytest.raises(pytest.fail.Exception) as failed:
+        check_each([3, 4, 0], check, name=lambda number: f"case {number}")
+    first, *others = str(failed.value).splitlines()
+    assert first == "2 of 3 cases fail:"
+    assert "case 4: AssertionError: not a quarter" in others
+    assert "case 0: ZeroDivisionError: division by zero" in others
+    assert not any(line.startswith("case 3") for line in others)
+
+
+def test_cases_that_hold_pass() -> None:
+    check_each([3, 3], check)
+
+
+def test_an_empty_table_fails() -> None:
+    with pytest.raises(AssertionError, match="no cases"):
+        check_each([], check)
+
+
+def linear(size: int) -> int:
+    return sum(number for number in range(size))
+
+
+def quadratic(size: int) -> int:
+    return sum(inner for outer in range(size) for inner in range(outer))
+
+
+def test_linear_work_passes() -> None:
+    assert_linear(linear, 100)
+
+
+def test_quadratic_work_fails_with_its_counts() -> None:
+    with pytest.raises(AssertionError, match="lines for a size of 100, but"):
+        assert_linear(quadratic, 100)
+
+
+def test_every_turn_of_a_loop_counts() -> None:
+    assert count_lines(lambda: linear(1000)) - count_lines(lambda: linear(500)) >= 500
+
+
+FUZZ = Path(__file__).parents[1] / "tools" / "fuzz"
+SHARED = {"campaign.py", "source_tree.py"}
+
+
+@pytest.mark.parametrize("target", sorted({path.name for path in FUZZ.glob("*.py")} - SHARED))
+def test_the_invariant_holds_on_random_input(
+    target: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(FUZZ)
+    monkeypatch.setattr(sys, "argv", [target, "--seconds", "0.5", "--seed", "1"])
+    try:
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(str(FUZZ / target), run_name="__main__")
+    finally:
+        logging.disable(logging.NOTSET)  # a target may have silenced the log
+    told = capsys.readouterr().out
+    assert end.value.code == 0, told
+    assert "the invariant holds" in told

@@ -1,32 +1,17 @@
 import secrets
-from collections.abc import Sequence
 
+import click
 import msgspec
 
 from bespeak import App, Policies
-from bespeak.extension import (
-    LINE,
-    NAME,
-    Cancelling,
-    ChangeRecord,
-    Effects,
-    Envelope,
-    Extension,
-    Opening,
-    PutRecord,
-    Record,
-    RecordKind,
-    Refused,
-    RoutedCall,
-    StandardMethod,
-)  # fmt: skip
+from bespeak import extension as ext
 
 
 class Settings(msgspec.Struct, forbid_unknown_fields=True):
     longest: float = 3600.0
 
 
-REMIND = StandardMethod(
+REMIND = ext.StandardMethod(
     name="REMIND",
     category="transact",
     description="Reminds the caller of something.",
@@ -34,42 +19,46 @@ REMIND = StandardMethod(
     outcome="The reminder is stored, and shown when it is due.",
     impact="reversible",
     idempotent=False,
-    parameters={"text": LINE, "seconds": {"type": "number", "minimum": 0}},
-    required=("text", "seconds"),
-    result={"reminder_id": NAME},
-    returned=("reminder_id",),
+    takes={"text": ext.LINE, "seconds": {"type": "number", "minimum": 0}},
+    returns={"reminder_id": ext.NAME},
 )
 
 
-def remind(call: RoutedCall) -> Effects | Refused:
-    longest = call.server.part("reminders").longest
-    if call.input["seconds"] > longest:
-        return Refused(422, "too-late", f"`seconds` must be 0 to {longest:g}; got {call.input['seconds']:g}.")
-    reminder_id = f"rem-{secrets.token_hex(8)}"
-    owner, text = call.agent_id or "", call.input["text"]
-    put = PutRecord(reminder_id, "reminder", owner, "waiting", text, delay=call.input["seconds"])
-    return Effects((put,), lambda _: Envelope({"reminder_id": reminder_id}))
+def remind(call):
+    longest, seconds = call.server.part("reminders").longest, call.input["seconds"]
+    if seconds > longest:
+        return ext.Refused(422, "too-late", f"`seconds` must be 0 to {longest:g}; got {seconds:g}.")
+    put = ext.PutRecord(
+        f"rem-{secrets.token_hex(8)}", "reminder", call.agent_id or "", "waiting", call.input["text"], delay=seconds
+    )
+    return ext.Effects((put,), lambda _: ext.Envelope({"reminder_id": put.record_id}))
 
 
-def open_reminders(opening: Opening) -> None:
-    opening.provide("reminders", opening.settings)
-
-
-def carry_out(server):
-    async def show(records: Sequence[Record]) -> None:
+def show_due(server):
+    async def show(records):
         for record in records:
             print("REMINDER:", record.data, flush=True)
-            await server.store.do(ChangeRecord(record.record_id, ("reminder",), ("waiting",), "shown", lifetime=60.0))
+            done = ext.ChangeRecord(record.record_id, ("reminder",), ("waiting",), "shown", lifetime=60.0)
+            await server.store.do(done)
 
     return show
 
 
-reminders = Extension(
+@click.command("list")
+@click.option("--store", help="A file, or postgresql://...")
+@click.pass_obj
+def list_reminders(target, store):
+    """List the reminders in the store."""
+    for record in ext.visit_store(target, store, lambda opened: opened.read(ext.ListRecords("reminder"))):
+        click.echo(f"{record.state}  {record.data}")
+
+
+reminders = ext.Extension(
     name="reminders",
     settings=Settings,
     own_methods=[(REMIND, remind)],
-    kinds={"reminder": RecordKind(due=carry_out, cancelling=Cancelling(("waiting",)))},
-    open=open_reminders,
+    kinds={"reminder": ext.RecordKind(due=show_due, cancelling=ext.Cancelling(("waiting",)))},
+    commands=[list_reminders],
 )
 app = App(
     "Desk",

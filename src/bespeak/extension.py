@@ -8,8 +8,9 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.extension import Anchor, BuiltIn, Cancelling, Extension, Gate, Opening, RecordKind
 from bespeak.runtime.server import Server
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, Record
 from bespeak.state.store.store import Command, Conflict, Store
+from bespeak.terminal.target_store import visit_store
 
 __all__ = [
     "LINE",
@@ -25,6 +26,7 @@ __all__ = [
     "Extension",
     "FindRecord",
     "Gate",
+    "ListRecords",
     "MethodError",
     "Opening",
     "PutRecord",
@@ -35,4 +37,5 @@ __all__ = [
     "Server",
     "StandardMethod",
     "Store",
+    "visit_store",
 ]

@@ -99,8 +99,7 @@ def run(loader: list[str], *arguments: object) -> subprocess.CompletedProcess[st
 
 @pytest.mark.parametrize("script", sorted(BENCH.rglob("*.py")), ids=lambda path: path.name)
 def test_every_script_parses_and_has_a_docstring(script: Path) -> None:
-    tree = ast.parse(script.read_text())
-    assert ast.get_docstring(tree)
+    assert ast.get_docstring(ast.parse(script.read_text()))
 
 
 @pytest.mark.parametrize(("connections", "depth"), [(1, 1), (3, 4)])
@@ -120,9 +119,7 @@ def test_a_reply_in_chunks_is_counted_once(loader: list[str], chunked_port: int,
     assert (result["errors"], result["requests"]) == (0, 20)
 
 
-def test_a_reply_that_is_not_200_is_an_error_and_the_first_is_shown(
-    loader: list[str], refusing_port: int, requests: Path
-) -> None:
+def test_a_reply_other_than_200_is_an_error_and_shown(loader: list[str], refusing_port: int, requests: Path) -> None:
     done = run(loader, refusing_port, requests, 2, 1, 0.3)
     result = json.loads(done.stdout)
     assert result["errors"] == result["requests"] > 0
@@ -130,25 +127,18 @@ def test_a_reply_that_is_not_200_is_an_error_and_the_first_is_shown(
 
 
 def test_run_ends_when_its_limit_is_reached(loader: list[str], agtp_port: int, requests: Path) -> None:
-    done = run(loader, agtp_port, requests, 4, 1, 50, 20)
-    assert 20 <= json.loads(done.stdout)["requests"] < 20 + 4
+    assert 20 <= json.loads(run(loader, agtp_port, requests, 4, 1, 50, 20).stdout)["requests"] < 20 + 4
 
 
-def test_truncated_request_file_is_refused(loader: list[str], agtp_port: int, tmp_path: Path) -> None:
+def test_wrong_arguments_and_truncated_files_are_refused(loader: list[str], agtp_port: int, tmp_path: Path) -> None:
     file = tmp_path / "short"
     file.write_bytes(b"AGTP/1.0 BOOK /room\r\nContent-Length: 20\r\n\r\n{}")
     done = run(loader, agtp_port, file, 1, 1, 0.3)
-    assert done.returncode == 1
-    assert "ends inside a request" in done.stderr
-
-
-def test_wrong_arguments_are_answered_with_the_usage(loader: list[str]) -> None:
+    assert (done.returncode, "ends inside a request" in done.stderr) == (1, True), done.stderr
     done = run(loader, 1, 2)
-    assert done.returncode == 2
-    assert done.stderr.startswith("usage:")
+    assert (done.returncode, done.stderr.startswith("usage:")) == (2, True), done.stderr
 
 
 def test_command_line_of_the_suite_is_parsed() -> None:
     done = run([sys.executable, str(BENCH / "run.py")], "--help")
-    assert done.returncode == 0
-    assert "--only" in done.stdout
+    assert (done.returncode, "--only" in done.stdout) == (0, True), done.stderr

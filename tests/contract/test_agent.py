@@ -1,4 +1,4 @@
-""""""
+"""Agents: published identity, canonical form and proofs of trust."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.contract.agent import (
     ANCHORED,
@@ -23,26 +24,21 @@ from bespeak.contract.agent import (
 
 
 @pytest.mark.requirement("API-16.4-1")
-def test_agent_does_not_consent_to_wildcards_by_default() -> None:
+def test_agent_does_not_consent_to_wildcards_by_default_and_its_manifest_hides_its_scopes() -> None:
     assert Agent(agent_id="a" * 64, name="Clerk").wildcards is False
-
-
-def test_manifest_shows_the_identity_of_an_agent_and_not_its_scopes() -> None:
     agent = Agent(agent_id="a" * 64, name="Clerk", description="At the desk.", scopes=("booking:*",), wildcards=True)
     assert agent.reference() == {"agent_id": "a" * 64, "name": "Clerk", "description": "At the desk."}
 
 
-@pytest.mark.parametrize(
-    ("name", "label"),
-    [
-        ("Clerk", "Clerk"),
-        ("night_clerk-2", "night_clerk-2"),
-        ("Clerk of Works", "Clerk-of-Works"),
-        ("/../x?y#z", "x-y-z"),
-        ("夜", "a" * 64),
-        ("", "a" * 64),
-        ("x" * 100, "x" * 64),
-    ],
+@rows(
+    "name, label",
+    ("Clerk", "Clerk"),
+    ("night_clerk-2", "night_clerk-2"),
+    ("Clerk of Works", "Clerk-of-Works"),
+    ("/../x?y#z", "x-y-z"),
+    ("夜", "a" * 64),
+    ("", "a" * 64),
+    ("x" * 100, "x" * 64),
 )
 def test_label_is_valid_in_a_uri(name: str, label: str) -> None:
     assert Agent(agent_id="a" * 64, name=name).label == label

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.faces.mcp.tools import endpoint
 from tests.service import echo, make_endpoint
 
@@ -28,16 +29,14 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol.exchange.refusal import Fault
 
 
-@pytest.mark.parametrize(
-    ("impact", "confirm", "policy", "needed", "asked"),
-    [
-        ("irreversible", None, False, False, True),
-        ("irreversible", None, True, True, True),
-        ("irreversible", False, True, False, False),
-        ("reversible", True, False, True, True),
-        ("reversible", None, True, False, False),
-        ("informational", None, True, False, False),
-    ],
+@rows(
+    "impact, confirm, policy, needed, asked",
+    ("irreversible", None, False, False, True),
+    ("irreversible", None, True, True, True),
+    ("irreversible", False, True, False, False),
+    ("reversible", True, False, True, True),
+    ("reversible", None, True, False, False),
+    ("informational", None, True, False, False),
 )
 def test_the_endpoint_wins_over_the_policy(
     impact: str, confirm: bool | None, policy: bool, needed: bool, asked: bool
@@ -77,7 +76,7 @@ def test_impact_of_a_step_is_that_of_the_most_specific_endpoint() -> None:
     ]
     found = listed("CHAIN", {"steps": steps})
     assert [impact for _, _, impact in found] == [
-        *("informational", "irreversible", "irreversible", "reversible", "unknown impact", "unknown impact"),
+        *("informational", "irreversible", "irreversible", "reversible", "unknown impact", "unknown impact")
     ]
     assert found[5][1] == "/"
     assert listed("BATCH", {"calls": steps}) == found

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from tests.cases import rows
 
 from bespeak.contract.data_set import DataColumn, DataSet, bind_sources, data_sets, read_column, with_null
 from bespeak.contract.service import DataClass, DataManifest
@@ -12,20 +12,18 @@ DESCRIBED = DataClass(
 )
 
 
-@pytest.mark.parametrize(
-    ("sensitivity", "required", "scopes", "expected"),
-    [
-        ("high", None, (), ("data:ledger",)),
-        ("irreversible", None, (), ("data:ledger",)),
-        ("medium", None, (), ("data:ledger",)),
-        (None, None, (), ("data:ledger",)),
-        ("low", None, (), ()),
-        ("informational", None, (), ()),
-        ("informational", True, (), ("data:ledger",)),
-        ("high", False, (), ()),
-        ("high", True, ("bank:read",), ("bank:read",)),
-        ("low", None, ("bank:read",), ("bank:read",)),
-    ],
+@rows(
+    "sensitivity, required, scopes, expected",
+    ("high", None, (), ("data:ledger",)),
+    ("irreversible", None, (), ("data:ledger",)),
+    ("medium", None, (), ("data:ledger",)),
+    (None, None, (), ("data:ledger",)),
+    ("low", None, (), ()),
+    ("informational", None, (), ()),
+    ("informational", True, (), ("data:ledger",)),
+    ("high", False, (), ()),
+    ("high", True, ("bank:read",), ("bank:read",)),
+    ("low", None, ("bank:read",), ("bank:read",)),
 )
 def test_scopes_follow_from_sensitivity_unless_they_are_declared(
     sensitivity: str | None, required: bool | None, scopes: tuple[str, ...], expected: tuple[str, ...]
@@ -51,18 +49,16 @@ def test_nothing_but_the_class_is_published() -> None:
     assert set(data.to_json()) == public
 
 
-@pytest.mark.parametrize(
-    ("settings", "fault"),
-    [
-        ({"name": "Ledger Data", "file": "a.csv"}, "lower-case words"),
-        ({"name": "ledger"}, "has no source"),
-        ({"name": "ledger", "file": "a.csv", "function": "a.b"}, "function and file"),
-        ({"name": "ledger", "table": "t"}, "belong together"),
-        ({"name": "ledger", "file": "a.csv", "database": "x.db"}, "belong together"),
-        ({"name": "ledger", "file": "a.xlsx"}, "must end in"),
-        ({"name": "ledger", "file": "a.csv", "formats": ("xml",)}, "`formats`"),
-        ({"name": "ledger", "file": "a.csv", "geometry": ("a", "b", "c")}, "`geometry`"),
-    ],
+@rows(
+    "settings, fault",
+    ({"name": "Ledger Data", "file": "a.csv"}, "lower-case words"),
+    ({"name": "ledger"}, "has no source"),
+    ({"name": "ledger", "file": "a.csv", "function": "a.b"}, "function and file"),
+    ({"name": "ledger", "table": "t"}, "belong together"),
+    ({"name": "ledger", "file": "a.csv", "database": "x.db"}, "belong together"),
+    ({"name": "ledger", "file": "a.xlsx"}, "must end in"),
+    ({"name": "ledger", "file": "a.csv", "formats": ("xml",)}, "`formats`"),
+    ({"name": "ledger", "file": "a.csv", "geometry": ("a", "b", "c")}, "`geometry`"),
 )
 def test_incomplete_declarations_are_named(settings: dict[str, Any], fault: str) -> None:
     [found] = DataSet(**settings).faults()

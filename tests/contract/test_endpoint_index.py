@@ -16,11 +16,13 @@ FLOOR = 0.83
 """Least share of the queries whose operation is among the first five of 445; words alone reach 0.64."""
 
 
-def test_what_is_to_be_done_decides_among_endpoints_of_one_thing() -> None:
+def test_wanted_operation_decides_among_endpoints_and_texts_beside_them_are_ranked_too() -> None:
     methods = ("LIST", "CREATE", "REMOVE", "UPDATE")
     index = EndpointIndex([make_endpoint(method, "/rooms", echo) for method in methods])
     for need, method in (("get rid of rooms", "REMOVE"), ("which rooms are there", "LIST"), ("add rooms", "CREATE")):
         assert methods[index.rank(need)[0][1]] == method, need
+    index = EndpointIndex([make_endpoint("LIST", "/rooms", echo)], others=["a concierge for guests"])
+    assert [place for _, place in index.rank("concierge")] == [1]
 
 
 def test_parameters_hints_and_names_are_searched() -> None:
@@ -29,11 +31,6 @@ def test_parameters_hints_and_names_are_searched() -> None:
     index = EndpointIndex([halls, room], ["list_halls", "lodging_overview"])
     assert [place for _, place in index.rank("beds")] == [1]
     assert [place for _, place in index.rank("lodging")] == [1]
-
-
-def test_texts_beside_endpoints_are_ranked_with_them() -> None:
-    index = EndpointIndex([make_endpoint("LIST", "/rooms", echo)], others=["a concierge for guests"])
-    assert [place for _, place in index.rank("concierge")] == [1]
 
 
 @pytest.mark.parametrize("need", ["", "   ", "zebra", "the", "\x00", "💥" * 2000, "x" * 100_000])

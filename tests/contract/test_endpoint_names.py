@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.faces.mcp.tools import endpoint as tools_endpoint
 from tests.service import echo, make_endpoint
 
@@ -30,18 +31,16 @@ def endpoint(method: str, path: str, tool: str | None = None) -> Endpoint:
     return replace(made, semantic=replace(made.semantic, mcp_tool_name=tool))
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "found"),
-    [
-        ("BOOK", "/room", "book_room"),
-        ("BOOK", "/", "book"),
-        ("SCHEDULE", "/calendar-event", "schedule_calendar_event"),
-        ("SCHEDULE", "/calendar/event", "schedule_calendar__event"),
-        ("FETCH", "/reservation/{reservation_id}", "fetch_reservation_by_reservation_id"),
-        ("FETCH", "/reservation/{reservationId}", "fetch_reservation_by_reservation_id"),
-        ("LIST", "/rooms/{id}/beds", "list_rooms_by_id__beds"),
-        ("FETCH", "/{id}", "fetch_by_id"),
-    ],
+@rows(
+    "method, path, found",
+    ("BOOK", "/room", "book_room"),
+    ("BOOK", "/", "book"),
+    ("SCHEDULE", "/calendar-event", "schedule_calendar_event"),
+    ("SCHEDULE", "/calendar/event", "schedule_calendar__event"),
+    ("FETCH", "/reservation/{reservation_id}", "fetch_reservation_by_reservation_id"),
+    ("FETCH", "/reservation/{reservationId}", "fetch_reservation_by_reservation_id"),
+    ("LIST", "/rooms/{id}/beds", "list_rooms_by_id__beds"),
+    ("FETCH", "/{id}", "fetch_by_id"),
 )
 def test_an_id_is_made_of_verb_and_path(method: str, path: str, found: str) -> None:
     assert capability_id(endpoint(method, path)) == found
@@ -58,12 +57,9 @@ def test_path_of_other_words_gets_a_digest(path: str) -> None:
     assert len(found) <= LONGEST
 
 
-def test_tool_name_is_used_if_it_is_a_valid_id() -> None:
+def test_valid_tool_name_is_used_as_id_and_kept_by_the_first_of_two() -> None:
     ids = capability_ids([endpoint("BOOK", "/room", "make_booking"), endpoint("FIND", "/room", "Find-Room")])
     assert list(ids.values()) == ["make_booking", "find_room"]
-
-
-def test_of_two_with_one_tool_name_the_first_keeps_it() -> None:
     first, second = endpoint("BOOK", "/room", "book"), endpoint("BOOK", "/table", "book")
     assert capability_ids([first])[first.key] == capability_ids([first, second])[first.key] == "book"
     assert capability_ids([first, second])[second.key].startswith("book_")
@@ -88,13 +84,10 @@ def test_ids_are_unique_and_no_endpoint_changes_the_id_of_another(paths: list[st
     assert capability_ids(fewer).items() <= ids.items()
 
 
-def test_endpoints_are_grouped_by_namespace_or_first_segment() -> None:
+def test_endpoints_are_grouped_by_namespace_or_first_segment_and_the_largest_group_is_first() -> None:
     assert group_of(endpoint("FIND", "/{tenant}/Room_Types/x")) == "room-types"
     assert group_of(replace(endpoint("FIND", "/room"), namespace="Front Desk")) == "front-desk"
     assert group_of(endpoint("FIND", "/")) == "service"
-
-
-def test_the_largest_group_comes_first() -> None:
     groups = grouped(make_endpoint("FIND", path, echo) for path in ("/beds", "/rooms", "/rooms/{id}", "/halls"))
     assert [(name, len(members)) for name, members in groups.items()] == [("rooms", 2), ("beds", 1), ("halls", 1)]
 
@@ -104,36 +97,28 @@ def named(*endpoints: Endpoint) -> list[str]:
 
 
 @pytest.mark.requirement("AGIS-C.2-1")
-@pytest.mark.parametrize(
-    ("method", "path", "name"),
-    [
-        ("BOOK", "/reservation", "book_reservation"),
-        ("BOOK", "/patient-record/{id}", "book_patient_record"),
-        ("FIND", "/{id}", "find_id"),
-        ("FIND", "/", "find"),
-    ],
+@rows(
+    "method, path, name",
+    ("BOOK", "/reservation", "book_reservation"),
+    ("BOOK", "/patient-record/{id}", "book_patient_record"),
+    ("FIND", "/{id}", "find_id"),
+    ("FIND", "/", "find"),
 )
 def test_a_tool_is_named_by_method_and_first_segment(method: str, path: str, name: str) -> None:
     assert default_tool_name(method, path) == name
 
 
 @pytest.mark.requirement("AGIS-C.2-1")
-def test_a_declared_name_is_used_as_it_is() -> None:
+def test_declared_name_is_used_as_it_is_and_wins_over_an_earlier_default_name() -> None:
     assert named(tools_endpoint("BOOK", "/reservation", tool="make_reservation")) == ["make_reservation"]
-
-
-def test_a_declared_name_wins_over_a_default_name_of_an_earlier_endpoint() -> None:
     room, hall = named(tools_endpoint("BOOK", "/room"), tools_endpoint("BOOK", "/hall", tool="book_room"))
     assert hall == "book_room"
     assert room != "book_room"
 
 
-def test_the_earlier_endpoint_keeps_a_name_and_the_later_one_names_its_whole_path() -> None:
+def test_later_endpoint_names_its_whole_path_and_renames_no_other() -> None:
     first, second = tools_endpoint("FIND", "/rooms"), tools_endpoint("FIND", "/rooms/{room_id}/beds")
     assert named(first, second) == ["find_rooms", "find_rooms_by_room_id__beds"]
-
-
-def test_an_endpoint_that_is_added_later_renames_no_other() -> None:
     before = [tools_endpoint("FIND", "/rooms"), tools_endpoint("FIND", "/rooms/{id}")]
     added = tools_endpoint("FIND", "/rooms/{id}/beds")
     assert named(*before, added)[:2] == named(*before)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import Endpoint
@@ -53,8 +54,12 @@ def test_without_a_path_parameter_the_body_is_the_input_itself() -> None:
     assert placed.query is None
 
 
-def test_changing_endpoint_has_no_query() -> None:
+def test_changing_endpoint_has_no_query_and_get_needs_fields_that_can_be_expressed() -> None:
     assert place("/room", {"type": "object", "properties": {"a": ROOM}}, "reversible").query is None
+    schema = {"type": "object", "properties": {"a": {"type": "null"}}}
+    assert place("/room", schema).query == ()
+    assert place("/room", {**schema, "required": ["a"]}).query is None
+    assert place("/room", {"type": "object", "required": ["b"]}).query == (HttpParameter("b", True, True),)
 
 
 @pytest.mark.parametrize("whole", [{"minProperties": 2}, {"allOf": [{"required": ["beds"]}]}, {"$ref": "#/$defs/A"}])
@@ -76,29 +81,20 @@ def test_a_parameter_stands_alone_without_shared_definitions() -> None:
     assert place("/room", schema).query == (HttpParameter("size", {"anyOf": [{"enum": ["s", "l"]}]}, False),)
 
 
-def test_get_is_not_offered_if_a_required_field_cannot_be_expressed() -> None:
-    schema = {"type": "object", "properties": {"a": {"type": "null"}}}
-    assert place("/room", schema).query == ()
-    assert place("/room", {**schema, "required": ["a"]}).query is None
-    assert place("/room", {"type": "object", "required": ["b"]}).query == (HttpParameter("b", True, True),)
-
-
-@pytest.mark.parametrize(
-    ("schema", "said"),
-    [
-        ({"type": ["integer", "null"], "default": None}, {"type": "integer"}),
-        ({"type": ["integer", "string"]}, {"type": "string"}),
-        ({"type": ["integer", "boolean", "null"]}, {"type": ["integer", "boolean"]}),
-        ({"type": "null"}, False),
-        ({"enum": [1, None]}, {"enum": [1]}),
-        ({"enum": ["a", 1, None]}, {"enum": ["a"]}),
-        ({"type": "number", "enum": [1, 2.5]}, {"type": "number", "enum": [1, 2.5]}),
-        ({"const": None}, False),
-        ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, {"anyOf": [{"type": "integer"}]}),
-        ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"anyOf": [{"type": "string"}]}),
-        ({"oneOf": [{"type": ["string", "null"]}]}, {"oneOf": [{"type": "string"}]}),
-        (True, True),
-    ],
+@rows(
+    "schema, said",
+    ({"type": ["integer", "null"], "default": None}, {"type": "integer"}),
+    ({"type": ["integer", "string"]}, {"type": "string"}),
+    ({"type": ["integer", "boolean", "null"]}, {"type": ["integer", "boolean"]}),
+    ({"type": "null"}, False),
+    ({"enum": [1, None]}, {"enum": [1]}),
+    ({"enum": ["a", 1, None]}, {"enum": ["a"]}),
+    ({"type": "number", "enum": [1, 2.5]}, {"type": "number", "enum": [1, 2.5]}),
+    ({"const": None}, False),
+    ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, {"anyOf": [{"type": "integer"}]}),
+    ({"anyOf": [{"type": "integer"}, {"type": "string"}]}, {"anyOf": [{"type": "string"}]}),
+    ({"oneOf": [{"type": ["string", "null"]}]}, {"oneOf": [{"type": "string"}]}),
+    (True, True),
 )
 def test_query_has_no_null_and_prefers_strings(schema: Any, said: Any) -> None:
     assert expressible(schema) == said

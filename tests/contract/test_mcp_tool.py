@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
+from tests.cases import rows
 from tests.faces.mcp.tools import endpoint
 
 from bespeak.contract.endpoint import DeclaredError, Deprecation, Endpoint
@@ -72,13 +73,11 @@ def test_what_mcp_has_no_place_for_is_left_out() -> None:
     assert entry(full) == entry(plain)
 
 
-@pytest.mark.parametrize(
-    ("impact", "idempotent", "hints"),
-    [
-        ("informational", True, (True, False, True)),
-        ("reversible", False, (False, False, False)),
-        ("irreversible", True, (False, True, True)),
-    ],
+@rows(
+    "impact, idempotent, hints",
+    ("informational", True, (True, False, True)),
+    ("reversible", False, (False, False, False)),
+    ("irreversible", True, (False, True, True)),
 )
 def test_annotations_come_from_impact_and_idempotency(
     impact: str, idempotent: bool, hints: tuple[bool, bool, bool]
@@ -88,12 +87,9 @@ def test_annotations_come_from_impact_and_idempotency(
     assert annotations["openWorldHint"] is False
 
 
-def test_a_guess_of_an_importer_is_marked() -> None:
-    assert entry(endpoint("FIND", "/rooms", reviewed=False))["_meta"]["bespeak/reviewed"] is False
-
-
-def test_an_endpoint_that_calls_another_service_is_open_to_the_world() -> None:
-    found = entry(endpoint("FIND", "/rooms", handler=OpaqueHandler(type="external_service")))
+def test_a_guess_of_an_importer_and_a_call_of_another_service_are_marked() -> None:
+    found = entry(endpoint("FIND", "/rooms", reviewed=False, handler=OpaqueHandler(type="external_service")))
+    assert found["_meta"]["bespeak/reviewed"] is False
     assert found["annotations"]["openWorldHint"] is True
 
 
@@ -129,15 +125,13 @@ def test_an_output_that_is_not_an_object_is_wrapped_and_its_references_still_lea
     assert not tool.output.is_valid({"result": [12]})
 
 
-@pytest.mark.parametrize(
-    ("schema", "accepted"),
-    [
-        ({"properties": {"a": {}}}, False),
-        ({"properties": {"a": {}}, "additionalProperties": True}, True),
-        ({"properties": {"a": {}}, "patternProperties": {"^x": {}}}, True),
-        ({"allOf": [{"properties": {"x": {}}}]}, True),
-        ({"allOf": [{"properties": {"a": {}}}]}, False),
-    ],
+@rows(
+    "schema, accepted",
+    ({"properties": {"a": {}}}, False),
+    ({"properties": {"a": {}}, "additionalProperties": True}, True),
+    ({"properties": {"a": {}}, "patternProperties": {"^x": {}}}, True),
+    ({"allOf": [{"properties": {"x": {}}}]}, True),
+    ({"allOf": [{"properties": {"a": {}}}]}, False),
 )
 def test_an_argument_is_known_if_the_schema_declares_or_allows_it(schema: dict[str, Any], accepted: bool) -> None:
     (tool,) = made(endpoint("FIND", "/rooms", input_schema={"type": "object", **schema}))
@@ -153,20 +147,18 @@ def test_a_schema_that_cannot_be_used_leaves_the_validation_to_the_service() -> 
 REF = {"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "integer"}}}
 
 
-@pytest.mark.parametrize(
-    ("schema", "valid", "invalid"),
-    [
-        ({"type": "object", "required": ["a"]}, {"a": 1}, {"b": 1}),
-        ({"type": "object", "properties": {"a": {"type": "integer"}}}, {}, {"a": "x"}),
-        ({"type": "object", "properties": {"a": {}}, "additionalProperties": False}, {"a": 1}, {"b": 1}),
-        ({"type": "object", "additionalProperties": {"type": "integer"}}, {"b": 1}, {"b": "x"}),
-        ({"type": "object", "patternProperties": {"^p": {"type": "integer"}}}, {"p": 1}, {"p": "x"}),
-        ({"type": "object", "minProperties": 2, "required": ["a"]}, {"a": 1, "b": 1}, {"a": 1}),
-        ({"type": "object", "allOf": [{"required": ["a"]}]}, {"a": 1}, {}),
-        (REF | {"required": ["a"]}, {"a": 1}, {"a": "x"}),
-        (REF | {"maxProperties": 1}, {"a": 1}, {"a": "x"}),
-        ({"type": "object", "properties": {"partial_result": {"type": "integer"}}}, {"partial_result": 1}, []),
-    ],
+@rows(
+    "schema, valid, invalid",
+    ({"type": "object", "required": ["a"]}, {"a": 1}, {"b": 1}),
+    ({"type": "object", "properties": {"a": {"type": "integer"}}}, {}, {"a": "x"}),
+    ({"type": "object", "properties": {"a": {}}, "additionalProperties": False}, {"a": 1}, {"b": 1}),
+    ({"type": "object", "additionalProperties": {"type": "integer"}}, {"b": 1}, {"b": "x"}),
+    ({"type": "object", "patternProperties": {"^p": {"type": "integer"}}}, {"p": 1}, {"p": "x"}),
+    ({"type": "object", "minProperties": 2, "required": ["a"]}, {"a": 1, "b": 1}, {"a": 1}),
+    ({"type": "object", "allOf": [{"required": ["a"]}]}, {"a": 1}, {}),
+    (REF | {"required": ["a"]}, {"a": 1}, {"a": "x"}),
+    (REF | {"maxProperties": 1}, {"a": 1}, {"a": "x"}),
+    ({"type": "object", "properties": {"partial_result": {"type": "integer"}}}, {"partial_result": 1}, []),
 )
 def test_a_published_output_schema_admits_the_whole_and_a_part_but_nothing_else(
     schema: dict[str, Any], valid: Any, invalid: Any
@@ -193,18 +185,16 @@ BLOB = {"type": "resource", "resource": {"uri": "note:2", "blob": "aGk="}}
 TEXT = {"type": "text", "text": "hi"}
 
 
-@pytest.mark.parametrize(
-    ("handler", "schema", "carries"),
-    [
-        (TOOL, DECLARED, True),
-        (TOOL, {"type": "object"}, True),
-        (TOOL, SIZED, True),
-        (TOOL, {**SIZED, "additionalProperties": False}, False),
-        (TOOL, {"type": "object", "properties": {"content": {"type": "string"}}}, False),
-        (OpaqueHandler(type="registered_function"), DECLARED, True),
-        (OpaqueHandler(type="registered_function"), {"type": "object"}, False),
-        (OpaqueHandler(type="external_service"), SIZED, True),
-    ],
+@rows(
+    "handler, schema, carries",
+    (TOOL, DECLARED, True),
+    (TOOL, {"type": "object"}, True),
+    (TOOL, SIZED, True),
+    (TOOL, {**SIZED, "additionalProperties": False}, False),
+    (TOOL, {"type": "object", "properties": {"content": {"type": "string"}}}, False),
+    (OpaqueHandler(type="registered_function"), DECLARED, True),
+    (OpaqueHandler(type="registered_function"), {"type": "object"}, False),
+    (OpaqueHandler(type="external_service"), SIZED, True),
 )
 def test_outputs_of_tools_and_declared_ones_carry_blocks(handler: Any, schema: Any, carries: bool) -> None:
     assert carries_content(endpoint("DRAW", "/pictures", handler=handler, output_schema=schema)) is carries
@@ -221,18 +211,16 @@ def test_block_of_every_kind_is_read(block: dict[str, Any]) -> None:
     assert bool(text_of(block)) == (block in (TEXT, NOTE))
 
 
-@pytest.mark.parametrize(
+@rows(
     "block",
-    [
-        "hi",
-        {"type": "text"},
-        {"type": "image", "data": 5, "mimeType": "image/png"},
-        {"type": "audio", "data": "aGk="},
-        {"type": "resource_link", "uri": "file:///a"},
-        {"type": "resource", "resource": {"uri": "note:1"}},
-        {"type": "resource", "resource": "note:1"},
-        {"type": "video", "data": "aGk="},
-    ],
+    "hi",
+    {"type": "text"},
+    {"type": "image", "data": 5, "mimeType": "image/png"},
+    {"type": "audio", "data": "aGk="},
+    {"type": "resource_link", "uri": "file:///a"},
+    {"type": "resource", "resource": {"uri": "note:1"}},
+    {"type": "resource", "resource": "note:1"},
+    {"type": "video", "data": "aGk="},
 )
 def test_what_no_client_could_read_is_not_a_block(block: Any) -> None:
     assert blocks_in({"content": [TEXT, block]}) is None
@@ -265,24 +253,17 @@ def error(outcome: Outcome, of: Tool | None = None) -> dict[str, Any]:
     return found
 
 
-def test_an_object_is_text_and_structured_content() -> None:
+def test_result_has_text_and_content_wraps_lists_and_notes_mappings_and_warnings() -> None:
     result = result_of(tool(), Outcome(200, {"a": 1}))
     assert result == {"content": [{"type": "text", "text": '{"a":1}'}], "structuredContent": {"a": 1}, "isError": False}
-
-
-def test_mapped_call_is_noted_in_the_metadata_whatever_came_of_it() -> None:
+    assert result_of(tool(), Outcome(200, "hello"))["content"] == [{"type": "text", "text": "hello"}]
     for outcome in (Outcome(200, {}, mapping="m"), Outcome(409, error={"code": "x", "message": "y"}, mapping="m")):
         assert result_of(tool(), outcome)["_meta"] == {"bespeak/semantic-mapping": "m"}
-
-
-def test_a_list_is_wrapped_if_its_schema_is() -> None:
     of = tool(output_schema={"type": "array"})
     assert result_of(of, Outcome(200, [1]))["structuredContent"] == {"result": [1]}
     assert "structuredContent" not in result_of(tool(), Outcome(200, [1]))
-
-
-def test_text_of_a_service_is_passed_on_as_text() -> None:
-    assert result_of(tool(), Outcome(200, "hello"))["content"] == [{"type": "text", "text": "hello"}]
+    result = result_of(tool(), Outcome(200, {}, warning="deprecated; successor=QUERY"))
+    assert result["_meta"] == {"bespeak/warning": "deprecated; successor=QUERY"}
 
 
 def test_an_output_that_breaks_the_published_schema_is_not_passed_on() -> None:
@@ -292,33 +273,12 @@ def test_an_output_that_breaks_the_published_schema_is_not_passed_on() -> None:
     assert "secret" not in str(found)
 
 
-def test_a_declared_error_keeps_code_message_and_details() -> None:
-    given = {"code": "taken", "message": "Taken.", "details": {"next": "14"}, "method": "FIND", "path": "/rooms"}
-    found = error(Outcome(422, error=given))
-    assert found == {
-        "code": "taken",
-        "message": "Taken.",
-        "details": {"next": "14"},
-        "remedy": "Act on the message and its details, or call again with other arguments.",
-    }
-
-
-@pytest.mark.parametrize(
-    ("outcome", "remedy"),
-    [
+def test_a_refusal_says_what_to_do() -> None:
+    for outcome, remedy in (
         (Outcome(455, error={"missing_scopes": ["a:b", "c:d"]}), "--scope a:b --scope c:d"),
         (Outcome(401), "--agent-id"),
-        (Outcome(403, error={"remedy": "Say please."}), "Say please."),
-    ],
-)
-def test_every_refusal_says_what_to_do(outcome: Outcome, remedy: str) -> None:
-    of = tool(input_schema={"type": "object", "properties": {"beds": {}}})
-    assert remedy in error(outcome, of)["remedy"]
-
-
-def test_a_warning_is_in_the_meta_data() -> None:
-    result = result_of(tool(), Outcome(200, {}, warning="deprecated; successor=QUERY"))
-    assert result["_meta"] == {"bespeak/warning": "deprecated; successor=QUERY"}
+    ):
+        assert remedy in error(outcome)["remedy"]
 
 
 BEDS = endpoint("FIND", "/rooms", input_schema={"type": "object", "properties": {"beds": {}}})
@@ -341,92 +301,79 @@ def test_members_that_a_model_cannot_use_are_left_out() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("outcome", "remedy"),
-    [
-        (Outcome(455, error={"missing_scopes": ["a:b", "c:d"]}), "to this client; grant a:b and c:d."),
-        (Outcome(422, error={"violations": []}), "Correct the arguments"),
-        (Outcome(401), "scopes; pass an agent_id."),
-        (Outcome(262), "scopes; pass an agent_id."),
-        (Outcome(429, retry_after="7"), "in 7 seconds"),
-        (Outcome(503), "later"),
-        (Outcome(404, error={"code": "endpoint-not-found"}), "List the tools again"),
-        (Outcome(500), "only if repeating does no harm"),
-        (Outcome(403), "will be refused again"),
-        (Outcome(403, error={"remedy": "Say please."}), "Say please."),
-    ],
+@rows(
+    "outcome, remedy",
+    (Outcome(455, error={"missing_scopes": ["a:b", "c:d"]}), "to this client; grant a:b and c:d."),
+    (Outcome(422, error={"violations": []}), "Correct the arguments"),
+    (Outcome(401), "scopes; pass an agent_id."),
+    (Outcome(262), "scopes; pass an agent_id."),
+    (Outcome(429, retry_after="7"), "in 7 seconds"),
+    (Outcome(503), "later"),
+    (Outcome(404, error={"code": "endpoint-not-found"}), "List the tools again"),
+    (Outcome(500), "only if repeating does no harm"),
+    (Outcome(403), "will be refused again"),
+    (Outcome(403, error={"remedy": "Say please."}), "Say please."),
 )
 def test_tool_error_every_refusal_says_what_to_do(outcome: Outcome, remedy: str) -> None:
     assert remedy in error_members(BEDS, outcome, GRANTING)["remedy"]
 
 
-def test_arguments_that_fit_the_contract_are_not_refused() -> None:
+@rows(
+    "arguments, status, code, message",
+    ({"bed": 2}, 422, "input-validation-failed", "'bed' was unexpected"),
+    ({"\ud800": 1}, 400, "invalid-arguments", ""),
+)
+def test_arguments_that_do_not_fit_the_contract_are_refused(
+    arguments: dict[str, Any], status: int, code: str, message: str
+) -> None:
     assert checked({"beds": 2}) is None
     assert check_arguments(BEDS, None, {"anything": 1}) is None
-
-
-def test_unknown_arguments_are_refused_by_name() -> None:
-    refused = checked({"bed": 2})
+    refused = checked(arguments)
     assert refused is not None
-    assert refused.status == 422
-    assert "'bed' was unexpected" in refused.error["message"]
-
-
-def test_arguments_that_cannot_be_validated_are_refused() -> None:
-    refused = checked({"\ud800": 1})
-    assert refused is not None
-    assert (refused.status, refused.error["code"]) == (400, "invalid-arguments")
+    assert (refused.status, refused.error["code"]) == (status, code)
+    assert message in refused.error["message"]
 
 
 NEVER: dict[str, Any] = {"not": {}}
 
 
-@pytest.mark.parametrize(
-    ("schema", "made"),
-    [
-        ({"properties": {"a": True, "b": False}}, {"properties": {"a": {}, "b": NEVER}}),
-        ({"items": True, "not": False}, {"items": {}, "not": NEVER}),
-        ({"anyOf": [True, {"items": False}]}, {"anyOf": [{}, {"items": NEVER}]}),
-        ({"$defs": {"a": {"properties": {"b": True}}}}, {"$defs": {"a": {"properties": {"b": {}}}}}),
-        ({"additionalProperties": {"items": True}}, {"additionalProperties": {"items": {}}}),
-    ],
+@rows(
+    "schema, made",
+    ({"properties": {"a": True, "b": False}}, {"properties": {"a": {}, "b": NEVER}}),
+    ({"items": True, "not": False}, {"items": {}, "not": NEVER}),
+    ({"anyOf": [True, {"items": False}]}, {"anyOf": [{}, {"items": NEVER}]}),
+    ({"$defs": {"a": {"properties": {"b": True}}}}, {"$defs": {"a": {"properties": {"b": {}}}}}),
+    ({"additionalProperties": {"items": True}}, {"additionalProperties": {"items": {}}}),
 )
 def test_a_boolean_schema_becomes_an_object_that_means_the_same(schema: dict[str, Any], made: dict[str, Any]) -> None:
     assert without_booleans(schema) == made
 
 
-@pytest.mark.parametrize(
+@rows(
     "schema",
-    [
-        {"additionalProperties": False, "unevaluatedProperties": False, "unevaluatedItems": True},
-        {"enum": [True, False], "const": True, "default": {"items": True}, "examples": [True]},
-        {"uniqueItems": True, "deprecated": True, "readOnly": False, "x-nullable": True},
-        {"type": ["string", "null"], "required": ["a"]},
-    ],
+    {"additionalProperties": False, "unevaluatedProperties": False, "unevaluatedItems": True},
+    {"enum": [True, False], "const": True, "default": {"items": True}, "examples": [True]},
+    {"uniqueItems": True, "deprecated": True, "readOnly": False, "x-nullable": True},
+    {"type": ["string", "null"], "required": ["a"]},
 )
 def test_booleans_that_are_not_schemas_stay(schema: dict[str, Any]) -> None:
     assert without_booleans(schema) == schema
 
 
-@pytest.mark.parametrize(
-    ("schema", "written"),
-    [
-        ({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}, {"type": "object"}),
-        ({"$schema": "https://json-schema.org/draft/2020-12/schema#", "required": []}, {}),
-        (
-            {"$schema": "http://json-schema.org/draft-07/schema#"},
-            {"$schema": "http://json-schema.org/draft-07/schema#"},
-        ),
-        (
-            {"$defs": {"Room": {"title": "Room", "type": "object"}, "Bed": {"title": "A bed"}, "Any": True}},
-            {"$defs": {"Room": {"type": "object"}, "Bed": {"title": "A bed"}, "Any": True}},
-        ),
-        (
-            {"$schema": "https://json-schema.org/draft/2020-12/schema", "items": {"prefixItems": [{}]}},
-            {"$schema": "https://json-schema.org/draft/2020-12/schema", "items": {"prefixItems": [{}]}},
-        ),
-        ({"title": "Rooms", "required": ["a"]}, {"title": "Rooms", "required": ["a"]}),
-    ],
+@rows(
+    "schema, written",
+    ({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}, {"type": "object"}),
+    ({"$schema": "https://json-schema.org/draft/2020-12/schema#", "required": []}, {}),
+    ({"$schema": "http://json-schema.org/draft-07/schema#"}, {"$schema": "http://json-schema.org/draft-07/schema#"}),
+    (
+        {"$defs": {"Room": {"title": "Room", "type": "object"}, "Bed": {"title": "A bed"}, "Any": True}},
+        {"$defs": {"Room": {"type": "object"}, "Bed": {"title": "A bed"}, "Any": True}},
+    ),
+    (
+        {"$schema": "https://json-schema.org/draft/2020-12/schema", "items": {"prefixItems": [{}]}},
+        {"$schema": "https://json-schema.org/draft/2020-12/schema", "items": {"prefixItems": [{}]}},
+    ),
+    ({"title": "Rooms", "required": ["a"]}, {"title": "Rooms", "required": ["a"]}),
 )
 def test_what_holds_anyway_is_left_out(schema: dict[str, Any], written: dict[str, Any]) -> None:
     before = repr(schema)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.cases import rows
 
 from bespeak.contract.limits import Rate, RateLimits
 from bespeak.documents.deployment.server_toml import parse_server
@@ -36,29 +36,24 @@ address = "1000/h"
     assert read(text) == (limits, [])
 
 
-def test_without_the_table_nothing_is_limited() -> None:
+def test_without_the_table_nothing_is_limited_and_an_unknown_limit_is_reported() -> None:
     assert read("") == (RateLimits(), [])
     assert read("[limits.rate]\n") == (RateLimits(), [])
+    _, findings = read('[limits.rate]\nagents = "10/s"\n')
+    assert findings == [("D105", "error", "/limits/rate/agents")]
 
 
-@pytest.mark.parametrize(
-    ("line", "rule", "pointer"),
-    [
-        ('agent = "often"', "Y881", "agent"),
-        ("agent = 100", "D104", "agent"),
-        ('endpoints = "10/s"', "D104", "endpoints"),
-        ('endpoints = { "BOOK" = "10/s" }', "Y881", "endpoints/BOOK"),
-        ('endpoints = { "BOOK room" = "10/s" }', "Y881", "endpoints/BOOK room"),
-        ('endpoints = { "" = "10/s" }', "Y881", "endpoints/"),
-        ('endpoints = { "BOOK /room" = "10" }', "Y881", "endpoints/BOOK ~1room"),
-        ('endpoints = { "BOOK /room" = "1/s", "book /room" = "2/s" }', "D109", "endpoints/book ~1room"),
-    ],
+@rows(
+    "line, rule, pointer",
+    ('agent = "often"', "Y881", "agent"),
+    ("agent = 100", "D104", "agent"),
+    ('endpoints = "10/s"', "D104", "endpoints"),
+    ('endpoints = { "BOOK" = "10/s" }', "Y881", "endpoints/BOOK"),
+    ('endpoints = { "BOOK room" = "10/s" }', "Y881", "endpoints/BOOK room"),
+    ('endpoints = { "" = "10/s" }', "Y881", "endpoints/"),
+    ('endpoints = { "BOOK /room" = "10" }', "Y881", "endpoints/BOOK ~1room"),
+    ('endpoints = { "BOOK /room" = "1/s", "book /room" = "2/s" }', "D109", "endpoints/book ~1room"),
 )
 def test_wrong_limit_is_an_error_with_its_location(line: str, rule: str, pointer: str) -> None:
     _, findings = read(f"[limits.rate]\n{line}\n")
     assert findings == [(rule, "error", f"/limits/rate/{pointer}")]
-
-
-def test_unknown_limit_is_reported() -> None:
-    _, findings = read('[limits.rate]\nagents = "10/s"\n')
-    assert findings == [("D105", "error", "/limits/rate/agents")]

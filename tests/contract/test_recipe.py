@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from tests.cases import rows
 
 from bespeak.contract.recipe import (
     Compensation,
@@ -54,11 +54,8 @@ RECIPE = Recipe(
 )
 
 
-def test_a_recipe_that_is_written_is_read_again() -> None:
+def test_recipe_that_is_written_is_read_again_and_a_step_without_a_path_calls_the_root() -> None:
     assert parse_recipes(toml_text({"recipe": [RECIPE.to_json()]}), "r.toml") == ((RECIPE,), [])
-
-
-def test_a_step_without_a_path_calls_the_root() -> None:
     assert RecipeStep(method="SUMMARIZE").endpoint == ("SUMMARIZE", "/")
 
 
@@ -81,43 +78,32 @@ CHEAPEST = Source(
 )
 
 
-def test_a_source_that_is_written_is_read_again() -> None:
+def test_source_that_is_written_is_read_again_also_with_plain_values() -> None:
     assert read(CHEAPEST.to_json()) == (CHEAPEST, [])
-
-
-def test_a_limit_and_an_order_may_be_written_as_plain_values() -> None:
     source, findings = read({"kind": "proposal", "value": "rooms", "sort": ["price"], "limit": 3, "pick": "first"})
     assert findings == []
     assert source == Source(kind="proposal", value="rooms", sort=constant(["price"]), limit=constant(3), pick="first")
 
 
-@pytest.mark.parametrize(
-    ("data", "rule"),
-    [
-        ({"kind": "guess", "value": "a"}, "D106"),
-        ({"kind": "proposal"}, "D103"),
-        ({"kind": "proposal", "value": 1}, "D104"),
-        ({"kind": "proposal", "value": "a", "pick": "best"}, "D106"),
-        ({"kind": "proposal", "value": "a", "limit": True}, "D104"),
-        (
-            {"kind": "proposal", "value": "a", "where": [{"op": "eq", "value": {"kind": "constant", "value": 1}}]},
-            "D103",
-        ),
-        ({"kind": "proposal", "value": "a", "where": [{"field": "b", "op": "lt"}]}, "D103"),
-        ({"kind": "proposal", "value": "a", "wher": []}, "D105"),
-    ],
+@rows(
+    "data, rule",
+    ({"kind": "guess", "value": "a"}, "D106"),
+    ({"kind": "proposal"}, "D103"),
+    ({"kind": "proposal", "value": 1}, "D104"),
+    ({"kind": "proposal", "value": "a", "pick": "best"}, "D106"),
+    ({"kind": "proposal", "value": "a", "limit": True}, "D104"),
+    ({"kind": "proposal", "value": "a", "where": [{"op": "eq", "value": {"kind": "constant", "value": 1}}]}, "D103"),
+    ({"kind": "proposal", "value": "a", "where": [{"field": "b", "op": "lt"}]}, "D103"),
+    ({"kind": "proposal", "value": "a", "wher": []}, "D105"),
 )
 def test_a_mistake_in_a_source_is_reported(data: Any, rule: str) -> None:
     assert rule in read(data)[1]
 
 
-def test_sources_inside_each_other_are_bounded() -> None:
+def test_sources_inside_each_other_are_bounded_and_listed() -> None:
     data: dict[str, Any] = {"kind": "item", "value": "a"}
     for _ in range(50):
         data = {"kind": "item", "value": "a", "select": {"b": data}}
     assert "D104" in read(data)[1]
-
-
-def test_all_sources_inside_a_source_are_listed() -> None:
     listed = [source.value for source in sources_in(CHEAPEST)]
     assert listed == ["rooms.items", "price", "max_price", "closed", "-price", "limit", "room_id", "Riga"]

@@ -8,12 +8,9 @@ from hypothesis import strategies as st
 from bespeak.contract.relevance import Index, words
 
 
-def test_rare_words_count_more_than_common_ones() -> None:
+def test_rare_words_count_more_than_common_ones_and_forms_of_a_word_meet() -> None:
     texts = ["room with a view", "room with a piano", "room"]
     assert [index for _, index in Index(texts).rank("room piano")] == [1, 0, 2]
-
-
-def test_forms_of_a_word_meet() -> None:
     assert words("Rooms, booked cities bookings") == ["room", "book", "city", "booking"]
     assert words("merge merged merges merging cancel cancelled access") == ["merg"] * 4 + ["cancel"] * 2 + ["acces"]
 
@@ -25,13 +22,7 @@ def test_scores_lie_between_zero_and_one_and_come_in_order(need: str, texts: lis
     assert [score for score, _ in ranked] == sorted((score for score, _ in ranked), reverse=True)
 
 
-def test_a_part_that_comes_first_counts_most() -> None:
+def test_first_part_counts_most_synonyms_less_and_all_words_give_the_full_score() -> None:
     assert [index for _, index in Index([("a view", "a room"), ("a room", "a view")]).rank("room")] == [1, 0]
-
-
-def test_another_word_for_the_same_thing_counts_less_than_the_word() -> None:
     assert [index for _, index in Index(["receipt", "invoice", "room"]).rank("invoice")] == [1, 0]
-
-
-def test_a_text_with_all_words_of_the_need_has_the_full_score() -> None:
     assert Index(["the picture of a room", "a room"]).rank("rooms, pictures")[0] == (1.0, 0)

@@ -1,4 +1,4 @@
-""""""
+"""Vocabulary and data manifest of a service, read from a configuration."""
 
 from __future__ import annotations
 
@@ -45,12 +45,9 @@ def test_blocks_of_an_agis_document_are_read_from_a_configuration() -> None:
     assert document.data_manifest == DataManifest(available_data=(reservation,), pre_auth_discovery=True)
 
 
-def test_missing_blocks_have_no_findings() -> None:
+def test_missing_blocks_have_no_findings_and_a_negotiable_service_needs_a_data_manifest() -> None:
     document, _ = read("")
     assert (document.vocabulary, document.data_manifest) == (None, None)
-
-
-def test_negotiable_service_needs_a_data_manifest() -> None:
     assert read("[vocabulary]\nnegotiable = true")[1] == ["D103 /vocabulary/negotiable"]
 
 

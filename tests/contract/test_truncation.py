@@ -27,51 +27,34 @@ def size(value: Any) -> int:
     return len(msgspec.json.encode(value).decode())
 
 
-def test_what_fits_is_unchanged() -> None:
+def test_value_that_fits_is_unchanged_and_a_list_is_cut_between_or_inside_elements() -> None:
     assert shorten({"rooms": [1, 2]}, 100) == Cut({"rooms": [1, 2]}, ())
-
-
-def test_a_list_is_cut_between_elements() -> None:
     found = shorten({"rooms": [{"id": number} for number in range(100)], "total": 100, "next": "abc"}, 200)
-    assert found.output["total"] == 100
-    assert found.output["next"] == "abc"
+    assert (found.output["total"], found.output["next"]) == (100, "abc")
     kept = found.output["rooms"]
     assert kept == [{"id": number} for number in range(len(kept))]
     assert found.gaps == (Gap("/rooms", "elements", 100 - len(kept), len(kept)),)
     assert found.left_out == [{"at": "/rooms", "left_out": 100 - len(kept), "of": 100, "what": "elements"}]
-
-
-def test_of_a_list_with_one_long_element_a_part_of_it_is_kept() -> None:
     found = shorten([{"id": 7, "text": "a" * 1000}], 400)
     assert found.output[0]["id"] == 7
     assert found.output[0]["text"].endswith(" more characters)")
     assert found.gaps[0].at == "/0/text"
 
 
-def test_a_text_is_cut_between_characters() -> None:
+def test_text_is_cut_between_characters_as_they_are_written_unless_it_is_short() -> None:
     found = shorten("e\u0301" * 500, 300)
     kept = found.output.partition("…")[0]
     assert kept == "e\u0301" * (len(kept) // 2)
     assert found.gaps == (Gap("", "characters", 1000 - len(kept), len(kept)),)
-
-
-def test_short_texts_are_kept_whole() -> None:
     link = "https://rooms.example/" + "a" * 150
     assert shorten({"link": link, "text": "b" * 2000}, 500).output["link"] == link
-
-
-def test_escaped_characters_are_counted_as_they_are_written() -> None:
     assert size(shorten('"\n\x00' * 1000, 600).output) <= 600
 
 
-def test_required_members_are_left_out_last() -> None:
+def test_required_members_are_left_out_last_and_small_ones_leave_their_room() -> None:
     value = {f"optional{number}": "a" * 150 for number in range(20)} | {"id": "7" * 150}
     found = shorten(value, 600, {"type": "object", "required": ["id"]})
-    assert found.output["id"] == "7" * 150
-    assert found.gaps[-1].what == "members"
-
-
-def test_small_members_leave_their_room_to_large_ones() -> None:
+    assert (found.output["id"], found.gaps[-1].what) == ("7" * 150, "members")
     found = shorten({"a": list(range(1000)), "b": 1, "c": [1]}, 1000)
     assert (found.output["b"], found.output["c"]) == (1, [1])
     assert size(found.output) > 900

@@ -10,7 +10,6 @@ import httpx
 
 
 def main(arguments: list[str]) -> int:
-    """Send one request and print the answer."""
     parser = argparse.ArgumentParser("curl", add_help=False)
     parser.add_argument("url")
     parser.add_argument("-s", "--silent", action="store_true")

@@ -1,13 +1,4 @@
-"""Every block of every page is run: files are as shown, and commands print what is shown.
-
-A page is followed from top to bottom in a new folder, as a reader would:
-
-    python, toml, json   a file in the reader's folder; the marker above names it and its source under docs_src
-    console              commands after `$` and their output, where `...` stands for anything; `bespeak serve` and
-                         `uvicorn` keep running, and the ports in the page are mapped to theirs
-    sh                   targets of the Makefile
-    text                 a picture; nothing to run
-"""
+"""The documents of the repository: what they say is true, and every example runs."""
 
 from __future__ import annotations
 
@@ -17,20 +8,29 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import api_page
+import click
 import generate
+import prose
 import pytest
+import types_tables
 from tests import warm
 from tests.process import ROOT, Served, serving
 
+from bespeak.app.cli.main import bespeak
 from bespeak.contract.endpoint import Semantic
 from bespeak.contract.handler import ExternalService
 from bespeak.documents.deployment.deployment import read_deployment
+from bespeak.documents.deployment.server_toml import declared_tables
+from bespeak.errors import ContractError
+from bespeak.runtime.functions.reading import read_handler
+from bespeak.text.reading.settings import declared, nested_tables
 
 _BLOCK = re.compile(r"(?:^<!-- (\S+): (docs_src/\S+) -->\n)?^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _ADDRESS = re.compile(r"agtp://127\.0\.0\.1(?![:.\d])")
@@ -46,8 +46,7 @@ class Reader:
         """Prepare the folder. `curl` is a folder with a replacement for curl."""
         self.folder = folder
         self._servers = servers
-        self._ports: dict[str, str] = {}
-        """Ports in the page, and the real ports of the servers."""
+        self._ports: dict[str, str] = {}  # ports in the page, and the real ports of the servers
         self._files: dict[str, str] = {}
         # A copy, for a server keeps its state beside what it serves.
         shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("bespeak.db*"))
@@ -148,7 +147,6 @@ def _with_any_port(name: str, options: tuple[str, ...]) -> tuple[tuple[str, ...]
 
 def _findings(server: Served) -> str:
     """Read the server's standard error so far."""
-    assert server.process.stderr is not None
     stream = server.process.stderr.fileno()
     os.set_blocking(stream, False)
     with suppress(BlockingIOError):
@@ -181,7 +179,6 @@ def matches(shown: str, printed: str) -> bool:
 
 
 def targets() -> set[str]:
-    """Return the targets of the Makefile."""
     return set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
@@ -207,7 +204,6 @@ def test_a_page_can_be_followed_without_curl(tmp_path: Path, curl: Path) -> None
 
 
 def follow(page: Path, folder: Path, curl: Path | None) -> None:
-    """Follow a page and compare every output."""
     with ExitStack() as servers:
         reader = Reader(folder, servers, curl=curl)
         for name, source, kind, text in blocks(page):
@@ -233,20 +229,17 @@ def test_generated_pages_are_up_to_date() -> None:
     assert (run.returncode, run.stdout) == (0, ""), f"run `make docs`: {run.stdout}{run.stderr}"
 
 
-def test_every_public_name_is_documented() -> None:
+def test_pages_document_every_public_name_rule_source_and_key() -> None:
     assert api_page.left_out() == set()
-
-
-def test_every_rule_that_is_reported_is_documented() -> None:
     sources = "".join(path.read_text() for path in (ROOT / "src").rglob("*.py"))
     documented = re.findall(r"^\| ([A-Z]\d{3}) ", (ROOT / "docs" / "reference" / "rules.md").read_text(), re.MULTILINE)
     assert set(re.findall(r'"([A-Z]\d{3})"', sources)) == set(documented)
-
-
-def test_every_source_file_appears_on_a_page() -> None:
     shown = {source for page in generate.hand_written() for _, source, _, _ in blocks(page)}
     kept = {str(path.relative_to(ROOT)) for path in (ROOT / "docs_src").rglob("*.*") if path.suffix != ".pyc"}
     assert kept - shown == set()
+    text = (generate.REFERENCE / "endpoint-file.md").read_text("utf-8")
+    keys = {field.name for kind in (Semantic, ExternalService) for field in fields(kind)}
+    assert {key for key in keys if f"`{key}`" not in text} == set()
 
 
 @pytest.mark.parametrize("folder", sorted(ROOT.glob("docs_src/**/bespeak.toml")), ids=lambda path: path.parent.name)
@@ -255,29 +248,27 @@ def test_every_deployment_shown_loads_without_a_finding(folder: Path) -> None:
     assert [str(finding) for finding in findings] == []
 
 
-def test_the_reference_of_endpoint_files_names_every_key() -> None:
-    text = (generate.REFERENCE / "endpoint-file.md").read_text("utf-8")
-    keys = {field.name for kind in (Semantic, ExternalService) for field in fields(kind)}
-    assert {key for key in keys if f"`{key}`" not in text} == set()
-
-
-def test_no_page_is_too_long_to_read() -> None:
+def test_no_page_is_too_long_and_the_readme_shows_the_command_of_continuous_integration() -> None:
     words = {page.name: len(page.read_text("utf-8").split()) for page in generate.hand_written() if page.parent != ROOT}
     assert {name: count for name, count in words.items() if count > 1500} == {}
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
-
-
-def test_continuous_integration_runs_the_command_that_the_readme_shows() -> None:
     [command] = re.findall(r"^make .*test$", (ROOT / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
     assert f"\n{command} " in (ROOT / "README.md").read_text("utf-8")
 
 
-def test_every_link_between_pages_has_a_target() -> None:
+def test_every_link_between_pages_has_a_target_and_its_anchor() -> None:
     broken = [
         f"{page.relative_to(ROOT)}: {link}"
         for page in generate.hand_written()
         for link in re.findall(r"\]\(([^)#]+)", page.read_text("utf-8"))
         if "://" not in link and not (page.parent / link).exists()
+    ]
+    assert broken == []
+    broken = [
+        f"{page.relative_to(ROOT)}: {link}#{part}"
+        for page in generate.hand_written()
+        for link, part in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text("utf-8"))
+        if part not in headings(page.parent / link if link else page)
     ]
     assert broken == []
 
@@ -288,18 +279,113 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
-def test_every_anchor_in_a_link_exists() -> None:
-    broken = [
-        f"{page.relative_to(ROOT)}: {link}#{part}"
-        for page in generate.hand_written()
-        for link, part in re.findall(r"\]\(([^)#:]*)#([^)]+)\)", page.read_text("utf-8"))
-        if part not in headings(page.parent / link if link else page)
-    ]
-    assert broken == []
-
-
 def test_an_ellipsis_matches_lines_or_a_part_of_a_line() -> None:
     assert matches("a\n...\nz\n", "a\nb\nc\nz\n")
     assert matches("id ...\n", "id 17\n")
     assert not matches("a\n...\nz\n", "a\nb\n")
     assert not matches("a\n", "a\nb\n")
+
+
+def rules(source: str, name: str = "page.py") -> list[str]:
+    checked = prose.check_python if name.endswith(".py") else prose.check_text
+    return [finding.rule for finding in checked(Path(name), source)]
+
+
+@pytest.mark.parametrize("first", ["The head.", "Whether it fits.", "Bytes as text.", "`x` as text.", "Returns."])
+def test_docstring_without_a_leading_verb_is_reported(first: str) -> None:
+    assert rules(f'class A:\n    async def f(self):\n        """{first}"""') == ["begin the docstring with a verb"]
+
+
+def test_verbs_properties_fixtures_and_nested_functions_pass() -> None:
+    assert rules('def f():\n    """Pass the head on."""\n    def g():\n        """The head."""') == []
+    assert rules('class A:\n    """The head."""\n    @property\n    def f(self):\n        """The head."""') == []
+    assert rules('@pytest.fixture\ndef f():\n    """A folder."""') == []
+
+
+@pytest.mark.parametrize("text", ["A list is no\nobject.", "The address is none to ask.", "Words that are nothing."])
+def test_denied_noun_is_reported_in_pages_and_messages(text: str) -> None:
+    assert rules(text, "page.md") == ['write "is not"']
+    assert rules(f"raise ValueError(f'''{{x}} {text}''')") == ['write "is not"']
+
+
+@pytest.mark.parametrize("text", ["It is no longer used.", "There is no endpoint.", "Which is None."])
+def test_plain_negations_pass(text: str) -> None:
+    assert rules(text, "page.md") == []
+
+
+def test_finding_names_its_place_and_fails_the_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("A paragraph that reads well.\n\nA map is no list.")
+    assert prose.main([str(page)]) == 1
+    assert "page.md:3: write" in capsys.readouterr().out
+    page.write_text("A map is not a list.")
+    assert prose.main([str(page)]) == 0
+
+
+POLICY = (ROOT / "SECURITY.md").read_text("utf-8")
+THREATS = (ROOT / "docs" / "explanation" / "security.md").read_text("utf-8")
+TEXT = POLICY + THREATS
+
+
+def test_security_settings_and_threats_are_those_of_the_threat_model() -> None:
+    marked = {
+        (table, key)
+        for table, setting in nested_tables(declared_tables())
+        for _, key, inner in declared(setting.of)
+        if inner.security
+    }
+    limits = {("limits", key) for key in re.findall(r"\| `([a-z_]+)` \| [^|]+ \|$", POLICY, re.MULTILINE)}
+    assert {*re.findall(r"`\[([a-z0-9.]+)\] ([a-z_]+)`", TEXT)} | limits == marked
+    rows = [re.split(r"\s*\|\s*", line.strip("|").strip()) for line in THREATS.splitlines() if line.startswith("| ")]
+    threats = [row[0] for row in rows if row[0] != "threat"]
+    assert threats
+    assert [row for row in rows if len(row) < 2 or not row[1]] == []
+    assert [threat for threat in threats if threats.count(threat) > 1 or f"| {threat} |" in POLICY] == []
+
+
+@pytest.mark.parametrize("option", sorted(set(re.findall(r"`(--[a-z-]+)`", TEXT))))
+def test_every_named_option_belongs_to_serve(option: str) -> None:
+    serve = bespeak.get_command(click.Context(bespeak), "serve")
+    assert option in {name for parameter in serve.params for name in parameter.opts}
+
+
+@pytest.mark.parametrize("command", sorted(set(re.findall(r"`bespeak ([a-z]+ [a-z]+)`", TEXT))))
+def test_every_named_command_exists(command: str) -> None:
+    group, name = command.split()
+    found = bespeak.get_command(click.Context(bespeak), group)
+    assert isinstance(found, click.Group)
+    assert found.get_command(click.Context(found), name) is not None
+
+
+def without_annotation(value) -> None:  # type: ignore[no-untyped-def]
+    """Do nothing."""
+
+
+def without_result(value: int):  # type: ignore[no-untyped-def]
+    """Do nothing."""
+
+
+def any_positions(*values: int) -> None:
+    """Do nothing."""
+
+
+def any_names(**values: int) -> None:
+    """Do nothing."""
+
+
+def shared_default(value: list[int] = [1]) -> None:  # noqa: B006 - that is what is refused
+    """Do nothing."""
+
+
+@pytest.mark.parametrize("function", [without_annotation, without_result, any_positions, any_names, shared_default])
+def test_functions_that_the_page_calls_refused_are_refused(function: Callable[..., Any]) -> None:
+    with pytest.raises(ContractError):
+        read_handler(function)
+
+
+def test_types_of_inputs_and_outputs_are_converted_or_refused() -> None:
+    kinds = types_tables.SCALARS | types_tables.CONTAINERS | types_tables.CLASSES
+    assert types_tables.input_table(kinds).count("\n") == len(kinds) + 1
+    assert "`int`" not in types_tables.output_table()
+    assert "`Guest (dataclass)`" in types_tables.output_table()
+    assert "`Path`" in types_tables.refused_list()

@@ -43,38 +43,24 @@ def test_own_manifest_is_read_back() -> None:
     sent = project_manifest(service, service.endpoints, service.policies, "1.1.0", updated="2026-11-15T00:00:00Z")
     manifest, findings = parse_manifest(json.dumps(sent).encode())
     assert findings == []
-    assert manifest is not None
     assert manifest.raw == sent
     assert (manifest.agtp_version, manifest.agtp_api_version, manifest.catalog_version) == ("1.0", "1.0", "1.1.0")
-    assert manifest.catalog_versions_supported == ("1.1.0",)
-    assert manifest.server.server_id == "library.example"
-    assert manifest.updated == "2026-11-15T00:00:00Z"
-    assert manifest.policies == service.policies
+    assert (manifest.catalog_versions_supported, manifest.server.server_id) == (("1.1.0",), "library.example")
+    assert (manifest.updated, manifest.policies) == ("2026-11-15T00:00:00Z", service.policies)
     assert manifest.apis == service.apis
     for received, declared in zip(manifest.endpoints, service.endpoints, strict=True):
-        assert received.key == declared.key
-        assert received.semantic == declared.semantic
-        assert received.input_schema == declared.input_schema
-        assert received.errors == declared.errors
+        assert (received.key, received.semantic) == (declared.key, declared.semantic)
+        assert (received.input_schema, received.errors) == (declared.input_schema, declared.errors)
         assert received.deprecated == declared.deprecated
         assert received.handler == OpaqueHandler(type=declared.handler.type)
 
 
-@pytest.mark.parametrize("confirm", [True, False])
-def test_confirm_is_read_back(confirm: bool) -> None:
+@pytest.mark.parametrize(("field", "value"), [("confirm", True), ("confirm", False), ("since", "rooms[].updated_at")])
+def test_optional_field_is_read_back(field: str, value: object) -> None:
     (endpoint, *_) = read_deployment(FOLDER)[0].service().endpoints
-    assert "confirm" not in project_endpoint(endpoint)
-    sent = project_endpoint(replace(endpoint, confirm=confirm))
-    manifest, _ = parse(endpoints=[sent])
-    assert [one.confirm for one in manifest.endpoints] == [confirm]
-
-
-def test_since_is_read_back() -> None:
-    (endpoint, *_) = read_deployment(FOLDER)[0].service().endpoints
-    assert "since" not in project_endpoint(endpoint)
-    sent = project_endpoint(replace(endpoint, since="rooms[].updated_at"))
-    manifest, _ = parse(endpoints=[sent])
-    assert [one.since for one in manifest.endpoints] == ["rooms[].updated_at"]
+    assert field not in project_endpoint(endpoint)
+    manifest, _ = parse(endpoints=[project_endpoint(replace(endpoint, **{field: value}))])  # type: ignore[arg-type]
+    assert [getattr(one, field) for one in manifest.endpoints] == [value]
 
 
 def test_cost_is_read_back_and_an_invalid_one_is_dropped() -> None:
@@ -94,7 +80,6 @@ def test_an_endpoint_is_found_by_method_and_path() -> None:
     entry = {"method": "BOOK", "path": "/room", "semantic": SEMANTIC, "errors": ["taken"]}
     manifest, _ = parse(endpoints=[entry], embedded_methods=["QUERY"])
     endpoint = manifest.endpoint("BOOK", "/room")
-    assert endpoint is not None
     assert endpoint.errors == (DeclaredError("taken"),)
     assert manifest.endpoint("QUERY", "/room") is None
 
@@ -121,12 +106,15 @@ def test_the_reference_form_of_an_endpoint_is_read() -> None:
     assert not [finding for finding in findings if finding.pointer.startswith("/endpoints")]
 
 
-def test_methods_may_be_names_or_specifications() -> None:
+def test_methods_may_be_names_or_specifications_and_the_signature_is_kept() -> None:
     manifest, _ = parse(
-        embedded_methods=["QUERY", {"name": "PLAN"}, {"method": "NOTIFY"}, 3, {}], custom_methods=["TEND"]
+        embedded_methods=["QUERY", {"name": "PLAN"}, {"method": "FIND"}, 3, {}], custom_methods=["TEND"]
     )
-    assert manifest.embedded_methods == ("QUERY", "PLAN", "NOTIFY")
-    assert manifest.custom_methods == ("TEND",)
+    assert (manifest.embedded_methods, manifest.custom_methods) == (("QUERY", "PLAN", "FIND"), ("TEND",))
+    assert parse(manifest_signature="a.b.c")[0].signature == "a.b.c"
+    assert parse(manifest_signature={"protected": "x"})[0].signature == {"protected": "x"}
+    assert parse(manifest_signature=None)[0].signature is None
+    assert parse(manifest_signature=3)[0].signature is None
 
 
 def test_incomplete_endpoint_gets_cautious_defaults() -> None:
@@ -137,24 +125,16 @@ def test_incomplete_endpoint_gets_cautious_defaults() -> None:
         assert endpoint.semantic.confidence == 0.0
 
 
-def test_an_endpoint_without_method_or_path_is_left_out_with_a_finding() -> None:
+def test_unusable_endpoints_and_missing_parts_are_a_bounded_number_of_warnings() -> None:
     manifest, findings = parse(endpoints=[{"method": "BOOK"}, {"path": "/a"}, {}, 3])
     assert manifest.endpoints == ()
     assert [finding.rule for finding in findings if finding.pointer.startswith("/endpoints/")] == ["D116"] * 3
-
-
-def test_missing_parts_are_warnings_and_never_errors() -> None:
     manifest, findings = parse()
     assert manifest.catalog_version == ""
     assert {finding.severity for finding in findings} == {"warning"}
     assert len(findings) == 8
-
-
-def test_signature_is_kept_unchanged() -> None:
-    assert parse(manifest_signature="a.b.c")[0].signature == "a.b.c"
-    assert parse(manifest_signature={"protected": "x"})[0].signature == {"protected": "x"}
-    assert parse(manifest_signature=None)[0].signature is None
-    assert parse(manifest_signature=3)[0].signature is None
+    _, findings = parse(endpoints=[{"method": 1, "path": 2}] * 5_000)
+    assert len(findings) <= 101
 
 
 @pytest.mark.parametrize(
@@ -166,23 +146,10 @@ def test_text_that_is_not_a_json_object_is_not_a_manifest(data: bytes) -> None:
     assert len(findings) == 1
 
 
-def test_a_hostile_manifest_has_few_findings() -> None:
-    _, findings = parse(endpoints=[{"method": 1, "path": 2}] * 5_000)
-    assert len(findings) <= 101
-
-
+MEMBERS = ["method", "path", "semantic", "errors", "input", "output", "required", "methods", "name", "type"]
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=4),
-    lambda inner: (
-        st.lists(inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from(
-                ["method", "path", "semantic", "errors", "input", "output", "required", "methods", "name", "type"]
-            ),
-            inner,
-            max_size=4,
-        )
-    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(MEMBERS), inner, max_size=4),
     max_leaves=10,
 )
 KEYS = st.sampled_from(

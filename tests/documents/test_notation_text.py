@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.cases import rows
 
 from bespeak.documents.notation_text import parse_notation
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "notation"),
-    [
-        ("a.agis", "a: 1\n", "yaml"),
-        ("a.agis", '{"a": 1}', "json"),
-        ("a.agis", "FIND /a { output { b } }\n", "braces"),
-        ("a.agis", "a: |\n  FIND /a {\n    output { b }\n  }\n", "yaml"),
-        ("a.toml", "a = 1\n", "toml"),
-    ],
+@rows(
+    "file, text, notation",
+    ("a.agis", "a: 1\n", "yaml"),
+    ("a.agis", '{"a": 1}', "json"),
+    ("a.agis", "FIND /a { output { b } }\n", "braces"),
+    ("a.agis", "a: |\n  FIND /a {\n    output { b }\n  }\n", "yaml"),
+    ("a.toml", "a = 1\n", "toml"),
 )
 def test_notation_is_detected(file: str, text: str, notation: str) -> None:
     tree = parse_notation(text, file)
@@ -24,20 +22,17 @@ def test_notation_is_detected(file: str, text: str, notation: str) -> None:
     assert tree.notation == notation
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "name"),
-    [
-        ("a.agis", "a: [", "YAML"),
-        ("a.agis", '{"a": tru}', "JSON"),
-        ("a.toml", "a =", "TOML"),
-        ("a.agis", "FIND /a {", "AGIS's"),
-    ],
+@rows(
+    "file, text, name",
+    ("a.agis", "a: [", "YAML"),
+    ("a.agis", '{"a": tru}', "JSON"),
+    ("a.toml", "a =", "TOML"),
+    ("a.agis", "FIND /a {", "AGIS's"),
 )
 def test_a_fault_says_which_notation_was_expected(file: str, text: str, name: str) -> None:
     fault = parse_notation(text, file)
     assert isinstance(fault, Diagnostic)
     assert fault.message.startswith(f"this is not {name}")
-    assert fault.location is not None
     assert fault.location.line
 
 

@@ -12,13 +12,12 @@ from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.text.diagnostics.diagnostic import has_errors
 
-FOLDER = Path(__file__).parent / "reference_deployment"
+DEPLOYMENT, FINDINGS = read_deployment(Path(__file__).parent / "reference_deployment")
 
 
 def test_it_loads_without_an_error() -> None:
-    deployment, findings = read_deployment(FOLDER)
-    assert not has_errors(findings), [str(finding) for finding in findings]
-    assert [str(endpoint) for endpoint in deployment.endpoints] == [
+    assert not has_errors(FINDINGS), [str(finding) for finding in FINDINGS]
+    assert [str(endpoint) for endpoint in DEPLOYMENT.endpoints] == [
         "ANALYZE /subjects/{subject}",
         "FETCH /records/{record_id}",
         "LIST /branches",
@@ -27,26 +26,20 @@ def test_it_loads_without_an_error() -> None:
 
 
 def test_the_server_and_its_policies_are_read() -> None:
-    deployment, _ = read_deployment(FOLDER)
-    service = deployment.service()
-    assert service.identity.server_id == "library.example"
-    assert service.identity.domain == "agtp.library.example"
-    assert service.agent_disclosure == "authenticated"
-    assert service.policies.max_synthesis_depth == 6
-    methods = deployment.policies.methods
-    assert methods.disallow == ("TRANSFER",)
-    assert methods.legacy == ("GET", "DELETE")
+    service = DEPLOYMENT.service()
+    assert (service.identity.server_id, service.identity.domain) == ("library.example", "agtp.library.example")
+    assert (service.agent_disclosure, service.policies.max_synthesis_depth) == ("authenticated", 6)
+    methods = DEPLOYMENT.policies.methods
+    assert (methods.disallow, methods.legacy) == (("TRANSFER",), ("GET", "DELETE"))
     assert methods.redirects == (
         Redirect(from_method="BOOK", from_path="/volumes", to_method="RESERVE", to_path="/volumes"),
         Redirect(from_method="DELETE", to_method="REMOVE"),
     )
-    assert service.apis[0]["path"] == "/shelves"
-    assert service.hosted_protocols[0]["protocol"] == "openapi"
+    assert (service.apis[0]["path"], service.hosted_protocols[0]["protocol"]) == ("/shelves", "openapi")
 
 
 def test_the_three_handler_kinds_are_read() -> None:
-    deployment, _ = read_deployment(FOLDER)
-    composition, external, old, function = (endpoint.handler for endpoint in deployment.endpoints)
+    composition, external, old, function = (endpoint.handler for endpoint in DEPLOYMENT.endpoints)
     assert composition == Composition(recipe="digest-of-a-subject")
     assert old == RegisteredFunction(function="library.desk.branches")
     assert function == RegisteredFunction(function="library.desk.reserve")
@@ -62,8 +55,7 @@ def test_the_three_handler_kinds_are_read() -> None:
 
 
 def test_deprecation_scopes_and_errors_are_read() -> None:
-    deployment, _ = read_deployment(FOLDER)
-    fetch, reserve = deployment.endpoints[1], deployment.endpoints[3]
+    fetch, reserve = DEPLOYMENT.endpoints[1], DEPLOYMENT.endpoints[3]
     assert fetch.deprecated == Deprecation(
         deprecated_in="1.4.0", removed_in="2.0.0", successor_method="FETCH", successor_path="/works"
     )
@@ -72,25 +64,21 @@ def test_deprecation_scopes_and_errors_are_read() -> None:
 
 
 def test_every_schema_compiles() -> None:
-    deployment, _ = read_deployment(FOLDER)
-    for endpoint in deployment.endpoints:
+    for endpoint in DEPLOYMENT.endpoints:
         assert isinstance(compile_schema(endpoint.input_schema), Validator)
         assert isinstance(compile_schema(endpoint.output_schema), Validator)
 
 
 def test_the_recipe_keeps_its_steps_pattern_and_aggregation() -> None:
-    deployment, _ = read_deployment(FOLDER)
-    (recipe,) = deployment.recipes
+    (recipe,) = DEPLOYMENT.recipes
     assert (recipe.name, recipe.version, recipe.aggregation) == ("digest-of-a-subject", "2", "merge")
     assert recipe.pattern == {"name_exact": "ANALYZE", "has_parameters": ("subject",)}
     assert [step.method for step in recipe.steps] == ["QUERY", "SUMMARIZE"]
-    assert recipe.steps[0].output == "hits"
-    assert recipe.steps[1].input["style"] == constant("short")
+    assert (recipe.steps[0].output, recipe.steps[1].input["style"]) == ("hits", constant("short"))
 
 
 def test_both_forms_of_identity_documents_are_read() -> None:
-    deployment, _ = read_deployment(FOLDER)
-    porter, reader = deployment.agents
+    porter, reader = DEPLOYMENT.agents
     assert (porter.name, porter.scopes, porter.wildcards) == ("Porter", ("lending:read", "lending:write"), True)
     assert porter.methods == ("QUERY", "RESERVE")
     assert (reader.name, reader.scopes, reader.wildcards) == ("Reader", ("lending:read",), False)
@@ -98,8 +86,7 @@ def test_both_forms_of_identity_documents_are_read() -> None:
 
 
 def test_settings_without_effect_are_reported() -> None:
-    _, findings = read_deployment(FOLDER)
-    messages = {finding.message for finding in findings if finding.rule == "Y821"}
+    messages = {finding.message for finding in FINDINGS if finding.rule == "Y821"}
     assert messages == {
         "this server does not act on [policies] negotiable",
         "this server does not act on [synthesis] policies, session_duration",
@@ -107,13 +94,12 @@ def test_settings_without_effect_are_reported() -> None:
         "this server does not act on [policies.rcns] enabled, min_trust_tier, max_negotiations_per_minute",
         "this server does not act on [policies.oauth] enabled",
     }
-    assert sum(finding.rule == "D114" for finding in findings) == 2
-    assert not [finding for finding in findings if finding.rule == "D105"]
+    assert sum(finding.rule == "D114" for finding in FINDINGS) == 2
+    assert not [finding for finding in FINDINGS if finding.rule == "D105"]
 
 
 def test_old_spellings_are_read_and_reported() -> None:
-    _, findings = read_deployment(FOLDER)
-    old = {finding.pointer for finding in findings if finding.rule == "D107"}
+    old = {finding.pointer for finding in FINDINGS if finding.rule == "D107"}
     assert old == {
         "/endpoint/semantic/confidence_guidance",
         "/endpoint/semantic/impact_tier",

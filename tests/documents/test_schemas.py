@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.documents.ai.test_document import FLIGHTS
 
 from bespeak.contract.schema.validation import Validator, compile_schema
@@ -27,38 +28,36 @@ def test_a_complete_document_is_valid() -> None:
     assert is_valid({key: FLIGHTS[key] for key in ("aiendpoint", "service", "capabilities")})
 
 
-@pytest.mark.parametrize(
-    ("at", "value"),
-    [
-        (("aiendpoint",), "1.1"),
-        (("more",), 1),
-        (("service", "more"), 1),
-        (("service", "name"), ""),
-        (("service", "name"), "x" * 101),
-        (("service", "description"), "x" * 301),
-        (("service", "category"), []),
-        (("service", "category"), ["ai"]),
-        (("service", "category"), ["data", "data"]),
-        (("service", "language"), ["zh-Hant"]),
-        (("service", "language"), ["fil"]),
-        (("capabilities",), []),
-        (("capabilities", 0, "id"), "Search"),
-        (("capabilities", 0, "id"), "x" * 65),
-        (("capabilities", 0, "description"), "x" * 201),
-        (("capabilities", 0, "endpoint"), ""),
-        (("capabilities", 0, "method"), "HEAD"),
-        (("capabilities", 0, "params"), {"from": 1}),
-        (("capabilities", 0, "returns"), "x" * 301),
-        (("capabilities", 0, "scopes"), []),
-        (("auth", "type"), "api_key"),
-        (("auth", "docs"), "not an address"),
-        (("auth", "secret"), "x"),
-        (("token_hints", "compact_mode"), "yes"),
-        (("token_hints", "streaming"), True),
-        (("rate_limits", "requests_per_minute"), 0),
-        (("meta", "last_updated"), "2026-11-15T08:00:00+01:00"),
-        (("meta", "spec_url"), "https://flights.example"),
-    ],
+@rows(
+    "at, value",
+    (("aiendpoint",), "1.1"),
+    (("more",), 1),
+    (("service", "more"), 1),
+    (("service", "name"), ""),
+    (("service", "name"), "x" * 101),
+    (("service", "description"), "x" * 301),
+    (("service", "category"), []),
+    (("service", "category"), ["ai"]),
+    (("service", "category"), ["data", "data"]),
+    (("service", "language"), ["zh-Hant"]),
+    (("service", "language"), ["fil"]),
+    (("capabilities",), []),
+    (("capabilities", 0, "id"), "Search"),
+    (("capabilities", 0, "id"), "x" * 65),
+    (("capabilities", 0, "description"), "x" * 201),
+    (("capabilities", 0, "endpoint"), ""),
+    (("capabilities", 0, "method"), "HEAD"),
+    (("capabilities", 0, "params"), {"from": 1}),
+    (("capabilities", 0, "returns"), "x" * 301),
+    (("capabilities", 0, "scopes"), []),
+    (("auth", "type"), "api_key"),
+    (("auth", "docs"), "not an address"),
+    (("auth", "secret"), "x"),
+    (("token_hints", "compact_mode"), "yes"),
+    (("token_hints", "streaming"), True),
+    (("rate_limits", "requests_per_minute"), 0),
+    (("meta", "last_updated"), "2026-11-15T08:00:00+01:00"),
+    (("meta", "spec_url"), "https://flights.example"),
 )
 def test_document_outside_the_format_is_not_valid(at: tuple[str | int, ...], value: object) -> None:
     def changed(part: Any, rest: tuple[str | int, ...]) -> Any:

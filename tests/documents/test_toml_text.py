@@ -32,13 +32,7 @@ def test_written_data_is_read_back(data: dict[str, Any]) -> None:
 
 def test_large_tables_get_a_header_and_small_ones_a_line() -> None:
     data = {"endpoint": {"method": "BOOK", "handler": {"type": "f"}, "semantic": {"intent": "word " * 30}, "empty": {}}}
-    assert toml_text(data).splitlines()[:5] == [
-        "[endpoint]",
-        'method = "BOOK"',
-        'handler = { type = "f" }',
-        "empty = {}",
-        "",
-    ]
+    assert toml_text(data).startswith('[endpoint]\nmethod = "BOOK"\nhandler = { type = "f" }\nempty = {}\n\n')
     assert "[endpoint.semantic]" in toml_text(data)
 
 
@@ -70,12 +64,8 @@ def test_shared_table_is_written_the_same_each_time() -> None:
 
 
 def test_lists_of_tables_are_written_as_sections_where_wanted() -> None:
-    data = {
-        "recipe": [
-            {"name": "a", "steps": [{"method": "FIND", "parameters": {"b": {"c": {"d": 1}}}}, {}]},
-            {"name": "b"},
-        ]
-    }
+    steps = [{"method": "FIND", "parameters": {"b": {"c": {"d": 1}}}}, {}]
+    data = {"recipe": [{"name": "a", "steps": steps}, {"name": "b"}]}
     text = toml_text(data, sections=("recipe", "steps"))
     assert tomllib.loads(text) == data
     assert text.count("[[recipe]]") == text.count("[[recipe.steps]]") == 2

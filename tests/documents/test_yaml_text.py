@@ -8,7 +8,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cases import check_each
+from tests.cases import check_each, rows
 from tests.documents.agis_documents import AWKWARD, texts, values
 
 from bespeak.documents.yaml_text import WIDTH, Comments, comment_texts, read_comments, yaml_text
@@ -59,11 +59,13 @@ def test_numbers_are_decimal_and_keep_their_type(number: float, written: str) ->
     assert same(read(text), {"a": number})
 
 
-def test_only_short_lists_are_written_on_one_line() -> None:
+def test_only_short_lists_are_on_one_line_and_a_very_long_key_is_written_explicitly() -> None:
     data = {"verbs": ["BOOK", "FIND"], "long": [f"item number {n}" for n in range(9)], "none": [], "nothing": {}}
     lines = yaml_text(data).splitlines()
     assert lines[:3] == ["verbs: [BOOK, FIND]", "long:", "  - item number 0"]
     assert lines[-2:] == ["none: []", "nothing: {}"]
+    data = {"k" * 3000: {"n": 1}, "list": [{"k " * 700: [{"a": 1}]}]}
+    assert read(yaml_text(data)) == data
 
 
 @given(st.lists(st.text("ab:#-'", min_size=1, max_size=12), min_size=2, max_size=80))
@@ -72,11 +74,6 @@ def test_a_long_sentence_is_folded_within_the_width(words: list[str]) -> None:
     text = yaml_text(data)
     assert read(text) == data
     assert max(map(len, text.splitlines())) <= WIDTH
-
-
-def test_very_long_key_is_written_explicitly() -> None:
-    data = {"k" * 3000: {"n": 1}, "list": [{"k " * 700: [{"a": 1}]}]}
-    assert read(yaml_text(data)) == data
 
 
 def test_comments_are_written_above_and_beside_their_entries() -> None:
@@ -101,38 +98,34 @@ def tree_of(text: str) -> YamlTree:
     return tree
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
-    [
-        "a: 'x # y'\n",
-        'a: "x # y"\n',
-        "a: x#y\n",
-        "a: |\n  # text\n  more\n",
-        "a: >-\n  text\n\n  # text\n",
-        "'# a': 1\n",
-        "a: [\"# x\", '#']\n",
-    ],
+    "a: 'x # y'\n",
+    'a: "x # y"\n',
+    "a: x#y\n",
+    "a: |\n  # text\n  more\n",
+    "a: >-\n  text\n\n  # text\n",
+    "'# a': 1\n",
+    "a: [\"# x\", '#']\n",
 )
 def test_number_sign_inside_a_string_is_not_a_comment(text: str) -> None:
     assert comment_texts(tree_of(text)) == []
 
 
-@pytest.mark.parametrize(
-    ("text", "above", "beside"),
-    [
-        ("# t\na: 1\n# x\nb: 2\n", {"/b": ("# x",)}, {}),
-        ("a: 1  # x\nb: 2\n", {}, {"/a": "# x"}),
-        ("a: # x\n  b: 1\n", {}, {"/a": "# x"}),
-        ("a:\n  # x\n  b: 1\n", {"/a/b": ("# x",)}, {}),
-        ("a:\n# x\n- 1\n# y\n- 2 # z\n", {"/a/0": ("# x",), "/a/1": ("# y",)}, {"/a/1": "# z"}),
-        ("a:\n- # x\n  b: 1\n", {}, {"/a/0": "# x"}),
-        ("a:\n-\n  # x - y\n  b: 1\n", {"/a/0/b": ("# x - y",)}, {}),
-        ("a: [1, # x\n  2] # y\n", {}, {"/a/0": "# x", "/a/1": "# y"}),
-        ("a: | # x\n  text # y\nb: 1\n", {}, {"/a": "# x"}),
-        ("a: 'one\n  two' # x\n", {}, {"/a": "# x"}),
-        ("a: &n {b: 1} # x\nc: *n # y\n", {}, {"/a/b": "# x", "/c": "# y"}),
-        ("--- # t\na: 1\n", {}, {}),
-    ],
+@rows(
+    "text, above, beside",
+    ("# t\na: 1\n# x\nb: 2\n", {"/b": ("# x",)}, {}),
+    ("a: 1  # x\nb: 2\n", {}, {"/a": "# x"}),
+    ("a: # x\n  b: 1\n", {}, {"/a": "# x"}),
+    ("a:\n  # x\n  b: 1\n", {"/a/b": ("# x",)}, {}),
+    ("a:\n# x\n- 1\n# y\n- 2 # z\n", {"/a/0": ("# x",), "/a/1": ("# y",)}, {"/a/1": "# z"}),
+    ("a:\n- # x\n  b: 1\n", {}, {"/a/0": "# x"}),
+    ("a:\n-\n  # x - y\n  b: 1\n", {"/a/0/b": ("# x - y",)}, {}),
+    ("a: [1, # x\n  2] # y\n", {}, {"/a/0": "# x", "/a/1": "# y"}),
+    ("a: | # x\n  text # y\nb: 1\n", {}, {"/a": "# x"}),
+    ("a: 'one\n  two' # x\n", {}, {"/a": "# x"}),
+    ("a: &n {b: 1} # x\nc: *n # y\n", {}, {"/a/b": "# x", "/c": "# y"}),
+    ("--- # t\na: 1\n", {}, {}),
 )
 def test_comment_belongs_to_the_next_entry_or_the_one_on_its_line(
     text: str, above: dict[str, tuple[str, ...]], beside: dict[str, str]
@@ -142,20 +135,14 @@ def test_comment_belongs_to_the_next_entry_or_the_one_on_its_line(
     assert (comments.above, comments.beside) == (above, beside)
 
 
-def test_comments_at_the_start_and_the_end_stay_there() -> None:
+def test_comments_stay_or_move_to_their_parent_also_beside_keys_of_digits() -> None:
     tree = tree_of("# one\n\n# two\n\na: 1\n# three\n# four\n")
     comments = read_comments(tree, tree.data)
     assert comments.at_top == ("# one", "", "# two", "")
     assert comments.at_end == ("# three", "# four")
-
-
-def test_comment_of_a_removed_entry_moves_to_its_parent() -> None:
     tree = tree_of("a:\n  # x\n  b: 1\n  c: 2 # y\nd: 3\n")
     comments = read_comments(tree, {"a": {}, "d": 3})
     assert comments.above == {"/a": ("# x",), "/d": ("# y",)}
     assert comments.beside == {}
-
-
-def test_key_of_thousands_of_digits_is_not_a_list_index() -> None:
     tree = tree_of(f"a:\n  # x\n  ? '{'9' * 5000}'\n  : 1\nb: 2\n")
     assert read_comments(tree, {"a": [1], "b": 2}).above == {"/a": ("# x",)}

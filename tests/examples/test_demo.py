@@ -103,13 +103,10 @@ def test_every_printed_command_works(demo: Demo) -> None:
     assert demo.run(conform).returncode == 0
 
 
-def test_the_addresses_for_curl_are_answered(demo: Demo) -> None:
+def test_addresses_for_curl_and_a_hand_written_request_are_answered(demo: Demo) -> None:
     rooms, document = re.findall(r"^    curl '?(\S+?)'?$", demo.text, re.MULTILINE)
     assert "105" in httpx.get(rooms, trust_env=False).text
     assert httpx.get(document, trust_env=False).json()["service"]["name"] == "Harbour Hotel"
-
-
-def test_hand_written_request_is_answered(demo: Demo) -> None:
     found = re.search(r"printf '(.*)' \| nc -w 1 127\.0\.0\.1 (\d+)$", demo.text, re.MULTILINE)
     assert found
     with socket.create_connection(("127.0.0.1", int(found[2]))) as connection:
@@ -139,15 +136,12 @@ def test_signals_during_startup_leave_no_server_behind(tmp_path: Path) -> None:
     assert not Path(f"/proc/{server}").exists()
 
 
-def test_second_demo_runs_beside_the_first(demo: Demo, tmp_path: Path) -> None:
+def test_the_next_free_port_is_taken_beside_another_demo_or_server(demo: Demo, tmp_path: Path) -> None:
     beside = Demo(tmp_path, demo.port)
     try:
         assert beside.port > demo.port
     finally:
         assert beside.stop(signal.SIGTERM) == 0
-
-
-def test_the_next_free_port_is_taken_when_one_is_in_use(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

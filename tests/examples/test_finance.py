@@ -20,7 +20,7 @@ from bespeak import AuthorityMissingError, BusinessError, NotFoundError, Proposa
 from bespeak.app.server.assembly import assemble
 from bespeak.app.server.target import load_target
 from bespeak.checks.lint.document import check_text
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import LintContext
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.diagnostics.diagnostic import has_errors
 
@@ -47,7 +47,7 @@ def uri(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_document_has_no_findings_and_serves_without_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (FINANCE / "finance.agis").read_text()
-    assert not has_errors(check_text(text, "finance.agis", Context(catalog=load_bundled())).findings)
+    assert not has_errors(check_text(text, "finance.agis", LintContext(catalog=load_bundled())).findings)
     monkeypatch.setattr(sys, "path", [*sys.path])
     sys.modules.pop("bank", None)
     target = load_target(str(copied(tmp_path)))
@@ -63,7 +63,6 @@ def test_document_has_no_findings_and_serves_without_any(tmp_path: Path, monkeyp
 def test_agent_negotiates_the_endpoint_of_the_draft(uri: str) -> None:
     with connect_sync(uri) as anyone:
         manifest = anyone.discover().data_manifest
-        assert manifest is not None
         assert {entry.name: entry.requires_authorization for entry in manifest.available_data} == {
             "transaction-history": True,
             "exchange-rates": False,
@@ -92,52 +91,33 @@ def test_agent_negotiates_the_endpoint_of_the_draft(uri: str) -> None:
 
 
 @pytest.mark.process
-def test_columns_are_not_told_before_authorization(uri: str) -> None:
+def test_columns_are_told_after_authorization_and_public_rates_without(uri: str) -> None:
     for options in ({}, {"agent_id": AGENT}):
         with connect_sync(uri, **options) as service, pytest.raises(AuthorityMissingError, match=LEDGER_SCOPE):
             service.propose("RETRIEVE", "/account/{id}/transactions", given=["id"], needs=["transactions[].iban"])
+    with connect_sync(uri) as service:
+        made = service.propose(
+            "FIND", "/exchange-rates", given=["currency"], needs=["rates[].rate:number", "rates[].date"]
+        )
+        assert (len(made.call(currency="USD")["rates"]), made.call(currency="USD' OR '1'='1")["rates"]) == (3, [])
 
 
 @pytest.mark.process
-def test_rows_come_as_csv_where_asked(uri: str) -> None:
+def test_rows_come_as_csv_and_required_values_that_they_may_lack_are_countered(uri: str) -> None:
     with connect_sync(uri, agent_id=AGENT, scopes=[LEDGER_SCOPE]) as service:
         made = service.propose("RETRIEVE", "/account/{id}/transactions/csv", given=["id"], needs={"csv": "string"})
         rows = list(csv.DictReader(io.StringIO(made.call(id="acc-1")["csv"])))
-    assert [row["memo"] for row in rows] == ["Salary", "Rent", "Groceries", "Books"]
-
-
-@pytest.mark.process
-def test_required_value_that_rows_may_lack_is_countered(uri: str) -> None:
-    with connect_sync(uri, agent_id=AGENT, scopes=[LEDGER_SCOPE]) as service:
         asked = {"given": ["account_id"], "needs": ["transactions[].memo:string"]}
         with pytest.raises(ProposalRejectedError, match=r"requires transactions\[\].memo, which may have no value"):
             service.propose("SEARCH", "/transactions", **asked)
         made = service.propose("SEARCH", "/transactions", given=["account_id"], needs=["transactions[].memo?:string"])
         assert made.call(account_id="acc-3")["transactions"] == [{"memo": "Refund"}]
+    assert [row["memo"] for row in rows] == ["Salary", "Rent", "Groceries", "Books"]
 
 
-@pytest.mark.process
-def test_public_rates_need_no_credentials(uri: str) -> None:
-    with connect_sync(uri) as service:
-        made = service.propose(
-            "FIND", "/exchange-rates", given=["currency"], needs=["rates[].rate:number", "rates[].date"]
-        )
-        assert len(made.call(currency="USD")["rates"]) == 3
-        assert made.call(currency="USD' OR '1'='1")["rates"] == []
-
-
-@pytest.mark.process
 @pytest.mark.requirement("AGIS-8.3-1")
-def test_nothing_outside_the_manifest_is_negotiated(uri: str) -> None:
-    with connect_sync(uri, agent_id=AGENT, scopes=[LEDGER_SCOPE, "data:customer-profile"]) as service:
-        with pytest.raises(ProposalRejectedError):
-            service.propose("RETRIEVE", "/customers/{id}", given=["id"], needs=["customer.email"])
-        with pytest.raises(ProposalRejectedError):
-            service.propose("RETRIEVE", "/account/{id}/transactions", given=["id"], needs=["transactions[].iban"])
-
-
 @pytest.mark.process
-def test_steps_over_data_are_neither_served_nor_published(uri: str) -> None:
+def test_steps_over_data_are_not_served_and_nothing_else_is_negotiated(uri: str) -> None:
     with connect_sync(uri, agent_id=AGENT, scopes=[LEDGER_SCOPE]) as service:
         for path in ("/data/transaction-history", "/data/exchange-rates", "/data/transaction-history/csv"):
             with pytest.raises(NotFoundError):
@@ -145,6 +125,11 @@ def test_steps_over_data_are_neither_served_nor_published(uri: str) -> None:
         text = json.dumps(service.discover().raw)
         assert "/data/" not in text
         assert '"pending"' not in text
+    with connect_sync(uri, agent_id=AGENT, scopes=[LEDGER_SCOPE, "data:customer-profile"]) as service:
+        with pytest.raises(ProposalRejectedError):
+            service.propose("RETRIEVE", "/customers/{id}", given=["id"], needs=["customer.email"])
+        with pytest.raises(ProposalRejectedError):
+            service.propose("RETRIEVE", "/account/{id}/transactions", given=["id"], needs=["transactions[].iban"])
 
 
 @pytest.mark.process

@@ -63,15 +63,11 @@ def contract(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-def test_toml_and_python_declare_the_same_endpoints(in_toml: Service, in_python: Service) -> None:
+def test_toml_and_python_declare_the_same_server_and_endpoints(in_toml: Service, in_python: Service) -> None:
     files = {endpoint.key: contract(endpoint) for endpoint in in_toml.endpoints}
     functions = {endpoint.key: contract(endpoint) for endpoint in in_python.endpoints}
     assert files == functions
-
-
-def test_toml_and_python_declare_the_same_server(in_toml: Service, in_python: Service) -> None:
-    assert in_toml.policies == in_python.policies
-    assert in_toml.catalog == in_python.catalog
+    assert (in_toml.policies, in_toml.catalog) == (in_python.policies, in_python.catalog)
     assert [resource.name for resource in in_toml.resources] == [resource.name for resource in in_python.resources]
     for name in ("server_id", "operator", "contact"):
         assert getattr(in_toml.identity, name) == getattr(in_python.identity, name)
@@ -100,8 +96,7 @@ def test_book_room_is_the_contract_of_the_draft(form: str, request: pytest.Fixtu
         "additionalProperties": True,
     }
     assert book.error_names == ("room_unavailable", "invalid_dates")
-    assert book.required_scopes == ("booking:room", "calendar:write")
-    assert book.namespace == "reservations"
+    assert (book.required_scopes, book.namespace) == (("booking:room", "calendar:write"), "reservations")
     semantic = book.semantic
     assert (semantic.actor, semantic.capability, semantic.confidence) == ("agent", "transaction", 0.85)
     assert (semantic.impact, semantic.is_idempotent) == ("irreversible", False)
@@ -127,17 +122,12 @@ def book(client: SyncServiceClient, method: str = "BOOK", **changes: str) -> str
 
 
 @pytest.mark.process
-def test_two_bookings_of_one_room_collide(hotel: SyncServiceClient) -> None:
+def test_bookings_of_one_room_collide_and_dates_are_in_order(hotel: SyncServiceClient) -> None:
     book(hotel)
     with pytest.raises(BusinessError) as refused:
         book(hotel, arrival="2027-05-02", departure="2027-05-09")
-    assert refused.value.name == "room_unavailable"
-    assert refused.value.details == {"next_free": "2027-05-03"}
+    assert (refused.value.name, refused.value.details) == ("room_unavailable", {"next_free": "2027-05-03"})
     book(hotel, arrival="2027-05-03", departure="2027-05-04")
-
-
-@pytest.mark.process
-def test_dates_in_the_wrong_order_are_refused(hotel: SyncServiceClient) -> None:
     with pytest.raises(BusinessError) as refused:
         book(hotel, departure="2027-05-01")
     assert refused.value.name == "invalid_dates"
@@ -153,7 +143,9 @@ def test_a_cancelled_reservation_frees_its_room(hotel: SyncServiceClient) -> Non
 
 
 @pytest.mark.process
-def test_a_reservation_is_fetched_as_it_was_made(hotel: SyncServiceClient) -> None:
+def test_a_reservation_is_fetched_as_it_was_made_also_by_reserve(hotel: SyncServiceClient) -> None:
+    reservation = book(hotel, "RESERVE", arrival="2027-06-01", departure="2027-06-02")
+    assert hotel.call("FETCH", f"/reservations/{reservation}")["room_id"] == "105"
     reservation = book(hotel)
     found = hotel.call("FETCH", f"/reservations/{reservation}")
     assert found == {"reservation_id": reservation, "guest_id": found["guest_id"], **STAY, "cancelled": False}
@@ -162,12 +154,6 @@ def test_a_reservation_is_fetched_as_it_was_made(hotel: SyncServiceClient) -> No
     assert refused.value.name == "reservation_unknown"
     with pytest.raises(NotFoundError):
         hotel.call("FETCH", "/reservations")
-
-
-@pytest.mark.process
-def test_reserve_is_redirected_to_book(hotel: SyncServiceClient) -> None:
-    reservation = book(hotel, "RESERVE")
-    assert hotel.call("FETCH", f"/reservations/{reservation}")["room_id"] == "105"
 
 
 @pytest.mark.process
@@ -187,10 +173,7 @@ def test_a_booking_that_was_answered_survives_kill_9(environment: dict[str, str]
             reservation = book(client)
             server.process.send_signal(signal.SIGKILL)
         server.process.wait()
-    with (
-        serving(HOTEL, env=environment) as server,
-        connect_sync(server.uri, agent_id=AGENT, scopes=SCOPES) as client,
-    ):
+    with serving(HOTEL, env=environment) as server, connect_sync(server.uri, agent_id=AGENT, scopes=SCOPES) as client:
         assert client.call("FETCH", f"/reservations/{reservation}")["room_id"] == "105"
         with pytest.raises(BusinessError):
             book(client)

@@ -67,9 +67,7 @@ class LineConnection(FaceConnection[bytes]):
         if request == b"give up":
             raise asyncio.CancelledError
         if request in (b"cancel", b"cancel and wait"):
-            task = asyncio.current_task()
-            assert task is not None
-            task.cancel()
+            asyncio.current_task().cancel()
             if request == b"cancel and wait":
                 return self._wait_for_gate()
         if request.startswith(b"I am "):

@@ -40,46 +40,38 @@ async def opened(asking: Asking, arguments: dict[str, Any], caller: str = "a") -
     return case
 
 
-async def test_the_same_call_is_one_case_until_it_is_used(store: Store) -> None:
+async def test_an_agreement_admits_one_call_and_the_same_call_is_one_case_until_then(store: Store) -> None:
     asking = Asking(store, CaseSettings(), None)
     first = await opened(asking, {"id": 1, "note": "x"})
     assert (await opened(asking, {"note": "x", "id": 1})).case_id == first.case_id
     await asking.decide(first, agreed=True)
     assert await asking.use(first, ()) is None
     assert (await opened(asking, {"id": 1, "note": "x"})).case_id != first.case_id
+    case = await opened(asking, {"id": 1})
+    await asking.decide(case, agreed=True)
+    assert await asking.use(case, ()) is None
+    assert (await asking.use(case, ())).error["code"] == "confirmation-used"
 
 
 @pytest.mark.parametrize(("arguments", "caller"), [({"id": 2}, "a"), ({"id": 1}, "b")])
-async def test_other_arguments_and_other_callers_have_cases_of_their_own(
-    store: Store, arguments: dict[str, Any], caller: str
-) -> None:
+async def test_other_arguments_or_callers_are_other_cases(store: Store, arguments: dict[str, Any], caller: str) -> None:
     asking = Asking(store, CaseSettings(), None)
     first = await opened(asking, {"id": 1})
     assert (await opened(asking, arguments, caller)).case_id != first.case_id
 
 
-async def test_an_agreement_admits_one_call(store: Store) -> None:
-    asking = Asking(store, CaseSettings(), None)
-    case = await opened(asking, {"id": 1})
-    await asking.decide(case, agreed=True)
-    assert await asking.use(case, ()) is None
-    again = await asking.use(case, ())
-    assert again is not None
-    assert again.error["code"] == "confirmation-used"
-
-
-async def test_without_an_agreement_nothing_is_admitted(store: Store) -> None:
+async def test_nothing_is_admitted_without_an_agreement_and_cases_are_bounded(store: Store) -> None:
     asking = Asking(store, CaseSettings(), None)
     case = await opened(asking, {"id": 1})
     pending = await asking.use(case, ())
     await asking.decide(case, agreed=False)
     rejected = await asking.use(case, ())
-    assert pending is not None
-    assert rejected is not None
     assert (pending.error["code"], rejected.error["code"]) == ("confirmation-pending", "confirmation-rejected")
-
-
-async def test_cases_are_bounded_in_size_and_number(store: Store) -> None:
+    asking = Asking(store, CaseSettings(), "bespeak cases accept {case} rooms")
+    assert "`bespeak cases accept conf-1 rooms`" in asking.remedy("conf-1")
+    elsewhere = Asking(store, CaseSettings(), None)
+    assert "elicitation" in elsewhere.remedy("conf-1")
+    assert "operator of the service" in elsewhere.remedy("conf-1", demanded=True)
     asking = Asking(store, CaseSettings(most_open=1), None)
     large = await asking.open(tool(), {"note": "x" * MOST_SUBJECT}, "a", ())
     assert isinstance(large, Outcome)
@@ -88,11 +80,3 @@ async def test_cases_are_bounded_in_size_and_number(store: Store) -> None:
     other = await asking.open(tool(), {"id": 2}, "a", ())
     assert isinstance(other, Outcome)
     assert other.error["code"] == "too-many-cases"
-
-
-async def test_the_remedy_is_a_command_if_another_process_sees_the_store(store: Store) -> None:
-    asking = Asking(store, CaseSettings(), "bespeak cases accept {case} rooms")
-    assert "`bespeak cases accept conf-1 rooms`" in asking.remedy("conf-1")
-    elsewhere = Asking(store, CaseSettings(), None)
-    assert "elicitation" in elsewhere.remedy("conf-1")
-    assert "operator of the service" in elsewhere.remedy("conf-1", demanded=True)

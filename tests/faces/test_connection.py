@@ -7,12 +7,17 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.faces.lines import LineServer, call
+from tests.faces.lines import Lines, LineServer, call
 
-from bespeak.faces.connection import BATCH_ANSWERS, LARGE
+from bespeak.faces.connection import BATCH_ANSWERS, LARGE, RequestParser
+from bespeak.faces.http.reader import HttpRequestReader as HttpReader
 from bespeak.faces.limits import Capacity, Timeouts
+from bespeak.protocol.translation import RequestReader as AgtpReader
+from bespeak.protocol.wire.messages import NEED_DATA, Limits, Pause
 
 pytestmark = pytest.mark.anyio
+KIB = 1024
+SPACE = b" " * 20_000
 
 
 @pytest.fixture
@@ -154,9 +159,6 @@ async def test_a_peer_that_reads_its_last_answer_slowly_gets_all_of_it() -> None
     await server.close()
 
 
-KIB = 1024
-
-
 async def flow(server: LineServer, held: int, *, answers: bool = False) -> None:
     """Wait until the server holds so many bytes."""
     async with asyncio.timeout(10):
@@ -216,3 +218,39 @@ async def test_answers_that_peers_do_not_read_share_one_bound() -> None:
         writer.transport.abort()
     await flow(server, 0, answers=True)
     await server.close()
+
+
+FACES = [
+    (Lines, b"hello" + SPACE + b"\n"),
+    (AgtpReader, b"AGTP/1.0 QUERY /a\r\nContent-Length: 20000\r\n\r\n" + SPACE),
+    (lambda: HttpReader(Limits()), b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n" + SPACE),
+]
+
+
+@pytest.fixture(params=FACES, ids=["lines", "agtp", "http"])
+def face(request: pytest.FixtureRequest) -> tuple[RequestParser[Any], bytes]:
+    kind, data = request.param
+    return kind(), data
+
+
+def test_only_requests_behind_the_one_that_was_taken_are_held(face: tuple[RequestParser[Any], bytes]) -> None:
+    reader, data = face
+    for _ in range(2):
+        reader.receive_data(data)
+        assert not isinstance(reader.next_event(), Pause)
+        assert reader.next_event() is NEED_DATA
+        assert (reader.buffered, reader.held) == (0, 0)
+    reader.receive_data(data * 3)
+    reader.next_event()
+    assert reader.held >= 2 * len(SPACE)
+
+
+def test_an_unfinished_request_is_held_until_it_is_discarded(face: tuple[RequestParser[Any], bytes]) -> None:
+    reader, data = face
+    for piece in (data[:5000], data[5000:-1]):
+        reader.receive_data(piece)
+        assert reader.next_event() is NEED_DATA
+    assert reader.buffered == len(data) - 1
+    assert len(SPACE) - 1 <= reader.held <= len(data)
+    reader.discard()
+    assert reader.held == 0

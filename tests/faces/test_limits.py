@@ -10,6 +10,7 @@ import pytest
 from bespeak.faces.limits import REFUSED, UNCOUNTED, Budget, Capacity, _find_trim, return_memory
 
 KIB = 1024
+BLOCK, BLOCKS = 64 * 1024, 1000
 
 
 class Holder:
@@ -29,16 +30,13 @@ class Holder:
             self.hold(0)
 
 
-def test_the_holder_that_stalls_for_the_longest_time_is_dropped_first() -> None:
+def test_stalled_holders_are_dropped_first_and_busy_ones_passed_over() -> None:
     budget = Budget(100 * KIB, Holder.drop)
     stalled, active, newest = (Holder(budget) for _ in range(3))
     for holder in (stalled, active, newest):
         holder.hold(40 * KIB)
     assert (stalled.dropped, active.dropped, newest.dropped) == (True, False, False)
     assert budget.held == 80 * KIB
-
-
-def test_a_holder_that_cannot_release_its_bytes_is_passed_over() -> None:
     budget = Budget(100 * KIB, Holder.drop)
     busy, idle = Holder(budget, busy=True), Holder(budget)
     busy.hold(90 * KIB)
@@ -47,16 +45,13 @@ def test_a_holder_that_cannot_release_its_bytes_is_passed_over() -> None:
     assert budget.held == 90 * KIB
 
 
-def test_few_bytes_are_free_even_if_the_budget_is_used_up() -> None:
+def test_few_bytes_are_free_and_released_ones_can_be_held_again() -> None:
     budget = Budget(100 * KIB, Holder.drop)
     large, small = Holder(budget), Holder(budget)
     large.hold(100 * KIB)
     small.hold(UNCOUNTED)
     assert budget.held == 100 * KIB
     assert not large.dropped
-
-
-def test_released_bytes_can_be_held_again() -> None:
     budget = Budget(100 * KIB, Holder.drop)
     for _ in range(10):
         holder = Holder(budget)
@@ -72,16 +67,13 @@ class Crowd:
         self.count = count
 
 
-def test_the_connections_of_all_faces_count_together() -> None:
+def test_connections_of_all_faces_count_together_and_refused_peers_give_way() -> None:
     capacity = Capacity(connections=3)
     agtp, http = Crowd(1), Crowd(1)
     capacity.crowds += (agtp, http)
     assert not capacity.is_full
     http.count = 2
     assert capacity.is_full
-
-
-def test_a_peer_that_is_being_refused_takes_no_place_and_gives_way_to_the_next() -> None:
     capacity = Capacity()
     capacity.crowds.append(Crowd(capacity.connections + REFUSED - 1))
     ended: list[int] = []
@@ -90,13 +82,7 @@ def test_a_peer_that_is_being_refused_takes_no_place_and_gives_way_to_the_next()
     assert ended == [0, 1]
     assert not capacity.is_full
     assert capacity.refused_at == 1.0
-
-
-def test_a_low_limit_leaves_few_places_for_peers_that_are_being_refused() -> None:
     assert [Capacity(limit).most_refused for limit in (1, 80, 10_000)] == [1, 10, REFUSED]
-
-
-BLOCK, BLOCKS = 64 * 1024, 1000
 
 
 def resident() -> int:

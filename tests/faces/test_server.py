@@ -15,7 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.faces.lines import LineServer, call
 
+from bespeak.errors import ConfigError
 from bespeak.faces.limits import REFUSED, Capacity, Timeouts
+from bespeak.faces.server import open_listeners, reserve_port
+from bespeak.protocol.address import Address
 from bespeak.protocol.exchange.messages import Malformed
 
 pytestmark = pytest.mark.anyio
@@ -158,8 +161,7 @@ async def test_every_peer_of_a_burst_above_the_limit_is_told(server: LineServer)
     while server.connections < 2:
         await asyncio.sleep(0.01)
     peers = burst(server.port, 40)
-    told = [await asyncio.to_thread(peer.recv, 100) for peer in peers]
-    assert set(told) == {b"too-many-connections\n"}
+    assert {await asyncio.to_thread(peer.recv, 100) for peer in peers} == {b"too-many-connections\n"}
     for peer in peers:
         peer.close()
     for _, writer in kept:
@@ -207,3 +209,31 @@ def test_places_in_use_are_the_open_connections(steps: list[tuple[str, int]]) ->
         await server.close()
 
     uvloop.run(run())
+
+
+@pytest.mark.parametrize("shared", [False, True])
+async def test_a_reserved_port_can_be_listened_on(shared: bool) -> None:
+    placeholder, address = reserve_port(Address("127.0.0.1", 0), shared=shared)
+    with placeholder:
+        assert address.port
+        [listener] = await open_listeners(address.host, address.port, reuse_port=shared)
+        with listener, socket.create_connection((address.host, address.port), 5):
+            pass
+
+
+async def test_a_port_in_use_cannot_be_reserved() -> None:
+    [listener] = await open_listeners("127.0.0.1", 0)
+    with listener:
+        port = listener.getsockname()[1]
+        with pytest.raises(ConfigError, match="choose another port"):
+            await open_listeners("127.0.0.1", port)
+        with pytest.raises(ConfigError, match="choose another port"):
+            reserve_port(Address("127.0.0.1", port), shared=True)
+
+
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "a..b"])
+async def test_a_name_without_an_address_is_a_fault_of_configuration(host: str) -> None:
+    with pytest.raises(ConfigError, match=f"Cannot listen on {host}:1"):
+        await open_listeners(host, 1)
+    with contextlib.suppress(socket.gaierror), pytest.raises(ConfigError):
+        reserve_port(Address(host, 1), shared=False)

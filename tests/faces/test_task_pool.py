@@ -15,7 +15,6 @@ from bespeak.faces.task_pool import PARKED, TaskPool
 from bespeak.runtime.concurrency import Finished, begin
 
 pytestmark = pytest.mark.anyio
-
 NAME: ContextVar[str] = ContextVar("NAME", default="nobody")
 
 
@@ -62,7 +61,7 @@ async def steps() -> Any:
     await asyncio.sleep(0)
 
 
-async def test_a_step_that_does_not_wait_runs_at_once_in_a_task(steps: Steps) -> None:
+async def test_a_step_runs_at_once_in_one_task_even_if_it_waits(steps: Steps) -> None:
     async def current() -> object:
         return asyncio.current_task()
 
@@ -71,8 +70,6 @@ async def test_a_step_that_does_not_wait_runs_at_once_in_a_task(steps: Steps) ->
     assert tasks == [tasks[0]] * 3
     assert not steps.pool.waiting
 
-
-async def test_the_task_stays_the_same_when_a_step_waits(steps: Steps) -> None:
     async def current() -> object:
         before = asyncio.current_task()
         await asyncio.sleep(0.01)
@@ -123,7 +120,7 @@ async def test_a_timeout_strikes_the_step_it_was_set_in(steps: Steps, seconds: f
         assert await steps.outcome(steps.run(hurried)) == "late"
 
 
-async def test_task_groups_and_cancel_scopes_work(steps: Steps) -> None:
+async def test_task_groups_and_cancellations_work_where_a_step_waits(steps: Steps) -> None:
     async def grouped() -> list[int]:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(asyncio.sleep(0, number)) for number in range(3)]
@@ -135,19 +132,17 @@ async def test_task_groups_and_cancel_scopes_work(steps: Steps) -> None:
 
     assert await steps.outcome(steps.run(grouped)) == [0, 1, 2]
 
-
-async def test_a_step_that_cancels_itself_is_cancelled_where_it_waits(steps: Steps) -> None:
     async def cancelled() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        task.cancel()
+        asyncio.current_task().cancel()
         await asyncio.sleep(60)
 
     assert await steps.outcome(steps.run(cancelled)) is asyncio.CancelledError
     assert await steps.outcome(steps.run(asyncio.sleep, 0, "next")) == "next"
 
 
-async def test_a_cancellation_after_the_end_of_its_step_has_no_effect(steps: Steps) -> None:
+async def test_cancellations_after_a_step_have_no_effect_and_those_of_the_pool_strike_waiting_ones(
+    steps: Steps,
+) -> None:
     async def current() -> Any:
         return asyncio.current_task()
 
@@ -155,12 +150,15 @@ async def test_a_cancellation_after_the_end_of_its_step_has_no_effect(steps: Ste
     task.cancel()
     assert await steps.outcome(steps.run(asyncio.sleep, 0.01, "next")) == "next"
     assert await steps.outcome(steps.run(asyncio.sleep, 0.01, "later")) == "later"
+    steps.run(asyncio.sleep, 60)
+    await asyncio.sleep(0.01)
+    steps.pool.cancel()
+    assert await steps.outcome() is asyncio.CancelledError
 
 
 async def test_a_task_that_swallowed_a_cancellation_is_not_reused(steps: Steps) -> None:
     async def stubborn() -> Any:
         task = asyncio.current_task()
-        assert task is not None
         task.cancel()
         try:
             await asyncio.sleep(60)
@@ -177,7 +175,7 @@ async def test_a_task_that_swallowed_a_cancellation_is_not_reused(steps: Steps) 
     assert await steps.outcome(steps.run(cancelling)) is True
 
 
-async def test_inside_another_task_a_step_gets_its_own_task(steps: Steps) -> None:
+async def test_steps_inside_tasks_get_their_own_and_context_variables_are_not_shared(steps: Steps) -> None:
     seen: list[object] = []
 
     def step() -> None:
@@ -189,8 +187,6 @@ async def test_inside_another_task_a_step_gets_its_own_task(steps: Steps) -> Non
     assert seen[0] is not None
     assert seen[0] is not asyncio.current_task()
 
-
-async def test_context_variables_of_a_step_are_not_seen_by_the_next(steps: Steps) -> None:
     async def introduce(name: str, seconds: float | None) -> str:
         before = NAME.get()
         NAME.set(name)
@@ -201,13 +197,6 @@ async def test_context_variables_of_a_step_are_not_seen_by_the_next(steps: Steps
 
     for seconds in (None, 0, None, 0.01, None):
         assert await steps.outcome(steps.run(introduce, "somebody", seconds)) == "nobody"
-
-
-async def test_cancelling_the_pool_cancels_waiting_steps(steps: Steps) -> None:
-    steps.run(asyncio.sleep, 60)
-    await asyncio.sleep(0.01)
-    steps.pool.cancel()
-    assert await steps.outcome() is asyncio.CancelledError
 
 
 async def test_a_task_ends_with_its_step_once_the_pool_drains() -> None:

@@ -5,22 +5,21 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.errors import ConfigError
 from bespeak.protocol.address import Address, Locator, parse_address, parse_uri
 
 
 @pytest.mark.requirement("CORE-1-8")
-@pytest.mark.parametrize(
-    ("text", "host", "port"),
-    [
-        ("", "127.0.0.1", 4480),
-        ("0.0.0.0:9", "0.0.0.0", 9),
-        ("host.example", "host.example", 4480),
-        (":0", "127.0.0.1", 0),
-        ("[::1]:7", "::1", 7),
-        ("[::1]", "::1", 4480),
-    ],
+@rows(
+    "text, host, port",
+    ("", "127.0.0.1", 4480),
+    ("0.0.0.0:9", "0.0.0.0", 9),
+    ("host.example", "host.example", 4480),
+    (":0", "127.0.0.1", 0),
+    ("[::1]:7", "::1", 7),
+    ("[::1]", "::1", 4480),
 )
 def test_host_and_port_have_defaults(text: str, host: str, port: int) -> None:
     assert parse_address(text) == Address(host, port)
@@ -41,16 +40,14 @@ def test_a_frequent_mistake_gets_a_suggestion(text: str, advice: str) -> None:
         parse_address(text)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "meet"),
-    [
-        ("127.0.0.1:1", "127.0.0.1:1", True),
-        ("127.0.0.1:1", "127.0.0.1:2", False),
-        ("127.0.0.1:1", "127.0.0.2:1", False),
-        ("0.0.0.0:1", "127.0.0.1:1", True),
-        ("localhost:1", "127.0.0.1:1", True),
-        ("[::1]:1", "127.0.0.1:1", False),
-    ],
+@rows(
+    "one, other, meet",
+    ("127.0.0.1:1", "127.0.0.1:1", True),
+    ("127.0.0.1:1", "127.0.0.1:2", False),
+    ("127.0.0.1:1", "127.0.0.2:1", False),
+    ("0.0.0.0:1", "127.0.0.1:1", True),
+    ("localhost:1", "127.0.0.1:1", True),
+    ("[::1]:1", "127.0.0.1:1", False),
 )
 def test_addresses_meet_where_one_cannot_listen_on_both(one: str, other: str, meet: bool) -> None:
     assert parse_address(one).overlaps(parse_address(other)) is meet
@@ -71,17 +68,15 @@ AGENT = "0123456789abcdef" * 4
 
 
 @pytest.mark.requirement("CORE-1-8", "CORE-3-8")
-@pytest.mark.parametrize(
-    ("uri", "locator"),
-    [
-        ("agtp://rooms.acme.example", Locator("rooms.acme.example", 4480)),
-        ("agtp://rooms.acme.example/", Locator("rooms.acme.example", 4480)),
-        ("agtp://127.0.0.1:4481", Locator("127.0.0.1", 4481)),
-        ("agtp://[::1]", Locator("::1", 4480)),
-        ("agtp://[2001:db8::7]:99", Locator("2001:db8::7", 99)),
-        (f"agtp://{AGENT}@rooms.acme.example", Locator("rooms.acme.example", 4480, AGENT)),
-        (f"agtp://{AGENT}@[::1]:1", Locator("::1", 1, AGENT)),
-    ],
+@rows(
+    "uri, locator",
+    ("agtp://rooms.acme.example", Locator("rooms.acme.example", 4480)),
+    ("agtp://rooms.acme.example/", Locator("rooms.acme.example", 4480)),
+    ("agtp://127.0.0.1:4481", Locator("127.0.0.1", 4481)),
+    ("agtp://[::1]", Locator("::1", 4480)),
+    ("agtp://[2001:db8::7]:99", Locator("2001:db8::7", 99)),
+    (f"agtp://{AGENT}@rooms.acme.example", Locator("rooms.acme.example", 4480, AGENT)),
+    (f"agtp://{AGENT}@[::1]:1", Locator("::1", 1, AGENT)),
 )
 def test_a_uri_that_names_a_host_is_read(uri: str, locator: Locator) -> None:
     assert parse_uri(uri) == locator
@@ -89,29 +84,27 @@ def test_a_uri_that_names_a_host_is_read(uri: str, locator: Locator) -> None:
 
 
 @pytest.mark.requirement("CORE-3-11")
-@pytest.mark.parametrize(
-    ("uri", "reason"),
-    [
-        ("", "form"),
-        ("rooms.acme.example", "form"),
-        ("https://rooms.acme.example", "form"),
-        ("agtp://", "form"),
-        ("agtp://host/agents/reserver", "form"),
-        ("agtp://host?x=1", "form"),
-        ("agtp://host#x", "form"),
-        ("agtp://ho st", "form"),
-        ("agtp://host:", "form"),
-        ("agtp://::1", "form"),
-        (f"agtp://{AGENT}", "no host"),
-        (f"agtp://{AGENT}:4480", "no host"),
-        ("agtp://short@host", "64"),
-        (f"agtp://{AGENT.upper()}@host", "64"),
-        ("agtp://@host", "64"),
-        ("agtp://[::zz]", "form"),
-        ("agtp://[1:2]", "IPv6"),
-        ("agtp://host:0", "port"),
-        ("agtp://host:65536", "port"),
-    ],
+@rows(
+    "uri, reason",
+    ("", "form"),
+    ("rooms.acme.example", "form"),
+    ("https://rooms.acme.example", "form"),
+    ("agtp://", "form"),
+    ("agtp://host/agents/reserver", "form"),
+    ("agtp://host?x=1", "form"),
+    ("agtp://host#x", "form"),
+    ("agtp://ho st", "form"),
+    ("agtp://host:", "form"),
+    ("agtp://::1", "form"),
+    (f"agtp://{AGENT}", "no host"),
+    (f"agtp://{AGENT}:4480", "no host"),
+    ("agtp://short@host", "64"),
+    (f"agtp://{AGENT.upper()}@host", "64"),
+    ("agtp://@host", "64"),
+    ("agtp://[::zz]", "form"),
+    ("agtp://[1:2]", "IPv6"),
+    ("agtp://host:0", "port"),
+    ("agtp://host:65536", "port"),
 )
 def test_any_other_uri_is_refused_with_the_reason(uri: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason):

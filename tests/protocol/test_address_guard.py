@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.agent.discovery.web import HOST, AnyPort, always, authority, authority_file, client_tls, redirect, serving
+from tests.cases import rows
 
 from bespeak.errors import ConfigError
 from bespeak.protocol.address_guard import (
@@ -36,57 +37,19 @@ from bespeak.protocol.address_guard import (
 )
 
 PRIVATE = [
-    "0.0.0.0",
-    "10.1.2.3",
-    "100.64.0.1",
-    "127.0.0.1",
-    "127.255.255.254",
-    "169.254.169.254",
-    "172.16.0.1",
-    "172.31.255.255",
-    "192.0.0.8",
-    "192.0.2.1",
-    "192.88.99.1",
-    "192.168.1.1",
-    "198.18.0.1",
-    "198.51.100.1",
-    "203.0.113.1",
-    "224.0.0.1",
-    "240.0.0.1",
-    "255.255.255.255",
-    "::",
-    "::1",
-    "::ffff:127.0.0.1",
-    "::ffff:10.0.0.1",
-    "::ffff:169.254.169.254",
-    "::127.0.0.1",
-    "64:ff9b::7f00:1",
-    "64:ff9b::a00:1",
-    "64:ff9b:1::1",
-    "2002:7f00:1::",
-    "2002:a00:1::1",
-    "2001:0:1::1",
-    "2001:db8::1",
-    "fc00::1",
-    "fd12:3456::1",
-    "fe80::1",
-    "fec0::1",
-    "ff02::1",
-    "100::1",
-    "2606:4700::5efe:10.0.0.1",
-    "4000::1",
+    *("0.0.0.0", "10.1.2.3", "100.64.0.1", "127.0.0.1", "127.255.255.254", "169.254.169.254", "172.16.0.1"),
+    *("172.31.255.255", "192.0.0.8", "192.0.2.1", "192.88.99.1", "192.168.1.1", "198.18.0.1", "198.51.100.1"),
+    *("203.0.113.1", "224.0.0.1", "240.0.0.1", "255.255.255.255", "::", "::1", "::ffff:127.0.0.1", "::ffff:10.0.0.1"),
+    *("::ffff:169.254.169.254", "::127.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a00:1", "64:ff9b:1::1", "2002:7f00:1::"),
+    *("2002:a00:1::1", "2001:0:1::1", "2001:db8::1", "fc00::1", "fd12:3456::1", "fe80::1", "fec0::1", "ff02::1"),
+    *("100::1", "2606:4700::5efe:10.0.0.1", "4000::1"),
 ]
 PUBLIC = ["93.184.216.34", "1.1.1.1", "172.32.0.1", "100.128.0.1", "2606:4700:4700::1111", "64:ff9b::101:101"]
 
 
-@pytest.mark.parametrize("text", PRIVATE)
-def test_unroutable_address_is_private(text: str) -> None:
-    assert what_is_private(ipaddress.ip_address(text)) is not None
-
-
-@pytest.mark.parametrize("text", PUBLIC)
-def test_public_address_is_not_private(text: str) -> None:
-    assert what_is_private(ipaddress.ip_address(text)) is None
+def test_only_a_routable_address_is_public() -> None:
+    assert [text for text in PRIVATE if what_is_private(ipaddress.ip_address(text)) is None] == []
+    assert [text for text in PUBLIC if what_is_private(ipaddress.ip_address(text)) is not None] == []
 
 
 @given(st.ip_addresses())
@@ -105,18 +68,16 @@ def test_an_address_is_judged_alike_in_every_form(address: ipaddress.IPv4Address
         assert what_is_private(ipaddress.IPv6Address(form)) == plain
 
 
-@pytest.mark.parametrize(
-    ("host", "address"),
-    [
-        ("127.1", "127.0.0.1"),
-        ("0x7f000001", "127.0.0.1"),
-        ("2130706433", "127.0.0.1"),
-        ("0177.0.0.1", "127.0.0.1"),
-        ("0", "0.0.0.0"),
-        ("[::1]", "::1"),
-        ("fe80::1%eth0", "fe80::1"),
-        ("10.0.0.1.", "10.0.0.1"),
-    ],
+@rows(
+    "host, address",
+    ("127.1", "127.0.0.1"),
+    ("0x7f000001", "127.0.0.1"),
+    ("2130706433", "127.0.0.1"),
+    ("0177.0.0.1", "127.0.0.1"),
+    ("0", "0.0.0.0"),
+    ("[::1]", "::1"),
+    ("fe80::1%eth0", "fe80::1"),
+    ("10.0.0.1.", "10.0.0.1"),
 )
 def test_an_address_is_known_in_every_form_a_resolver_takes(host: str, address: str) -> None:
     assert str(literal_address(host)) == address
@@ -150,18 +111,10 @@ async def lookup(host: str, port: int) -> list[str]:
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize(
+@rows(
     "host",
-    [
-        "inside.example",
-        "both.example",
-        "localhost",
-        "a.localhost",
-        "printer.local",
-        "x.internal",
-        "intranet",
-        "10.0.0.1",
-    ],
+    *("inside.example", "both.example", "localhost", "a.localhost", "printer.local", "x.internal", "intranet"),
+    "10.0.0.1",
 )
 async def test_a_host_in_a_private_network_is_refused(host: str) -> None:
     found = await AddressGuard(resolve=lookup).addresses(host, 443)
@@ -181,11 +134,8 @@ async def test_another_port_of_a_private_host_is_another_service(host: str) -> N
     assert isinstance(await guard.addresses(host, 9200), BlockedAddress)
 
 
-async def test_private_networks_can_be_allowed() -> None:
+async def test_public_host_gives_few_addresses_and_private_networks_can_be_allowed() -> None:
     assert await AddressGuard(allow_private=True, resolve=lookup).addresses("inside.example", 1) == ["10.0.0.1"]
-
-
-async def test_a_public_host_gives_its_addresses_and_not_too_many() -> None:
     guard = AddressGuard(resolve=lookup)
     assert await guard.addresses("public.example", 443) == ["93.184.216.34", "2606:4700:4700::1111"]
     assert len(await guard.addresses("many.example", 443)) == 4  # type: ignore[arg-type]
@@ -232,12 +182,20 @@ class Rebinding:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
+def pinned(*answers: list[str], hosts: tuple[str, ...] = (HOST,), keep: int = 0) -> PinnedTransport:
+    return PinnedTransport(AddressGuard(AnyPort(hosts), resolve=Rebinding(*answers)), client_tls(), keep=keep)
+
+
+def https(host: str, port: int, target: str = "/") -> WebAddress:
+    return WebAddress(Origin("https", host, port), target)
+
+
 async def test_a_name_is_resolved_once_and_connected_to_as_it_was_checked() -> None:
     names = Rebinding(["127.0.0.1"], ["192.0.2.1"])
     async with serving(always(200, {})) as web:
         transport = PinnedTransport(AddressGuard(AnyPort((HOST,)), resolve=names), client_tls(), keep=0)
         for _ in range(3):
-            response = await transport.send("GET", WebAddress(Origin("https", HOST, web.port), "/x"), {})
+            response = await transport.send("GET", https(HOST, web.port, "/x"), {})
             assert response.status_code == 200
             await response.aclose()
         await transport.close()
@@ -248,20 +206,19 @@ async def test_a_name_is_resolved_once_and_connected_to_as_it_was_checked() -> N
 async def test_blocked_address_is_not_contacted() -> None:
     transport = PinnedTransport(AddressGuard(resolve=Rebinding(["127.0.0.1"])))
     with pytest.raises(BlockedAddressError, match="which is this machine"):
-        await transport.send("GET", WebAddress(Origin("https", "evil.example", 443), "/"), {})
+        await transport.send("GET", https("evil.example", 443), {})
 
 
 async def test_a_header_that_http_cannot_send_is_not_sent() -> None:
-    transport = PinnedTransport(AddressGuard(AnyPort((HOST,)), resolve=Rebinding(["127.0.0.1"])))
+    transport = pinned(["127.0.0.1"])
     with pytest.raises(httpx.LocalProtocolError, match="HTTP cannot send"):
-        await transport.send("GET", WebAddress(Origin("https", HOST, 443), "/"), {"X-A": "日"})
+        await transport.send("GET", https(HOST, 443), {"X-A": "日"})
 
 
 async def test_the_next_address_is_tried() -> None:
     async with serving(always(200, {})) as web:
-        names = Rebinding(["127.0.0.2", "127.0.0.1"])
-        transport = PinnedTransport(AddressGuard(AnyPort((HOST,)), resolve=names), client_tls())
-        response = await transport.send("GET", WebAddress(Origin("https", HOST, web.port), "/"), {})
+        transport = pinned(["127.0.0.2", "127.0.0.1"])
+        response = await transport.send("GET", https(HOST, web.port), {})
         await response.aclose()
         await transport.close()
     assert response.status_code == 200
@@ -269,20 +226,19 @@ async def test_the_next_address_is_tried() -> None:
 
 async def test_two_names_at_one_address_share_no_connection() -> None:
     async with serving(always(200, {})) as web:
-        names = Rebinding(["127.0.0.1"])
-        transport = PinnedTransport(AddressGuard(AnyPort((HOST, "other.test")), resolve=names), client_tls(), keep=4)
-        response = await transport.send("GET", WebAddress(Origin("https", HOST, web.port), "/"), {})
+        transport = pinned(["127.0.0.1"], hosts=(HOST, "other.test"), keep=4)
+        response = await transport.send("GET", https(HOST, web.port), {})
         await response.aread()
         with pytest.raises(httpx.ConnectError) as caught:
-            await transport.send("GET", WebAddress(Origin("https", "other.test", web.port), "/"), {})
+            await transport.send("GET", https("other.test", web.port), {})
         await transport.close()
     assert find_cause(caught.value, ssl.SSLCertVerificationError) is not None
 
 
 async def test_a_target_goes_out_as_it_is_and_no_redirect_is_followed() -> None:
     async with serving(redirect("/y")) as web:
-        transport = PinnedTransport(AddressGuard(AnyPort((HOST,)), resolve=Rebinding(["127.0.0.1"])), client_tls())
-        response = await transport.send("GET", WebAddress(Origin("https", HOST, web.port), "/a/../b%2F?c=%20"), {})
+        transport = pinned(["127.0.0.1"])
+        response = await transport.send("GET", https(HOST, web.port, "/a/../b%2F?c=%20"), {})
         await response.aclose()
         await transport.close()
     assert (response.status_code, [asked.target for asked in web.asked]) == (302, ["/a/../b%2F?c=%20"])

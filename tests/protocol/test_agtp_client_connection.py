@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 
 import pytest
+from tests.cases import rows
 
 from bespeak.errors import LocalProtocolError, RemoteProtocolError
 from bespeak.protocol.agtp_client_connection import AgtpClientConnection
@@ -64,16 +65,14 @@ async def test_a_server_that_closes_after_its_reply_is_not_asked_again(scripted)
         await connection.request("QUERY", "/")
 
 
-@pytest.mark.parametrize(
+@rows(
     "answer",
-    [
-        b"HTTP/1.1 200 OK\r\n\r\n",
-        b"AGTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n{}",
-        b"AGTP/1.0 200 OK\r\nContent-Le",
-        b"AGTP/1.0 200 OK\r\nContent-Length: -5\r\n\r\n",
-        b"AGTP/1.0 200 OK\r\nContent-Length: 1000000000000\r\n\r\n",
-        b"\x00" * 100,
-    ],
+    b"HTTP/1.1 200 OK\r\n\r\n",
+    b"AGTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\n{}",
+    b"AGTP/1.0 200 OK\r\nContent-Le",
+    b"AGTP/1.0 200 OK\r\nContent-Length: -5\r\n\r\n",
+    b"AGTP/1.0 200 OK\r\nContent-Length: 1000000000000\r\n\r\n",
+    b"\x00" * 100,
 )
 async def test_an_answer_that_is_not_agtp_or_breaks_off_is_a_protocol_error(scripted, answer: bytes) -> None:
     connection = await AgtpClientConnection.open("127.0.0.1", await scripted(answer))

@@ -19,6 +19,7 @@ from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.faces.limits import Capacity, Timeouts
 from bespeak.protocol.agtp_client_connection import AgtpClientConnection
 from bespeak.protocol.tls import client_context, server_context
+from bespeak.protocol.wire.messages import ResponseMessage
 
 pytestmark = pytest.mark.anyio
 
@@ -78,17 +79,11 @@ async def test_tls_1_2_is_refused(secure, files: Files) -> None:
     await until_empty(server)
 
 
-async def test_a_certificate_of_an_unknown_authority_is_refused_by_the_client(secure) -> None:
+async def test_certificate_of_an_unknown_authority_is_refused_unless_the_client_does_not_verify(secure) -> None:
     _, port = secure
     with pytest.raises(ssl.SSLCertVerificationError):
         await AgtpClientConnection.open("127.0.0.1", port, ssl=client_context())
-
-
-async def test_a_client_may_choose_not_to_verify(secure) -> None:
-    _, port = secure
-    connection = await AgtpClientConnection.open("127.0.0.1", port, ssl=client_context(verify=False))
-    assert (await connection.request("QUERY", "/a")).status == 200
-    connection.close()
+    assert (await ask(port, client_context(verify=False))).status == 200
 
 
 @pytest.mark.requirement("CORE-10.1-2")
@@ -105,9 +100,7 @@ async def test_plain_bytes_on_a_tls_port_are_refused(secure, caplog) -> None:
 async def test_slow_handshakes_delay_no_other_peer_and_time_out(serve, files: Files) -> None:
     server, port = await serve(ssl=server_context(files.cert, files.key), timeouts=Timeouts(handshake=0.5))
     silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(20)]
-    connection = await AgtpClientConnection.open("127.0.0.1", port, ssl=client_context(files.ca))
-    assert (await connection.request("QUERY", "/a")).status == 200
-    connection.close()
+    assert (await ask(port, client_context(files.ca))).status == 200
     for reader, writer in silent:
         assert await reader.read() == b""
         writer.close()
@@ -173,11 +166,6 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
-@pytest.fixture(scope="module")
-def stranger(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    return Authority(tmp_path_factory.mktemp("stranger"))
-
-
 @pytest.mark.parametrize("required", [False, True])
 @pytest.mark.parametrize("key", [None, ec.generate_private_key(ec.SECP256R1())], ids=["Ed25519", "ECDSA"])
 async def test_a_client_certificate_of_the_right_authority_reaches_the_handler(
@@ -185,10 +173,7 @@ async def test_a_client_certificate_of_the_right_authority_reaches_the_handler(
 ) -> None:
     _, port = await serve(ssl=server_context(*authority.server(), client_ca=authority.ca, required=required))
     cert, private = authority.client("agent", key, common="agent")
-    context = client_context(authority.ca, cert=cert, key=private)
-    connection = await AgtpClientConnection.open("127.0.0.1", port, ssl=context)
-    assert (await connection.request("QUERY", "/a")).status == 200
-    connection.close()
+    assert (await ask(port, client_context(authority.ca, cert=cert, key=private))).status == 200
     seen = handler.requests[0].connection
     assert seen.certificate == ssl.PEM_cert_to_DER_cert(cert.read_text())
     assert (seen.address, seen.secure) == ("127.0.0.1", True)
@@ -197,10 +182,10 @@ async def test_a_client_certificate_of_the_right_authority_reaches_the_handler(
 
 @pytest.mark.parametrize("required", [False, True])
 async def test_a_client_certificate_of_another_authority_ends_the_handshake(
-    serve, handler, authority: Authority, stranger: Authority, required: bool
+    serve, handler, authority: Authority, tmp_path: Path, required: bool
 ) -> None:
     server, port = await serve(ssl=server_context(*authority.server(), client_ca=authority.ca, required=required))
-    cert, key = stranger.client("agent", common="agent")
+    cert, key = Authority(tmp_path).client("agent", common="agent")
     with pytest.raises((OSError, RemoteProtocolError)):
         await ask(port, client_context(authority.ca, cert=cert, key=key))
     await until_empty(server)
@@ -209,9 +194,7 @@ async def test_a_client_certificate_of_another_authority_ends_the_handshake(
 
 async def test_without_a_certificate_a_client_is_anonymous_or_refused(serve, handler, authority: Authority) -> None:
     _, port = await serve(ssl=server_context(*authority.server(), client_ca=authority.ca))
-    connection = await AgtpClientConnection.open("127.0.0.1", port, ssl=client_context(authority.ca))
-    assert (await connection.request("QUERY", "/a")).status == 200
-    connection.close()
+    assert (await ask(port, client_context(authority.ca))).status == 200
     assert handler.requests.pop().connection.certificate is None
     server, strict = await serve(ssl=server_context(*authority.server(), client_ca=authority.ca, required=True))
     with pytest.raises((OSError, RemoteProtocolError)):
@@ -223,10 +206,7 @@ async def test_without_a_certificate_a_client_is_anonymous_or_refused(serve, han
 async def test_a_server_that_asks_for_no_certificate_gets_none(serve, handler, authority: Authority) -> None:
     _, port = await serve(ssl=server_context(*authority.server()))
     cert, key = authority.client("agent", common="agent")
-    context = client_context(authority.ca, cert=cert, key=key)
-    connection = await AgtpClientConnection.open("127.0.0.1", port, ssl=context)
-    assert (await connection.request("QUERY", "/a")).status == 200
-    connection.close()
+    assert (await ask(port, client_context(authority.ca, cert=cert, key=key))).status == 200
     assert handler.requests[0].connection.certificate is None
 
 
@@ -266,22 +246,17 @@ def test_a_key_with_a_password_is_refused_without_asking_for_it(authority: Autho
     cert, key = authority.server()
     locked = tmp_path / "locked.pem"
     private = serialization.load_pem_private_key(key.read_bytes(), None)
-    locked.write_bytes(
-        private.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.BestAvailableEncryption(b"secret"),
-        )
-    )
+    form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8)
+    locked.write_bytes(private.private_bytes(*form, serialization.BestAvailableEncryption(b"secret")))
     with pytest.raises(ConfigError, match=r"locked\.pem is protected by a password"):
         server_context(cert, locked)
 
 
-async def ask(port: int, context: ssl.SSLContext) -> None:
+async def ask(port: int, context: ssl.SSLContext) -> ResponseMessage:
     """Send one request: a TLS 1.3 client may only learn with the first answer that it was refused."""
     connection = await AgtpClientConnection.open("127.0.0.1", port, ssl=context)
     try:
-        await connection.request("QUERY", "/a")
+        return await connection.request("QUERY", "/a")
     finally:
         connection.close()
 

@@ -12,6 +12,7 @@ import pytest
 from tests.agent.discovery.live import AI_PATH, CONTEXT, PAGES, address
 from tests.agent.discovery.web import AnyPort, Time, Web, always, at, authority_file, fetching, resolve
 from tests.agent.discovery.web import serving as scripted
+from tests.cases import rows
 from tests.documents.ai.test_document import FLIGHTS
 from tests.faces.http.web import FIND, get, post, serving
 from tests.process import HOTEL
@@ -22,7 +23,7 @@ from tests.service import echo, make_endpoint
 import bespeak
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import RateLimitedError
-from bespeak.agent.client.http_transport import Pace
+from bespeak.agent.client.http_transport import RequestPace
 from bespeak.agent.client.web import WebServiceClient
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.agent.discovery.discovered import Discovered
@@ -155,29 +156,23 @@ async def test_of_two_copies_the_one_at_the_well_known_place_counts() -> None:
     assert (found.name, web.targets) == ("Flights", [AI_PATH])
 
 
-@pytest.mark.requirement("AI-2.2-6")
-async def test_a_document_with_status_404_is_ignored() -> None:
+@pytest.mark.requirement("AI-2.2-6", "AI-3.2-7")
+async def test_documents_with_status_404_and_unknown_categories_are_ignored() -> None:
     found, _ = await look({AI_PATH: always(404, FLIGHTS)})
     assert (found.kind, found.ai, found.capabilities, found.findings) == ("none", None, (), ())
-
-
-@pytest.mark.requirement("AI-3.2-7")
-async def test_an_unknown_category_is_ignored() -> None:
     found, _ = await look({AI_PATH: {**FLIGHTS, "service": {**FLIGHTS["service"], "category": ["aviation", "travel"]}}})
     assert (found.kind, found.findings) == ("ai", ())
 
 
 @pytest.mark.requirement("AI-4.1-1", "AI-4.1-2")
-@pytest.mark.parametrize(
-    ("page", "taken"),
-    [
-        (always(200, FLIGHTS), True),
-        (always(204), False),
-        (always(200, FLIGHTS, Content_Type="text/html"), False),
-        (always(200, b"{", Content_Type="application/json"), False),
-        (always(200, {**FLIGHTS, "capabilities": []}), False),
-        (always(200, {key: value for key, value in FLIGHTS.items() if key != "service"}), False),
-    ],
+@rows(
+    "page, taken",
+    (always(200, FLIGHTS), True),
+    (always(204), False),
+    (always(200, FLIGHTS, Content_Type="text/html"), False),
+    (always(200, b"{", Content_Type="application/json"), False),
+    (always(200, {**FLIGHTS, "capabilities": []}), False),
+    (always(200, {key: value for key, value in FLIGHTS.items() if key != "service"}), False),
     ids=["good", "another status", "another type", "no JSON", "no capability", "no service"],
 )
 async def test_a_capability_that_fails_any_step_is_never_called(page: Any, taken: bool) -> None:
@@ -195,7 +190,7 @@ async def calls_of(requests_per_minute: int | None, times: int, moment: Time, ti
         async with scripted(at(pages)) as web, connect(web.url, ca_file=ca, web=options, timeout=timeout) as service:
             assert isinstance(service, WebServiceClient)
             if service._pace is not None:
-                service._pace = Pace(service._pace.per_minute, clock=moment, sleep=moment.sleep)
+                service._pace = RequestPace(service._pace.per_minute, clock=moment, sleep=moment.sleep)
             for _ in range(times):
                 try:
                     found.append(await service.call("search_flights", **{"from": "ZRH"}))
@@ -260,16 +255,14 @@ async def test_the_document_of_the_root_becomes_a_map_of_verbs_and_endpoints() -
 
 
 @pytest.mark.requirement("AGIS-11-3", "AGIS-13-1", "AGIS-13-2", "AGIS-13-4")
-@pytest.mark.parametrize(
-    ("changes", "rule"),
-    [
-        ({"vocabulary": {"declared_verbs": ["FIND", "BOOK"], "domain": "travel"}}, "V502"),
-        ({"vocabulary": {"declared_verbs": ["BOOK"], "domain": "travel"}}, "V501"),
-        ({"endpoints": [{**AGIS["endpoints"][0], "method": "POST"}]}, "M2"),
-        ({"endpoints": [{**AGIS["endpoints"][0], "path": "/find-flight"}]}, "P3"),
-        ({"endpoints": [{**AGIS["endpoints"][0], "output": {"type": "text"}}]}, "J6"),
-        ({"endpoints": [{**AGIS["endpoints"][0], "input": {"properties": {"from": {"minimum": "1"}}}}]}, "J625"),
-    ],
+@rows(
+    "changes, rule",
+    ({"vocabulary": {"declared_verbs": ["FIND", "BOOK"], "domain": "travel"}}, "V502"),
+    ({"vocabulary": {"declared_verbs": ["BOOK"], "domain": "travel"}}, "V501"),
+    ({"endpoints": [{**AGIS["endpoints"][0], "method": "POST"}]}, "M2"),
+    ({"endpoints": [{**AGIS["endpoints"][0], "path": "/find-flight"}]}, "P3"),
+    ({"endpoints": [{**AGIS["endpoints"][0], "output": {"type": "text"}}]}, "J6"),
+    ({"endpoints": [{**AGIS["endpoints"][0], "input": {"properties": {"from": {"minimum": "1"}}}}]}, "J625"),
     ids=["an unused verb", "an undeclared verb", "a method of HTTP", "a verb in the path", "no schema", "no input"],
 )
 async def test_a_document_that_breaks_the_rules_is_a_failed_discovery(changes: dict[str, Any], rule: str) -> None:
@@ -289,8 +282,7 @@ async def test_the_summary_links_to_the_full_document_and_has_less() -> None:
         summary = await web.ask(get("/.well-known/agis.json"))
         place = summary.json["agis_document"].removeprefix("http://localhost")
         whole = await web.ask(get(place, "Accept: application/agis+json"))
-    assert summary.status == 200
-    assert summary.json["data_classes"] == ["stays"]
+    assert (summary.status, summary.json["data_classes"]) == (200, ["stays"])
     for private in ("high", "Who stayed", "sensitivity", "requires_authorization"):
         assert private in whole.body.decode()
         assert private not in summary.body.decode()

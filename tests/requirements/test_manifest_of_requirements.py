@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.cases import rows
 
 TESTS = Path(__file__).resolve().parents[1]
 SPECS = TESTS.parent / "specs"
@@ -55,7 +55,7 @@ def marked() -> dict[str | None, list[str]]:
     return places
 
 
-def test_every_requirement_has_a_test_or_a_reason() -> None:
+def test_every_requirement_has_a_test_or_a_reason_and_not_both() -> None:
     named = marked()
     bare = [
         f"{entry['id']}: {entry['text']}"
@@ -63,23 +63,16 @@ def test_every_requirement_has_a_test_or_a_reason() -> None:
         if "reason" not in entry and entry["id"] not in named
     ]
     assert not bare, f"{len(bare)} requirements have neither a test nor a reason:\n" + "\n".join(bare)
-
-
-def test_no_requirement_has_both_a_test_and_a_reason() -> None:
-    named = marked()
     stale = [
         f"{entry['id']}: {named[entry['id']]}" for entry in requirements() if "reason" in entry and entry["id"] in named
     ]
     assert not stale, "these have both a test and a reason why there is none; remove one of them:\n" + "\n".join(stale)
 
 
-def test_every_marker_names_a_known_requirement() -> None:
+def test_every_marker_names_a_known_requirement_with_a_unique_id() -> None:
     known = {entry["id"] for entry in requirements()}
     unknown = [f"{name!r}: {places}" for name, places in marked().items() if name not in known]
     assert not unknown, "markers without a requirement:\n" + "\n".join(unknown)
-
-
-def test_ids_are_unique() -> None:
     counts = Counter(entry["id"] for entry in requirements())
     assert not [name for name, count in counts.items() if count > 1]
 
@@ -97,44 +90,36 @@ def test_an_id_is_made_of_draft_section_and_a_running_number() -> None:
         assert int(match["number"]) == running[section], f"{entry['id']} is out of order"
 
 
-def test_every_entry_is_complete() -> None:
+def test_every_entry_is_complete_and_has_a_status_with_its_reason() -> None:
     for entry in requirements():
         assert entry.keys() >= FIELDS, entry
         assert entry.keys() <= FIELDS | {"status", "reason"}, entry
         assert entry["level"] in LEVELS
         assert entry["applies"] in BOUND
         assert 10 <= len(entry["text"]) <= 160, entry["id"]
-
-
-def test_a_reason_has_a_status_and_a_status_a_reason() -> None:
     for entry in requirements():
         assert ("reason" in entry) == ("status" in entry), entry["id"]
         assert entry.get("status", "deferred") in STATUSES, entry["id"]
         assert len(entry.get("reason", "long enough")) >= 10, entry["id"]
 
 
-def test_every_item_of_the_single_tier_is_a_requirement() -> None:
+def test_single_tier_items_are_requirements_and_drafts_name_revision_and_date() -> None:
     items = [entry["id"] for entry in requirements() if entry["section"] == "13.1"]
     assert items == [f"API-13.1-{number}" for number in range(1, 14)]
-
-
-def test_every_draft_names_its_revision_and_date() -> None:
     for draft in _load("drafts.toml")["draft"]:
         assert re.fullmatch(r"draft-[a-z0-9-]+", draft["name"])
         assert re.fullmatch(r"[0-9]{2}", draft["revision"])
         assert re.fullmatch(r"[0-9]{4}-[0-9]{2}", draft["date"])
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("@pytest.mark.requirement('API-3-1')\ndef test_a(): ...", ["API-3-1"]),
-        ("@pytest.mark.requirement('API-3-1', 'API-3.1-1')\nasync def test_a(): ...", ["API-3-1", "API-3.1-1"]),
-        ("pytestmark = [pytest.mark.anyio, pytest.mark.requirement('API-3-1')]", ["API-3-1"]),
-        ("pytest.param(1, marks=pytest.mark.requirement('API-3-1'))", ["API-3-1"]),
-        ("pytest.mark.requirement(NAME)", [None]),
-        ("'pytest.mark.requirement(\"API-3-1\")'", []),
-    ],
+@rows(
+    "source, expected",
+    ("@pytest.mark.requirement('API-3-1')\ndef test_a(): ...", ["API-3-1"]),
+    ("@pytest.mark.requirement('API-3-1', 'API-3.1-1')\nasync def test_a(): ...", ["API-3-1", "API-3.1-1"]),
+    ("pytestmark = [pytest.mark.anyio, pytest.mark.requirement('API-3-1')]", ["API-3-1"]),
+    ("pytest.param(1, marks=pytest.mark.requirement('API-3-1'))", ["API-3-1"]),
+    ("pytest.mark.requirement(NAME)", [None]),
+    ("'pytest.mark.requirement(\"API-3-1\")'", []),
 )
 def test_markers_are_found_wherever_pytest_reads_them(source: str, expected: list[str | None]) -> None:
     assert [name for name, _ in markers_in(source)] == expected

@@ -1,4 +1,4 @@
-"""One log line per answer, if the level is enabled."""
+"""The log line of an answer, and its audit record."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ import logging
 from typing import Any
 
 import pytest
-from tests.service import build, echo, make_endpoint
+from msgspec import structs
+from tests.service import AGENT, build, echo, make_endpoint
 from tests.stateful import keeping
 
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
-from bespeak.runtime.exchange import ACCESS_LOGGER, access_log
+from bespeak.protocol.exchange.principal import Principal
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.exchange import ACCESS_LOGGER, REPLAYED, Auditor, Exchange, access_log
+from bespeak.state.audit.record import Payload
 from bespeak.state.audit.settings import AuditSettings
+from bespeak.state.store.store import Sealed
 
 pytestmark = pytest.mark.anyio
 
@@ -92,3 +97,61 @@ def test_an_invalid_request_is_logged_by_the_dispatcher(caplog: pytest.LogCaptur
     assert told(caplog) == []
     assert "400 invalid-request-line" in caplog.text
     assert "hush" not in caplog.text
+
+
+BOOK = make_endpoint("BOOK", "/room/{number}", echo, properties={"number": {"type": "string"}, "guest": {}})
+SEALED = Sealed("e" * 64, "s", 1, AGENT, "a.b.c")
+
+
+def call(method: str = "BOOK", path: str = "/room/12", *, agent: str | None = AGENT, **given: Any) -> Call:
+    server = build(BOOK).server
+    made = Call(Request(method, path, "", {}, b"", Connection()), server)
+    made.principal = Principal(agent)
+    found = server.routes.router.find(method, path)
+    if found is None:
+        return made
+    routed = RoutedCall(made, *found)
+    routed.input = given
+    return routed
+
+
+def auditor(**settings: Any) -> Auditor:
+    return Auditor("rooms", **({"attributes": True, "clock": lambda: 1_777_000_000.5} | settings))
+
+
+def test_acting_endpoints_are_recorded_with_the_named_input_and_signed_if_so() -> None:
+    assert auditor().audits(call(agent=None))
+    assert auditor().audits(call("SUSPEND", "/"))
+    assert not auditor().audits(call("DISCOVER", "/"))
+    assert auditor(discovery=True).audits(call("DISCOVER", "/"))
+    fields = {("BOOK", "/room/{number}"): ("guest", "number")}
+    entry = auditor(fields=fields).entry(Exchange(call(guest="Ann", other="x"), Response(200, b"{}")))
+    assert isinstance(entry.payload, Payload)
+    assert entry.payload.extra == {"input": {"guest": "Ann"}}
+    assert auditor().headers(SEALED) == (("Audit-ID", "e" * 64), ("Attribution-Record", "a.b.c"))
+    assert auditor(attributes=False).headers(SEALED) == (("Audit-ID", "e" * 64),)
+
+
+@pytest.mark.parametrize(("agent", "recorded"), [(AGENT, True), (None, False)])
+def test_callers_that_reach_no_endpoint_do_not_fill_the_trail(agent: str | None, recorded: bool) -> None:
+    assert auditor().audits(call("BOOK", "/nowhere", agent=agent)) is recorded
+
+
+def test_a_record_has_the_template_of_the_path_and_no_input() -> None:
+    entry = auditor().entry(Exchange(call(number="12", guest="Ann"), Response(200, b"{}", headers=(REPLAYED,))))
+    assert entry.agent_id == AGENT
+    assert isinstance(entry.payload, Payload)
+    assert (entry.payload.path, entry.payload.replayed) == ("/room/{number}", True)
+    assert entry.payload.issued_at == "2026-04-24T03:06:40.500Z"
+    assert entry.payload.extra is None
+
+
+@pytest.mark.parametrize(("face", "recorded"), [("agtp", None), ("http", "http"), ("mcp", "mcp")])
+def test_a_record_names_the_face_unless_it_is_agtp(face: str, recorded: str | None) -> None:
+    made = call()
+    connection = Connection(peer="x:1", address="x").seen_as(face)
+    made.request = structs.replace(made.request, connection=connection)
+    payload = auditor().entry(Exchange(made, Response(200, b"{}"))).payload
+    assert isinstance(payload, Payload)
+    assert payload.face == recorded
+    assert (connection.peer, connection.address) == ("x:1", "x")

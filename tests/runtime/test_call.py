@@ -1,4 +1,4 @@
-"""A case is decided by another authority than the one that asked: not by another name or key of the same one."""
+"""Calls: another authority decides a case, and calls are counted by endpoint."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 from joserfc.jwk import OKPKey
+from tests.cases import rows
 from tests.service import AGENT, Reply, echo, make_endpoint
 from tests.state.identity.issuer import claims, new_key, public, sign, write_keys
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
+from bespeak.extensions.monitors.statistics import CallStatistics, Summary
 from bespeak.protocol.exchange.principal import Scopes
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.delegation import grant_authority
@@ -87,8 +89,7 @@ async def decided(bench: StatefulBench, case_id: str, by: str = DESK, **headers:
 
 
 async def refused(bench: StatefulBench, case_id: str, by: str = DESK, **headers: str) -> None:
-    reply = await decided(bench, case_id, by, **headers)
-    assert (reply.status, reply.error["code"]) == (403, "own-case")
+    assert (await decided(bench, case_id, by, **headers)).refusal == (403, "own-case")
     assert (await bench.store.read(ReadCase(case_id))).state == "pending"
 
 
@@ -114,32 +115,27 @@ async def test_delegate_of_the_requester_cannot_decide_for_it(path: tuple[str, .
         await refused(bench, await asked(bench), DESK, delegation_chain=chain(*path))
 
 
-async def test_two_delegates_of_one_agent_cannot_confirm_each_other() -> None:
+async def test_delegates_and_principals_of_one_agent_are_one_party() -> None:
     async with served(agent(WORKER), agent(DESK), agent(THIRD)) as bench:
         case_id = await asked(bench, delegation_chain=chain(THIRD, WORKER))
         await refused(bench, case_id, DESK, delegation_chain=chain(THIRD, DESK))
         assert (await decided(bench, case_id, DESK)).status == 200
+    async with served(agent(WORKER), agent(THIRD, owner_id="usr-ann"), agent(DESK, principal_id="usr-ann")) as bench:
+        await refused(bench, await asked(bench, delegation_chain=chain(THIRD, WORKER)))
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ({"principal_id": "usr-ann"}, {"principal_id": "USR-Ann"}),
-        ({"owner_id": "usr-ann"}, {"principal_id": "usr-ann"}),
-        ({"principal_id": DESK}, {}),
-        ({"principal_id": "agent-D"}, {}),
-        ({}, {"owner_id": WORKER}),
-        ({"public_key": public_jwk(KEYS[THIRD])}, {"public_key": public_jwk(KEYS[THIRD])}),
-    ],
+@rows(
+    "one, other",
+    ({"principal_id": "usr-ann"}, {"principal_id": "USR-Ann"}),
+    ({"owner_id": "usr-ann"}, {"principal_id": "usr-ann"}),
+    ({"principal_id": DESK}, {}),
+    ({"principal_id": "agent-D"}, {}),
+    ({}, {"owner_id": WORKER}),
+    ({"public_key": public_jwk(KEYS[THIRD])}, {"public_key": public_jwk(KEYS[THIRD])}),
 )
 async def test_agents_of_one_principal_or_key_are_one_party(one: dict[str, Any], other: dict[str, Any]) -> None:
     async with served(agent(WORKER, **one), agent(DESK, **other), agent(THIRD)) as bench:
         await refused(bench, await asked(bench))
-
-
-async def test_principal_of_a_delegator_is_behind_the_call() -> None:
-    async with served(agent(WORKER), agent(THIRD, owner_id="usr-ann"), agent(DESK, principal_id="usr-ann")) as bench:
-        await refused(bench, await asked(bench, delegation_chain=chain(THIRD, WORKER)))
 
 
 async def test_case_remembers_who_was_behind_it_after_a_change_of_the_registry(tmp_path: Path) -> None:
@@ -170,14 +166,12 @@ def bearer(issuer: Any, agent_id: str, **changes: Any) -> str:
     return "Bearer " + sign(issuer, {**given, **changes}, kid="k")
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "status"),
-    [
-        ({"sub": "client-7"}, {"sub": "client-7"}, 403),
-        ({"principal_id": "ann"}, {"principal_id": "ann"}, 403),
-        ({"principal_id": "ann"}, {"sub": "ann"}, 403),
-        ({"sub": "client-7"}, {"sub": "client-8"}, 200),
-    ],
+@rows(
+    "one, other, status",
+    ({"sub": "client-7"}, {"sub": "client-7"}, 403),
+    ({"principal_id": "ann"}, {"principal_id": "ann"}, 403),
+    ({"principal_id": "ann"}, {"sub": "ann"}, 403),
+    ({"sub": "client-7"}, {"sub": "client-8"}, 200),
 )
 async def test_tokens_of_one_subject_or_principal_are_one_party(
     tmp_path: Path, one: dict[str, str], other: dict[str, str], status: int
@@ -206,3 +200,40 @@ async def test_confirmation_does_not_admit_a_call_of_its_decider_under_another_c
                 "BOOK", "/room", authorization=bearer(issuer, WORKER, sub=subject), confirmation_id=case_id
             )
             assert reply.status == status
+
+
+KEY = ("FETCH", "/rates")
+
+
+def test_failures_are_counted_and_endpoints_without_calls_are_unknown() -> None:
+    statistics = CallStatistics()
+    assert (statistics.find_latency(KEY), statistics.summarize(KEY), statistics.count_running(KEY)) == (
+        None,
+        Summary(),
+        0,
+    )
+    for seconds, code in ((1.0, 200), (2.0, 422), (3.0, 500), (4.0, 408)):
+        statistics.note(KEY, seconds, code)
+    assert statistics.summarize(KEY) == Summary(4, 2, 10.0)
+    assert statistics.find_latency(KEY) == 2.5
+    assert Summary(1, 1, 2.0) + Summary(2, 0, 1.0) == Summary(3, 1, 3.0)
+
+
+def test_calls_run_until_they_end_and_old_endpoints_are_forgotten() -> None:
+    statistics = CallStatistics()
+    with statistics.running(KEY):
+        assert statistics.count_running(KEY) == 1
+    assert statistics.count_running(KEY) == 0
+    for number in range(1500):
+        statistics.note(KEY, 1.0, 200)
+        statistics.note(("FETCH", f"/{number}"), 1.0, 200)
+    assert (statistics.summarize(KEY).calls, statistics.summarize(("FETCH", "/0")).calls) == (256, 0)
+
+
+@pytest.mark.anyio
+async def test_the_calls_of_a_server_are_taken_in() -> None:
+    async with keeping(make_endpoint("FETCH", "/rates", lambda _: {}), methods=("MONITOR",)) as bench:
+        for _ in range(3):
+            await bench.send("FETCH", "/rates")
+        await bench.send("FETCH", "/nothing")
+        assert bench.bench.server.part("statistics").summarize(KEY).calls == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.service import AGENT, build, echo, make_endpoint
 from tests.stateful import keeping
 
@@ -34,14 +34,6 @@ POLICIES = Policies(scope_required_for_invocation=False, confirm_irreversible=Tr
 SERVER = build(BOOK, policies=POLICIES).server
 
 
-@pytest.fixture
-async def store(anyio_backend: Any) -> AsyncIterator[Store]:
-    opened = open_store("memory", role="sole")
-    await opened.start()
-    yield opened
-    await opened.close()
-
-
 def booking(guest: str = "g", agent: str | None = AGENT, confirmation: str | None = None, **headers: str) -> RoutedCall:
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     if confirmation is not None:
@@ -63,6 +55,12 @@ async def admit(store: Store, call: RoutedCall, settings: CaseSettings | None = 
     return confirmations.judge(call, done if isinstance(done, Conflict) else done[0])
 
 
+async def code(store: Store, call: RoutedCall) -> tuple[int, str]:
+    refused = await admit(store, call)
+    assert refused is not None
+    return refused.status, refused.code
+
+
 async def pending(store: Store, **fields: Any) -> str:
     refused = await admit(store, booking(**fields))
     assert refused is not None
@@ -75,19 +73,15 @@ async def decide(store: Store, case_id: str, status: str = "accepted", **fields:
     assert not isinstance(done, Conflict)
 
 
-@pytest.mark.parametrize(
-    ("confirm", "policy", "impact", "needed"),
-    [
-        (None, False, "irreversible", False),
-        (None, True, "irreversible", True),
-        (None, True, "reversible", False),
-        (True, False, "informational", True),
-        (False, True, "irreversible", False),
-    ],
+@rows(
+    "confirm, policy, impact, needed",
+    (None, False, "irreversible", False),
+    (None, True, "irreversible", True),
+    (None, True, "reversible", False),
+    (True, False, "informational", True),
+    (False, True, "irreversible", False),
 )
-def test_the_endpoint_takes_precedence_over_the_policy(
-    confirm: bool | None, policy: bool, impact: str, needed: bool
-) -> None:
+def test_endpoint_takes_precedence_over_policy(confirm: bool | None, policy: bool, impact: str, needed: bool) -> None:
     endpoint = replace(make_endpoint("BOOK", "/room", echo, impact=impact), confirm=confirm)
     assert needs_confirmation(endpoint, Policies(confirm_irreversible=policy)) is needed
 
@@ -106,11 +100,9 @@ async def test_a_call_that_needs_none_passes(store: Store) -> None:
 
 async def test_a_call_without_confirmation_is_262_with_the_next_step(store: Store) -> None:
     refused = await admit(store, booking(task_id="t-1"), CaseSettings(default_recipient="desk", confirmation=60))
-    assert refused is not None
     assert (refused.status, refused.code) == (262, "confirmation-required")
     details = refused.details
-    assert details["type"] == "confirmation-required"
-    assert details["routed_to"] == "desk"
+    assert (details["type"], details["routed_to"]) == ("confirmation-required", "desk")
     assert details["digest"] == "sha-256:" + call_digest(AGENT, "BOOK", "/room", {"guest": "g"})
     assert details["expires"].endswith("Z")
     case = await store.read(ReadCase(details["confirmation_id"]))
@@ -131,19 +123,13 @@ async def test_the_same_call_gets_the_same_confirmation_and_another_call_another
 async def test_a_confirmed_call_runs_once_and_exactly_as_confirmed(store: Store) -> None:
     case_id = await pending(store)
     waiting = await admit(store, booking(confirmation=case_id))
-    assert waiting is not None
     assert (waiting.status, waiting.details["confirmation_status"]) == (262, "pending")
     await decide(store, case_id)
     confirmed = await admit(store, booking())
-    assert confirmed is not None
     assert (confirmed.details["confirmation_id"], confirmed.details["confirmation_status"]) == (case_id, "accepted")
-    other = await admit(store, booking("h", confirmation=case_id))
-    assert other is not None
-    assert (other.status, other.code) == (409, "confirmation-differs")
+    assert await code(store, booking("h", confirmation=case_id)) == (409, "confirmation-differs")
     assert await admit(store, booking(confirmation=case_id)) is None
-    again = await admit(store, booking(confirmation=case_id))
-    assert again is not None
-    assert (again.status, again.code) == (409, "confirmation-used")
+    assert await code(store, booking(confirmation=case_id)) == (409, "confirmation-used")
     assert await pending(store) != case_id
 
 
@@ -154,13 +140,10 @@ async def test_a_call_is_confirmed_in_the_name_it_was_shown_in(store: Store) -> 
         return call
 
     refused = await admit(store, acting_for(OTHER))
-    assert refused is not None
     case_id = refused.details["confirmation_id"]
     await decide(store, case_id)
     for call in (acting_for(confirmation=case_id), acting_for("d" * 64, OTHER, confirmation=case_id)):
-        differs = await admit(store, call)
-        assert differs is not None
-        assert (differs.status, differs.code) == (409, "confirmation-differs")
+        assert await code(store, call) == (409, "confirmation-differs")
     assert await admit(store, acting_for(OTHER, confirmation=case_id)) is None
 
 
@@ -168,25 +151,20 @@ async def test_the_confirmation_of_another_agent_is_as_if_it_were_not_there(stor
     case_id = await pending(store)
     await decide(store, case_id)
     for call in (booking(agent=OTHER, confirmation=case_id), booking(confirmation="conf-0")):
-        refused = await admit(store, call)
-        assert refused is not None
-        assert (refused.status, refused.code) == (404, "confirmation-not-found")
+        assert await code(store, call) == (404, "confirmation-not-found")
 
 
 async def test_a_rejected_call_gets_the_reason(store: Store) -> None:
     case_id = await pending(store)
     await decide(store, case_id, "rejected", reason="too dear")
     refused = await admit(store, booking(confirmation=case_id))
-    assert refused is not None
     assert (refused.status, refused.code, refused.details["reason"]) == (403, "confirmation-rejected", "too dear")
 
 
 async def test_a_late_confirmation_is_408(store: Store) -> None:
     digest = call_digest(AGENT, "BOOK", "/room", {"guest": "g"})
     await store.do(OpenCase("conf-1", "confirmation", AGENT, "desk", digest, "{}", lifetime=0.0))
-    refused = await admit(store, booking(confirmation="conf-1"))
-    assert refused is not None
-    assert (refused.status, refused.code) == (408, "confirmation-expired")
+    assert await code(store, booking(confirmation="conf-1")) == (408, "confirmation-expired")
 
 
 @pytest.mark.parametrize("text", ["", "a b", "x" * 129, "é"])
@@ -196,11 +174,15 @@ def test_an_invalid_confirmation_id_is_refused_without_the_store(text: str) -> N
     assert (refused.status, refused.code) == (400, "invalid-confirmation-id")
 
 
-def test_a_call_too_large_to_confirm_is_413() -> None:
+def test_nothing_is_confirmed_without_a_store_or_if_too_large() -> None:
     refused = Confirmations(CaseSettings()).ask(booking("x" * MOST_SUBJECT))
     assert isinstance(refused, Refused)
     assert refused.status == 413
     assert isinstance(Confirmations(CaseSettings()).ask(booking(confirmation="c")), UseCase)
+    bench = build(BOOK, policies=POLICIES)
+    for headers in ({}, {"confirmation-id": "conf-1"}):
+        assert bench.send("BOOK", "/room", {"guest": "g"}, **headers).refusal == (501, "not-implemented")
+    assert build(BOOK).send("BOOK", "/room", {"guest": "g"}).status == 200
 
 
 @given(st.dictionaries(st.text(alphabet="abc"), st.integers() | st.text(alphabet="xyz") | st.booleans()))
@@ -211,14 +193,6 @@ def test_the_digest_does_not_depend_on_the_order_of_members_and_on_everything_el
     others = [(OTHER, "BOOK", "/room", given), (AGENT, "BUY", "/room", given), (AGENT, "BOOK", "/suite", given)]
     assert digest not in [call_digest(*other) for other in others]
     assert call_digest(AGENT, "BOOK", "/room", {**given, "more": 1}) != digest
-
-
-def test_without_a_store_nothing_that_must_be_confirmed_runs() -> None:
-    bench = build(BOOK, policies=POLICIES)
-    for headers in ({}, {"confirmation-id": "conf-1"}):
-        reply = bench.send("BOOK", "/room", {"guest": "g"}, **headers)
-        assert (reply.status, reply.error["code"]) == (501, "not-implemented")
-    assert build(BOOK).send("BOOK", "/room", {"guest": "g"}).status == 200
 
 
 async def test_a_call_is_confirmed_over_the_wire_and_runs_once_after_a_restart(tmp_path: Path) -> None:

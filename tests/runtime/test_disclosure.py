@@ -1,23 +1,40 @@
-"""A probe of something hidden is answered like a probe of something that does not exist, on both faces."""
+"""What a server discloses: a probe of something hidden is answered like one of something that does not exist."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
+from joserfc.jwk import OKPKey
+from tests.cases import rows
 from tests.service import AGENT, Bench, build, echo, make_endpoint
-from tests.stateful import keeping
+from tests.stateful import StatefulBench
 
+from bespeak.app.server.assembly import assemble
 from bespeak.app.server.http_face import make_face
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Deprecation, Endpoint
 from bespeak.contract.limits import Cost
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_MANIFEST
 from bespeak.protocol.exchange.messages import Connection
+from bespeak.protocol.exchange.principal import ANONYMOUS
+from bespeak.runtime.identity.signer import Signer
+from bespeak.runtime.methods.query import Fetch, list_resources, read_resource
+from bespeak.runtime.publication import CandidateIndex
+from bespeak.runtime.server import Server
+from bespeak.state.identity.settings import AuthSettings, SignedSettings
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Store
+
+pytestmark = pytest.mark.anyio
 
 OLD = Deprecation(deprecated_in="1.0", removed_in="2.0", successor_method=None, successor_path=None)
 TEXT = {"id": {"type": "string"}}
@@ -76,8 +93,7 @@ def test_without_anonymous_discovery_a_stranger_cannot_tell_what_exists(methods:
     policies = Policies(anonymous_discovery=False, methods=methods)
     bench = build(PUBLIC, *endpoints(), policies=policies)
     compare(bench, {})
-    refused = bench.send("BOOK", "/vault")
-    assert (refused.status, refused.error["type"]) == (262, "anonymous-discovery-disabled")
+    assert bench.send("BOOK", "/vault").told("type") == (262, "anonymous-discovery-disabled")
     assert bench.send("BOOK", "/vault", scopes="vault:open").status == 200
 
 
@@ -91,9 +107,7 @@ def test_a_stranger_may_call_an_endpoint_without_scopes_but_learns_nothing_else_
 
 @pytest.mark.parametrize("policies", [Policies(), Policies(methods=LEGACY), Policies(anonymous_discovery=False)])
 @pytest.mark.parametrize("caller", [{}, {"agent_id": AGENT}, {"agent_id": AGENT, "authority_scope": "vault:look"}])
-def test_an_internal_endpoint_does_not_exist_for_callers_without_the_authority_to_call_it(
-    policies: Policies, caller: dict[str, str]
-) -> None:
+def test_internal_endpoint_is_unknown_to_callers_without_authority(policies: Policies, caller: dict[str, str]) -> None:
     internal = tuple(one for one in endpoints(internal=True) if one.required_scopes)
     bench = build(PUBLIC, *internal, policies=policies)
     compare(bench, caller)
@@ -109,10 +123,12 @@ def test_an_internal_endpoint_hides_no_public_template_from_callers_without_auth
     assert bench.send("BOOK", "/rooms/all").error["allowed_methods_for_path"] == ["FIND"]
 
 
-def test_agents_that_hold_the_scope_by_their_document_see_an_internal_endpoint() -> None:
+def test_internal_endpoints_are_seen_with_their_scope_and_their_costs_not_described() -> None:
     agent = Agent(agent_id=AGENT, name="guard", scopes=SCOPED)
-    bench = build(*endpoints(internal=True), agents=(agent,))
-    assert bench.send("FETCH", "/vault", agent_id=AGENT).status == 200
+    assert build(*endpoints(internal=True), agents=(agent,)).send("FETCH", "/vault", agent_id=AGENT).status == 200
+    priced = replace(PUBLIC, internal=True, cost=Cost({"tokens": 5}))
+    described = build(priced).send("DESCRIBE", "/", {"capability_domains": ["budget"]})
+    assert described.json["result"] == {"budget_units_accepted": ["calls"]}
 
 
 def test_strangers_are_introduced_to_the_built_in_methods_only() -> None:
@@ -121,12 +137,6 @@ def test_strangers_are_introduced_to_the_built_in_methods_only() -> None:
     assert "DISCOVER" in introduced
     assert "BOOK" not in introduced
     assert "BOOK" in (bench.send("DISCOVER", "/", agent_id=AGENT).header("Supported-Methods") or "")
-
-
-def test_the_costs_of_internal_endpoints_are_not_described() -> None:
-    priced = replace(PUBLIC, internal=True, cost=Cost({"tokens": 5}))
-    described = build(priced).send("DESCRIBE", "/", {"capability_domains": ["budget"]})
-    assert described.json["result"] == {"budget_units_accepted": ["calls"]}
 
 
 WEB_METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BOOK")
@@ -198,12 +208,181 @@ def test_without_a_store_a_valid_call_is_a_501_that_says_so(method: str) -> None
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("method", VALID)
-async def test_an_anonymous_caller_gets_262(method: str) -> None:
-    async with keeping() as bench:
-        reply = await bench.send(method, "/", VALID[method], agent=None)
-        assert (reply.status, reply.error["type"]) == (262, "credentials-missing")
+async def test_an_anonymous_caller_gets_262(bench: StatefulBench, method: str) -> None:
+    assert (await bench.send(method, "/", VALID[method], agent=None)).told("type") == (262, "credentials-missing")
 
 
 @pytest.mark.parametrize("method", VALID)
 def test_parameters_are_checked_first(method: str) -> None:
     assert build().send(method, "/").status == 422
+
+
+REGISTRAR = build(make_endpoint("BOOK", "/room", echo), agents=(Agent(agent_id=AGENT, name="ada"),)).server.registrar
+
+
+def test_a_server_has_everything_its_methods_need() -> None:
+    auth = AuthSettings(modes=("signed",), signed=SignedSettings())
+    signer = Signer(OKPKey.generate_key("Ed25519"))
+    server = Server(REGISTRAR, updated="2026-01-01T00:00:00Z", signer=signer, auth=auth)
+    assert server.principals.authenticator is not None
+    assert server.principals.key_of("test.example") == signer.private_key.public_key()
+    assert ("BOOK", "/room") in server.routes.endpoints
+    assert server.routes.updated == "2026-01-01T00:00:00Z"
+
+
+def test_two_servers_of_one_service_share_routes_and_no_state() -> None:
+    first, second = (Server(REGISTRAR, updated="2026-01-01T00:00:00Z") for _ in range(2))
+    assert first.routes.direct["/room"]["BOOK"] is second.routes.direct["/room"]["BOOK"]
+    assert first.agents is not second.agents
+
+
+async def published(server: Server, store: Store) -> tuple[Any, Any]:
+    """Return the manifest and the first agent's identity of a server that starts and stops."""
+    await store.start()
+    await server.start()
+    publication = server.routes.publication
+    documents = (publication.manifest_for(ANONYMOUS), publication.identity_of(next(iter(server.agents))))
+    await server.close()
+    await store.close()
+    manifest, identity = (msgspec.json.decode(document.body) for document in documents)
+    return manifest["server"], identity
+
+
+@pytest.mark.anyio
+@pytest.mark.requirement("API-8.3-1", "API-8.3-3", "API-8.3-4")
+async def test_times_of_the_manifest_survive_restarts_until_it_changes(tmp_path: Path) -> None:
+    identity = replace(REGISTRAR.service.identity, contact="other@test.example")
+    changed = assemble(replace(REGISTRAR.service, identity=identity)).registrar
+    seen = []
+    for year, registrar in ((2026, REGISTRAR), (2027, REGISTRAR), (2028, changed)):
+        store = open_store(str(tmp_path / "store.db"), role="sole")
+        times = {"updated": f"{year}-01-01T00:00:00Z", "issued": f"{year}-09-09T00:00:00Z"}
+        block, identity = await published(Server(registrar, **times, store=store), store)
+        seen.append((block["server_id"], block["issued"], block["updated"], identity["issued_at"]))
+    first = "2026-01-01T00:00:00Z"
+    assert seen == [
+        ("test.example", first, first, first),
+        ("test.example", first, first, first),
+        ("test.example", first, "2028-01-01T00:00:00Z", first),
+    ]
+
+
+@pytest.mark.anyio
+async def test_time_of_first_issue_that_the_operator_names_takes_precedence() -> None:
+    identity = replace(REGISTRAR.service.identity, issued="2020-01-01T00:00:00Z")
+    assembled = assemble(replace(REGISTRAR.service, identity=identity), updated="2026-01-01T00:00:00Z")
+    store = open_store("memory", role="sole")
+    block, _ = await published(Server(assembled.registrar, updated=assembled.updated, store=store), store)
+    assert block["issued"] == "2020-01-01T00:00:00Z"
+
+
+@pytest.mark.parametrize("require_known", [None, True, False])
+@pytest.mark.parametrize("agents", [(), (Agent(agent_id=AGENT, name="desk"),)])
+@pytest.mark.anyio
+async def test_admitting_unknown_agents_beside_registered_ones_is_said_at_the_start(
+    require_known: bool | None, agents: tuple[Agent, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    await build(agents=agents, require_known_agents=require_known).server.start()
+    said = "agents that are not registered are admitted with any scope they claim" in caplog.text
+    assert said == (bool(agents) and require_known is False)
+
+
+OPEN = make_endpoint("FIND", "/rooms", echo, output={"type": "object"}, capability="discovery")
+HIDDEN = replace(make_endpoint("AUDIT", "/ledger", echo), internal=True)
+BESIDE = replace(make_endpoint("RECONCILE", "/rooms", echo), internal=True)
+
+
+@pytest.fixture
+def hiding() -> Bench:
+    return build(OPEN, HIDDEN, BESIDE)
+
+
+def test_internal_endpoints_answer_and_are_not_published(hiding: Bench) -> None:
+    assert hiding.send("AUDIT", "/ledger").status == 200
+    assert hiding.send("BOOK", "/ledger").status == 404
+    assert hiding.send("BOOK", "/rooms").error["allowed_methods_for_path"] == ["FIND"]
+
+
+@rows(
+    "method, target, body, headers",
+    ("DISCOVER", "/", None, {}),
+    ("DISCOVER", "/", None, {"accept": MEDIA_AGIS}),
+    ("DISCOVER", "/methods", None, {}),
+    ("DISCOVER", "/", {"criteria": "audit the ledger, reconcile rooms"}, {"agent_id": AGENT}),
+    ("DESCRIBE", "/", None, {}),
+    ("BOOK", "/rooms", None, {}),
+    ("BOOK", "/ledger", None, {}),
+)
+def test_no_document_and_no_refusal_names_an_internal_endpoint(
+    hiding: Bench, method: str, target: str, body: Any, headers: dict[str, str]
+) -> None:
+    reply = hiding.send(method, target, body, **headers)
+    text = reply.response.body.decode()
+    # The path that was asked for may be repeated; that something answers there may not.
+    assert "AUDIT" not in text
+    assert "RECONCILE" not in text
+    assert "ledger" not in text.replace("/ledger'", "").replace('"/ledger"', "")
+
+
+CONCIERGE = Agent(agent_id=AGENT, name="concierge", description="Helps guests.")
+
+
+def candidates(*endpoints: Endpoint, agents: tuple[Agent, ...] = ()) -> CandidateIndex:
+    server = build(*endpoints, agents=agents).server
+    return CandidateIndex(server.routes.endpoints.values(), server.agents)
+
+
+@pytest.mark.requirement("CORE-4.2-6")
+def test_endpoints_and_disclosed_agents_are_found_in_the_number_asked_for() -> None:
+    found = candidates(make_endpoint("BOOK", "/room", echo), agents=(CONCIERGE,))
+    assert {entry["kind"] for entry in found.find("guests room", 10, agents=True)} == {"endpoint", "agent"}
+    assert found.find("summarize", 10, agents=True) == []
+    assert [entry["kind"] for entry in found.find("guests room", 10, agents=False)] == ["endpoint"]
+    endpoints = [make_endpoint("FETCH", f"/rooms/floor{number}", echo) for number in range(9)]
+    assert len(candidates(*endpoints).find("rooms", 4, agents=True)) == 4
+
+
+@pytest.mark.requirement("CORE-4.2-5")
+async def test_agents_are_found_with_their_principal_and_hidden_documents_not() -> None:
+    [entry] = candidates(agents=(replace(CONCIERGE, principal="Acme"),)).find("guests", 10, agents=True)
+    assert 0 < entry.pop("relevance") <= 1
+    about = {"agent_id": AGENT, "name": "concierge", "description": "Helps guests.", "principal": "Acme"}
+    assert entry == {"kind": "agent", **about}
+    fetch = documents(agis=b"{}")
+    assert [entry["name"] for entry in await list_resources(SERVER, fetch)] == ["agis"]
+    assert await read_resource(SERVER, f"{BASE}/manifest", fetch) is None
+    assert await read_resource(SERVER, f"{BASE}/lint", fetch) is None
+
+
+@pytest.mark.requirement("CORE-7.4-2")
+@pytest.mark.parametrize("fields", [{"status": "suspended"}, {"status": "retired"}, {"trust_tier": 3}])
+def test_inactive_and_experimental_agents_are_not_found(fields: dict[str, Any]) -> None:
+    assert candidates(agents=(replace(CONCIERGE, **fields),)).find("guests", 10, agents=True) == []
+
+
+SERVER = "Rooms.example:8443"
+BASE = "bespeak://rooms.example:8443"
+
+
+def documents(manifest: bytes | None = None, agis: bytes | None = None) -> Fetch:
+    async def fetch(media_type: str) -> bytes | None:
+        return manifest if media_type == MEDIA_MANIFEST else agis
+
+    return fetch
+
+
+async def test_documents_have_a_size_and_a_report_has_none_before_it_is_made() -> None:
+    found = await list_resources(SERVER, documents(b'{"agtp_version": "1.0"}', b"{}"))
+    assert [(entry["uri"], entry.get("size")) for entry in found] == [
+        (f"{BASE}/manifest", 23),
+        (f"{BASE}/agis", 2),
+        (f"{BASE}/lint", None),
+    ]
+
+
+async def test_a_report_is_about_the_manifest_that_the_caller_sees() -> None:
+    for number in range(2):
+        manifest = json.dumps({"agtp_version": str(number), "catalog_version": "9.9.9"}).encode()
+        read = await read_resource(SERVER, f"{BASE}/lint", documents(manifest))
+        assert json.loads(read["text"])["files"] == [f"{BASE}/manifest"]
+        assert read["mimeType"] == "application/json"

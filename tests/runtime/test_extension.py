@@ -10,11 +10,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
+from click.testing import CliRunner
+from tests.cases import rows
 from tests.service import AGENT, build
 from tests.stateful import StatefulBench, keeping
 
+from bespeak.app.cli.main import bespeak
 from bespeak.contract.extensions import BUNDLED
 from bespeak.documents.deployment.server_toml import ServerDocument, parse_server
 from bespeak.errors import ConfigError
@@ -31,6 +35,9 @@ from bespeak.runtime.extension import (
 )
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands.records import PutRecord, Record
+from bespeak.state.store.store import Store
+from bespeak.terminal import CommandFailedError
+from bespeak.terminal.target_store import use_store
 
 pytestmark = pytest.mark.anyio
 
@@ -61,8 +68,7 @@ async def test_a_record_of_an_extension_falls_due(capsys: pytest.CaptureFixture[
 async def test_its_owner_cancels_a_record_of_an_extension() -> None:
     async with reminding() as bench:
         reminder_id = await remind(bench, 600)
-        reply = await bench.send("CANCEL", "/", {"target_id": reminder_id})
-        assert reply.json["result"]["status"] == "cancelled"
+        assert (await bench.send("CANCEL", "/", {"target_id": reminder_id})).json["result"]["status"] == "cancelled"
 
 
 async def test_an_own_method_that_the_catalog_lacks_is_a_custom_one() -> None:
@@ -80,17 +86,14 @@ async def test_settings_are_read_from_a_table_of_its_own() -> None:
     document, findings = parse_server("[extensions.reminders]\nlongest = 5.0\n", "bespeak.toml")
     assert findings == []
     async with reminding(document) as bench:
-        reply = await bench.send("REMIND", "/", {"text": "tea", "seconds": 6})
-        assert (reply.status, reply.error["code"]) == (422, "too-late")
+        assert (await bench.send("REMIND", "/", {"text": "tea", "seconds": 6})).refusal == (422, "too-late")
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({"reminders": {"longest": "soon"}}, "[extensions.reminders] is not valid: Expected `float`, got `str`"),
-        ({"reminders": {"shortest": 1}}, "[extensions.reminders] is not valid: Object contains unknown field"),
-        ({"remainders": {}}, "[extensions.remainders] is not read: the service has no extension 'remainders'"),
-    ],
+@rows(
+    "given, expected",
+    ({"reminders": {"longest": "soon"}}, "[extensions.reminders] is not valid: Expected `float`, got `str`"),
+    ({"reminders": {"shortest": 1}}, "[extensions.reminders] is not valid: Object contains unknown field"),
+    ({"remainders": {}}, "[extensions.remainders] is not read: the service has no extension 'remainders'"),
 )
 def test_wrong_settings_are_refused(given: dict[str, dict[str, Any]], expected: str) -> None:
     with pytest.raises(ConfigError) as raised:
@@ -98,13 +101,11 @@ def test_wrong_settings_are_refused(given: dict[str, dict[str, Any]], expected: 
     assert str(raised.value).startswith(expected)
 
 
-@pytest.mark.parametrize(
-    ("second", "what"),
-    [
-        (Extension(name="reminders"), "extension 'reminders'"),
-        (Extension(name="b", kinds=REMINDERS.kinds), "kind of record 'reminder'"),
-        (Extension(name="b", methods={"REMIND": lambda _: None}), "method 'REMIND'"),
-    ],
+@rows(
+    "second, what",
+    (Extension(name="reminders"), "extension 'reminders'"),
+    (Extension(name="b", kinds=REMINDERS.kinds), "kind of record 'reminder'"),
+    (Extension(name="b", methods={"REMIND": lambda _: None}), "method 'REMIND'"),
     ids=["extension", "kind", "method"],
 )
 def test_two_extensions_with_the_same_name_for_something_are_refused(second: Extension, what: str) -> None:
@@ -124,6 +125,25 @@ async def test_an_extension_starts_and_closes_without_a_store() -> None:
     await bench.server.start()
     await bench.server.close()
     assert seen == ["start", "close"]
+
+
+async def test_a_closing_step_that_fails_stops_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[str] = []
+
+    def fail() -> None:
+        raise RuntimeError("no")
+
+    def open_it(opening: Opening) -> None:
+        for step in (lambda: seen.append("first"), fail, fail, lambda: seen.append("last")):
+            opening.on_close(step)
+
+    server = build(extensions=(Extension(name="a", open=open_it),)).server
+    closed: list[str] = []
+    server.additions.close = AsyncMock(side_effect=lambda: closed.append("additions"))  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError, match="no"):
+        await server.close()
+    assert (seen, closed) == (["last", "first"], ["additions"])
+    assert caplog.messages == ["another step of closing the server failed"]
 
 
 async def test_records_of_an_extension_without_methods_fall_due() -> None:
@@ -149,8 +169,14 @@ def test_gates_stand_behind_their_anchor_in_the_order_of_the_extensions() -> Non
     assert gates_behind(extensions, Anchor.READ, ("PURCHASE",)) == [first, absent, second]
 
 
-async def test_the_meaning_of_a_call_is_judged_before_a_purchase() -> None:
+def test_an_own_method_makes_the_server_load_no_standard_ones() -> None:
+    assert [extension.name for extension in build(extensions=(REMINDERS,)).server.extensions] == [
+        "workflows",
+        "reminders",
+    ]
 
+
+async def test_the_meaning_of_a_call_is_judged_before_a_purchase() -> None:
     names = [known.name for known in BUNDLED]
     assert names.index("semantics") < names.index("payments")
 
@@ -169,3 +195,25 @@ print(*{name.split(".")[2] for name in sys.modules if name.startswith("bespeak.e
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert set(done.stdout.split()) == {"workflows"}
+
+
+def test_a_command_of_an_extension_reads_the_store_of_its_target(tmp_path: Path) -> None:
+    target = tmp_path / "reminders.py"
+    target.write_text((ROOT / "docs_src" / "extensions" / "reminders.py").read_text("utf-8"))
+
+    async def put(store: Store) -> None:
+        await store.do(PutRecord("rem-1", "reminder", "ada", "waiting", "tea"))
+
+    asyncio.run(use_store(str(tmp_path / "bespeak.db"), put, role="sole"))
+    runner = CliRunner()
+    assert runner.invoke(bespeak, ["extension", str(target), "list"]).output == "waiting  tea\n"
+    assert "list  List the reminders in the store." in runner.invoke(bespeak, ["extension", str(target)]).output
+
+
+def test_a_target_without_commands_is_refused(tmp_path: Path) -> None:
+    target = tmp_path / "plain.py"
+    identity = 'server_id="plain.example", operator="Acme", contact="ops@plain.example"'
+    target.write_text(f'from bespeak import App\n\napp = App("Plain", {identity})\n')
+    refused = CliRunner().invoke(bespeak, ["extension", str(target), "list"])
+    assert isinstance(refused.exception, CommandFailedError)
+    assert str(refused.exception).endswith("has commands; see `App(extensions=[...])`")

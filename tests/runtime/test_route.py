@@ -13,6 +13,7 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.process import serving
 from tests.service import AGENT, Bench, build, echo, make_endpoint
 
@@ -37,8 +38,12 @@ def test_every_integer_is_read_back(number: int) -> None:
     assert read_integer(str(number)) == number
 
 
-def test_a_whole_number_may_be_written_with_a_point() -> None:
+def test_query_values_are_read_by_their_declared_types() -> None:
     assert [read_integer(text) for text in ("2.0", "-3.00", "1800000000.0")] == [2, -3, 1800000000]
+    assert [read_boolean(text) for text in ("true", "false", "True", "1", "")] == [True, False, "True", "1", ""]
+    schema = {"properties": {"n": {"type": "integer"}, "s": {"type": "string"}, "u": {"type": ["integer", "null"]}}}
+    assert plan_coercions(schema) == {"n": read_integer, "u": read_integer}
+    assert plan_coercions({}) == {}
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
@@ -56,16 +61,6 @@ def test_an_invalid_integer_stays_text_for_the_schema_to_refuse(text: str) -> No
 @pytest.mark.parametrize("text", ["", "inf", "nan", "-Infinity", "one", "1e999", "1_0", " 1.5", "1.", ".5"])
 def test_text_without_a_json_number_stays_text(text: str) -> None:
     assert read_number(text) == text
-
-
-def test_only_the_two_words_are_booleans() -> None:
-    assert [read_boolean(text) for text in ("true", "false", "True", "1", "")] == [True, False, "True", "1", ""]
-
-
-def test_only_properties_with_another_type_than_text_are_read() -> None:
-    schema = {"properties": {"n": {"type": "integer"}, "s": {"type": "string"}, "u": {"type": ["integer", "null"]}}}
-    assert plan_coercions(schema) == {"n": read_integer, "u": read_integer}
-    assert plan_coercions({}) == {}
 
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-12-01T10:00:00Z"
@@ -158,30 +153,23 @@ def test_a_compact_output_stays_valid() -> None:
     assert bench.send("QUERY", "/rooms?compact=true").json == whole
 
 
-def test_a_list_alone_is_shaped_by_its_items(bench: Bench) -> None:
-    assert bench.send("QUERY", "/suites?fields=room_id&since=2026-06-01").json == [{"room_id": "2"}]
-
-
 def test_an_object_that_has_not_changed_is_not_modified(bench: Bench) -> None:
     reply = bench.send("FETCH", "/rooms/1?since=2026-06-01", task_id="t-1")
     assert (reply.status, reply.response.body, reply.header("Content-Type")) == (304, b"", None)
     assert (reply.header("Task-ID"), reply.header("Server-ID")) == ("t-1", "test.example")
     assert bench.send("FETCH", "/rooms/1?since=2025-06-01&fields=room_id").json == {"room_id": "1"}
-
-
-def test_an_action_is_shaped_too(bench: Bench) -> None:
+    # A list alone is shaped by its items, and an action is shaped too.
+    assert bench.send("QUERY", "/suites?fields=room_id&since=2026-06-01").json == [{"room_id": "2"}]
     assert bench.send("BOOK", "/room?fields=room_id", {}).json == {"room_id": "1"}
 
 
-@pytest.mark.parametrize(
-    ("query", "code"),
-    [
-        ("compact=yes", "invalid-token-hint"),
-        ("fields=", "invalid-token-hint"),
-        ("since=soon", "invalid-token-hint"),
-        ("fields=rooms.idd", "unknown-fields"),
-        ("since=2026-01-01", "since-not-supported"),
-    ],
+@rows(
+    "query, code",
+    ("compact=yes", "invalid-token-hint"),
+    ("fields=", "invalid-token-hint"),
+    ("since=soon", "invalid-token-hint"),
+    ("fields=rooms.idd", "unknown-fields"),
+    ("since=2026-01-01", "since-not-supported"),
 )
 def test_a_hint_that_cannot_be_followed_is_refused(query: str, code: str) -> None:
     calls: list[int] = []
@@ -210,12 +198,15 @@ def test_a_hundred_wrong_fields_of_a_wide_output_are_refused_briefly() -> None:
     assert len(error["suggestions"]) <= 5
 
 
-def test_a_name_that_the_input_declares_is_the_endpoints_own() -> None:
+def test_hints_are_for_contracts_that_do_not_declare_the_name() -> None:
     own = {"fields": {"type": "string"}, "compact": {"type": "boolean"}}
     bench = build(make_endpoint("QUERY", "/rooms", echo, properties=own))
-    reply = bench.send("QUERY", "/rooms?fields=anything&compact=true")
-    assert reply.json == {"fields": "anything", "compact": True}
+    assert bench.send("QUERY", "/rooms?fields=anything&compact=true").json == {"fields": "anything", "compact": True}
     assert refusal(bench, "QUERY", "/rooms?since=2026-01-01") == (400, "since-not-supported")
+    policies = Policies(scope_required_for_invocation=False, wildcards_accepted=True)
+    agent = Agent(agent_id=AGENT, name="explorer", wildcards=True)
+    bench = build(policies=policies, agents=(agent,), wildcard_handler=lambda context: dict(context.input))
+    assert bench.send("QUERY", "/anything?fields=a", agent_id=AGENT).json == {"fields": "a"}
 
 
 def test_a_body_carries_no_hints(bench: Bench) -> None:
@@ -224,21 +215,15 @@ def test_a_body_carries_no_hints(bench: Bench) -> None:
     assert build(own).send("QUERY", "/rooms?compact=true", {"beds": 2}).json == {"beds": 2}
 
 
-def test_other_unknown_parameters_are_refused_as_before(bench: Bench) -> None:
-    assert refusal(bench, "QUERY", "/rooms?fields=next&beds=2") == (422, "input-validation-failed")
-
-
-@pytest.mark.parametrize("target", ["DISCOVER /?fields=server", "DISCOVER /methods?compact=true"])
-def test_a_method_of_every_server_gives_its_answer_whole(bench: Bench, target: str) -> None:
-    method, _, rest = target.partition(" ")
-    assert refusal(bench, method, rest) == (400, "token-hints-not-supported")
-
-
-def test_an_adhoc_call_has_no_contract_and_so_no_hints() -> None:
-    policies = Policies(scope_required_for_invocation=False, wildcards_accepted=True)
-    agent = Agent(agent_id=AGENT, name="explorer", wildcards=True)
-    bench = build(policies=policies, agents=(agent,), wildcard_handler=lambda context: dict(context.input))
-    assert bench.send("QUERY", "/anything?fields=a", agent_id=AGENT).json == {"fields": "a"}
+@rows(
+    "target, expected",
+    ("QUERY /rooms?fields=next&beds=2", (422, "input-validation-failed")),
+    # A method of every server gives its answer whole.
+    ("DISCOVER /?fields=server", (400, "token-hints-not-supported")),
+    ("DISCOVER /methods?compact=true", (400, "token-hints-not-supported")),
+)
+def test_other_parameters_and_methods_take_no_hints(bench: Bench, target: str, expected: tuple[int, str]) -> None:
+    assert refusal(bench, *target.split(" ")) == expected
 
 
 @pytest.mark.parametrize("output", [{}, {"type": "object"}, {"type": "object", "additionalProperties": True}])
@@ -339,8 +324,7 @@ def test_a_hint_works_over_http(method: str, query: str, answer: Any) -> None:
 
 
 def test_over_http_a_plus_before_an_offset_is_understood() -> None:
-    reply = over_http("GET", "/rooms:query?since=2026-12-01T12:00:00+02:00", QUERY)
-    assert reply.json() == {"rooms": [], "next": None}
+    assert over_http("GET", "/rooms:query?since=2026-12-01T12:00:00+02:00", QUERY).json() == {"rooms": [], "next": None}
 
 
 def test_over_http_unchanged_is_304_and_an_invalid_hint_a_problem() -> None:

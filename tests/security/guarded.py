@@ -23,7 +23,6 @@ from bespeak.state.identity.key_text import generate_key, parse_key, private_tex
 from bespeak.state.identity.signed_request import sign_request
 
 SCOPE = "booking:seat"
-
 _APP = '''
 import os
 import uuid
@@ -44,7 +43,6 @@ def book_seat(context: Context) -> dict[str, str | None]:
         os.kill(os.getpid(), 9)
     return {"ticket": str(uuid.uuid4()), "agent": who.agent_id, "verified": who.verified}
 '''
-
 _CONFIGURATION = """
 [server]
 server_id = "rooms.example"
@@ -62,6 +60,7 @@ _OF_MODE = {
     "mtls": '[auth.mtls]\nca = "ca.pem"\n[listen]\ncert = "server.pem"\nkey = "server.key.pem"\n',
     "signed": "[auth.signed]\nmax_age = 120\n",
 }
+__all__ = ["AGENT", "SCOPE", "SERVER", "Agent", "Answer", "Guarded", "Line", "ask", "bearer", "trusting"]
 
 
 @dataclass(frozen=True)
@@ -216,6 +215,3 @@ def bearer(token: str, **headers: str) -> dict[str, str]:
 def trusting(guarded: Guarded, *pair: Path) -> ssl.SSLContext:
     """TLS to the deployment, with a client certificate if there is one."""
     return client_context(guarded.authority.ca, cert=pair[0] if pair else None, key=pair[1] if pair else None)
-
-
-__all__ = ["AGENT", "SCOPE", "SERVER", "Agent", "Answer", "Guarded", "Line", "ask", "bearer", "trusting"]

@@ -15,7 +15,6 @@ from tests.security.guarded import Answer, Guarded, Line, ask, bearer
 from tests.state.identity.issuer import OTHER
 
 pytestmark = pytest.mark.process
-
 MANY = 12
 PATIENCE = 30.0
 DECIDER = "d" * 64

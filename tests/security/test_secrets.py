@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.cases import rows
 from tests.postgres import running_postgres
 from tests.process import Served, bespeak
 from tests.security.guarded import Answer, Guarded, ask, bearer
@@ -17,7 +18,6 @@ from tests.security.test_tokens import forgeries
 from tests.state.identity.issuer import OTHER
 
 pytestmark = pytest.mark.process
-
 PATIENCE = 60.0
 
 
@@ -82,7 +82,6 @@ def _use(guarded: Guarded, kept: Secrets, outage: Callable[[Served], None] | Non
         lines = (guarded.folder / name).read_text().splitlines()
         kept.add(f"private key {name}", next(line for line in lines if not line.startswith("-----")))
     with ThreadPoolExecutor(1) as beside, guarded.serving("--log", "info") as served:
-        assert served.process.stderr is not None
         log = beside.submit(served.process.stderr.read)  # a pipe that nobody reads would stop the server
         _ask_with_tokens(guarded, served, kept)
         headers = agent.signed()
@@ -109,11 +108,7 @@ def _ask_with_tokens(guarded: Guarded, served: Served, kept: Secrets) -> None:
     good = kept.add("a good token", guarded.token())
     kept.add("the signature of a good token", good.rpartition(".")[2])
     kept.see("a good answer", ask(served, bearer(good, Idempotency_Key="k-1")).body)
-    wrong = {
-        **forgeries(guarded),
-        "expired": guarded.token(exp=1),
-        "for another": guarded.token(aud="other.example"),
-    }
+    wrong = {**forgeries(guarded), "expired": guarded.token(exp=1), "for another": guarded.token(aud="other.example")}
     for name, token in wrong.items():
         if len(token) > 20:  # shorter ones are parts of many words
             kept.add(f"a token {name}", token[-60:])
@@ -155,15 +150,13 @@ def _run_commands(guarded: Guarded, agent_id: str, kept: Secrets) -> None:
         kept.see(" ".join(arguments[:2]), done.stdout + done.stderr)
 
 
-@pytest.mark.parametrize(
+@rows(
     "place",
-    [
-        "postgresql://desk:{}@127.0.0.1:1/seats",
-        "postgresql://desk:{}@127.0.0.1:port/seats",
-        "postgresql://desk:{}@[/seats",
-        "postgresql://127.0.0.1:1/seats?user=desk&password={}",
-        "postgresql://desk:{}@127.0.0.1:1/seats?sslmode=nonsense",
-    ],
+    "postgresql://desk:{}@127.0.0.1:1/seats",
+    "postgresql://desk:{}@127.0.0.1:port/seats",
+    "postgresql://desk:{}@[/seats",
+    "postgresql://127.0.0.1:1/seats?user=desk&password={}",
+    "postgresql://desk:{}@127.0.0.1:1/seats?sslmode=nonsense",
 )
 @pytest.mark.parametrize("command", ["serve", "store check", "store export", "agents list", "audit verify"])
 def test_the_password_of_an_unusable_database_is_not_disclosed(place: str, command: str, tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Conflict
 
 pytestmark = pytest.mark.process
-
 LOOKS = 12
 
 
@@ -58,9 +57,7 @@ def test_a_session_is_bound_to_the_certificate_it_began_with(tmp_path: Path) -> 
 
 @pytest.mark.requirement("CORE-8-4", "CORE-4.11-3")
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
-def test_the_nonce_of_a_suspended_session_is_good_once(
-    store: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_nonce_of_a_suspended_session_works_once(store: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     guarded = Guarded(tmp_path, "token")
     if store == "postgres":
         guarded.store = request.getfixturevalue("postgres_server").new_database()
@@ -79,10 +76,7 @@ def test_the_nonce_of_a_suspended_session_is_good_once(
         assert served.stop() == 0
     found = asyncio.run(_resume(guarded.store, session, nonce))
     assert [outcome.reason if isinstance(outcome, Conflict) else type(outcome[0]) for outcome in found] == [
-        "nonce-wrong",
-        "not-found",
-        Session,
-        "nonce-used",
+        *("nonce-wrong", "not-found", Session, "nonce-used")
     ]
 
 

@@ -13,10 +13,16 @@ from typing import Any
 
 from campaign import campaign
 
-from bespeak.contract.ontology.core import DEFAULT
-from bespeak.documents.envelope.expansion import NotPlain, compile_context, core_node, expand_nodes, read_plain
-from bespeak.documents.envelope.reader import EnvelopeReader
-from bespeak.documents.ontology.contexts import shipped_contexts
+from bespeak.contract.core_ontology import DEFAULT
+from bespeak.extensions.semantics.envelope.expansion import (
+    NotPlain,
+    compile_context,
+    core_node,
+    expand_nodes,
+    read_plain,
+)
+from bespeak.extensions.semantics.envelope.reader import EnvelopeReader
+from bespeak.extensions.semantics.ontology.contexts import shipped_contexts
 
 READER = EnvelopeReader()
 IOA = DEFAULT.terms

@@ -11,7 +11,7 @@ import sys
 
 from campaign import campaign
 
-from bespeak.faces.http.reader import Asked, Heads, RequestReader
+from bespeak.faces.http.reader import Asked, Heads, HttpRequestReader
 from bespeak.protocol.exchange.messages import Malformed
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Pause
 
@@ -54,7 +54,7 @@ def _read(pieces: list[bytes], heads: Heads) -> tuple[list[Asked], int | None]:
     reading.
     """
     found: list[Asked] = []
-    reader = RequestReader(DEFAULT_LIMITS, heads)
+    reader = HttpRequestReader(DEFAULT_LIMITS, heads)
     for piece in pieces:
         reader.receive_data(piece)
         while not isinstance(event := reader.next_event(), Pause):

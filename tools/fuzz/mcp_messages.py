@@ -14,6 +14,8 @@ import json
 import logging
 import random
 import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,18 @@ from campaign import campaign
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.faces.mcp.tools import Rooms, modern, on_asgi
+from tests.faces.mcp.tools import Rooms, modern
 from tests.service import AGENT
 
+from bespeak.app.server.assembly import Keeper
+from bespeak.app.server.http_face import make_mcp
 from bespeak.app.server.mcp_stdio import parse_line
+from bespeak.app.server.serving import assemble_target
+from bespeak.app.server.settings import HttpAssembly
+from bespeak.app.server.target import load_app
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import MEMORY
 
 AUTHORITY = {"Agent-ID": AGENT, "Authority-Scope": "rooms:read, rooms:write"}
 CONFIRM = {"confirm": {"action": "accept", "content": {"confirm": True}}}
@@ -59,6 +69,45 @@ _running = contextlib.AsyncExitStack()
 _rooms = Rooms()
 _started: list[Any] = []
 _opened: dict[str, str] = {}
+
+
+Exchange = Callable[[Mapping[str, str], bytes], Awaitable[tuple[int, dict[str, str], str]]]
+"""Sends headers and a body; returns status, headers and body of the answer."""
+
+
+@asynccontextmanager
+async def on_asgi(rooms: Rooms) -> AsyncIterator[Exchange]:
+    """Serve the tools without a port."""
+    document = ServerDocument()
+    assembled = assemble_target(load_app(rooms.app, Path()), "2026-11-16T00:00:00Z")
+    keeper = Keeper(assembled, open_store(MEMORY, role="sole"), document)
+    await keeper.start()
+    mcp = make_mcp(HttpAssembly(keeper.dispatcher, document.http, document.auth), document.mcp)
+    await mcp.start()
+
+    async def exchange(headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, str], str]:
+        waiting, answer = [body], []
+
+        async def receive() -> Any:
+            if waiting:
+                return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+            await asyncio.Event().wait()
+            return None
+
+        async def send(message: Any) -> None:
+            answer.append(message)
+
+        pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+        scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": pairs}
+        await asyncio.wait_for(mcp(scope, receive, send), 30)
+        found = {name.decode(): value.decode() for name, value in answer[0]["headers"]}
+        return answer[0]["status"], found, b"".join(each.get("body", b"") for each in answer).decode()
+
+    try:
+        yield exchange
+    finally:
+        await mcp.stop()
+        await keeper.stop()
 
 
 def trial(source: random.Random, noted: list[object]) -> None:

@@ -16,7 +16,7 @@ from campaign import campaign
 
 from bespeak.protocol.exchange.messages import Connection
 from bespeak.protocol.translation import RequestReader
-from bespeak.protocol.wire.connection import Reader, ResponseReader
+from bespeak.protocol.wire.connection import MessageReader, ResponseReader
 from bespeak.protocol.wire.messages import CLOSED, Limits, Malformed, Pause
 
 LIMITS = Limits(line=64, head=256, headers=6, body=48)
@@ -62,7 +62,7 @@ def cut(data: bytes, rng: random.Random) -> list[bytes]:
     return pieces
 
 
-def read(reader: Reader[Any, object], pieces: list[bytes]) -> list[object]:
+def read(reader: MessageReader[Any, object], pieces: list[bytes]) -> list[object]:
     """Return every event of the stream and of its end, up to the first error."""
     events: list[object] = []
     for piece in [*pieces, None]:

@@ -1,8 +1,7 @@
 """An agent with a document on this server: its genesis, identity, trust, authority and consent (core 7).
 
-The id of an agent is the SHA-256 of its genesis in canonical form: the record without `signature`, as UTF-8 JSON,
-members sorted by name, no white space. The same bytes are signed. A record may repeat the id as `agent_id`; because
-no hash can contain itself, that member is also left out of the canonical form.
+The id of an agent is the SHA-256 of its genesis without `signature` and `agent_id`: UTF-8 JSON, members sorted by
+name, no white space. The same bytes are signed.
 """
 
 from __future__ import annotations
@@ -16,10 +15,8 @@ from typing import Any, Final
 import msgspec
 
 GENESIS_VERSION: Final = "agtp-genesis/1"
-
 ARCHETYPES: Final = ("assistant", "analyst", "executor", "orchestrator", "monitor")
 """Kind of agent: informative, not a permission."""
-
 _NOT_SIGNED: Final = frozenset({"signature", "agent_id"})
 _SORTED: Final = msgspec.json.Encoder(order="sorted")
 
@@ -47,12 +44,10 @@ class Genesis:
 
 
 def canonical_genesis(record: Mapping[str, Any]) -> bytes:
-    """Return the bytes that are hashed and signed."""
     return _SORTED.encode({name: value for name, value in record.items() if name not in _NOT_SIGNED})
 
 
 def genesis_id(record: Mapping[str, Any]) -> str:
-    """Return the canonical Agent-ID of a record."""
     return hashlib.sha256(canonical_genesis(record)).hexdigest()
 
 
@@ -60,13 +55,10 @@ VERIFIED: Final = 1
 ORG_ASSERTED: Final = 2
 EXPERIMENTAL: Final = 3
 TIERS: Final = (VERIFIED, ORG_ASSERTED, EXPERIMENTAL)  # trust tiers: a lower number means stronger trust
-
 ANCHORED: Final = ("dns-anchored", "log-anchored", "hybrid")
 """Verification paths with a proof; the first tier needs one of them."""
-
 SELF_SIGNED: Final = "self-signed"
 VERIFICATION_PATHS: Final = (*ANCHORED, "org-asserted", SELF_SIGNED)
-
 UNVERIFIED: Final = "verification-incomplete"  # trust warning of the second tier
 
 
@@ -85,17 +77,13 @@ def is_discoverable(tier: int | None) -> bool:
 
 DISCLOSURES: Final = ("public", "authenticated", "private")
 """Audiences that may see which agents a server hosts (AGTP-API 8.5)."""
-
 ACTIVE: Final = "active"
 STATUSES: Final = (ACTIVE, "suspended", "retired", "deprecated", "pending")
 """Lifecycle states (core 7.4) in the later spelling. Earlier drafts say Revoked for retired."""
-
 _NO_LABEL: Final = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_LABEL: Final = 64
-
 UNREADABLE: Final = "unreadable"
 """Status of an agent with a broken document: its id is reserved, but it is never admitted."""
-
 DEFAULT_ZONE: Final = "default"  # governance zone of agents whose documents name none; agents of every zone may find it
 
 
@@ -141,7 +129,6 @@ class Agent:
 
     @property
     def is_active(self) -> bool:
-        """True if the agent may act."""
         return self.status == ACTIVE
 
     @property
@@ -150,5 +137,4 @@ class Agent:
         return self.is_active and is_discoverable(self.trust_tier)
 
     def reference(self) -> dict[str, Any]:
-        """Return the entry in a manifest's `hosted_agents`."""
         return {"agent_id": self.agent_id, "name": self.name, "description": self.description}

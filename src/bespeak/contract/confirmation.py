@@ -29,10 +29,7 @@ def needs_confirmation(endpoint: Endpoint, policies: Policies) -> bool:
 
 
 def asks_person(endpoint: Endpoint, policies: Policies) -> bool:
-    """Return True if a person confirms a call that a model makes: it cannot be undone, or needs a confirmation anyway.
-
-    Faces for models ask for it unless the endpoint itself says that no confirmation is needed.
-    """
+    """Return True if a person confirms a call of a model: it cannot be undone, or needs a confirmation anyway."""
     irreversible = endpoint.semantic.impact == "irreversible" and endpoint.confirm is None
     return irreversible or needs_confirmation(endpoint, policies)
 
@@ -40,8 +37,7 @@ def asks_person(endpoint: Endpoint, policies: Policies) -> bool:
 MOST_LISTED: Final = 2_000  # calls of one composite, those of the composites that it calls included
 UNKNOWN: Final = "unknown impact"  # impact of a call that reaches nothing here
 _NAME: Final = re.compile(r"\{\w+\}")
-_WRITTEN: Final[Mapping[str, str]] = {"CHAIN": "steps", "BATCH": "calls"}
-"""Parameters that name the calls of a standard method."""
+_WRITTEN: Final[Mapping[str, str]] = {"CHAIN": "steps", "BATCH": "calls"}  # parameters that name the calls
 _CHOSEN: Final = "if it is chosen"
 
 
@@ -56,8 +52,7 @@ class ListedCall(msgspec.Struct, frozen=True, omit_defaults=True):
     calls: tuple[ListedCall, ...] = ()  # calls that it makes in turn
 
 
-Reach = Callable[[str, str], tuple[str, tuple[ListedCall, ...]]]
-"""Returns the impact of the endpoint that a method and a path reach, and the calls that it makes in turn."""
+Reach = Callable[[str, str], tuple[str, tuple[ListedCall, ...]]]  # impact of an endpoint, and the calls it makes
 
 
 def list_steps(steps: Iterable[Mapping[str, Any]], reach: Reach) -> Iterator[ListedCall]:
@@ -109,10 +104,7 @@ def is_composite(endpoint: Endpoint) -> bool:
 def list_named(
     endpoint: Endpoint, arguments: Mapping[str, Any], endpoints: Iterable[Endpoint]
 ) -> tuple[ListedCall, ...] | Fault:
-    """List the calls of a composite of a service that only its manifest describes; `endpoints` are those of it.
-
-    What the arguments do not name, only the service knows.
-    """
+    """List the calls that the arguments of a composite name, among the `endpoints` of another service."""
     if not is_composite(endpoint):
         return ()
     known = [(one, parse_template(one.path)) for one in endpoints]
@@ -130,7 +122,6 @@ def list_named(
 
 
 def bounded(calls: Iterable[ListedCall]) -> tuple[ListedCall, ...] | Fault:
-    """Collect calls, or say that they are too many."""
     found: list[ListedCall] = []
     left = MOST_LISTED
     for one in calls:
@@ -142,18 +133,14 @@ def bounded(calls: Iterable[ListedCall]) -> tuple[ListedCall, ...] | Fault:
 
 
 def count(call: ListedCall) -> int:
-    """Return the number of calls that one makes, itself included."""
     return 1 + sum(map(count, call.calls))
 
 
 def unlisted(name: str, fault: Fault) -> Refused:
     """Build the refusal of a composite that nobody can judge, because its calls cannot be listed."""
-    return Refused(
-        status.CONTENT_TOO_LARGE,
-        "calls-not-listed",
-        f"{name} cannot be undone, and a person who confirms it must see every call: {fault.message}.",
-        {"remedy": "Make the calls one by one, or in smaller groups."},
-    )
+    message = f"{name} cannot be undone, and a person who confirms it must see every call: {fault.message}."
+    details = {"remedy": "Make the calls one by one, or in smaller groups."}
+    return Refused(status.CONTENT_TOO_LARGE, "calls-not-listed", message, details)
 
 
 def _matches(template: Template | Fault, written: str, path: str) -> bool:
@@ -167,38 +154,28 @@ def _matches(template: Template | Fault, written: str, path: str) -> bool:
 
 _MOST_ARGUMENTS: Final = 40
 _LONGEST_VALUE: Final = 200
-LONGEST: Final = 20_000
-"""Characters of a question about a composite. A longer one is not asked: nobody would read all of it."""
-_LISTED: Final = ("steps", "calls", "candidates", "fallback")
-"""Arguments of composites that name the calls which are listed one by one."""
+LONGEST: Final = 20_000  # characters of a question about a composite; nobody would read a longer one
+_LISTED: Final = ("steps", "calls", "candidates", "fallback")  # arguments whose calls are listed one by one
 
 
 class Named(Protocol):
     """An endpoint under the name that its callers use: a tool, a skill."""
 
     @property
-    def name(self) -> str:
-        """Name of the endpoint."""
-        ...
+    def name(self) -> str: ...
 
     @property
-    def endpoint(self) -> Endpoint:
-        """The endpoint."""
-        ...
+    def endpoint(self) -> Endpoint: ...
 
 
 def declined(tool: Named) -> Outcome:
-    """Refuse a call that the user does not want."""
     message = f"The user did not agree to {tool.name}; it was not called."
     details = {"remedy": "Do not call it again unless the user asks for it."}
     return refused(Refused(status.FORBIDDEN, "confirmation-declined", message, details))
 
 
 def question(tool: Named, arguments: Mapping[str, Any], calls: Sequence[ListedCall] = ()) -> str:
-    """Say in words what will happen. The text depends on the call alone, so that it is the same when it is repeated.
-
-    `calls` are those of a composite; each of them is shown, so the text may be longer than `LONGEST`.
-    """
+    """Say in words what will happen, with all `calls` of a composite; a repeated call gives the same text."""
     semantic = tool.endpoint.semantic
     lines = [semantic.intent or tool.endpoint.description or tool.name]
     if semantic.outcome:

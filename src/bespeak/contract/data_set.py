@@ -14,15 +14,11 @@ from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.settings import setting
 from bespeak.text.reading.table import Table
 
-FORMATS: Final = ("json", "csv", "geojson")
-"""Formats in which rows can be had."""
-SUFFIXES: Final = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
-"""Files that can be a source."""
+FORMATS: Final = ("json", "csv", "geojson")  # formats in which rows can be had
+SUFFIXES: Final = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")  # files that can be a source
 COLUMN_TYPES: Final = ("string", "integer", "number", "boolean", "date", "date-time", "array", "object")
 """Short names of column types; `date` and `date-time` are strings with that format."""
-
-_OPEN: Final = frozenset({"informational", "low"})
-"""Sensitivities that need no authorization unless the class says otherwise."""
+_OPEN: Final = frozenset({"informational", "low"})  # sensitivities that need no authorization by default
 _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _SOURCES: Final = ("function", "file", "table", "query")
 
@@ -33,10 +29,8 @@ class DataColumn:
 
     name: str
     schema: Mapping[str, Any]
-    nullable: bool = True
-    """False if every row has a value."""
-    native: str = ""
-    """Type in the words of the source, such as `bigint`; empty if unknown."""
+    nullable: bool = True  # False if every row has a value
+    native: str = ""  # type in the words of the source, such as `bigint`; empty if unknown
 
     @property
     def kind(self) -> str:
@@ -59,7 +53,6 @@ class DataColumn:
 
     @property
     def is_comparable(self) -> bool:
-        """True if rows can be selected and sorted by it."""
         return self.kind not in ("array", "object")
 
 
@@ -170,11 +163,7 @@ class DataSet(DataClass):
 def bind_sources(
     manifest: DataManifest | None, sets: Sequence[DataSet], *, closed: bool = False
 ) -> tuple[DataManifest | None, list[tuple[int, str]]]:
-    """Join data sets with the manifest that describes their classes; report faults by the number of the set.
-
-    A class that the manifest describes keeps that description. Any other is added, unless the manifest is `closed`
-    because a document fixes it.
-    """
+    """Join data sets with the manifest, which may be `closed`; report faults by the number of the set."""
     faults: list[tuple[int, str]] = []
     entries = {entry.name: entry for entry in (manifest.available_data if manifest else ())}
     bound: dict[str, DataSet] = {}
@@ -214,5 +203,4 @@ def _public(entry: DataClass) -> dict[str, Any]:
 
 
 def data_sets(manifest: DataManifest | None) -> Iterable[DataSet]:
-    """List the classes of a manifest that have a source."""
     return [entry for entry in (manifest.available_data if manifest else ()) if isinstance(entry, DataSet)]

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
+from bespeak.contract.core_ontology import is_iri
 from bespeak.contract.handler import HandlerBinding
 from bespeak.contract.limits import Cost
-from bespeak.contract.ontology.core import is_iri
 from bespeak.text.reading.settings import SCHEMA, VERB, Setting, setting
 from bespeak.text.reading.table import Table
 from bespeak.text.source.tree import Location
@@ -24,7 +24,6 @@ class Deprecation:
     successor_path: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Write the `deprecated` block of a manifest."""
         block: dict[str, Any] = {"deprecated_in": self.deprecated_in}
         if self.removed_in is not None:
             block["removed_in"] = self.removed_in
@@ -54,18 +53,10 @@ def format_warning(successor: str | None, removed_in: str | None) -> str:
 
 
 Capability = Literal[
-    "discovery",
-    "retrieval",
-    "analysis",
-    "transaction",
-    "modification",
-    "creation",
-    "notification",
-    "mechanics",
-    "domain_spanning",
-]
+    "discovery", "retrieval", "analysis", "transaction", "modification", "creation", "notification",
+    "mechanics", "domain_spanning",
+]  # fmt: skip
 Impact = Literal["informational", "reversible", "irreversible"]
-
 CAPABILITIES: Final[tuple[str, ...]] = get_args(Capability)
 IMPACTS: Final[tuple[str, ...]] = get_args(Impact)
 
@@ -102,7 +93,6 @@ class Semantic:
     )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the block of a manifest; AGIS-only fields appear if they are set."""
         block: dict[str, Any] = {
             "intent": self.intent,
             "actor": self.actor,
@@ -192,11 +182,8 @@ class Endpoint:
     )
     cost: Cost | None = setting(None, "The maximum cost of a call; it is compared with Budget-Limit.", kind="map")
     confirm: bool | None = setting(
-        None,
-        "True if every call needs a confirmation by someone else, regardless of the policies.",
-        kind="boolean",
-    )
-    """None to follow `policies.confirm_irreversible`."""
+        None, "True if every call needs a confirmation by someone else, regardless of the policies.", kind="boolean"
+    )  # None to follow `policies.confirm_irreversible`
     internal: bool = setting(False, "True to serve it without listing it in any published document.")
     since: str | None = setting(None, "The time of change in the output, such as rooms[].updated_at; ?since= uses it.")
     reviewed: bool = setting(
@@ -204,8 +191,7 @@ class Endpoint:
     )
     data_class: str | None = None
     """Class of the data manifest that it reads; such an endpoint is only a step of compositions (AGIS 8.3)."""
-    proposed: bool = False
-    """True if an agent proposed it and no operator declared it (AGIS 2)."""
+    proposed: bool = False  # True if an agent proposed it and no operator declared it (AGIS 2)
     builtin: bool = False
     """True if registered by bespeak itself; an operator's endpoint on the same pair replaces it (AGTP-API 5.8)."""
     enabled: bool = False
@@ -220,7 +206,6 @@ class Endpoint:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Identity of the endpoint: method and path."""
         return (self.method, self.path)
 
     @property
@@ -235,7 +220,6 @@ class Endpoint:
 
     @property
     def error_names(self) -> tuple[str, ...]:
-        """Declared error names, in order."""
         return tuple(error.name for error in self.errors)
 
     def __str__(self) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Final
@@ -10,10 +9,10 @@ from typing import Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_value import as_text
 from bespeak.contract.relevance import Index, words
+from bespeak.text.identifiers import HUMP
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.operation_class import fit
 
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _LONGEST_NEED: Final = 1_000
 _LENGTH: Final = 0.3  # how much a long text counts less: it shares words with many needs
 _ACTION: Final = 0.3  # how much the method counts beside the words
@@ -64,4 +63,4 @@ def _parts(endpoint: Endpoint, name: str) -> tuple[str, ...]:
         f"{endpoint.description} {semantic.outcome}",
         f"{parameters} {hints}",
     )
-    return tuple(_HUMP.sub(" ", part) for part in parts)
+    return tuple(HUMP.sub(" ", part) for part in parts)

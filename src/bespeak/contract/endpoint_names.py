@@ -10,21 +10,17 @@ from typing import Final
 import msgspec
 
 from bespeak.contract.endpoint import Deprecation, Endpoint
+from bespeak.text.identifiers import HUMP
 
 LONGEST: Final = 64  # maximum length of an id (ai-discovery 3.3)
-
 _DIGEST: Final = 8
 _NO_WORD: Final = re.compile(r"[^a-z0-9]+")
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _PLAIN: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _CHOSEN: Final = re.compile(r"[a-z][a-z0-9_]*")
 
 
 def capability_ids(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], str]:
-    """Return the id of each endpoint by its key: its tool name if it has one, else a derived id.
-
-    Only tool names can collide. The later endpoint then gets a digest appended.
-    """
+    """Return the id of each endpoint: its tool name, else a derived id. A second one of a name gets a digest."""
     ids: dict[tuple[str, str], str] = {}
     taken: set[str] = set()
     for endpoint in endpoints:
@@ -41,14 +37,12 @@ def capability_ids(endpoints: Iterable[Endpoint]) -> dict[tuple[str, str], str]:
 def capability_id(endpoint: Endpoint) -> str:
     """Derive an id: `FIND /rooms/{room_id}/free-beds` becomes `find_rooms_by_room_id__free_beds`.
 
-    A hyphen becomes one underscore and a slash two: no two paths of plain words get the same id. A path of other words
-    and an id that is too long get a digest. Names of path parameters may be anything, because two paths that differ
-    only in them cannot both be served.
+    A hyphen becomes one underscore and a slash two, so paths of plain words get different ids. Others get a digest.
     """
     text, plain = _words(endpoint.method), endpoint.method.isalpha()
     for number, segment in enumerate(endpoint.path.strip("/").split("/")):
         if segment.startswith("{"):
-            words = _words(_HUMP.sub("_", segment)) or "id"
+            words = _words(HUMP.sub("_", segment)) or "id"
             text += f"_by_{words}"
         elif segment:
             words = _words(segment)
@@ -71,7 +65,6 @@ def group_of(endpoint: Endpoint) -> str:
 
 
 def grouped(endpoints: Iterable[Endpoint]) -> dict[str, list[Endpoint]]:
-    """Return endpoints by group, the largest group first."""
     groups: dict[str, list[Endpoint]] = {}
     for endpoint in endpoints:
         groups.setdefault(group_of(endpoint), []).append(endpoint)
@@ -88,8 +81,7 @@ def _words(text: str) -> str:
     return _NO_WORD.sub("_", text.lower()).strip("_")
 
 
-_USABLE: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST}}}")
-"""Names that the services of models accept; MCP itself also allows dots and 128 characters."""
+_USABLE: Final = re.compile(rf"[A-Za-z0-9_-]{{1,{LONGEST}}}")  # names that the services of models accept
 
 
 def default_tool_name(method: str, path: str) -> str:
@@ -99,15 +91,13 @@ def default_tool_name(method: str, path: str) -> str:
 
 
 def tool_names(endpoints: Sequence[Endpoint]) -> list[str]:
-    """Return the name of each endpoint's tool, in order.
+    """Return the name of each endpoint's tool: the declared one, the default, or one that names its whole path.
 
-    A declared mcp_tool_name comes first, then the default name. If a name is taken or not usable, the endpoint gets
-    one that names its whole path. Among equals the earlier endpoint keeps the name, so one that is added at run time
-    renames no other.
+    Among equals the earlier endpoint keeps the name, so one that is added at run time renames no other.
     """
     names: dict[int, str] = {}
     taken: set[str] = set()
-    for wanted in (_declared, _default, capability_id, _marked):
+    for wanted in (_declared, lambda one: default_tool_name(one.method, one.path), capability_id, _marked):
         for number, endpoint in enumerate(endpoints):
             name = wanted(endpoint)
             if number not in names and name not in taken and _USABLE.fullmatch(name):
@@ -125,15 +115,8 @@ def _declared(endpoint: Endpoint) -> str:
     return endpoint.semantic.mcp_tool_name or ""
 
 
-def _default(endpoint: Endpoint) -> str:
-    return default_tool_name(endpoint.method, endpoint.path)
-
-
 def describe_tool(endpoint: Endpoint, names: Mapping[tuple[str, str], str]) -> str:
-    """Describe an endpoint: the intent first, then what a caller should know (AGIS C.2(b)).
-
-    `names` are the tools of the service by the key of their endpoint.
-    """
+    """Describe an endpoint: the intent first, then what a caller should know (AGIS C.2(b))."""
     return "\n".join(_lines(endpoint, names))
 
 

@@ -1,15 +1,11 @@
-"""The extensions that bespeak brings: what is known of each without importing it.
-
-Adding one is a folder and an entry here. A module of an extension is imported only when a server needs it or one of
-its methods is called, so this table names modules by text.
-"""
+"""The extensions that bespeak brings, known without importing them: this table names modules by text."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, Final, NamedTuple
 
 _ROOM: Final = "bespeak.extensions"
@@ -24,12 +20,28 @@ class Lazy:
     attribute: str
 
     def load(self) -> Any:
-        """Import the module and return the value."""
         return getattr(import_module(self.module), self.attribute)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """Call it."""
         return self.load()(*arguments, **named)
+
+
+class CommandEntry(NamedTuple):
+    """A command of the command line."""
+
+    command: Lazy
+    section: str  # heading under which `bespeak --help` lists it
+    summary: str
+
+
+class KnownCommand(NamedTuple):
+    """A command of an extension; it is in `commands.py` of its folder, under its name."""
+
+    name: str
+    section: str = ""
+    summary: str = ""
+    after: str = ""  # command that `bespeak --help` lists before it
+    below: str = ""  # group that it belongs to; empty for one of `bespeak` itself
 
 
 class KnownExtension(NamedTuple):
@@ -38,18 +50,24 @@ class KnownExtension(NamedTuple):
     name: str
     methods: tuple[str, ...] = ()  # standard methods that it carries out
     floor: Mapping[str, str] = _NONE  # floor methods that it carries out, and the handler of each as `module:function`
-    hooks: Mapping[str, str] = _NONE
-    """What the kernel asks of it, by the names in `runtime.extension`, and the function for each."""
+    hooks: Mapping[str, str] = _NONE  # functions for what the kernel asks, by names in `runtime.extension`
     needed_by: tuple[str, ...] = ("methods",)
-    """What makes a server load it: any standard `methods`, a `store`, `delivery`, `negotiation`, a `semantic` layer.
+    """What makes a server load it: any standard `methods`, a `store`, `delivery`, `negotiation`, `semantic`, `data`.
 
     A server with one standard method has the extensions of all, because what an agent began with another must go on.
     """
+    tables: Mapping[str, str] = _NONE  # tables of bespeak.toml that it reads, and the settings type of each
+    commands: tuple[KnownCommand, ...] = ()
+    rules: tuple[str, ...] = ()  # its modules that declare rules
+    has_tables: bool = False  # True if its folder has a tables.sql
 
     @property
     def value(self) -> Lazy:
-        """The `Extension` itself."""
         return self.lazy(f"extension:{self.name}")
+
+    def module(self, name: str) -> ModuleType:
+        """Import a module of its folder."""
+        return import_module(f"{_ROOM}.{self.name}.{name}")
 
     def lazy(self, place: str) -> Lazy:
         """Return a value of its folder, named as `module:attribute`."""
@@ -59,23 +77,43 @@ class KnownExtension(NamedTuple):
 
 # What comes first is opened first and closed last, and its gates stand first.
 BUNDLED: Final = (
-    KnownExtension("semantics", needed_by=("semantic",)),
+    KnownExtension(
+        "semantics",
+        needed_by=("semantic",),
+        tables={"semantic": "settings:SemanticSettings"},
+        commands=(
+            KnownCommand("semantic", "Check a contract", "Publish, register and align ontologies.", after="diff"),
+        ),
+        has_tables=True,
+        rules=("ontology.rules", "alignment.rules", "profile_rules", "matching_rules"),
+    ),
     KnownExtension(
         "payments",
         methods=("PURCHASE",),
         hooks={"record PURCHASE": "gate:recorded_merchant", "spent": "gate:spent_by"},
+        tables={"payments": "settings:PaymentSettings"},
+        has_tables=True,
+        commands=(KnownCommand("ledger", below="store"),),
     ),
     KnownExtension(
         "negotiation",
         needed_by=("negotiation",),
         floor={"PROPOSE": "methods:propose"},
-        hooks={"describe synthesis": "outcome:describe_synthesis"},
+        tables={"negotiation": "settings:NegotiationSettings"},
+        has_tables=True,
+        commands=(
+            KnownCommand(
+                "proposals", "Run a service", "Approve, publish and promote proposed endpoints.", after="cases"
+            ),
+        ),
+        hooks={"inspect synthesis": "outcome:inspect_synthesis", "release synthesis": "methods:release_synthesis"},
     ),
     KnownExtension(
         "messages",
         needed_by=("methods", "delivery"),
         methods=("SUBMIT", "PUBLISH", "ALERT", "BROADCAST", "REPLY", "SEND"),
         floor={"NOTIFY": "methods_notify:notify"},
+        tables={"delivery": "settings:DeliverySettings"},
         hooks={"confirm messages": "methods_inbox:confirm_received", "announce": "message:announce"},
     ),
     KnownExtension(
@@ -84,22 +122,30 @@ BUNDLED: Final = (
         floor={"PLAN": "methods_plan:plan", "EXECUTE": "methods_execute:execute"},
         hooks={"resume": "methods:resume_own", "list calls": "listed_calls:list_calls"},
         needed_by=("store", "methods"),
+        has_tables=True,
+        commands=(
+            KnownCommand("workflows", "Run a service", "Show, pause, resume and cancel workflows.", after="proposals"),
+        ),
     ),
     KnownExtension(
         "entities",
         methods=("REGISTER", "AUTHORIZE", "CANCEL", "SIGN", "TRANSFER", "LOG"),
         hooks={"cancel": "methods_cancel:revoke"},
     ),
+    KnownExtension("data", needed_by=("data",)),
     KnownExtension("reports", methods=("REPORT",)),
     KnownExtension("monitors", methods=("QUOTE", "MONITOR", "ROUTE", "RETRY", "CHECK")),
 )
 """The extensions in their order."""
 
+TABLES: Final[Mapping[str, Lazy]] = {
+    table: known.lazy(place) for known in BUNDLED for table, place in known.tables.items()
+}
+"""Tables of bespeak.toml that extensions read, and the settings type of each."""
+
 HOOKS: Final[Mapping[str, Callable[..., Any]]] = {
     name: known.lazy(place) for known in BUNDLED for name, place in known.hooks.items()
-}
-"""What the kernel asks of extensions, by name."""
+}  # what the kernel asks of extensions, by name
 FLOOR_HANDLERS: Final[Mapping[str, Callable[..., Any]]] = {
     name: known.lazy(place) for known in BUNDLED for name, place in known.floor.items()
-}
-"""Handlers of floor methods that extensions carry out, by name. Each is imported at its first call."""
+}  # handlers of floor methods that extensions carry out, by name. Each is imported at its first call.

@@ -1,7 +1,4 @@
-"""The handler bindings of AGTP-API 12 as a tagged union, and the refusal that a handler raises.
-
-An external service is an HTTPS upstream or a tool of an MCP server. Only `type` ever leaves the server.
-"""
+"""The handler bindings of AGTP-API 12, of which only `type` leaves the server, and the refusal of a handler."""
 
 from __future__ import annotations
 
@@ -20,9 +17,7 @@ from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.settings import Setting, setting
 from bespeak.text.reading.table import Table
 
-VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
-"""A value that is read from the environment when the server starts: `${NAME}`."""
-
+VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")  # a value that is read from the environment at the start
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -68,7 +63,6 @@ class McpServer:
 
     @property
     def named(self) -> str:
-        """Name of what is called, with its kind."""
         kinds = {"tool": self.tool, "prompt": self.prompt, "resource": self.resource}
         return next((f"{kind} {name}" for kind, name in kinds.items() if name), "tool")
 
@@ -92,11 +86,7 @@ def schema_digest(schema: Mapping[str, Any]) -> str:
 
 
 def is_usable_address(url: str) -> bool:
-    """Return True for https:// and for http:// on this machine, where nothing crosses a network.
-
-    AGTP-API 12.3 refuses plain HTTP for the URL of an upstream. A server on the loopback address is reached like one
-    over a pipe.
-    """
+    """Return True for https://, which AGTP-API 12.3 demands, and for http:// on this machine."""
     try:
         parts = split_url(url)
         if not parts.hostname or "@" in parts.netloc or (parts.port is not None and parts.port == 0):
@@ -106,48 +96,30 @@ def is_usable_address(url: str) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and Address(parts.hostname, 0).is_loopback)
 
 
-COMPOSITION_FAILED: Final = "composition_failed"
-"""Error that every composition endpoint declares (AGTP-API 12.1)."""
-
+COMPOSITION_FAILED: Final = "composition_failed"  # error that every composition endpoint declares (AGTP-API 12.1)
 UPSTREAM_ERRORS: Final = (
     "upstream_timeout",
     "upstream_connection_error",
     "upstream_malformed_response",
     "upstream_authentication_failed",
     "upstream_error",
-)
-"""Errors that every external_service endpoint declares (AGTP-API 12.3, table 2)."""
-
-TOOL_ERROR: Final = "tool_error"
-"""Error that imported tools of MCP servers declare: the tool itself reports a failure."""
-
+)  # errors that every external_service endpoint declares (AGTP-API 12.3, table 2)
+TOOL_ERROR: Final = "tool_error"  # error that imported tools of MCP servers declare: the tool itself reports a failure
 UPSTREAM_METHODS: Final = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
-
-QUERY_METHODS: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})
-"""Methods that carry the input in the query unless `body` is set: a body has no meaning there (RFC 9110 9.3)."""
-
-BODY_FORMS: Final = ("json", "form", "multipart", "none")
-"""Encodings of a body."""
-
-LIST_STYLES: Final = ("repeat", "comma", "space", "pipe", "deep", "json")
-"""Notations for several values in a query or form: `a=1&a=2`, `a=1,2`, `a=1%202`, `a=1|2`, `a[b]=1`, or JSON text."""
-
-ANSWER_FORMS: Final = ("json", "text", "none")
-"""Forms of an upstream's answer: JSON as in the draft, text that becomes `output_field`, or ignored."""
-
+QUERY_METHODS: Final = frozenset({"GET", "HEAD", "DELETE", "OPTIONS"})  # input in the query (RFC 9110 9.3)
+BODY_FORMS: Final = ("json", "form", "multipart", "none")  # encodings of a body
+LIST_STYLES: Final = ("repeat", "comma", "space", "pipe", "deep", "json")  # `a=1&a=2`, `1,2`, `1%202`, `1|2`, `a[b]=1`
+ANSWER_FORMS: Final = ("json", "text", "none")  # JSON, text that becomes `output_field`, or ignored
 _ABSENT: Final[Any] = None
 _STATUS: Final = re.compile(r"[1-5][0-9]{2}|[45]XX")
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
-
 _RESERVED_HEADERS: Final = frozenset(
     {
         *("authorization", "cookie", "host", "agent-id", "authority-scope", "owner-id"),
         *("accept-encoding", "connection", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
         *("forwarded", "via", "x-real-ip"),
     }
-)
-"""Headers that identify the caller or frame a message; an input field must not fill them."""
-
+)  # headers that identify the caller or frame a message; an input field must not fill them
 _RESERVED_PREFIXES: Final = ("agtp-", "content-", "proxy-", "sec-", "x-forwarded-")
 
 
@@ -284,16 +256,12 @@ class ExternalService:
 
     @property
     def path_fields(self) -> tuple[str, ...]:
-        """Fields in the URL, each once."""
         return placeholders(self.url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpTool:
-    """A tool of an MCP server behind a facade that enforces the contract.
-
-    The input is passed as the arguments of the tool. Its structured content is the output.
-    """
+    """A tool of an MCP server behind a facade that enforces the contract: arguments in, structured content out."""
 
     type: ClassVar[str] = ExternalService.type
     mcp: McpServer = setting(
@@ -311,7 +279,6 @@ class OpaqueHandler:
 
 
 HandlerBinding = RegisteredFunction | Composition | ExternalService | McpTool | OpaqueHandler
-
 HANDLER_TYPES: Final = (RegisteredFunction.type, Composition.type, ExternalService.type)
 """Values of `handler.type` (AGTP-API 12)."""
 
@@ -328,12 +295,10 @@ def is_upstream_status(text: str) -> bool:
 
 
 def placeholders(template: str) -> tuple[str, ...]:
-    """Return the fields in a URL, each once."""
     return tuple(dict.fromkeys(_PLACEHOLDER.findall(template)))
 
 
 def fill_placeholders(template: str, value: Callable[[str], str]) -> str:
-    """Replace each `{field}` of a URL by its value."""
     return _PLACEHOLDER.sub(lambda found: value(found.group(1)), template)
 
 

@@ -12,7 +12,8 @@ from bespeak.contract.schema.subschemas import inline
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.protocol.exchange.refusal import Fault
 
-_SCALARS: Final = frozenset({"string", "integer", "number", "boolean", "null"})
+_KINDS: Final = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
+_SCALARS: Final = frozenset(_KINDS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +25,15 @@ class HttpRoute:
 
     @property
     def preferred(self) -> str:
-        """Method that documents name: GET if allowed."""
         return self.methods[0]
 
 
 def http_route(endpoint: Endpoint) -> HttpRoute:
-    """Return the route of an endpoint. GET is for endpoints that change nothing and whose input fits a query."""
     path = f"{endpoint.path}:{endpoint.method.lower()}"
     return HttpRoute(path, ("GET", "POST") if takes_get(endpoint) else ("POST",))
 
 
 def takes_get(endpoint: Endpoint) -> bool:
-    """Return True if GET is allowed: the endpoint is informational and its input is flat."""
     return get_obstacle(endpoint) is None
 
 
@@ -91,14 +89,12 @@ def _is_scalar(schema: object) -> bool:
 
 
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
-
 _WHOLE_OBJECT: Final = frozenset(
     {
         *("$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "not", "const", "enum", "dependentSchemas"),
         *("dependentRequired", "minProperties", "maxProperties", "propertyNames", "unevaluatedProperties"),
     }
-)
-"""Keywords about the whole object: with one of them, removing a property would change the meaning of the rest."""
+)  # keywords about the whole object: with one of them, removing a property would change the meaning of the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +120,10 @@ def place_input(endpoint: Endpoint, schema: Mapping[str, Any] | None = None) -> 
     """Place the input of an endpoint; `schema` replaces its input schema in the body."""
     schema = endpoint.input_schema if schema is None else schema
     in_path = tuple(_PARAMETER.findall(endpoint.path))
-    properties = _properties(endpoint.input_schema)
+    given = endpoint.input_schema.get("properties")
+    # Without references, because a parameter stands alone.
+    declared = given.items() if isinstance(given, Mapping) else ()
+    properties = {name: inline(each, endpoint.input_schema) for name, each in declared}
     required = _names(schema.get("required"))
     path = tuple(HttpParameter(name, expressible(properties.get(name, True)), True) for name in in_path)
     body = _without(schema, in_path) if in_path else schema
@@ -136,12 +135,6 @@ def place_input(endpoint: Endpoint, schema: Mapping[str, Any] | None = None) -> 
     )
 
 
-def _properties(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties of an input without references, because a parameter stands alone."""
-    properties = schema.get("properties")
-    return {name: inline(each, schema) for name, each in properties.items()} if isinstance(properties, Mapping) else {}
-
-
 def _is_needed(endpoint: Endpoint, body: Mapping[str, Any]) -> bool:
     """Return True if an empty input is not valid: a request without a body has an empty input."""
     if _names(body.get("required")) or _WHOLE_OBJECT.isdisjoint(body):
@@ -151,10 +144,7 @@ def _is_needed(endpoint: Endpoint, body: Mapping[str, Any]) -> bool:
 
 
 def expressible(schema: Any) -> Any:
-    """Reduce the schema of a property to values that a path or query can express; False if there are none.
-
-    Null cannot be expressed, and if a string is allowed, every value is read as a string.
-    """
+    """Reduce the schema of a property to what a path or query can express, which has no null; False if nothing."""
     if not isinstance(schema, Mapping):
         return schema
     kept = dict(schema)
@@ -170,7 +160,8 @@ def expressible(schema: Any) -> Any:
             return False
         kept["type"] = types[0] if len(types) == 1 else types
     if isinstance(schema.get("enum"), list):
-        kept["enum"] = [value for value in schema["enum"] if _is_sayable(value, kinds)]
+        text_only = kinds == {"string"}
+        kept["enum"] = [one for one in schema["enum"] if (isinstance(one, str) if text_only else one is not None)]
     for keyword in ("anyOf", "oneOf"):
         if isinstance(schema.get(keyword), list):
             kept[keyword] = [option for option in map(expressible, schema[keyword]) if option is not False]
@@ -180,21 +171,12 @@ def expressible(schema: Any) -> Any:
     return kept
 
 
-def _is_sayable(value: object, kinds: set[str]) -> bool:
-    return isinstance(value, str) if kinds == {"string"} else value is not None
-
-
 def _query(
     properties: Mapping[str, Any], required: frozenset[str], in_path: Iterable[str]
 ) -> tuple[HttpParameter, ...]:
     """Return the parameters of a query; properties that it cannot express are optional, or GET is not allowed."""
-    placed = []
-    for name, schema in properties.items():
-        if name in in_path:
-            continue
-        said = expressible(schema)
-        if said is not False:
-            placed.append(HttpParameter(name, said, name in required))
+    said = {name: expressible(schema) for name, schema in properties.items() if name not in in_path}
+    placed = (HttpParameter(name, one, name in required) for name, one in said.items() if one is not False)
     unnamed = sorted(required.difference(properties, in_path))
     return (*placed, *(HttpParameter(name, True, True) for name in unnamed))
 
@@ -232,9 +214,4 @@ def _kinds(schema: Any) -> set[str]:
         for option in schema.get(keyword, ()):
             found |= _kinds(option)
     values = [schema["const"]] if "const" in schema else schema.get("enum", ())
-    return found or {_kind_of(value) for value in values}
-
-
-def _kind_of(value: object) -> str:
-    kinds = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
-    return kinds.get(type(value), "object")
+    return found or {_KINDS.get(type(value), "object") for value in values}

@@ -17,15 +17,11 @@ from bespeak.text.source.pointer import child
 
 DEEPEST: Final = 8  # limit of levels in `a[b][c]=1`; deeper values are written as JSON text
 MAX_HEADER: Final = 8 * 1024  # limit of a header filled from the input, in characters; most servers accept no more
-
 _SIGNS: Final = {"comma": ",", "space": " ", "pipe": "|"}
-_RESERVED: Final = ":/?@!$'()*,;"
-"""Reserved characters (RFC 3986 2.2) that have no meaning of their own in a query or form."""
-_DECODINGS: Final = 4
-"""How often a value may be percent-encoded; one that is encoded more often can only be an attempt to hide something."""
+_RESERVED: Final = ":/?@!$'()*,;"  # reserved characters (RFC 3986 2.2) without meaning in a query or form
+_DECODINGS: Final = 4  # how often a value may be percent-encoded; more can only be an attempt to hide something
 _UNSAFE: Final = re.compile(r"[/\\\x00-\x1f\x7f]")
-_COOKIE_SAFE: Final = "!#$&'()*+-./:<=>?@[]^_`{|}~"
-"""Characters allowed in a cookie (RFC 6265 4.1.1), without the percent sign of encoded ones."""
+_COOKIE_SAFE: Final = "!#$&'()*+-./:<=>?@[]^_`{|}~"  # characters allowed in a cookie (RFC 6265 4.1.1)
 
 
 def as_text(value: Any) -> str:
@@ -34,10 +30,7 @@ def as_text(value: Any) -> str:
 
 
 def joined(value: Any, sign: str, at: str, faults: list[Violation]) -> str:
-    """Join the items of a list, or the names and values of an object, with a separator.
-
-    An item that contains the separator is refused: it would become two, past every check of the contract.
-    """
+    """Join items with a separator. An item that contains it is refused: it would become two, past every check."""
     if isinstance(value, dict):
         parts = [(child(at, name), part) for name, item in value.items() if item is not None for part in (name, item)]
     elif isinstance(value, list):
@@ -60,7 +53,6 @@ def in_path(value: Any, at: str, faults: list[Violation]) -> str:
 
 
 def in_url_query(value: Any, at: str, faults: list[Violation]) -> str:
-    """Encode a value for a place in the query of a URL."""
     if value is None:
         faults.append(unusable(at, "null is not allowed in a URL"))
     return quote(joined(value, ",", at, faults), safe="")
@@ -95,7 +87,6 @@ def in_header(value: Any, at: str, faults: list[Violation]) -> str:
 
 
 def in_cookie(value: Any, at: str, faults: list[Violation]) -> str:
-    """Encode a value as a cookie."""
     return quote(joined(value, ",", at, faults), safe=_COOKIE_SAFE)
 
 
@@ -149,7 +140,6 @@ def _deep(
 
 
 def encode_pairs(encoded: Iterable[tuple[str, str]]) -> str:
-    """Join pairs whose values are already encoded."""
     return "&".join(f"{quote(name, safe='')}={value}" for name, value in encoded)
 
 

@@ -65,7 +65,6 @@ def _digits(value: float | Decimal) -> str:
 
 SECONDS: Final[Mapping[str, int]] = {"s": 1, "min": 60, "h": 3600, "day": 86400}  # time units of a rate, in seconds
 MOST: Final = 1_000_000  # largest number in a rate: beyond it the interval between calls is lost to rounding
-
 _RATE: Final = re.compile(r"\s*([0-9]{1,9})\s*/\s*([a-z]{1,8})(?:\s+burst\s+([0-9]{1,9}))?\s*")
 
 
@@ -158,7 +157,6 @@ def read_duration(text: str) -> int | None:
 
 
 def write_duration(seconds: float) -> str:
-    """Format a duration in the largest unit that divides it."""
     whole = int(seconds)
     unit = next(name for name, size in _UNITS.items() if whole % size == 0)
     return f"{whole // _UNITS[unit]}{unit}"

@@ -25,18 +25,12 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = {
     "audio": ("data", "mimeType"),
     "resource_link": ("uri", "name"),
     "resource": (),
-}
-"""Types of blocks, each with the texts that it must have."""
+}  # types of blocks, each with the texts that it must have
 SCHEMA: Final[Mapping[str, Any]] = {
     "type": "array",
     "description": "Content blocks of MCP. Images and audio have their data in Base64, and a mimeType.",
-    "items": {
-        "type": "object",
-        "properties": {"type": {"type": "string", "enum": list(KINDS)}},
-        "required": ["type"],
-    },
-}
-"""Schema of the member, by which a face that only knows the contract recognizes it."""
+    "items": {"type": "object", "properties": {"type": {"type": "string", "enum": list(KINDS)}}, "required": ["type"]},
+}  # schema of the member, by which a face that only knows the contract recognizes it
 
 
 def carries_content(endpoint: Endpoint) -> bool:
@@ -58,7 +52,6 @@ def declares_content(schema: Any) -> bool:
 
 
 def without_content(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the schema of an output apart from its blocks."""
     members = {name: value for name, value in schema.get("properties", {}).items() if name != CONTENT}
     apart = {name: value for name, value in schema.items() if name != "properties"}
     return {**apart, "properties": members} if members else apart
@@ -71,7 +64,6 @@ def blocks_in(output: Any) -> list[dict[str, Any]] | None:
 
 
 def text_of(block: Mapping[str, Any]) -> str:
-    """Return the text that a block shows to a model; empty for other content."""
     shown = block.get("resource", block)
     return str(shown.get("text", ""))
 
@@ -115,15 +107,11 @@ def _object(part: Any) -> Any:
 _DATED: Final = re.compile(
     rb'"(?:\$(?!schema"|ref")[a-zA-Z]+|dependentRequired|dependentSchemas|maxContains|minContains|prefixItems'
     rb'|unevaluatedItems|unevaluatedProperties)":'
-)
-"""Keywords that earlier dialects do not have; a member with such a name does no harm."""
+)  # keywords that earlier dialects do not have; a member with such a name does no harm
 
 
 def compact_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy a schema without an empty `required`, titles that repeat the name of a definition, and the usual dialect.
-
-    A schema that reads otherwise in an earlier dialect keeps it.
-    """
+    """Copy a schema without an empty `required`, repeated titles, and a dialect that changes nothing."""
     made = dict(schema)
     if made.get("$schema") in (DIALECT, f"{DIALECT}#") and not _DATED.search(msgspec.json.encode(schema)):
         del made["$schema"]
@@ -140,16 +128,11 @@ def _untitled(name: str, part: Any) -> Any:
     return part
 
 
-RESULT: Final = "result"
-"""Member of the structured content that holds an output which is not an object: earlier revisions allow only those."""
-
+RESULT: Final = "result"  # member that holds an output which is not an object: MCP allows only objects
 PARTIAL: Final = "partial_result"  # member of the structured content that holds a part of an output, alone
-
 _PLAIN: Final = frozenset(
     {"$schema", "$defs", "$comment", "additionalProperties", "description", "examples", "properties", "title", "type"}
-)
-"""Keywords of an object that no partial result can break."""
-
+)  # keywords of an object that no partial result can break
 META: Final = "bespeak/"  # prefix of our members of `_meta`
 
 
@@ -160,23 +143,18 @@ class Tool:
     name: str
     endpoint: Endpoint
     entry: Mapping[str, Any]  # entry of tools/list
-    input: Validator | None
-    """Validator of the arguments, which refuses undeclared ones; None if the schema is not usable."""
+    input: Validator | None  # validator that refuses undeclared arguments; None if the schema is not usable
     output: Validator | None  # validator of the structured content; None if no output schema is published
     wraps: bool  # True if the output is the member `result` of the structured content
     blocks: bool = False  # True if the output may have content blocks, which are not part of the structured content
 
     @property
     def is_irreversible(self) -> bool:
-        """True if a call cannot be undone."""
         return self.endpoint.semantic.impact == "irreversible"
 
 
 def make_tools(endpoints: Iterable[Endpoint]) -> dict[str, Tool]:
-    """Make the tools of a service, by name, in the order of their names. Internal endpoints have none.
-
-    Prompts and resources of an upstream are left out: clients of MCP get them as what they are.
-    """
+    """Make the tools of a service by name, sorted, without internal endpoints, prompts and resources."""
     listed = [endpoint for endpoint in endpoints if endpoint.is_listed and offered_by(endpoint) is None]
     names = tool_names(listed)
     by_key = {endpoint.key: name for endpoint, name in zip(listed, names, strict=True)}
@@ -227,11 +205,7 @@ def _meta(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _output_schema(schema: Mapping[str, Any]) -> tuple[dict[str, Any] | None, bool]:
-    """Return the published output schema, and whether the output is wrapped in an object.
-
-    An output that says no more than `object` is not published: services on the web are described like that, whatever
-    they send.
-    """
+    """Return the published schema, and whether it wraps the output. A mere `object` is not published."""
     if not schema or dict(schema) == {"type": "object"}:
         return None, False
     schema = compact_schema(without_booleans(schema))
@@ -262,8 +236,7 @@ def _compile(schema: Mapping[str, Any] | None) -> Validator | None:
     return None if isinstance(found, Fault) else found
 
 
-_UNREAD: Final = frozenset({"method", "path", "confirm_with", "retry_with", "digest"})
-"""Members of an error that only callers over AGTP can use."""
+_UNREAD: Final = frozenset({"method", "path", "confirm_with", "retry_with", "digest"})  # members for AGTP only
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +270,6 @@ def error_members(endpoint: Endpoint, outcome: Outcome, granting: Granting) -> d
 
 
 def _remedy(endpoint: Endpoint, outcome: Outcome, granting: Granting) -> str:
-    """Say what the caller can do about a refusal."""
     error: Mapping[str, Any] = outcome.error
     missing = error.get("missing_scopes")
     if isinstance(missing, list) and missing:
@@ -351,9 +323,7 @@ def result_of(tool: Tool, outcome: Outcome, granting: Granting = GRANTING) -> di
 
 
 def _error(tool: Tool, outcome: Outcome, granting: Granting) -> dict[str, Any]:
-    """Build the result of a refusal: one JSON text, because clients may hold structured content against the output
-    schema even then.
-    """
+    """Build a refusal as JSON text: clients may hold structured content against the output schema."""
     error = error_members(tool.endpoint, outcome, granting)
     text = msgspec.json.encode({"error": error}).decode()
     return _with_notes({"content": [{"type": "text", "text": text}], "isError": True}, outcome)

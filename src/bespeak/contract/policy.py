@@ -12,26 +12,11 @@ from bespeak.text.reading.table import Table
 
 LEGACY_VERBS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH")
 _SWITCH: Final = ("enabled", "disabled")
-
 FLOOR_METHODS: Final = (
-    "QUERY",
-    "DISCOVER",
-    "DESCRIBE",
-    "SUMMARIZE",
-    "PLAN",
-    "PROPOSE",
-    "EXECUTE",
-    "DELEGATE",
-    "ESCALATE",
-    "CONFIRM",
-    "SUSPEND",
-    "NOTIFY",
-)
-"""The twelve methods that every server supports, independent of its policy (AGTP-API 3.1)."""
-
-LIFECYCLE_METHODS: Final = ("ACTIVATE", "DEACTIVATE", "REINSTATE", "REVOKE", "DEPRECATE")
-"""Lifecycle methods of agents (core 7.4)."""
-
+    *("QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN", "PROPOSE", "EXECUTE", "DELEGATE", "ESCALATE", "CONFIRM"),
+    *("SUSPEND", "NOTIFY"),
+)  # the twelve methods that every server supports, independent of its policy (AGTP-API 3.1)
+LIFECYCLE_METHODS: Final = ("ACTIVATE", "DEACTIVATE", "REINSTATE", "REVOKE", "DEPRECATE")  # of agents (core 7.4)
 SERVER_ENDPOINTS: Final = frozenset(
     [(method, "/") for method in (*FLOOR_METHODS, *LIFECYCLE_METHODS, "INSPECT")]
     + [("DISCOVER", "/methods"), ("QUERY", "/proposals"), ("QUERY", "/proposals/{proposal_id}")]
@@ -40,9 +25,7 @@ SERVER_ENDPOINTS: Final = frozenset(
         for method in ("DISCOVER", "DESCRIBE")
         for path in ("/agents", "/agents/{name}", "/agents/{name}/status")
     ]
-)
-"""Built-in endpoints of every server. They are not part of the contract that its operator wrote."""
-
+)  # built-in endpoints of every server. They are not part of the contract that its operator wrote.
 _UNLESS_CHOSEN: Final = frozenset({("QUERY", "/messages", "floor"), ("RESUME", "/", "floor")})
 """Method, path and namespace of built-in endpoints whose method and path an operator may use or enable."""
 
@@ -62,7 +45,6 @@ class Redirect:
     to_path: str | None = setting(None, "The path to use instead. Without it: the same.")
 
     def to_json(self) -> dict[str, str]:
-        """Write the entry of a manifest."""
         entry = {
             "from_method": self.from_method,
             "from_path": self.from_path,
@@ -80,7 +62,7 @@ def _read_allow(block: Table, key: str) -> Literal["*"] | tuple[str, ...]:
     value = block.value(key)
     if isinstance(value, list):
         return _read_names(block, key)
-    if value not in (None, "*"):
+    if value != "*":
         block.wrong(key, 'an array of methods or "*"', value)
     return "*"
 
@@ -120,7 +102,7 @@ class MethodPolicy:
     )
     disallow: tuple[str, ...] = setting((), "Refused methods. They win over `allow`.", format=VERB, read=_read_names)
     legacy: tuple[str, ...] = setting(
-        (), 'Admitted HTTP verbs; `"*"` for all.', choices=LEGACY_VERBS, read=_read_legacy
+        (), 'Admitted HTTP verbs; `"*"` for all.', choices=LEGACY_VERBS, read=_read_legacy, known=("legacy_verbs",)
     )
     redirects: tuple[Redirect, ...] = tables(
         Redirect, also={"aliases": Setting(meaning="`OLD = NEW`: a redirect for any path.", kind="map")}
@@ -143,7 +125,6 @@ class MethodPolicy:
         return self.allow == "*" or method in self.allow or method in FLOOR_METHODS or method in self.custom
 
     def to_json(self) -> dict[str, Any]:
-        """Write the `policies.methods` block of a manifest."""
         return {
             "allow": "*" if self.allow == "*" else list(self.allow),
             "disallow": list(self.disallow),
@@ -171,7 +152,6 @@ class Policies:
     methods: MethodPolicy = table(MethodPolicy)
 
     def to_json(self) -> dict[str, Any]:
-        """Write the `policies` block of a manifest."""
         return {
             "wildcards_accepted": self.wildcards_accepted,
             "anonymous_discovery": self.anonymous_discovery,

@@ -20,10 +20,6 @@ def _read_steps(table: Table, key: str) -> tuple[Mapping[str, Any], ...]:
     return tuple(entry.data for entry in table.tables(key))
 
 
-def _read_schema(table: Table, key: str) -> Mapping[str, Any] | None:
-    return table.json(key) if table.has(key) else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Procedure:
     """A procedure that agents with the scope activation:run may run by its id."""
@@ -39,7 +35,7 @@ class Procedure:
         "The JSON Schema of its input. Without it: that of the parameters of the function.",
         kind="map",
         key="input",
-        read=_read_schema,
+        read=lambda table, key: table.json(key) if table.has(key) else None,
         format=SCHEMA,
     )
     idempotent: bool = setting(
@@ -51,7 +47,6 @@ class Procedure:
     target: Callable[..., Any] | None = None  # the function itself, if the contract is written in Python
 
     def faults(self) -> list[str]:
-        """List what is wrong with the declaration, in sentences."""
         found = []
         if _ID.fullmatch(self.procedure_id) is None or len(self.procedure_id) > LONGEST_ID:
             found.append(f"the id must be lower-case words joined by . _ or -; got {brief(self.procedure_id)}")
@@ -63,6 +58,5 @@ class Procedure:
 
 
 def find_repeated(procedures: Sequence[Procedure]) -> str | None:
-    """Return an id that two procedures have; None if there is none."""
     ids = [one.procedure_id for one in procedures]
     return next((one for one in ids if ids.count(one) > 1), None)

@@ -10,20 +10,16 @@ from bespeak.text.reading.settings import VERB, optional_table, read_settings, r
 from bespeak.text.reading.table import Table, is_integer
 from bespeak.text.source.tree import Location
 
-SOURCES: Final = ("proposal", "constant", "previous_step", "item")
-"""Kinds of sources: the caller's input, the file, a captured output, the element of the list that is walked."""
-
+SOURCES: Final = ("proposal", "constant", "previous_step", "item")  # the input, the file, an output, an element
 COMPARISONS: Final = ("eq", "ne", "lt", "lte", "gt", "gte", "contains", "in", "present", "absent")
 """Operators of conditions. Numbers, and dates and times in ISO 8601, are compared by value, other texts by characters.
 
 `contains` finds a text in a text without regard to case, or a member of a list; `in` is its inverse for lists.
 """
-
 PICKS: Final = ("all", "first", "only")
 """Which elements of a list are taken. `first` and `only` make the composition fail if there is none, `only` also if
 there are several.
 """
-
 _DEEPEST: Final = 8  # maximum number of sources inside each other
 
 
@@ -39,7 +35,6 @@ class Condition:
     """
 
     def to_json(self) -> dict[str, Any]:
-        """Write the table of a recipe file."""
         short = self.left.kind == "item" and self.left == Source(kind="item", value=self.left.value)
         left = {"field": self.left.value} if short else {"source": self.left.to_json()}
         right = {} if self.right is None else {"value": self.right.to_json()}
@@ -71,7 +66,6 @@ class Source:
     """
 
     def to_json(self) -> dict[str, Any]:
-        """Write the table of a recipe file."""
         data: dict[str, Any] = {"kind": self.kind, "value": self.value}
         for name in ("default", "get"):
             if getattr(self, name):
@@ -90,29 +84,24 @@ class Source:
 
 
 def constant(value: Any) -> Source:
-    """Return the source of a constant."""
     return Source(kind="constant", value=value)
 
 
 def read_sources(outer: Table, key: str) -> dict[str, Source]:
-    """Read a table of sources by name; empty if it is missing."""
     block = outer.table(key)
     return {} if block is None else _read_members(block, 0)
 
 
-def read_source(outer: Table, key: str) -> Source | None:
-    """Read an optional source."""
+def read_source(outer: Table, key: str, depth: int = 0) -> Source | None:
     block = outer.table(key)
-    return None if block is None else _read(block, 0)
+    return None if block is None else _read(block, depth)
 
 
-def read_conditions(outer: Table, key: str) -> tuple[Condition, ...]:
-    """Read an array of conditions; empty if it is missing."""
-    return _read_conditions(outer, key, 0)
+def read_conditions(outer: Table, key: str, depth: int = 0) -> tuple[Condition, ...]:
+    return tuple(_read_condition(table, depth) for table in outer.tables(key))
 
 
 def sources_in(source: Source) -> list[Source]:
-    """List a source and all sources inside it."""
     found = [source]
     for condition in source.where:
         found += sources_in(condition.left)
@@ -146,7 +135,7 @@ def _read(table: Table, depth: int) -> Source:
         kind=kind or "constant",
         value=value,
         default=table.value("default"),
-        where=_read_conditions(table, "where", depth + 1),
+        where=read_conditions(table, "where", depth + 1),
         sort=_read_short(table, "sort", (str, list), depth + 1),
         limit=_read_short(table, "limit", (int,), depth + 1),
         pick=table.choice("pick", PICKS) or "all",
@@ -160,14 +149,8 @@ def _read(table: Table, depth: int) -> Source:
 def _read_short(table: Table, key: str, plain: tuple[type, ...], depth: int) -> Source | None:
     """Read a source, or a constant written without its kind."""
     value = table.value(key)
-    if isinstance(value, plain) and not isinstance(value, bool):
-        return constant(value)
-    inner = table.table(key)
-    return None if inner is None else _read(inner, depth)
-
-
-def _read_conditions(outer: Table, key: str, depth: int) -> tuple[Condition, ...]:
-    return tuple(_read_condition(table, depth) for table in outer.tables(key))
+    is_short = isinstance(value, plain) and not isinstance(value, bool)
+    return constant(value) if is_short else read_source(table, key, depth)
 
 
 def _read_condition(table: Table, depth: int) -> Condition:
@@ -216,8 +199,7 @@ class Paging:
     cursor: str = setting("", "The path of the next cursor in an answer; no cursor there, or false, ends the list.")
     counts: str = setting(
         "", "What the parameter counts, if it takes a number instead of a cursor.", choices=("pages", "elements")
-    )
-    """The first call sends no number. An empty page ends the list."""
+    )  # the first call sends no number. An empty page ends the list.
     items: str = setting("", "The path of the list in an answer.", required=True)
     most: int = setting(20, "The most pages of a list; more make the composition fail.", bounds=(1, 1000))
 
@@ -234,7 +216,6 @@ class Compensation:
 
     @property
     def endpoint(self) -> tuple[str, str]:
-        """Method and path of the endpoint that the call goes to."""
         return self.method, self.path
 
 
@@ -270,11 +251,9 @@ class RecipeStep:
 
     @property
     def endpoint(self) -> tuple[str, str]:
-        """Method and path of the endpoint that the step calls."""
         return self.method, self.path or "/"
 
     def to_json(self) -> dict[str, Any]:
-        """Write the table of a recipe file."""
         data: dict[str, Any] = {
             "method": self.method,
             "path": self.path,
@@ -291,12 +270,9 @@ class RecipeStep:
         if self.pages is not None:
             data["pages"] = {name: value for name, value in asdict(self.pages).items() if value != ""}
         if self.compensate is not None:
-            undone = self.compensate
-            data["compensate"] = {
-                "method": undone.method,
-                "path": undone.path,
-                "parameters": _write_sources(undone.input) or {},
-            }
+            method, path = self.compensate.endpoint
+            given = _write_sources(self.compensate.input) or {}
+            data["compensate"] = {"method": method, "path": path, "parameters": given}
         return {name: value for name, value in data.items() if value is not None}
 
 
@@ -336,12 +312,10 @@ class Recipe:
     version: str = setting("1", "Its version.", read=_read_version)
     pattern: Mapping[str, Any] = setting(
         {}, "The proposals it answers.", kind="table", of=RecipePattern, read=_read_pattern
-    )
-    """Only the keys that are written."""
+    )  # only the keys that are written
     aggregation: str = setting(
         "last", "How the results are combined.", kind="table", of=Aggregation, read=_read_aggregation
-    )
-    """The `last` result, a `merge` of all, or a `list`."""
+    )  # the `last` result, a `merge` of all, or a `list`
     output: Mapping[str, Source] = setting(
         {}, "The fields of the result. They replace the aggregation.", kind="map", read=read_sources
     )
@@ -355,7 +329,6 @@ class Recipe:
         return (*(step.endpoint for step in self.steps), *undone)
 
     def to_json(self) -> dict[str, Any]:
-        """Write the `[[recipe]]` table of a file."""
         data: dict[str, Any] = {
             "name": self.name,
             "description": self.description or None,

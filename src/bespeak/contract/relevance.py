@@ -57,10 +57,7 @@ class Index:
                         place.setdefault(index, weight)
 
     def rank(self, need: str) -> list[tuple[float, int]]:
-        """Return score and index of the texts that share a word with the need, best first. Scores are in (0, 1].
-
-        Another word for the same thing counts half.
-        """
+        """Return score, in (0, 1], and index of the texts that share a word, best first. A synonym counts half."""
         total = 0.0
         scores: dict[int, float] = {}
         for word in dict.fromkeys(words(need)):

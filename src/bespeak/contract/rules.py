@@ -6,8 +6,6 @@ from typing import Final
 
 from bespeak.text.diagnostics.diagnostic import Rule
 
-LEGACY_SET: Final = Rule(("Y804", "legacy-verbs", "MUST", "AGTP-API 9.4"), "legacy lists only the five HTTP verbs.")
-COST: Final = Rule(
-    ("Y880", "cost-amount", "MUST", "AGTP core 7.7"), "A cost is an amount in one of the registered units."
-)
-RATE_LIMIT: Final = Rule(("Y881", "rate-limit", "MUST", "reading files"), "A rate limit is a count per unit of time.")
+LEGACY_SET: Final = Rule("Y804", "legacy-verbs", "MUST", "AGTP-API 9.4")
+COST: Final = Rule("Y880", "cost-amount", "MUST", "AGTP core 7.7")
+RATE_LIMIT: Final = Rule("Y881", "rate-limit", "MUST", "reading files")

@@ -5,16 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.limits import RateLimits
-from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.contract.policy import Policies
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.recipe import Recipe
 from bespeak.text.reading.settings import setting, tables
+
+
+class SemanticLayer(Protocol):
+    """What a service says about its semantic layer; the settings are those of the extension."""
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """Concepts that documents do not show."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +30,7 @@ class DataClass:
     """A class of data that a service holds, described for the public."""
 
     name: str = setting(
-        "",
-        "The name of the class.",
-        key="class",
-        required=True,
-        advice="Name the class, like customer-profile.",
+        "", "The name of the class.", key="class", required=True, advice="Name the class, like customer-profile."
     )
     description: str = setting("", "What it contains, for people.")
     formats: tuple[str, ...] = setting((), "The formats it is available in.")
@@ -34,7 +38,6 @@ class DataClass:
     requires_authorization: bool | None = setting(None, "True if agents need authority for it.", kind="boolean")
 
     def to_json(self) -> dict[str, Any]:
-        """Write the entry of `available_data`, without empty fields."""
         entry = {
             "class": self.name,
             "description": self.description or None,
@@ -55,7 +58,6 @@ class DataManifest:
     )
 
     def to_json(self) -> dict[str, Any]:
-        """Write the `data_manifest` block."""
         block: dict[str, Any] = {"available_data": [entry.to_json() for entry in self.available_data]}
         if self.pre_auth_discovery is not None:
             block["pre_auth_discovery"] = self.pre_auth_discovery
@@ -75,14 +77,9 @@ class Vocabulary:
     negotiable: bool = setting(False, "Agents may propose endpoints within the data manifest.")
 
 
-AGTP_VERSION: Final = "1.0"
-"""Protocol version that documents name."""
-
-DEFAULT_CATALOG: Final = "1.1.0"
-"""Version of the method catalog that a service uses by default."""
-
-UNSPECIFIED: Final = "unspecified"
-"""Operator of a service that names none."""
+AGTP_VERSION: Final = "1.0"  # protocol version that documents name
+DEFAULT_CATALOG: Final = "1.1.0"  # version of the method catalog that a service uses by default
+UNSPECIFIED: Final = "unspecified"  # operator of a service that names none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +89,7 @@ class ServerIdentity:
     server_id: str
     operator: str
     contact: str
-    name: str = ""
-    """Display name of the service. The wire manifest has no field for it; other faces do."""
+    name: str = ""  # display name of the service. The wire manifest has no field for it; other faces do.
     domain: str | None = None
     supported_features: tuple[str, ...] = ()
     issued: str | None = None
@@ -116,8 +112,7 @@ class Service:
     identity: ServerIdentity
     endpoints: tuple[Endpoint, ...] = ()
     policies: Policies = field(default_factory=Policies)
-    catalog: str = DEFAULT_CATALOG
-    """Version of a bundled catalog, or the path of a catalog document (AGTP-API 4.9)."""
+    catalog: str = DEFAULT_CATALOG  # version of a bundled catalog, or the path of a catalog document (AGTP-API 4.9)
     recipes: tuple[Recipe, ...] = ()
     agents: tuple[Agent, ...] = ()
     agent_disclosure: str = "public"
@@ -127,16 +122,12 @@ class Service:
     agents_stale_after: float = 10.0
     """Seconds without a reading of the store after which calls that need authority are refused."""
     rate_limits: RateLimits = field(default_factory=RateLimits)
-    trusts_upstreams: bool = False
-    """True if answers of upstreams are passed on although they break the output schema."""
-    methods: tuple[str, ...] = ()
-    """Names of the standard methods that are enabled."""
+    trusts_upstreams: bool = False  # True if answers of upstreams are passed on although they break the output schema
+    methods: tuple[str, ...] = ()  # names of the standard methods that are enabled
     extensions: tuple[Any, ...] = ()
     """Extensions of the author, each an `Extension`; those that bespeak brings are not among them."""
-    procedures: tuple[Procedure, ...] = ()
-    """What RUN may run."""
-    semantic: SemanticSettings | None = None
-    """Settings of the semantic layer; None if it is not used."""
+    procedures: tuple[Procedure, ...] = ()  # what RUN may run
+    semantic: SemanticLayer | None = None  # settings of the semantic layer; None if it is not used
     apis: tuple[Mapping[str, Any], ...] = ()
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()
     resources: tuple[Resource, ...] = ()
@@ -144,11 +135,9 @@ class Service:
     """Handler of ad-hoc invocations when both sides consent to wildcards."""
     lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None
     """Opens what the handlers share, as `Context.state`, before the first call; closes it after the last one."""
-    document_version: str | None = None
-    """Operator's own revision; by default derived from the content."""
+    document_version: str | None = None  # operator's own revision; by default derived from the content
     description: str = ""
-    agtp: str | None = None
-    """AGTP address from an AGIS document; by default derived from the server_id."""
+    agtp: str | None = None  # AGTP address from an AGIS document; by default derived from the server_id
     vocabulary: Vocabulary | None = None
     """Vocabulary of an AGIS document beyond its verbs; the verbs in use are derived from the endpoints."""
     data_manifest: DataManifest | None = None
@@ -156,10 +145,7 @@ class Service:
     """Schemas shared by several endpoints; each endpoint's own schema is complete without them."""
 
     def published(self, endpoint: Endpoint, hides: Callable[[str], bool] | None = None) -> Endpoint:
-        """Return an endpoint as documents show it: without the concepts that `sensitive` of [semantic] names.
-
-        `hides` also knows the concepts below them; without it, only those that are named are left out (IoA 13).
-        """
+        """Return an endpoint without the concepts that `hides` or `sensitive` of [semantic] names (IoA 13)."""
         sensitive = () if self.semantic is None else self.semantic.sensitive
         if not (sensitive and endpoint.semantic.concepts):
             return endpoint

@@ -17,7 +17,6 @@ _DEEPEST: Final = 60
 _MOST_PLACES: Final = 20
 _MOST_STEPS: Final = 30
 _JOINER: Final = "\u200d"
-
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -31,7 +30,6 @@ class Gap:
     kept: int
 
     def to_json(self) -> dict[str, Any]:
-        """Return the gap as a member of a result."""
         return {"at": self.at, "left_out": self.left_out, "of": self.left_out + self.kept, "what": self.what}
 
 
@@ -44,7 +42,6 @@ class Cut:
 
     @property
     def left_out(self) -> list[dict[str, Any]]:
-        """Gaps as JSON, the first of them if there are many."""
         return [gap.to_json() for gap in self.gaps[:_MOST_PLACES]]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from bespeak.contract.agent import DISCLOSURES
@@ -22,10 +23,8 @@ from bespeak.text.reading.table import Table, as_mapping
 from bespeak.text.source.tree import Location
 
 _SERVERS: Final = ("/", "/methods")
-
 _FILE: Final = "manifest"
-_MOST_ENTRIES: Final = 100_000
-"""Limit of entries in one array. Each entry becomes objects many times its size, so a reply could fill the memory."""
+_MOST_ENTRIES: Final = 100_000  # in one array: each becomes objects many times its size, which fill the memory
 _DEFAULTS: Final = Policies()
 _NAMELESS: Final = ServerIdentity(server_id="", operator="", contact="")
 _EXPECTED: Final[dict[str, Any]] = {"required": True, "optional": True}
@@ -59,7 +58,6 @@ class ManifestDocument:
     signature: str | Mapping[str, Any] | None = setting(
         None, "The signature of the manifest.", key="manifest_signature", kind="map"
     )
-    """As received."""
     raw: Mapping[str, Any]
 
     @property
@@ -83,9 +81,7 @@ class ManifestDocument:
 
 
 def parse_manifest(data: bytes) -> tuple[ManifestDocument | None, list[Diagnostic]]:
-    """Parse the manifest in a reply. Return None only if it is not a JSON object or too large; others only get
-    warnings.
-    """
+    """Parse the manifest in a reply. Return None only if it is not a JSON object or too large; others get warnings."""
     root = json_table(data, _FILE, tolerant=True)
     if isinstance(root, Diagnostic):
         return None, [root]
@@ -97,10 +93,7 @@ def parse_manifest(data: bytes) -> tuple[ManifestDocument | None, list[Diagnosti
 
 
 def parse_endpoint(data: bytes) -> tuple[Endpoint | None, list[Diagnostic]]:
-    """Parse the definition of one endpoint, as a manifest lists it. Missing members have the manifest's defaults.
-
-    Return None if it is not a JSON object or has no method or path.
-    """
+    """Parse the definition of one endpoint of a manifest; None if it is not an object or has no method or path."""
     root = json_table(data, "endpoint", tolerant=True)
     return (None, [root]) if isinstance(root, Diagnostic) else (_read_endpoint(root), root.findings.found)
 
@@ -124,16 +117,6 @@ def _read_server(root: Table) -> ServerIdentity | None:
         supported_features=server.texts("supported_features"),
         issued=server.text("issued"),
     )
-
-
-def _read_policies(root: Table) -> Policies | None:
-    policies = root.table("policies")
-    return read_settings(Policies, policies, known=policies.data) if policies else None
-
-
-def _read_signature(root: Table) -> str | Mapping[str, Any] | None:
-    signature = root.value("manifest_signature")
-    return signature if isinstance(signature, (str, dict)) else None
 
 
 def _method_names(root: Table, key: str) -> tuple[str, ...]:
@@ -170,28 +153,20 @@ def _read_semantic(entry: Table) -> Semantic:
     return semantic if semantic.impact else replace(semantic, impact=_UNSAID.impact)
 
 
-def _read_handler(entry: Table) -> OpaqueHandler:
-    handler = entry.table("handler")
-    return OpaqueHandler(type=(handler.text("type") or "") if handler else "")
-
-
 _UNSAID: Final = Semantic(
     intent="", actor="", outcome="", capability="", confidence=0.0, impact="irreversible", is_idempotent=False
 )
 _READERS: Final[Readers] = {
     **READERS,
     "semantic": _read_semantic,
-    "handler": _read_handler,
+    "handler": lambda entry: OpaqueHandler(type=(at.text("type") or "") if (at := entry.table("handler")) else ""),
     "internal": lambda _: False,  # what a manifest lists is not internal
 }
 _MEMBERS: Final[Readers] = {
     "server": _read_server,
-    "embedded_methods": lambda root: _method_names(root, "embedded_methods"),
-    "custom_methods": lambda root: _method_names(root, "custom_methods"),
+    **{key: partial(_method_names, key=key) for key in ("embedded_methods", "custom_methods")},
     "endpoints": _read_endpoints,
-    "policies": _read_policies,
-    "hosted_agents": lambda root: _objects(root, "hosted_agents"),
-    "apis": lambda root: _objects(root, "apis"),
-    "hosted_protocols": lambda root: _objects(root, "hosted_protocols"),
-    "signature": _read_signature,
+    "policies": lambda root: read_settings(Policies, at, known=at.data) if (at := root.table("policies")) else None,
+    **{key: partial(_objects, key=key) for key in ("hosted_agents", "apis", "hosted_protocols")},
+    "signature": lambda root: found if isinstance(found := root.value("manifest_signature"), (str, dict)) else None,
 }

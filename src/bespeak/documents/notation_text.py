@@ -37,6 +37,5 @@ def parse_notation(text: str, file: str) -> Tree | Diagnostic:
             return plain
     tree = _PARSERS[notation](text, file)
     if isinstance(tree, SyntaxFault):
-        message = f"this is not {NAMES[notation]}: {tree.message}"
-        return MALFORMED.found(message, tree.location, advice=tree.help)
+        return MALFORMED.found(f"this is not {NAMES[notation]}: {tree.message}", tree.location, advice=tree.help)
     return tree

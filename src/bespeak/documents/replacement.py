@@ -1,8 +1,4 @@
-"""Atomic replacement of files and folders.
-
-A reader sees the old file or the new, never a mixture. A folder appears whole or not at all, and files added by its
-owner are kept.
-"""
+"""Atomic replacement of files and folders: a folder appears whole or not at all, and files of its owner are kept."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +17,7 @@ UNFINISHED: Final = ".bespeak-"  # prefix of temporary files
 def replace_text(path: Path, text: str, *, create: bool = False) -> None:
     """Replace the text of a file. Its mode and byte order mark are kept, and a link stays a link.
 
-    Raises like `replace_bytes`. A missing file is only created with `create`: if it disappeared meanwhile, it was
-    removed on purpose.
+    A missing file is only created with `create`: if it disappeared meanwhile, it was removed on purpose.
     """
     place = path.resolve()
     if create and not place.exists():
@@ -66,13 +61,10 @@ class FolderTakenError(Exception):
         self.names = names
 
 
-def write_folder(
-    folder: Path, files: Mapping[str, str], *, force: bool = False, outdated: Collection[str] = ()
-) -> None:
-    """Write files into a folder by their relative paths, all or none.
+def write_folder(folder: Path, files: Mapping[str, str], *, force: bool = False, outdated: Iterable[str] = ()) -> None:
+    """Write files into a folder by their relative paths, all or none, and remove the `outdated` ones of an earlier run.
 
-    An existing file is replaced only with `force`. `outdated` lists files of an earlier run to remove. Raises
-    FolderTakenError, or OSError with the folder unchanged.
+    Raises FolderTakenError if a file exists, without `force`; or OSError with the folder unchanged.
     """
     place = folder.resolve()
     if place.is_dir():
@@ -105,10 +97,7 @@ def write_folder(
 
 
 def _swap(fresh: Path, place: Path) -> None:
-    """Replace the old folder by the new one.
-
-    POSIX cannot replace a folder that has files, so the old one is renamed first, and renamed back on failure.
-    """
+    # POSIX cannot replace a folder that has files, so the old one is renamed first, and renamed back on failure.
     if not place.is_dir():
         fresh.rename(place)
         return

@@ -1,7 +1,4 @@
-"""Plain data as readable YAML: blocks, short lists on one line, folded long sentences, comments.
-
-The comments of a text are read with the entries they belong to, so that a rewritten text keeps them.
-"""
+"""Plain data as readable YAML, with its comments: blocks, short lists on one line, folded long sentences."""
 
 from __future__ import annotations
 
@@ -21,8 +18,7 @@ from bespeak.text.source.yaml_tree import YamlTree
 WIDTH: Final = 100  # maximum length of a line that can be folded without a change of meaning
 
 _STEP: Final = "  "
-_LONGEST_KEY: Final = 120
-"""Maximum length of a plain key: YAML readers search only about a thousand characters for its colon."""
+_LONGEST_KEY: Final = 120  # of a plain key: readers search about a thousand characters for its colon
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ class Comments:
 
 def yaml_text(data: Mapping[str, Any], comments: Comments | None = None, spaced: frozenset[str] = frozenset()) -> str:
     """Write a YAML document, with an empty line before each top-level block and between the items of `spaced` lists."""
-    writer = _Writer(comments or Comments(), spaced)
+    writer = _YamlWriter(comments or Comments(), spaced)
     if not data:
         writer.lines.append("{}")
     writer.mapping(data, "", "")
@@ -55,7 +51,7 @@ def yaml_text(data: Mapping[str, Any], comments: Comments | None = None, spaced:
     return "\n".join(writer.lines) + "\n"
 
 
-class _Writer:
+class _YamlWriter:
     def __init__(self, comments: Comments, spaced: frozenset[str]) -> None:
         self.lines: list[str] = list(comments.at_top)
         self.comments = comments
@@ -126,11 +122,10 @@ class _Writer:
 
     def _fits(self, value: dict[str, Any] | list[Any], at: str, start: str) -> bool:
         """Return True if a collection fits on the line it starts on. Only lists of scalars do."""
-        if isinstance(value, dict) or at in self._commented:
+        if isinstance(value, dict) or at in self._commented or len(value) > WIDTH:
             return False
-        if len(value) > WIDTH or any(isinstance(item, dict | list) for item in value):
-            return False
-        return len(start) + len(_on_one_line(value)) <= WIDTH
+        is_flat = not any(isinstance(item, dict | list) for item in value)
+        return is_flat and len(start) + len(_on_one_line(value)) <= WIDTH
 
     def _has_comment_first(self, value: dict[str, Any] | list[Any], at: str) -> bool:
         """Return True if a comment precedes the first entry; the dash is then written on a line of its own."""
@@ -146,9 +141,8 @@ class _Writer:
 
 
 def _is_block(value: Any) -> bool:
-    return bool(value) and (
-        isinstance(value, dict) or (isinstance(value, list) and any(isinstance(item, dict) for item in value))
-    )
+    parts = [value] if isinstance(value, dict) and value else value if isinstance(value, list) else ()
+    return any(isinstance(part, dict) for part in parts)
 
 
 def _on_one_line(value: Any) -> str:
@@ -176,16 +170,13 @@ def _can_fold(text: str) -> bool:
 
 
 def _folded(text: str, width: int) -> list[str]:
-    lines: list[str] = []
-    line: list[str] = []
-    length = -1
-    for word in text.split(" "):
-        if line and length + 1 + len(word) > max(width, 20):
-            lines.append(" ".join(line))
-            line, length = [], -1
-        line.append(word)
-        length += 1 + len(word)
-    lines.append(" ".join(line))
+    first, *words = text.split(" ")
+    lines = [first]
+    for word in words:
+        if len(lines[-1]) + 1 + len(word) > max(width, 20):
+            lines.append(word)
+        else:
+            lines[-1] += f" {word}"
     return lines
 
 
@@ -195,12 +186,10 @@ _BLOCK_STYLES: Final = frozenset("|>")
 
 
 def comment_texts(tree: YamlTree) -> list[str]:
-    """Return every comment of a text, in order."""
     return [match[0].rstrip() for match in _COMMENT.finditer(_without_scalars(tree))]
 
 
 def first_comment(tree: YamlTree) -> Span | None:
-    """Return the position of the first comment of a text."""
     match = _COMMENT.search(_without_scalars(tree))
     return Span(*match.span()) if match else None
 

@@ -16,28 +16,16 @@ from bespeak.contract.confirmation import ListedCall, Named, too_long_to_show
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Outcome, Refused, refused
 from bespeak.runtime.confirmations import MOST_SUBJECT, call_digest, too_many_cases
-from bespeak.state.store.commands.cases import (
-    ACCEPTED,
-    CONFIRMATION,
-    REJECTED,
-    Case,
-    DecideCase,
-    OpenCase,
-    ReadCase,
-    UseCase,
-)
+from bespeak.state.store.commands import cases
 from bespeak.state.store.settings import CaseSettings
 from bespeak.state.store.store import Conflict, Store
 
 ANSWER: Final = "confirm"  # name of the one field of the form
-
 FORM: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {ANSWER: {"type": "boolean", "title": "Carry out this call", "default": False}},
     "required": [ANSWER],
-}
-"""The form that the user fills in."""
-
+}  # the form that the user fills in
 _USER: Final = "user:mcp"  # decider of a case that the user of an MCP client has answered
 
 
@@ -58,7 +46,7 @@ class Asking:
         caller: str,
         parties: tuple[str, ...],
         calls: Sequence[ListedCall] = (),
-    ) -> Case | Outcome:
+    ) -> cases.Case | Outcome:
         """Return the case of a call; the same call is one case until it is decided and used.
 
         `parties` is everyone behind the call, besides the caller: none of them may decide it. `calls` are those of a
@@ -82,9 +70,9 @@ class Asking:
             message = f"A call that must be confirmed may have at most {MOST_SUBJECT // 1024} KiB."
             return refused(Refused(status.CONTENT_TOO_LARGE, "too-large-to-confirm", message))
         done = await self._store.do(
-            OpenCase(
+            cases.OpenCase(
                 case_id=f"conf-{secrets.token_hex(16)}",
-                kind=CONFIRMATION,
+                kind=cases.CONFIRMATION,
                 agent_id=caller,
                 recipient=self._settings.default_recipient,
                 digest=call_digest(caller, asked, endpoint.path, covered),
@@ -96,43 +84,39 @@ class Asking:
         )
         return refused(too_many_cases(done)) if isinstance(done, Conflict) else done[0].case
 
-    async def decide(self, case: Case, *, agreed: bool) -> None:
+    async def decide(self, case: cases.Case, *, agreed: bool) -> None:
         """Note the answer of the user. A decision that was made elsewhere in the meantime stays."""
-        state = ACCEPTED if agreed else REJECTED
+        state = cases.ACCEPTED if agreed else cases.REJECTED
         await self._store.do(
-            DecideCase(case.case_id, state, _USER, f"att-{secrets.token_hex(16)}", kinds=(CONFIRMATION,))
+            cases.DecideCase(case.case_id, state, _USER, f"att-{secrets.token_hex(16)}", kinds=(cases.CONFIRMATION,))
         )
 
-    async def find(self, case_id: str) -> Case | None:
-        """Return a case in its current state."""
-        found: Case | None = await self._store.read(ReadCase(case_id))
+    async def find(self, case_id: str) -> cases.Case | None:
+        found: cases.Case | None = await self._store.read(cases.ReadCase(case_id))
         return found
 
-    async def use(self, case: Case, parties: tuple[str, ...]) -> Outcome | None:
+    async def use(self, case: cases.Case, parties: tuple[str, ...]) -> Outcome | None:
         """Use up an accepted case; return a refusal if it does not admit the call, which has these parties now."""
-        done = await self._store.do(UseCase(case.case_id, case.digest, case.agent_id, parties))
+        done = await self._store.do(cases.UseCase(case.case_id, case.digest, case.agent_id, parties))
         if not isinstance(done, Conflict):
             return None
         message = f"The confirmation does not admit this call: it is {done.reason}. Call again to request another."
         return refused(Refused(status.CONFLICT, f"confirmation-{done.reason}", message))
 
     def remedy(self, case_id: str, then: str = "repeat the call unchanged", *, demanded: bool = False) -> str:
-        """Say how a person can confirm a case, and what the caller does then.
-
-        `demanded` is True for a case of the service itself.
-        """
+        """Say how a person can confirm a case, `demanded` if the service opened it, and what the caller does then."""
         if self._command is None and demanded:
             return f"Ask the operator of the service to run `bespeak cases accept {case_id} TARGET`, then {then}."
         if self._command is None:
             return "Use an MCP client that can ask its user (elicitation), or let the user call it with bespeak call."
         return f"Ask a person to run `{self._command.format(case=case_id)}`, then {then}."
 
-    def unshowable(self, tool: Named, case: Case, text: str) -> Outcome:
+    def unshowable(self, tool: Named, case: cases.Case, text: str) -> Outcome:
         """Refuse a composite whose question is too long to be put to a user here."""
         refusal = too_long_to_show(tool, text, self.remedy(case.case_id))
         return refused(msgspec.structs.replace(refusal, details={"confirmation_id": case.case_id, **refusal.details}))
 
-    def unanswerable(self, tool: Named, case: Case) -> Outcome:
+    def unanswerable(self, tool: Named, case: cases.Case) -> Outcome:
         """Refuse a call whose client cannot ask its user."""
         message = f"{tool.name} cannot be undone, so a person must confirm it, and no user can be asked here."
         members = {"confirmation_id": case.case_id, "remedy": self.remedy(case.case_id)}

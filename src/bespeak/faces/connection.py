@@ -18,67 +18,42 @@ from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Pause
 from bespeak.runtime.concurrency import Pace
 
 RequestT_co = TypeVar("RequestT_co", covariant=True)
+_logger = logging.getLogger(__name__)
+INPUT_BOUND: Final = 65536  # buffered bytes of further requests while one is answered, above which reading pauses
+BATCH_BYTES: Final = 65536
+BATCH_ANSWERS: Final = 64  # answers to pipelined requests written together, before other connections get their turn
+LARGE: Final = 262_144  # bytes of an answer after which the next request of the connection waits for its turn
+RequestT = TypeVar("RequestT")
 
 
-class Reader(Protocol[RequestT_co]):
+class RequestParser(Protocol[RequestT_co]):
     """The parser of a face: bytes in, requests out; no sockets, no clocks."""
 
     @property
     def buffered(self) -> int:
         """Bytes received and not yet returned; 0 between two requests."""
-        ...
 
     @property
     def held(self) -> int:
         """Bytes of memory that they take."""
-        ...
 
     def discard(self) -> None:
         """Release them; no more data is read."""
-        ...
 
     def receive_data(self, data: bytes) -> None:
         """Add bytes received from the peer."""
-        ...
 
     def receive_eof(self) -> None:
         """Record that the peer sends no more data."""
-        ...
 
     def next_event(self) -> RequestT_co | Malformed | Pause:
         """Return the next complete request, the fault that ended reading, or a Pause."""
-        ...
-
-
-_logger = logging.getLogger(__name__)
-
-INPUT_BOUND: Final = 65536
-"""Limit of buffered bytes of further requests while one is being answered. Beyond it, reading from the peer pauses."""
-BATCH_BYTES: Final = 65536
-BATCH_ANSWERS: Final = 64
-"""Number of answers to pipelined requests written together. After that, other connections get their turn."""
-LARGE: Final = 262_144
-"""Bytes of an answer that hold the loop for so long that the next request of its connection waits for its turn."""
-
-RequestT = TypeVar("RequestT")
 
 
 class Shared:
-    """State shared by the connections of one server."""
-
     __slots__ = (
-        "capacity",
-        "connections",
-        "draining",
-        "gone",
-        "idle_until",
-        "now",
-        "orphans",
-        "pace",
-        "pending",
-        "pool",
-        "timeouts",
-        "unwritten",
+        *("capacity", "connections", "draining", "gone", "idle_until", "now"),
+        *("orphans", "pace", "pending", "pool", "timeouts", "unwritten"),
     )
 
     def __init__(self, timeouts: Timeouts, pool: TaskPool, capacity: Capacity) -> None:
@@ -86,18 +61,13 @@ class Shared:
         self.capacity = capacity
         self.pool = pool
         self.connections: set[FaceConnection[Any]] = set()
-        self.pending: set[FaceConnection[Any]] = set()
-        """Connections whose TLS handshake is in progress."""
-        self.pace = Pace()
-        """Turns of connections with large answers."""
-        self.orphans = 0
-        """Requests that continue after their peer has disconnected."""
-        self.gone = asyncio.Event()
-        """Event that is set whenever a connection ends."""
+        self.pending: set[FaceConnection[Any]] = set()  # connections whose TLS handshake is in progress
+        self.pace = Pace()  # turns of connections with large answers
+        self.orphans = 0  # requests that continue after their peer has disconnected
+        self.gone = asyncio.Event()  # event that is set whenever a connection ends
         self.unwritten: list[FaceConnection[Any]] = []
         self.draining = False
-        self.now = 0.0
-        """Loop time of the last deadline check: cheap to read, and precise enough for a timeout."""
+        self.now = 0.0  # loop time of the last deadline check: cheap to read, and precise enough for a timeout
         self.idle_until = math.inf
 
     @property
@@ -106,10 +76,7 @@ class Shared:
         return len(self.connections) + len(self.pending) + self.orphans
 
     def write_soon(self, connection: FaceConnection[Any]) -> None:
-        """Write at the end of this loop iteration, together with others: measured a quarter cheaper per request.
-
-        If there is only one connection, write at once.
-        """
+        """Write after this loop iteration, together with others: a quarter cheaper. A single connection writes now."""
         if len(self.connections) == 1:
             connection.flush()
             return
@@ -127,35 +94,14 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
     """Takes complete requests from its reader, answers them in order and writes the answers of a batch together."""
 
     __slots__ = (
-        "_answers",
-        "_busy",
-        "_counted",
-        "_current",
-        "_ended",
-        "_held",
-        "_large",
-        "_leaving",
-        "_loop",
-        "_lost",
-        "_paused",
-        "_pending",
-        "_reading",
-        "_since",
-        "_unsent",
-        "_waiting",
-        "closing",
-        "deadline",
-        "overflow",
-        "peer",
-        "reader",
-        "shared",
-        "transport",
+        *("_answers", "_busy", "_counted", "_current", "_ended", "_held", "_large", "_leaving", "_loop", "_lost"),
+        *("_paused", "_pending", "_reading", "_since", "_unsent", "_waiting"),
+        *("closing", "deadline", "overflow", "peer", "reader", "shared", "transport"),
     )
-
     transport: asyncio.Transport
     peer: Connection
 
-    def __init__(self, shared: Shared, reader: Reader[RequestT], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, shared: Shared, reader: RequestParser[RequestT], loop: asyncio.AbstractEventLoop) -> None:
         self.shared = shared
         self.reader = reader
         self._loop = loop
@@ -173,16 +119,13 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self._lost = False
         self._counted = 0  # bytes that the shared budget knows of
         self._current = 0  # those of them that belong to the request being answered
-        self.overflow: Malformed | None = None
-        """Refusal of a connection above the limit: it is sent at once, and nothing is read."""
-        self.closing = False
-        """True if `answer` has decided to close the connection after its answer."""
+        self.overflow: Malformed | None = None  # refusal of a connection above the limit: sent at once, nothing is read
+        self.closing = False  # True if `answer` has decided to close the connection after its answer
         self.deadline = math.inf
 
     # Implemented by a face.
 
     def begin(self, peer: Connection) -> None:
-        """Record the peer's address and certificate."""
         self.peer = peer
 
     def answer(self, request: RequestT) -> bytes | Coroutine[Any, Any, bytes]:
@@ -196,7 +139,6 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
     # Callbacks of the loop.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start waiting for requests."""
         self.transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         tls = transport.get_extra_info("ssl_object")
@@ -238,9 +180,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self.transport.pause_reading()
 
     def eof_received(self) -> bool:
-        """Record the end of input. Over plain TCP the peer may still read its answers; TLS has no half-close (core
-        1).
-        """
+        """Record the end of input. Over plain TCP the peer may still read; TLS has no half-close (core 1)."""
         if self._leaving:
             return False
         self._ended = True
@@ -282,7 +222,6 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
     # Calls of the server.
 
     def expire(self) -> None:
-        """Act on a deadline that has passed."""
         shared = self.shared
         if self._leaving or self._paused:
             unsent = self.transport.get_write_buffer_size()
@@ -300,9 +239,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self._leave()
 
     def flush(self) -> None:
-        """Write the pending answers."""
-        answers = self._answers
-        if answers:
+        if answers := self._answers:
             self.transport.write(answers[0] if len(answers) == 1 else b"".join(answers))
             answers.clear()
             self._pending = 0
@@ -345,7 +282,6 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         return not self._leaving
 
     def _discard(self) -> None:
-        """Release the bytes of requests that will not be answered."""
         self.reader.discard()
         if self._counted:
             self._count()
@@ -480,7 +416,6 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self._release()
 
     def _release(self) -> None:
-        """Resume reading from the peer."""
         if self._held:
             self._held = False
             self.transport.resume_reading()
@@ -500,9 +435,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
             self._fail(error)
 
     def _refuse(self, fault: Malformed) -> None:
-        """Send the refusal and close. Closing is delayed, because a peer that is still sending would lose the
-        answer.
-        """
+        """Send the refusal and close later: a peer that is still sending would lose the answer."""
         self._add(self.refuse(fault))
         if self._ended:
             self._leave()

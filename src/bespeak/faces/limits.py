@@ -13,8 +13,7 @@ import msgspec
 
 def return_memory() -> None:
     """Return freed memory to the system; do nothing where the C library offers no way."""
-    trim = _find_trim()
-    if trim is not None:
+    if (trim := _find_trim()) is not None:
         trim(0)
 
 
@@ -29,30 +28,20 @@ def _find_trim() -> Callable[[int], int] | None:
 
 MAX_CONNECTIONS: Final = 10_000
 MAX_BUFFERED: Final = 64 * 1024 * 1024
-UNREAD_FACTOR: Final = 4
-"""Answers that peers do not read may take this many times `buffered`: an answer cannot be refused, only cut off."""
-UNCOUNTED: Final = 8192
-"""Bytes that each connection may hold uncounted: small requests are served even if the budget is used up."""
-REFUSED: Final = 32
-"""Connections above the limit that are open at one time while they are refused; fewer if the limit is low."""
-
+UNREAD_FACTOR: Final = 4  # times `buffered` for unread answers, which cannot be refused, only cut off
+UNCOUNTED: Final = 8192  # bytes that each connection may hold uncounted: small requests are served in any case
+REFUSED: Final = 32  # connections above the limit that are open while they are refused; fewer if that is low
 _BURST: Final = 8 * 1024 * 1024  # bytes of memory that are worth the milliseconds of returning them
 
 
 class Crowd(Protocol):
-    """The connections of one server."""
-
     @property
     def count(self) -> int:
         """Number of admitted connections, TLS handshakes and requests of disconnected peers included."""
-        ...
 
 
 class Budget:
-    """Bytes that connections hold. Above the limit, those that have held theirs for the longest time lose them.
-
-    A peer that stalls is the first to be dropped, and one that is about to finish the last.
-    """
+    """Bytes that connections hold. Above the limit those who stall, having held theirs for longest, lose them first."""
 
     __slots__ = ("_drop", "_holders", "held", "most", "peak")
 
@@ -60,8 +49,7 @@ class Budget:
         """Create a budget; `drop` makes a holder release what it can."""
         self.most = most
         self.held = 0
-        self.peak = 0
-        """Largest sum since memory was last returned to the system."""
+        self.peak = 0  # largest sum since memory was last returned to the system
         self._drop = drop
         self._holders: dict[Any, int] = {}
 
@@ -89,23 +77,19 @@ class Capacity:
     __slots__ = ("answers", "connections", "crowds", "most_refused", "refused", "refused_at", "requests")
 
     def __init__(self, connections: int = MAX_CONNECTIONS, buffered: int = MAX_BUFFERED) -> None:
-        self.connections = connections
-        """Maximum number of connections."""
+        self.connections = connections  # maximum number of connections
         self.requests = Budget(buffered, lambda holder: holder.drop_request())
         """Bytes of requests that are incomplete or wait for their answer."""
-        self.answers = Budget(UNREAD_FACTOR * buffered, lambda holder: holder.drop_answers())
-        """Bytes of answers that peers have not read."""
+        self.answers = Budget(UNREAD_FACTOR * buffered, lambda holder: holder.drop_answers())  # not read by peers
         self.most_refused = max(1, min(REFUSED, connections // 8))
         """Maximum number of connections above the limit, which need descriptors too."""
         self.crowds: list[Crowd] = []
         self.refused: dict[Any, Callable[[], None]] = {}
         """Connections above the limit, oldest first, with the function that ends them."""
-        self.refused_at = -math.inf
-        """Loop time at which the last connection was refused."""
+        self.refused_at = -math.inf  # loop time at which the last connection was refused
 
     @property
     def is_full(self) -> bool:
-        """True if no further connection can be admitted."""
         return sum(crowd.count for crowd in self.crowds) - len(self.refused) >= self.connections
 
     def trim(self) -> None:
@@ -116,10 +100,7 @@ class Capacity:
                 return_memory()
 
     def refuse(self, connection: Any, end: Callable[[], None], now: float) -> None:
-        """Register a connection above the limit; end the oldest one if there are too many.
-
-        A peer that sends nothing thus cannot keep the next one from being told.
-        """
+        """Register a connection above the limit; end the oldest of too many, so that the next one is told too."""
         self.refused_at = now
         self.refused[connection] = end
         if len(self.refused) > self.most_refused:
@@ -134,9 +115,7 @@ class Timeouts(msgspec.Struct, frozen=True):
     write: float = 30.0  # maximum time in which the peer reads none of the pending bytes
     handshake: float = 10.0
     drain: float = 10.0  # maximum time for running requests to finish when the server stops
-    linger: float = 2.0
-    """Maximum time for a refused peer to stop sending; closing earlier could discard the answer in transit."""
-
+    linger: float = 2.0  # maximum time for a refused peer to stop sending; closing earlier could lose the answer
     crowded: float = 5.0  # maximum time to the first complete request while the server is full
 
     @property

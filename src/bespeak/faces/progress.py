@@ -13,7 +13,6 @@ from bespeak.protocol.exchange.messages import REPORT, Report
 
 INTERVAL: Final = 0.1  # seconds between two notifications
 _LONGEST: Final = 500  # characters of a message
-
 ResultT = TypeVar("ResultT")
 News = tuple[float, float | None, str | None]
 Send = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -25,8 +24,7 @@ class Progress:
     def __init__(self, send: Send) -> None:
         self._send = send
         self._loop = asyncio.get_running_loop()
-        self._news: News | None = None
-        """Report that was not sent yet."""
+        self._news: News | None = None  # report that was not sent yet
         self._done = -math.inf
         self._sending: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
@@ -38,7 +36,6 @@ class Progress:
         return self._sending is not None
 
     def report(self, done: float, total: float | None, message: str | None) -> None:
-        """Take a report, in any thread."""
         news = (done, total, None if message is None else message[:_LONGEST])
         try:
             inside = asyncio.get_running_loop() is self._loop
@@ -54,7 +51,6 @@ class Progress:
         self._token = REPORT.set(self.report)
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """End as the block did."""
         REPORT.reset(self._token)
         await self.end(failed=kind is not None)
 

@@ -23,6 +23,13 @@ from bespeak.protocol.address import Address
 from bespeak.protocol.exchange.messages import Malformed
 
 BACKLOG: Final = 1024
+_logger = logging.getLogger(__name__)
+ACCEPT_BURST: Final = 64  # connections accepted in one go before others get their turn
+ACCEPT_PAUSE: Final = 0.25  # seconds to wait if no file descriptors are left; peers stay in the kernel's queue
+ABORT_PATIENCE: Final = 1.0  # seconds for a cancelled request to end; after that it is abandoned
+FULL_FOR: Final = 2.0  # seconds after a refused connection in which the server counts as full
+_EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE})
+SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for a TLS peer to answer close_notify
 
 
 async def open_listeners(host: str, port: int, *, reuse_port: bool = False) -> list[socket.socket]:
@@ -36,10 +43,7 @@ async def open_listeners(host: str, port: int, *, reuse_port: bool = False) -> l
 
 
 def reserve_port(address: Address, *, shared: bool) -> tuple[socket.socket, Address]:
-    """Bind a port without listening, and return it; the socket holds the port until it is closed.
-
-    Listen on it afterwards with the same option: `shared` is for several processes (SO_REUSEPORT).
-    """
+    """Bind a port without listening; the socket holds it. Listen on it with the same option `shared` (SO_REUSEPORT)."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     placeholder = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -83,17 +87,6 @@ def _refusal(address: Address, error: OSError | UnicodeError) -> ConfigError:
     return ConfigError(f"Cannot listen on {address}: {reason}.{advice}")
 
 
-_logger = logging.getLogger(__name__)
-
-ACCEPT_BURST: Final = 64  # connections accepted in one go before others get their turn
-ACCEPT_PAUSE: Final = 0.25
-"""Seconds to wait if the process has no file descriptors left; new peers stay in the kernel's queue meanwhile."""
-ABORT_PATIENCE: Final = 1.0  # seconds for a cancelled request to end; after that it is abandoned
-FULL_FOR: Final = 2.0  # seconds after a refused connection in which the server counts as full
-_EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE})
-SHUTDOWN_TIMEOUT: Final = 5.0  # seconds for a TLS peer to answer close_notify
-
-
 class FaceServer:
     """Serves connections of one face on any number of addresses."""
 
@@ -111,7 +104,6 @@ class FaceServer:
     # Implemented by a face.
 
     def connect(self, shared: Shared) -> FaceConnection[Any]:
-        """Make the protocol of one connection."""
         raise NotImplementedError
 
     def refuse(self, fault: Malformed) -> bytes:
@@ -146,13 +138,10 @@ class FaceServer:
         return [listener.getsockname()[:2] for listener in listeners]
 
     async def drain(self) -> None:
-        """Stop gracefully: accept no connections, close idle ones, let running requests finish within the drain
-        timeout.
-        """
+        """Stop gracefully: close idle connections, let running requests finish within the drain timeout."""
         await self._stop(self._timeouts.drain)
 
     async def close(self) -> None:
-        """Stop at once."""
         await self._stop(0)
 
     # Stopping.
@@ -186,7 +175,6 @@ class FaceServer:
             self._capacity.crowds.remove(shared)
 
     async def _ended(self, shared: Shared, patience: float) -> None:
-        """Wait until there are no connections and no running requests."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 while shared.connections or shared.pool.waiting:
@@ -259,7 +247,6 @@ class FaceServer:
             _logger.debug("A connection ended during its handshake: %s", error)
 
     def _finish_admission(self, connection: FaceConnection[Any], task: asyncio.Task[None]) -> None:
-        """Release the place of a connection that was not made."""
         del self._admitting[task]
         shared = connection.shared
         if connection in shared.pending:

@@ -16,9 +16,7 @@ from contextvars import copy_context
 from typing import Any, Final
 
 Rest = Coroutine[Any, Any, None]
-Step = Callable[[], Rest | None]
-"""A step runs as far as it can at once and returns the coroutine of the rest, if any. It must not raise."""
-
+Step = Callable[[], Rest | None]  # runs as far as it can at once, returns the coroutine of the rest, never raises
 PARKED: Final = 64  # Number of parked tasks to keep. Tasks beyond it end after their step.
 
 
@@ -32,8 +30,7 @@ class TaskPool:
         self._context = copy_context()
         self._parked: list[_Worker] = []
         self._draining = False
-        self.waiting: set[asyncio.Task[None]] = set()
-        """Tasks that run a step or wait for the rest of one."""
+        self.waiting: set[asyncio.Task[None]] = set()  # tasks that run a step or wait for the rest of one
 
     def run(self, step: Step) -> None:
         """Run a step now; if no task is parked, or another one is running, run it soon in a new task."""
@@ -63,7 +60,6 @@ class TaskPool:
         self._draining = True
 
     def cancel(self) -> None:
-        """Cancel every waiting step."""
         for task in self.waiting:
             task.cancel()
 
@@ -79,7 +75,6 @@ class TaskPool:
         task.add_done_callback(self.waiting.discard)
 
     async def _run_worker(self, step: Step) -> None:
-        """Run the first step, then steps that are taken over, until enough tasks are parked."""
         task = asyncio.current_task(self._loop)
         assert task is not None
         rest = step()
@@ -109,8 +104,6 @@ class TaskPool:
 
 
 class _Worker:
-    """A parked task."""
-
     __slots__ = ("rest", "task", "wake")
 
     def __init__(self, task: asyncio.Task[None], wake: asyncio.Future[None]) -> None:

@@ -14,7 +14,6 @@ from bespeak.protocol.exchange.principal import is_canonical_id
 DEFAULT_PORT: Final = 4480  # the TCP port of AGTP (core 1)
 HTTP_PORT: Final = 8080  # the default port of HTTP; unlike 80, it needs no privileges
 OPERATIONS_PORT: Final = 9464  # the default port of health and metrics: that of Prometheus exporters
-
 _PORT: Final = re.compile("[0-9]+")
 _HOST: Final = re.compile(r"[^\s/@\[\]]*|\[[^\s/@\[\]]+\]")
 _NETWORK_PLACE: Final = re.compile(r"(?:[^@]*@)?(?:\[[^\[\]]*\]|[^\[\]:]*)(?::[0-9]*)?")
@@ -33,7 +32,6 @@ class Address:
 
     @property
     def is_loopback(self) -> bool:
-        """True if the host is a loopback address."""
         if self.host.lower() == "localhost":
             return True
         try:
@@ -73,10 +71,7 @@ def parse_address(text: str, default: int = DEFAULT_PORT) -> Address:
 
 
 def split_url(text: str) -> SplitResult:
-    """Split an address into its parts. Raises ValueError if it is not valid.
-
-    `urlsplit` takes `::1` for the host of `http://[::1].evil.example`, while others see another one.
-    """
+    """Split an address, or raise ValueError. `urlsplit` takes `::1` for the host of `http://[::1].evil.example`."""
     parts = urlsplit(text)
     if _NETWORK_PLACE.fullmatch(parts.netloc) is None:
         raise ValueError(f"{parts.netloc!r} is not a valid host and port")
@@ -88,6 +83,8 @@ def split_url(text: str) -> SplitResult:
 _URI: Final = re.compile(
     r"agtp://(?:(?P<agent>[^@/?#]*)@)?(?:\[(?P<six>[0-9A-Fa-f:.]+)\]|(?P<host>[A-Za-z0-9._-]+))(?::(?P<port>[0-9]{1,5}))?/?"
 )
+AUTHORITY: Final = re.compile(r"agtp://(?:[^@/?#]*+@)?(?P<host>\[[^\]/?#]*+\]|[^:/?#]*+)(?::(?P<port>[0-9]{1,5}))?")
+"""Where a document says that AGTP is spoken, as far as it can be read; `parse_uri` is strict."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +98,6 @@ class Locator:
 
     @property
     def address(self) -> Address:
-        """Address to connect to."""
         return Address(self.host, self.port)
 
     def __str__(self) -> str:
@@ -112,7 +108,6 @@ class Locator:
 
 
 def is_web(uri: str) -> bool:
-    """Return True for a web address."""
     return uri[:8].lower().startswith(("https://", "http://"))
 
 

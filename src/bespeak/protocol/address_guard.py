@@ -1,7 +1,4 @@
-"""Guard against server-side request forgery: addresses named by a document must be public or allowed.
-
-A name is resolved and checked once, and the connection uses the result.
-"""
+"""Guard against server-side request forgery: a name is resolved and checked once, and the result is connected to."""
 
 from __future__ import annotations
 
@@ -28,12 +25,9 @@ if TYPE_CHECKING:
 
 IpAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
-Resolver = Callable[[str, int], Awaitable[list[str]]]
-"""Function that resolves a name to addresses. Raises OSError if there are none."""
-
+Resolver = Callable[[str, int], Awaitable[list[str]]]  # resolves a name; raises OSError if it has no address
 _MOST: Final = 4  # maximum number of addresses to try per name
-_LOCAL_NAMES: Final = (".localhost", ".local", ".internal", ".home.arpa")
-"""Names with a local meaning on every machine or network (RFC 6761, 6762, 8375)."""
+_LOCAL_NAMES: Final = (".localhost", ".local", ".internal", ".home.arpa")  # local names (RFC 6761, 6762, 8375)
 _REFUSED: Final = {
     what: tuple(ipaddress.ip_network(network) for network in networks)
     for what, networks in {
@@ -56,8 +50,7 @@ _REFUSED: Final = {
             *("100::/64", "2001::/23", "5f00::/16"),
         ),
     }.items()
-}
-"""Networks of the registries of special addresses (RFC 6890), by what an address in them is."""
+}  # networks of the registries of special addresses (RFC 6890), by what an address in them is
 _GLOBAL: Final = ipaddress.ip_network("2000::/3")  # the only range of IPv6 allocated for public use
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
 _COMPATIBLE: Final = ipaddress.ip_network("::/96")
@@ -86,10 +79,7 @@ def what_is_private(address: IpAddress) -> str | None:
 
 
 def literal_address(host: str) -> IpAddress | None:
-    """Parse a host that is an IP address in any form that resolvers accept: `127.1`, `0x7f000001`, `2130706433`.
-
-    Returns None for a name.
-    """
+    """Parse an IP address in any form that resolvers accept: `127.1`, `0x7f000001`; None for a name."""
     bare = host.strip("[]").partition("%")[0]
     try:
         return ipaddress.ip_address(bare)
@@ -104,7 +94,6 @@ def literal_address(host: str) -> IpAddress | None:
 
 
 def is_loopback(host: str) -> bool:
-    """Return True if a host is a loopback name or address."""
     address = literal_address(host)
     return address.is_loopback if address is not None else host.lower().removesuffix(".") == "localhost"
 
@@ -135,7 +124,8 @@ class AddressGuard:
         free = self._allow_private or (_plain(host), port) in self._typed
         literal = literal_address(host)
         if literal is None:
-            if not free and _is_local_name(host):
+            plain = _plain(host)
+            if not free and (plain == "localhost" or plain.endswith(_LOCAL_NAMES) or "." not in plain):
                 return BlockedAddress(f"{host[:120]!r} is a private network name")
             try:
                 found = await self._resolve(host, port)
@@ -163,11 +153,7 @@ def typed_host(host: str, port: int) -> frozenset[tuple[str, int]]:
 
 
 async def system_resolve(host: str, port: int) -> list[str]:
-    """Resolve a name with the system's resolver.
-
-    It runs in a thread of its own. A loop waits for its executor when it closes, so a name server that does not answer
-    would delay the end of a command beyond every deadline.
-    """
+    """Resolve a name in a thread of its own: a loop that closes waits for its executor, beyond every deadline."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[list[str]] = loop.create_future()
 
@@ -193,11 +179,6 @@ def _plain(host: str) -> str:
     return host.lower().strip("[]").removesuffix(".")
 
 
-def _is_local_name(host: str) -> bool:
-    plain = _plain(host)
-    return plain == "localhost" or plain.endswith(_LOCAL_NAMES) or "." not in plain
-
-
 def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     """Return the IPv4 address embedded in an IPv6 address: mapped, compatible, NAT64, 6to4 or ISATAP."""
     if address.ipv4_mapped is not None:
@@ -205,9 +186,8 @@ def _embedded(address: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
     if address.sixtofour is not None:
         return address.sixtofour
     number = int(address)
-    if address in _NAT64 or (address in _COMPATIBLE and number > 1):
-        return ipaddress.IPv4Address(number & 0xFFFFFFFF)
-    if (number >> 32) & 0xFFFFFFFF in (0x00005EFE, 0x02005EFE):
+    isatap = (number >> 32) & 0xFFFFFFFF in (0x00005EFE, 0x02005EFE)
+    if isatap or address in _NAT64 or (address in _COMPATIBLE and number > 1):
         return ipaddress.IPv4Address(number & 0xFFFFFFFF)
     return None
 
@@ -228,7 +208,7 @@ class AllowedHosts:
         if not isinstance(item, tuple):
             return False
         host, port = item
-        plain = host.lower().strip("[]").removesuffix(".")
+        plain = _plain(host)
         if (plain, port) in self._hosts or (plain, _ANY_PORT) in self._hosts:
             return True
         literal = literal_address(plain)
@@ -236,7 +216,6 @@ class AllowedHosts:
 
 
 def parse_allowed(text: str) -> tuple[str, int] | IpNetwork:
-    """Parse one entry. Raises ConfigError if it is not valid."""
     if "/" in text:
         try:
             return ipaddress.ip_network(text)
@@ -250,8 +229,7 @@ def parse_allowed(text: str) -> tuple[str, int] | IpNetwork:
 
 _PORTS: Final = {"https": 443, "http": 80}
 _LONGEST: Final = 2048
-_HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")
-"""Name or IPv4 address, or an IPv6 address without its brackets."""
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]+|[0-9A-Fa-f:.]+")  # a name or IPv4, or IPv6 without its brackets
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +254,6 @@ class WebAddress:
 
     @property
     def path(self) -> str:
-        """Target without the query."""
         return self.target.partition("?")[0]
 
     def __str__(self) -> str:
@@ -326,7 +303,6 @@ def parse_web_address(text: str, *, insecure: bool = False) -> WebAddress | Addr
 
 
 def resolve_address(text: str, base: WebAddress, *, insecure: bool = False) -> WebAddress | AddressFault:
-    """Resolve an address that a document at `base` contains."""
     try:
         whole = urljoin(str(base), text)
     except ValueError:
@@ -335,7 +311,6 @@ def resolve_address(text: str, base: WebAddress, *, insecure: bool = False) -> W
 
 
 ErrorT = TypeVar("ErrorT", bound=BaseException)
-
 _PINNED_FOR: Final = 60.0  # seconds after which a name is resolved and checked again
 _MOST_ORIGINS: Final = 64
 _PINNED_TRANSPORT_LONGEST: Final = 300  # maximum characters of the text of an exception in a log
@@ -351,11 +326,7 @@ class BlockedAddressError(OSError):
 
 
 def describe_failure(error: BaseException) -> str:
-    """Describe a failed exchange for a log, without what the peer has sent.
-
-    The texts of most exceptions quote it: the line of a header that is not valid, a reply with an address. Those of the
-    operating system do not.
-    """
+    """Describe a failed exchange for a log. Only texts of the operating system quote nothing of the peer."""
     kind, module = type(error).__name__, type(error).__module__.partition(".")[0]
     if module == "smtplib":
         return f"{kind} {getattr(error, 'smtp_code', '')}".strip()
@@ -409,7 +380,6 @@ class PinnedTransport:
         raise refused
 
     async def close(self) -> None:
-        """Close the pooled connections."""
         for transport in self._origins.values():
             await transport.aclose()
         self._origins.clear()
@@ -456,12 +426,10 @@ def trust(
 
 @cache
 def system_trust() -> ssl.SSLContext:
-    """Load the system's authorities, once because it is slow."""
     return ssl.create_default_context()
 
 
 def find_cause(error: BaseException, kind: type[ErrorT]) -> ErrorT | None:
-    """Find the first error of a type in a chain of causes."""
     behind: BaseException | None = error
     while behind is not None:
         if isinstance(behind, kind):

@@ -33,10 +33,7 @@ class AgtpClientConnection(asyncio.Protocol):
         connect_timeout: float = 10.0,
         server_name: str | None = None,
     ) -> AgtpClientConnection:
-        """Connect, with a TLS handshake if a context is given. Raises OSError, including TimeoutError.
-
-        `server_name` is the name that the certificate must have, if `host` is an address that it was resolved to.
-        """
+        """Connect, or raise OSError. `server_name` is the name in the certificate if `host` is an address."""
         address = f"{host}:{port}"
         name = server_name if ssl is not None else None
         loop = asyncio.get_running_loop()
@@ -62,8 +59,7 @@ class AgtpClientConnection(asyncio.Protocol):
     ) -> ResponseMessage:
         """Send a request and wait for its response.
 
-        Raises ConnectionResetError if the server closes before the first byte of the response, TimeoutError if the
-        response takes too long, RemoteProtocolError if it is not AGTP or is incomplete.
+        Raises ConnectionResetError if the server closes before the first byte, TimeoutError or RemoteProtocolError.
         """
         if self._answer is not None:
             raise LocalProtocolError("This connection is waiting for a response; use one connection per request.")
@@ -85,7 +81,6 @@ class AgtpClientConnection(asyncio.Protocol):
                 self.abort()
 
     def close(self) -> None:
-        """Close the connection."""
         self._ended = True
         self._transport.close()
 
@@ -97,7 +92,6 @@ class AgtpClientConnection(asyncio.Protocol):
     # Callbacks of asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the transport of the new connection."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
@@ -107,7 +101,6 @@ class AgtpClientConnection(asyncio.Protocol):
         self._take_event()
 
     def eof_received(self) -> None:
-        """Handle the end of the server's stream."""
         self._end()
 
     def connection_lost(self, error: Exception | None) -> None:

@@ -21,10 +21,8 @@ def server_context(
 ) -> ssl.SSLContext:
     """Build a server context from PEM files; without `key`, the certificate file must contain the private key.
 
-    With `client_ca`, clients are asked for a certificate issued by one of these authorities; a client without one is
-    refused if `required`. A certificate from any other issuer ends the handshake.
-
-    Session tickets stay enabled. An elliptic-curve key makes handshakes about twice as cheap as RSA.
+    With `client_ca`, clients are asked for a certificate of these authorities, which may be `required`; any other ends
+    the handshake. An elliptic-curve key makes handshakes about twice as cheap as RSA.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     _restrict(context, alpn)
@@ -47,10 +45,7 @@ def client_context(
     cert: str | Path | None = None,
     key: str | Path | None = None,
 ) -> ssl.SSLContext:
-    """Build a client context. It trusts the system's authorities, or only those in `ca_file`.
-
-    `cert` and `key` are presented to a server that asks for a client certificate.
-    """
+    """Build a client context with the system's authorities, or those in `ca_file`; `cert` is for servers that ask."""
     try:
         context = ssl.create_default_context(cafile=ca_file)
     except (OSError, ValueError) as error:

@@ -7,7 +7,7 @@ from typing import Final
 
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.status import OK, REASONS
-from bespeak.protocol.wire.connection import Reader, encode_ok, encode_response
+from bespeak.protocol.wire.connection import MessageReader, encode_ok, encode_response
 from bespeak.protocol.wire.head import CHANGING, INVALID_REQUEST_LINE, LONGEST, RequestHead, request_heads
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, NEED_DATA, Limits, Malformed, Pause
 
@@ -15,12 +15,8 @@ _LONGEST_ID: Final = 128  # length of an id that is looked for in place; a longe
 _BESIDE_LETTERS: Final = b"-_.:"
 
 
-class RequestReader(Reader[RequestHead, Request]):
-    """The server's reader: returns requests as the handler receives them.
-
-    Most heads of a connection differ from the one before in one id or not at all. Such a head is compared in place: its
-    end is not searched, and it is neither copied nor hashed.
-    """
+class RequestReader(MessageReader[RequestHead, Request]):
+    """The server's reader. A head that repeats the one before is compared in place, neither copied nor hashed."""
 
     __slots__ = ("_after", "_before", "_fields", "_known", "_name", "connection")
 
@@ -81,12 +77,10 @@ class RequestReader(Reader[RequestHead, Request]):
         return found
 
     def build(self, head: RequestHead, body: bytes) -> Request:
-        """Build a request from head and body."""
         return Request(head.method, head.path, head.query, head.headers, body, self.connection)
 
 
 def to_bytes(response: Response) -> bytes:
-    """Encode a response."""
     status = response.status
     if status == OK:
         return encode_ok(response.block.encoded, response.headers, response.body)

@@ -43,18 +43,13 @@ from bespeak.text.source.tree import Location
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointOrigin:
-    """The published synthesis that an endpoint comes from."""
-
     synthesis_id: str
     expires: float  # end, in seconds since 1970
-    agent_id: str | None = None
-    """Agent that alone may call it, in a row of an earlier version; such a row is not served."""
+    agent_id: str | None = None  # sole caller, in a row of an earlier version; such a row is not served
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredEndpoint:
-    """An endpoint with what it needs beside the configuration."""
-
     endpoint: Endpoint
     recipe: Recipe | None = None  # recipe of a composition that is not among those of the service
     origin: EndpointOrigin | None = None
@@ -64,10 +59,7 @@ class StoredEndpoint:
 def write_endpoint(
     endpoint: Endpoint, recipe: Recipe | None = None, origin: EndpointOrigin | None = None, **more: Any
 ) -> str:
-    """Encode an endpoint as JSON, in the form of an endpoint file. Members of `more` are kept beside it.
-
-    Raises ConfigError if its handler is a function that other processes cannot import.
-    """
+    """Encode an endpoint as JSON, with `more` beside it. Raises ConfigError for a function that cannot be imported."""
     data = endpoint_data(endpoint, "")
     data["handler"] = _handler(endpoint, endpoint.handler)
     document: dict[str, Any] = {"endpoint": data, **more}
@@ -127,40 +119,30 @@ _ENDED: Final = Refused(
 )
 
 
-class Additions:
+class Additions(Follower):
     """The added endpoints. With a store they are persistent and the same in all processes."""
 
     def __init__(self, registrar: Registrar, install: Install, store: Store | None = None) -> None:
+        super().__init__(TOPIC, self._take_in)
         self._registrar = registrar
         self._install = install
         self._store = store
         self._rows: dict[Key, EndpointRow] = {}
         self._routes: dict[Key, Route] = {}
-        self.origins: dict[Key, EndpointOrigin] = {}
-        """The syntheses behind added endpoints."""
+        self.origins: dict[Key, EndpointOrigin] = {}  # the syntheses behind added endpoints
         self._revision = 0
-        self._follower = Follower(TOPIC, self._take_in)
         self._changing = asyncio.Lock()
 
     async def start(self) -> None:
-        """Load the endpoints of the store, now and whenever they change."""
         if self._store is not None:
-            await self._follower.follow(self._store)
-
-    async def close(self) -> None:
-        """Cancel pending work."""
-        await self._follower.close()
+            await self.follow(self._store)
 
     def fits(self, endpoint: Endpoint, recipe: Recipe | None = None) -> bool:
         """Return True if an endpoint is valid beside the others and not yet there."""
         return self._register(StoredEndpoint(endpoint=endpoint, recipe=recipe), self._routes)[0] is not None
 
     async def add(self, endpoint: Endpoint, recipe: Recipe | None = None, origin: EndpointOrigin | None = None) -> None:
-        """Add an endpoint; it is served when this returns. A composition may bring its recipe.
-
-        Raises ContractError with the findings if it is not valid beside the others, and ConfigError if it cannot be
-        stored.
-        """
+        """Add an endpoint and serve it. Raises ContractError with the findings, ConfigError if it cannot be stored."""
         async with self._changing:
             while True:
                 stored = StoredEndpoint(endpoint=endpoint, recipe=recipe, origin=origin)
@@ -177,10 +159,7 @@ class Additions:
                     return
 
     async def remove(self, method: str, path: str) -> None:
-        """Remove an endpoint that was added. Calls it has accepted are finished.
-
-        Raises ContractError if no such endpoint was added; configured endpoints cannot be removed.
-        """
+        """Remove an endpoint that was added; calls it has accepted are finished. Raises ContractError for any other."""
         async with self._changing:
             while True:
                 if (method, path) not in self._routes and (method, path) not in self._rows:
@@ -194,11 +173,9 @@ class Additions:
                     return
 
     async def _commit(self, store: Store, command: Command) -> bool:
-        """Commit a change and load the result. Return False if another process made a change first: then check
-        again.
-        """
+        """Commit a change and load the result. Return False if another process was first: then check again."""
         done = await store.do(command)
-        await self._follower.refresh()
+        await self.refresh()
         return not isinstance(done, Conflict)
 
     async def _take_in(self, store: Store) -> None:

@@ -41,6 +41,5 @@ class Effects(msgspec.Struct, frozen=True):
 
     commands: tuple[Command, ...]
     answer: Callable[[Sequence[Any] | Conflict], Answer | Envelope | Refused]
-    committed: Callable[[], Awaitable[None]] | None = None
-    """Awaited after the commit and before the response is sent; it must not raise."""
+    committed: Callable[[], Awaitable[None]] | None = None  # awaited between commit and response; must not raise
     recorded: Mapping[str, Any] | None = None  # what the audit record has of the changes, beside the input

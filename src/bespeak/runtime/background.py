@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
 from bespeak.errors import StoreError
+from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.state.store.commands.records import TOPIC, ClaimDue, NextDue, Record
 from bespeak.state.store.store import Conflict, Store, level_of
 
@@ -34,12 +35,12 @@ class Follower:
         flip: Callable[[bool], None] | None = None,
     ) -> None:
         self._topic = topic
-        self._take_in = take_in
+        self._load = take_in
         self._stale_after = stale_after
-        self._flip = flip
+        self._tell_age = flip
         self._is_stale = False
         self._timers: tuple[asyncio.TimerHandle, ...] = ()
-        self._store: Store | None = None
+        self._followed: Store | None = None
         self._catching_up: asyncio.Task[None] | None = None
         self._behind = False
         self._is_closed = False
@@ -47,18 +48,17 @@ class Follower:
 
     async def follow(self, store: Store) -> None:
         """Load the content of a store, now and whenever it changes. Raises StoreError if it cannot be read now."""
-        if self._store is not store:
-            self._store = store
+        if self._followed is not store:
+            self._followed = store
             store.watch(self._topic, self._catch_up)
         await self.refresh()
 
     async def refresh(self) -> None:
-        """Load the changes of the store."""
-        if self._store is not None:
+        if self._followed is not None:
             async with self._refreshing:  # so that an older read never replaces a newer one
                 began = asyncio.get_running_loop().time()
-                await self._take_in(self._store)
-                self._note_reading(self._store, began)
+                await self._load(self._followed)
+                self._note_reading(self._followed, began)
 
     def _note_reading(self, store: Store, began: float) -> None:
         """Set the time of the next reading, and the time at which this one is too old."""
@@ -76,18 +76,15 @@ class Follower:
             self._set_stale(False)
 
     def _set_stale(self, stale: bool) -> None:
-        if stale != self._is_stale and self._flip is not None:
+        if stale != self._is_stale and self._tell_age is not None:
             self._is_stale = stale
-            self._flip(stale)
+            self._tell_age(stale)
 
     async def close(self) -> None:
-        """Cancel pending work."""
         self._is_closed = True
         for timer in self._timers:
             timer.cancel()
-        if self._catching_up is not None:
-            self._catching_up.cancel()
-            await asyncio.gather(self._catching_up, return_exceptions=True)
+        await cancel_tasks(self._catching_up)
 
     def _catch_up(self) -> None:
         """Start a refresh; a change reported meanwhile is read afterwards."""
@@ -108,8 +105,7 @@ class Follower:
                 await asyncio.sleep(_PAUSE)
 
 
-DueHandler = Callable[[Sequence[Record]], Awaitable[None]]
-"""Carries out records of one kind that are due. What it leaves unchanged is due again after the lease."""
+DueHandler = Callable[[Sequence[Record]], Awaitable[None]]  # what it leaves unchanged is due again after the lease
 
 _LEASE: Final = 30.0
 _AT_ONCE: Final = 1000  # records of a kind claimed in one transaction, which holds up requests for a few milliseconds
@@ -126,8 +122,7 @@ class DueLoop:
         self._lease = lease
         self._woken = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._busy: dict[str, asyncio.Task[None]] = {}
-        """Tasks that carry out what is due, by kind."""
+        self._busy: dict[str, asyncio.Task[None]] = {}  # tasks that carry out what is due, by kind
 
     def start(self) -> None:
         """Start in the running loop; the store must be started."""
@@ -137,10 +132,7 @@ class DueLoop:
 
     async def stop(self) -> None:
         """Stop. Work that is not finished is due again after its lease."""
-        tasks = [*([self._task] if self._task else []), *self._busy.values()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(self._task, *self._busy.values())
         self._task = None
 
     async def turn(self) -> int:
@@ -195,7 +187,6 @@ class DueLoop:
         work.add_done_callback(end)
 
     async def _work(self, kind: str) -> None:
-        """Carry out all that is due of a kind."""
         try:
             while await self._carry_out(kind) >= _AT_ONCE:
                 pass

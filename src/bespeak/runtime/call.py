@@ -1,11 +1,7 @@
-"""One request on its way through the gates.
-
-Also who is behind it (`parties_of`), which endpoints its caller may see, and what methods that keep state require.
-"""
+"""One request on its way through the gates: who is behind it, what it may see, and what methods require of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -15,7 +11,6 @@ import msgspec
 from bespeak.contract.agent import Agent
 from bespeak.protocol import status
 from bespeak.protocol.exchange.header_values import decode64
-from bespeak.protocol.exchange.headers import METHOD_GRAMMAR
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.route import Route
@@ -43,23 +38,15 @@ class Call:
     def __init__(self, request: Request, server: Server) -> None:
         self.request = request
         self.server = server
-        self.routes: RouteTable = server.routes
-        """The route table when the request arrived; later changes do not affect this request."""
-        self.method: str = request.method
-        """The method in force, which a redirect or a legacy mapping may change."""
+        self.routes: RouteTable = server.routes  # when the request arrived; later changes do not affect it
+        self.method: str = request.method  # the method in force, which a redirect or a legacy mapping may change
         self.path: str = request.path
         self.principal: Principal = ANONYMOUS
-        self.nonce: tuple[str, float] | None = None
-        """Nonce of a signed request, valid once, and the seconds to remember it for."""
+        self.nonce: tuple[str, float] | None = None  # of a signed request, and the seconds to remember it for
         self.preset: dict[str, Any] | None = None
         """Input added by a legacy mapping, such as `action: "delete"` (AGTP-API 3.6); None for a key that the caller
         has to send.
         """
-
-    @property
-    def speaks_agis(self) -> bool:
-        """True if the request asks for AGIS rules; the vocabulary gate refuses all other grammars."""
-        return METHOD_GRAMMAR in self.request.headers
 
     @property
     def table(self) -> RouteTable:
@@ -68,13 +55,10 @@ class Call:
 
     @property
     def agent_id(self) -> str | None:
-        """Agent-ID of the caller; None for an anonymous call."""
         return self.principal.agent_id
 
 
 class RoutedCall(Call):
-    """A call whose endpoint is known."""
-
     __slots__ = ("captures", "composing", "hints", "input", "route", "semantic")
 
     route: Route
@@ -91,13 +75,10 @@ class RoutedCall(Call):
         self.nonce = call.nonce
         self.preset = call.preset
         self.route = route
-        self.captures = captures
-        """Values of the template's parameters; None for a literal path."""
+        self.captures = captures  # values of the template's parameters; None for a literal path
         self.input = {}
-        self.hints: TokenHints | None = None
-        """Token hints of the caller; None for the complete answer."""
-        self.composing: Composing | None = None
-        """State of a composition that calls its steps; None for any other call."""
+        self.hints: TokenHints | None = None  # token hints of the caller; None for the complete answer
+        self.composing: Composing | None = None  # state of a composition that calls its steps; None for any other call
 
 
 class DirectCall(RoutedCall):
@@ -130,13 +111,11 @@ class DirectCall(RoutedCall):
 class Composing(msgspec.Struct, gc=False):
     """What the steps of one call share."""
 
-    response_id: str
-    """Response-ID of the call, which is known from the beginning because the records of its steps name it."""
+    response_id: str  # of the call; known from the beginning because the records of its steps name it
     spent: dict[str, Decimal]  # cost of the steps so far by unit, those of compositions that are steps included
     is_keyed: bool  # True if what the steps do is kept under the caller's idempotency key
     output: Any = None  # output of the last step that has ended here
-    accepted_by: Validator | None = None
-    """Validator that has accepted this output; None before the first step has ended."""
+    accepted_by: Validator | None = None  # has accepted this output; None before the first step has ended
 
 
 class Journal(Protocol):
@@ -146,11 +125,9 @@ class Journal(Protocol):
 
     def note(self, response: Response) -> Command | None:
         """Return the command that notes an answer; None if it is not to be noted yet."""
-        ...
 
     def noted(self, state: str, response: Response) -> Response:
         """Take the result of that command, after the commit; return the response."""
-        ...
 
 
 class StepCall(RoutedCall):
@@ -176,20 +153,14 @@ class StepCall(RoutedCall):
         self.composing = None
         self.parent = parent
         self.apart = parent.apart
-        self.number = number
-        """Number of the step in its recipe; with the number of the element if it runs for each of a list."""
-        self.journaled = False
-        """True if its answer is kept under the caller's key although it changes nothing."""
-        self.settled = False
-        """True if the answer is stored or recorded, so that it must be encoded."""
-        self.undoes = False
-        """True if it undoes an earlier step."""
+        self.number = number  # of the step in its recipe; with that of the element if it runs for each of a list
+        self.journaled = False  # True if its answer is kept under the caller's key although it changes nothing
+        self.settled = False  # True if the answer is stored or recorded, so that it must be encoded
+        self.undoes = False  # True if it undoes an earlier step
         self.journal: Journal | None = None
         """Where a workflow notes the answer, in the transaction of the step; None for a step of a composition."""
-        self.output: Any = None
-        """The output, if the step succeeded."""
-        self.response: Response | None = None
-        """The answer; None while the step runs."""
+        self.output: Any = None  # the output, if the step succeeded
+        self.response: Response | None = None  # the answer; None while the step runs
 
 
 def may_discover(call: Call) -> bool:
@@ -215,9 +186,8 @@ def find_visible(call: Call, method: str, path: str) -> tuple[Route, dict[str, s
 def undisclosed(call: Call) -> Refused:
     """Build the one refusal of a caller that may not discover. It depends on nothing that the server serves."""
     advice = call.server.principals.advice
-    return authorization_required(
-        "anonymous-discovery-disabled", f"This server tells only identified agents what it serves; {advice}."
-    )
+    message = f"This server tells only identified agents what it serves; {advice}."
+    return authorization_required("anonymous-discovery-disabled", message)
 
 
 def parties_of(call: Call) -> tuple[str, ...]:
@@ -226,7 +196,8 @@ def parties_of(call: Call) -> tuple[str, ...]:
     The operator is left out: agents that it runs itself may decide about each other.
     """
     principal, agents = call.principal, call.server.agents
-    found = {text.casefold() for text in _of_principal(principal)}
+    own = filter(None, (principal.agent_id, *principal.delegators, principal.principal_id))
+    found = {text.casefold() for text in (*own, *principal.holders)}
     for agent_id in (principal.agent_id, *principal.delegators):
         agent = agents.get(agent_id)
         if agent is not None:
@@ -243,11 +214,6 @@ def deciding_parties(call: Call) -> tuple[str, ...]:
     own = set(parties_of(call))
     sharing = {agent.agent_id for agent in call.server.agents if not own.isdisjoint(_of_agent(agent))}
     return tuple(sorted(own | sharing))
-
-
-def _of_principal(principal: Principal) -> Iterator[str]:
-    yield from filter(None, (principal.agent_id, *principal.delegators, principal.principal_id))
-    yield from principal.holders
 
 
 def _of_agent(agent: Agent) -> set[str]:
@@ -273,6 +239,5 @@ def refuse_without_needs(call: RoutedCall) -> Refused | None:
 
 
 def not_available(method: str, missing: str, advice: str = "") -> Refused:
-    """Build a 501 that names what a method requires."""
     message = f"{method} is not available on this server: it requires {missing}.{advice}"
     return Refused(status.NOT_IMPLEMENTED, "not-implemented", message, {"method": method, "missing": missing})

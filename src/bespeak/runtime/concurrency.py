@@ -31,17 +31,13 @@ class Finished(msgspec.Struct, frozen=True, gc=False):
     value: Any
 
 
-class Waiting(msgspec.Struct, frozen=True):
-    """A coroutine that waits for something."""
-
+class WaitingCoroutine(msgspec.Struct, frozen=True):
     coroutine: Coroutine[Any, Any, Any]
     awaited: Any
 
 
 def call_eagerly(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function, and run the coroutine that it may return up to its first real wait; return the result or a
-    Waiting. Run in the context variables of a call, this is one step instead of two.
-    """
+    """Call a function and run its coroutine up to its first real wait, in one step; return the result or a Waiting."""
     result = function(*arguments)
     if type(result) is not types.CoroutineType:
         return result
@@ -49,7 +45,7 @@ def call_eagerly(function: Callable[..., Any], *arguments: Any) -> Any:
         awaited = result.send(None)
     except StopIteration as end:
         return end.value
-    return Waiting(result, awaited)
+    return WaitingCoroutine(result, awaited)
 
 
 def is_in_task() -> bool:
@@ -118,6 +114,14 @@ _pool: Final = ThreadPoolExecutor(_MOST, "bespeak-handler")
 _running: set[object] = set()
 
 
+async def cancel_tasks(*tasks: asyncio.Task[Any] | None) -> None:
+    """Cancel tasks and wait for their ends, whatever these are."""
+    running = [task for task in tasks if task is not None]
+    for task in running:
+        task.cancel()
+    await asyncio.gather(*running, return_exceptions=True)
+
+
 async def run_in_thread(function: Callable[..., ResultT], *arguments: Any) -> ResultT:
     """Call a function in a thread, with the current context variables."""
     loop = asyncio.get_running_loop()
@@ -125,7 +129,6 @@ async def run_in_thread(function: Callable[..., ResultT], *arguments: Any) -> Re
 
 
 def running_threads() -> int:
-    """Return the number of calls that have not returned."""
     return len(_running)
 
 
@@ -151,17 +154,14 @@ class FairSemaphore:
         self._free = places
         self._most = most
         self._most_of_one = most_of_one
-        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
-        """Owners in the order of their next turns."""
+        self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()  # in the order of their turns
 
     def has_room(self, owner: str) -> bool:
-        """Return True if an owner may ask for another turn."""
         own = len(self._waiting.get(owner, ()))
         return own < self._most_of_one and sum(map(len, self._waiting.values())) < self._most
 
     @asynccontextmanager
     async def take(self, owner: str) -> AsyncIterator[None]:
-        """Wait for a turn, and hold it."""
         if self._free:
             self._free -= 1
         else:
@@ -206,13 +206,11 @@ class Pace:
         self._served: str | None = None
 
     def start(self, owner: str, work: Callable[[], None]) -> None:
-        """Start work when it is the owner's turn."""
         if not self._waiting:
             asyncio.get_running_loop().call_soon(self._start_next)
         self._waiting.setdefault(owner, deque()).append(work)
 
     async def wait(self, owner: str) -> None:
-        """Return when it is the owner's turn."""
         turn = asyncio.get_running_loop().create_future()
         self.start(owner, lambda: None if turn.done() else turn.set_result(None))
         await turn

@@ -38,10 +38,7 @@ def is_case_id(text: str) -> bool:
 def call_digest(
     agent_id: str | None, method: str, path: str, given: Mapping[str, Any], delegators: Sequence[str] = ()
 ) -> str:
-    """Return the SHA-256 digest of the canonical form of agent, method in force, path and input.
-
-    If the agent acts on delegated authority, the delegators are included: the confirmation covers them too.
-    """
+    """Return the digest of agent, method in force, path and input, and of the delegators if there are any."""
     parts: list[Any] = [agent_id, method, path, given]
     return hashlib.sha256(_encode([*parts, delegators] if delegators else parts)).hexdigest()
 
@@ -61,11 +58,8 @@ class Confirmations:
         if case_id is None:
             return self._open(call, digest)
         if not is_case_id(case_id):
-            return Refused(
-                status.BAD_REQUEST,
-                "invalid-confirmation-id",
-                "The Confirmation-ID is not valid; send one that this server has issued.",
-            )
+            message = "The Confirmation-ID is not valid; send one that this server has issued."
+            return Refused(status.BAD_REQUEST, "invalid-confirmation-id", message)
         return UseCase(case_id, digest, call.principal.agent_id or "", parties_of(call))
 
     def judge(self, call: RoutedCall, found: Opened | Case | Conflict) -> OpenCase | Refused | None:
@@ -126,13 +120,8 @@ def _is_covered(call: RoutedCall) -> bool:
 
 
 def too_many_cases(conflict: Conflict) -> Refused:
-    """Build the 429 for an agent with too many undecided cases."""
-    return Refused(
-        status.RATE_LIMITED,
-        "too-many-cases",
-        f"The agent has {conflict.details['most']} undecided cases, the maximum; try again when some are decided.",
-        headers=(("Retry-After", "60"),),
-    )
+    message = f"The agent has {conflict.details['most']} undecided cases, the maximum; try again when some are decided."
+    return Refused(status.RATE_LIMITED, "too-many-cases", message, headers=(("Retry-After", "60"),))
 
 
 def required(case: Case) -> Refused:

@@ -33,11 +33,11 @@ from bespeak.runtime.call import (
     undisclosed,
 )
 from bespeak.runtime.composition.step import APART, JOURNALED, UNDOES, UNLIMITED
-from bespeak.runtime.concurrency import Finished, Waiting, begin, is_in_task, resume
+from bespeak.runtime.concurrency import Finished, WaitingCoroutine, begin, is_in_task, resume
 from bespeak.runtime.concurrency import call_eagerly as run_call
 from bespeak.runtime.exchange import Exchange, Subscriber
 from bespeak.runtime.functions.annotations import dump_foreign
-from bespeak.runtime.functions.output_filter import Unfit
+from bespeak.runtime.functions.output_filter import UnfitResult
 from bespeak.runtime.gates import find_route, plan_gates
 from bespeak.runtime.gates.authority import freshness_gate
 from bespeak.runtime.responder import Responder, broken_output, explain_error
@@ -51,8 +51,7 @@ _logger = logging.getLogger(__name__)
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
-_FAILURES: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
-"""Exceptions of a handler that are answered: `sys.exit` in a library must not stop the server."""
+_FAILURES: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)  # `sys.exit` must not stop us
 
 _BUILT_IN: Final = frozenset({Refused, Answer, Envelope, Effects})  # types of results other than an endpoint's output
 _DONE: Final = Response(status.OK)  # answer of a step whose output goes to the composition as it is
@@ -81,7 +80,6 @@ class Dispatcher:
         server.agents.watch_age(self._judge_age)
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Tell a subscriber of every exchange from now on."""
         self._subscribers = (*self._subscribers, subscriber)
 
     def keep_calls(self, keeping: Keeping) -> None:
@@ -114,16 +112,12 @@ class Dispatcher:
             await self._settlement.finish()
 
     async def start(self) -> None:
-        """Prepare for requests; the store must be started."""
         await self.server.start()
         if self._settlement is not None:
             await self._settlement.start()
 
     def __call__(self, request: Request, *, renewed: bool = False) -> Response | Coroutine[Any, Any, Response]:
-        """Answer a request; return a coroutine only if the handler or the store has to be awaited.
-
-        `renewed` is True if the keys that verify credentials have just been fetched.
-        """
+        """Answer a request, at once if possible. `renewed`: the keys that verify credentials have just been fetched."""
         started = perf_counter() if self._subscribers else 0.0
         routes = self.server.routes
         methods = routes.direct.get(request.path)
@@ -150,7 +144,10 @@ class Dispatcher:
         if isinstance(call, DirectCall):
             return self._proceed(call, started)
         if request.prepared is not None:
-            return self._disclose(call, request.prepared, started)
+            # The request calls no endpoint: answer as the face has prepared, if the caller may discover.
+            if not may_discover(call):
+                return self._refuse(call, undisclosed(call), started)
+            return request.prepared if not self._subscribers else self._emit(call, request.prepared, started)
         return self._find(call, route, started)
 
     def _find(self, call: Call, route: Route | None, started: float) -> Response | Coroutine[Any, Any, Response]:
@@ -174,7 +171,6 @@ class Dispatcher:
         return self._proceed(found, started)
 
     def _proceed(self, routed: RoutedCall, started: float) -> Response | Coroutine[Any, Any, Response]:
-        """Answer a call whose endpoint is known."""
         for judge in self._routed:
             refusal = judge(routed)
             if refusal is not None:
@@ -254,11 +250,9 @@ class Dispatcher:
         return self._responder.refuse(call, refused)
 
     async def recall(self, call: RoutedCall) -> bytes | None:
-        """Return what an earlier run of a composition with the same key has noted; None if it has not."""
         return None if self._settlement is None else await self._settlement.recall(call)
 
     async def note(self, call: RoutedCall, verdict: bytes) -> None:
-        """Note the end of a composition, before its steps are undone."""
         if self._settlement is not None:
             await self._settlement.note(call, verdict)
 
@@ -267,7 +261,6 @@ class Dispatcher:
         return self._refuse(call, refused, perf_counter() if self._subscribers else 0.0)
 
     def malformed(self, fault: Malformed, connection: Connection) -> Response:
-        """Answer bytes that are not a valid request."""
         return self._responder.malformed(fault, connection, self.server.routes)
 
     def _refuse(self, call: Call, refused: Refused, started: float) -> Response | Coroutine[Any, Any, Response]:
@@ -276,17 +269,10 @@ class Dispatcher:
         return answer if not self._subscribers else self._emit(call, answer, started)
 
     def _record(self, call: Call, response: Response) -> Response | Coroutine[Any, Any, Response]:
-        """Record a refusal if required, before it is sent."""
         settlement = self._settlement
         if settlement is None or not settlement.records(call, response):
             return response
         return settlement.record(call, response)
-
-    def _disclose(self, call: Call, prepared: Response, started: float) -> Response | Coroutine[Any, Any, Response]:
-        """Answer a request that calls no endpoint: as the face has prepared, if the caller may discover."""
-        if not may_discover(call):
-            return self._refuse(call, undisclosed(call), started)
-        return prepared if not self._subscribers else self._emit(call, prepared, started)
 
     def _emit(
         self, call: Call, answer: Response | Coroutine[Any, Any, Response], started: float
@@ -345,7 +331,6 @@ class Dispatcher:
         return answer if isinstance(answer, Response) else await answer
 
     def _invoke(self, call: RoutedCall) -> Response | Effects | Coroutine[Any, Any, Response | Effects]:
-        """Call the handler of a call that has passed the gates."""
         route = call.route
         try:
             if route.takes_call:
@@ -358,7 +343,7 @@ class Dispatcher:
                 context = Context(call.request, call.principal, call.method, call.path, call.input, self.server.state)
                 if not call.apart and is_in_task():
                     result = variables.run(run_call, route.call, call.input, context)
-                    if type(result) is Waiting:
+                    if type(result) is WaitingCoroutine:
                         return self._await(call, route, resume(result.coroutine, result.awaited, variables))
                     return self._finish(call, route, result)
                 result = variables.run(route.call, call.input, context)
@@ -386,17 +371,11 @@ class Dispatcher:
         except _FAILURES as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-                self._note_cancelled(call, route)
+                if type(call) is not StepCall:  # its client has left, or the server stops
+                    particulars = {"particulars": Exchange(call, self._responder.cancelled(call)).particulars}
+                    _logger.warning("%s was cancelled before it was answered", route.endpoint, extra=particulars)
                 raise  # this request was cancelled, not something the handler awaited
             return self._fail(call, route, error)
-
-    def _note_cancelled(self, call: RoutedCall, route: Route) -> None:
-        """Log a call that nobody waits for any more: its client has left, or the server stops."""
-        if type(call) is not StepCall:
-            particulars = Exchange(call, self._responder.cancelled(call)).particulars
-            _logger.warning(
-                "%s was cancelled before it was answered", route.endpoint, extra={"particulars": particulars}
-            )
 
     def _fail(self, call: RoutedCall, route: Route, error: BaseException) -> Response:
         """Answer for a handler that raised. Even formatting the exception may fail."""
@@ -430,7 +409,7 @@ class Dispatcher:
                 return Response(status.OK, written, route.block, self._responder.headers_of(call))
         try:
             output, accepted = _select(call, route, result)
-        except Unfit as unfit:
+        except UnfitResult as unfit:
             return self._break(call, route, unfit.violations)
         if not accepted and not route.output.is_valid(output):
             return self._break(call, route, route.output.violations(output))

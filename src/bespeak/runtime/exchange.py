@@ -1,7 +1,4 @@
-"""One exchange, request and answer, as an event; the access log, the metrics and the audit records made of it.
-
-The metrics have the format of Prometheus and need the extra `metrics`.
-"""
+"""One exchange as an event; the access log, the Prometheus metrics (extra `metrics`) and audit records made of it."""
 
 from __future__ import annotations
 
@@ -9,7 +6,8 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from dataclasses import KW_ONLY, dataclass, field
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
@@ -20,8 +18,15 @@ from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.runtime.call import Call, RoutedCall, StepCall
 from bespeak.runtime.extension import RECORD
 from bespeak.state.audit.record import make_payload
+from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.audit import AppendAudit
-from bespeak.state.store.store import Sealed
+from bespeak.state.store.store import Conflict, Sealed, Store
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OKPKey
+
+    from bespeak.state.audit.checkpoints import Checkpointer
+    from bespeak.state.audit.sealer import Signing
 
 _ECHOED: Final = {
     "Response-ID": "response_id",
@@ -49,7 +54,6 @@ class Exchange(msgspec.Struct, frozen=True):
 
     @property
     def method(self) -> str:
-        """The method in force."""
         return self.call.method[:_LONGEST]
 
     @property
@@ -60,10 +64,7 @@ class Exchange(msgspec.Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """The template; without one, the request's path with `*` for each segment that no contract has.
-
-        A path segment can be a token or a person's name, and more people read a log than a request.
-        """
+        """The template, else the path with `*` for what no contract has: it may be a token or a person's name."""
         call = self.call
         route = call.route
         if route is not None and route is not call.routes.wildcard:
@@ -74,13 +75,7 @@ class Exchange(msgspec.Struct, frozen=True):
 
     @property
     def face(self) -> str:
-        """The face that received the request: `agtp`, `http`, `mcp` or `a2a`."""
         return self.call.request.connection.face
-
-    @property
-    def refusal(self) -> str | None:
-        """Code of the refusal; None for a success."""
-        return self.response.code
 
     @property
     def claimed_agent_id(self) -> str | None:
@@ -93,13 +88,11 @@ class Exchange(msgspec.Struct, frozen=True):
 
     @property
     def caller(self) -> str:
-        """Description of the caller, for people."""
         claimed = self.claimed_agent_id
         return self.call.agent_id or ("anonymous" if claimed is None else f"a caller claiming to be {claimed}")
 
     @property
     def particulars(self) -> dict[str, Any]:
-        """Members of the log entry."""
         principal = self.call.principal
         return {
             **_ids(self.response.headers),
@@ -114,8 +107,7 @@ class Exchange(msgspec.Struct, frozen=True):
         }
 
 
-Subscriber = Callable[[Exchange], None]
-"""Callback for every exchange once its answer is complete. It must not raise or block."""
+Subscriber = Callable[[Exchange], None]  # called when an answer is complete; must not raise or block
 
 
 def particulars_of_fault(connection: Connection, status: int, headers: Iterable[tuple[str, str]]) -> dict[str, Any]:
@@ -138,7 +130,6 @@ def access_log() -> tuple[Subscriber, ...]:
 
 
 def log_exchange(exchange: Exchange) -> None:
-    """Log one exchange."""
     args = (exchange.response.status, exchange.method, exchange.path, exchange.caller)
     _logger.debug("%d %s %s by %s", *args, extra={"particulars": exchange.particulars})
 
@@ -180,13 +171,11 @@ class Metrics:
             "bespeak_request_seconds", "Time to answer.", labels, buckets=_BUCKETS, registry=self._registry
         )
         self._known: dict[tuple[str, ...], tuple[Any, Any]] = {}
-        self.shared = SHARED_FOLDER in os.environ
-        """True if several processes add up their numbers."""
+        self.shared = SHARED_FOLDER in os.environ  # True if several processes add up their numbers
         if not self.shared:
             client.ProcessCollector(registry=self._registry)
 
     def __call__(self, exchange: Exchange) -> None:
-        """Count one exchange."""
         route = exchange.call.route
         method, path = (_NO_ENDPOINT, _NO_ENDPOINT) if route is None else (route.method, route.endpoint.path)
         if route is not None and route.synthesis_id is not None:
@@ -204,7 +193,6 @@ class Metrics:
             self._client.Gauge(name, meaning, registry=self._registry).set_function(value)
 
     def write(self) -> tuple[bytes, str]:
-        """Return the metrics as text, and its media type."""
         registry = self._registry
         if self.shared:
             from prometheus_client import multiprocess  # noqa: PLC0415 - only for several workers
@@ -214,45 +202,29 @@ class Metrics:
         return self._client.generate_latest(registry), self._client.CONTENT_TYPE_LATEST
 
 
+@dataclass(frozen=True, slots=True)
 class Auditor:
     """Builds the records of one server. They are committed with the exchange, so a subscriber cannot do it."""
 
-    def __init__(
-        self,
-        server_id: str,
-        *,
-        attributes: bool,
-        everything: bool = True,
-        discovery: bool = False,
-        fields: Mapping[tuple[str, str], tuple[str, ...]] | None = None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._server_id = server_id
-        self._attributes = attributes
-        """True if a response carries its signed record, Attribution-Record."""
-        self.everything = everything
-        """False if only what governance needs is recorded."""
-        self._discovery = discovery
-        self._fields = fields or {}
-        self._clock = clock
+    server_id: str
+    _: KW_ONLY
+    attributes: bool  # True if a response carries its signed record, Attribution-Record
+    everything: bool = True  # False if only what governance needs is recorded
+    discovery: bool = False
+    fields: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    clock: Callable[[], float] = time.time
 
     def audits(self, call: Call) -> bool:
-        """Return True for a call to be recorded, whatever its answer.
-
-        Callers that reach no endpoint are logged but not recorded: they must not fill the trail.
-        """
+        """Return True for a call to be recorded; not if it reached no endpoint: strangers must not fill the trail."""
         route = call.route
         if not self.everything:
             return route is not None and route.is_governed
         if route is None:
             return call.principal.agent_id is not None
-        return self._discovery or not route.endpoint.is_basic or route.endpoint.semantic.impact != "informational"
+        return self.discovery or not route.endpoint.is_basic or route.endpoint.semantic.impact != "informational"
 
     def audits_refusal(self, call: Call, number: int) -> bool:
-        """Return True for a call to be recorded because it was refused with a status.
-
-        For governance these are calls of agents without the authority for them. Anonymous callers are only logged.
-        """
+        """Return True for a call to be recorded because it was refused with a status; not for anonymous callers."""
         if self.everything:
             return self.audits(call)
         return number in status.LACKING_AUTHORITY and call.principal.agent_id is not None
@@ -267,8 +239,8 @@ class Auditor:
             principal=call.principal,
             method=call.method,
             path=exchange.template,
-            server_id=self._server_id,
-            issued_at=self._clock(),
+            server_id=self.server_id,
+            issued_at=self.clock(),
             replayed=exchange.replayed,
             recorded={**(self._recorded(call) or {}), **more} if more else self._recorded(call),
             parent_response_id=None if composing is None else composing.response_id,
@@ -281,16 +253,77 @@ class Auditor:
     def headers(self, sealed: Sealed) -> tuple[tuple[str, str], ...]:
         """Return the headers by which a response names its record."""
         named = ("Audit-ID", sealed.audit_id)
-        return (named, ("Attribution-Record", sealed.jws)) if self._attributes else (named,)
+        return (named, ("Attribution-Record", sealed.jws)) if self.attributes else (named,)
 
     def _recorded(self, call: Call) -> Mapping[str, Any] | None:
         """Return the input fields that the operator has chosen to record, and those that the method must."""
         if not isinstance(call, RoutedCall):
             return None
         endpoint = call.route.endpoint
-        names = (*endpoint.recorded, *self._fields.get(endpoint.key, ()))
+        names = (*endpoint.recorded, *self.fields.get(endpoint.key, ()))
         recorded = {name: call.input[name] for name in names if name in call.input} if names else None
         more = None if recorded is None else call.server.hooks.get(f"{RECORD}{call.method}")
         if recorded is not None and more is not None:
             recorded |= more(call)
         return recorded
+
+
+class RunningTrail:
+    """Attached to the store on creation; writes checkpoints from `start` to `stop`."""
+
+    def __init__(self, settings: AuditSettings, server_id: str, store: Store, keys: tuple[OKPKey, ...]) -> None:
+        """Attach to a store; `keys` are the signing key, followed by those it replaced; none for an unsigned trail."""
+        from bespeak.state.audit.sealer import ChainSealer  # noqa: PLC0415 - for servers with a trail
+
+        ends = settings.sign == "none"
+        signing = cast("Signing", settings.sign or "each")
+        self._store = store
+        self._ends = ends
+        self._checkpointer: Checkpointer | None = None
+        sealer = ChainSealer()
+        if keys:
+            from bespeak.state.audit.checkpoints import Checkpointer  # noqa: PLC0415
+            from bespeak.state.identity.key_files import SigningKey, trusted  # noqa: PLC0415
+
+            key = SigningKey(keys[0])
+            sealer = sealer if ends else ChainSealer(key, signing=signing)
+            self._checkpointer = Checkpointer(
+                store, sealer, key, server_id=server_id, trusted=trusted(keys), every=settings.checkpoint_every
+            )
+        store.attach(sealer)
+        self.auditor = Auditor(
+            server_id,
+            attributes=bool(keys) and signing == "each",
+            everything=settings.recording(lasting=store.lasting) == "all",
+            discovery=settings.discovery,
+            fields=settings.fields,
+        )
+
+    async def start(self) -> None:
+        """Write a checkpoint over the records of earlier processes, then continue."""
+        if self._checkpointer is None:
+            await self._warn_of_unrecorded_end()
+        elif self._ends:
+            await self._checkpointer.end()
+        else:
+            await self._checkpointer.start()
+
+    async def _warn_of_unrecorded_end(self) -> None:
+        from bespeak.state.store.commands.audit import LastCheckpoint  # noqa: PLC0415
+
+        done = await self._store.do(LastCheckpoint())
+        if isinstance(done, Conflict) or done[0] is None:
+            return
+        from bespeak.state.audit.checkpoints import ENDS, read_checkpoint  # noqa: PLC0415 - loads cryptography
+
+        last = read_checkpoint(done[0][1])
+        if last is not None and last.signing != ENDS:
+            _logger.warning(
+                "the audit trail was signed until now and there is no signing key any more, so `bespeak audit verify` "
+                'will report the new records; to end signing, write sign = "none" in [audit] and keep signing_key'
+            )
+
+    async def stop(self) -> None:
+        """Write the final checkpoint. No records may follow."""
+        if self._checkpointer is not None and not self._ends:
+            await self._checkpointer.stop()

@@ -6,9 +6,11 @@ server is made. The interface is provisional: it may change between minor releas
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -21,6 +23,8 @@ from bespeak.state.store.commands.records import Record
 from bespeak.state.store.store import Command, Store
 
 if TYPE_CHECKING:
+    import click
+
     from bespeak.documents.deployment.server_toml import ServerDocument
     from bespeak.runtime.answer import Effects, Envelope
     from bespeak.runtime.background import DueHandler
@@ -28,8 +32,12 @@ if TYPE_CHECKING:
     from bespeak.runtime.dispatcher import Dispatcher
     from bespeak.runtime.exchange import Subscriber
     from bespeak.runtime.identity.signer import Signer
+    from bespeak.runtime.registration import DataEndpoint
     from bespeak.runtime.server import Server
     from bespeak.runtime.settlement import TaskAdmission
+    from bespeak.text.diagnostics.diagnostic import Diagnostic
+
+_logger = logging.getLogger(__name__)
 
 Judge = Callable[["RoutedCall"], Refused | None]
 """A gate: returns the refusal of a call, or None to let it pass."""
@@ -46,8 +54,10 @@ CANCEL: Final = "cancel"
 """`cancel(call, given, kinds)`: cancels a record of one of these kinds that belongs to the caller."""
 ANNOUNCE: Final = "announce"
 """`announce(server, case_id, agent_id, recipient, content, priority=...)`: the command that tells of a case."""
-DESCRIBE_SYNTHESIS: Final = "describe synthesis"
-"""`describe_synthesis(row)`: the members that INSPECT shows of a synthesis."""
+INSPECT_SYNTHESIS: Final = "inspect synthesis"
+"""`inspect_synthesis(store, synthesis_id)`: its agent, and the members that INSPECT shows; None if it is not in use."""
+RELEASE_SYNTHESIS: Final = "release synthesis"
+"""`release_synthesis(call, synthesis_id)`: answers SUSPEND for a synthesis or a proposal of the caller."""
 LIST_CALLS: Final = "list calls"
 """`list_calls(call, endpoint, arguments)`: the calls that a composite would make."""
 SPENT: Final = "spent"
@@ -201,8 +211,12 @@ class Extension:
     """Gate that reads the input of calls in place of that of the kernel."""
     hooks: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """Functions that the kernel asks for by name; the names are in this module."""
+    sources: Callable[[Service, Path], tuple[Sequence[DataEndpoint], list[Diagnostic]]] | None = None
+    """Opens data of the service, with paths from a folder; returns steps for compositions, and findings."""
     open: Callable[[Opening], None] | None = None
-    """Makes its state for one server."""
+    """Makes its state for one server. Without it, `server.part(name)` is the settings."""
+    commands: Sequence[click.Command] = ()
+    """Commands for `bespeak extension`; the object of their context is the TARGET."""
 
 
 def read_settings(extensions: Iterable[Extension], given: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -266,3 +280,17 @@ async def run_all(steps: Iterable[Step]) -> None:
         done = step()
         if done is not None:
             await done
+
+
+async def close_all(steps: Iterable[Step]) -> None:
+    """Run closing steps one after the other. The first failure is raised at the end, the others are logged."""
+    failures: list[Exception] = []
+    for step in steps:
+        try:
+            await run_all((step,))
+        except Exception as error:  # noqa: BLE001 - raised or logged below
+            failures.append(error)
+    for failure in failures[1:]:
+        _logger.error("another step of closing the server failed", exc_info=failure)
+    if failures:
+        raise failures[0]

@@ -161,10 +161,7 @@ def effects(
     committed: Callable[[], Awaitable[None]] | None = None,
     recorded: Mapping[str, Any] | None = None,
 ) -> Effects:
-    """Return effects that answer with what `result` makes of the results of the commands, or with a refusal.
-
-    `result` may raise a refusal too: the changes are kept then.
-    """
+    """Return effects whose answer is what `result` makes of their results. A refusal it raises keeps the changes."""
 
     def answer(results: Sequence[Any] | Conflict) -> Envelope | Refused:
         if isinstance(results, Conflict):
@@ -179,7 +176,6 @@ def effects(
 
 
 def refuse_conflict(conflict: Conflict, conflicts: Conflicts | Refused) -> Refused:
-    """Return the refusal that a table has for a conflict."""
     if isinstance(conflicts, Refused):
         return conflicts
     found = conflicts.get(conflict.reason) or conflicts[""]
@@ -187,10 +183,8 @@ def refuse_conflict(conflict: Conflict, conflicts: Conflicts | Refused) -> Refus
 
 
 def to_json(value: Any) -> str:
-    """Write a value as JSON text."""
     return msgspec.json.encode(value).decode()
 
 
 def new_id(prefix: str) -> str:
-    """Return the id of something new."""
     return f"{prefix}-{secrets.token_hex(16)}"

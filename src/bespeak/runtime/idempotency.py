@@ -31,7 +31,6 @@ from bespeak.state.store.commands.idempotency import (
     FindKey,
     FinishKey,
     InProgress,
-    ListKeys,
     Recorded,
     RecordKey,
     ReleaseKey,
@@ -74,8 +73,7 @@ _OF_THE_REQUEST: Final = frozenset(
 """Headers of the current request, which are not stored with an answer."""
 _CONTENT_TYPE: Final = "Content-Type"
 _MOST_OWED: Final = 1024
-_LONGEST_OWED: Final = 64 * 1024
-"""Number of answers that wait for an unavailable store, and maximum bytes of each: 64 MiB in all."""
+_LONGEST_OWED: Final = 64 * 1024  # bytes of each answer that waits for the store: 64 MiB in all
 _FOR_NOW: Final = frozenset(
     {
         status.AUTHORIZATION_REQUIRED,
@@ -89,22 +87,23 @@ _FOR_NOW: Final = frozenset(
 """Statuses after which nothing was done, and the same request may succeed with other authority."""
 
 
-class Kept(msgspec.Struct, frozen=True, array_like=True):
-    """A stored answer."""
-
+class KeptAnswer(msgspec.Struct, frozen=True, array_like=True):
     status: int
     body: bytes
     headers: tuple[tuple[str, str], ...]
     content_type: str | None  # content type; None for that of the endpoint
 
 
+_MISMATCH: Final = Refused(
+    status.UNPROCESSABLE,
+    "idempotency-key-reused",
+    "This Idempotency-Key was used for another request; use a new key for a new request.",
+)
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Kept).decode
+_decode = msgspec.msgpack.Decoder(KeptAnswer).decode
 
 
-class Claim(msgspec.Struct, frozen=True, gc=False):
-    """A key claimed by this request."""
-
+class KeyClaim(msgspec.Struct, frozen=True, gc=False):
     scope: str
     key: str
     request_hash: bytes
@@ -114,8 +113,8 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 class Debt(msgspec.Struct, frozen=True):
     """The answer of a request that was carried out, while it is not in the store."""
 
-    claim: Claim
-    kept: Kept
+    claim: KeyClaim
+    kept: KeptAnswer
     commands: tuple[Command, ...]  # commands that store it, with its record
 
 
@@ -127,20 +126,17 @@ class Idempotency:
         self._retention = retention
         self._require = require
         self._held: dict[tuple[str, str], bytes] = {}
-        self._seen: SeenKeys | None = None
-        """Keys in the store; None while they are unknown or too many, so that each key is looked up."""
-        self._owed: dict[tuple[str, str], Debt] = {}
-        """Answers that could not be stored, by key."""
+        self._seen: SeenKeys | None = None  # keys in the store; if None, each key is looked up there
+        self._owed: dict[tuple[str, str], Debt] = {}  # answers that could not be stored, by key
 
     def guards(self, route: Route) -> bool:
         """Return True if every call of an endpoint is examined: a key is required, or may be in the body."""
         return route.takes_body_key or self.requires(route)
 
     def requires(self, route: Route) -> bool:
-        """Return True if calls of an endpoint are refused without a key."""
         return self._require and route.needs_key
 
-    def wanted(self, call: RoutedCall) -> Claim | Refused | None:
+    def wanted(self, call: RoutedCall) -> KeyClaim | Refused | None:
         """Return the claim a call asks for; None if it has no key or only reads."""
         if isinstance(call, StepCall):
             return self._wanted_by_step(call)
@@ -156,88 +152,79 @@ class Idempotency:
         if key is None:
             return _missing(route) if self.requires(route) else None
         if _KEY.fullmatch(key) is None:
-            return _bad(
-                "invalid-idempotency-key",
-                f"Idempotency-Key must be 1 to 255 visible ASCII characters; got {len(key)} characters.",
-            )
+            message = f"Idempotency-Key must be 1 to 255 visible ASCII characters; got {len(key)} characters."
+            return _bad("invalid-idempotency-key", message)
         caller = call.principal.agent_id or f"anonymous {call.request.connection.address}"
-        return Claim(_scope(caller, route.endpoint.method, route.endpoint.path), key, _hash(call))
+        return KeyClaim(_scope(caller, route.endpoint.method, route.endpoint.path), key, _hash(call))
 
-    def _wanted_by_step(self, call: StepCall) -> Claim | Refused | None:
-        """Derive the key of a step from the key of its composition.
-
-        What the steps have done is so kept under the caller's key: a repeated request continues after it.
-        """
+    def _wanted_by_step(self, call: StepCall) -> KeyClaim | Refused | None:
+        """Derive the key of a step from that of its composition, so that a repeated request continues after it."""
         if call.journal is not None or (call.route.endpoint.semantic.impact == "informational" and not call.journaled):
             return None  # a workflow has a journal of its own
         claim = self.wanted(call.parent)
         if claim is None and self.requires(call.route):
             return _missing(call.route)
-        if not isinstance(claim, Claim):
+        if not isinstance(claim, KeyClaim):
             return claim
-        return Claim(claim.scope, _step_key(claim.key, call.number), claim.request_hash)
+        return KeyClaim(claim.scope, _step_key(claim.key, call.number), claim.request_hash)
 
-    def verdict(self, call: RoutedCall) -> Claim:
+    def verdict(self, call: RoutedCall) -> KeyClaim:
         """Return the key under which a composition with a key notes how it ended."""
         claim = self.wanted(call)
-        assert isinstance(claim, Claim), "only calls with a key have a journal"
-        return Claim(claim.scope, _step_key(claim.key, "verdict"), claim.request_hash)
+        assert isinstance(claim, KeyClaim), "only calls with a key have a journal"
+        return KeyClaim(claim.scope, _step_key(claim.key, "verdict"), claim.request_hash)
 
-    def take(self, claim: Claim) -> ClaimKey:
+    def take(self, claim: KeyClaim) -> ClaimKey:
         """Return the command that claims a key in the store, where every process sees it."""
         return ClaimKey(claim.scope, claim.key, claim.request_hash, self.lease, self._retention)
 
-    def hold(self, claim: Claim) -> Refused | None:
+    def hold(self, claim: KeyClaim) -> Refused | None:
         """Claim a key in memory, or return a refusal."""
         held = self._held.setdefault((claim.scope, claim.key), claim.request_hash)
         if held is claim.request_hash:
             return None
-        return _in_progress(1.0) if held == claim.request_hash else _mismatch()
-
-    def list_keys(self) -> ListKeys:
-        """Return the command that lists the keys in the store, one more than are loaded."""
-        return ListKeys(MOST_LOADED + 1)
+        return _in_progress(1.0) if held == claim.request_hash else _MISMATCH
 
     def load(self, keys: Sequence[tuple[str, str]]) -> None:
         """Remember the keys in the store, if no other process can add any."""
         self._seen = SeenKeys(keys) if len(keys) <= MOST_LOADED else None
 
-    def is_new(self, claim: Claim) -> bool:
+    def is_new(self, claim: KeyClaim) -> bool:
         """Return True if the key was certainly never used; from now on it counts as used."""
         return self._seen is not None and self._seen.add(claim.scope, claim.key)
 
-    def find(self, claim: Claim) -> FindKey:
+    def find(self, claim: KeyClaim) -> FindKey:
         """Return the command that looks up the stored answer of a claim in memory."""
         return FindKey(claim.scope, claim.key)
 
-    def judge(self, claim: Claim, found: Claimed | Recorded | InProgress | None) -> Claim | Kept | Refused:
+    def judge(self, claim: KeyClaim, found: Claimed | Recorded | InProgress | None) -> KeyClaim | KeptAnswer | Refused:
         """Judge the state of a key in the store: claimed by this request, answered, or refused."""
         if found is None:
             return claim
         if isinstance(found, Claimed):
             return msgspec.structs.replace(claim, fence=found.fence)
         if found.request_hash != claim.request_hash:
-            return _mismatch()
+            return _MISMATCH
         return _decode(found.answer) if isinstance(found, Recorded) else _in_progress(found.seconds)
 
-    def finish(self, claim: Claim, response: Response, block: HeaderBlock) -> Command:
+    def finish(self, claim: KeyClaim, response: Response, block: HeaderBlock) -> Command:
         """Return the command that stores the answer, in the transaction of the request's other changes."""
         kept = _encode(_keep(response, block))
         if claim.fence is None:
             return RecordKey(claim.scope, claim.key, claim.request_hash, kept, self._retention)
         return FinishKey(claim.scope, claim.key, claim.fence, kept, self._retention)
 
-    def release(self, claim: Claim) -> Command | None:
+    def release(self, claim: KeyClaim) -> Command | None:
         """Release a claim after a failure; return the command for it if the claim is in the store."""
         self.forget(claim)
         return None if claim.fence is None else ReleaseKey(claim.scope, claim.key, claim.fence)
 
-    def owes(self, claim: Claim) -> bool:
+    def owes(self, claim: KeyClaim) -> bool:
         """Return True if this repeats a request that was carried out but whose answer could not be stored."""
         debt = self._owed.get((claim.scope, claim.key)) if self._owed else None
         return debt is not None and debt.claim.request_hash == claim.request_hash
 
-    def owe(self, claim: Claim, response: Response, block: HeaderBlock, commands: Sequence[Command]) -> None:
+    def owe(self, claim: KeyClaim, response: Response, block: HeaderBlock, commands: Sequence[Command]) -> None:
         """Remember an answer that could not be stored: the request was carried out and must not be repeated."""
         if is_final(response) and len(response.body) <= _LONGEST_OWED:
             if len(self._owed) >= _MOST_OWED:
@@ -254,12 +241,11 @@ class Idempotency:
         if self._owed.get(place) is debt:
             del self._owed[place]
 
-    def pay(self, claim: Claim, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
+    def pay(self, claim: KeyClaim, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
         """Return and drop a remembered answer; if it still cannot be stored, `owe` it again."""
         return _restore(self._owed.pop((claim.scope, claim.key)).kept, block, headers)
 
-    def forget(self, claim: Claim) -> None:
-        """Drop a claim from memory."""
+    def forget(self, claim: KeyClaim) -> None:
         place = (claim.scope, claim.key)
         if self._held.get(place) is claim.request_hash:
             del self._held[place]
@@ -282,12 +268,14 @@ def is_final(response: Response) -> bool:
     return number < status.SERVER_ERROR and number not in _FOR_NOW and response.header("Retry-After") is None
 
 
-def replay(kept: Kept, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
+def replay(kept: KeptAnswer, block: HeaderBlock, headers: tuple[tuple[str, str], ...]) -> Response:
     """Return a stored answer with the headers of the current request, marked as replayed."""
     return _restore(kept, block, headers, REPLAYED)
 
 
-def _restore(kept: Kept, block: HeaderBlock, headers: tuple[tuple[str, str], ...], *more: tuple[str, str]) -> Response:
+def _restore(
+    kept: KeptAnswer, block: HeaderBlock, headers: tuple[tuple[str, str], ...], *more: tuple[str, str]
+) -> Response:
     if kept.content_type is not None:
         block = HeaderBlock(
             *(pair for pair in block.pairs if pair[0] != _CONTENT_TYPE), (_CONTENT_TYPE, kept.content_type)
@@ -295,10 +283,10 @@ def _restore(kept: Kept, block: HeaderBlock, headers: tuple[tuple[str, str], ...
     return Response(kept.status, kept.body, block, (*headers, *kept.headers, *more))
 
 
-def _keep(response: Response, block: HeaderBlock) -> Kept:
+def _keep(response: Response, block: HeaderBlock) -> KeptAnswer:
     headers = tuple(pair for pair in response.headers if pair[0] not in _OF_THE_REQUEST)
     content_type = None if response.block is block else response.header(_CONTENT_TYPE)
-    return Kept(response.status, response.body, headers, content_type)
+    return KeptAnswer(response.status, response.body, headers, content_type)
 
 
 @lru_cache(4096)
@@ -327,22 +315,10 @@ def _bad(code: str, message: str) -> Refused:
     return Refused(status.BAD_REQUEST, code, message)
 
 
-def _mismatch() -> Refused:
-    return Refused(
-        status.UNPROCESSABLE,
-        "idempotency-key-reused",
-        "This Idempotency-Key was used for another request; use a new key for a new request.",
-    )
-
-
 def _in_progress(seconds: float) -> Refused:
     wait = max(1, round(seconds + 0.5))
-    return Refused(
-        status.CONFLICT,
-        "idempotency-key-in-progress",
-        "The first request with this Idempotency-Key is still running; try again later for its answer.",
-        headers=(("Retry-After", str(wait)),),
-    )
+    message = "The first request with this Idempotency-Key is still running; try again later for its answer."
+    return Refused(status.CONFLICT, "idempotency-key-in-progress", message, headers=(("Retry-After", str(wait)),))
 
 
 _logger = logging.getLogger(__name__)
@@ -353,7 +329,7 @@ _PAUSE: Final = 0.5  # seconds until a failed renewal is retried
 class Renewal:
     """Renews the lease of a claim at half its time, until it is cancelled."""
 
-    def __init__(self, store: Store, claim: Claim, lease: float) -> None:
+    def __init__(self, store: Store, claim: KeyClaim, lease: float) -> None:
         assert claim.fence is not None
         self._store = store
         self._command = RenewKey(claim.scope, claim.key, claim.fence, lease)
@@ -372,5 +348,4 @@ class Renewal:
                 _logger.info("could not renew the lease of a running request; retrying in %g s", pause)
 
     def cancel(self) -> None:
-        """Stop renewing: the handler has ended."""
         self._task.cancel()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Any, Final
@@ -45,7 +45,7 @@ from bespeak.runtime.identity.signer import Signer
 NO_FILTER: Final = CandidateFilter()
 
 
-class Candidates:
+class CandidateIndex:
     """The operator's endpoints and the hosted agents, ranked by relevance."""
 
     def __init__(self, endpoints: Iterable[Endpoint], agents: Iterable[Agent], operator: str = "") -> None:
@@ -79,15 +79,12 @@ class Candidates:
         return wanted.admits_endpoint(subject, self._operator)
 
 
-_FRESHNESS: Final = 60.0
-"""Cache lifetime of a document in seconds; the Agent Namespace Document is rebuilt as often (core 7.3)."""
+_FRESHNESS: Final = 60.0  # cache lifetime in seconds; the Agent Namespace Document is rebuilt as often (core 7.3)
 _PUBLIC: Final = ("Cache-Control", f"max-age={_FRESHNESS:g}")
 _PRIVATE: Final = ("Cache-Control", f"private, max-age={_FRESHNESS:g}")
 
 
 class PublishedDocument:
-    """Encoded content with its cache headers."""
-
     def __init__(self, content: Any, content_type: str, *, private: bool = False) -> None:
         """Create the document of JSON content, or of text in another format as bytes."""
         self.body = body = content if isinstance(content, bytes) else msgspec.json.encode(content)
@@ -101,62 +98,45 @@ class PublishedDocument:
         return self._unchanged if is_held(self.etag, request.headers) else self._full
 
 
+@dataclass(eq=False)
 class Publication:
     """The documents of one route table, each built on first use and again after agents have changed."""
 
-    def __init__(
-        self,
-        service: Service,
-        endpoints: Mapping[tuple[str, str], Endpoint],
-        policies: Policies,
-        agents: Agents,
-        *,
-        catalog_version: str,
-        updated: str,
-        issued: str | None = None,
-        signer: Signer | None = None,
-        clock: Callable[[], float] = time.time,
-        private: bool = False,
-    ) -> None:
-        """Publish endpoints; `private` if some of them are for one caller alone."""
-        self._service = service
-        self.endpoints = endpoints
-        """Endpoints as the documents show them."""
-        self._policies = policies
-        self._agents = agents
-        self._catalog_version = catalog_version
-        self._updated = updated
-        self._issued = service.identity.issued or issued or updated
-        self._signer = signer
-        self._clock = clock
-        self._private = private
-        self._revision = agents.revision
-        self._manifests: dict[bool, PublishedDocument] = {}
-        self._versions: dict[bool, str] = {}
-        self._agis: dict[bool, PublishedDocument] = {}
-        self._candidates: Candidates | None = None
-        self._identities: dict[tuple[str, str], PublishedDocument] = {}
-        self._namespace: tuple[float, PublishedDocument] | None = None
+    service: Service
+    endpoints: Mapping[tuple[str, str], Endpoint]  # endpoints as the documents show them
+    policies: Policies
+    agents: Agents
+    _: KW_ONLY
+    catalog_version: str
+    updated: str
+    issued: str | None = None
+    signer: Signer | None = None
+    clock: Callable[[], float] = time.time
+    private: bool = False  # True if some endpoints are for one caller alone
+    _manifests: dict[bool, PublishedDocument] = field(init=False, default_factory=dict)
+    _versions: dict[bool, str] = field(init=False, default_factory=dict)
+    _agis: dict[bool, PublishedDocument] = field(init=False, default_factory=dict)
+    _candidates: CandidateIndex | None = field(init=False, default=None)
+    _identities: dict[tuple[str, str], PublishedDocument] = field(init=False, default_factory=dict)
+    _namespace: tuple[float, PublishedDocument] | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self._issued = self.service.identity.issued or self.issued or self.updated
+        self._revision = self.agents.revision
 
     def beside(self, own: Mapping[tuple[str, str], Endpoint], updated: str) -> Publication:
         """Return the documents as a caller sees them who has endpoints of its own, changed at a time."""
-        return Publication(
-            self._service,
-            {**self.endpoints, **own},
-            self._policies,
-            self._agents,
-            catalog_version=self._catalog_version,
-            updated=max(self._updated, updated),
+        return replace(
+            self,
+            endpoints={**self.endpoints, **own},
+            updated=max(self.updated, updated),
             issued=self._issued,
-            signer=self._signer,
-            clock=self._clock,
             private=True,
         )
 
     @cached_property
     def inventory(self) -> PublishedDocument:
-        """List of all endpoints, as answered by DISCOVER /methods."""
-        return PublishedDocument(project_inventory(self.endpoints.values()), MEDIA_JSON, private=self._private)
+        return PublishedDocument(project_inventory(self.endpoints.values()), MEDIA_JSON, private=self.private)
 
     @property
     def version(self) -> str:
@@ -168,20 +148,20 @@ class Publication:
     def content_mark(self) -> int:
         """Number that changes exactly when the content of the manifest does, whenever it was written."""
         content = project_manifest(
-            self._service,
+            self.service,
             self.endpoints.values(),
-            self._policies,
-            self._catalog_version,
+            self.policies,
+            self.catalog_version,
             updated="",
             issued="",
-            hosted=self._agents,
+            hosted=self.agents,
         )
         digest = hashlib.sha256(msgspec.json.encode(content, order="sorted")).digest()
         return int.from_bytes(digest[:7])
 
     def discloses(self, principal: Principal) -> bool:
         """Return True if the caller may see which agents this server hosts (AGTP-API 8.5)."""
-        disclosure = self._service.agent_disclosure
+        disclosure = self.service.agent_disclosure
         return disclosure == "public" or (disclosure == "authenticated" and principal.verified is not None)
 
     def manifest_for(self, principal: Principal) -> PublishedDocument:
@@ -193,25 +173,24 @@ class Publication:
         return self._manifests[disclosed]
 
     @property
-    def candidates(self) -> Candidates:
-        """The index of endpoints and agents that DISCOVER searches."""
+    def candidates(self) -> CandidateIndex:
         self._notice_changes()
         if self._candidates is None:
-            self._candidates = Candidates(self.endpoints.values(), self._agents, self._service.identity.operator)
+            self._candidates = CandidateIndex(self.endpoints.values(), self.agents, self.service.identity.operator)
         return self._candidates
 
     @property
     def namespace(self) -> PublishedDocument:
         """The Agent Namespace Document: signed if there is a key, and never older than its freshness."""
         self._notice_changes()
-        now = self._clock()
+        now = self.clock()
         if self._namespace is None or not 0 <= now - self._namespace[0] < _FRESHNESS:
             content = project_namespace(
-                self._agents,
-                self._service,
+                self.agents,
+                self.service,
                 generated_at=write_instant(now),
                 sign=self._sign,
-                key_id=None if self._signer is None else self._signer.key_id,
+                key_id=None if self.signer is None else self.signer.key_id,
             )
             self._namespace = (now, PublishedDocument(content, MEDIA_AGTP, private=self._is_selective))
         return self._namespace[1]
@@ -223,73 +202,69 @@ class Publication:
         self._notice_changes()
         key = (agent.agent_id, "" if compact else media_type)
         if key not in self._identities:
-            content = project_identity(agent, self._service, issued=self._issued, sign=self._sign)
+            content = project_identity(agent, self.service, issued=self._issued, sign=self._sign)
             text, content_type = (content, MEDIA_IDENTITY) if compact else write_identity(content, media_type)
             self._identities[key] = PublishedDocument(text, content_type, private=self._is_selective)
         return self._identities[key]
 
     def status_of(self, agent: Agent) -> PublishedDocument:
-        """Return the current status document of an agent."""
-        changed = self._agents.changed_at(agent.agent_id)
+        changed = self.agents.changed_at(agent.agent_id)
         content = project_status(
             agent,
-            self._service,
-            generated_at=write_instant(self._clock()),
+            self.service,
+            generated_at=write_instant(self.clock()),
             changed_at=None if changed is None else write_instant(changed),
             sign=self._sign,
         )
         return PublishedDocument(content, MEDIA_AGTP, private=self._is_selective)
 
     def agis_for(self, principal: Principal) -> PublishedDocument:
-        """Return the AGIS document of the served endpoints (AGIS 11), as a caller may see it.
-
-        AGIS 8.3: if the data manifest is not public, callers without credentials get a document without it.
-        """
-        manifest = self._service.data_manifest
+        """Return the AGIS document (AGIS 11); without its data manifest if that is not public to the caller (8.3)."""
+        manifest = self.service.data_manifest
         selective = manifest is not None and manifest.pre_auth_discovery is False
         hidden = selective and principal.agent_id is None
         if hidden not in self._agis:
             service = replace(
-                self._service,
+                self.service,
                 endpoints=tuple(self.endpoints.values()),
                 document_version=self.version,
                 data_manifest=None if hidden else manifest,
             )
             self._agis[hidden] = PublishedDocument(
-                project_agis(service), MEDIA_AGIS, private=self._private or (selective and not hidden)
+                project_agis(service), MEDIA_AGIS, private=self.private or (selective and not hidden)
             )
         return self._agis[hidden]
 
     def _notice_changes(self) -> None:
-        if self._revision == self._agents.revision:
+        if self._revision == self.agents.revision:
             return
-        self._revision = self._agents.revision
+        self._revision = self.agents.revision
         self._candidates = self._namespace = None
         self._identities.clear()
-        if self._service.agent_disclosure != "private":
+        if self.service.agent_disclosure != "private":
             self._manifests.clear()
-            self._updated = max(self._updated, write_instant(self._agents.updated))
+            self.updated = max(self.updated, write_instant(self.agents.updated))
 
     def _build_manifest(self, *, disclosed: bool) -> PublishedDocument:
         manifest = project_manifest(
-            self._service,
+            self.service,
             self.endpoints.values(),
-            self._policies,
-            self._catalog_version,
-            updated=self._updated,
+            self.policies,
+            self.catalog_version,
+            updated=self.updated,
             issued=self._issued,
-            hosted=self._agents if disclosed else (),
+            hosted=self.agents if disclosed else (),
         )
         self._versions[disclosed] = manifest["document_version"]
-        if self._signer is not None:
-            self._signer.sign_manifest(manifest)
-        return PublishedDocument(manifest, MEDIA_MANIFEST, private=self._private or (disclosed and self._is_selective))
+        if self.signer is not None:
+            self.signer.sign_manifest(manifest)
+        return PublishedDocument(manifest, MEDIA_MANIFEST, private=self.private or (disclosed and self._is_selective))
 
     @property
     def _is_selective(self) -> bool:
         """True if agents are not disclosed to everyone."""
-        return self._service.agent_disclosure != "public"
+        return self.service.agent_disclosure != "public"
 
     @property
     def _sign(self) -> Callable[[bytes], str] | None:
-        return None if self._signer is None else self._signer.sign
+        return None if self.signer is None else self.signer.sign

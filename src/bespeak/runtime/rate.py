@@ -24,6 +24,7 @@ from bespeak.contract.limits import Rate, RateLimits
 from bespeak.documents.deployment.rules import NO_EFFECT
 from bespeak.errors import StoreError
 from bespeak.protocol.exchange.principal import Principal
+from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.state.store.commands.workers import BucketUse, TakeTokens
 from bespeak.state.store.store import Conflict, Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -31,9 +32,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 MOST_BUCKETS: Final = 65_536  # maximum number of callers with their own bucket; others share one until there is room
 
 _CROWD: Final = "*"
-_LOOKED_AT: Final = 16
-"""Number of old buckets a new caller examines for a full one: few, so that no request pays for a sweep."""
-
+_LOOKED_AT: Final = 16  # old buckets a new caller examines for a full one: no request pays for a sweep
 _IPV6_HOST_BITS: Final = 64
 
 
@@ -58,8 +57,7 @@ class Buckets:
 
     def __init__(self, rate: Rate, clock: Callable[[], int], most: int = MOST_BUCKETS) -> None:
         self.rate = rate
-        self.taken: dict[str, Taken] | None = None
-        """Tokens to report to other processes; None if this one counts alone."""
+        self.taken: dict[str, Taken] | None = None  # tokens to report to other processes; None if this one counts alone
         self._interval = rate.interval
         self._capacity = rate.burst * rate.interval
         self._clock = clock
@@ -89,9 +87,7 @@ class Buckets:
         return 0
 
     def tell(self) -> dict[str, tuple[int, int]]:
-        """Return and reset what was taken since the last call: by key, the cost in nanoseconds of refilling, and its
-        age.
-        """
+        """Return and reset what was taken since the last call: by key, the nanoseconds of refilling it, and its age."""
         now = self._clock()
         taken_by_key = {
             key: (taken.count * self._interval, now - taken.since) for key, taken in (self.taken or {}).items()
@@ -121,8 +117,6 @@ class Buckets:
 
 
 class Rates:
-    """The buckets of a service, one set per limit."""
-
     __slots__ = ("address", "agent", "endpoints", "principal")
 
     def __init__(
@@ -163,7 +157,6 @@ def network(address: str) -> str:
 
 
 def unused_limits(limits: RateLimits, endpoints: Iterable[Endpoint]) -> list[Diagnostic]:
-    """Warn about limits for endpoints that do not exist."""
     known = {endpoint.key for endpoint in endpoints}
     return [
         NO_EFFECT.found(
@@ -178,14 +171,11 @@ def unused_limits(limits: RateLimits, endpoints: Iterable[Endpoint]) -> list[Dia
 EXCHANGE_PERIOD: Final = 0.2  # seconds between two exchanges
 _LONGEST_SILENCE: Final = 60.0  # minimum seconds between two log entries about an unavailable store
 _MOST: Final = 512  # maximum number of buckets per transaction, so that others do not wait long for it
-
 _SECOND: Final = 1_000_000_000
 _logger = logging.getLogger(__name__)
 
 
 class RateExchange:
-    """Synchronises the buckets of this process with those of others."""
-
     def __init__(self, rates: Rates, store: Store) -> None:
         self._named = rates.named()
         self._store = store
@@ -194,14 +184,11 @@ class RateExchange:
             buckets.taken = {}
 
     def start(self) -> None:
-        """Start exchanging in the running loop."""
         self._task = asyncio.get_running_loop().create_task(self._run(), name="rate-exchange")
 
     async def close(self) -> None:
-        """Send the remaining counts to the store, and stop."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await cancel_tasks(self._task)
             self._task = None
             await self._attempt()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -39,7 +39,8 @@ from bespeak.runtime.route_table import Redirects, Router, RouteTable
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 
 if TYPE_CHECKING:
-    from bespeak.runtime.bindings.mcp.tool import McpPool
+    from bespeak.runtime.bindings.external import ExternalBinding
+    from bespeak.runtime.bindings.mcp.tool import McpBinding, McpPool
     from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 
 BODY_KEYS: Final = frozenset({"EXECUTE", "REGISTER"})  # methods whose drafts define an `idempotency_key` parameter
@@ -48,25 +49,15 @@ _VERSION: Final = "AGTP-API-Version"
 
 
 class Closable(Protocol):
-    """A source of data that is open."""
-
-    async def close(self) -> None:
-        """Release its connections."""
-        ...
+    async def close(self) -> None: ...
 
 
 class DataEndpoint(Protocol):
-    """An endpoint that reads a source of data."""
+    @property
+    def endpoint(self) -> Endpoint: ...
 
     @property
-    def endpoint(self) -> Endpoint:
-        """The endpoint."""
-        ...
-
-    @property
-    def source(self) -> Closable:
-        """What it reads."""
-        ...
+    def source(self) -> Closable: ...
 
 
 class Registrar:
@@ -88,10 +79,8 @@ class Registrar:
         self.service = service
         self.catalog = catalog
         self.policies = policies
-        self.upstreams: UpstreamPool | None = None
-        """Connection pool shared by external services; None until one is needed."""
-        self.mcp_servers: McpPool | None = None
-        """MCP servers that endpoints call; None until one is needed."""
+        self.upstreams: UpstreamPool | None = None  # shared by external services; None until one is needed
+        self.mcp_servers: McpPool | None = None  # MCP servers that endpoints call; None until one is needed
         self._environment = environment
         self._block = HeaderBlock(("Server-ID", service.identity.server_id), (_VERSION, API_VERSION))
         self._builtins = self._register_builtins(builtins)
@@ -104,12 +93,10 @@ class Registrar:
         self._steps += [one.route for one in self.procedures.values() if one.route is not None]
         self._configured, found = self.register(service.endpoints)
         findings += found
-        self.endpoints = _endpoints(self._layer(()))
-        """The initial endpoints, built-in ones included."""
+        self.endpoints = _endpoints(self._layer(()))  # the initial endpoints, built-in ones included
         findings += unreviewed(service.endpoints)
         findings += unused_limits(service.rate_limits, self.endpoints.values())
-        self.findings = findings
-        """Findings about the service; an endpoint with an error is omitted."""
+        self.findings = findings  # findings about the service; an endpoint with an error is omitted
         handler = service.wildcard_handler
         accepts = handler is not None and policies.wildcards_accepted
         self._wildcard = _wildcard_route(handler, self._block, policies) if handler is not None and accepts else None
@@ -160,10 +147,7 @@ class Registrar:
         return [routes[endpoint.key] for endpoint in valid if endpoint.key in routes], findings
 
     def compose(self, endpoint: Endpoint, recipe: Recipe, beside: RouteTable) -> tuple[Route | None, list[Diagnostic]]:
-        """Check and compile one composition that only some callers will find, over the endpoints of a table.
-
-        Return None if there is an error. It may have the method and path of another endpoint, which is found first.
-        """
+        """Check and compile a composition that only some callers find, beside a table; None if it is wrong."""
         recipes = {**{known.name: known for known in self.service.recipes}, recipe.name: recipe}
         findings = check_endpoint(endpoint, self.catalog, self.policies, tuple(recipes.values()))
         if has_errors(findings):
@@ -224,7 +208,6 @@ class Registrar:
         )
 
     async def close(self) -> None:
-        """Close the connections to external services and to sources of data."""
         if self.upstreams is not None:
             await self.upstreams.aclose()
         if self.mcp_servers is not None:
@@ -258,10 +241,8 @@ class Registrar:
                     return None, [bound]
                 finding = plan_output(endpoint, endpoint.output_schema).finding
                 return bound, [] if finding is None else [finding]
-            case ExternalService() as handler:
-                return self._bind_external(endpoint, handler)
-            case McpTool() as handler:
-                return self._bind_tool(endpoint, handler)
+            case ExternalService() | McpTool() as handler:
+                return self._bind_upstream(endpoint, handler)
             case other:
                 message = f"not registered: its handler type {other.type!r} cannot be called"
         return None, [NOT_RUNNABLE.at(endpoint, "/handler", message)]
@@ -271,48 +252,27 @@ class Registrar:
         if route is not None:
             routes[endpoint.key] = route
 
-    def _bind_external(
-        self, endpoint: Endpoint, handler: ExternalService
+    def _bind_upstream(
+        self, endpoint: Endpoint, handler: ExternalService | McpTool
     ) -> tuple[Callable[..., Any] | None, list[Diagnostic]]:
-        # Most servers need no HTTP client.
-        from bespeak.runtime.bindings.external import bind_external  # noqa: PLC0415
-        from bespeak.runtime.bindings.upstream_pool import UpstreamPool  # noqa: PLC0415
-
-        if self.upstreams is None:
-            self.upstreams = UpstreamPool()
-        bound = bind_external(
-            endpoint,
-            handler,
-            self._environment,
-            pool=self.upstreams,
-            output=self._output(endpoint),
-            trusts=self.service.trusts_upstreams,
-        )
-        return (None, bound) if isinstance(bound, list) else (bound.call, [])
-
-    def _bind_tool(self, endpoint: Endpoint, handler: McpTool) -> tuple[Callable[..., Any] | None, list[Diagnostic]]:
-        # Most servers need no MCP client.
-        from bespeak.runtime.bindings.mcp.tool import McpPool, bind_tool  # noqa: PLC0415
-
-        if self.mcp_servers is None:
-            self.mcp_servers = McpPool()
-        bound = bind_tool(
-            endpoint,
-            handler,
-            self._environment,
-            pool=self.mcp_servers,
-            output=self._output(endpoint),
-            trusts=self.service.trusts_upstreams,
-        )
-        return (None, bound) if isinstance(bound, list) else (bound.call, [])
-
-    def _output(self, endpoint: Endpoint) -> Validator | None:
-        """Return what checks the answers of an upstream; None if the schema is not usable."""
         returned = compile_schema(self._output_schema(endpoint))
-        return None if isinstance(returned, Fault) else returned
+        output = None if isinstance(returned, Fault) else returned  # what checks the answers
+        trusts, environment = self.service.trusts_upstreams, self._environment
+        bound: ExternalBinding | McpBinding | list[Diagnostic]
+        if isinstance(handler, ExternalService):
+            from bespeak.runtime.bindings.external import bind_external  # noqa: PLC0415 - most servers need none
+            from bespeak.runtime.bindings.upstream_pool import UpstreamPool  # noqa: PLC0415
+
+            http = self.upstreams = self.upstreams or UpstreamPool()
+            bound = bind_external(endpoint, handler, environment, pool=http, output=output, trusts=trusts)
+        else:
+            from bespeak.runtime.bindings.mcp.tool import McpPool, bind_tool  # noqa: PLC0415 - most servers need none
+
+            mcp = self.mcp_servers = self.mcp_servers or McpPool()
+            bound = bind_tool(endpoint, handler, environment, pool=mcp, output=output, trusts=trusts)
+        return (None, bound) if isinstance(bound, list) else (bound.call, [])
 
     def _output_schema(self, endpoint: Endpoint) -> Mapping[str, Any]:
-        """Return the schema that outputs are checked by."""
         schema = endpoint.output_schema
         closed = self.policies.strict_output and schema.get("type") == "object"
         return {**schema, "additionalProperties": False} if closed else schema
@@ -325,6 +285,7 @@ class Registrar:
             return None
         planned = plan_output(endpoint, checked)
         advisories = endpoint_advisories(endpoint, self.catalog)
+        estimate = () if endpoint.cost is None else (("Cost-Estimate", str(endpoint.cost)),)  # core 2.4
         semantic = endpoint.semantic
         return Route(
             endpoint=endpoint,
@@ -333,7 +294,7 @@ class Registrar:
             call=call,
             input=received,
             output=returned,
-            block=self._block.plus(("Content-Type", MEDIA_AGTP), *advisories, *_estimate(endpoint)),
+            block=self._block.plus(("Content-Type", MEDIA_AGTP), *advisories, *estimate),
             error_descriptions={error.name: error.description for error in endpoint.errors},
             has_parameters_field="parameters" in endpoint.input_schema.get("properties", ()),
             coercions=plan_coercions(endpoint.input_schema),
@@ -433,9 +394,3 @@ def _inherit_capability(endpoint: Endpoint, catalog: Catalog) -> Endpoint:
     if endpoint.semantic.capability or verb is None:
         return endpoint
     return replace(endpoint, semantic=replace(endpoint.semantic, capability=verb.categories[0]))
-
-
-def _estimate(endpoint: Endpoint) -> Iterator[tuple[str, str]]:
-    """Yield the Cost-Estimate header of an endpoint with a declared cost (core 2.4)."""
-    if endpoint.cost is not None:
-        yield "Cost-Estimate", str(endpoint.cost)

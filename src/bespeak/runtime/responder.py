@@ -27,13 +27,11 @@ _logger = logging.getLogger("bespeak.runtime.dispatcher")  # the name that opera
 
 _encode = msgspec.json.Encoder().encode
 
-_RETRY_AFTER: Final = ("Retry-After", "5")
-"""Wait after a refusal because of the load: strangers that send nothing have lost their places by then."""
+_RETRY_AFTER: Final = ("Retry-After", "5")  # by then, strangers that send nothing have lost their places
 CANCELLED: Final = Refused(
     status.TIMEOUT, "call-cancelled", "The call was cancelled before it was answered: its client has stopped waiting."
 )
-_ALWAYS_LOGGED: Final = frozenset({status.TIMEOUT, status.AUTHORITY_CHAIN_BROKEN})
-"""Statuses that core 6.1 requires to be logged, as warnings."""
+_ALWAYS_LOGGED: Final = frozenset({status.TIMEOUT, status.AUTHORITY_CHAIN_BROKEN})  # as warnings (core 6.1)
 _VIOLATION: Final = "scope-claim-invalid"
 """Refusal of a claim of more authority than an agent has, before it is a caller that a trail could name."""
 
@@ -42,14 +40,11 @@ _MIRRORED: Final = frozenset({status.METHOD_NOT_ALLOWED, status.PROPOSAL_REJECTE
 
 
 class Responder:
-    """Builds the responses of one server."""
-
     def __init__(self) -> None:
         # Unique without a random number per response: 48 bits, counted from a random start.
         self._ids = count(secrets.randbits(47))
 
     def answer(self, call: RoutedCall, result: Answer | Envelope | Refused) -> Response:
-        """Turn the result of a built-in method into a response."""
         if isinstance(result, Refused):
             return self.refuse(call, result)
         if isinstance(result, Answer):
@@ -61,7 +56,6 @@ class Responder:
         return Response(result.status, _envelope(call, result), call.route.block, headers)
 
     def refuse(self, call: Call, refused: Refused) -> Response:
-        """Turn a refusal into a response."""
         error = {"code": refused.code, "message": refused.message, **refused.details}
         body: dict[str, Any] = {"status": refused.status, "error": error}
         if refused.status in _MIRRORED:
@@ -94,7 +88,6 @@ class Responder:
         return Response(refused.status, _encode(body), block, self.headers_of(call), refused.code)
 
     def new_id(self) -> str:
-        """Return a new Response-ID."""
         return f"resp-{next(self._ids):012x}"
 
     def headers_of(self, call: Call) -> tuple[tuple[str, str], ...]:
@@ -123,7 +116,6 @@ class Responder:
         return found
 
     def malformed(self, fault: Malformed, connection: Connection, routes: RouteTable) -> Response:
-        """Answer bytes that are not a valid request."""
         body = {"status": fault.status, "error": {"code": fault.code, "message": fault.message}}
         named = ("Response-ID", f"resp-{next(self._ids):012x}")
         headers: tuple[tuple[str, str], ...] = (named,) if connection.answered else (named, routes.public_introduction)
@@ -166,9 +158,5 @@ def explain_error(call: RoutedCall, route: Route, error: BaseException) -> Refus
 
 def broken_output(route: Route, violations: list[Violation]) -> Refused:
     """Refuse to send an output that breaks its contract. The refusal has none of its values."""
-    return Refused(
-        status.SERVER_ERROR,
-        "output-validation-failed",
-        f"The handler of {route.endpoint} returned an output that breaks its contract; it is not sent.",
-        {"violation_count": len(violations)},
-    )
+    message = f"The handler of {route.endpoint} returned an output that breaks its contract; it is not sent."
+    return Refused(status.SERVER_ERROR, "output-validation-failed", message, {"violation_count": len(violations)})

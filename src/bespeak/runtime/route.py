@@ -32,8 +32,7 @@ from bespeak.runtime.functions.output_filter import OutputFilter
 
 _MOST_NAMED: Final = 50  # maximum number of fields that a refusal lists
 _MOST_SUGGESTED: Final = 5
-_MOST_COMPARED: Final = 100
-"""Maximum number of names compared for suggestions: a few milliseconds, whatever the caller asks for."""
+_MOST_COMPARED: Final = 100  # names compared for suggestions: a few milliseconds, whatever the caller asks for
 _LONGEST: Final = 80
 
 
@@ -46,7 +45,6 @@ class Shaping:
 
     @cached_property
     def members(self) -> Members:
-        """Members of the output."""
         return members_of(self._endpoint.output_schema)
 
     @cached_property
@@ -62,12 +60,8 @@ class Shaping:
             return None
         if self._endpoint.builtin:
             names = ", ".join(sorted(given))
-            return Refused(
-                status.BAD_REQUEST,
-                "token-hints-not-supported",
-                f"{self._endpoint} is a built-in method and returns its complete answer; omit {names}.",
-                {"parameters": sorted(given)},
-            )
+            message = f"{self._endpoint} is a built-in method and returns its complete answer; omit {names}."
+            return Refused(status.BAD_REQUEST, "token-hints-not-supported", message, {"parameters": sorted(given)})
         return self.read(given)
 
     def read(self, given: Mapping[str, str]) -> TokenHints | Refused:
@@ -100,12 +94,8 @@ class Shaping:
 
     def _refuse(self, hints: TokenHints) -> Refused | None:
         if hints.since is not None and self._endpoint.since is None:
-            return Refused(
-                status.BAD_REQUEST,
-                "since-not-supported",
-                f"since: the contract of {self._endpoint} does not declare a time of change in its output.",
-                {"parameter": "since"},
-            )
+            message = f"since: the contract of {self._endpoint} does not declare a time of change in its output."
+            return Refused(status.BAD_REQUEST, "since-not-supported", message, {"parameter": "since"})
         unknown = list(_unknown(hints.fields, self.members)) if hints.fields else []
         return _refuse_fields(unknown) if unknown else None
 
@@ -156,13 +146,10 @@ class Route:
     output: Validator
     block: HeaderBlock  # headers of every response: server, content type, deprecation warnings
     error_descriptions: Mapping[str, str]  # descriptions of the declared errors; no others may be raised by name
-    has_parameters_field: bool
-    """True if the input has its own property `parameters`, so that unwrapping the envelope is tried second."""
+    has_parameters_field: bool  # the input has its own `parameters`, so the envelope is unwrapped second
     coercions: Mapping[str, Callable[[str], Any]]  # parsers of path and query parameters, by property
-    filter: OutputFilter | None = None
-    """Filter of a function's results by its return type; None if the type admits everything."""
-    may_return_none: bool = True
-    """True if None stands for an output without fields; otherwise the schema must admit null."""
+    filter: OutputFilter | None = None  # of a function's results; None if its return type admits everything
+    may_return_none: bool = True  # None stands for an output without fields; else the schema must admit null
     shaping: Shaping | None = None  # token hints of the endpoint; None if no contract describes its output
     is_readable: bool = False  # True if HTTP GET may call it: it changes nothing and its input is flat
     is_hidden: bool = False  # True if callers without the authority to call it must not learn that it exists
@@ -190,9 +177,7 @@ _MOST_DIGITS = 300  # maximum length of an integer in a path or a query: covers 
 
 
 def read_integer(text: str) -> Any:
-    """Parse an integer; return other text unchanged, for the schema to refuse. In JSON Schema `2.0` is an integer
-    too.
-    """
+    """Parse an integer, `2.0` too as in JSON Schema; return other text unchanged, for the schema to refuse."""
     digits, point, zeros = text.partition(".")
     if point and (not zeros or zeros.strip("0")):
         return text
@@ -218,11 +203,7 @@ def read_boolean(text: str) -> Any:
     return {"true": True, "false": False}.get(text, text)
 
 
-_READERS: Mapping[str, Callable[[str], Any]] = {
-    "boolean": read_boolean,
-    "integer": read_integer,
-    "number": read_number,
-}
+_READERS: Mapping[str, Callable[[str], Any]] = {"boolean": read_boolean, "integer": read_integer, "number": read_number}
 _NAMES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 

@@ -38,8 +38,7 @@ class Router(Generic[T]):
     """Finds the value registered for a method on a path. The most specific match wins."""
 
     def __init__(self) -> None:
-        self.literals: dict[str, dict[str, T]] = {}
-        """path -> method -> value, for the hot path."""
+        self.literals: dict[str, dict[str, T]] = {}  # path -> method -> value, for the hot path
         self._templates: dict[str, _Node[T]] = {}
 
     def add(self, method: str, template: Template, value: T) -> None:
@@ -59,10 +58,7 @@ class Router(Generic[T]):
     def find(
         self, method: str, path: str, admits: Callable[[T], bool] | None = None
     ) -> tuple[T, dict[str, str] | None] | None:
-        """Return the value for a method on a path, with the template's captured parameters, percent-decoded.
-
-        Values that `admits` rejects are treated as if they were not registered.
-        """
+        """Return the value for a method on a path that `admits` accepts, with the decoded template parameters."""
         methods = self.literals.get(path)
         if methods is not None:
             value = methods.get(method)
@@ -131,9 +127,7 @@ class Redirects:
         return entry.to_method, target
 
     def follow(self, method: str, path: str) -> tuple[str, str]:
-        """Return the final method and path of a request. A chain is followed to its end; a cycle stops where it
-        repeats.
-        """
+        """Return the final method and path of a request, at the end of a chain; a cycle stops where it repeats."""
         seen = {(method, path)}
         while (target := self._next(method, path)) is not None and target not in seen:
             seen.add(target)
@@ -148,18 +142,14 @@ class Redirects:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RouteTable:
-    """Everything a gate looks up. Immutable: a change of endpoints builds a new table.
-
-    `runtime.registration` builds it, so that it contains only valid entries.
-    """
+    """Everything a gate looks up. Immutable: a change of endpoints builds a new table, in `runtime.registration`."""
 
     service: Service
     catalog: Catalog
     policies: Policies  # the policy without the entries that name removed methods
     block: HeaderBlock  # headers of every response of this server
     endpoints: Mapping[tuple[str, str], Endpoint]
-    steps: Mapping[tuple[str, str], Route]
-    """Every route that a composition may call, by method and path template, internal ones included."""
+    steps: Mapping[tuple[str, str], Route]  # every route that a composition may call, internal ones included
     router: Router[Route]
     wildcard: Route | None  # route of ad-hoc calls; None if the server does not accept them
     redirects: Redirects
@@ -168,12 +158,10 @@ class RouteTable:
 
     @cached_property
     def admitted(self) -> frozenset[str]:
-        """Methods of the catalog and custom methods."""
         return self.catalog.names | frozenset(self.policies.methods.custom)
 
     @cached_property
     def allowed(self) -> frozenset[str]:
-        """Admitted methods that the policy allows."""
         return frozenset(method for method in self.admitted if self.policies.methods.admits(method))
 
     @cached_property
@@ -205,7 +193,6 @@ class RouteTable:
 
     @cached_property
     def has_deprecated(self) -> bool:
-        """True if any endpoint is deprecated."""
         return any(endpoint.deprecated is not None for endpoint in self.endpoints.values())
 
     @cached_property
@@ -257,15 +244,11 @@ class RouteTable:
         return [name for name in self.router.methods_at(path) if self.find_public(name, path) is not None]
 
     def find_public(self, method: str, path: str) -> Route | None:
-        """Find the route of an endpoint that is not internal."""
-        found = self.router.find(method, path, _is_public)
+        found = self.router.find(method, path, lambda route: not route.endpoint.internal)
         return None if found is None else found[0]
 
     def not_allowed(self, method: str, path: str, message: str) -> Refused:
-        """Build a 405 with its two required fields (AGTP-API 11), from which the agent can recover.
-
-        A path that leads to no endpoint does not exist, which is more specific: 404.
-        """
+        """Build a 405 with its two required fields (AGTP-API 11), or a 404 for a path that leads to no endpoint."""
         redirects = self.redirects.for_path(path)
         reached = (self.find_public(*self.redirects.follow(name, path)) for name in redirects)
         if self.wildcard is None and not self.named_at(path) and not any(reached):
@@ -286,14 +269,5 @@ class RouteTable:
 
     @staticmethod
     def not_found(method: str, path: str) -> Refused:
-        """Build the 404 for a path that has no endpoint."""
-        return Refused(
-            status.NOT_FOUND,
-            "endpoint-not-found",
-            f"No endpoint has the path {path[:200]!r}; `DISCOVER /methods` lists those that exist.",
-            {"method": method, "path": path[:300]},
-        )
-
-
-def _is_public(route: Route) -> bool:
-    return not route.endpoint.internal
+        message = f"No endpoint has the path {path[:200]!r}; `DISCOVER /methods` lists those that exist."
+        return Refused(status.NOT_FOUND, "endpoint-not-found", message, {"method": method, "path": path[:300]})

@@ -16,7 +16,7 @@ from bespeak.runtime.additions import Additions
 from bespeak.runtime.background import Follower
 from bespeak.runtime.bindings.function import Lifespan
 from bespeak.runtime.expressions.pool import Expressions
-from bespeak.runtime.extension import CONFIRM, Extension, Step, kinds_of, run_all
+from bespeak.runtime.extension import CONFIRM, Extension, Step, close_all, kinds_of, run_all
 from bespeak.runtime.identity.agents import Agents
 from bespeak.runtime.identity.grants import Grants
 from bespeak.runtime.identity.principals import Principals
@@ -33,40 +33,28 @@ from bespeak.state.store.store import Conflict, Store
 if TYPE_CHECKING:
     from bespeak.state.identity.settings import AuthSettings
 
-MOST_TASKS: Final = 4096
-"""Maximum number of tasks in memory. If more are paused, the store is asked for each call with a Task-ID."""
+MOST_TASKS: Final = 4096  # in memory. If more are paused, the store is asked for each call with a Task-ID.
 
 
-class Tasks:
+class PausedTasks(Follower):
     """The tasks that wait for a decision, or that a decision has stopped (core 4.9)."""
 
     def __init__(self, most: int = MOST_TASKS) -> None:
+        super().__init__(TASK_TOPIC, self._take_in)
         self._most = most
         self._paused: Mapping[tuple[str, str], PausedTask] = {}
-        self._follower = Follower(TASK_TOPIC, self._take_in)
-        self.complete = True
-        """True if all of them are in memory."""
-        self.watched = False
-        """True if any task may be paused."""
+        self.complete = True  # True if all of them are in memory
+        self.watched = False  # True if any task may be paused
 
     def get(self, agent_id: str, task_id: str) -> PausedTask | None:
-        """Return the task of an agent if it is paused and in memory."""
         return self._paused.get((agent_id, stored_task_id(task_id)))
-
-    async def follow(self, store: Store) -> None:
-        """Load the paused tasks of a store, now and whenever they change. Raises StoreError if that fails now."""
-        await self._follower.follow(store)
 
     async def refresh(self) -> None:
         """Load the changes of the store. If that fails, the store is asked for each call until it succeeds."""
         try:
-            await self._follower.refresh()
+            await super().refresh()
         except StoreError:
             self.complete, self.watched = False, True
-
-    async def close(self) -> None:
-        """Cancel pending work."""
-        await self._follower.close()
 
     async def _take_in(self, store: Store) -> None:
         listed: list[PausedTask] = await store.read(ListPausedTasks(self._most + 1))
@@ -80,42 +68,30 @@ _logger = logging.getLogger(__name__)
 class OwnEndpoints(Protocol):
     """Endpoints that exist for some agents only. A `call` is a Call; this module is below its own."""
 
-    async def start(self) -> None:
-        """Follow the store."""
-        ...
+    async def start(self) -> None: ...
 
-    async def refresh(self) -> None:
-        """Load what other processes have changed."""
-        ...
+    async def refresh(self) -> None: ...
 
-    async def close(self) -> None:
-        """Cancel pending work."""
-        ...
+    async def close(self) -> None: ...
 
     def find(self, call: Any, *, literal: bool) -> Any:
         """Return the routed call of such an endpoint, or the refusal to use it; None if the call means none."""
-        ...
 
     def find_own(self, call: Any) -> Any:
         """Return the routed call of an endpoint with exactly this path, if nothing else can be meant; else None."""
-        ...
 
     def table_for(self, agent_id: str | None, routes: Any) -> Any:
         """Return the RouteTable of what exists for an agent: the given one, and what it keeps for itself."""
-        ...
 
     def may_know_more(self, call: Any, refused: Refused) -> bool:
         """Return True if a refresh may find an endpoint for a refused call."""
-        ...
 
 
 class Server:
     """Complete when constructed, and passed to gates and methods with every call. Only `routes` is replaced."""
 
-    _installed: tuple[Sequence[Route], float, int] = ((), 0.0, 0)
-    """Added routes that are in force, with the time and the number of their changes."""
-    audited: bool = False
-    """True if what governance needs is recorded in an audit trail, so that the log need not have it."""
+    _installed: tuple[Sequence[Route], float, int] = ((), 0.0, 0)  # added routes, time and number of their changes
+    audited: bool = False  # True if an audit trail has what governance needs, so that the log need not have it
 
     def __init__(
         self,
@@ -134,14 +110,10 @@ class Server:
         service = registrar.service
         server_id = service.identity.server_id
         self.registrar = registrar
-        self.signer = signer
-        """Signer of documents and delegations; None for a server without a key."""
-        self.store = store
-        """The store; None in a process without one, where methods that need it are not available."""
-        self.sessions = sessions or SessionSettings()
-        """Settings of sessions."""
-        self.cases = cases or CaseSettings()
-        """Settings of cases: who decides them, and how long they stay open."""
+        self.signer = signer  # signer of documents and delegations; None for a server without a key
+        self.store = store  # the store; None in a process without one, where methods that need it are not available
+        self.sessions = sessions or SessionSettings()  # settings of sessions
+        self.cases = cases or CaseSettings()  # settings of cases: who decides them, and how long they stay open
         self.agents = Agents(service.agents, stale_after=service.agents_stale_after)
         self.principals = Principals(
             self.agents,
@@ -153,44 +125,33 @@ class Server:
             from bespeak.state.identity.authenticator import Authenticator  # noqa: PLC0415 - open mode needs no cryptography
 
             self.principals.authenticator = Authenticator(auth, server_id, self.principals.key_of)
-        self.rates = Rates(service.rate_limits) if service.rate_limits else None
-        """Rate limits; None if there are none."""
-        self.state: Any = None
-        """What handlers share: the value of the service's lifespan; None before `start` and without one."""
+        self.rates = Rates(service.rate_limits) if service.rate_limits else None  # rate limits; None if there are none
+        self.state: Any = None  # value of the service's lifespan for handlers; None before `start` and without one
         self._lifespan = None if service.lifespan is None else Lifespan(service.lifespan)
         self._updated = updated
         self._issued = min(issued or updated, updated)
         self.routes = registrar.table(self.agents, updated=updated, issued=self._issued, signer=signer)
         """The current endpoints. A call keeps the table it was routed with."""
-        self.tasks = Tasks()
-        """The tasks that wait for a decision."""
-        self.expressions = Expressions()
-        """Evaluates expressions of agents; starts nothing before the first one."""
-        self.grants = Grants(self.principals)
-        """What agents have granted to each other; empty without a store."""
+        self.tasks = PausedTasks()  # the tasks that wait for a decision
+        self.expressions = Expressions()  # evaluates expressions of agents; starts nothing before the first one
+        self.grants = Grants(self.principals)  # what agents have granted to each other; empty without a store
         self._take_extensions(extensions, hooks)
-        self.hides: Callable[[str], bool] | None = None
-        """Tells which concepts published documents leave out; None if they have all."""
-        self.additions = Additions(registrar, self._install, store)
-        """Endpoints that were added while the server runs."""
-        self.own_endpoints: OwnEndpoints | None = None
-        """Endpoints of some agents only; None if all are for everybody."""
+        self.hides: Callable[[str], bool] | None = None  # tells which concepts no document shows; None if all are shown
+        self.additions = Additions(registrar, self._install, store)  # endpoints that were added while the server runs
+        self.own_endpoints: OwnEndpoints | None = None  # endpoints of some agents only; None if all are for everybody
 
     def _take_extensions(self, extensions: Sequence[Extension], hooks: Mapping[str, Callable[..., Any]]) -> None:
-        """Compute what follows from the extensions."""
         self.extensions = tuple(extensions)
         self.hooks = {**hooks, **{name: hook for extension in extensions for name, hook in extension.hooks.items()}}
         """What the kernel asks of extensions, by name."""
         self.confirms = tuple(hook for name, hook in self.hooks.items() if name.startswith(CONFIRM))
         kinds = kinds_of(self.extensions)
-        self.kinds = kinds
-        """Kinds of records, by name."""
+        self.kinds = kinds  # kinds of records, by name
         self.cancelling = {kind: how.cancelling for kind, how in kinds.items() if how.cancelling is not None}
         """How CANCEL ends records, by their kind."""
         self.checkable = tuple(kind for kind, how in kinds.items() if how.cancelling is not None or how.checked)
         """Kinds of records that their owner can CHECK."""
-        self.parts: dict[str, Any] = {}
-        """What extensions have provided, by name."""
+        self.parts: dict[str, Any] = {}  # what extensions have provided, by name
         self.starts: list[Step] = []
         self.runs: list[Step] = []
         self.stops: list[Step] = []
@@ -201,9 +162,7 @@ class Server:
         return self.parts.get(name)
 
     def table_for(self, agent_id: str | None, routes: RouteTable | None = None) -> RouteTable:
-        """Return the endpoints that an agent may be shown: those of a table, by default of the current one, and those
-        that were synthesized for it alone.
-        """
+        """Return the endpoints that an agent may be shown: those of a table, and those synthesized for it alone."""
         shared = self.routes if routes is None else routes
         table: RouteTable = shared if self.own_endpoints is None else self.own_endpoints.table_for(agent_id, shared)
         return table
@@ -217,10 +176,7 @@ class Server:
         await self.additions.add(endpoint)
 
     async def remove_endpoint(self, method: str, path: str) -> None:
-        """Stop serving an endpoint that was added; calls it has accepted are finished.
-
-        Raises ContractError for any other endpoint.
-        """
+        """Stop serving an endpoint that was added, after its accepted calls. Raises ContractError for any other."""
         await self.additions.remove(method, path)
 
     def _install(self, added: Sequence[Route], at: float, changes: int) -> None:
@@ -254,22 +210,16 @@ class Server:
             await self._issue(self.store, content)
         else:
             await run_all(self.starts)
-        self._warn_of_unknown_agents()
+        if len(self.agents) and not self.principals.requires_known:
+            scopes = "with the scopes of their tokens" if self.principals.authenticator else "with any scope they claim"
+            _logger.warning("[agents] require_known is false: agents that are not registered are admitted %s", scopes)
         await self.additions.start()
         if self.own_endpoints is not None:
             await self.own_endpoints.start()
         await self.principals.renew_keys()
 
-    def _warn_of_unknown_agents(self) -> None:
-        if len(self.agents) and not self.principals.requires_known:
-            scopes = "with the scopes of their tokens" if self.principals.authenticator else "with any scope they claim"
-            _logger.warning("[agents] require_known is false: agents that are not registered are admitted %s", scopes)
-
     async def _issue(self, store: Store, content: int) -> None:
-        """Take the times of the manifest from the store, so that they survive restarts (AGTP-API 8.3).
-
-        It stays the same as long as its content does, in every process: buyers name the manifest that they verified.
-        """
+        """Take the times of the manifest from the store: they change with its content alone (AGTP-API 8.3)."""
         identity = self.registrar.service.identity
         first, now = read_instant(self._issued), read_instant(self._updated)
         if now is not None:
@@ -283,17 +233,8 @@ class Server:
         self._install((), 0.0, 0)
 
     async def close(self) -> None:
-        """Cancel pending work and close the connections to other servers."""
-        if self.principals.authenticator is not None:
-            await self.principals.authenticator.close()
-        if self.own_endpoints is not None:
-            await self.own_endpoints.close()
-        self.expressions.close()
-        await run_all(reversed(self.closes))
-        await self.additions.close()
-        await self.grants.close()
-        await self.tasks.close()
-        await self.agents.close()
-        await self.registrar.close()
-        if self._lifespan is not None:
-            await self._lifespan.close()
+        parts = (self.principals.authenticator, self.own_endpoints, self.expressions)
+        followers = (self.additions, self.grants, self.tasks, self.agents, self.registrar, self._lifespan)
+        first = [part.close for part in parts if part is not None]
+        last = [part.close for part in followers if part is not None]
+        await close_all((*first, *reversed(self.closes), *last))

@@ -17,7 +17,7 @@ from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.exchange import Exchange
-from bespeak.runtime.server import Tasks
+from bespeak.runtime.server import PausedTasks
 from bespeak.state.store.commands.cases import REJECTED, FindPausedTask, PausedTask
 from bespeak.state.store.commands.sessions import ACTIVE, TOPIC, BindSession, SeekSession
 from bespeak.state.store.settings import SessionSettings
@@ -129,22 +129,16 @@ class Sessions:
 
 
 def refuse_session(conflict: Conflict) -> Refused:
-    """Build the refusal of a session that cannot be used."""
     if conflict.reason == "of-another":
         return _OF_ANOTHER
     return EXPIRED if conflict.reason == "expired" else suspended(conflict)
 
 
 def suspended(conflict: Conflict) -> Refused:
-    """Build the refusal of a suspended session."""
     resume_by = conflict.details.get("resume_by")
     details = {"resume_by": write_instant(resume_by)} if resume_by else {}
-    return Refused(
-        status.CONFLICT,
-        SUSPENDED,
-        "The session is suspended; resume it first: RESUME / with its resumption nonce.",
-        details,
-    )
+    message = "The session is suspended; resume it first: RESUME / with its resumption nonce."
+    return Refused(status.CONFLICT, SUSPENDED, message, details)
 
 
 TASK_PAUSED: Final = "task-paused"  # error code of calls of a task that waits for a decision
@@ -161,16 +155,13 @@ def working_agents(call: RoutedCall) -> tuple[str, ...]:
 class Pausing:
     """Refuses calls of paused tasks: those of the agent that escalated, of its delegators, and of their delegates."""
 
-    def __init__(self, tasks: Tasks) -> None:
+    def __init__(self, tasks: PausedTasks) -> None:
         self._tasks = tasks
 
     def concerns(self, call: RoutedCall) -> bool:
         """Return True if a call may belong to a paused task."""
-        return (
-            self._tasks.watched
-            and TASK_ID in call.request.headers
-            and not (call.route.builtin and call.method in _PASSING)
-        )
+        passes = call.route.builtin and call.method in _PASSING
+        return self._tasks.watched and TASK_ID in call.request.headers and not passes
 
     def ask(self, call: RoutedCall) -> FindPausedTask | Refused | None:
         """Return None if the call is admitted, a refusal, or a command whose result decides."""
@@ -184,7 +175,6 @@ class Pausing:
         return None if self._tasks.complete else FindPausedTask(task_id, agents)
 
     def judge(self, call: RoutedCall, found: Any) -> Refused | None:
-        """Refuse the call if its task is paused."""
         return _refuse(found) if isinstance(found, PausedTask) else None
 
 

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -22,17 +23,16 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import Call, RoutedCall, StepCall
 from bespeak.runtime.exchange import Auditor, Exchange
-from bespeak.runtime.idempotency import Claim, Idempotency, Kept, Renewal, is_final, replay
+from bespeak.runtime.idempotency import MOST_LOADED, Idempotency, KeptAnswer, KeyClaim, Renewal, is_final, replay
 from bespeak.runtime.identity.agents import STALE
 from bespeak.runtime.responder import Responder
 from bespeak.runtime.sessions import SUSPENDED, TASK_PAUSED
-from bespeak.state.store.commands.idempotency import UseNonce
+from bespeak.state.store.commands.idempotency import ListKeys, UseNonce
 from bespeak.state.store.store import Command, Conflict, Sealed, Store
 
 _logger = logging.getLogger(__name__)
 
-_LATER: Final = frozenset({SUSPENDED, TASK_PAUSED, "semantic-profile-changed"})
-"""Refusals that do not concern what was done before."""
+_LATER: Final = frozenset({SUSPENDED, TASK_PAUSED, "semantic-profile-changed"})  # do not concern what was done before
 _ADMITTED: Final = frozenset({SESSION_ID, CONFIRMATION_ID})
 _SETTLED: Final = (Response, Effects)
 _RETRY_AFTER: Final = ("Retry-After", "2")
@@ -48,69 +48,47 @@ class Admission(Protocol):
 
     def ask(self, call: RoutedCall) -> Command | Refused | None:
         """Return None if the call is admitted or not affected, a refusal, or a command whose result decides."""
-        ...
 
     def judge(self, call: RoutedCall, found: Any) -> Command | Refused | None:
         """Judge the result of the command, which may be a Conflict; return another command if that decides."""
-        ...
 
 
 class TaskAdmission(Admission, Protocol):
     """A check of the task of a call: whether it is paused, and what it means."""
 
-    def concerns(self, call: RoutedCall) -> bool:
-        """Return True if a call must be checked."""
-        ...
+    def concerns(self, call: RoutedCall) -> bool: ...
 
 
 class Keeping(Protocol):
     """Keeps calls that may be repeated later, with their answers."""
 
-    def keeps(self, call: RoutedCall) -> bool:
-        """Return True for a call that is kept."""
-        ...
+    def keeps(self, call: RoutedCall) -> bool: ...
 
-    def note(self, call: RoutedCall, response: Response) -> Command:
-        """Return the command that keeps it."""
-        ...
+    def note(self, call: RoutedCall, response: Response) -> Command: ...
 
 
+@dataclass(eq=False)
 class Settlement:
-    """Carries out calls that involve the store."""
+    _store: Store
+    _responder: Responder
+    _idempotency: Idempotency
+    _: KW_ONLY
+    sessions: Admission | None = None
+    pausing: TaskAdmission | None = None
+    confirmations: Admission | None = None
+    auditor: Auditor | None = None
+    keeping: Keeping | None = None  # keeps calls that may be repeated later; None if nothing does
+    _abandoned: set[asyncio.Task[None]] = field(init=False, default_factory=set)  # cancelled calls being recorded
+    _paying: asyncio.Task[None] | None = field(init=False, default=None)  # stores answers that were not taken
+    _faltering: bool = field(init=False, default=False)  # True if the store failed when an answer was last stored
 
-    def __init__(
-        self,
-        store: Store,
-        responder: Responder,
-        idempotency: Idempotency,
-        *,
-        sessions: Admission | None = None,
-        pausing: TaskAdmission | None = None,
-        confirmations: Admission | None = None,
-        auditor: Auditor | None = None,
-        keeping: Keeping | None = None,
-    ) -> None:
-        self._store = store
-        self._responder = responder
-        self._idempotency = idempotency
-        self._sessions = sessions
-        self.pausing = pausing
-        self._confirmations = confirmations
-        self._auditor = auditor
-        self.keeping = keeping
-        """Keeps calls that may be repeated later; None if nothing does."""
-        self._look = store.look if store.sole else None
-        self._abandoned: set[asyncio.Task[None]] = set()
-        """Cancelled calls that are being recorded."""
-        self._paying: asyncio.Task[None] | None = None
-        """Task that stores the answers that the store did not take."""
-        self._faltering = False
-        """True if the store failed when an answer was last stored."""
+    def __post_init__(self) -> None:
+        self._look = self._store.look if self._store.sole else None
 
     async def start(self) -> None:
         """Load what is cached instead of looked up for each call."""
         if self._store.sole:
-            self._idempotency.load(await self._store.read(self._idempotency.list_keys()))
+            self._idempotency.load(await self._store.read(ListKeys(MOST_LOADED + 1)))
 
     def concerns(self, call: RoutedCall) -> bool:
         """Return True if a call needs the store; most do not, and must not be slowed down."""
@@ -121,14 +99,13 @@ class Settlement:
             return True
         if self.keeping is not None and self.keeping.keeps(call):
             return True
-        auditor = self._auditor
+        auditor = self.auditor
         if auditor is not None and (call.route.is_governed or (auditor.everything and auditor.audits(call))):
             return True
         return self._guards(call)
 
     def is_keyed(self, call: RoutedCall) -> bool:
-        """Return True if a call has an idempotency key."""
-        return isinstance(self._idempotency.wanted(call), Claim)
+        return isinstance(self._idempotency.wanted(call), KeyClaim)
 
     def request_of(self, call: StepCall, body: bytes) -> Request:
         """Return the request of a step. An idempotency key in it is that of the step."""
@@ -136,7 +113,7 @@ class Settlement:
         headers = request.headers
         if call.journal is not None:
             headers = {**headers, IDEMPOTENCY_KEY: call.journal.key}
-        if isinstance(claim, Claim):
+        if isinstance(claim, KeyClaim):
             headers = {**headers, IDEMPOTENCY_KEY: claim.key.rpartition(" ")[2]}
         return msgspec.structs.replace(request, headers=headers, body=body)
 
@@ -145,7 +122,7 @@ class Settlement:
         claim = self._idempotency.verdict(call)
         found = await self._store.read(self._idempotency.find(claim))
         judged = self._idempotency.judge(claim, found)
-        return judged.body if isinstance(judged, Kept) else None
+        return judged.body if isinstance(judged, KeptAnswer) else None
 
     async def note(self, call: RoutedCall, verdict: bytes) -> None:
         """Note how a composition ended, under the key of its call."""
@@ -160,23 +137,20 @@ class Settlement:
             return True
         if route.needs_key and self._idempotency.requires(route):
             return True
-        return self._auditor is not None and self._auditor.audits(call)
+        return self.auditor is not None and self.auditor.audits(call)
 
     def _guards(self, call: RoutedCall) -> bool:
         """Return True if every call of the endpoint is examined before its handler runs."""
         return call.route.is_confirmed or self._idempotency.guards(call.route)
 
     def records(self, call: Call, refused: Refused | Response) -> bool:
-        """Return True if a refusal must be recorded. Rate-limited calls are not: they must not cause more work. Nor
-        are those refused because the store cannot be reached.
-        """
-        if self._auditor is None or refused.status == status.RATE_LIMITED or refused.code == STALE:
+        """Return True if a refusal must be recorded; not one for rate limits or an unreachable store."""
+        if self.auditor is None or refused.status == status.RATE_LIMITED or refused.code == STALE:
             return False
-        return self._auditor.audits_refusal(call, refused.status)
+        return self.auditor.audits_refusal(call, refused.status)
 
     async def record(self, call: Call, response: Response) -> Response:
-        """Record the exchange, then return the response."""
-        auditor = self._auditor
+        auditor = self.auditor
         if auditor is None or not (auditor.audits(call) or auditor.audits_refusal(call, response.status)):
             return response
         try:
@@ -196,7 +170,7 @@ class Settlement:
             return self.unavailable(call, error)
         if isinstance(admitted, Refused):
             return await self.record(call, self._responder.refuse(call, admitted))
-        if isinstance(admitted, Kept):
+        if isinstance(admitted, KeptAnswer):
             kept = replay(admitted, call.route.block, self._responder.headers_of(call))
             return await self.record(call, kept)
         renewal = None
@@ -205,7 +179,9 @@ class Settlement:
             outcome = self._owed(call, admitted)
             if outcome is None:
                 if self._faltering:
-                    await self._try_store()
+                    # Test it with a write: no handler may run whose answer cannot be stored or recorded.
+                    await self._store.do(UseNonce("trial", secrets.token_hex(8), 1.0))
+                    self._faltering = False
                 outcome = invoke(call)
             if not isinstance(outcome, _SETTLED):
                 if admitted is not None and admitted.fence is not None:
@@ -222,7 +198,7 @@ class Settlement:
             if admitted is not None:
                 self._idempotency.forget(admitted)
 
-    async def _abandon(self, call: RoutedCall, claim: Claim | None) -> None:
+    async def _abandon(self, call: RoutedCall, claim: KeyClaim | None) -> None:
         """Record a call that was cancelled while its handler ran, and release its key."""
         try:
             await self.record(call, self._responder.cancelled(call))
@@ -231,9 +207,7 @@ class Settlement:
             _logger.warning("a cancelled call of %s could not be recorded: %s", call.route.endpoint, error)
 
     async def finish(self) -> None:
-        """Wait until calls that were cancelled are recorded, and store the answers that the store did not take, if it
-        takes them now.
-        """
+        """Wait until cancelled calls are recorded, and store the answers that the store did not take before."""
         while self._abandoned:
             await asyncio.wait(self._abandoned)
         if self._paying is not None:
@@ -242,7 +216,7 @@ class Settlement:
             await self._pay()
 
     def _break_off(
-        self, call: RoutedCall, claim: Claim | None, outcome: object, error: StoreError | asyncio.CancelledError
+        self, call: RoutedCall, claim: KeyClaim | None, outcome: object, error: StoreError | asyncio.CancelledError
     ) -> Response:
         """Answer 503 for a store that failed; remember the answer that it does not have, and to test it next time.
 
@@ -286,14 +260,7 @@ class Settlement:
             finally:
                 self._idempotency.forget(claim)
 
-    async def _try_store(self) -> None:
-        """Test the store with a write, after a failure: a handler must not run if its answer cannot be stored or
-        recorded.
-        """
-        await self._store.do(UseNonce("trial", secrets.token_hex(8), 1.0))
-        self._faltering = False
-
-    def _owed(self, call: RoutedCall, claim: Claim | None) -> Response | None:
+    def _owed(self, call: RoutedCall, claim: KeyClaim | None) -> Response | None:
         """Return the answer of a request that was carried out while the store was unavailable; do not repeat it."""
         if claim is None or not self._idempotency.owes(claim):
             return None
@@ -314,35 +281,32 @@ class Settlement:
             return False
         return call.nonce is None and _ADMITTED.isdisjoint(call.request.headers) and not self._guards(call)
 
-    async def _admit(self, call: RoutedCall) -> Claim | Kept | Refused | None:
+    async def _admit(self, call: RoutedCall) -> KeyClaim | KeptAnswer | Refused | None:
         """Return a claim on the idempotency key, its stored answer, a refusal, or None for a call without a key."""
         if self._is_plain(call):
             return await self._claim_there(call)
         if call.nonce is not None:
             used = await self._store.do(UseNonce("signature", *call.nonce))
             if isinstance(used, Conflict):
-                return Refused(
-                    status.UNAUTHORIZED,
-                    "signature-replayed",
-                    "This signature has already been used; sign each request with a new nonce.",
-                )
+                message = "This signature has already been used; sign each request with a new nonce."
+                return Refused(status.UNAUTHORIZED, "signature-replayed", message)
         refused = None
         if call.parent is None:  # the session of a composition has admitted its steps
-            refused = await self._ask(call, self._sessions) or await self._ask(call, self.pausing)
+            refused = await self._ask(call, self.sessions) or await self._ask(call, self.pausing)
         if refused is not None:
             # An agent that suspended its session and lost the answer with the nonce repeats it in the same session.
             # What a task did before it was paused, or before its meaning changed, is answered again too.
             kept = await self._find_kept(call) if refused.code in _LATER else None
             return kept or refused
         claim = self._claim_here(call) if self._look is not None else await self._claim_there(call)
-        if isinstance(claim, (Refused, Kept)):
+        if isinstance(claim, (Refused, KeptAnswer)):
             return claim
         if claim is not None and self._idempotency.owes(claim):
             return claim  # it was confirmed and carried out; only the answer is missing
         admitted = False
         try:
             # A stored answer needs no further confirmation, so this comes after the claim.
-            refused = await self._ask(call, self._confirmations)
+            refused = await self._ask(call, self.confirmations)
             admitted = refused is None
         finally:
             # A claim in memory has no lease, so it must be released after any failure.
@@ -353,13 +317,13 @@ class Settlement:
         await self._release(claim)
         return refused
 
-    async def _find_kept(self, call: RoutedCall) -> Kept | None:
+    async def _find_kept(self, call: RoutedCall) -> KeptAnswer | None:
         """Return the stored answer of the same request, if any, without claiming the key."""
         claim = self._idempotency.wanted(call)
-        if not isinstance(claim, Claim):
+        if not isinstance(claim, KeyClaim):
             return None
         judged = self._idempotency.judge(claim, await self._store.read(self._idempotency.find(claim)))
-        return judged if isinstance(judged, Kept) else None
+        return judged if isinstance(judged, KeptAnswer) else None
 
     async def _ask(self, call: RoutedCall, admission: Admission | None) -> Refused | None:
         if admission is None:
@@ -370,17 +334,17 @@ class Settlement:
             asked = admission.judge(call, done if isinstance(done, Conflict) else done[0])
         return asked
 
-    def _claim_here(self, call: RoutedCall) -> Claim | Kept | Refused | None:
+    def _claim_here(self, call: RoutedCall) -> KeyClaim | KeptAnswer | Refused | None:
         """Claim the key in memory, after a lookup in the store: no other process has claims."""
         idempotency = self._idempotency
         claim = idempotency.wanted(call)
-        if not isinstance(claim, Claim):
+        if not isinstance(claim, KeyClaim):
             return claim
         refused = idempotency.hold(claim)
         if refused is not None or idempotency.is_new(claim):
             return refused or claim
         assert self._look is not None
-        judged: Claim | Kept | Refused | None = None
+        judged: KeyClaim | KeptAnswer | Refused | None = None
         try:
             judged = idempotency.judge(claim, self._look(idempotency.find(claim)))
         finally:
@@ -388,16 +352,16 @@ class Settlement:
                 idempotency.forget(claim)
         return judged
 
-    async def _claim_there(self, call: RoutedCall) -> Claim | Kept | Refused | None:
+    async def _claim_there(self, call: RoutedCall) -> KeyClaim | KeptAnswer | Refused | None:
         """Claim the key in the store, where every process sees it."""
         claim = self._idempotency.wanted(call)
-        if not isinstance(claim, Claim):
+        if not isinstance(claim, KeyClaim):
             return claim
         done = await self._store.do(self._idempotency.take(claim))
         assert not isinstance(done, Conflict)
         return self._idempotency.judge(claim, done[0])
 
-    async def _commit(self, call: RoutedCall, claim: Claim | None, outcome: Response) -> Response:
+    async def _commit(self, call: RoutedCall, claim: KeyClaim | None, outcome: Response) -> Response:
         closing = self._closing(call, claim, outcome)
         if not closing:
             await self._release(claim)
@@ -409,7 +373,7 @@ class Settlement:
             await self._release(claim)
         return _close(outcome, closing, done)
 
-    async def _commit_effects(self, call: RoutedCall, claim: Claim | None, effects: Effects) -> Response:
+    async def _commit_effects(self, call: RoutedCall, claim: KeyClaim | None, effects: Effects) -> Response:
         made: list[Response] = []
         closing: list[Closing] = []
         count = len(effects.commands)
@@ -432,11 +396,9 @@ class Settlement:
         return await self.record(call, self._responder.answer(call, effects.answer(done)))
 
     def _closing(
-        self, call: RoutedCall, claim: Claim | None, response: Response, recorded: Mapping[str, Any] | None = None
+        self, call: RoutedCall, claim: KeyClaim | None, response: Response, recorded: Mapping[str, Any] | None = None
     ) -> list[Closing]:
-        """Return the commands that store an answer and record it; the record comes last, because it cannot be
-        undone.
-        """
+        """Return the commands that store an answer and record it; the record last, because it cannot be undone."""
         closing: list[Closing] = []
         if claim is not None and is_final(response):
             closing.append((self._idempotency.finish(claim, response, call.route.block), None))
@@ -446,12 +408,12 @@ class Settlement:
                 closing.append((noted, call.journal.noted))
         if self.keeping is not None and self.keeping.keeps(call):
             closing.append((self.keeping.note(call, response), None))
-        auditor = self._auditor
+        auditor = self.auditor
         if auditor is not None and (auditor.audits(call) or auditor.audits_refusal(call, response.status)):
             closing.append((auditor.entry(Exchange(call, response), recorded), self._name_record))
         return closing
 
-    async def _release(self, claim: Claim | None) -> None:
+    async def _release(self, claim: KeyClaim | None) -> None:
         command = None if claim is None else self._idempotency.release(claim)
         if command is not None:
             await self._store.do(command)
@@ -468,9 +430,8 @@ class Settlement:
         return await self.record(call, self._responder.refuse(call, refused))
 
     def _name_record(self, sealed: Sealed, response: Response) -> Response:
-        """Return the response with the headers that name its record."""
-        assert self._auditor is not None, "records are made by an auditor"
-        headers = response.headers + self._auditor.headers(sealed)
+        assert self.auditor is not None, "records are made by an auditor"
+        headers = response.headers + self.auditor.headers(sealed)
         return Response(response.status, response.body, response.block, headers, response.code)
 
     def unavailable(self, call: Call, error: StoreError) -> Response:

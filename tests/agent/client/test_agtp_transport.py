@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+import trustme
+from tests.state.identity.certificates import Authority
 
-from bespeak.agent.client.agtp_transport import InProcess, Pool
-from bespeak.errors import LocalProtocolError, RemoteProtocolError
+from bespeak.agent.client.agtp_transport import InProcess, Pool, choose_tls
+from bespeak.errors import ConfigError, LocalProtocolError, RemoteProtocolError
+from bespeak.protocol.address import Locator
 from bespeak.protocol.exchange.headers import HeaderBlock
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.wire.messages import Limits
 
 pytestmark = pytest.mark.anyio
+NETWORK = Locator("rooms.acme.example")
 
 
 class Fickle:
@@ -53,15 +60,12 @@ async def fickle() -> AsyncIterator:
         server.close()
 
 
-async def test_a_connection_is_kept_for_the_next_request(serve) -> None:
+async def test_a_connection_is_kept_and_no_more_are_opened_than_the_size(serve) -> None:
     _, port = await serve()
     pool = Pool("127.0.0.1", port)
     bodies = [(await pool.request("QUERY", "/a")).body for _ in range(3)]
     assert bodies == [b"QUERY /a 0 #0", b"QUERY /a 0 #1", b"QUERY /a 0 #2"]
     await pool.close()
-
-
-async def test_no_more_connections_than_its_size(serve) -> None:
     server, port = await serve()
     pool = Pool("127.0.0.1", port, size=3)
     responses = await asyncio.gather(*(pool.request("QUERY", "/turn") for _ in range(50)))
@@ -71,22 +75,23 @@ async def test_no_more_connections_than_its_size(serve) -> None:
 
 
 @pytest.mark.requirement("CORE-1-16")
-async def test_a_server_that_closes_after_each_reply_is_served_by_new_connections(fickle) -> None:
+async def test_closing_servers_get_new_connections_but_a_fresh_failure_is_not_repeated(fickle) -> None:
     script, pool = await fickle(1, at_once=True)
     for _ in range(20):
         assert (await pool.request("QUERY", "/", retry=True)).status == 200
     assert script.connections >= 20
+    script, pool = await fickle(0)
+    with pytest.raises(ConnectionResetError):
+        await pool.request("QUERY", "/", retry=True)
+    assert script.connections == 1
 
 
 @pytest.mark.requirement("CORE-1-16")
-async def test_a_connection_closed_without_warning_is_replaced_when_a_repeat_does_no_harm(fickle) -> None:
+async def test_connections_closed_without_warning_are_replaced_only_when_a_repeat_does_no_harm(fickle) -> None:
     script, pool = await fickle(1)
     assert (await pool.request("QUERY", "/")).status == 200
     assert (await pool.request("QUERY", "/", retry=True)).status == 200
     assert script.connections == 2
-
-
-async def test_otherwise_the_caller_has_to_decide(fickle) -> None:
     script, pool = await fickle(1)
     assert (await pool.request("BOOK", "/room")).status == 200
     with pytest.raises(ConnectionResetError):
@@ -95,14 +100,9 @@ async def test_otherwise_the_caller_has_to_decide(fickle) -> None:
     assert (await pool.request("BOOK", "/room")).status == 200
 
 
-async def test_a_fresh_connection_that_fails_is_not_tried_again(fickle) -> None:
-    script, pool = await fickle(0)
-    with pytest.raises(ConnectionResetError):
-        await pool.request("QUERY", "/", retry=True)
-    assert script.connections == 1
-
-
-async def test_a_timeout_drops_the_connection_and_frees_its_place(serve, handler) -> None:
+async def test_timeouts_and_other_protocols_cost_the_connection_and_not_its_place(
+    serve, handler, unused_port: int
+) -> None:
     _, port = await serve()
     pool = Pool("127.0.0.1", port, size=1, read_timeout=0.1)
     with pytest.raises(TimeoutError):
@@ -110,8 +110,6 @@ async def test_a_timeout_drops_the_connection_and_frees_its_place(serve, handler
     assert (await pool.request("QUERY", "/a")).body == b"QUERY /a 0 #0"
     await pool.close()
 
-
-async def test_a_server_that_speaks_something_else_is_a_protocol_error(unused_port: int) -> None:
     async def http(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         writer.close()
@@ -121,7 +119,7 @@ async def test_a_server_that_speaks_something_else_is_a_protocol_error(unused_po
             await Pool("127.0.0.1", unused_port).request("QUERY", "/")
 
 
-async def test_a_handler_answers_as_over_a_socket(serve, handler) -> None:
+async def test_a_handler_answers_as_over_a_socket_and_refuses_what_cannot_be_sent(serve, handler) -> None:
     _, port = await serve()
     pool, direct = Pool("127.0.0.1", port), InProcess(handler)
     for target in ("/a?b=c", "/turn", "/big?10"):
@@ -130,19 +128,13 @@ async def test_a_handler_answers_as_over_a_socket(serve, handler) -> None:
     over_socket, in_process = handler.requests[:2]
     assert (over_socket.path, over_socket.headers) == (in_process.path, in_process.headers)
     await pool.close()
-
-
-async def test_a_body_beyond_the_limits_is_malformed(handler) -> None:
     response = await InProcess(handler, limits=Limits(body=2)).request("QUERY", "/a", body=b"123")
     assert (response.status, response.body) == (413, b"content-too-large")
-
-
-async def test_unencodable_request_is_refused(handler) -> None:
     with pytest.raises(LocalProtocolError):
         await InProcess(handler).request("QUERY", "/a#b")
 
 
-async def test_headers_of_block_and_answer_arrive_together() -> None:
+async def test_headers_arrive_together_and_a_block_that_breaks_the_head_is_noticed() -> None:
     class Fixed:
         def __call__(self, request):
             return Response(200, b"", HeaderBlock(("Server-ID", "s")), (("Task-ID", "t"),))
@@ -150,11 +142,48 @@ async def test_headers_of_block_and_answer_arrive_together() -> None:
     response = await InProcess(Fixed()).request("QUERY", "/")
     assert response.headers == {"server-id": "s", "task-id": "t", "content-length": "0"}
 
-
-async def test_a_block_that_breaks_the_head_is_noticed() -> None:
     class Broken:
         def __call__(self, request):
             return Response(200, b"", HeaderBlock(("No Name", "s")))
 
     with pytest.raises(RemoteProtocolError):
         await InProcess(Broken()).request("QUERY", "/")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost"])
+def test_loopback_is_plain_unless_tls_is_asked_for(host: str) -> None:
+    assert choose_tls(Locator(host)) is None
+    assert choose_tls(Locator(host), tls=True) is not None
+
+
+def test_tls_is_chosen_by_host_and_asked_for_by_certificates(tmp_path: Path) -> None:
+    context = choose_tls(NETWORK)
+    assert context.minimum_version is ssl.TLSVersion.TLSv1_3
+    assert context.check_hostname
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert choose_tls(NETWORK, insecure=True) is None
+    assert choose_tls(NETWORK, verify=False).verify_mode is ssl.CERT_NONE
+    file = tmp_path / "ca.pem"
+    trustme.CA().cert_pem.write_to_path(str(file))
+    assert choose_tls(Locator("127.0.0.1"), ca_file=file) is not None
+    cert, key = Authority(tmp_path).client("agent", common="agent")
+    assert choose_tls(Locator("127.0.0.1"), client_cert=cert, client_key=key) is not None
+    with pytest.raises(ConfigError, match="client_cert"):
+        choose_tls(Locator("127.0.0.1"), client_key=key)
+    with pytest.raises(ConfigError, match=r"agent\.pem"):
+        choose_tls(NETWORK, client_cert=cert)
+
+
+@pytest.mark.parametrize("options", [{"tls": True}, {"ca_file": "x"}, {"client_cert": "x"}])
+def test_plain_and_encrypted_at_once_is_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="cannot be combined"):
+        choose_tls(NETWORK, insecure=True, **options)
+
+
+@pytest.mark.parametrize("content", [None, "no certificate"])
+def test_a_ca_file_that_cannot_be_used_is_named(tmp_path: Path, content: str | None) -> None:
+    file = tmp_path / "ca.pem"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(ConfigError, match=r"ca\.pem"):
+        choose_tls(NETWORK, ca_file=file)

@@ -5,31 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trustme
-from tests.agent.client.scripted import (
-    AGENT,
-    AT_ONCE,
-    Seen,
-    always,
-    service_of,
-    serving,
-    write,
-)
+from tests.agent.client.scripted import AGENT, AT_ONCE, Seen, always, service_of, serving, write
 from tests.service import build, echo, make_endpoint
 from tests.state.identity.certificates import Authority
 
-from bespeak.agent.client.connect import connect
-from bespeak.agent.client.errors import (
-    IdentityMismatchError,
-    InvalidInputError,
-    MethodNotAllowedError,
-    MethodViolationError,
-    UnreachableError,
-)
+from bespeak.agent.client import errors
+from bespeak.agent.client.connect import async_block, block, connect
 from bespeak.documents.projections.manifest_signature import sign_manifest
 from bespeak.errors import ConfigError
 from bespeak.faces.agtp.server import AgtpServer
@@ -39,14 +27,12 @@ from bespeak.state.identity.key_text import generate_key, public_jwk
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_connection_is_used_again() -> None:
+async def test_a_connection_is_used_again_unless_the_server_closes_it() -> None:
     async with service_of(always(200, {})) as (service, server):
         for _ in range(5):
             await service.request("BOOK", "/room")
     assert (len(server.seen), server.connections) == (5, 1)
 
-
-async def test_a_server_that_closes_after_each_reply_is_served_as_well() -> None:
     def answer_and_close(seen: Seen, writer: asyncio.StreamWriter) -> None:
         write(writer, 200, {})
         writer.close()
@@ -65,8 +51,8 @@ async def test_concurrent_calls_share_at_most_the_pool() -> None:
     assert server.most <= 3
 
 
-@pytest.mark.requirement("CORE-10.2-1", "CORE-1-10", "CORE-3-8")
-async def test_an_agent_at_a_host_is_checked_before_anything_else() -> None:
+@pytest.mark.requirement("CORE-10.2-1", "CORE-1-10", "CORE-3-8", "CORE-2.3-3")
+async def test_an_agent_at_a_host_is_checked_first_and_requests_name_caller_and_target() -> None:
     async with (
         serving(always(200, {"agent_id": AGENT, "name": "reserver"})) as server,
         connect(f"agtp://{AGENT}@127.0.0.1:{server.port}") as service,
@@ -74,19 +60,6 @@ async def test_an_agent_at_a_host_is_checked_before_anything_else() -> None:
         await service.request("QUERY", "/rooms")
     assert [seen.line for seen in server.seen] == ["AGTP/1.0 DESCRIBE /", "AGTP/1.0 QUERY /rooms"]
     assert [seen.headers["agent-id"] for seen in server.seen] == [AGENT, AGENT]
-
-
-@pytest.mark.requirement("CORE-10.2-1")
-@pytest.mark.parametrize("document", [{"agent_id": "cd" * 32}, {"methods": []}, []])
-async def test_a_host_that_does_not_vouch_for_the_agent_is_rejected(document: Any) -> None:
-    async with serving(always(200, document)) as server:
-        with pytest.raises(IdentityMismatchError):
-            async with connect(f"agtp://{AGENT}@127.0.0.1:{server.port}"):
-                pytest.fail("the block must not be entered")
-
-
-@pytest.mark.requirement("CORE-2.3-3")
-async def test_request_for_another_agent_names_caller_and_target() -> None:
     async with (
         serving(always(200, {"agent_id": AGENT})) as server,
         connect(f"agtp://{AGENT}@127.0.0.1:{server.port}", agent_id="cd" * 32) as service,
@@ -94,6 +67,15 @@ async def test_request_for_another_agent_names_caller_and_target() -> None:
         await service.request("QUERY", "/rooms")
     assert [seen.headers["agent-id"] for seen in server.seen] == ["cd" * 32] * 2
     assert json.loads(server.seen[0].body) == {"agent_id": AGENT}
+
+
+@pytest.mark.requirement("CORE-10.2-1")
+@pytest.mark.parametrize("document", [{"agent_id": "cd" * 32}, {"methods": []}, []])
+async def test_a_host_that_does_not_vouch_for_the_agent_is_rejected(document: Any) -> None:
+    async with serving(always(200, document)) as server:
+        with pytest.raises(errors.IdentityMismatchError):
+            async with connect(f"agtp://{AGENT}@127.0.0.1:{server.port}"):
+                pytest.fail("the block must not be entered")
 
 
 @pytest.mark.requirement("CORE-7.3-9")
@@ -108,7 +90,7 @@ async def test_with_a_pinned_key_an_identity_counts_if_that_key_has_signed_it() 
                 async with opened as service:
                     assert (await service.identify())["name"] == "reserver"
             else:
-                with pytest.raises(IdentityMismatchError, match="pinned key"):
+                with pytest.raises(errors.IdentityMismatchError, match="pinned key"):
                     async with opened:
                         pytest.fail("the block must not be entered")
 
@@ -130,7 +112,8 @@ def tls_server(authority: trustme.CA) -> ssl.SSLContext:
     return context
 
 
-async def test_a_service_is_called_over_tls(tmp_path: Path) -> None:
+@pytest.mark.requirement("CORE-1-6")
+async def test_a_service_is_called_over_tls_by_the_name_of_the_host_in_the_uri(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     async with serving(always(200, {"secure": True}), tls_server(authority)) as server:
@@ -138,12 +121,6 @@ async def test_a_service_is_called_over_tls(tmp_path: Path) -> None:
             assert await service.call("QUERY", "/rooms") == {"secure": True}
         async with connect(server.uri, tls=True, verify=False) as service:
             assert await service.call("QUERY", "/rooms") == {"secure": True}
-
-
-@pytest.mark.requirement("CORE-1-6")
-async def test_the_handshake_names_the_host_of_the_uri(tmp_path: Path) -> None:
-    authority = trustme.CA()
-    authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     authority.issue_cert("localhost").configure_cert(context)
     named: list[str | None] = []
@@ -165,13 +142,13 @@ async def test_a_server_without_tls_1_3_is_not_talked_to(tmp_path: Path) -> None
     authority.issue_cert("127.0.0.1").configure_cert(old)
     for options in ({"ca_file": tmp_path / "ca.pem"}, {"tls": True, "verify": False}):
         async with serving(always(200, {}), old) as server, connect(server.uri, retry=AT_ONCE, **options) as service:
-            with pytest.raises(UnreachableError):
+            with pytest.raises(errors.UnreachableError):
                 await service.request("QUERY", "/rooms")
         assert server.seen == []
 
 
 @pytest.mark.requirement("CORE-1-5")
-async def test_a_certificate_for_another_host_is_refused(tmp_path: Path) -> None:
+async def test_certificates_of_other_hosts_and_authorities_are_refused_with_advice(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -180,20 +157,16 @@ async def test_a_certificate_for_another_host_is_refused(tmp_path: Path) -> None
         serving(always(200, {}), context) as server,
         connect(server.uri, ca_file=tmp_path / "ca.pem", retry=AT_ONCE) as service,
     ):
-        with pytest.raises(UnreachableError):
+        with pytest.raises(errors.UnreachableError):
             await service.request("QUERY", "/rooms")
     assert server.seen == []
-
-
-@pytest.mark.requirement("CORE-1-5")
-async def test_an_untrusted_certificate_is_refused_with_advice() -> None:
     async with serving(always(200, {}), tls_server(trustme.CA())) as server, connect(server.uri, tls=True) as service:
-        with pytest.raises(UnreachableError, match="ca_file"):
+        with pytest.raises(errors.UnreachableError, match="ca_file"):
             await service.call("QUERY", "/rooms")
     assert server.seen == []
 
 
-async def test_tls_to_a_plain_server_says_which_option_to_use() -> None:
+async def test_wrong_sides_of_tls_say_which_option_to_use() -> None:
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read(1)
         write(writer, 400)
@@ -203,8 +176,14 @@ async def test_tls_to_a_plain_server_says_which_option_to_use() -> None:
     async with await asyncio.start_server(refuse, "127.0.0.1", 0) as listening:
         uri = f"agtp://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
         async with connect(uri, tls=True) as service:
-            with pytest.raises(UnreachableError, match="insecure=True"):
+            with pytest.raises(errors.UnreachableError, match="insecure=True"):
                 await service.call("QUERY", "/rooms")
+    async with (
+        serving(always(200, {}), tls_server(trustme.CA())) as server,
+        connect(server.uri, retry=AT_ONCE) as service,
+    ):
+        with pytest.raises(errors.UnreachableError, match="tls=True"):
+            await service.call("QUERY", "/rooms")
 
 
 async def test_client_certificate_is_sent_or_its_absence_reported(tmp_path: Path) -> None:
@@ -217,17 +196,8 @@ async def test_client_certificate_is_sent_or_its_absence_reported(tmp_path: Path
         cert, key = theirs.client("agent", common="agent")
         for options in ({}, {"client_cert": cert, "client_key": key}):
             async with connect(server.uri, ca_file=ours.ca, retry=AT_ONCE, **options) as service:
-                with pytest.raises(UnreachableError, match="client_cert"):
+                with pytest.raises(errors.UnreachableError, match="client_cert"):
                     await service.request("QUERY", "/rooms")
-
-
-async def test_plain_tcp_to_a_tls_server_says_which_option_to_use() -> None:
-    async with (
-        serving(always(200, {}), tls_server(trustme.CA())) as server,
-        connect(server.uri, retry=AT_ONCE) as service,
-    ):
-        with pytest.raises(UnreachableError, match="tls=True"):
-            await service.call("QUERY", "/rooms")
 
 
 async def test_the_real_server_is_discovered_called_and_checked(tmp_path: Path) -> None:
@@ -247,12 +217,12 @@ async def test_the_real_server_is_discovered_called_and_checked(tmp_path: Path) 
             assert await service.discover(refresh=True) is found
             assert {entry.path for entry in await service.methods()} >= {"/room", "/rooms"}
             assert await service.call("BOOK", "/room", room_id="12") == {"room_id": "12"}
-            with pytest.raises(InvalidInputError) as invalid:
+            with pytest.raises(errors.InvalidInputError) as invalid:
                 await service.call("BOOK", "/room")
             assert invalid.value.violations[0].keyword == "required"
-            with pytest.raises(MethodViolationError):
+            with pytest.raises(errors.MethodViolationError):
                 await service.call("BOOKK", "/room")
-            with pytest.raises(MethodNotAllowedError) as refused:
+            with pytest.raises(errors.MethodNotAllowedError) as refused:
                 await service.call("CANCEL", "/room")
             assert refused.value.allowed_methods == ("BOOK",)
             narrowed = await service.request("BOOK", "/room", {"room_id": "12"}, scopes=["other:scope"])
@@ -265,3 +235,27 @@ async def test_a_pool_without_connections_is_refused(size: int) -> None:
     with pytest.raises(ConfigError, match="pool_size must be at least 1"):
         async with connect("agtp://127.0.0.1", pool_size=size):
             pytest.fail("the block must not be entered")
+
+
+@block
+@contextmanager
+def opening(name: str) -> Iterator[str]:
+    yield name.upper()
+
+
+@async_block
+@asynccontextmanager
+async def opening_later(name: str) -> AsyncIterator[str]:
+    yield name.upper()
+
+
+async def test_blocks_give_the_client_and_before_them_the_error_says_what_to_write() -> None:
+    with opening("hotel") as client:
+        assert client == "HOTEL"
+    with pytest.raises(AttributeError, match=r"write `with bespeak\.connect_sync"):
+        opening("hotel").call  # noqa: B018 - the attribute is the point
+    with pytest.raises(AttributeError, match=r"write `async with bespeak\.connect"):
+        opening_later("hotel").call  # noqa: B018
+    assert not hasattr(opening("hotel"), "call")
+    async with opening_later("hotel") as client:
+        assert client == "HOTEL"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-import pytest
+from tests.cases import rows
 
 from bespeak.agent.client.negotiation import ContractFit, Synthesis, compare_contracts
 from bespeak.agent.client.proposal import define
@@ -18,6 +18,7 @@ ASKED = define(
     "FIND", "/rooms/cheap", given=["max_price:number", "city?"], needs=["rooms[].room_id:string", "rooms[].since:date"]
 ).endpoint
 DEED = define("BOOK", "/room", given=["room_id"], needs=["reservation_id:string"], impact="reversible").endpoint
+TEXT, NUMBER, DATE = {"type": "string"}, {"type": "number"}, {"type": "string", "format": "date"}
 
 
 def with_room(**fields: Any) -> dict[str, Any]:
@@ -37,58 +38,59 @@ def compared(offered: Endpoint, asked: Endpoint = ASKED, **options: Any) -> Cont
     return compare_contracts(asked, offered, **{"scopes": None, **options})
 
 
-TEXT, NUMBER, DATE = {"type": "string"}, {"type": "number"}, {"type": "string", "format": "date"}
-
-
-def test_the_contract_that_was_asked_for_fits() -> None:
+def test_what_was_asked_for_fits_and_unstated_or_narrower_members_are_noted() -> None:
     assert compared(ASKED) == ContractFit((), (), ())
+    fit = compared(semantic(ASKED, impact="irreversible"), definition=("method", "path", "input_schema"))
+    assert fit.fits
+    assert fit.unstated == ("the server does not state output_schema", "the server does not state semantic")
+    price = {"type": "number", "maximum": 1000}
+    fit = compared(replace(ASKED, input_schema=with_inputs("max_price", "city", max_price=price, city=TEXT)))
+    assert fit.fits
+    assert fit.notes == ("input `max_price`: `maximum` none -> 1000", "input `city`: is now required")
+    assert compared(semantic(ASKED, is_idempotent=False)).notes == ("it is not idempotent",)
 
 
-@pytest.mark.parametrize(
+@rows(
     "offered",
-    [
-        replace(ASKED, output_schema=with_room(room_id=TEXT, since=DATE, price=NUMBER)),
-        replace(ASKED, output_schema=with_room(room_id={"type": "string", "pattern": "^r"}, since=DATE)),
-        replace(ASKED, input_schema=with_inputs(max_price=NUMBER, city=TEXT, beds={"type": "integer"})),
-        semantic(ASKED, confidence=0.9),
-        semantic(ASKED, is_idempotent=False),
-        semantic(ASKED, intent="Say it in other words."),
-    ],
+    replace(ASKED, output_schema=with_room(room_id=TEXT, since=DATE, price=NUMBER)),
+    replace(ASKED, output_schema=with_room(room_id={"type": "string", "pattern": "^r"}, since=DATE)),
+    replace(ASKED, input_schema=with_inputs(max_price=NUMBER, city=TEXT, beds={"type": "integer"})),
+    semantic(ASKED, confidence=0.9),
+    semantic(ASKED, is_idempotent=False),
+    semantic(ASKED, intent="Say it in other words."),
 )
 def test_more_than_was_asked_for_fits(offered: Endpoint) -> None:
     assert compared(offered).fits
 
 
-@pytest.mark.parametrize(
-    ("offered", "said"),
-    [
-        (replace(ASKED, output_schema=with_room(room_id=TEXT)), "output `rooms[].since`: is removed"),
-        (
-            replace(ASKED, output_schema=with_room(room_id=NUMBER, since=DATE)),
-            "output `rooms[].room_id`: type string -> number",
-        ),
-        (
-            replace(ASKED, output_schema=with_room(room_id=TEXT, since=TEXT)),
-            "output `rooms[].since`: `format` 'date' -> none",
-        ),
-        (
-            replace(ASKED, output_schema=with_room(room_id={"type": ["string", "null"]}, since=DATE)),
-            "type string -> null or string",
-        ),
-        (replace(ASKED, output_schema={"type": "object"}), "output `rooms`: is removed"),
-        (replace(ASKED, input_schema=with_inputs("max_price", max_price=NUMBER)), "input `city`: is removed"),
-        (
-            replace(ASKED, input_schema=with_inputs("token", max_price=NUMBER, city=TEXT, token=TEXT)),
-            "input `token`: is new and required",
-        ),
-        (
-            replace(ASKED, input_schema=with_inputs(max_price=TEXT, city=TEXT)),
-            "input `max_price`: type number -> string",
-        ),
-        (semantic(ASKED, impact="reversible"), "its impact is reversible, and at most informational is allowed"),
-        (replace(ASKED, path="/rooms"), "it is FIND /rooms, not FIND /rooms/cheap"),
-        (replace(ASKED, method="QUERY"), "it is QUERY /rooms/cheap, not FIND /rooms/cheap"),
-    ],
+@rows(
+    "offered, said",
+    (replace(ASKED, output_schema=with_room(room_id=TEXT)), "output `rooms[].since`: is removed"),
+    (
+        replace(ASKED, output_schema=with_room(room_id=NUMBER, since=DATE)),
+        "output `rooms[].room_id`: type string -> number",
+    ),
+    (
+        replace(ASKED, output_schema=with_room(room_id=TEXT, since=TEXT)),
+        "output `rooms[].since`: `format` 'date' -> none",
+    ),
+    (
+        replace(ASKED, output_schema=with_room(room_id={"type": ["string", "null"]}, since=DATE)),
+        "type string -> null or string",
+    ),
+    (replace(ASKED, output_schema={"type": "object"}), "output `rooms`: is removed"),
+    (replace(ASKED, input_schema=with_inputs("max_price", max_price=NUMBER)), "input `city`: is removed"),
+    (
+        replace(ASKED, input_schema=with_inputs("token", max_price=NUMBER, city=TEXT, token=TEXT)),
+        "input `token`: is new and required",
+    ),
+    (
+        replace(ASKED, input_schema=with_inputs(max_price=TEXT, city=TEXT)),
+        "input `max_price`: type number -> string",
+    ),
+    (semantic(ASKED, impact="reversible"), "its impact is reversible, and at most informational is allowed"),
+    (replace(ASKED, path="/rooms"), "it is FIND /rooms, not FIND /rooms/cheap"),
+    (replace(ASKED, method="QUERY"), "it is QUERY /rooms/cheap, not FIND /rooms/cheap"),
 )
 def test_less_than_was_asked_for_is_named(offered: Endpoint, said: str) -> None:
     fit = compared(offered)
@@ -96,58 +98,29 @@ def test_less_than_was_asked_for_is_named(offered: Endpoint, said: str) -> None:
     assert any(said in difference for difference in fit.differences), fit.differences
 
 
-def test_optional_output_is_less_than_a_required_one() -> None:
+def test_lesser_outputs_confidence_scopes_and_other_deeds_do_not_fit() -> None:
     row = {"type": "object", "properties": {"room_id": TEXT, "since": DATE}, "required": ["room_id"]}
     offered = {"type": "object", "properties": {"rooms": {"type": "array", "items": row}}, "required": ["rooms"]}
     assert compared(replace(ASKED, output_schema=offered)).differences == (
         "output `rooms[].since`: is no longer required",
     )
-
-
-def test_narrower_inputs_are_only_noted() -> None:
-    price = {"type": "number", "maximum": 1000}
-    fit = compared(replace(ASKED, input_schema=with_inputs("max_price", "city", max_price=price, city=TEXT)))
-    assert fit.fits
-    assert fit.notes == ("input `max_price`: `maximum` none -> 1000", "input `city`: is now required")
-
-
-def test_wanted_confidence_is_demanded() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(400):
+        deep = {"type": "object", "properties": {"a": deep}, "required": ["a"]}
+    assert not compared(replace(ASKED, output_schema={**deep, "title": "x"}), replace(ASKED, output_schema=deep)).fits
     fit = compared(semantic(ASKED, confidence=0.7), confidence=0.8)
     assert fit.differences == ("its confidence is 0.7, and at least 0.8 is wanted",)
     assert compared(semantic(ASKED, confidence=0.8), confidence=0.8).fits
-
-
-def test_lost_idempotency_is_noted() -> None:
-    assert compared(semantic(ASKED, is_idempotent=False)).notes == ("it is not idempotent",)
-
-
-def test_scopes_beyond_the_allowed_ones_are_named() -> None:
     offered = replace(ASKED, required_scopes=("rooms:read", "payments:write"))
     assert compared(offered).fits
     assert compared(offered, scopes=Scopes(["rooms:*"])).differences == (
         "it requires the scope payments:write, which is not allowed here",
     )
-
-
-def test_endpoint_elsewhere_may_replace_only_one_that_changes_nothing() -> None:
     assert compared(replace(ASKED, method="QUERY", path="/rooms"), elsewhere=True).notes == (
         "it is QUERY /rooms, not FIND /rooms/cheap",
     )
     assert not compared(replace(DEED, method="CANCEL"), DEED, elsewhere=True).fits
     assert not compared(replace(DEED, path="/table"), DEED, elsewhere=True).fits
-
-
-def test_members_that_are_not_stated_are_not_compared_but_named() -> None:
-    fit = compared(semantic(ASKED, impact="irreversible"), definition=("method", "path", "input_schema"))
-    assert fit.fits
-    assert fit.unstated == ("the server does not state output_schema", "the server does not state semantic")
-
-
-def test_schemas_that_cannot_be_compared_do_not_fit() -> None:
-    deep: dict[str, Any] = {}
-    for _ in range(400):
-        deep = {"type": "object", "properties": {"a": deep}, "required": ["a"]}
-    assert not compared(replace(ASKED, output_schema={**deep, "title": "x"}), replace(ASKED, output_schema=deep)).fits
 
 
 def test_synthesis_calls_its_endpoint_and_shows_its_contract() -> None:

@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from tests.agent.client.scripted import AGENT, AT_ONCE, Seen, always, hang_up, in_turn, manifest, serving
+from tests.agent.client.scripted import AGENT, AT_ONCE, Seen, always, hang_up, in_turn, manifest, service_of, serving
+from tests.cases import rows
 
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.credentials import Signer, read_signer
+from bespeak.agent.client.credentials import BearerCredential, Signer, read_signer, read_token
 from bespeak.errors import ConfigError
 from bespeak.protocol.address import Locator
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
 from bespeak.state.identity.signed_request import SignedRequest, verify_signed
 
+pytestmark = pytest.mark.anyio
 NOW = 1_800_000_000.0
 KEY = Ed25519PrivateKey.generate()
 
@@ -43,8 +45,7 @@ def key_file(folder: Path) -> tuple[Path, Ed25519PrivateKey]:
     return path, key.private_key
 
 
-@pytest.mark.anyio
-async def test_a_request_is_signed_for_the_server_that_the_manifest_names(tmp_path: Path) -> None:
+async def test_a_request_is_signed_for_the_server_that_manifest_or_option_names(tmp_path: Path) -> None:
     path, key = key_file(tmp_path)
     async with (
         serving(in_turn(always(200, manifest()), always(200, {}))) as server,
@@ -55,11 +56,6 @@ async def test_a_request_is_signed_for_the_server_that_the_manifest_names(tmp_pa
     assert first.line == "AGTP/1.0 DISCOVER /"
     assert "agent-signature" not in first.headers
     assert judge(second, key).agent_id == AGENT
-
-
-@pytest.mark.anyio
-async def test_with_a_server_id_nothing_has_to_be_asked_first(tmp_path: Path) -> None:
-    path, key = key_file(tmp_path)
     async with (
         serving(always(200, {})) as server,
         connect(server.uri, agent_id=AGENT, agent_key=str(path), server_id="elsewhere") as service,
@@ -68,7 +64,6 @@ async def test_with_a_server_id_nothing_has_to_be_asked_first(tmp_path: Path) ->
     judge(server.seen[0], key, "elsewhere")
 
 
-@pytest.mark.anyio
 @pytest.mark.parametrize("failure", [hang_up, always(503)])
 async def test_a_request_sent_again_has_a_signature_of_its_own(tmp_path: Path, failure: Any) -> None:
     path, key = key_file(tmp_path)
@@ -81,7 +76,6 @@ async def test_a_request_sent_again_has_a_signature_of_its_own(tmp_path: Path, f
     assert len({judge(seen, key).nonce for seen in server.seen}) == 3
 
 
-@pytest.mark.anyio
 async def test_a_connection_that_died_while_kept_is_replaced(tmp_path: Path) -> None:
     path, key = key_file(tmp_path)
     async with (
@@ -93,53 +87,39 @@ async def test_a_connection_that_died_while_kept_is_replaced(tmp_path: Path) -> 
     assert len({judge(seen, key).nonce for seen in server.seen}) == 3
 
 
-def test_only_requests_in_the_name_of_the_agent_are_signed() -> None:
+def test_only_requests_of_the_agent_to_the_server_it_knows_are_signed() -> None:
     signer = Signer(KEY, AGENT, server_id="rooms", clock=lambda: NOW)
     assert "Agent-Signature" in signer.sign("QUERY", "/", {"agent-id": AGENT}, b"")
     assert signer.sign("QUERY", "/", {"Agent-ID": "0" * 64}, b"") == {"Agent-ID": "0" * 64}
     assert signer.sign("DISCOVER", "/", {}, b"") == {}
-
-
-def test_nothing_is_signed_before_the_server_is_known() -> None:
     assert "Agent-Signature" not in Signer(KEY, AGENT).sign("QUERY", "/", {"Agent-ID": AGENT}, b"")
-
-
-@pytest.mark.parametrize(
-    ("host", "name"),
-    [
-        ("rooms.example", "rooms.example"),
-        ("rooms.example", "Rooms.Example"),
-        ("rooms.example", "agtp://rooms.example"),
-        ("rooms.example", "agtp://rooms.example:4480/"),
-        ("127.0.0.1", "rooms.example"),
-        ("localhost", "anything"),
-    ],
-)
-def test_a_server_named_like_its_host_is_signed_for(host: str, name: str) -> None:
-    signer = Signer(KEY, AGENT)
-    signer.learn(name, Locator(host))
-    assert signer.server_id == name
-
-
-def test_a_server_that_goes_by_another_name_gets_no_signature_unless_its_manifest_is_pinned() -> None:
+    signer = Signer(KEY, AGENT, server_id="rooms")
+    with pytest.raises(ConfigError, match="cannot be signed"):
+        signer.sign("QUERY", "/", {"Agent-ID": AGENT, "Task-ID": "a\nb"}, b"")
     signer = Signer(KEY, AGENT)
     with pytest.raises(ConfigError, match=r"bank\.example.*--server-id"):
         signer.learn("bank.example", Locator("rooms.example"))
     assert signer.server_id is None
     signer.learn("bank.example", Locator("rooms.example"), trusted=True)
     assert signer.server_id == "bank.example"
-
-
-def test_a_server_cannot_change_its_name_later() -> None:
     signer = Signer(KEY, AGENT, server_id="rooms.example")
     signer.learn("bank.example", Locator("127.0.0.1"))
     assert signer.server_id == "rooms.example"
 
 
-def test_a_header_that_cannot_be_signed_is_a_clear_error() -> None:
-    signer = Signer(KEY, AGENT, server_id="rooms")
-    with pytest.raises(ConfigError, match="cannot be signed"):
-        signer.sign("QUERY", "/", {"Agent-ID": AGENT, "Task-ID": "a\nb"}, b"")
+@rows(
+    "host, name",
+    ("rooms.example", "rooms.example"),
+    ("rooms.example", "Rooms.Example"),
+    ("rooms.example", "agtp://rooms.example"),
+    ("rooms.example", "agtp://rooms.example:4480/"),
+    ("127.0.0.1", "rooms.example"),
+    ("localhost", "anything"),
+)
+def test_a_server_named_like_its_host_is_signed_for(host: str, name: str) -> None:
+    signer = Signer(KEY, AGENT)
+    signer.learn(name, Locator(host))
+    assert signer.server_id == name
 
 
 def test_a_key_file_that_cannot_sign_is_a_clear_error(tmp_path: Path) -> None:
@@ -154,3 +134,40 @@ def test_a_key_file_that_cannot_sign_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "public").write_text(public_jwk(generate_key())["x"])
     with pytest.raises(ConfigError, match="public key"):
         read_signer(tmp_path / "public", AGENT)
+
+
+async def test_a_token_goes_with_every_request_unless_the_caller_has_another() -> None:
+    async with service_of(always(200, manifest()), token="abc.def.ghi") as (service, server):
+        await service.discover()
+        await service.request("QUERY", "/rooms")
+    assert [seen.headers["authorization"] for seen in server.seen] == ["Bearer abc.def.ghi"] * 2
+    tokens = iter(["first", "second"])
+    async with service_of(always(200, {}), token=lambda: next(tokens)) as (service, server):
+        await service.request("QUERY", "/rooms")
+        await service.request("QUERY", "/rooms")
+    assert [seen.headers["authorization"] for seen in server.seen] == ["Bearer first", "Bearer second"]
+    async with service_of(always(200, {}), token="ours") as (service, server):
+        await service.request("QUERY", "/rooms", headers={"authorization": "Bearer theirs"})
+    assert server.seen[0].headers["authorization"] == "Bearer theirs"
+    async with service_of(always(200, {})) as (service, server):
+        await service.request("QUERY", "/rooms")
+    assert "authorization" not in server.seen[0].headers
+
+
+@pytest.mark.parametrize("token", ["", "a b", "secret\nX-Other: 1", "secret\r", "sécret", "secret\x00", 7])
+def test_invalid_token_is_refused_and_not_shown(token: Any) -> None:
+    with pytest.raises(ConfigError) as caught:
+        BearerCredential(token if isinstance(token, str) else lambda: token).add_to({})
+    assert "cret" not in str(caught.value)
+
+
+def test_a_token_is_read_from_a_file_and_not_shown(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("abc.def.ghi\n")
+    assert read_token(file) == "abc.def.ghi"
+    with pytest.raises(ConfigError, match="gone"):
+        read_token(tmp_path / "gone")
+    file.write_text("x" * 70_000)
+    with pytest.raises(ConfigError, match="token"):
+        read_token(file)
+    assert "secret" not in repr(BearerCredential("secret"))

@@ -10,18 +10,10 @@ from typing import Any
 
 import pytest
 from tests.agent.client.scripted import AGENT, Script, Seen, Server, in_turn, manifest, service_of, write
+from tests.cases import rows
 
-from bespeak.agent.client import negotiation
+from bespeak.agent.client import errors, negotiation
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.errors import (
-    AuthorityMissingError,
-    BusinessError,
-    ContractMismatchError,
-    MethodViolationError,
-    ProposalEscalatedError,
-    ProposalPendingError,
-    ProposalRejectedError,
-)
 from bespeak.agent.client.negotiation import MOST_TURNS, Synthesis
 from bespeak.agent.client.proposal import define
 from bespeak.agent.client.sender import RetryPolicy
@@ -30,7 +22,6 @@ from bespeak.agent.client.synchronous import blocking
 from bespeak.errors import RemoteProtocolError
 
 pytestmark = pytest.mark.anyio
-
 ASKED: dict[str, Any] = {"given": ["max_price:number"], "needs": ["rooms[].room_id:string"]}
 DEFINITION = json.loads(json.dumps(define("FIND", "/rooms/cheap", **ASKED).definition))
 
@@ -92,12 +83,8 @@ async def test_approved_endpoint_is_returned_with_its_contract_and_called() -> N
     async with hotel(approved(plan=["1. QUERY /rooms", "2. keep"]), answer(200, found)) as (service, server):
         synthesis = await propose(service)
         assert await synthesis.call(max_price=90) == found
-    assert (synthesis.synthesis_id, synthesis.negotiation_id, synthesis.expires_at, synthesis.notes) == (
-        "syn-1",
-        "n-1",
-        "2027-01-01T00:00:00Z",
-        (),
-    )
+    expected = ("syn-1", "n-1", "2027-01-01T00:00:00Z", ())
+    assert (synthesis.synthesis_id, synthesis.negotiation_id, synthesis.expires_at, synthesis.notes) == expected
     assert synthesis.explanation == ("1. QUERY /rooms", "2. keep")
     assert synthesis.endpoint.key == ("FIND", "/rooms/cheap")
     (line, body, headers), (called, given, more) = sent(server)
@@ -106,7 +93,7 @@ async def test_approved_endpoint_is_returned_with_its_contract_and_called() -> N
     assert (called, given, more["synthesis-id"]) == ("FIND /rooms/cheap", {"max_price": 90}, "syn-1")
 
 
-async def test_session_scopes_and_duration_are_sent_with_every_turn() -> None:
+async def test_session_scopes_and_duration_are_sent_and_refused_persistence_is_noted() -> None:
     options: dict[str, Any] = {"session_id": "s-1", "persistent": True, "duration": "7d", "scopes": ["rooms:read"]}
     async with hotel(approved(persistent=True, granted_duration="1d"), answer(200, {})) as (service, server):
         synthesis = await propose(service, **options)
@@ -122,49 +109,42 @@ async def test_session_scopes_and_duration_are_sent_with_every_turn() -> None:
     }
     for seen in (headers, called):
         assert (seen["session-id"], seen["authority-scope"]) == ("s-1", "rooms:read")
-
-
-async def test_refused_persistence_is_noted() -> None:
     async with hotel(approved(persistent=False)) as (service, _):
         assert (await propose(service, persistent=True)).notes == ("the server did not make it persistent",)
 
 
-async def test_pending_proposal_is_polled_until_it_is_decided() -> None:
+async def test_pending_proposal_is_polled_until_it_is_decided_or_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     pending = answer(261, {"proposal_id": "p-1", "estimated_duration": "2s"}, Negotiation_ID="n-1")
     async with hotel(pending, pending, approved()) as (service, server):
         assert (await propose(service)).proposal_id == "p-1"
-    assert [(line, headers.get("negotiation-id")) for line, _, headers in sent(server)] == [
-        ("PROPOSE /", None),
-        ("QUERY /proposals/p-1", "n-1"),
-        ("QUERY /proposals/p-1", "n-1"),
-    ]
-
-
-async def test_waiting_for_a_decision_ends_and_says_how_to_go_on() -> None:
+    expected = [("PROPOSE /", None), ("QUERY /proposals/p-1", "n-1"), ("QUERY /proposals/p-1", "n-1")]
+    assert [(line, headers.get("negotiation-id")) for line, _, headers in sent(server)] == expected
     pending = answer(261, {"proposal_id": "p-1"}, Negotiation_ID="n-1", Retry_After="20")
     async with hotel(pending) as (service, server):
-        with pytest.raises(ProposalPendingError, match="p-1 is not decided yet") as caught:
+        with pytest.raises(errors.ProposalPendingError, match="p-1 is not decided yet") as caught:
             await propose(service, wait=10)
     assert (caught.value.proposal_id, caught.value.negotiation_id) == ("p-1", "n-1")
     assert len(sent(server)) == 1
-
-
-async def test_server_that_never_decides_is_polled_a_bounded_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(negotiation, "_MOST_POLLS", 5)
     async with hotel(answer(261, {"proposal_id": "p-1"})) as (service, server):
-        with pytest.raises(ProposalPendingError):
+        with pytest.raises(errors.ProposalPendingError):
             await propose(service)
     assert len(sent(server)) == 6
 
 
-@pytest.mark.parametrize("named", [{}, {"proposal_id": 7}, {"proposal_id": "a\r\nb"}])
-async def test_pending_answer_without_a_usable_id_is_a_fault_of_the_server(named: dict[str, Any]) -> None:
-    async with hotel(answer(261, named)) as (service, _):
-        with pytest.raises(RemoteProtocolError, match="has no proposal_id"):
+@rows(
+    "status, body, lacking",
+    *[(261, body, "has no proposal_id") for body in ({}, {"proposal_id": 7}, {"proposal_id": "a\r\nb"})],
+    *[(263, body, "263 reply has no usable endpoint") for body in ({}, {"endpoint": []}, [1])],
+    (263, {"endpoint": {"method": 3}}, "263 reply has no usable endpoint"),
+)
+async def test_answer_without_a_usable_id_or_endpoint_is_a_server_fault(status: int, body: Any, lacking: str) -> None:
+    async with hotel(answer(status, body)) as (service, _):
+        with pytest.raises(RemoteProtocolError, match=lacking):
             await propose(service)
 
 
-async def test_counter_proposal_that_gives_everything_is_followed() -> None:
+async def test_counter_proposal_is_followed_if_it_gives_everything_and_where_it_was_offered() -> None:
     counter = changed(description="Rooms whose price is at most max_price.")
     async with hotel(rejected(counter), approved(counter)) as (service, server):
         synthesis = await propose(service)
@@ -172,21 +152,24 @@ async def test_counter_proposal_that_gives_everything_is_followed() -> None:
     (_, first, before), (_, second, after) = sent(server)
     assert (first["description"], second["description"]) == (DEFINITION["description"], counter["description"])
     assert ("negotiation-id" in before, after["negotiation-id"]) == (False, "n-1")
+    counter = changed(path="/rooms/affordable")
+    async with hotel(rejected(counter), approved(counter), rejected(counter), approved(DEFINITION)) as (service, _):
+        assert (await propose(service)).endpoint.path == "/rooms/affordable"
+        with pytest.raises(errors.ContractMismatchError, match="it is FIND /rooms/cheap, not FIND /rooms/affordable"):
+            await propose(service)
 
 
-@pytest.mark.parametrize(
-    ("counter", "said"),
-    [
-        (changed(output_schema={"type": "object"}), "output `rooms`: is removed"),
-        (changed(semantic={"impact": "irreversible"}), "its impact is irreversible"),
-        (changed(semantic={"impact": "harmless"}), "its impact is irreversible"),
-        (changed(required_scopes=["admin:all"]), "it requires the scope admin:all"),
-        ({"method": "FIND", "path": "/rooms/cheap"}, "the server does not state input_schema"),
-    ],
+@rows(
+    "counter, said",
+    (changed(output_schema={"type": "object"}), "output `rooms`: is removed"),
+    (changed(semantic={"impact": "irreversible"}), "its impact is irreversible"),
+    (changed(semantic={"impact": "harmless"}), "its impact is irreversible"),
+    (changed(required_scopes=["admin:all"]), "it requires the scope admin:all"),
+    ({"method": "FIND", "path": "/rooms/cheap"}, "the server does not state input_schema"),
 )
 async def test_counter_proposal_that_gives_less_is_not_followed_and_says_why(counter: Any, said: str) -> None:
     async with hotel(rejected(counter), scopes=["rooms:read"]) as (service, server):
-        with pytest.raises(ProposalRejectedError) as caught:
+        with pytest.raises(errors.ProposalRejectedError) as caught:
             await propose(service)
     assert len(sent(server)) == 1
     assert said in caught.value.__notes__[0]
@@ -196,7 +179,7 @@ async def test_counter_proposal_that_changes_something_is_followed_only_if_the_c
     asked: dict[str, Any] = {"given": ["room_id"], "needs": ["reservation_id"]}
     deed = {**define("BOOK", "/room", **asked).definition, "description": "Books the first room."}
     async with hotel(rejected(deed), rejected(deed), approved(deed)) as (service, server):
-        with pytest.raises(ProposalRejectedError) as caught:
+        with pytest.raises(errors.ProposalRejectedError) as caught:
             await service.propose("BOOK", "/room", **asked)
         followed = await service.propose("BOOK", "/room", **asked, follow_effects=True)
     assert caught.value.counter_proposal["description"] == "Books the first room."
@@ -210,7 +193,7 @@ async def test_counter_proposal_of_a_doubtful_service_is_followed_only_if_the_ca
     counter = changed(description="Finds the rooms of the first hotel.")
     turns = (rejected(counter, reason), rejected(counter, reason), approved(counter))
     async with hotel(*turns) as (service, server):
-        with pytest.raises(ProposalRejectedError) as caught:
+        with pytest.raises(errors.ProposalRejectedError) as caught:
             await propose(service, follow_effects=True)
         assert len(sent(server)) == 1
         followed = await propose(service, follow_ambiguous=True)
@@ -220,56 +203,45 @@ async def test_counter_proposal_of_a_doubtful_service_is_followed_only_if_the_ca
 
 @pytest.mark.parametrize(("says", "turns"), [(True, 2), (False, 1)])
 async def test_function_decides_about_a_doubtful_counter_proposal(says: bool, turns: int) -> None:
-    asked: list[ProposalRejectedError] = []
+    asked: list[errors.ProposalRejectedError] = []
 
-    def decide(error: ProposalRejectedError) -> bool:
+    def decide(error: errors.ProposalRejectedError) -> bool:
         asked.append(error)
         return says
 
     counter = changed(description="Another.")
     script = (rejected(counter, "ambiguous", counter_plan=["Step 1."]), rejected(None, "ambiguous"))
     async with hotel(*script) as (service, server):
-        with pytest.raises(ProposalRejectedError):
+        with pytest.raises(errors.ProposalRejectedError):
             await propose(service, follow_ambiguous=decide)
     assert [list(error.counter_plan) for error in asked] == [["Step 1."]]
     assert len(sent(server)) == turns
 
 
 async def test_nobody_is_asked_about_a_counter_proposal_that_does_not_fit() -> None:
-    def decide(_: ProposalRejectedError) -> bool:
+    def decide(_: errors.ProposalRejectedError) -> bool:
         raise AssertionError
 
     async with hotel(rejected(changed(output_schema={"type": "object"}), "ambiguous")) as (service, _):
-        with pytest.raises(ProposalRejectedError):
+        with pytest.raises(errors.ProposalRejectedError):
             await propose(service, follow_ambiguous=decide)
 
 
 @pytest.mark.parametrize("counter", [None, "QUERY /rooms", [], {"path": 3}, {"endpoint": "x"}])
 async def test_rejection_without_a_usable_counter_proposal_is_final(counter: Any) -> None:
     async with hotel(rejected(counter, "composition-impossible")) as (service, server):
-        with pytest.raises(ProposalRejectedError) as caught:
+        with pytest.raises(errors.ProposalRejectedError) as caught:
             await propose(service, escalate=True)
     assert caught.value.rejection == "composition-impossible"
     assert len(sent(server)) == 1
 
 
-async def test_the_same_counter_proposal_is_followed_only_once() -> None:
-    counter = changed(description="Another.")
-    async with hotel(rejected(counter)) as (service, server):
-        with pytest.raises(ProposalRejectedError):
+@rows("texts, turns", (["Another."], 2), ([f"Number {number}." for number in range(10)], MOST_TURNS))
+async def test_proposals_end_with_a_repeated_counter_proposal_and_after_three(texts: list[str], turns: int) -> None:
+    async with hotel(in_turn(*(rejected(changed(description=text)) for text in texts))) as (service, server):
+        with pytest.raises(errors.ProposalRejectedError):
             await propose(service)
-    assert len(sent(server)) == 2
-
-
-def ever_other_counters() -> Script:
-    return in_turn(*(rejected(changed(description=f"Number {number}.")) for number in range(10)))
-
-
-async def test_proposals_end_after_three_rejections() -> None:
-    async with hotel(ever_other_counters()) as (service, server):
-        with pytest.raises(ProposalRejectedError):
-            await propose(service)
-    assert len(sent(server)) == MOST_TURNS == 3
+    assert len(sent(server)) == turns <= 3
 
 
 @pytest.mark.requirement("API-10.2-2", "CORE-10.2-5")
@@ -277,7 +249,9 @@ async def test_three_rejections_are_escalated_if_the_caller_allows_it() -> None:
     counters = [rejected(changed(description=text)) for text in "abc"]
     case = answer(202, {"status": 202, "task_id": "n-1", "result": {"escalation_id": "esc-7", "status": "open"}})
     async with hotel(*counters, case) as (service, server):
-        with pytest.raises(ProposalEscalatedError, match="FIND /rooms/cheap was escalated as case esc-7") as caught:
+        with pytest.raises(
+            errors.ProposalEscalatedError, match="FIND /rooms/cheap was escalated as case esc-7"
+        ) as caught:
             await propose(service, escalate=True)
     assert (caught.value.escalation_id, caught.value.rejection) == ("esc-7", "composition-impossible")
     line, body, headers = sent(server)[-1]
@@ -286,82 +260,51 @@ async def test_three_rejections_are_escalated_if_the_caller_allows_it() -> None:
     assert body["context"]["proposal"] == DEFINITION
 
 
-async def test_server_that_demands_an_escalation_gets_one() -> None:
+async def test_server_that_demands_an_escalation_gets_one_and_a_refused_one_is_noted() -> None:
     case = answer(202, {"escalation_id": "esc-8"})
     async with hotel(rejected(None, "policy-refused", must_escalate=True), case) as (service, server):
-        with pytest.raises(ProposalEscalatedError, match="esc-8"):
+        with pytest.raises(errors.ProposalEscalatedError, match="esc-8"):
             await propose(service, escalate=True)
     assert sent(server)[-1][1]["reason"] == "scope_limit"
-
-
-async def test_refused_escalation_leaves_the_rejection_and_is_noted() -> None:
-    async with hotel(rejected(None, must_escalate=True), answer(401, {"error": {"code": "unknown-agent"}})) as (
-        service,
-        _,
-    ):
-        with pytest.raises(ProposalRejectedError) as caught:
+    refused = answer(401, {"error": {"code": "unknown-agent"}})
+    async with hotel(rejected(None, must_escalate=True), refused) as (service, _):
+        with pytest.raises(errors.ProposalRejectedError) as caught:
             await propose(service, escalate=True)
     assert "could not be escalated: 401 unknown-agent" in caught.value.__notes__[0]
-
-
-async def test_reference_server_is_escalated_to_under_its_own_name() -> None:
     missing = answer(422, {"error": {"code": "missing-required-params", "missing": ["decision_point"]}})
     case = answer(200, {"escalation_id": "esc-9", "status": "pending"})
     async with hotel(rejected(None, must_escalate=True), missing, case) as (service, server):
-        with pytest.raises(ProposalEscalatedError, match="esc-9"):
+        with pytest.raises(errors.ProposalEscalatedError, match="esc-9"):
             await propose(service, escalate=True)
     assert sent(server)[-1][1]["decision_point"] == "PROPOSE FIND /rooms/cheap"
 
 
-@pytest.mark.parametrize(
-    ("definition", "said"),
-    [
-        (
-            changed(semantic={"impact": "irreversible"}),
-            "its impact is irreversible, and at most informational is allowed",
-        ),
-        (changed(path="/rooms"), "it is FIND /rooms, not FIND /rooms/cheap"),
-        (changed(output_schema={"type": "object", "properties": {}}), "output `rooms`: is removed"),
-    ],
+@rows(
+    "definition, said",
+    (
+        changed(semantic={"impact": "irreversible"}),
+        "its impact is irreversible, and at most informational is allowed",
+    ),
+    (changed(path="/rooms"), "it is FIND /rooms, not FIND /rooms/cheap"),
+    (changed(output_schema={"type": "object", "properties": {}}), "output `rooms`: is removed"),
 )
 async def test_approval_of_something_else_is_an_error_and_is_never_called(definition: Any, said: str) -> None:
     async with hotel(approved(definition)) as (service, server):
-        with pytest.raises(ContractMismatchError) as caught:
+        with pytest.raises(errors.ContractMismatchError) as caught:
             await propose(service)
     assert said in str(caught.value)
     assert len(sent(server)) == 1
 
 
-async def test_approval_elsewhere_after_a_counter_proposal_is_where_it_was_offered() -> None:
-    counter = changed(path="/rooms/affordable")
-    async with hotel(rejected(counter), approved(counter), rejected(counter), approved(DEFINITION)) as (service, _):
-        assert (await propose(service)).endpoint.path == "/rooms/affordable"
-        with pytest.raises(ContractMismatchError, match="it is FIND /rooms/cheap, not FIND /rooms/affordable"):
-            await propose(service)
-
-
-@pytest.mark.parametrize("body", [{}, {"endpoint": []}, {"endpoint": {"method": 3}}, [1]])
-async def test_approval_without_an_endpoint_is_a_fault_of_the_server(body: Any) -> None:
-    async with hotel(answer(263, body)) as (service, _):
-        with pytest.raises(RemoteProtocolError, match="263 reply has no usable endpoint"):
-            await propose(service)
-
-
-async def test_endpoint_of_the_service_that_fits_is_used_without_asking() -> None:
+async def test_existing_endpoints_are_used_without_asking_except_compositions() -> None:
     declared = changed(handler={"type": "registered_function"})
     async with hotel(answer(200, {"rooms": []}), endpoints=[declared]) as (service, server):
         synthesis = await propose(service)
         await synthesis.call(max_price=1)
     assert (synthesis.synthesis_id, synthesis.notes) == (None, ("the service has this endpoint already",))
     assert [line for line, _, _ in sent(server)] == ["FIND /rooms/cheap"]
-
-
-async def test_composition_of_the_service_is_asked_for_because_it_may_be_another_agents() -> None:
     async with hotel(approved(), endpoints=[DEFINITION]) as (service, _):
         assert (await propose(service)).synthesis_id == "syn-1"
-
-
-async def test_counter_proposal_that_exists_already_is_used_and_not_proposed() -> None:
     existing = changed(path="/rooms")
     async with hotel(rejected(existing), answer(200, {}), endpoints=[existing]) as (service, server):
         synthesis = await propose(service)
@@ -370,12 +313,10 @@ async def test_counter_proposal_that_exists_already_is_used_and_not_proposed() -
     assert [line for line, _, _ in sent(server)] == ["PROPOSE /", "FIND /rooms"]
 
 
-@pytest.mark.parametrize(
-    ("status", "error", "kind"),
-    [
-        (262, {"type": "scope-required", "missing_scopes": ["rooms:read"]}, AuthorityMissingError),
-        (459, {"code": "method-violation"}, MethodViolationError),
-    ],
+@rows(
+    "status, error, kind",
+    (262, {"type": "scope-required", "missing_scopes": ["rooms:read"]}, errors.AuthorityMissingError),
+    (459, {"code": "method-violation"}, errors.MethodViolationError),
 )
 async def test_other_refusals_are_raised_as_for_any_call(status: int, error: Any, kind: type[Exception]) -> None:
     async with hotel(answer(status, {"error": error})) as (service, _):
@@ -383,23 +324,17 @@ async def test_other_refusals_are_raised_as_for_any_call(status: int, error: Any
             await propose(service)
 
 
-async def test_negotiation_goes_on_after_a_262_under_its_id() -> None:
+async def test_negotiation_goes_on_under_its_id_and_refused_calls_are_errors() -> None:
     missing = answer(262, {"error": {"type": "scope-required", "missing_scopes": ["rooms:read"]}}, Negotiation_ID="n-5")
     async with hotel(missing, approved()) as (service, server):
-        with pytest.raises(AuthorityMissingError) as caught:
+        with pytest.raises(errors.AuthorityMissingError) as caught:
             await propose(service)
         await propose(service, scopes=caught.value.missing_scopes, negotiation_id=caught.value.negotiation_id)
     assert sent(server)[1][2]["negotiation-id"] == "n-5"
-
-
-async def test_refused_call_of_a_synthesis_is_an_error() -> None:
     async with hotel(approved(), answer(422, {"error": {"code": "composition_failed"}})) as (service, _):
         synthesis = await propose(service)
-        with pytest.raises(BusinessError, match="composition_failed"):
+        with pytest.raises(errors.BusinessError, match="composition_failed"):
             await synthesis.call(max_price=1)
-
-
-async def test_service_without_a_visible_manifest_can_still_be_asked() -> None:
     async with service_of(in_turn(answer(262, {"error": {}}), approved())) as (service, _):
         assert (await propose(service)).synthesis_id == "syn-1"
 
@@ -413,11 +348,8 @@ async def test_shapes_of_the_reference_server_are_read() -> None:
         synthesis = await service.propose("AUDIT", "/reports", given=["subject"], needs=["a"])
         assert await synthesis.call(subject="acme") == {"a": 1}
     assert "the server does not state semantic" in synthesis.notes
-    assert [(line, body.get("proposal_id")) for line, body, _ in sent(server)] == [
-        ("PROPOSE /", None),
-        ("QUERY /proposals", "prop-1"),
-        ("AUDIT /", None),
-    ]
+    expected = [("PROPOSE /", None), ("QUERY /proposals", "prop-1"), ("AUDIT /", None)]
+    assert [(line, body.get("proposal_id")) for line, body, _ in sent(server)] == expected
 
 
 async def test_blocking_client_proposes_and_calls() -> None:

@@ -1,4 +1,4 @@
-"""Replies: success, refusals in every shape servers give them, and the advisories on them."""
+"""Replies and their typed errors: what servers give, and what an agent needs to recover."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
 
+from bespeak.agent.client import errors
 from bespeak.agent.client.reply import Advisory, InventoryEntry, Reply, parse_inventory
-from bespeak.errors import RemoteProtocolError
+from bespeak.contract.schema.validation import Violation
+from bespeak.errors import BespeakError, RemoteProtocolError
 
 
 def reply(status: int, body: Any = None, **headers: str) -> Reply:
@@ -33,60 +36,37 @@ def test_262_and_everything_outside_2xx_is_a_refusal(status: int) -> None:
 @pytest.mark.parametrize("name", ["message", "detail", "explanation"])
 def test_the_message_is_read_under_all_names_servers_use(name: str) -> None:
     error = reply(404, {"error": {"code": "endpoint-not-found", name: "No such path."}}).error
-    assert error is not None
     assert (error.code, error.message) == ("endpoint-not-found", "No such path.")
-
-
-def test_details_and_the_whole_error_object_are_kept() -> None:
-    error = reply(422, {"error": {"code": "room_unavailable", "details": {"next": 3}, "path": "/room"}}).error
-    assert error is not None
-    assert error.details == {"next": 3}
-    assert error.members["path"] == "/room"
 
 
 @pytest.mark.parametrize("body", [None, [], "x", {"error": 7}, {"error": {"code": 7, "details": []}}, {}])
 def test_a_refusal_that_says_nothing_has_the_code_of_its_status(body: Any) -> None:
     error = reply(459, body).error
-    assert error is not None
     assert (error.code, error.message, error.details) == ("method-violation", "Reason", {})
 
 
-def test_a_refusal_whose_body_is_not_json_has_the_code_of_its_status() -> None:
+def test_refusals_and_outputs_are_read_in_every_form() -> None:
     error = Reply(503, "", {}, b"<html>").error
-    assert error is not None
     assert (error.code, error.message) == ("unavailable", "Unavailable")
-
-
-def test_an_unknown_status_still_has_a_code() -> None:
-    error = reply(499).error
-    assert error is not None
-    assert error.code == "status-499"
-
-
-def test_a_body_that_is_not_json_is_a_fault_of_the_peer() -> None:
-    with pytest.raises(RemoteProtocolError, match="not JSON"):
-        Reply(200, "OK", {}, b"{").json()
-
-
-def test_the_output_is_the_body_or_the_result_in_the_envelope() -> None:
+    assert reply(499).error.code == "status-499"
+    error = reply(422, {"error": {"code": "room_unavailable", "details": {"next": 3}, "path": "/room"}}).error
+    assert (error.details, error.members["path"]) == ({"next": 3}, "/room")
     assert reply(200, {"reservation_id": "r"}).output == {"reservation_id": "r"}
     assert reply(200, {"status": 200, "task_id": "t", "result": {"a": 1}}).output == {"a": 1}
     assert reply(200, [1]).output == [1]
     assert reply(204).output == {}
-
-
-def test_an_output_that_only_resembles_the_envelope_is_left_alone() -> None:
     for body in ({"status": "paid", "result": {}}, {"status": 200, "result": {}, "more": 1}, {"status": 200}):
         assert reply(200, body).output == body
+    with pytest.raises(RemoteProtocolError, match="not JSON"):
+        Reply(200, "OK", {}, b"{").json()
 
 
-def test_a_reply_says_whether_it_was_kept_and_where_it_is_on_record() -> None:
+def test_replies_have_warnings_and_say_whether_they_were_kept_or_unchanged() -> None:
     kept = Reply(200, "OK", {"idempotency-replayed": "true", "audit-id": "aud-1"}, b"{}")
     assert (kept.replayed, kept.audit_id) == (True, "aud-1")
     assert (reply(200, {}).replayed, reply(200, {}).audit_id) == (False, None)
-
-
-def test_warnings_are_parsed() -> None:
+    assert reply(304).unchanged
+    assert not reply(200, {}).unchanged
     warned = reply(
         200,
         {},
@@ -108,24 +88,15 @@ def test_whatever_a_server_says_it_can_be_read(header: str, body: bytes) -> None
     assert len(strange.warnings) == 1
 
 
-def test_a_304_says_that_nothing_has_changed() -> None:
-    assert reply(304).unchanged
-    assert not reply(200, {}).unchanged
-
-
 ENTRY = {"method": "BOOK", "path": "/room", "description": "Book a room."}
 READ = [InventoryEntry("BOOK", "/room", "Book a room.")]
 
 
-@pytest.mark.parametrize(
+@rows(
     "answer",
-    [
-        [ENTRY],
-        {"items": [ENTRY], "item_count": 1},
-        {"methods": [ENTRY]},
-        {"agtp_version": "1.0", "endpoints": [{**ENTRY, "semantic": {}}], "methods": "x"},
-        [ENTRY, 7, {"path": "/no-method"}],
-    ],
+    *([ENTRY], {"items": [ENTRY], "item_count": 1}, {"methods": [ENTRY]}),
+    {"agtp_version": "1.0", "endpoints": [{**ENTRY, "semantic": {}}], "methods": "x"},
+    [ENTRY, 7, {"path": "/no-method"}],
 )
 def test_every_form_is_read(answer: Any) -> None:
     assert parse_inventory(answer) == READ
@@ -139,3 +110,78 @@ def test_a_method_without_a_path_is_at_the_root() -> None:
 def test_anything_else_is_a_fault_of_the_peer(answer: Any) -> None:
     with pytest.raises(RemoteProtocolError):
         parse_inventory(answer)
+
+
+def error_of(status: int, code: str = "x", **members: Any) -> errors.ServiceError:
+    return errors.error_of(Reply(status, "", {}, json.dumps({"error": {"code": code, **members}}).encode()))
+
+
+@rows(
+    "status, expected",
+    (262, errors.AuthorityMissingError),
+    (400, errors.BadRequestError),
+    (401, errors.UnauthorizedError),
+    (403, errors.ForbiddenError),
+    (404, errors.NotFoundError),
+    (405, errors.MethodNotAllowedError),
+    (409, errors.ServiceError),
+    (410, errors.GoneError),
+    (422, errors.BusinessError),
+    (429, errors.RateLimitedError),
+    (455, errors.AuthorityMissingError),
+    (459, errors.MethodViolationError),
+    (460, errors.EndpointViolationError),
+    (463, errors.ProposalRejectedError),
+    (500, errors.ServerFaultError),
+    (503, errors.UnavailableError),
+    (551, errors.ServerFaultError),
+)
+def test_each_status_has_its_class(status: int, expected: type[errors.ServiceError]) -> None:
+    error = error_of(status, message="Because.")
+    assert type(error) is expected
+    assert isinstance(error, BespeakError)
+    assert (str(error), error.reply.status) == (f"{status} x: Because.", status)
+
+
+@pytest.mark.requirement("CORE-10.2-4")
+def test_refusals_tell_what_to_try_or_fix_instead() -> None:
+    assert error_of(455, missing_scopes=["a:b"]).missing_scopes == ("a:b",)  # type: ignore[attr-defined]
+    assert error_of(262, type="credentials-missing").condition == "credentials-missing"  # type: ignore[attr-defined]
+    error = error_of(405, allowed_methods_for_path=["QUERY", 7], redirects_for_path={"BOOK": "RESERVE"})
+    assert isinstance(error, errors.MethodNotAllowedError)
+    assert (error.allowed_methods, error.redirects) == (("QUERY",), {"BOOK": "RESERVE"})
+    verb = error_of(459, suggestions=["QUERY"], catalog_version="1.1.0")
+    assert isinstance(verb, errors.MethodViolationError)
+    assert (verb.suggestions, verb.catalog_version) == (("QUERY",), "1.1.0")
+    path = error_of(460, segment="get")
+    assert isinstance(path, errors.EndpointViolationError)
+    assert path.segment == "get"
+    proposal = error_of(463, reason="synthesis-disabled", counter_proposal={"method": "QUERY"})
+    assert isinstance(proposal, errors.ProposalRejectedError)
+    assert (proposal.rejection, proposal.counter_proposal) == ("synthesis-disabled", {"method": "QUERY"})
+
+
+def test_422_carries_violations_or_the_name_and_details_of_a_declared_error() -> None:
+    raw = {"pointer": "/a", "schema_pointer": "/required", "keyword": "required", "message": "missing"}
+    error = error_of(422, "input-validation-failed", violations=[raw, raw])
+    assert isinstance(error, errors.InvalidInputError)
+    assert error.violations == (Violation("/a", "/required", "required", "missing"),) * 2
+    error = error_of(422, "input-validation-failed", field="/room", schema_path="enum", detail="not one of them")
+    assert isinstance(error, errors.InvalidInputError)
+    assert error.violations == (Violation("/room", "enum", "", "not one of them"),)
+    missing = error_of(422, "missing-required-params", missing=["intent"])
+    assert isinstance(missing, errors.InvalidInputError)
+    assert missing.violations == ()
+    error = error_of(422, "room_unavailable", message="Taken.", details={"next_free": "2026-12-03"})
+    assert isinstance(error, errors.BusinessError)
+    assert (error.name, error.message, error.details) == ("room_unavailable", "Taken.", {"next_free": "2026-12-03"})
+
+
+@pytest.mark.parametrize("status", [262, 405, 422, 459, 460, 463])
+def test_members_of_the_wrong_type_do_no_harm(status: int) -> None:
+    names = ("allowed_methods_for_path", "redirects_for_path", "violations", "suggestions", "segment", "type", "reason")
+    for code in ("input-validation-failed", "x"):
+        error = error_of(status, code, **dict.fromkeys(names, 7))
+        for name in dir(error):
+            if not name.startswith("_"):
+                getattr(error, name)

@@ -61,66 +61,45 @@ def test_every_public_method_has_its_twin() -> None:
     assert inspect.signature(connect_sync) == inspect.signature(connect)
 
 
-def test_calls_requests_and_discovery_work_without_a_loop(uri: str) -> None:
+def test_calls_and_errors_are_the_same_without_a_loop(uri: str) -> None:
     with connect_sync(uri) as service:
-        assert service.call("BOOK", "/room", room_id="12") == {
-            "method": "BOOK",
-            "path": "/room",
-            "input": {"room_id": "12"},
-        }
+        expected = {"method": "BOOK", "path": "/room", "input": {"room_id": "12"}}
+        assert service.call("BOOK", "/room", room_id="12") == expected
         assert service.request("QUERY", "/rooms", query={"a": "b"}).json()["path"] == "/rooms?a=b"
         assert service.manifest is None
         assert service.discover() is service.manifest
-        assert service.catalog_version == "1.0.0"
-        assert service.signature is not None
-        assert service.signature.state == "absent"
-        assert service.methods() == []
+        assert (service.catalog_version, service.signature.state, service.methods()) == ("1.0.0", "absent", [])
         assert str(service.locator) == uri
-
-
-def test_errors_are_the_same(uri: str) -> None:
     with connect_sync(uri) as service, pytest.raises(BusinessError):
         service.call("REFUSE", "/x")
 
 
-def test_several_threads_may_call_at_once(uri: str) -> None:
+def test_several_threads_may_call_at_once_and_an_unreachable_service_is_a_typed_error(uri: str) -> None:
     with connect_sync(uri, pool_size=4) as service, ThreadPoolExecutor(8) as threads:
         found = list(threads.map(lambda number: service.call("BOOK", "/room", n=number)["input"]["n"], range(50)))
     assert found == list(range(50))
+    with connect_sync("agtp://127.0.0.1:1") as service, pytest.raises(UnreachableError):
+        service.call("BOOK", "/room")
 
 
-def test_the_thread_ends_with_the_block(uri: str) -> None:
+def test_the_thread_ends_with_the_block_whatever_happens_in_it(uri: str) -> None:
     with connect_sync(uri) as service:
         service.request("QUERY", "/")
         assert "bespeak-client" in {thread.name for thread in threading.enumerate()}
     assert "bespeak-client" not in {thread.name for thread in threading.enumerate()}
-
-
-def test_an_error_in_the_block_closes_and_passes(uri: str) -> None:
     with pytest.raises(ZeroDivisionError), connect_sync(uri):
         raise ZeroDivisionError
     assert "bespeak-client" not in {thread.name for thread in threading.enumerate()}
-
-
-def test_options_that_cannot_work_leave_no_thread_behind() -> None:
     with pytest.raises(ConfigError), connect_sync("http://x"):
         pytest.fail("the block must not be entered")
     assert "bespeak-client" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_an_unreachable_service_is_a_typed_error() -> None:
-    with connect_sync("agtp://127.0.0.1:1") as service, pytest.raises(UnreachableError):
-        service.call("BOOK", "/room")
-
-
-def test_a_client_used_after_its_block_says_so(uri: str) -> None:
+def test_a_client_is_used_in_its_block_only(uri: str) -> None:
     with connect_sync(uri) as service:
         service.call("BOOK", "/room")
     with pytest.raises(BespeakError, match="closed; use it inside its with block"):
         service.call("BOOK", "/room")
-
-
-def test_a_client_is_there_in_a_block_only(uri: str) -> None:
     with pytest.raises(AttributeError, match=r"'call'.*`with bespeak.connect_sync\(uri\) as service:`"):
         connect_sync(uri).call("BOOK", "/room")  # type: ignore[attr-defined]
     with pytest.raises(AttributeError, match=r"`async with bespeak.connect\(uri\) as service:`"):

@@ -26,46 +26,32 @@ from tests.agent.discovery.web import (
     server_tls,
     serving,
 )
+from tests.cases import rows
 from tests.documents.ai.test_document import FLIGHTS
 
 import bespeak
+from bespeak.agent.client import errors
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.errors import (
-    BusinessError,
-    InvalidInputError,
-    NotFoundError,
-    NothingDiscoveredError,
-    RateLimitedError,
-    ServerFaultError,
-    UnauthorizedError,
-    UnreachableError,
-)
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web import DescribedClient, WebConnection, WebServiceClient, look_up
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.errors import ConfigError, RemoteProtocolError
 
 pytestmark = pytest.mark.anyio
-
 OPTIONS = WebOptions(cache="off", resolve=resolve)
 
 
 async def client_of(pages: dict[str, Any], path: str = "") -> ServiceClient:
     with authority_file() as ca:
-        async with (
-            serving(at(pages)) as web,
-            connect(web.url + path, ca_file=ca, web=OPTIONS) as service,
-        ):
+        async with serving(at(pages)) as web, connect(web.url + path, ca_file=ca, web=OPTIONS) as service:
             return service
 
 
-@pytest.mark.parametrize(
-    ("pages", "kind"),
-    [
-        ({"/.well-known/ai": FLIGHTS}, WebServiceClient),
-        ({"/openapi.json": OPENAPI}, WebServiceClient),
-        ({"/": always(200, AGIS.encode(), Content_Type="application/yaml")}, DescribedClient),
-    ],
+@rows(
+    "pages, kind",
+    ({"/.well-known/ai": FLIGHTS}, WebServiceClient),
+    ({"/openapi.json": OPENAPI}, WebServiceClient),
+    ({"/": always(200, AGIS.encode(), Content_Type="application/yaml")}, DescribedClient),
 )
 async def test_discovered_document_chooses_the_client(pages: dict[str, Any], kind: type[ServiceClient]) -> None:
     service = await client_of(pages)
@@ -74,14 +60,10 @@ async def test_discovered_document_chooses_the_client(pages: dict[str, Any], kin
     assert service.manifest is not None
 
 
-async def test_a_face_of_agtp_is_preferred() -> None:
+async def test_faces_of_agtp_are_preferred_and_agis_methods_sent_in_a_header() -> None:
     async with served() as place, connect(place.uris["http"], web=NOTHING_KEPT) as service:
         assert type(service) is ServiceClient
-        assert service.discovered is not None
         assert service.discovered.kind == "agtp"
-
-
-async def test_a_method_of_agis_is_sent_in_a_header() -> None:
     pages = {"/": always(200, AGIS.encode(), Content_Type="application/yaml"), "/room": {"ok": True}}
     with authority_file() as ca:
         async with serving(at(pages)) as web, connect(web.url, ca_file=ca, web=OPTIONS) as service:
@@ -90,45 +72,26 @@ async def test_a_method_of_agis_is_sent_in_a_header() -> None:
     assert (asked.method, asked.target, asked.headers["x-agis-method"]) == ("POST", "/room", "BOOK")
 
 
-async def test_nothing_discovered_lists_the_checked_addresses() -> None:
-    with pytest.raises(NothingDiscoveredError, match=r"Checked .*/\.well-known/ai") as caught:
-        await client_of({})
-    assert caught.value.discovered.kind == "none"
-
-
-async def test_agtp_only_service_is_named() -> None:
-    with pytest.raises(NothingDiscoveredError, match=r"connect to agtp://rooms\.test"):
-        await client_of({"/.well-known/agis.json": {"agis": "1.0", "agis_document": "agtp://rooms.test"}})
-
-
-@pytest.mark.requirement("AI-6.4-3")
-async def test_certificate_of_another_host_is_refused() -> None:
+@pytest.mark.requirement("AI-6.4-3", "AI-6.4-4")
+@pytest.mark.parametrize("trusted", [True, False], ids=["of another host", "untrusted"])
+async def test_certificate_of_another_host_or_authority_is_refused(trusted: bool) -> None:
+    options: dict[str, Any] = {"tls": server_tls("other.test")} if trusted else {}
     with authority_file() as ca:
-        async with serving(at({"/.well-known/ai": FLIGHTS}), tls=server_tls("other.test")) as web:
-            with pytest.raises(UnreachableError, match="the certificate is not valid"):
-                async with connect(web.url, ca_file=ca, web=OPTIONS):
+        async with serving(at({"/.well-known/ai": FLIGHTS}), **options) as web:
+            with pytest.raises(errors.UnreachableError, match="the certificate is not valid"):
+                async with connect(web.url, ca_file=ca if trusted else None, web=OPTIONS):
                     pass
     assert web.asked == []
 
 
-@pytest.mark.requirement("AI-6.4-4")
-async def test_untrusted_certificate_is_refused() -> None:
-    async with serving(at({"/.well-known/ai": FLIGHTS})) as web:
-        with pytest.raises(UnreachableError, match="the certificate is not valid"):
-            async with connect(web.url, web=OPTIONS):
-                pass
-
-
-@pytest.mark.parametrize(
-    ("uri", "options", "words"),
-    [
-        ("http://a.example", {}, "--insecure"),
-        ("https://me:pw@a.example", {}, "a user name or password"),
-        ("https://a.example", {"verify": False}, "always verified"),
-        ("https://a.example", {"client_key": Path("x")}, "client_cert"),
-        ("https://[a.example", {}, "is not a valid address"),
-        ("https://", {}, "has no host"),
-    ],
+@rows(
+    "uri, options, words",
+    ("http://a.example", {}, "--insecure"),
+    ("https://me:pw@a.example", {}, "a user name or password"),
+    ("https://a.example", {"verify": False}, "always verified"),
+    ("https://a.example", {"client_key": Path("x")}, "client_cert"),
+    ("https://[a.example", {}, "is not a valid address"),
+    ("https://", {}, "has no host"),
 )
 async def test_invalid_address_or_option_is_reported(uri: str, options: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words) as caught:
@@ -150,11 +113,16 @@ async def test_documents_are_kept_between_clients(tmp_path: Path) -> None:
     assert not any(b"sekret" in file.read_bytes() for file in tmp_path.iterdir())
 
 
-async def test_a_service_can_be_looked_up_without_a_client() -> None:
+async def test_services_are_looked_up_without_a_client_and_the_error_says_what_was_found() -> None:
     with authority_file() as ca:
         async with serving(at({"/.well-known/ai": FLIGHTS, "/openapi.json": OPENAPI})) as web:
             found = await look_up(web.url, WebConnection(ca_file=ca), OPTIONS)
     assert (found.kind, found.openapi, found.address.origin.host) == ("ai", None, HOST)
+    with pytest.raises(errors.NothingDiscoveredError, match=r"Checked .*/\.well-known/ai") as caught:
+        await client_of({})
+    assert caught.value.discovered.kind == "none"
+    with pytest.raises(errors.NothingDiscoveredError, match=r"connect to agtp://rooms\.test"):
+        await client_of({"/.well-known/agis.json": {"agis": "1.0", "agis_document": "agtp://rooms.test"}})
 
 
 def test_blocking_client_calls_the_same_capability() -> None:
@@ -173,7 +141,6 @@ def test_blocking_client_calls_the_same_capability() -> None:
     try:
         with bespeak.connect_sync(f"http://127.0.0.1:{port[0]}", web=NOTHING_KEPT) as service:
             assert service.call("search_flights", **{"from": "ZRH"}) == {"flights": []}
-            assert service.discovered is not None
             assert service.discovered.name == "Flights"
             assert [entry.path for entry in service.methods()] == ["/api/flights"]
     finally:
@@ -229,52 +196,41 @@ async def test_a_capability_is_called_by_its_id_or_by_its_place(call: tuple[str,
     assert (found.method, found.target, found.body) == ("GET", "/api/flights?from=a%20b", b"")
 
 
-@pytest.mark.parametrize(
-    ("call", "given"),
-    [
-        (("get_flight",), {"id": 7}),
-        (("GET", "/api/flights/{id}"), {"id": "7"}),
-        (("GET", "/api/flights/:id"), {"id": "7"}),
-        (("GET", "/api/flights/7"), {}),
-    ],
+@rows(
+    "call, given",
+    (("get_flight",), {"id": 7}),
+    (("GET", "/api/flights/{id}"), {"id": "7"}),
+    (("GET", "/api/flights/:id"), {"id": "7"}),
+    (("GET", "/api/flights/7"), {}),
 )
 async def test_a_path_is_filled_or_already_full(call: tuple[str, ...], given: dict[str, Any]) -> None:
     assert (await asked(call, given)).target == "/api/flights/7"
 
 
-async def test_writing_capability_sends_json() -> None:
-    found = await asked(("book_flight",), {"flight": "LX1", "seats": 2})
+async def test_capabilities_are_written_as_json_with_the_headers_of_the_caller() -> None:
+    given = {"flight": date(2027, 1, 2), "seats": 2}
+    found = await asked(("book_flight",), given, agent_id="ab" * 32, scopes=["a:b"])
     assert (found.method, found.headers["content-type"]) == ("POST", "application/json")
-    assert json.loads(found.body) == {"flight": "LX1", "seats": 2}
-
-
-async def test_values_of_python_are_sent_as_json_has_them() -> None:
-    found = await asked(("book_flight",), {"flight": date(2027, 1, 2)})
-    assert json.loads(found.body) == {"flight": "2027-01-02"}
-
-
-async def test_nothing_of_agtp_is_sent() -> None:
-    found = await asked(("book_flight",), {"flight": "x"}, agent_id="ab" * 32, scopes=["a:b"])
+    assert json.loads(found.body) == {"flight": "2027-01-02", "seats": 2}
     assert not {"agent-id", "authority-scope", "task-id"} & found.headers.keys()
+    async with service_of(site(), token="sekret") as (service, web):
+        await service.request(
+            "book_flight", "", {"flight": "x"}, headers={"x-api-key": "mine"}, idempotency_key="k", task_id="t"
+        )
+    assert (web.asked[0].headers["x-api-key"], web.asked[0].headers["idempotency-key"]) == ("mine", "k")
 
 
 @pytest.mark.requirement("AI-4.1-2")
-@pytest.mark.parametrize(
-    ("call", "given"),
-    [
-        (("search_flights",), {}),
-        (("search_flights",), {"from": 7}),
-        (("search_flights",), {"from": "x", "form": "y"}),
-        (("book_flight",), {"flight": "x", "seats": 10}),
-        (("get_flight",), {"id": ".."}),
-    ],
+@rows(
+    "call, given",
+    *[("search_flights", given) for given in ({}, {"from": 7}, {"from": "x", "form": "y"})],
+    ("book_flight", {"flight": "x", "seats": 10}),
+    ("get_flight", {"id": ".."}),
 )
-async def test_an_input_that_breaks_its_parameters_is_refused_before_it_is_sent(
-    call: tuple[str, ...], given: dict[str, Any]
-) -> None:
+async def test_an_input_that_breaks_its_parameters_is_refused_before_it_is_sent(call: str, given: Any) -> None:
     async with service_of(site()) as (service, web):
-        with pytest.raises(InvalidInputError) as caught:
-            await service.call(*call, **given)
+        with pytest.raises(errors.InvalidInputError) as caught:
+            await service.call(call, **given)
     assert caught.value.violations
     assert web.asked == []
 
@@ -282,7 +238,7 @@ async def test_an_input_that_breaks_its_parameters_is_refused_before_it_is_sent(
 @pytest.mark.parametrize("call", [("nothing",), ("GET", "/nothing"), ("POST", "/api/flights"), ("",)])
 async def test_unknown_capability_is_refused_without_a_request(call: tuple[str, ...]) -> None:
     async with service_of(site()) as (service, web):
-        with pytest.raises(NotFoundError, match="search_flights"):
+        with pytest.raises(errors.NotFoundError, match="search_flights"):
             await service.call(*call)
     assert web.asked == []
 
@@ -300,8 +256,7 @@ async def test_the_credential_goes_where_the_document_says() -> None:
     for auth, expected in cases:
         async with service_of(site(auth=auth), token=lambda: "sekret") as (service, web):
             await service.call("get_flight", id="7")
-        sent = {name: text for name, text in web.asked[0].headers.items() if "sekret" in text}
-        assert sent == expected
+        assert {name: text for name, text in web.asked[0].headers.items() if "sekret" in text} == expected
 
 
 @pytest.mark.requirement("AI-3.3-9")
@@ -312,50 +267,34 @@ async def test_a_credential_stays_with_the_host_and_port_that_the_user_named() -
             pages = {"/.well-known/ai": document(away)}
             async with service_of(pages, token="sekret", allow_private=True) as (service, _):
                 assert await service.call("get_flight") == {"ok": True}
-            async with service_of(pages, (f"flights.test:{other.port}",), token="sekret", allow_private=True) as (
-                service,
-                _,
-            ):
+            trusted = (f"flights.test:{other.port}",)
+            async with service_of(pages, trusted, token="sekret", allow_private=True) as (service, _):
                 await service.call("get_flight")
             async with service_of(pages, ("flights.test",), token="sekret", allow_private=True) as (service, _):
                 await service.call("GET", f"{other.url}/x")
     assert [request.headers.get("x-api-key") for request in other.asked] == [None, "sekret", None]
 
 
-async def test_another_port_of_a_private_host_is_not_called() -> None:
+async def test_capabilities_at_private_places_are_not_called() -> None:
     async with serving(at({"/x": {"ok": True}})) as other:
         away = {**FLIGHT, "endpoint": f"{other.url}/x"}
         async with service_of({"/.well-known/ai": document(away)}) as (service, _):
             with pytest.raises(Exception, match="this machine"):
                 await service.call("get_flight")
     assert other.asked == []
-
-
-async def test_a_capability_in_a_private_network_is_not_called() -> None:
     away = {**FLIGHT, "endpoint": "https://metadata.test/latest"}
     async with service_of({"/.well-known/ai": document(away)}) as (service, _):
         with pytest.raises(Exception, match="link-local"):
             await service.call("get_flight")
 
 
-async def test_headers_of_the_caller_replace_ours() -> None:
-    async with service_of(site(), token="sekret") as (service, web):
-        await service.request(
-            "book_flight", "", {"flight": "x"}, headers={"x-api-key": "mine"}, idempotency_key="k", task_id="t"
-        )
-    assert web.asked[0].headers["x-api-key"] == "mine"
-    assert web.asked[0].headers["idempotency-key"] == "k"
-
-
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (401, UnauthorizedError),
-        (404, NotFoundError),
-        (422, BusinessError),
-        (429, RateLimitedError),
-        (500, ServerFaultError),
-    ],
+@rows(
+    "status, kind",
+    (401, errors.UnauthorizedError),
+    (404, errors.NotFoundError),
+    (422, errors.BusinessError),
+    (429, errors.RateLimitedError),
+    (500, errors.ServerFaultError),
 )
 async def test_a_refusal_is_the_error_of_its_status(status: int, kind: type[Exception]) -> None:
     body = json.dumps({"type": "https://x.test/no-seats", "detail": "Full."}).encode()
@@ -365,16 +304,13 @@ async def test_a_refusal_is_the_error_of_its_status(status: int, kind: type[Exce
             await service.call("book_flight", flight="x")
 
 
-async def test_only_reading_calls_are_retried() -> None:
+async def test_only_reading_calls_are_retried_and_text_is_a_text() -> None:
     async with service_of(site(in_turn(always(503), always(503), always(200, {"ok": True})))) as (service, web):
         assert await service.call("get_flight", id="7") == {"ok": True}
     assert len(web.asked) == 3
     async with service_of(site(always(503))) as (service, web):
         reply = await service.request("book_flight", input={"flight": "x"}, idempotency_key="k")
     assert (reply.status, len(web.asked)) == (503, 1)
-
-
-async def test_an_answer_that_is_text_is_a_text() -> None:
     async with service_of(site(always(200, b"a,b", Content_Type="text/csv"))) as (service, _):
         assert await service.call("get_flight", id="7") == "a,b"
     async with service_of(site(always(200, b"\x89PNG", Content_Type="image/png"))) as (service, _):
@@ -386,7 +322,7 @@ async def test_operations_of_openapi_are_called_by_their_id() -> None:
     async with service_of({"/openapi.json": OPENAPI, "/pets/3": {"name": "Rex"}}) as (service, web):
         assert await service.call("getPet", petId=3) == {"name": "Rex"}
         assert await service.call("GET", "/pets/{petId}", petId=3) == {"name": "Rex"}
-        with pytest.raises(InvalidInputError):
+        with pytest.raises(errors.InvalidInputError):
             await service.call("getPet", petId="x")
     assert len(web.asked) == 2
 
@@ -417,11 +353,14 @@ async def test_less_of_an_answer_is_asked_for_where_the_service_can() -> None:
 async def test_capabilities_are_listed_as_for_agtp() -> None:
     async with service_of(site()) as (service, _):
         manifest = await service.discover()
-        assert [entry.path for entry in await service.methods()] == [
-            "/api/flights",
-            "/api/flights/{id}",
-            "/api/bookings",
-        ]
+        expected = ["/api/flights", "/api/flights/{id}", "/api/bookings"]
+        assert [entry.path for entry in await service.methods()] == expected
         with pytest.raises(ConfigError, match="does not name an agent"):
             await service.identify()
     assert manifest.endpoint("POST", "/api/bookings") is not None
+
+
+def test_nothing_is_allowed_by_default() -> None:
+    options = WebOptions()
+    assert (options.allow_private, options.refresh, options.trusted_hosts) == (False, False, ())
+    assert options.most_capabilities == 100

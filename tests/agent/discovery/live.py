@@ -9,9 +9,9 @@ from typing import Any
 
 from tests.agent.discovery.web import Asked, Script, fetching, send, serving
 
-from bespeak.agent.discovery.examination import Examination, Examiner
+from bespeak.agent.discovery.examination import Examiner, HostExamination
 from bespeak.agent.discovery.live_check import LiveCheck, check_live
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import LintContext
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.protocol.address_guard import WebAddress, parse_web_address
 
@@ -115,7 +115,7 @@ PAGES: dict[str, Any] = {
     "/.well-known/agtp": AGTP,
     "/llms.txt": b"# Flights\n",
 }
-CONTEXT = Context(catalog=load_bundled())
+CONTEXT = LintContext(catalog=load_bundled())
 
 
 def host(pages: dict[str, Any] | None = None, **headers: str) -> Script:
@@ -153,7 +153,7 @@ def address(url: str) -> WebAddress:
     return found
 
 
-async def look(script: Script, *, tls: Any = True, **options: Any) -> Examination:
+async def look(script: Script, *, tls: Any = True, **options: Any) -> HostExamination:
     """The examination of a host."""
     async with serving(script, tls=tls) as web, fetching(retries=0, insecure=True, **options) as fetcher:
         return await Examiner(fetcher).examine(address(web.url))

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.agent.discovery.document_cache import (
     CacheEntry,
@@ -34,35 +35,35 @@ def find(cache: DocumentCache, url: str = "https://a.example/x") -> CacheEntry |
     return cache.find(url, "application/json")
 
 
-def test_an_answer_is_found_by_its_address_and_what_was_asked_for(tmp_path: Path) -> None:
-    cache = DocumentCache(tmp_path)
+@pytest.fixture
+def cache(tmp_path: Path) -> DocumentCache:
+    return DocumentCache(tmp_path)
+
+
+def test_answers_are_found_by_address_and_request_if_the_folder_can_be_used(
+    cache: DocumentCache, tmp_path: Path
+) -> None:
     cache.keep(entry(etag='"a"'))
     found = find(cache)
-    assert found is not None
     assert (found.body, found.headers) == (b"{}", {"etag": '"a"'})
     assert cache.find("https://a.example/x", "text/plain") is None
     assert find(cache, "https://a.example/y") is None
     cache.forget("https://a.example/x", "application/json")
     assert find(cache) is None
+    (tmp_path / "file").write_text("x")
+    cache = DocumentCache(tmp_path / "file" / "cache")
+    cache.keep(entry())
+    assert find(cache) is None
 
 
 @pytest.mark.requirement("AI-6.2-2")
-def test_nothing_secret_is_kept(tmp_path: Path) -> None:
-    cache = DocumentCache(tmp_path)
-    secret = {
-        "set-cookie": "id=SECRET",
-        "authorization": "Bearer SECRET",
-        "x-api-key": "SECRET",
-        "www-authenticate": "SECRET",
-    }
+def test_nothing_secret_is_kept_and_only_the_user_can_read_it(tmp_path: Path, cache: DocumentCache) -> None:
+    secret = dict.fromkeys(("set-cookie", "authorization", "x-api-key", "www-authenticate"), "id=SECRET")
     cache.keep(msgspec.structs.replace(entry(), headers=secret))
     cache.keep(entry("https://a.example/x?key=SECRET"))
     files = list(tmp_path.iterdir())
     assert len(files) == 1
     assert b"SECRET" not in files[0].read_bytes()
-
-
-def test_only_the_user_can_read_it(tmp_path: Path) -> None:
     cache = DocumentCache(tmp_path / "deep" / "er")
     cache.keep(entry())
     [file] = cache.folder.iterdir()
@@ -71,8 +72,7 @@ def test_only_the_user_can_read_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x00", b"{}", b"\xff" * 100, msgspec.msgpack.encode({"url": 1})])
-def test_damaged_entry_is_ignored(tmp_path: Path, damage: bytes) -> None:
-    cache = DocumentCache(tmp_path)
+def test_damaged_entry_is_ignored(tmp_path: Path, cache: DocumentCache, damage: bytes) -> None:
     cache.keep(entry())
     [file] = tmp_path.iterdir()
     file.write_bytes(damage)
@@ -81,8 +81,9 @@ def test_damaged_entry_is_ignored(tmp_path: Path, damage: bytes) -> None:
     assert find(cache) is not None
 
 
-def test_entry_of_another_address_is_ignored(tmp_path: Path) -> None:
-    cache = DocumentCache(tmp_path)
+def test_entries_of_other_addresses_and_versions_are_ignored(cache: DocumentCache, tmp_path: Path) -> None:
+    cache.keep(msgspec.structs.replace(entry(), version=99))
+    assert find(cache) is None
     cache.keep(entry())
     [file] = tmp_path.iterdir()
     content = file.read_bytes()
@@ -92,43 +93,29 @@ def test_entry_of_another_address_is_ignored(tmp_path: Path) -> None:
     assert find(cache, "https://b.example/x") is None
 
 
-def test_entry_of_another_version_is_ignored(tmp_path: Path) -> None:
-    cache = DocumentCache(tmp_path)
-    cache.keep(msgspec.structs.replace(entry(), version=99))
-    assert find(cache) is None
-
-
-def test_the_oldest_go_first(tmp_path: Path) -> None:
-    cache = DocumentCache(tmp_path, most_entries=3)
-    for number in range(6):
-        cache.keep(entry(f"https://a.example/{number}"))
-        newest = max(tmp_path.iterdir(), key=lambda path: path.stat().st_mtime_ns)
-        os.utime(newest, (number, number))
-    kept = [number for number in range(6) if find(cache, f"https://a.example/{number}")]
-    assert kept == [3, 4, 5]
-
-
-def test_old_unfinished_files_are_removed(tmp_path: Path) -> None:
-    cache = DocumentCache(tmp_path)
+def test_the_oldest_entries_and_unfinished_files_go_first(tmp_path: Path, cache: DocumentCache) -> None:
     old, recent = tmp_path / f"{UNFINISHED}old", tmp_path / f"{UNFINISHED}recent"
     old.touch()
     recent.touch()
     os.utime(old, (1, 1))
     cache.keep(entry())
     assert (old.exists(), recent.exists()) == (False, True)
+    cache = DocumentCache(tmp_path / "few", most_entries=3)
+    for number in range(6):
+        cache.keep(entry(f"https://a.example/{number}"))
+        newest = max(cache.folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        os.utime(newest, (number, number))
+    kept = [number for number in range(6) if find(cache, f"https://a.example/{number}")]
+    assert kept == [3, 4, 5]
 
 
-def test_the_bytes_are_bounded(tmp_path: Path) -> None:
+def test_the_bytes_are_bounded_and_a_body_beyond_them_is_not_kept(tmp_path: Path, cache: DocumentCache) -> None:
+    cache.keep(entry(body=bytes(50_000_000)))
+    assert list(tmp_path.iterdir()) == []
     cache = DocumentCache(tmp_path, most_bytes=5_000)
     for number in range(20):
         cache.keep(entry(f"https://a.example/{number}", b"x" * 1_000))
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) <= 5_000
-
-
-def test_a_body_beyond_all_bounds_is_not_kept(tmp_path: Path) -> None:
-    cache = DocumentCache(tmp_path)
-    cache.keep(entry(body=bytes(50_000_000)))
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_several_writers_at_once_leave_whole_entries(tmp_path: Path) -> None:
@@ -145,13 +132,6 @@ def test_several_writers_at_once_leave_whole_entries(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert all(path.name.endswith(".document") for path in tmp_path.iterdir())
-
-
-def test_a_folder_that_cannot_be_used_only_costs_requests(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    cache = DocumentCache(tmp_path / "file" / "cache")
-    cache.keep(entry())
-    assert find(cache) is None
 
 
 def test_the_place_is_chosen_by_the_caller_then_by_the_environment(tmp_path: Path) -> None:
@@ -173,61 +153,52 @@ NOW = 1_800_000_000.0
 """Fri, 15 Jan 2027 08:00:00 GMT."""
 
 
-@pytest.mark.parametrize(
-    ("headers", "expected"),
-    [
-        ({}, 7.0),
-        ({"cache-control": "max-age=100"}, 100.0),
-        ({"cache-control": "public, MAX-AGE=100"}, 100.0),
-        ({"cache-control": 'max-age="100"'}, 100.0),
-        ({"cache-control": "max-age=100", "age": "30"}, 70.0),
-        ({"cache-control": "max-age=100", "age": "300"}, 0.0),
-        ({"cache-control": "max-age=x"}, 0.0),
-        ({"cache-control": "max-age=-1"}, 0.0),
-        ({"cache-control": "max-age=99999999999999999999"}, 30 * 86400.0),
-        ({"cache-control": "no-cache, max-age=100"}, 0.0),
-        ({"cache-control": "no-store"}, 0.0),
-        ({"expires": "Fri, 15 Jan 2027 08:01:00 GMT"}, 60.0),
-        ({"expires": "0"}, 0.0),
-        ({"cache-control": "max-age=5", "expires": "Fri, 15 Jan 2027 08:01:00 GMT"}, 5.0),
-    ],
+@rows(
+    "headers, expected",
+    ({}, 7.0),
+    ({"cache-control": "max-age=100"}, 100.0),
+    ({"cache-control": "public, MAX-AGE=100"}, 100.0),
+    ({"cache-control": 'max-age="100"'}, 100.0),
+    ({"cache-control": "max-age=100", "age": "30"}, 70.0),
+    ({"cache-control": "max-age=100", "age": "300"}, 0.0),
+    ({"cache-control": "max-age=x"}, 0.0),
+    ({"cache-control": "max-age=-1"}, 0.0),
+    ({"cache-control": "max-age=99999999999999999999"}, 30 * 86400.0),
+    ({"cache-control": "no-cache, max-age=100"}, 0.0),
+    ({"cache-control": "no-store"}, 0.0),
+    ({"expires": "Fri, 15 Jan 2027 08:01:00 GMT"}, 60.0),
+    ({"expires": "0"}, 0.0),
+    ({"cache-control": "max-age=5", "expires": "Fri, 15 Jan 2027 08:01:00 GMT"}, 5.0),
 )
 def test_the_headers_say_how_long(headers: dict[str, str], expected: float) -> None:
     assert lifetime(headers, NOW, 7.0) == expected
 
 
-@pytest.mark.parametrize(
-    ("headers", "expected"),
-    [
-        ({}, True),
-        ({"cache-control": "private, max-age=1"}, True),
-        ({"cache-control": "No-Store"}, False),
-        ({"vary": "Accept"}, True),
-        ({"vary": " * "}, False),
-    ],
+@rows(
+    "headers, expected",
+    ({}, True),
+    ({"cache-control": "private, max-age=1"}, True),
+    ({"cache-control": "No-Store"}, False),
+    ({"vary": "Accept"}, True),
+    ({"vary": " * "}, False),
 )
 def test_some_answers_may_not_be_kept(headers: dict[str, str], expected: bool) -> None:
     assert may_be_kept(headers) is expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("120", 120.0),
-        (" 0 ", 0.0),
-        ("Fri, 15 Jan 2027 08:02:00 GMT", 120.0),
-        ("Fri, 15 Jan 2021 08:02:00 GMT", 0.0),
-        ("soon", None),
-        ("-5", None),
-        ("1.5", None),
-        ("٣", None),
-    ],
+@rows(
+    "text, expected",
+    ("120", 120.0),
+    (" 0 ", 0.0),
+    ("Fri, 15 Jan 2027 08:02:00 GMT", 120.0),
+    ("Fri, 15 Jan 2021 08:02:00 GMT", 0.0),
+    ("soon", None),
+    ("-5", None),
+    ("1.5", None),
+    ("٣", None),
 )
 def test_retry_after_is_seconds_or_a_date(text: str, expected: float | None) -> None:
     assert retry_after({"retry-after": text}, NOW) == expected
-
-
-def test_missing_retry_after_is_none() -> None:
     assert retry_after({}, NOW) is None
 
 

@@ -28,6 +28,7 @@ from tests.agent.discovery.live import (
     rules,
 )
 from tests.agent.discovery.web import Asked, Script, always, fetching, redirect, send, serving
+from tests.cases import rows
 
 from bespeak.agent.discovery.examination import Examiner
 from bespeak.agent.discovery.live_check import check_live, live_address
@@ -65,44 +66,33 @@ MANY = json.dumps(
 ).encode()
 
 
-async def test_documents_in_order_have_no_finding_and_are_all_named() -> None:
+async def test_documents_in_order_have_no_finding_and_others_are_reported_at_their_address() -> None:
     found = await check(host())
     assert rules(found) == []
     assert found.is_reached
     assert len(found.checked) == 6
     assert sum(checked is not None for checked in found.checked.values()) == 2
-
-
-async def test_document_findings_are_reported_at_its_address() -> None:
     found = await check(host({AI_PATH: {**AI, "aiendpoint": "2.0", "extra": 1}}))
     checked = next(each for url, each in found.checked.items() if url.endswith(AI_PATH))
-    assert checked is not None
     assert sorted(finding.rule for finding in checked.findings) == ["D170", "D187"]
     assert all(finding.location and finding.location.file.endswith(AI_PATH) for finding in checked.findings)
     assert all(finding.location and finding.location.line for finding in checked.findings)
 
 
-@pytest.mark.parametrize(
+@rows(
     "script",
-    [
-        always(200),
-        always(200, b"[]"),
-        always(200, b"null"),
-        always(200, b"\xff\xfe"),
-        always(200, DEEP),
-        always(200, MANY),
-        always(200, b"a: &a [*a, *a]", Content_Type="application/yaml"),
-        always(200, gzip.compress(b" " * 41_000_000, 1), Content_Encoding="gzip"),
-        always(200, {"agis": [], "endpoints": {"a": 1}, "aiendpoint": {}, "openapi": "3.1.0", "paths": []}),
-        always(200, AI, Content_Type="\x7f", Cache_Control="max-age=" + "9" * 500, ETag=", ,"),
-        always(999, AI),
-        always(500, b"no"),
-        always(304),
-        redirect("https://user:pass@flights.test/"),
-        redirect("//["),
-        hang_up,
-        endless,
-    ],
+    *(always(200, body) for body in (b"", b"[]", b"null", b"\xff\xfe", DEEP, MANY)),
+    always(200, b"a: &a [*a, *a]", Content_Type="application/yaml"),
+    always(200, gzip.compress(b" " * 41_000_000, 1), Content_Encoding="gzip"),
+    always(200, {"agis": [], "endpoints": {"a": 1}, "aiendpoint": {}, "openapi": "3.1.0", "paths": []}),
+    always(200, AI, Content_Type="\x7f", Cache_Control="max-age=" + "9" * 500, ETag=", ,"),
+    always(999, AI),
+    always(500, b"no"),
+    always(304),
+    redirect("https://user:pass@flights.test/"),
+    redirect("//["),
+    hang_up,
+    endless,
 )
 async def test_hosts_with_everything_wrong_give_findings_and_no_error(script: Script) -> None:
     found = await check(everywhere(script))
@@ -131,7 +121,11 @@ async def test_documents_as_large_as_they_may_be_are_checked_in_bounds() -> None
     assert len(rules(found)) <= 20_100
 
 
-async def test_a_host_that_never_ends_its_answer_costs_little_memory() -> None:
+async def test_hosts_that_say_nothing_or_never_end_cost_little() -> None:
+    async with serving(silent) as web, fetching(retries=0, deadline=0.2) as fetcher:
+        found = await check_live(address(web.url), Examiner(fetcher), CONTEXT)
+    assert not found.is_reached
+    assert rules(found) == ["W101"]
     tracemalloc.start()
     try:
         await check(everywhere(endless))
@@ -139,13 +133,6 @@ async def test_a_host_that_never_ends_its_answer_costs_little_memory() -> None:
     finally:
         tracemalloc.stop()
     assert most < 60_000_000
-
-
-async def test_a_host_that_says_nothing_is_given_up() -> None:
-    async with serving(silent) as web, fetching(retries=0, deadline=0.2) as fetcher:
-        found = await check_live(address(web.url), Examiner(fetcher), CONTEXT)
-    assert not found.is_reached
-    assert rules(found) == ["W101"]
 
 
 async def test_redirect_to_a_slow_host_is_bounded_in_time() -> None:
@@ -203,16 +190,14 @@ def test_a_host_may_be_named_by_one_of_its_documents(path: str) -> None:
     assert str(found.origin) == "https://flights.test"
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("https://flights.test/api", "use https://flights.test"),
-        ("https://flights.test/?q=1", "use https://flights.test"),
-        ("http://flights.test", "plain http"),
-        ("https://me:secret@flights.test", "password"),
-        ("ftp://flights.test", "not an https"),
-        ("https://", "no host"),
-    ],
+@rows(
+    "text, said",
+    ("https://flights.test/api", "use https://flights.test"),
+    ("https://flights.test/?q=1", "use https://flights.test"),
+    ("http://flights.test", "plain http"),
+    ("https://me:secret@flights.test", "password"),
+    ("ftp://flights.test", "not an https"),
+    ("https://", "no host"),
 )
 def test_invalid_host_is_refused_with_a_reason(text: str, said: str) -> None:
     found = live_address(text)

@@ -10,7 +10,6 @@ from agents import Agent, Model, ModelResponse, RunConfig, Runner, Usage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 __all__ = ["Agent", "Scripted", "converse"]
-
 QUIET = RunConfig(tracing_disabled=True)
 
 

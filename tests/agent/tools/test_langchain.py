@@ -111,14 +111,11 @@ def test_tools_of_a_blocking_client_can_be_called_with_and_without_a_loop() -> N
     assert booked == ["12"]
 
 
-async def test_tools_of_an_asynchronous_client_say_how_they_are_called() -> None:
+async def test_asynchronous_tools_say_how_they_are_called_and_take_arguments_of_any_name() -> None:
     async with bespeak.connect(app) as service:
         tools = await service.tools("langchain")
         with pytest.raises(ConfigError, match="use ainvoke"):
             tools[-1].invoke({})
-
-
-async def test_arguments_may_have_any_name() -> None:
     names = {"self": "a", "config": "b", "run_manager": "c", "args": "d", "kwargs": "e"}
     schema = {"type": "object", "properties": {name: {"type": "string"} for name in names}}
     service = Recorded(endpoint("FIND", "/rooms", input_schema=schema))

@@ -43,13 +43,18 @@ async def test_a_conversation_with_a_booking_a_refusal_and_a_missing_scope(face:
         assert place.rooms.booked == 1
 
 
-async def test_without_a_person_nothing_is_booked(sdk: Any) -> None:
+async def test_without_a_person_nothing_is_booked_and_invalid_arguments_are_told(sdk: Any) -> None:
     model = sdk.Scripted([("book_room", {"room_id": "12", "guests": None})])
     async with talking("agtp", agent_id=AGENT) as (service, place):
         agent = sdk.Agent("Porter", model=model, tools=await service.tools("openai-agents"))
         await sdk.converse(agent, "Book a room.")
         assert json.loads(model.told[0])["error"]["code"] == "confirmation-required"
         assert place.rooms.booked == 0
+    model = sdk.Scripted([("find_rooms", "{")])
+    async with talking("agtp", agent_id=AGENT) as (service, _):
+        agent = sdk.Agent("Porter", model=model, tools=await service.tools("openai-agents"))
+        await sdk.converse(agent, "Find a room.")
+        assert "invalid-arguments" in model.told[0]
 
 
 @pytest.mark.parametrize("approved", [True, False])
@@ -65,17 +70,8 @@ async def test_the_approval_of_the_framework_decides(approved: bool, sdk: Any) -
         state = paused.to_state()
         for item in paused.interruptions:
             state.approve(item) if approved else state.reject(item)
-        done = await sdk.converse(agent, state)
-        assert done.final_output == "Done."
+        assert (await sdk.converse(agent, state)).final_output == "Done."
         assert place.rooms.booked == approved
-
-
-async def test_arguments_that_are_not_json_are_told_to_the_model(sdk: Any) -> None:
-    model = sdk.Scripted([("find_rooms", "{")])
-    async with talking("agtp", agent_id=AGENT) as (service, _):
-        agent = sdk.Agent("Porter", model=model, tools=await service.tools("openai-agents"))
-        await sdk.converse(agent, "Find a room.")
-        assert "invalid-arguments" in model.told[0]
 
 
 def test_tools_of_a_blocking_client_run_in_the_loop_of_the_framework(sdk: Any) -> None:

@@ -41,12 +41,16 @@ async def test_a_conversation_with_a_booking_a_refusal_and_a_missing_scope(face:
         assert place.rooms.booked == 1
 
 
-async def test_without_a_person_nothing_is_booked(ai: Any) -> None:
+async def test_without_a_person_nothing_is_booked_and_with_one_every_tool_can_be_called(ai: Any) -> None:
     async with talking("agtp", agent_id=AGENT) as (service, place):
         agent = ai.Agent(ai.scripted([("book_room", {"room_id": "12"})]), tools=await service.tools("pydantic-ai"))
         (refused,) = ai.returned((await agent.run("Book a room.")).all_messages())
         assert refused["error"]["code"] == "confirmation-required"
         assert place.rooms.booked == 0
+    async with talking("agtp", agent_id=AGENT, scopes=["room:cancel"]) as (service, _):
+        tools = await service.tools("pydantic-ai", confirm=lambda _: True)
+        done = await ai.Agent(ai.TestModel(), tools=tools).run("Try everything.")
+        assert len(ai.returned(done.all_messages())) == len(tools)
 
 
 @pytest.mark.parametrize("approved", [True, False])
@@ -64,13 +68,6 @@ async def test_the_approval_of_the_framework_decides(approved: bool, ai: Any) ->
         done = await agent.run(message_history=paused.all_messages(), deferred_tool_results=answers)
         assert done.output == "Done."
         assert place.rooms.booked == approved
-
-
-async def test_the_test_model_can_call_every_tool(ai: Any) -> None:
-    async with talking("agtp", agent_id=AGENT, scopes=["room:cancel"]) as (service, _):
-        tools = await service.tools("pydantic-ai", confirm=lambda _: True)
-        done = await ai.Agent(ai.TestModel(), tools=tools).run("Try everything.")
-        assert len(ai.returned(done.all_messages())) == len(tools)
 
 
 def test_tools_of_a_blocking_client_run_in_the_loop_of_the_framework(ai: Any) -> None:

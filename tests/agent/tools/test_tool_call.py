@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from pydantic import TypeAdapter
+from tests.cases import rows
 from tests.faces.mcp.tools import endpoint
 
 from bespeak.agent.tools.tool_call import Shape, ToolCall, ToolResult, bounded, read_call, read_calls
@@ -18,6 +19,8 @@ ANTHROPIC = {"type": "tool_use", "id": "call_1", "name": "f", "input": {"a": 1}}
 GEMINI = {"functionCall": {"id": "call_1", "name": "f", "args": {"a": 1}}}
 LANGCHAIN = {"type": "tool_call", "id": "call_1", "name": "f", "args": {"a": 1}}
 PLAIN = {"name": "f", "arguments": {"a": 1}, "id": "call_1"}
+DONE = ToolResult({"room": "12"})
+REFUSED = ToolResult(error={"code": "taken", "message": "Taken.", "remedy": "Choose another."})
 
 
 def objects() -> list[tuple[str, Any]]:
@@ -50,17 +53,15 @@ def test_a_call_is_read_from_the_parts_of_gemini() -> None:
     assert [call.name for call in read_calls(content)] == [call.name for call in read_calls(response)] == ["f"]
 
 
-@pytest.mark.parametrize(
-    ("call", "shape"),
-    [
-        (CHAT, "openai"),
-        (RESPONSES, "openai-responses"),
-        (ANTHROPIC, "anthropic"),
-        (GEMINI, "gemini"),
-        ({"function_call": GEMINI["functionCall"]}, "gemini"),
-        (LANGCHAIN, "plain"),
-        (PLAIN, "plain"),
-    ],
+@rows(
+    "call, shape",
+    (CHAT, "openai"),
+    (RESPONSES, "openai-responses"),
+    (ANTHROPIC, "anthropic"),
+    (GEMINI, "gemini"),
+    ({"function_call": GEMINI["functionCall"]}, "gemini"),
+    (LANGCHAIN, "plain"),
+    (PLAIN, "plain"),
 )
 def test_a_call_is_read_from_a_dictionary(call: dict[str, Any], shape: str) -> None:
     read = read_call(call)
@@ -73,64 +74,51 @@ def test_a_tool_without_parameters_may_be_called_without_arguments(given: Any) -
     assert read_call({**CHAT, "function": {"name": "f", "arguments": given}}).arguments == {}
 
 
-@pytest.mark.parametrize(
-    "call",
-    [None, "f", 3, {}, {"type": "text", "text": "x"}, {"name": "f"}, {"name": 3, "arguments": {}}, object(), int],
+@rows(
+    "call", None, "f", 3, {}, {"type": "text", "text": "x"}, {"name": "f"}, {"name": 3, "arguments": {}}, object(), int
 )
 def test_anything_else_is_not_a_call(call: Any) -> None:
     with pytest.raises(ConfigError, match="is not a tool call"):
         read_call(call)
 
 
-@pytest.mark.parametrize(
-    ("message", "names"),
-    [
-        ({"role": "assistant", "content": None, "tool_calls": [CHAT, CHAT]}, ["f", "f"]),
-        ({"role": "assistant", "content": "Hello."}, []),
-        ({"output": [{"type": "reasoning"}, RESPONSES]}, ["f"]),
-        ({"role": "assistant", "content": [{"type": "text", "text": "x"}, ANTHROPIC]}, ["f"]),
-        ({"role": "model", "parts": [{"text": "x"}, GEMINI]}, ["f"]),
-        ([CHAT, ANTHROPIC, "x"], ["f", "f"]),
-        (CHAT, ["f"]),
-        (None, []),
-        ([], []),
-    ],
+@rows(
+    "message, names",
+    ({"role": "assistant", "content": None, "tool_calls": [CHAT, CHAT]}, ["f", "f"]),
+    ([CHAT, ANTHROPIC, "x"], ["f", "f"]),
+    *[(message, []) for message in ({"role": "assistant", "content": "Hello."}, None, [])],
+    ({"output": [{"type": "reasoning"}, RESPONSES]}, ["f"]),
+    ({"role": "assistant", "content": [{"type": "text", "text": "x"}, ANTHROPIC]}, ["f"]),
+    *[(message, ["f"]) for message in ({"role": "model", "parts": [{"text": "x"}, GEMINI]}, CHAT)],
 )
 def test_the_calls_of_a_message_are_found_among_its_parts(message: Any, names: list[str]) -> None:
     assert [call.name for call in read_calls(message)] == names
-
-
-DONE = ToolResult({"room": "12"})
-REFUSED = ToolResult(error={"code": "taken", "message": "Taken.", "remedy": "Choose another."})
 
 
 def message(result: ToolResult, shape: Shape, call_id: str | None = "call_1") -> dict[str, Any]:
     return result.message(ToolCall(shape, "book_room", {}, call_id))
 
 
-def test_the_message_for_chat_completions() -> None:
+def test_messages_for_openai_and_anthropic_are_what_their_packages_take() -> None:
     from openai.types.chat import ChatCompletionToolMessageParam
 
     made = message(DONE, "openai")
     TypeAdapter(ChatCompletionToolMessageParam).validate_python(made)
     assert made == {"role": "tool", "tool_call_id": "call_1", "content": '{"room":"12"}'}
-
-
-def test_the_item_for_responses() -> None:
     from openai.types.responses.response_input_param import FunctionCallOutput
 
     made = message(REFUSED, "openai-responses")
     TypeAdapter(FunctionCallOutput).validate_python(made)
     assert msgspec.json.decode(made["output"]) == {"error": REFUSED.error}
-
-
-def test_the_block_for_anthropic() -> None:
     from anthropic.types import ToolResultBlockParam
 
     for result in (DONE, REFUSED):
         TypeAdapter(ToolResultBlockParam).validate_python(message(result, "anthropic"))
     assert "is_error" not in message(DONE, "anthropic")
     assert message(REFUSED, "anthropic")["is_error"] is True
+    expected = {"id": "call_1", "name": "book_room", "content": '{"room":"12"}', "is_error": False}
+    assert message(DONE, "plain") == expected
+    assert ToolResult("hello").text == "hello"
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the package itself
@@ -138,42 +126,22 @@ def test_the_part_for_gemini() -> None:
     from google.genai import types
 
     found = types.Part.model_validate(message(DONE, "gemini")).function_response
-    assert found is not None
     assert (found.id, found.name, found.response) == ("call_1", "book_room", {"output": {"room": "12"}})
-    assert message(REFUSED, "gemini", None)["functionResponse"] == {
-        "name": "book_room",
-        "response": {"error": REFUSED.error},
-    }
+    expected = {"name": "book_room", "response": {"error": REFUSED.error}}
+    assert message(REFUSED, "gemini", None)["functionResponse"] == expected
 
 
-def test_the_result_of_a_plain_call() -> None:
-    assert message(DONE, "plain") == {
-        "id": "call_1",
-        "name": "book_room",
-        "content": '{"room":"12"}',
-        "is_error": False,
-    }
-
-
-def test_a_text_is_passed_on_as_it_is() -> None:
-    assert ToolResult("hello").text == "hello"
-
-
-def test_a_long_result_is_cut_by_the_contract_and_says_what_it_lacks() -> None:
+def test_long_results_and_refusals_are_cut_by_the_contract_and_say_what_they_lack() -> None:
     rooms = endpoint("FIND", "/rooms")
     output = {"rooms": [{"room_id": str(number)} for number in range(1_000)], "total": 1_000}
     made = bounded(ToolResult(output), 2_000, rooms)
     assert len(made.text) <= 2_000
     partial = made.output["partial_result"]
-    assert partial["output"]["total"] == 1_000
-    assert partial["output"]["rooms"][0] == {"room_id": "0"}
+    assert (partial["output"]["total"], partial["output"]["rooms"][0]) == (1_000, {"room_id": "0"})
     assert partial["left_out"][0]["of"] == 1_000
     assert "match less" in partial["rest"]
     assert bounded(DONE, 2_000, rooms) is DONE
     assert len(bounded(ToolResult("x" * 9_000), 2_000, rooms).text) <= 2_000
-
-
-def test_a_long_refusal_keeps_code_message_and_remedy() -> None:
     long = ToolResult(error={**(REFUSED.error or {}), "details": {"free": ["x" * 300] * 99}})
     made = bounded(long, 2_000, endpoint("FIND", "/rooms"))
     assert len(made.text) <= 2_000

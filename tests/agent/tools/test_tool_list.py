@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 from tests.agent.client.faces import talking
+from tests.cases import rows
+from tests.faces.mcp.tools import endpoint
 from tests.service import AGENT
 
 import bespeak
 from bespeak import App, Policies, Question, SyncToolList, ToolList
+from bespeak.agent.tools.tool_list import FEW, choose
 from bespeak.errors import ConfigError
 
 pytestmark = pytest.mark.anyio
-
 app = App(
     "Rooms",
     server_id="rooms.example",
@@ -24,31 +26,26 @@ app = App(
     policies=Policies(scope_required_for_invocation=False),
 )
 booked: list[str] = []
+BOOKING = {"name": "book_room", "arguments": {"room_id": "12"}, "id": "call_1"}
+ROOMS = endpoint("BOOK", "/room", intent="Book a room for a guest.")
+BILLS = endpoint("QUERY", "/invoices", intent="Find the invoices of a guest.")
+HIDDEN = endpoint("QUERY", "/invoices/open", intent="Find open invoices.", internal=True)
 
 
-@app.endpoint("BOOK", "/room", impact="irreversible")
+@app.endpoint("BOOK", "/room", impact="irreversible", outcome="A reservation exists.")
 def book(room_id: str) -> dict[str, str]:
-    """Reserve a room.
-
-    Outcome: A reservation exists.
-    """
+    """Reserve a room."""
     booked.append(room_id)
     return {"room_id": room_id}
 
 
-@app.endpoint("QUERY", "/invoices", impact="informational")
+@app.endpoint("QUERY", "/invoices", impact="informational", outcome="The invoices are returned.")
 def invoices(guest: str | None = None) -> dict[str, list[str]]:
-    """Find invoices.
-
-    Outcome: The invoices are returned.
-    """
+    """Find invoices."""
     return {"invoices": []}
 
 
-BOOKING = {"name": "book_room", "arguments": {"room_id": "12"}, "id": "call_1"}
-
-
-async def test_the_list_is_what_the_api_takes() -> None:
+async def test_the_list_is_what_the_api_takes_and_a_query_limits_what_runs() -> None:
     async with talking("agtp", agent_id=AGENT) as (service, _):
         tools = await service.tools()
         assert isinstance(tools, ToolList)
@@ -57,9 +54,6 @@ async def test_the_list_is_what_the_api_takes() -> None:
         assert [tool["function"]["name"] for tool in tools] == list(tools.names)
         assert {tool["type"] for tool in await service.tools("openai-responses", strict=False)} == {"function"}
         assert (await service.tools("anthropic", defer=True))[0]["type"].startswith("tool_search")
-
-
-async def test_a_query_limits_what_is_offered_and_what_runs() -> None:
     async with bespeak.connect(app) as service:
         tools = await service.tools(query="show my bills", limit=1)
         assert tools.names == ("query_invoices",)
@@ -67,17 +61,15 @@ async def test_a_query_limits_what_is_offered_and_what_runs() -> None:
         assert "confirmation-required" in (await service.run_tool(BOOKING))["content"]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"style": "grok"}, "'grok' is not a style of tools; use one of openai, openai-responses, anthropic"),
-        ({"style": "openai", "defer": True}, "defer is for openai-responses and anthropic"),
-        ({"style": "langchain", "defer": True}, "defer is for"),
-        ({"style": "openai", "limit": 2}, "limit needs a query"),
-        ({"style": "openai", "confirm": "approval"}, "confirm must be a function"),
-        ({"style": "langchain", "confirm": "approval"}, "confirm must be a function"),
-        ({"style": "pydantic-ai", "confirm": "yes"}, "confirm must be a function"),
-    ],
+@rows(
+    "options, message",
+    ({"style": "grok"}, "'grok' is not a style of tools; use one of openai, openai-responses, anthropic"),
+    ({"style": "openai", "defer": True}, "defer is for openai-responses and anthropic"),
+    ({"style": "langchain", "defer": True}, "defer is for"),
+    ({"style": "openai", "limit": 2}, "limit needs a query"),
+    ({"style": "openai", "confirm": "approval"}, "confirm must be a function"),
+    ({"style": "langchain", "confirm": "approval"}, "confirm must be a function"),
+    ({"style": "pydantic-ai", "confirm": "yes"}, "confirm must be a function"),
 )
 async def test_options_that_do_not_fit_are_refused(options: dict[str, Any], message: str) -> None:
     async with bespeak.connect(app) as service:
@@ -85,7 +77,7 @@ async def test_options_that_do_not_fit_are_refused(options: dict[str, Any], mess
             await service.tools(**options)
 
 
-def test_the_blocking_client_has_the_same_tools() -> None:
+def test_the_blocking_client_has_the_same_tools_for_several_threads() -> None:
     asked: list[tuple[str, int]] = []
 
     def confirm(question: Question) -> bool:
@@ -100,12 +92,8 @@ def test_the_blocking_client_has_the_same_tools() -> None:
         done = tools.run(call)
         assert tools.run_all({"content": [{"type": "text", "text": "x"}, call]}) == [done]
         assert "is_error" not in service.run_tool({**call, "id": "t2"}, confirm=confirm)
-    assert booked == ["12", "12"]
-    assert {name for name, _ in asked} == {"book_room"}
-
-
-def test_several_threads_may_share_a_blocking_list() -> None:
-    with bespeak.connect_sync(app) as service:
+        assert booked == ["12", "12"]
+        assert {name for name, _ in asked} == {"book_room"}
         tools = service.tools()
 
         async def all_at_once() -> list[dict[str, Any]]:
@@ -113,3 +101,21 @@ def test_several_threads_may_share_a_blocking_list() -> None:
             return await asyncio.gather(*(asyncio.to_thread(tools.run, call) for _ in range(8)))
 
         assert {message["content"] for message in asyncio.run(all_at_once())} == {'{"invoices":[]}'}
+
+
+def test_listed_endpoints_are_chosen_by_a_query_if_there_is_one() -> None:
+    assert choose([ROOMS, BILLS, HIDDEN], "openai") == [ROOMS.key, BILLS.key]
+    assert choose([ROOMS, BILLS, HIDDEN], "openai", query="show me my bills", limit=1) == [BILLS.key]
+    many = [endpoint("QUERY", f"/rooms-{number}") for number in range(600)]
+    assert len(choose([*many, BILLS], "openai", query="rooms")) == FEW
+    assert choose([ROOMS], "openai", query="zzz") == []
+    with pytest.raises(ConfigError, match="limit needs a query"):
+        choose([ROOMS], "openai", limit=3)
+
+
+@pytest.mark.parametrize("style", ["openai", "openai-responses", "gemini"])
+def test_more_tools_than_the_provider_takes_are_refused_with_advice(style: str) -> None:
+    many = [endpoint("QUERY", f"/rooms-{number}") for number in range(129)]
+    with pytest.raises(ConfigError, match="at most 128 tools in a request; there are 129: choose some with query"):
+        choose(many, style)
+    assert len(choose(many, "anthropic")) == len(choose(many, "langchain")) == 129

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import json
 import sys
 import threading
@@ -14,13 +15,15 @@ import msgspec
 import pytest
 from tests.agent.client.faces import FACES, Face, talking
 from tests.agent.tools.test_tool_list import app
+from tests.cases import rows
 from tests.faces.mcp.tools import endpoint
 from tests.service import AGENT
 
 import bespeak
 from bespeak.agent.client.connect import connect
 from bespeak.agent.client.errors import UnreachableError
-from bespeak.agent.tools.tool_runner import Confirm, Question, ToolRunner, framework_needed, run_tool
+from bespeak.agent.client.service import CalledService
+from bespeak.agent.tools.tool_runner import Confirm, Question, ToolRunner, ToolService, framework_needed, run_tool
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.documents.projections.model_tools.tools import make_model_tools
@@ -28,7 +31,6 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.refusal import Outcome
 
 pytestmark = pytest.mark.anyio
-
 ROOM = {
     "type": "object",
     "properties": {"room_id": {"type": "string"}, "beds": {"type": "integer"}},
@@ -45,6 +47,7 @@ TAGS = endpoint(
         "properties": {"tags": {"type": "object", "additionalProperties": {"type": "string"}}},
     },
 )
+METHODS = sorted(name for name, value in vars(ToolService).items() if inspect.isfunction(value) and name[0] != "_")
 
 
 class Recorded:
@@ -91,36 +94,35 @@ async def run(service: Recorded, *given: Any, confirm: Confirm | None = None, **
     return await ToolRunner(service, "openai", confirm=confirm, **options).run(call(*given))
 
 
-async def test_arguments_are_converted_back_before_the_call() -> None:
+async def test_arguments_are_converted_back_or_refused_before_the_call() -> None:
     service = Recorded(TAGS, FIND)
     await run(service, "tag_rooms", {"tags": [{"key": "view", "value": "sea"}]})
     await run(service, "find_rooms", '{"room_id": "12", "beds": null}')
     assert [arguments for _, arguments, _ in service.calls] == [{"tags": {"view": "sea"}}, {"room_id": "12"}]
+    arguments: dict[str, Any] = {"room_id": "1"}
+    arguments["more"] = arguments
+    assert error(await run(Recorded(FIND), "find_rooms", arguments))["code"] == "invalid-arguments"
+    pair = {"key": "view", "value": "sea"}
+    found = error(await run(Recorded(TAGS), "tag_rooms", {"tags": [pair, pair]}))
+    expected = ("invalid-arguments", "The arguments are not usable: 'view' is given twice.")
+    assert (found["code"], found["message"]) == expected
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("{", "not valid JSON"),
-        ('{"room_id": "1", "room_id": "2"}', "the key 'room_id' is repeated"),
-        ('{"room_id": NaN}', "not valid JSON"),
-        ("[1]", "must be an object; got [1]"),
-        ("3", "must be an object; got 3"),
-        ("[" * 100_000, "not valid JSON"),
-        ('"' + "x" * 1_000_001 + '"', "more than 1,000,000"),
-        ("\ud800", "not valid JSON"),
-        (b"\xff", "not valid JSON"),
-        ([1], "must be an object"),
-        (True, "must be an object"),
-        ({"room_id": float("nan")}, "nan is not a JSON number"),
-        ({"room_id": float("inf")}, "inf is not a JSON number"),
-        ({"room_id": 2**80}, 'is not of type "string"'),
-        ({"beds": 10**5000}, "not valid JSON"),
-        ('{"beds": ' + "1" * 5000 + "}", "not valid JSON"),
-        ({"room_id": object()}, "not valid JSON"),
-        ({"room_id": "\ud800"}, "not valid JSON"),
-        ({"room_id": {1: 2}}, 'is not of type "string"'),
-    ],
+@rows(
+    "arguments, message",
+    *[(arguments, "not valid JSON") for arguments in ("{", '{"room_id": NaN}', "[" * 100_000, "\ud800", b"\xff")],
+    *[(arguments, "not valid JSON") for arguments in ({"beds": 10**5000}, '{"beds": ' + "1" * 5000 + "}")],
+    *[(arguments, "not valid JSON") for arguments in ({"room_id": object()}, {"room_id": "\ud800"})],
+    ('{"room_id": "1", "room_id": "2"}', "the key 'room_id' is repeated"),
+    ("[1]", "must be an object; got [1]"),
+    ("3", "must be an object; got 3"),
+    ('"' + "x" * 1_000_001 + '"', "more than 1,000,000"),
+    ([1], "must be an object"),
+    (True, "must be an object"),
+    ({"room_id": float("nan")}, "nan is not a JSON number"),
+    ({"room_id": float("inf")}, "inf is not a JSON number"),
+    ({"room_id": 2**80}, 'is not of type "string"'),
+    ({"room_id": {1: 2}}, 'is not of type "string"'),
 )
 async def test_arguments_that_are_not_usable_are_refused(arguments: Any, message: str) -> None:
     service = Recorded(FIND)
@@ -128,21 +130,6 @@ async def test_arguments_that_are_not_usable_are_refused(arguments: Any, message
     assert message in found["message"]
     assert len(found["message"]) < 500
     assert service.calls == []
-
-
-async def test_arguments_that_contain_themselves_are_refused() -> None:
-    arguments: dict[str, Any] = {"room_id": "1"}
-    arguments["more"] = arguments
-    assert error(await run(Recorded(FIND), "find_rooms", arguments))["code"] == "invalid-arguments"
-
-
-async def test_a_member_that_is_given_twice_is_refused() -> None:
-    pair = {"key": "view", "value": "sea"}
-    found = error(await run(Recorded(TAGS), "tag_rooms", {"tags": [pair, pair]}))
-    assert (found["code"], found["message"]) == (
-        "invalid-arguments",
-        "The arguments are not usable: 'view' is given twice.",
-    )
 
 
 @pytest.mark.parametrize("arguments", [{}, {"room_id": 3}, {"room_id": "1", "view": "sea"}])
@@ -166,18 +153,21 @@ async def test_a_tool_that_the_model_invents_is_refused(name: str, remedy: str) 
     assert service.refreshed == 1
 
 
-async def test_a_tool_that_was_added_meanwhile_is_found() -> None:
+async def test_offered_tools_are_called_and_calls_of_any_shape_answered_in_it() -> None:
     service = Recorded(FIND)
     runner = ToolRunner(service, "openai")
     await runner.run(call("find_rooms", {"room_id": "1"}))
     service.offered = (FIND, RENAME)
     assert not (await runner.run(call("update_rooms", {"room_id": "1"})))["is_error"]
-
-
-async def test_only_tools_that_were_offered_are_called() -> None:
     service = Recorded(FIND, RENAME)
     offered = make_model_tools([FIND, RENAME], "openai", chosen=[FIND.key])
     assert error(await run(service, "update_rooms", {"room_id": "1"}, tools=offered))["code"] == "unknown-tool"
+    service = Recorded(FIND)
+    block = {"type": "tool_use", "id": "t1", "name": "find_rooms", "input": {"room_id": "1"}}
+    assert await run_tool(service, block) == {"type": "tool_result", "tool_use_id": "t1", "content": '{"done":true}'}
+    assert (await run_tool(service, call("find_rooms", {"room_id": "1"})))["name"] == "find_rooms"
+    with pytest.raises(ConfigError, match="is not a tool call"):
+        await run_tool(service, {"type": "text"})
 
 
 async def test_a_call_that_changes_something_has_a_key_from_its_id() -> None:
@@ -226,23 +216,16 @@ async def test_question_about_a_composite_lists_every_call_or_is_not_asked() -> 
     assert (long["code"], unknown["code"]) == ("too-long-to-show", "calls-not-listed")
 
 
-async def test_without_a_person_a_call_that_cannot_be_undone_is_refused() -> None:
-    service = Recorded(BOOK)
-    found = error(await run(service, "book_rooms", {"room_id": "1"}))
-    assert found["code"] == "confirmation-required"
-    assert "confirm=" in found["remedy"]
+@pytest.mark.parametrize("answer", [..., False, None, "yes", 1])
+async def test_only_the_yes_of_a_person_lets_a_call_run_that_cannot_be_undone(answer: Any) -> None:
+    service, confirm = Recorded(BOOK), None if answer is ... else lambda _: answer
+    found = error(await run(service, "book_rooms", {"room_id": "1"}, confirm=confirm))
+    assert found["code"] == ("confirmation-required" if confirm is None else "confirmation-declined")
+    assert confirm is not None or "confirm=" in found["remedy"]
     assert service.calls == []
 
 
-@pytest.mark.parametrize("answer", [False, None, "yes", 1])
-async def test_only_true_lets_a_call_run(answer: Any) -> None:
-    service = Recorded(BOOK)
-    found = error(await run(service, "book_rooms", {"room_id": "1"}, confirm=lambda _: answer))
-    assert found["code"] == "confirmation-declined"
-    assert service.calls == []
-
-
-async def test_a_person_is_asked_with_the_words_of_the_contract() -> None:
+async def test_a_person_is_asked_with_the_words_of_the_contract_in_a_thread_of_its_own() -> None:
     asked: list[Question] = []
 
     async def confirm(question: Question) -> bool:
@@ -252,17 +235,10 @@ async def test_a_person_is_asked_with_the_words_of_the_contract() -> None:
     service = Recorded(BOOK)
     message = await run(service, "book_rooms", {"room_id": "12", "beds": None}, confirm=confirm)
     assert not message["is_error"]
-    assert asked[0].tool == "book_rooms"
-    assert asked[0].arguments == {"room_id": "12"}
+    assert (asked[0].tool, asked[0].arguments) == ("book_rooms", {"room_id": "12"})
     assert str(asked[0]).split("\n") == [
-        "Reserve a room.",
-        "The rooms are returned.",
-        "This cannot be undone.",
-        "- room_id: 12",
+        *("Reserve a room.", "The rooms are returned.", "This cannot be undone.", "- room_id: 12")
     ]
-
-
-async def test_a_plain_function_asks_in_a_thread_of_its_own() -> None:
     threads: list[int] = []
 
     class Asker:
@@ -278,7 +254,7 @@ async def test_a_plain_function_asks_in_a_thread_of_its_own() -> None:
     assert not (await run(Recorded(BOOK), "book_rooms", {"room_id": "1"}, confirm=Asker()))["is_error"]
 
 
-async def test_questions_are_asked_one_after_the_other() -> None:
+async def test_questions_are_asked_one_after_the_other_and_a_fault_of_asking_is_not_hidden() -> None:
     open_questions, most = 0, 0
 
     async def confirm(_: Question) -> bool:
@@ -292,9 +268,6 @@ async def test_questions_are_asked_one_after_the_other() -> None:
     runner = ToolRunner(Recorded(BOOK), "openai", confirm=confirm)
     await runner.run_all([call("book_rooms", {"room_id": str(number)}) for number in range(5)])
     assert most == 1
-
-
-async def test_a_fault_of_the_asking_function_is_not_hidden() -> None:
     service = Recorded(BOOK)
 
     def confirm(_: Question) -> bool:
@@ -343,14 +316,11 @@ async def test_calls_of_one_message_run_at_the_same_time_and_answer_in_order() -
     assert [json.loads(message["content"])["room_id"] for message in done] == ["0", "1", "2"]
 
 
-async def test_calls_of_one_message_are_bounded() -> None:
+async def test_calls_of_one_message_and_their_results_are_bounded() -> None:
     service = Recorded(FIND)
     done = await ToolRunner(service, "openai").run_all([call("find_rooms", {"room_id": "1"})] * 130)
     assert (len(done), len(service.calls)) == (130, 128)
     assert "too-many-calls" in done[-1]["content"]
-
-
-async def test_results_are_bounded() -> None:
     service = Recorded(FIND)
     service.outcomes = [Outcome(200, {"rooms": list(range(5_000))}), Outcome(200, {"rooms": list(range(5_000))})]
     whole = await run(service, "find_rooms", {"room_id": "1"})
@@ -359,15 +329,6 @@ async def test_results_are_bounded() -> None:
     assert len(part["content"]) <= 1_000
     with pytest.raises(ConfigError, match="max_result must be at least 1,000; got 10"):
         await run(service, "find_rooms", {}, max_result=10)
-
-
-async def test_one_call_of_any_shape_is_answered_in_its_shape() -> None:
-    service = Recorded(FIND)
-    block = {"type": "tool_use", "id": "t1", "name": "find_rooms", "input": {"room_id": "1"}}
-    assert await run_tool(service, block) == {"type": "tool_result", "tool_use_id": "t1", "content": '{"done":true}'}
-    assert (await run_tool(service, call("find_rooms", {"room_id": "1"})))["name"] == "find_rooms"
-    with pytest.raises(ConfigError, match="is not a tool call"):
-        await run_tool(service, {"type": "text"})
 
 
 @asynccontextmanager
@@ -412,17 +373,13 @@ async def test_a_service_that_cannot_be_reached_is_a_result(style: str, unused_p
             await service.tools(style)
 
 
-@pytest.mark.parametrize(
-    ("style", "module", "package"),
-    [
-        ("langchain", "langchain_core", "langchain-core"),
-        ("openai-agents", "agents", "openai-agents"),
-        ("pydantic-ai", "pydantic_ai", "pydantic-ai-slim"),
-    ],
+@rows(
+    "style, module, package",
+    ("langchain", "langchain_core", "langchain-core"),
+    ("openai-agents", "agents", "openai-agents"),
+    ("pydantic-ai", "pydantic_ai", "pydantic-ai-slim"),
 )
-async def test_a_missing_package_is_named(
-    style: str, module: str, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_missing_package_is_named(style: str, module: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.partition(".")[0] == module]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)  # type: ignore[arg-type] # how Python marks a missing module
@@ -434,3 +391,10 @@ async def test_a_missing_package_is_named(
 def test_another_missing_module_is_not_blamed_on_the_framework() -> None:
     with pytest.raises(ModuleNotFoundError, match="no_such_module"), framework_needed("agents", "openai-agents"):
         import no_such_module  # type: ignore[import-not-found] # noqa: F401 - it does not exist
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_method_is_called_as_the_boundary_says(method: str) -> None:
+    asked, offered = getattr(ToolService, method), getattr(CalledService, method)
+    assert inspect.signature(asked).parameters.keys() == inspect.signature(offered).parameters.keys()
+    assert inspect.iscoroutinefunction(asked) is inspect.iscoroutinefunction(offered)

@@ -137,16 +137,12 @@ def test_invalid_endpoint_is_skipped_and_others_are_served(
     assert len(contract.endpoints) == 1
 
 
-def test_handler_of_a_skipped_endpoint_adds_no_error(tmp_path: Path) -> None:
+def test_skipped_endpoint_adds_no_error_and_verbs_beyond_the_catalog_are_custom_methods(tmp_path: Path) -> None:
     contract = opened(tmp_path, add("AVAILABLE"))
     assert contract.bind("AVAILABLE", "/room", function(book), HERE) == []
     assert contract.endpoints == ()
-
-
-def test_verbs_beyond_the_catalog_are_custom_methods(tmp_path: Path) -> None:
     contract = opened(tmp_path, add("TIDY", semantic={"intent": "Tidies a room."}))
-    assert contract.errors == ()
-    assert contract.service.policies.methods.custom == ("TIDY",)
+    assert (contract.errors, contract.service.policies.methods.custom) == ((), ("TIDY",))
 
 
 FATAL: dict[str, Callable[[dict[str, Any]], object]] = {

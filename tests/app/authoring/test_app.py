@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 from msgspec import Meta
+from tests.cases import rows
 from tests.documents.agis_documents import booking
 
 from bespeak.app.authoring.app import DEFAULT_CONFIDENCE, App
@@ -91,8 +92,7 @@ def test_a_function_becomes_an_endpoint_and_stays_a_function(app: App) -> None:
     assert endpoint.description == "Reserve a room for the named guest at the named property."
     assert endpoint.semantic.intent == endpoint.description
     assert endpoint.semantic.outcome == "A confirmed reservation exists and its reservation_id is returned."
-    assert endpoint.semantic.actor == "agent"
-    assert endpoint.semantic.capability == "transaction"
+    assert (endpoint.semantic.actor, endpoint.semantic.capability) == ("agent", "transaction")
     assert endpoint.semantic.confidence == 0.95
     assert endpoint.semantic.is_idempotent is False
     assert endpoint.required_scopes == ("booking:room",)
@@ -142,15 +142,10 @@ def test_decorator_arguments_override_the_docstring(app: App) -> None:
         state_transition={"room.status": "FREE -> TAKEN"},
         mcp_tool_name="fetch_reservation",
     )
-    assert (endpoint.description, endpoint.semantic.intent, endpoint.semantic.outcome) == (
-        "Fetches.",
-        "Get it.",
-        "You have it.",
-    )
-    assert endpoint.errors == (
-        DeclaredError("not_found", "No such reservation."),
-        DeclaredError("gone", "It was cancelled."),
-    )
+    texts = (endpoint.description, endpoint.semantic.intent, endpoint.semantic.outcome)
+    assert texts == ("Fetches.", "Get it.", "You have it.")
+    errors = [(error.name, error.description) for error in endpoint.errors]
+    assert errors == [("not_found", "No such reservation."), ("gone", "It was cancelled.")]
     assert endpoint.semantic.capability == "discovery"
     assert endpoint.semantic.is_idempotent is False
     assert endpoint.semantic.mcp_tool_name == "fetch_reservation"
@@ -164,8 +159,7 @@ def test_defaults_follow_from_method_and_impact(app: App) -> None:
     )
     assert endpoint.semantic.capability == "retrieval"
     assert endpoint.semantic.is_idempotent is True
-    assert endpoint.semantic.confidence == DEFAULT_CONFIDENCE
-    assert endpoint.error_names == ("not_found", "gone")
+    assert (endpoint.semantic.confidence, endpoint.error_names) == (DEFAULT_CONFIDENCE, ("not_found", "gone"))
     assert endpoint.errors[0].description == "There is none."
 
 
@@ -175,16 +169,18 @@ def test_one_function_may_serve_several_endpoints(app: App) -> None:
     assert [endpoint.method for endpoint in app.service().endpoints] == ["FETCH", "READ"]
 
 
-def test_a_missing_docstring_is_refused_at_the_place_of_the_function(app: App) -> None:
+def test_docstring_is_required_in_both_halves_unless_arguments_replace_it(app: App) -> None:
     (finding,) = refused(app, silent)
     assert finding.rule == "S401"
     assert "the function has no docstring: its first paragraph is the intent" in finding.message
     assert str(finding.location) == f"{__file__}:{silent.__code__.co_firstlineno}"
-
-
-def test_decorator_arguments_can_replace_the_docstring(app: App) -> None:
     endpoint = declare(app, silent, intent="Book it.", outcome="It is booked.")
     assert (endpoint.description, endpoint.semantic.outcome) == ("Book it.", "It is booked.")
+
+    def half(room_id: str) -> None:
+        """Book it."""
+
+    assert [finding.pointer for finding in refused(app, half)] == ["/endpoint/semantic/outcome"]
 
 
 def test_concepts_are_declared_as_iris(app: App) -> None:
@@ -193,13 +189,6 @@ def test_concepts_are_declared_as_iris(app: App) -> None:
     assert declare(app, book_room, concepts=[stay], errors=taken).semantic.concepts == (stay,)
     (finding,) = refused(app, book_room, "BOOK", "/suite", concepts=[stay, "Stay"], errors=taken)
     assert (finding.rule, finding.pointer) == ("S419", "/endpoint/semantic/concepts/1")
-
-
-def test_half_a_docstring_lacks_only_the_other_half(app: App) -> None:
-    def half(room_id: str) -> None:
-        """Book it."""
-
-    assert [finding.pointer for finding in refused(app, half)] == ["/endpoint/semantic/outcome"]
 
 
 @pytest.mark.parametrize(("name", "rule"), [("scopes", "Y801"), ("errors", "J605"), ("concepts", "S419")])
@@ -221,15 +210,11 @@ def test_a_default_its_own_annotation_forbids_is_refused(app: App) -> None:
     assert "the default of 'nights' is 0" in finding.message
 
 
-def test_a_path_parameter_the_function_does_not_take_is_named(app: App) -> None:
-    (finding,) = refused(app, fetch, "FETCH", "/rooms/{room_id}")
-    assert finding.rule == "P305"
-    assert "the path has {room_id}, but the function has no parameter room_id" in finding.message
-
-
-def test_a_refused_endpoint_is_not_declared(app: App) -> None:
+def test_refused_endpoint_is_not_declared_and_a_duplicate_is_refused(app: App) -> None:
     refused(app, silent)
     assert app.service().endpoints == ()
+    declare(app, fetch, "FETCH", "/reservations")
+    assert [finding.rule for finding in refused(app, fetch, "FETCH", "/reservations")] == ["P307"]
 
 
 def test_undeclared_error_name_is_reported_at_the_raising_line(app: App) -> None:
@@ -240,18 +225,18 @@ def test_undeclared_error_name_is_reported_at_the_raising_line(app: App) -> None
     assert finding.location.line > book_room.__code__.co_firstlineno
 
 
-def test_unknown_method_gets_suggestions(app: App) -> None:
-    (finding,) = refused(app, fetch, "FETSH", "/reservations")
-    assert finding.rule == "M202"
-    assert "FETCH" in finding.help
-
-
-@pytest.mark.parametrize(
-    ("path", "rule"),
-    [("/list", "P302"), ("/a/", "P301"), ("/a/x{b}", "P303"), ("/a/{room_id}", "P305")],
+@rows(
+    "method, path, rule, said",
+    ("FETCH", "/list", "P302", ""),
+    ("FETCH", "/a/", "P301", ""),
+    ("FETCH", "/a/x{b}", "P303", ""),
+    ("FETCH", "/a/{room_id}", "P305", "the path has {room_id}, but the function has no parameter room_id"),
+    ("FETSH", "/reservations", "M202", "FETCH"),
 )
-def test_a_path_that_cannot_be_served_is_refused(app: App, path: str, rule: str) -> None:
-    assert [finding.rule for finding in refused(app, fetch, "FETCH", path)] == [rule]
+def test_a_place_that_cannot_be_served_is_refused(app: App, method: str, path: str, rule: str, said: str) -> None:
+    [finding] = refused(app, fetch, method, path)
+    assert finding.rule == rule
+    assert said in f"{finding.message} {finding.help}"
 
 
 @pytest.mark.requirement("API-5.4-5")
@@ -263,14 +248,20 @@ def test_an_ambiguous_path_is_refused_with_the_place_of_the_other(app: App) -> N
     assert f"({__file__}:" in finding.message
 
 
-def test_duplicate_endpoint_is_refused(app: App) -> None:
-    declare(app, fetch, "FETCH", "/reservations")
-    assert [finding.rule for finding in refused(app, fetch, "FETCH", "/reservations")] == ["P307"]
+AMOUNTS = ({"gold": 1}, {"tokens": -1}, {"USD": "0.001"}, {"tokens": None})
 
 
-@pytest.mark.parametrize("options", [{"impact": "bad"}, {"confidence": 2}, {"capability": "bad"}, {"scopes": ["x"]}])
+@rows(
+    "options",
+    {"impact": "bad"},
+    {"confidence": 2},
+    {"capability": "bad"},
+    {"scopes": ["x"]},
+    *({"cost": one} for one in AMOUNTS),
+)
 def test_a_value_out_of_range_is_refused(app: App, options: dict[str, Any]) -> None:
-    assert len(refused(app, fetch, "FETCH", "/reservations", **options)) == 1
+    [finding] = refused(app, fetch, "FETCH", "/reservations", **options)
+    assert (finding.rule == "Y880") is ("cost" in options)
 
 
 def test_an_impossible_schema_is_refused(app: App) -> None:
@@ -287,10 +278,13 @@ def test_a_coroutine_needs_no_thread(app: App) -> None:
     assert [f.rule for f in refused(app, book_room, blocking=True, errors=["room_unavailable"])] == ["H703"]
 
 
-def test_a_custom_method_of_the_policies_can_be_declared() -> None:
+def test_custom_method_of_the_policies_can_be_declared_and_invalid_policies_are_refused() -> None:
     app = make(policies=Policies(methods=MethodPolicy(custom=("FROBNICATE",))))
     assert declare(app, fetch, "FROBNICATE", "/x", capability="analysis").method == "FROBNICATE"
     assert [finding.rule for finding in refused(app, fetch, "FROBNICATE", "/y")] == ["S402"]
+    app = make(policies=Policies(methods=MethodPolicy(custom=("x",))))
+    with pytest.raises(ContractError, match="Y805"):
+        app.service()
 
 
 def test_a_redirect_becomes_part_of_the_policies() -> None:
@@ -299,12 +293,6 @@ def test_a_redirect_becomes_part_of_the_policies() -> None:
     app.redirect("HIRE", "/room", to_method="BOOK", to_path="/rooms")
     second = Redirect(from_method="HIRE", from_path="/room", to_method="BOOK", to_path="/rooms")
     assert app.service().policies.methods.redirects == (first, second)
-
-
-def test_policies_that_cannot_be_used_are_refused() -> None:
-    app = make(policies=Policies(methods=MethodPolicy(custom=("x",))))
-    with pytest.raises(ContractError, match="Y805"):
-        app.service()
 
 
 def test_a_resource_yields_items(app: App) -> None:
@@ -341,8 +329,7 @@ def test_an_older_catalog_knows_fewer_verbs() -> None:
 
 
 def test_declared_endpoints_pass_registration(app: App) -> None:
-    endpoint = declare(app, book_room, errors=["room_unavailable"])
-    assert check_endpoint(endpoint, app._catalog, Policies()) == []
+    assert check_endpoint(declare(app, book_room, errors=["room_unavailable"]), app._catalog, Policies()) == []
 
 
 def _wrapping_itself() -> Any:
@@ -458,32 +445,20 @@ def test_app_can_declare_the_blocks_of_an_agis_document() -> None:
     assert (service.description, service.document_version) == ("Rooms.", "2")
 
 
-def test_an_endpoint_may_be_kept_out_of_published_documents(app: App) -> None:
-    assert declare(app, fetch, internal=True).internal
-
-
-def test_since_path_is_declared(app: App) -> None:
+def test_internal_since_and_cost_are_declared(app: App) -> None:
+    assert declare(app, fetch, path="/bed", internal=True).internal
     reading = {"impact": "informational", "since": "reservation_id"}
     assert declare(app, fetch, "FETCH", "/reservation", **reading).since == "reservation_id"
     (finding,) = refused(app, fetch, "FETCH", "/stay", **{**reading, "since": "updated_at"})
     assert finding.rule == "J609"
-
-
-@pytest.mark.parametrize("confirm", [True, False, None])
-def test_confirmation_is_declared(app: App, confirm: bool | None) -> None:
-    assert declare(app, fetch, confirm=confirm).confirm is confirm
-
-
-def test_a_cost_is_declared_by_unit(app: App) -> None:
     endpoint = declare(app, fetch, cost={"calls": 1, "USD": "0.02", "compute-seconds": 0.5})
     assert str(endpoint.cost) == "calls=1, USD=0.02, compute-seconds=0.5"
     assert declare(app, fetch, path="/suite").cost is None
 
 
-@pytest.mark.parametrize("cost", [{"gold": 1}, {"tokens": -1}, {"USD": "0.001"}, {"tokens": None}])
-def test_cost_that_is_not_an_amount_is_refused(app: App, cost: dict[str, Any]) -> None:
-    [finding] = refused(app, fetch, cost=cost)
-    assert finding.rule == "Y880"
+@pytest.mark.parametrize("confirm", [True, False, None])
+def test_confirmation_is_declared(app: App, confirm: bool | None) -> None:
+    assert declare(app, fetch, confirm=confirm).confirm is confirm
 
 
 def test_texts_that_cannot_be_published_are_refused() -> None:

@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 import msgspec
 import pytest
+from tests.cases import rows
 from tests.compositions import captured, given, item, recipe, step
 from tests.service import Bench
 
@@ -141,14 +142,12 @@ def test_every_option_of_a_step_is_written() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("body", "text"),
-    [
-        (lambda app, city: None, "calls no step"),
-        (lambda app, city: app.step("FIND", "/rooms", {"city": f"{city}"}), "put it into a text"),
-        (lambda app, city: app.step("FIND", "/rooms", {"city": city}, wen=1), "wen"),
-        (lambda app, city: app.step("FIND", "/rooms", {"city": city}).rooms, "needs an object"),
-    ],
+@rows(
+    "body, text",
+    (lambda app, city: None, "calls no step"),
+    (lambda app, city: app.step("FIND", "/rooms", {"city": f"{city}"}), "put it into a text"),
+    (lambda app, city: app.step("FIND", "/rooms", {"city": city}, wen=1), "wen"),
+    (lambda app, city: app.step("FIND", "/rooms", {"city": city}).rooms, "needs an object"),
 )
 def test_a_function_that_does_not_describe_a_recipe_is_refused(body: Any, text: str) -> None:
     app = make_app()
@@ -195,21 +194,19 @@ ROOMS = Traced(captured("found.rooms"))
 LIMIT = Traced(given("limit"))
 
 
-@pytest.mark.parametrize(
-    ("value", "source"),
-    [
-        (ROOMS, captured("found.rooms")),
-        (ROOMS.id, captured("found.rooms.id")),
-        (ROOMS["first"]["sort"], captured("found.rooms.first.sort")),
-        (ROOMS.first().id, captured("found.rooms", pick="first", get="id")),
-        (ROOMS.only().bed.size, captured("found.rooms", pick="only", get="bed.size")),
-        (ROOMS.sort("-price").limit(LIMIT), captured("found.rooms", sort=constant("-price"), limit=given("limit"))),
-        (ROOMS.sort("a", "b"), captured("found.rooms", sort=constant(["a", "b"]))),
-        (LIMIT.default(date(2026, 1, 2)), given("limit", default="2026-01-02")),
-        (date(2026, 1, 2), constant("2026-01-02")),
-        ({"a": [1]}, constant({"a": [1]})),
-        ({"a": LIMIT}, Source(kind="constant", value={}, select={"a": given("limit")})),
-    ],
+@rows(
+    "value, source",
+    (ROOMS, captured("found.rooms")),
+    (ROOMS.id, captured("found.rooms.id")),
+    (ROOMS["first"]["sort"], captured("found.rooms.first.sort")),
+    (ROOMS.first().id, captured("found.rooms", pick="first", get="id")),
+    (ROOMS.only().bed.size, captured("found.rooms", pick="only", get="bed.size")),
+    (ROOMS.sort("-price").limit(LIMIT), captured("found.rooms", sort=constant("-price"), limit=given("limit"))),
+    (ROOMS.sort("a", "b"), captured("found.rooms", sort=constant(["a", "b"]))),
+    (LIMIT.default(date(2026, 1, 2)), given("limit", default="2026-01-02")),
+    (date(2026, 1, 2), constant("2026-01-02")),
+    ({"a": [1]}, constant({"a": [1]})),
+    ({"a": LIMIT}, Source(kind="constant", value={}, select={"a": given("limit")})),
 )
 def test_a_value_becomes_a_source(value: Any, source: Source) -> None:
     assert as_source(value) == source
@@ -251,24 +248,22 @@ def test_dataclasses_and_structs_are_objects() -> None:
     assert as_members(Bill(3)) == {"total": constant(3)}
 
 
-@pytest.mark.parametrize(
-    ("use", "text"),
-    [
-        (lambda: bool(LIMIT), "decide by it"),
-        (lambda: list(LIMIT), "loop over it"),
-        (lambda: f"{LIMIT}", "put it into a text"),
-        (lambda: LIMIT + 1, "compute with it"),
-        (lambda: 1 - LIMIT, "compute with it"),
-        (lambda: ROOMS[0], "first()"),
-        (lambda: as_source(LIMIT == 1), "belongs into `when`"),
-        (lambda: as_source([LIMIT]), "list of values"),
-        (lambda: as_source(object()), "cannot be a constant"),
-        (lambda: as_members(3), "got int"),
-        (lambda: ROOMS.where(lambda room: True), "a test must compare"),
-        (lambda: ROOMS.first().beds.where(lambda bed: bed.size == 1), "comes too late"),
-        (lambda: ROOMS.limit(1).sort("a"), "comes too late"),
-        (lambda: ROOMS.select(lambda room: {"a": room.a}).b, "before `select`"),
-    ],
+@rows(
+    "use, text",
+    (lambda: bool(LIMIT), "decide by it"),
+    (lambda: list(LIMIT), "loop over it"),
+    (lambda: f"{LIMIT}", "put it into a text"),
+    (lambda: LIMIT + 1, "compute with it"),
+    (lambda: 1 - LIMIT, "compute with it"),
+    (lambda: ROOMS[0], "first()"),
+    (lambda: as_source(LIMIT == 1), "belongs into `when`"),
+    (lambda: as_source([LIMIT]), "list of values"),
+    (lambda: as_source(object()), "cannot be a constant"),
+    (lambda: as_members(3), "got int"),
+    (lambda: ROOMS.where(lambda room: True), "a test must compare"),
+    (lambda: ROOMS.first().beds.where(lambda bed: bed.size == 1), "comes too late"),
+    (lambda: ROOMS.limit(1).sort("a"), "comes too late"),
+    (lambda: ROOMS.select(lambda room: {"a": room.a}).b, "before `select`"),
 )
 def test_what_a_recipe_cannot_express_is_refused(use: Callable[[], Any], text: str) -> None:
     with pytest.raises(ErrorsContractError) as raised:

@@ -8,27 +8,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from tests.app.cli.invoking import invoking
+from tests.cases import rows
 from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import keeping
 
 from bespeak.app.cli.agents import agents
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.contract.agent import Agent
 from bespeak.errors import ConfigError
 from bespeak.state.identity.key_text import generate_key, parse_key, private_text, public_jwk
 from bespeak.state.store.opening import open_store
+from bespeak.terminal import CommandFailedError
 
 FILED = "f" * 64
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(agents, [str(argument) for argument in arguments])
+run = invoking(agents)
 
 
 def good(*arguments: object) -> str:
-    result = run(*arguments)
-    assert result.exit_code == 0, result.output + repr(result.exception)
+    result = run(*arguments, code=0)
     return result.output
 
 
@@ -132,14 +131,11 @@ def test_agent_retired_by_a_file_cannot_be_added(deployment: Path, tmp_path: Pat
     assert "cannot be reused" in refused("add", again, deployment)
 
 
-def test_memory_store_is_refused(deployment: Path) -> None:
+def test_memory_store_and_unknown_agent_are_refused(deployment: Path) -> None:
     for command in (("list", deployment), ("suspend", "lobby", deployment), ("add", deployment, "--name", "desk")):
         result = run(*command, "--store", "memory")
         assert isinstance(result.exception, ConfigError)
         assert "memory" in str(result.exception)
-
-
-def test_unknown_agent_is_reported(deployment: Path) -> None:
     for command in (("show",), ("suspend",), ("revoke", "--reason", "r")):
         assert "'nobody'" in refused(command[0], "nobody", deployment, *command[1:])
 
@@ -151,15 +147,13 @@ def test_store_option_names_the_store(deployment: Path, tmp_path: Path) -> None:
     assert "desk" in good("list", deployment, "--store", place)
 
 
-@pytest.mark.parametrize(
+@rows(
     "arguments",
-    [
-        ("lobby.json", "third.json"),
-        ("--name", "two words"),
-        ("--name", "desk", "--scope", "Booking"),
-        ("--name", "desk", "--key", "a", "--new-key", "b"),
-        ("document.json", "--name", "desk"),
-    ],
+    ("lobby.json", "third.json"),
+    ("--name", "two words"),
+    ("--name", "desk", "--scope", "Booking"),
+    ("--name", "desk", "--key", "a", "--new-key", "b"),
+    ("document.json", "--name", "desk"),
 )
 def test_invalid_options_are_refused_before_any_change(deployment: Path, arguments: tuple[str, ...]) -> None:
     assert run("add", deployment, *arguments).exit_code == 2
@@ -178,8 +172,7 @@ def test_existing_key_can_be_registered(deployment: Path, tmp_path: Path) -> Non
 def test_existing_key_file_is_not_overwritten_and_no_agent_is_registered(deployment: Path, tmp_path: Path) -> None:
     key = tmp_path / "key.pem"
     key.write_text("precious")
-    result = run("add", deployment, "--name", "desk", "--new-key", key)
-    assert isinstance(result.exception, ConfigError)
+    assert isinstance(run("add", deployment, "--name", "desk", "--new-key", key).exception, ConfigError)
     assert key.read_text() == "precious"
     assert "desk" not in listed(deployment)
 

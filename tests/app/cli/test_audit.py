@@ -9,16 +9,17 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.cases import rows
 from tests.state.audit.trails import ANN, BOB, NOW, append, make_checkpointer, make_sealer
 from tests.state.audit.trails import KEY as TRAILS_KEY
 
 from bespeak.app.cli.audit import TrailTrust, audit, trust_of
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.errors import ConfigError
 from bespeak.state.audit.sealer import Signing
 from bespeak.state.identity.key_files import PastKey, history_path, history_text
 from bespeak.state.identity.key_text import generate_key, key_id, private_text, public_jwk
 from bespeak.state.store.opening import open_store
+from bespeak.terminal import CommandFailedError
 
 CONFIGURATION = """
 [server]
@@ -80,15 +81,13 @@ def test_intact_trail_has_no_faults(deployment: Deployment) -> None:
     assert output.endswith("no faults\n")
 
 
-@pytest.mark.parametrize(
-    ("sql", "kind"),
-    [
-        ("UPDATE audit SET jws = replace(jws, 'A', 'B') WHERE sequence = 2", "changed"),
-        ("DELETE FROM audit WHERE sequence = 2", "removed"),
-        ("DELETE FROM audit WHERE sequence = 4", "truncated"),
-        ("UPDATE audit SET position = 99 WHERE sequence = 2", "reordered"),
-        ("UPDATE checkpoints SET jws = jws || 'A'", "checkpoint"),
-    ],
+@rows(
+    "sql, kind",
+    ("UPDATE audit SET jws = replace(jws, 'A', 'B') WHERE sequence = 2", "changed"),
+    ("DELETE FROM audit WHERE sequence = 2", "removed"),
+    ("DELETE FROM audit WHERE sequence = 4", "truncated"),
+    ("UPDATE audit SET position = 99 WHERE sequence = 2", "reordered"),
+    ("UPDATE checkpoints SET jws = jws || 'A'", "checkpoint"),
 )
 def test_tampered_trail_exits_with_one(deployment: Deployment, sql: str, kind: str) -> None:
     deployment.change(sql)
@@ -101,8 +100,7 @@ def test_faults_are_reported_as_json(deployment: Deployment) -> None:
     deployment.change("DELETE FROM audit WHERE sequence = 2")
     found = json.loads(run("verify", deployment.folder, "--json", code=1).output)
     assert (found["records"], found["faults"]) == (3, 1)
-    assert found["found"][0]["kind"] == "removed"
-    assert found["found"][0]["sequence"] == 2
+    assert (found["found"][0]["kind"], found["found"][0]["sequence"]) == ("removed", 2)
 
 
 def test_export_is_verified_without_the_store(deployment: Deployment, tmp_path: Path) -> None:
@@ -252,8 +250,10 @@ def trail_trust_deployment(folder: Path, more: str = "") -> str:
     return str(folder)
 
 
-def test_nothing_is_known_of_a_trail_without_target_and_keys() -> None:
+def test_trail_without_a_configured_key_has_no_trust(tmp_path: Path) -> None:
     assert trust_of(None) == TrailTrust()
+    trust = trust_of(trail_trust_deployment(tmp_path))
+    assert (trust.keys, trust.expected.sign) == ({}, "none")
 
 
 @pytest.mark.parametrize(
@@ -265,11 +265,6 @@ def test_key_mode_and_server_come_from_the_configuration(tmp_path: Path, audit: 
     trust = trust_of(trail_trust_deployment(tmp_path, f'signing_key = "server.pem"\n{audit}'))
     assert set(trust.keys) == {key_id(KEY)}
     assert (trust.expected.sign, trust.expected.server_ids) == (sign, {"rooms"})
-
-
-def test_configuration_without_a_key_signs_nothing(tmp_path: Path) -> None:
-    trust = trust_of(trail_trust_deployment(tmp_path))
-    assert (trust.keys, trust.expected.sign) == ({}, "none")
 
 
 def test_replaced_keys_are_trusted_with_their_end(tmp_path: Path) -> None:

@@ -1,32 +1,39 @@
-"""`bespeak call` and `bespeak discover` against a live server, and without one."""
+"""`bespeak call` and `discover` on the web."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.process import HOTEL, ROOT, Served, bespeak, serving
+from tests.agent.client.faces import served
+from tests.agent.discovery.web import Web, always, at
+from tests.agent.discovery.web import serving as serving_web
+from tests.cases import rows
+from tests.documents.ai.test_document import FLIGHTS
+from tests.process import HOTEL, ROOT, Served, bespeak, refused, serving
 
 pytestmark = pytest.mark.process
 
+
 AGENT = "a" * 64
 AUTHORITY = ["--agent-id", AGENT, "--scope", "booking:room", "--scope", "calendar:write"]
-WHO = '''
+WHO = """
 from bespeak import App, Context
 
 app = App("Who", server_id="who.example", operator="Tests", contact="ops@who.example")
 
-@app.endpoint("FETCH", "/caller", impact="informational")
+@app.endpoint("FETCH", "/caller", impact="informational",
+              intent="Fetch the id of the caller.", outcome="The Agent-ID of the caller is returned.")
 def caller(context: Context) -> dict[str, str]:
-    """Fetch the id of the caller.
-
-    Outcome: The Agent-ID of the caller is returned.
-    """
     return {"agent_id": context.agent_id or ""}
-'''
+"""
 BOOKING = {
     "guest_id": "3f2504e0-4f89-11d3-9a0c-0305e82c3301",
     "room_id": "101",
@@ -55,13 +62,11 @@ def test_booking_is_sent_and_the_response_is_printed(hotel: Served) -> None:
     reservation = json.loads(booked.stdout)["reservation_id"]
     fetched = bespeak("call", hotel.uri, "FETCH", f"/reservations/{reservation}", *AUTHORITY, "--json")
     document = json.loads(fetched.stdout)
-    assert document["status"] == 200
-    assert document["headers"]["server-id"] == "hotel.example"
+    assert (document["status"], document["headers"]["server-id"]) == (200, "hotel.example")
     assert document["body"]["arrival"] == "2031-05-01"
-    again = bespeak("call", hotel.uri, "RESERVE", "/room", "-d", "-", *AUTHORITY, given=json.dumps(BOOKING))
-    assert again.returncode == 1
-    assert "room_unavailable" in again.stderr
-    assert "2031-05-03" in again.stderr
+    told = refused("call", hotel.uri, "RESERVE", "/room", "-d", "-", *AUTHORITY, given=json.dumps(BOOKING), code=1)
+    assert "room_unavailable" in told
+    assert "2031-05-03" in told
 
 
 def test_a_name_stands_for_an_agent_id(tmp_path: Path) -> None:
@@ -82,8 +87,7 @@ def test_refusal_exits_with_one_and_prints_help(hotel: Served) -> None:
     assert scope.returncode == 1
     assert "--scope booking:room --scope calendar:write" in scope.stderr
     assert scope.stdout == ""
-    nobody = bespeak("call", hotel.uri, "BOOK", "/room")
-    assert "--agent-id" in nobody.stderr
+    assert "--agent-id" in bespeak("call", hotel.uri, "BOOK", "/room").stderr
     invalid = bespeak("call", hotel.uri, "BOOK", "/room", "room_id=1", "party=2", *AUTHORITY)
     assert invalid.stderr.count("is a required property") >= 3
     assert "party" in invalid.stderr
@@ -110,37 +114,34 @@ def test_discover_is_readable_and_complete(hotel: Served) -> None:
 
 def test_folder_responds_like_its_server(hotel: Served, tmp_path: Path) -> None:
     live = json.loads(bespeak("discover", hotel.uri, "--json").stdout)
-    local = json.loads(bespeak("discover", str(HOTEL), "--json").stdout)
-    assert local["endpoints"] == live["endpoints"]
+    assert json.loads(bespeak("discover", str(HOTEL), "--json").stdout)["endpoints"] == live["endpoints"]
     result = bespeak("call", str(HOTEL), "QUERY", "/rooms", "beds=3", env={"HOTEL_LEDGER": str(tmp_path / "l")})
     assert result.returncode == 0, result.stderr
 
 
-@pytest.mark.parametrize(
+@rows(
     "arguments",
-    [
-        ["call", "agtp://127.0.0.1:1", "QUERY", "/rooms"],
-        ["discover", "agtp://127.0.0.1:1"],
-        ["discover", "ftp://host"],
-        ["discover", "agtp://"],
-        ["discover", "no/such/folder"],
-        ["call", "x", "QUERY", "/", "-d", "{"],
-        ["call", "x", "QUERY", "/", "-d", "[1]"],
-        ["call", "x", "QUERY", "/", "-d", "@/no/such/file"],
-        ["call", str(HOTEL), "QUERY", "/", "novalue"],
-        ["call", str(HOTEL), "QUERY", "/", "a:={"],
-        ["call", str(HOTEL), "QUERY", "/", "a:=" + "[" * 100_000],
-        ["call", str(HOTEL), "QUERY", "/", "a=\udcff"],
-        ["call", str(HOTEL), "QUERY", "/", "\udcff=a"],
-        ["call", str(HOTEL), "QUERY", "/\udcff"],
-        ["call", str(HOTEL), "QUERY", "/", "-d", '{"a": "\udcff"}'],
-        ["call", str(HOTEL), "QUERY", "/", "-d", "@/dev/zero"],
-        ["call", str(HOTEL), "QUERY", "/", "--signing-key", "/dev/zero"],
-        ["call", str(HOTEL), "QUERY", "/", "--agent-id", "short"],
-        ["discover", str(HOTEL), "--signing-key", str(HOTEL / "bespeak.toml")],
-        ["discover", "x" * 5000],
-        ["call", str(HOTEL), "QUERY", "/", "--scope", "nonsense"],
-    ],
+    ["call", "agtp://127.0.0.1:1", "QUERY", "/rooms"],
+    ["discover", "agtp://127.0.0.1:1"],
+    ["discover", "ftp://host"],
+    ["discover", "agtp://"],
+    ["discover", "no/such/folder"],
+    ["call", "x", "QUERY", "/", "-d", "{"],
+    ["call", "x", "QUERY", "/", "-d", "[1]"],
+    ["call", "x", "QUERY", "/", "-d", "@/no/such/file"],
+    ["call", str(HOTEL), "QUERY", "/", "novalue"],
+    ["call", str(HOTEL), "QUERY", "/", "a:={"],
+    ["call", str(HOTEL), "QUERY", "/", "a:=" + "[" * 100_000],
+    ["call", str(HOTEL), "QUERY", "/", "a=\udcff"],
+    ["call", str(HOTEL), "QUERY", "/", "\udcff=a"],
+    ["call", str(HOTEL), "QUERY", "/\udcff"],
+    ["call", str(HOTEL), "QUERY", "/", "-d", '{"a": "\udcff"}'],
+    ["call", str(HOTEL), "QUERY", "/", "-d", "@/dev/zero"],
+    ["call", str(HOTEL), "QUERY", "/", "--signing-key", "/dev/zero"],
+    ["call", str(HOTEL), "QUERY", "/", "--agent-id", "short"],
+    ["discover", str(HOTEL), "--signing-key", str(HOTEL / "bespeak.toml")],
+    ["discover", "x" * 5000],
+    ["call", str(HOTEL), "QUERY", "/", "--scope", "nonsense"],
 )
 def test_impossible_call_exits_with_two_and_one_message(arguments: list[str]) -> None:
     result = bespeak(*arguments)
@@ -155,9 +156,7 @@ def test_discovering_a_folder_shows_its_findings(tmp_path: Path) -> None:
     folder.mkdir()
     source = (HOTEL / "endpoints" / "book-room.toml").read_text()
     (folder / "bad.toml").write_text(source.replace('path = "/room"', 'path = "/book"'))
-    result = bespeak("discover", str(tmp_path))
-    assert result.returncode == 1
-    assert "bad.toml:3:1: error[P302]" in result.stderr
+    assert "bad.toml:3:1: error[P302]" in refused("discover", str(tmp_path), code=1)
 
 
 def test_invalid_output_is_reported_like_any_refusal(tmp_path: Path) -> None:
@@ -168,12 +167,10 @@ def test_invalid_output_is_reported_like_any_refusal(tmp_path: Path) -> None:
         '    """List rooms.\n\n    Outcome: They are returned.\n    """\n'
         '    return {"a": "b"}\n'
     )
-    result = bespeak("call", str(tmp_path / "wrong.py"), "QUERY", "/rooms", "--scope", "a:b")
-    assert result.returncode == 1
-    assert "output-validation-failed" in result.stderr
-    assert "internal error" not in result.stderr
-    unscoped = bespeak("call", str(tmp_path / "wrong.py"), "QUERY", "/rooms")
-    assert "--scope DOMAIN:ACTION" in unscoped.stderr
+    assert "output-validation-failed" in refused(
+        "call", str(tmp_path / "wrong.py"), "QUERY", "/rooms", "--scope", "a:b", code=1
+    )
+    assert "--scope DOMAIN:ACTION" in bespeak("call", str(tmp_path / "wrong.py"), "QUERY", "/rooms").stderr
 
 
 def test_pinned_key_is_required(hotel: Served, tmp_path: Path) -> None:
@@ -186,24 +183,18 @@ def test_pinned_key_is_required(hotel: Served, tmp_path: Path) -> None:
 
 
 def test_a_value_nested_too_deeply_is_sent_as_text(hotel: Served) -> None:
-    result = bespeak("call", hotel.uri, "QUERY", "/rooms", "beds=" + "[" * 100_000)
-    assert result.returncode == 1
-    assert "input-validation-failed" in result.stderr
+    assert "input-validation-failed" in refused("call", hotel.uri, "QUERY", "/rooms", "beds=" + "[" * 100_000, code=1)
 
 
 @pytest.mark.parametrize("options", [["-d", "@pipe"], ["--signing-key", "pipe"]])
 def test_pipe_without_a_writer_does_not_block(tmp_path: Path, options: list[str]) -> None:
     os.mkfifo(tmp_path / "pipe")
-    result = bespeak("call", str(HOTEL), "QUERY", "/rooms", *options, cwd=tmp_path)
-    assert result.returncode == 2
-    assert "not a regular file" in result.stderr
+    assert "not a regular file" in refused("call", str(HOTEL), "QUERY", "/rooms", *options, cwd=tmp_path)
 
 
 def test_signing_key_that_is_not_text_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(b"\xff\xfe")
-    result = bespeak("discover", "agtp://127.0.0.1:1", "--signing-key", str(tmp_path / "key"))
-    assert result.returncode == 2
-    assert "not UTF-8" in result.stderr
+    assert "not UTF-8" in refused("discover", "agtp://127.0.0.1:1", "--signing-key", str(tmp_path / "key"))
 
 
 def test_headers_are_sent_as_given(hotel: Served) -> None:
@@ -214,9 +205,7 @@ def test_headers_are_sent_as_given(hotel: Served) -> None:
 
 @pytest.mark.parametrize("header", ["Task-ID", "Task ID: t", ": t", "Task-ID: a\nb"])
 def test_invalid_header_is_wrong_usage(header: str) -> None:
-    result = bespeak("call", str(HOTEL), "QUERY", "/rooms", "-H", header)
-    assert result.returncode == 2
-    assert "is not a valid header" in result.stderr
+    assert "is not a valid header" in refused("call", str(HOTEL), "QUERY", "/rooms", "-H", header)
 
 
 def test_call_with_an_idempotency_key_is_executed_once(hotel: Served) -> None:
@@ -241,7 +230,7 @@ def test_scope_claim_beyond_the_grant_gets_help_to_declare_fewer_scopes(tmp_path
     assert "help: declare fewer scopes with --scope" in result.stderr
 
 
-NOTICES = '''
+NOTICES = """
 from dataclasses import dataclass
 
 from bespeak import App
@@ -258,14 +247,11 @@ class Notice:
     author: str | None = None
 
 
-@app.endpoint("FETCH", "/notice", impact="informational", since="updated_at")
+@app.endpoint("FETCH", "/notice", impact="informational", since="updated_at",
+              intent="Fetch the notice of the day.", outcome="The notice is returned.")
 def fetch() -> Notice:
-    """Fetch the notice of the day.
-
-    Outcome: The notice is returned.
-    """
     return Notice("Rain.", "2026-12-01T10:00:00Z")
-'''
+"""
 
 
 def test_options_reduce_the_response(tmp_path: Path) -> None:
@@ -284,3 +270,154 @@ def test_options_reduce_the_response(tmp_path: Path) -> None:
     code, text = fetch("--fields", "texts")
     assert code == 1
     assert "unknown-fields: fields: 'texts' is not a field of the output; available: text, updated_at, author." in text
+
+
+SITE: dict[str, Any] = {
+    "/.well-known/ai": always(200, {**FLIGHTS, "aiendpoint": "1.1"}, TDM_Reservation="1"),
+    "/api/flights": {"flights": [{"id": "LX1"}]},
+}
+
+
+@contextmanager
+def hosted(opener: Any) -> Iterator[Any]:
+    """Run an asynchronous context manager in a thread."""
+    started, ended, found = threading.Event(), threading.Event(), []
+
+    async def serve() -> None:
+        async with opener as value:
+            found.append(value)
+            started.set()
+            await asyncio.to_thread(ended.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    assert started.wait(20)
+    try:
+        yield found[0]
+    finally:
+        ended.set()
+        thread.join()
+
+
+@contextmanager
+def site(pages: dict[str, Any] | None = None) -> Iterator[tuple[Web, str]]:
+    with hosted(serving_web(at(SITE if pages is None else pages), tls=False)) as web:
+        yield web, f"http://127.0.0.1:{web.port}"
+
+
+def run(*arguments: str, cache: Path | None = None, **env: str) -> Any:
+    return bespeak(*arguments, env={"BESPEAK_CACHE": str(cache) if cache else "off", **env})
+
+
+def test_web_service_is_summarized() -> None:
+    with site() as (_, url):
+        done = run("discover", url)
+    assert done.returncode == 0, done.stderr
+    for part in (
+        "Flights  Finds flights.",
+        "called by ai-discovery",
+        "/.well-known/ai  200, ",
+        "authentication apikey in X-API-Key",
+        "60 requests per minute",
+        "tdm-reservation: 1",
+        "producer rules",
+        "search_flights  GET /api/flights  Search flights between two airports",
+        "from: string, required -- airport code",
+    ):
+        assert part in done.stdout
+
+
+def test_web_service_is_printed_as_json() -> None:
+    with site() as (_, url):
+        done = run("discover", url, "--json")
+    told = json.loads(done.stdout)
+    assert (told["kind"], told["name"], told["auth"]["type"]) == ("ai", "Flights", "apikey")
+    assert (told["capabilities"][0]["url"], told["documents"][0]["status"]) == (f"{url}/api/flights", 200)
+    assert "D170" in [finding["rule"] for finding in told["producer_findings"]]
+
+
+def test_nothing_found_lists_the_requested_documents() -> None:
+    with site({}) as (_, url):
+        done = run("discover", url)
+    assert done.returncode == 1
+    assert "/openapi.json  404" in done.stdout
+    assert "has no callable service" in done.stderr
+
+
+@rows(
+    "arguments, words",
+    (("discover", "http://127.0.0.1:1"), "connection refused"),
+    (("discover", "http://flights.example"), "--insecure"),
+    (("discover", "https://me:pw@flights.example"), "a user name or password"),
+    (("discover", "ftp://flights.example"), "is not a supported URI"),
+)
+def test_unsupported_address_is_reported(arguments: tuple[str, ...], words: str) -> None:
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert "pw" not in done.stderr
+
+
+def test_capability_is_called_by_id_or_by_path(tmp_path: Path) -> None:
+    with site() as (web, url):
+        by_id = run("call", url, "search_flights", "from=ZRH", cache=tmp_path, BESPEAK_TOKEN="sekret")
+        by_place = run("call", url, "GET", "/api/flights", "from=ZRH", "--json")
+        wrong = run("call", url, "search_flights", "to=ZRH")
+        unknown = run("call", url, "nothing")
+    assert json.loads(by_id.stdout) == {"flights": [{"id": "LX1"}]}
+    assert json.loads(by_place.stdout)["status"] == 200
+    assert (wrong.returncode, unknown.returncode) == (1, 1)
+    assert '"from" is a required property' in wrong.stderr
+    assert "it offers search_flights" in unknown.stderr
+    first = next(asked for asked in web.asked if asked.target.startswith("/api"))
+    assert (first.target, first.headers["x-api-key"]) == ("/api/flights?from=ZRH", "sekret")
+    assert not any(b"sekret" in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_agtp_over_http_is_used_like_agtp(tmp_path: Path) -> None:
+    with hosted(served()) as place:
+        url = place.uris["http"]
+        shown = run("discover", url)
+        called = run("call", url, "FIND", "/rooms/7", "guests:=2")
+        refused = run("call", url, "BOOK", "/room", "guests=2")
+        same = run("diff", place.uris["agtp"], url)
+        written = run("export", "agis", url, "-o", str(tmp_path / "rooms.agis"))
+    assert "called by AGTP over HTTP" in shown.stdout
+    assert "BOOK" in shown.stdout
+    assert json.loads(called.stdout) == {"room_id": "7", "guests": 2}
+    assert "422" in refused.stderr
+    assert same.returncode == 0, same.stdout + same.stderr
+    assert written.returncode == 0, written.stderr
+    assert "method: BOOK" in (tmp_path / "rooms.agis").read_text()
+
+
+def test_service_without_an_agtp_contract_is_not_exported() -> None:
+    with site() as (_, url):
+        done = run("export", "agis", url)
+    assert done.returncode == 1
+    assert "bespeak import openapi" in done.stderr
+
+
+CARD = {
+    "name": "Routes",
+    "description": "Plans routes.",
+    "protocolVersion": "0.3.0",
+    "url": "/a2a",
+    "securitySchemes": {"a": {"type": "http", "scheme": "bearer"}},
+    "skills": [
+        {"id": "plan", "name": "Plan", "description": "Plans a route.", "tags": [], "security": [{"a": ["maps:read"]}]}
+    ],
+}
+
+
+def test_the_skills_of_an_agent_are_shown_with_doubt_and_are_not_called() -> None:
+    with site({"/.well-known/agent-card.json": CARD}) as (_, url):
+        shown, called = run("discover", url), run("call", url, "plan")
+        data = json.loads(run("discover", url, "--json").stdout)
+    assert (shown.returncode, called.returncode) == (0, 2)
+    assert "called by messages of A2A, which bespeak does not send" in shown.stdout
+    assert f"takes messages at {url}/a2a  JSONRPC 0.3.0\nauthentication bearer" in shown.stdout
+    assert "plan  Plans a route.  [no schema, probably " in shown.stdout
+    assert "needs maps:read]" in shown.stdout
+    assert "Its skills have no schemas, so they cannot be called as endpoints. Use an A2A client." in called.stderr
+    assert data["agent"]["skills"][0]["input_schema"] is None

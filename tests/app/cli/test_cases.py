@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.cases import rows
 
 from bespeak.app.cli.cases import cases
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.errors import ConfigError
 from bespeak.state.audit.record import KeptRecord, payload_of
 from bespeak.state.store.commands.audit import LatestAudit
 from bespeak.state.store.commands.cases import OpenCase, ReadCase, UseCase
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Command
+from bespeak.terminal import CommandFailedError
 
 AGENT = "a" * 64
 SUBJECT = '{"method":"BOOK","path":"/room","input":{"guest":"\\u001b[31mg"}}'
@@ -66,14 +67,12 @@ def test_open_cases_are_listed_by_default(deployment: Path) -> None:
     assert "to desk" in lines[1]
 
 
-@pytest.mark.parametrize(
-    ("state", "ids"),
-    [
-        ("all", ["conf-1", "conf-2", "esc-1"]),
-        ("expired", ["conf-2"]),
-        ("accepted", []),
-        ("pending", ["conf-1", "esc-1"]),
-    ],
+@rows(
+    "state, ids",
+    ("all", ["conf-1", "conf-2", "esc-1"]),
+    ("expired", ["conf-2"]),
+    ("accepted", []),
+    ("pending", ["conf-1", "esc-1"]),
 )
 def test_other_states_are_listed_on_request(deployment: Path, state: str, ids: list[str]) -> None:
     found = json.loads(run("list", deployment, "--state", state, "--json").output)
@@ -167,10 +166,5 @@ def test_decisions_are_in_the_audit_trail_by_default(deployment: Path) -> None:
     run("confirm", "conf-1", deployment, "--by", "bob", code=1)
     [found] = do(deployment / "bespeak.db", LatestAudit(10))
     [record] = [payload_of(KeptRecord(*row).jws) or {} for row in found]
-    decided = {
-        "escalation_id": "conf-1",
-        "decision": "accepted",
-        "decided_by": "ann",
-        "reason": "the guest called",
-    }
+    decided = {"escalation_id": "conf-1", "decision": "accepted", "decided_by": "ann", "reason": "the guest called"}
     assert (record["method"], record["extra"]["input"]) == ("CONFIRM", decided)

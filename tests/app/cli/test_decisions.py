@@ -7,7 +7,7 @@ import getpass
 import click
 import pytest
 
-from bespeak.app.cli.decisions import check_decision
+from bespeak.terminal.decisions import check_decision
 
 
 @pytest.mark.parametrize("arguments", [("a\x1b", None, "ann"), ("a", " ", "ann"), ("a", None, "\n")])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.process import HOTEL, bespeak, serving
 
 pytestmark = pytest.mark.process
@@ -189,8 +190,7 @@ def test_two_revisions_of_an_app_are_imported_separately(tmp_path: Path) -> None
         (tmp_path / name).write_text(APP.format(parameter=parameter))
         commit(tmp_path)
     for target in ("rooms.py", "rooms:app", "rooms.py:app"):
-        document = found("git:HEAD~1", target, cwd=tmp_path)
-        assert ("C120", "breaking", "QUERY /rooms") in rules(document), target
+        assert ("C120", "breaking", "QUERY /rooms") in rules(found("git:HEAD~1", target, cwd=tmp_path)), target
 
 
 def test_deployment_with_an_app_is_imported(tmp_path: Path) -> None:
@@ -211,14 +211,12 @@ def test_wider_category_shows_more_changes(tmp_path: Path) -> None:
     assert seen["wire"]["summary"]["hidden"] == 2
 
 
-@pytest.mark.parametrize(
-    ("changed", "codes"),
-    [
-        ({"longest": 10}, {"breaking": 1, "risky": 1, "any": 1, "bump": 1, "none": 0}),
-        ({"longest": 30}, {"breaking": 0, "risky": 0, "any": 1, "bump": 1, "none": 0}),
-        ({"longest": 30, "version": "1.1.0"}, {"breaking": 0, "risky": 0, "any": 1, "bump": 0, "none": 0}),
-        ({"version": "2.0.0"}, {"breaking": 0, "risky": 0, "any": 0, "bump": 0, "none": 0}),
-    ],
+@rows(
+    "changed, codes",
+    ({"longest": 10}, {"breaking": 1, "risky": 1, "any": 1, "bump": 1, "none": 0}),
+    ({"longest": 30}, {"breaking": 0, "risky": 0, "any": 1, "bump": 1, "none": 0}),
+    ({"longest": 30, "version": "1.1.0"}, {"breaking": 0, "risky": 0, "any": 1, "bump": 0, "none": 0}),
+    ({"version": "2.0.0"}, {"breaking": 0, "risky": 0, "any": 0, "bump": 0, "none": 0}),
 )
 def test_exit_code_follows_fail_on(changed: dict[str, Any], codes: dict[str, int], tmp_path: Path) -> None:
     agis(tmp_path / "old.agis")
@@ -273,16 +271,14 @@ def test_expired_approval_is_reported_and_ignored(pair: tuple[Path, Path], tmp_p
     assert "expired on 2020-01-01" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("form", "part"),
-    [
-        ("markdown", "| **breaking** | C129 `limit-tightened` |"),
-        ("github", "::error file=new.agis,line=24,"),
-        ("sarif", '"ruleId": "C129"'),
-        ("junit", "<testsuite"),
-        ("gitlab", '"fingerprint"'),
-        ("concise", "new.agis:24:11: "),
-    ],
+@rows(
+    "form, part",
+    ("markdown", "| **breaking** | C129 `limit-tightened` |"),
+    ("github", "::error file=new.agis,line=24,"),
+    ("sarif", '"ruleId": "C129"'),
+    ("junit", "<testsuite"),
+    ("gitlab", '"fingerprint"'),
+    ("concise", "new.agis:24:11: "),
 )
 def test_machine_readable_formats_include_the_changes(
     form: str, part: str, pair: tuple[Path, Path], tmp_path: Path
@@ -303,22 +299,20 @@ def test_json_is_one_document_with_everything(pair: tuple[Path, Path], tmp_path:
     assert (first["old"], first["new"], first["approved"]) == (20, 10, None)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "part"),
-    [
-        (("nowhere.agis", "new.agis"), "'nowhere.agis' not found"),
-        (("broken.agis", "new.agis"), "broken.agis cannot be compared"),
-        (("new.agis", "broken.toml"), "has errors; fix them first"),
-        (("ftp://example.com", "new.agis"), "is not a supported URI"),
-        (("git:HEAD", "new.agis"), "is not in a git repository"),
-        (("git:HEAD", "agtp://127.0.0.1"), "write git:HEAD:PATH"),
-        (("agtp://127.0.0.1:1", "new.agis"), "127.0.0.1"),
-        (("nosuchmodule:app", "new.agis"), "nosuchmodule"),
-        (("other.json", "new.agis"), "the kind of document is not known"),
-        (("old.agis", "new.agis", "--approve"), "--approve needs --reason"),
-        (("old.agis", "new.agis", "--approvals", "none.toml"), "the approvals file cannot be read"),
-        (("old.agis", "new.agis", "--approvals", "broken.toml"), "the approvals file has errors"),
-    ],
+@rows(
+    "arguments, part",
+    (("nowhere.agis", "new.agis"), "'nowhere.agis' not found"),
+    (("broken.agis", "new.agis"), "broken.agis cannot be compared"),
+    (("new.agis", "broken.toml"), "has errors; fix them first"),
+    (("ftp://example.com", "new.agis"), "is not a supported URI"),
+    (("git:HEAD", "new.agis"), "is not in a git repository"),
+    (("git:HEAD", "agtp://127.0.0.1"), "write git:HEAD:PATH"),
+    (("agtp://127.0.0.1:1", "new.agis"), "127.0.0.1"),
+    (("nosuchmodule:app", "new.agis"), "nosuchmodule"),
+    (("other.json", "new.agis"), "the kind of document is not known"),
+    (("old.agis", "new.agis", "--approve"), "--approve needs --reason"),
+    (("old.agis", "new.agis", "--approvals", "none.toml"), "the approvals file cannot be read"),
+    (("old.agis", "new.agis", "--approvals", "broken.toml"), "the approvals file has errors"),
 )
 def test_invalid_contract_is_reported(
     arguments: tuple[str, ...], part: str, pair: tuple[Path, Path], tmp_path: Path

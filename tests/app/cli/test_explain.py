@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from tests.app.cli.invoking import invoking
 from tests.cases import check_each
 
 from bespeak.app.cli.explain import explain
 from bespeak.checks.lint.rule_index import all_rules
 from bespeak.text.diagnostics.diagnostic import Rule
+from bespeak.text.diagnostics.page import page_of
 
 
 @pytest.fixture(autouse=True)
@@ -19,28 +20,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def run(*arguments: str) -> Result:
-    return CliRunner().invoke(explain, arguments)
+run = invoking(explain)
 
 
 def test_every_rule_is_explained() -> None:
     def check(rule: Rule) -> None:
-        result = run(rule.id)
-        assert result.exit_code == 0
-        assert result.output.startswith(f"{rule.id} {rule.name}\n\n{rule.summary}\n")
+        summary = page_of(rule).summary
+        assert run(rule.id, code=0).output.startswith(f"{rule.id} {rule.name}\n\n{summary}\n")
 
     check_each(all_rules().values(), check, name=lambda rule: rule.id)
 
 
-def test_rule_is_found_by_name() -> None:
+def test_rule_is_found_by_name_printed_as_json_and_suggested_if_unknown() -> None:
     assert run("method-name-in-path").output == run("P302").output
-
-
-def test_unknown_rule_is_wrong_usage_with_suggestions() -> None:
-    result = run("P3O2")
-    assert result.exit_code == 2
-    assert "Rule 'P3O2' not found. Did you mean P302" in result.output
+    assert "Rule 'P3O2' not found. Did you mean P302" in run("P3O2", code=2).output
     assert "for all rules" in run("qqqqqq").output
+    data = json.loads(run("P302", "--format", "json").output)
+    assert (data["id"], data["normative"], data["pass"]) == ("P302", "MUST", None)
+    assert data["here"] == {"on": True, "severity": "error", "settings": None}
+    assert len(json.loads(run("--format", "json").output)) == len(all_rules())
 
 
 def test_changes_are_explained_by_id_and_by_name() -> None:
@@ -65,10 +63,3 @@ def test_all_rules_are_listed_by_pass() -> None:
     lines = run().output.splitlines()
     assert [line for line in lines if line.startswith("Pass ")][:2] == ["Pass 1: Structural", "Pass 2: Method Syntax"]
     assert {line.split()[0] for line in lines if line.startswith("  ")} == set(all_rules())
-
-
-def test_rule_is_printed_as_json() -> None:
-    data = json.loads(run("P302", "--format", "json").output)
-    assert (data["id"], data["normative"], data["pass"]) == ("P302", "MUST", None)
-    assert data["here"] == {"on": True, "severity": "error", "settings": None}
-    assert len(json.loads(run("--format", "json").output)) == len(all_rules())

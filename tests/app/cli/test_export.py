@@ -11,18 +11,19 @@ import httpx
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from tests.cases import rows
 from tests.documents.agis_documents import booking
 from tests.process import HOTEL, serving
 
 import bespeak
 from bespeak.app.cli.discover import discover
 from bespeak.app.cli.export import export, open_exported
-from bespeak.app.cli.main import CommandFailedError
-from bespeak.app.cli.semantic import semantic
 from bespeak.documents.agis.canonical import parse_agis, write_yaml
 from bespeak.documents.agis.structure import check_structure
 from bespeak.errors import ConfigError
+from bespeak.extensions.semantics.commands import semantic
 from bespeak.state.identity.settings import AuthSettings
+from bespeak.terminal import CommandFailedError
 from bespeak.text.source.tree import Tree
 
 
@@ -75,54 +76,38 @@ def test_file_is_replaced_only_with_force(tmp_path: Path) -> None:
     assert document(path.read_text())["operator"] == "Harbour Hotel"
 
 
-def test_service_without_endpoints_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "bespeak.toml").write_text(
-        '[server]\nserver_id = "a.example"\noperator = "A"\ncontact = "a@a.example"\n'
-    )
-    with pytest.raises(CommandFailedError, match="no endpoints"):
-        run(tmp_path)
-
-
 def test_document_without_handlers_is_exported(tmp_path: Path) -> None:
     path = tmp_path / "menu.agis"
     path.write_text(write_yaml(booking()))
     data = document(run(path, "--to", "json").stdout)
     assert data["service"] == "Acme Rooms"
     assert data["endpoints"][0]["semantic"]["impact_tier"] == "irreversible"  # what was read is said
+    assert json.loads(run(path, kind="openapi").stdout)["info"]["title"] == "Acme Rooms"
+    assert run(path, kind="llms").stdout.startswith("# Acme Rooms")
 
 
 async def served(target: object, path: str) -> httpx.Response:
-    """Fetch what a service serves at a web path."""
     service = bespeak.asgi(str(target))
     async with service.running(), httpx.AsyncClient(transport=httpx.ASGITransport(service)) as http:
         return await http.get(f"http://hotel.example{path}")
 
 
 @pytest.mark.anyio
-async def test_openapi_document_equals_the_served_one() -> None:
+async def test_exported_documents_equal_the_served_ones() -> None:
     text = run(HOTEL, kind="openapi").stdout
     assert json.loads(text) == (await served(HOTEL, "/openapi.json")).json()
     assert yaml.safe_load(run(HOTEL, "--to", "yaml", kind="openapi").stdout) == json.loads(text)
-
-
-@pytest.mark.anyio
-async def test_llms_text_equals_the_served_one() -> None:
     assert run(HOTEL, kind="llms").stdout == (await served(HOTEL, "/llms.txt")).text
+    here, there = json.loads(run(HOTEL, kind="ai").stdout), (await served(HOTEL, "/.well-known/ai")).json()
+    assert {**here, "meta": None} == {**there, "meta": None}
 
 
 def test_capabilities_are_exported_and_pass_the_own_validation(tmp_path: Path) -> None:
     path = tmp_path / "hotel.jsonld"
     run(HOTEL, "-o", str(path), kind="jsonld")
-    document = json.loads(path.read_text())
-    assert "own:capability/book_room" in {node["id"] for node in document["@graph"]}
+    assert "own:capability/book_room" in {node["id"] for node in json.loads(path.read_text())["@graph"]}
     validated = CliRunner().invoke(semantic, ["validate", str(path)])
     assert validated.exit_code == 0, validated.output
-
-
-@pytest.mark.anyio
-async def test_discovery_document_equals_the_served_one() -> None:
-    here, there = json.loads(run(HOTEL, kind="ai").stdout), (await served(HOTEL, "/.well-known/ai")).json()
-    assert {**here, "meta": None} == {**there, "meta": None}
 
 
 @pytest.mark.process
@@ -131,8 +116,7 @@ def test_openapi_document_of_a_live_service_has_what_its_manifest_has() -> None:
         found = json.loads(run(live.uri, "--url", "https://rooms.example/", kind="openapi").stdout)
     here = json.loads(run(HOTEL, kind="openapi").stdout)
     assert set(found["paths"]) == set(here["paths"])
-    assert found["info"]["version"] == here["info"]["version"]
-    assert found["info"]["x-agtp-manifest"] == live.uri
+    assert (found["info"]["version"], found["info"]["x-agtp-manifest"]) == (here["info"]["version"], live.uri)
     assert found["servers"] == [{"url": "https://rooms.example"}]
     assert found["components"]["schemas"] == here["components"]["schemas"]
     assert found["components"]["securitySchemes"] == {}
@@ -148,15 +132,8 @@ def parameters(found: Any) -> list[Any]:
     return [found["components"]["parameters"][name] for name in named]
 
 
-def test_document_without_handlers_has_web_documents(tmp_path: Path) -> None:
-    path = tmp_path / "menu.agis"
-    path.write_text(write_yaml(booking()))
-    assert json.loads(run(path, kind="openapi").stdout)["info"]["title"] == "Acme Rooms"
-    assert run(path, kind="llms").stdout.startswith("# Acme Rooms")
-
-
-@pytest.mark.parametrize("kind", ["openapi", "ai", "llms"])
-def test_service_without_endpoints_has_no_web_documents(tmp_path: Path, kind: str) -> None:
+@pytest.mark.parametrize("kind", ["agis", "openapi", "ai", "llms"])
+def test_service_without_endpoints_is_refused(tmp_path: Path, kind: str) -> None:
     (tmp_path / "bespeak.toml").write_text(
         '[server]\nserver_id = "a.example"\noperator = "A"\ncontact = "a@a.example"\n'
     )
@@ -171,10 +148,8 @@ def test_a_large_service_is_written_in_parts(tmp_path: Path) -> None:
     ]
     path = tmp_path / "many.agis"
     path.write_text(write_yaml(document))
-    whole = run(path, kind="ai")
-    assert "--part" in whole.stderr
-    part = json.loads(run(path, "--part", "a", kind="ai").stdout)
-    assert len(part["capabilities"]) == 60
+    assert "--part" in run(path, kind="ai").stderr
+    assert len(json.loads(run(path, "--part", "a", kind="ai").stdout)["capabilities"]) == 60
     with pytest.raises(ConfigError, match="use one of"):
         run(path, "--part", "c", kind="ai")
 
@@ -207,10 +182,12 @@ def test_tools_are_a_list_for_the_api_of_a_model() -> None:
     assert len(declared["functionDeclarations"]) == len(chat)
 
 
-def test_tools_can_be_chosen_by_a_query_and_deferred() -> None:
+def test_tools_can_be_chosen_by_a_query_that_fits_and_deferred() -> None:
     search, booking_tool = tools("--style", "anthropic", "--query", "book a room", "--limit", 1, "--defer")
     assert search["type"].startswith("tool_search")
     assert (booking_tool["name"], booking_tool["defer_loading"]) == ("book_room", True)
+    with pytest.raises(CommandFailedError, match="has no endpoint that fits the query"):
+        run(HOTEL, "--style", "openai", "--query", "zzz", kind="tools")
 
 
 def test_tools_that_are_not_strict_are_named_with_the_reason(tmp_path: Path) -> None:
@@ -227,23 +204,16 @@ def test_tools_that_are_not_strict_are_named_with_the_reason(tmp_path: Path) -> 
     assert "note: query_rooms is not strict: any_value: any value is accepted" in result.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--style", "openai", "--defer"], "--defer is for openai-responses and anthropic"),
-        (["--style", "grok"], "'grok' is not one of"),
-        ([], "Missing option '--style'"),
-    ],
+@rows(
+    "options, message",
+    (["--style", "openai", "--defer"], "--defer is for openai-responses and anthropic"),
+    (["--style", "grok"], "'grok' is not one of"),
+    ([], "Missing option '--style'"),
 )
 def test_options_that_do_not_fit_are_usage_errors(options: list[str], message: str) -> None:
     result = run(HOTEL, *options, kind="tools")
     assert result.exit_code == 2
     assert message in result.stderr
-
-
-def test_a_query_that_fits_nothing_is_refused() -> None:
-    with pytest.raises(CommandFailedError, match="has no endpoint that fits the query"):
-        run(HOTEL, "--style", "openai", "--query", "zzz", kind="tools")
 
 
 SECRETIVE = """
@@ -340,15 +310,8 @@ def test_sensitive_concepts_are_in_no_exported_document(tmp_path: Path) -> None:
     configuration = clinic / "bespeak.toml"
     secret = "https://y.org/onto/clinical#note-summarize"
     web = ["--url", "https://clinic.example"]
-    kinds = {
-        "agis": [],
-        "openapi": web,
-        "ai": web,
-        "llms": web,
-        "a2a": web,
-        "jsonld": [],
-        "tools": ["--style", "openai"],
-    }
+    kinds = {**dict.fromkeys(("openapi", "ai", "llms", "a2a"), web), "agis": [], "jsonld": []}
+    kinds["tools"] = ["--style", "openai"]
     assert secret in run(clinic, kind="jsonld").stdout
     configuration.write_text(f'{configuration.read_text()}sensitive = ["{secret}"]\n')
     told = {kind: run(clinic, *options, kind=kind).stdout for kind, options in kinds.items()}
@@ -356,15 +319,8 @@ def test_sensitive_concepts_are_in_no_exported_document(tmp_path: Path) -> None:
     assert "https://ex.org/onto/cs#TechTranslation" in told["jsonld"]
 
 
-CALLER = {
-    "agent_id": None,
-    "scopes": (),
-    "tls": False,
-    "ca_file": None,
-    "insecure": False,
-    "signing_key": None,
-    "timeout": 10.0,
-}
+CALLER = {**dict.fromkeys(("agent_id", "ca_file", "signing_key")), "scopes": (), "tls": False}
+CALLER |= {"insecure": False, "timeout": 10.0}
 CONFIGURATION = """
 [server]
 server_id = "a.example"
@@ -385,12 +341,8 @@ APP = """
 from bespeak import App
 app = App("Rooms", server_id="a.example", operator="A", contact="a@a.example")
 
-@app.endpoint("FIND", "/room", impact="informational", {more})
+@app.endpoint("FIND", "/room", impact="informational", intent="Find a room.", outcome="A room is found.", {more})
 def find() -> dict:
-    '''Find a room.
-
-    Outcome: A room is found.
-    '''
     return {{}}
 """
 
@@ -401,12 +353,13 @@ def deployment(folder: Path, module: str, more: str = "") -> str:
     return str(folder)
 
 
-def test_deployment_includes_its_configuration(tmp_path: Path) -> None:
+def test_deployment_includes_its_configuration_and_needs_a_public_endpoint(tmp_path: Path) -> None:
     found = open_exported(deployment(tmp_path, "exported_rooms"), {})
-    assert found.http.url == "https://a.example/rooms"
-    assert found.auth == AuthSettings(modes=("signed",))
+    assert (found.http.url, found.auth) == ("https://a.example/rooms", AuthSettings(modes=("signed",)))
     assert found.keys_required
     assert open_exported(str(tmp_path), {}, url="https://b.example/").http.url == "https://b.example"
+    with pytest.raises(CommandFailedError, match="no endpoints"):
+        open_exported(deployment(tmp_path, "exported_hidden", "internal=True"), {})
 
 
 def test_endpoints_are_those_that_are_served_with_inherited_values() -> None:
@@ -414,11 +367,6 @@ def test_endpoints_are_those_that_are_served_with_inherited_values() -> None:
     assert all(endpoint.semantic.capability for endpoint in found.service.endpoints)
     assert found.catalog_warnings.keys() == {"AUDITLOG"}
     assert found.version.startswith("v-")
-
-
-def test_service_with_only_internal_endpoints_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CommandFailedError, match="no endpoints"):
-        open_exported(deployment(tmp_path, "exported_hidden", "internal=True"), {})
 
 
 @pytest.mark.process

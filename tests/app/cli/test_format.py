@@ -33,8 +33,7 @@ def test_a_file_is_formatted_in_place_and_only_when_it_changes(tmp_path: Path) -
     loose.write_text(LOOSE)
     before = good.stat().st_ino
     result = run(tmp_path)
-    assert result.return_value == 0
-    assert result.stderr == "1 file formatted, 1 file unchanged\n"
+    assert (result.return_value, result.stderr) == (0, "1 file formatted, 1 file unchanged\n")
     assert good.stat().st_ino == before
     assert loose.read_text() == GOOD.replace("method: BOOK", "method: BOOK # the verb")
     assert run(tmp_path).stderr == "2 files unchanged\n"
@@ -44,8 +43,7 @@ def test_check_writes_nothing_and_lists_the_files_that_would_change(tmp_path: Pa
     loose = tmp_path / "loose.agis"
     loose.write_text(LOOSE)
     result = run("--check", tmp_path)
-    assert result.return_value == 1
-    assert result.stdout == f"would format {loose}\n"
+    assert (result.return_value, result.stdout) == (1, f"would format {loose}\n")
     assert loose.read_text() == LOOSE
     loose.write_text(GOOD)
     assert run("--check", tmp_path).return_value == 0
@@ -95,13 +93,10 @@ def test_comments_are_dropped_only_when_asked(tmp_path: Path) -> None:
     assert loose.read_text() == write_json(booking())
 
 
-def test_a_missing_file_is_a_finding() -> None:
+def test_missing_file_and_folder_without_documents_are_reported(tmp_path: Path) -> None:
     result = run("nowhere.agis")
     assert result.return_value == 1
     assert "D101" in result.stderr
-
-
-def test_folder_without_documents_is_reported(tmp_path: Path) -> None:
     assert run(tmp_path).stderr == "no AGIS documents found\n"
 
 

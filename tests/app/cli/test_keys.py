@@ -7,8 +7,9 @@ import os
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from joserfc.jwk import OKPKey
+from tests.app.cli.invoking import invoking
 
 from bespeak.app.cli.keys import keys
 from bespeak.documents.projections.manifest_signature import sign_manifest, verify_manifest
@@ -18,15 +19,12 @@ from bespeak.state.identity.key_files import read_history
 from bespeak.state.identity.key_text import generate_key, key_id, parse_key, private_text, public_jwk
 from bespeak.state.identity.signed_document import SignedDocument, write_signed
 
-
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(keys, [str(argument) for argument in arguments])
+run = invoking(keys)
 
 
 def test_a_new_key_is_written_for_its_owner_only(tmp_path: Path) -> None:
     out = tmp_path / "key.pem"
-    result = run("new", "--out", out)
-    assert result.exit_code == 0, result.output
+    result = run("new", "--out", out, code=0)
     key = parse_key(out.read_text())
     assert isinstance(key, OKPKey)
     assert key.is_private
@@ -132,8 +130,7 @@ def test_rotate_creates_a_key_and_keeps_the_old_public_keys(tmp_path: Path) -> N
     out, key = made(tmp_path)
     ids = [key_id(key)]
     for _ in range(3):
-        result = run("rotate", out)
-        assert result.exit_code == 0, result.output
+        result = run("rotate", out, code=0)
         assert read(out).is_private
         ids.insert(0, key_id(read(out)))
         assert ids[0] in result.output

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from click.testing import CliRunner, Result
-from tests.process import bespeak
+from click.testing import CliRunner
+from tests.app.cli.invoking import invoking
+from tests.cases import rows
+from tests.process import refused
 
 from bespeak.app.cli.lint import lint
 
@@ -52,13 +54,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run(*arguments: str, text: str | None = None) -> Result:
-    return CliRunner().invoke(lint, ["--select", "P30,D1", *arguments], input=text)
+run = invoking(lint, "--select", "P30,D1")
 
 
 def test_current_folder_is_the_default() -> None:
-    result = run()
-    assert result.exit_code == 1
+    result = run(code=1)
     first, frame, caret, *_ = result.output.splitlines()
     assert first.startswith("book.toml:4:8: error[P302] BOOK /book: ")
     assert frame == '  4 | path = "/book"'
@@ -73,34 +73,27 @@ def test_a_clean_run_exits_with_zero() -> None:
     assert (result.exit_code, result.output) == (0, "Checked 1 file: nothing found.\n")
 
 
-def test_missing_path_is_wrong_usage() -> None:
-    result = run("none.agis")
-    assert result.exit_code == 2
-    assert "none.agis" in result.output
+def test_missing_path_is_wrong_usage_and_an_unknown_rule_gets_a_suggestion() -> None:
+    assert "none.agis" in run("none.agis", code=2).output
+    assert "did you mean P302" in run("--select", "P3O2").output
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["--exit-zero"], 0),
-        (["--ignore", "P302"], 0),
-        (["--ignore", "method-name-in-path"], 0),
-        (["--select", "S999"], 2),
-        (["--fail-on", "info"], 1),
-        (["--level", "3"], 2),
-        (["--format", "pdf"], 2),
-        (["--output", "pdf=x"], 2),
-        (["--stdin-filename", "x"], 2),
-        (["-", "book.toml"], 2),
-        (["--config", "none.toml"], 2),
-    ],
+@rows(
+    "arguments, code",
+    (["--exit-zero"], 0),
+    (["--ignore", "P302"], 0),
+    (["--ignore", "method-name-in-path"], 0),
+    (["--select", "S999"], 2),
+    (["--fail-on", "info"], 1),
+    (["--level", "3"], 2),
+    (["--format", "pdf"], 2),
+    (["--output", "pdf=x"], 2),
+    (["--stdin-filename", "x"], 2),
+    (["-", "book.toml"], 2),
+    (["--config", "none.toml"], 2),
 )
 def test_exit_codes(arguments: list[str], code: int) -> None:
     assert run(*arguments).exit_code == code
-
-
-def test_unknown_rule_gets_a_suggestion() -> None:
-    assert "did you mean P302" in run("--select", "P3O2").output
 
 
 def test_severities_decide_what_fails() -> None:
@@ -112,18 +105,15 @@ def test_severities_decide_what_fails() -> None:
 
 @pytest.mark.process
 def test_missing_baseline_is_wrong_usage(folder: Path) -> None:
-    done = bespeak("lint", "--baseline", "none.json", cwd=folder)
-    assert done.returncode == 2
-    assert "the baseline none.json cannot be read" in done.stderr
+    assert "the baseline none.json cannot be read" in refused("lint", "--baseline", "none.json", cwd=folder)
 
 
 @pytest.mark.process
 def test_invalid_settings_stop_the_run(folder: Path) -> None:
     Path("bespeak.toml").write_text("[lint]\nselekt = []\n")
-    done = bespeak("lint", cwd=folder)
-    assert done.returncode == 2
-    assert "bespeak.toml:2:1: error[D105] `selekt` is not a known key" in done.stderr
-    assert "Did you mean `select`?" in done.stderr
+    told = refused("lint", cwd=folder)
+    assert "bespeak.toml:2:1: error[D105] `selekt` is not a known key" in told
+    assert "Did you mean `select`?" in told
 
 
 def test_json_report_matches_the_printed_schema() -> None:
@@ -135,43 +125,31 @@ def test_json_report_matches_the_printed_schema() -> None:
     assert document["tool"]["version"]
 
 
-def test_several_reports_are_written_in_one_run() -> None:
+def test_reports_summary_number_of_findings_and_timings_follow_the_options() -> None:
     result = run("--format", "concise", "--output", "sarif=out.sarif", "--output", "junit=out.xml")
     assert result.output.startswith("book.toml:4:8: P302 ")
     assert json.loads(Path("out.sarif").read_text())["version"] == "2.1.0"
     assert Path("out.xml").read_text().startswith("<?xml")
-
-
-def test_quiet_skips_the_summary() -> None:
     assert len(run("-q", "--format", "concise").output.splitlines()) == 1
-
-
-def test_stdin_filename_is_used_in_findings() -> None:
-    result = run("-", "--stdin-filename", "rooms/x.toml", "--format", "concise", text=ENDPOINT.format(path="/book"))
-    assert result.output.startswith("rooms/x.toml:4:8: P302 ")
-    assert 'path = "/book"' in run("-", "--stdin-filename", "x.toml", text=ENDPOINT.format(path="/book")).output
-
-
-def test_unnamed_standard_input_is_detected_by_its_notation() -> None:
-    result = run("-", "--format", "concise", text='agis: "1.0"\nendpoints: [\n')
-    assert result.output.startswith("<stdin>:")
-    assert result.exit_code == 1
-
-
-def test_max_findings_limits_output_but_all_findings_count() -> None:
     result = run("--max-findings", "0")
     assert (result.exit_code, result.output) == (1, "Checked 1 file: nothing found. 1 more are not shown.\n")
+    result = run("--stats", "--format", "json")
+    json.loads(result.stdout)
+    assert "reading" in result.stderr
+
+
+def test_standard_input_is_named_by_an_option_and_detected_by_its_notation() -> None:
+    result = run("-", "--stdin-filename", "rooms/x.toml", "--format", "concise", input=ENDPOINT.format(path="/book"))
+    assert result.output.startswith("rooms/x.toml:4:8: P302 ")
+    assert 'path = "/book"' in run("-", "--stdin-filename", "x.toml", input=ENDPOINT.format(path="/book")).output
+    result = run("-", "--format", "concise", input='agis: "1.0"\nendpoints: [\n')
+    assert result.output.startswith("<stdin>:")
+    assert result.exit_code == 1
 
 
 def test_findings_are_counted_by_rule() -> None:
     Path("list.toml").write_text(ENDPOINT.format(path="/list"))
     assert run("--statistics").output == "2  P302  method-name-in-path\nChecked 2 files: 2 errors.\n"
-
-
-def test_timings_go_to_standard_error() -> None:
-    result = run("--stats", "--format", "json")
-    json.loads(result.stdout)
-    assert "reading" in result.stderr
 
 
 def test_baseline_is_written_found_and_extended() -> None:
@@ -183,9 +161,7 @@ def test_baseline_is_written_found_and_extended() -> None:
     assert run("list.toml", "--write-baseline").exit_code == 0
     assert run().exit_code == 0
     Path("book.toml").write_text(ENDPOINT.format(path="/room"))
-    stale = run("--format", "concise")
-    assert stale.exit_code == 0
-    assert stale.output.startswith("bespeak-baseline.json: D193 [warning] ")
+    assert run("--format", "concise", code=0).output.startswith("bespeak-baseline.json: D193 [warning] ")
 
 
 def test_baseline_option_names_the_file() -> None:

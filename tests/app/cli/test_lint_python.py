@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from tests.cases import rows
 from tests.process import ROOT
 
 from bespeak.app.cli.lint import lint
@@ -73,16 +74,12 @@ def run(*arguments: str) -> tuple[int, list[tuple[str, str, int, int]]]:
     return result.exit_code, found
 
 
-def test_a_file_is_checked_at_the_places_in_its_source(here: Path) -> None:
+def test_app_is_checked_at_the_places_in_its_source_and_counted(here: Path) -> None:
     (here / "rooms.py").write_text(app(path="/found", outcome="Something happens."))
     assert run("rooms.py") == (0, [("P330", "rooms.py", 7, 23), ("S423", "rooms.py", 11, 14)])
     assert run("rooms.py", "--fail-on", "warning")[0] == 1
-
-
-def test_an_app_without_faults_is_counted_as_checked(here: Path) -> None:
     (here / "rooms.py").write_text(app())
-    result = CliRunner().invoke(lint, ["rooms.py"])
-    assert result.stdout == "Checked 1 file: nothing found.\n"
+    assert CliRunner().invoke(lint, ["rooms.py"]).stdout == "Checked 1 file: nothing found.\n"
 
 
 @pytest.mark.parametrize("target", ["rooms:app", "rooms.py:app"])
@@ -125,15 +122,13 @@ def test_a_comment_at_the_decorator_ignores_a_finding_in_the_docstring(here: Pat
     assert (here / "rooms.py").read_text() == before
 
 
-@pytest.mark.parametrize(
-    ("text", "rule", "line"),
-    [
-        ("x = 1\n\nimport missing_module_of_a_test\n", "H730", 3),
-        ("def f(:\n", "H730", 1),
-        ("import sys\nsys.exit(3)\n", "H730", 2),
-        ("x = 1\n", "H730", 1),
-        (app(path="/book"), "P302", 7),
-    ],
+@rows(
+    "text, rule, line",
+    ("x = 1\n\nimport missing_module_of_a_test\n", "H730", 3),
+    ("def f(:\n", "H730", 1),
+    ("import sys\nsys.exit(3)\n", "H730", 2),
+    ("x = 1\n", "H730", 1),
+    (app(path="/book"), "P302", 7),
 )
 def test_a_module_that_cannot_be_used_is_a_finding_with_its_line(here: Path, text: str, rule: str, line: int) -> None:
     (here / "rooms.py").write_text(text)

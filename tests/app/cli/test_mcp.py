@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests import warm
+from tests.cases import rows
 from tests.faces.mcp.tools import ERAS, MODERN, Answer, agree, answering, error_in, modern
-from tests.process import bespeak, serving
+from tests.process import bespeak, refused, serving
 
 if TYPE_CHECKING:
     from mcp import Client
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
-APP = '''
+APP = """
 import os
 
 from bespeak import App
@@ -33,50 +34,38 @@ os.system("echo a process that prints while it is imported")
 assert os.read(0, 1) == b"", "the input belongs to the protocol"
 app = App("Rooms", server_id="rooms.example", operator="Tests", contact="ops@rooms.example")
 
-@app.endpoint("QUERY", "/rooms", impact="informational", scopes=["rooms:read"])
+@app.endpoint("QUERY", "/rooms", impact="informational", scopes=["rooms:read"],
+              intent="Find rooms with enough beds.", outcome="The rooms are returned.")
 def rooms(beds: int = 1) -> dict[str, list[str]]:
-    """Find rooms with enough beds.
-
-    Outcome: The rooms are returned.
-    """
     print("a handler that prints")
     os.write(1, b"a library that prints")
     return {"rooms": ["12"]}
 
-@app.endpoint("BOOK", "/rooms/{room_id}", impact="irreversible", scopes=["rooms:write"])
+@app.endpoint("BOOK", "/rooms/{room_id}", impact="irreversible", scopes=["rooms:write"],
+              intent="Reserve a room.", outcome="A reservation exists and its id is returned.")
 def book(room_id: str) -> dict[str, str]:
-    """Reserve a room.
-
-    Outcome: A reservation exists and its id is returned.
-    """
     return {"reservation_id": "r1"}
-'''
-BLOCKING = '''
+"""
+BLOCKING = """
 import time
 
-@app.endpoint("MONITOR", "/rooms", impact="informational", scopes=["rooms:read"], blocking=True)
+@app.endpoint("MONITOR", "/rooms", impact="informational", scopes=["rooms:read"], blocking=True,
+              intent="Monitor the rooms for a long time.", outcome="The change of the rooms is returned.")
 def monitor() -> dict[str, str]:
-    """Monitor the rooms for a long time.
-
-    Outcome: The change of the rooms is returned.
-    """
     print("blocked", flush=True)
     time.sleep(600)
     return {}
-'''
-SLOW = '''
+"""
+SLOW = """
 import asyncio
 from bespeak import App, Context
 
 app = App("Halls", server_id="halls.example", operator="Tests", contact="ops@halls.example")
 ended = []
 
-@app.endpoint("ANALYZE", "/halls", impact="informational", scopes=["halls:read"])
+@app.endpoint("ANALYZE", "/halls", impact="informational", scopes=["halls:read"],
+              intent="Analyze the halls.", outcome="Their number is returned.")
 async def analyze(wait: bool, context: Context) -> dict[str, int]:
-    """Analyze the halls.
-
-    Outcome: Their number is returned.
-    """
     context.progress(1, 2, "first")
     try:
         if wait:
@@ -86,14 +75,11 @@ async def analyze(wait: bool, context: Context) -> dict[str, int]:
         raise
     return {"halls": 2}
 
-@app.endpoint("LIST", "/halls", impact="informational", scopes=["halls:read"])
+@app.endpoint("LIST", "/halls", impact="informational", scopes=["halls:read"],
+              intent="List what was cancelled.", outcome="The list is returned.")
 def cancelled() -> dict[str, list[int]]:
-    """List what was cancelled.
-
-    Outcome: The list is returned.
-    """
     return {"cancelled": ended}
-'''
+"""
 OPENAPI: dict[str, Any] = {
     "openapi": "3.1.0",
     "info": {"title": "Pets", "version": "1"},
@@ -227,24 +213,18 @@ async def test_toolsets_and_the_number_of_tools_are_options(app: Path) -> None:
 
 
 def test_a_toolset_that_does_not_exist_is_refused_at_the_start(app: Path) -> None:
-    done = bespeak("mcp", str(app), "--toolset", "beds")
-    assert done.returncode == 2
-    assert "no endpoint is in the namespace 'beds'; there are rooms" in done.stderr
+    assert "no endpoint is in the namespace 'beds'; there are rooms" in refused("mcp", str(app), "--toolset", "beds")
 
 
 @pytest.mark.parametrize("given", ["0", "-1", "many", ""])
 def test_a_number_of_tools_that_is_not_one_is_refused(given: str) -> None:
-    done = bespeak("mcp", "x", "--tools-listed", given)
-    assert done.returncode == 2
-    assert "must be a number above 0, or all" in done.stderr
+    assert "must be a number above 0, or all" in refused("mcp", "x", "--tools-listed", given)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["nowhere"], "nothing to serve at 'nowhere'"),
-        (["agtp://127.0.0.1:9", "--store", "x.db"], "--store is for a service that is loaded"),
-    ],
+@rows(
+    "arguments, message",
+    (["nowhere"], "nothing to serve at 'nowhere'"),
+    (["agtp://127.0.0.1:9", "--store", "x.db"], "--store is for a service that is loaded"),
 )
 def test_a_service_that_cannot_be_used_is_refused_at_the_start(arguments: list[str], message: str) -> None:
     done = bespeak("mcp", *arguments)

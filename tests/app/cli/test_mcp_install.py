@@ -10,23 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from tests.app.cli.invoking import invoking
+from tests.cases import rows
 
 from bespeak.app.cli.main import bespeak
 
-APP = '''
+APP = """
 from bespeak import App
 
 app = App("Rooms", server_id="rooms.example", operator="Tests", contact="ops@rooms.example")
 
-@app.endpoint("QUERY", "/rooms", impact="informational", scopes=["rooms:read"])
+@app.endpoint("QUERY", "/rooms", impact="informational", scopes=["rooms:read"],
+              intent="Find rooms.", outcome="The rooms are returned.")
 def rooms() -> dict[str, list[str]]:
-    """Find rooms.
-
-    Outcome: The rooms are returned.
-    """
     return {"rooms": ["12"]}
-'''
+"""
 FILES = {
     "claude": ".config/Claude/claude_desktop_config.json",
     "claude-code": ".claude.json",
@@ -49,8 +48,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "home"
 
 
-def install(*arguments: str) -> Result:
-    return CliRunner().invoke(bespeak, ["mcp", "install", *arguments])
+install = invoking(bespeak, "mcp", "install")
 
 
 def servers(path: Path) -> Any:
@@ -60,8 +58,7 @@ def servers(path: Path) -> Any:
 
 @pytest.mark.parametrize("client", FILES)
 def test_a_service_is_added_to_each_client(home: Path, client: str) -> None:
-    done = install(client, "rooms.py", "--as", "claude", "--scope", "rooms:read", "--scope", "rooms:write")
-    assert done.exit_code == 0, done.output
+    done = install(client, "rooms.py", "--as", "claude", "--scope", "rooms:read", "--scope", "rooms:write", code=0)
     entry = servers(home / FILES[client])["rooms"]
     assert entry["command"] == sys.executable
     target = str(home.parent / "work" / "rooms.py")
@@ -90,8 +87,7 @@ def test_the_file_before_the_change_is_kept(home: Path) -> None:
     path.write_bytes(b'\xef\xbb\xbf{"numStartups": 12, "mcpServers": {"x": {"command": "npx"}}}\r\n')
     path.chmod(0o600)
     before = path.read_bytes()
-    done = install("claude-code", "rooms.py")
-    assert done.exit_code == 0, done.output
+    install("claude-code", "rooms.py", code=0)
     backup = path.with_name(".claude.json.bak")
     assert backup.read_bytes() == before
     assert [stat.S_IMODE(one.stat().st_mode) for one in (path, backup)] == [0o600, 0o600]
@@ -114,13 +110,11 @@ def test_a_file_with_comments_is_refused_with_the_entry_to_paste(home: Path) -> 
     assert path.read_text() == '{\n  // ours\n  "servers": {}\n}\n'
 
 
-@pytest.mark.parametrize(
-    ("client", "reference"),
-    [
-        ("claude-code", "${BESPEAK_TOKEN}"),
-        ("cursor", "${env:BESPEAK_TOKEN}"),
-        ("vscode", "${input:rooms-bespeak-token}"),
-    ],
+@rows(
+    "client, reference",
+    ("claude-code", "${BESPEAK_TOKEN}"),
+    ("cursor", "${env:BESPEAK_TOKEN}"),
+    ("vscode", "${input:rooms-bespeak-token}"),
 )
 def test_the_variable_of_a_token_is_written_but_never_the_token(
     home: Path, client: str, reference: str, monkeypatch: pytest.MonkeyPatch
@@ -144,14 +138,11 @@ def test_paths_of_options_are_absolute(home: Path, monkeypatch: pytest.MonkeyPat
     assert args[3:] == [str(work / "rooms.py"), *expected]
 
 
-def test_a_module_is_found_from_any_folder(home: Path) -> None:
+def test_module_is_found_from_any_folder_and_a_live_service_is_bridged(home: Path) -> None:
     assert install("cursor", "rooms:app").exit_code == 0
     entry = servers(home / FILES["cursor"])["rooms"]
     assert entry["args"][3:] == ["rooms:app", "--store", str(Path.cwd() / "bespeak.db")]
     assert entry["env"] == {"PYTHONPATH": str(Path.cwd())}
-
-
-def test_a_live_service_is_bridged(home: Path) -> None:
     assert install("cursor", "agtp://rooms.acme.example", "--scope", "rooms:read").exit_code == 0
     entry = servers(home / FILES["cursor"])["rooms-acme-example"]
     assert entry["args"][3:] == ["agtp://rooms.acme.example", "--scope", "rooms:read"]
@@ -159,8 +150,7 @@ def test_a_live_service_is_bridged(home: Path) -> None:
 
 def test_the_url_of_an_mcp_server_is_for_the_client_itself(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BESPEAK_TOKEN", "s3cret")
-    done = install("claude-code", "https://rooms.example/mcp", "--remote", "--scope", "rooms:read", "--project")
-    assert done.exit_code == 0, done.output
+    install("claude-code", "https://rooms.example/mcp", "--remote", "--scope", "rooms:read", "--project", code=0)
     assert servers(Path(".mcp.json"))["rooms-example"] == {
         "type": "http",
         "url": "https://rooms.example/mcp",
@@ -168,22 +158,20 @@ def test_the_url_of_an_mcp_server_is_for_the_client_itself(home: Path, monkeypat
     }
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("claude", "rooms.py", "--env", "KEY"), "Claude Desktop does not pass KEY on"),
-        (("claude", "rooms.py", "--project"), "Claude Desktop has no configuration for a project"),
-        (("claude", "https://rooms.example/mcp", "--remote"), "as a connector in its settings"),
-        (("cursor", "rooms.py", "--remote"), "--remote takes the https URL"),
-        (("cursor", "https://ann:pw@rooms.example/mcp", "--remote"), "without credentials"),
-        (("cursor", "https://[rooms/mcp", "--remote"), "--remote takes the https URL"),
-        (("cursor", "https://rooms.example/mcp", "--remote", "--insecure"), "--insecure is for a server"),
-        (("cursor", "rooms.py", "--env", "KEY=value"), "without its value"),
-        (("cursor", "rooms.py", "--name", "my rooms"), "--name must be"),
-        (("cursor", "nothing.py"), "nothing to serve at 'nothing.py'"),
-        (("cursor", "rooms.py", "--store", "postgresql://a:pw@h/d"), "--store contains a password"),
-        (("emacs", "rooms.py"), "'emacs' is not one of 'claude', 'claude-code', 'cursor', 'vscode'"),
-    ],
+@rows(
+    "arguments, message",
+    (("claude", "rooms.py", "--env", "KEY"), "Claude Desktop does not pass KEY on"),
+    (("claude", "rooms.py", "--project"), "Claude Desktop has no configuration for a project"),
+    (("claude", "https://rooms.example/mcp", "--remote"), "as a connector in its settings"),
+    (("cursor", "rooms.py", "--remote"), "--remote takes the https URL"),
+    (("cursor", "https://ann:pw@rooms.example/mcp", "--remote"), "without credentials"),
+    (("cursor", "https://[rooms/mcp", "--remote"), "--remote takes the https URL"),
+    (("cursor", "https://rooms.example/mcp", "--remote", "--insecure"), "--insecure is for a server"),
+    (("cursor", "rooms.py", "--env", "KEY=value"), "without its value"),
+    (("cursor", "rooms.py", "--name", "my rooms"), "--name must be"),
+    (("cursor", "nothing.py"), "nothing to serve at 'nothing.py'"),
+    (("cursor", "rooms.py", "--store", "postgresql://a:pw@h/d"), "--store contains a password"),
+    (("emacs", "rooms.py"), "'emacs' is not one of 'claude', 'claude-code', 'cursor', 'vscode'"),
 )
 def test_what_a_client_cannot_do_is_refused(home: Path, arguments: tuple[str, ...], message: str) -> None:
     done = install(*arguments)

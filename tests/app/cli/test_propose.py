@@ -11,6 +11,7 @@ from typing import Any
 import click
 import pytest
 from tests.agent.client.scripted import AGENT, Script, Seen, Server, in_turn, manifest, serving, write
+from tests.cases import rows
 
 from bespeak.agent.client.proposal import define
 from bespeak.app.cli.propose import propose
@@ -81,14 +82,10 @@ async def test_approval_is_printed_with_its_contract_and_how_to_call_it(run: Any
     assert PLAN[0] not in ran.out
 
 
-async def test_names_of_the_server_are_quoted_in_the_command_to_paste(run: Any) -> None:
+async def test_names_of_the_server_are_quoted_and_the_plan_is_printed_on_request(run: Any) -> None:
     evil = {**DEFINITION["input_schema"]["properties"], "x;touch y": {"type": "string"}}
     schema = {**DEFINITION["input_schema"], "properties": evil}
-    ran = await run(approved(endpoint={**DEFINITION, "input_schema": schema}))
-    assert "'x;touch y=...'" in ran.out
-
-
-async def test_plan_is_printed_step_by_step_on_request(run: Any) -> None:
+    assert "'x;touch y=...'" in (await run(approved(endpoint={**DEFINITION, "input_schema": schema}))).out
     ran = await run(approved(), arguments=(*WANTED, "--explain"))
     assert ran.out.index(PLAN[0]) < ran.out.index(PLAN[1])
     silent = await run(approved(plan=None), arguments=(*WANTED, "--explain"))
@@ -107,13 +104,10 @@ async def test_endpoint_is_called_at_once_and_only_its_output_is_on_stdout(run: 
     assert (line, body, headers["synthesis-id"]) == ("FIND /rooms/cheap", {"max_price": 90}, "syn-1")
 
 
-async def test_endpoint_without_inputs_can_be_called(run: Any) -> None:
+async def test_endpoint_without_inputs_can_be_called_and_a_refused_call_ends_with_1(run: Any) -> None:
     definition = dict(define("FIND", "/rooms/cheap").definition)
     ran = await run(approved(endpoint=definition), answer(200, {}), arguments=("FIND /rooms/cheap", "--call"))
     assert (ran.code, ran.sent[1][1]) == (0, None)
-
-
-async def test_refused_call_ends_with_1(run: Any) -> None:
     refusal = answer(422, {"error": {"code": "composition_failed", "message": "Step 1 failed."}})
     ran = await run(approved(), refusal, arguments=(*WANTED, "--call", "max_price=90"))
     assert (ran.code, ran.out) == (1, "")
@@ -135,11 +129,18 @@ async def test_rejection_says_why_and_what_is_similar(run: Any) -> None:
     assert "use --escalate" in ran.err
 
 
-async def test_counter_proposal_that_is_not_followed_is_explained(run: Any) -> None:
+async def test_counter_proposal_pending_proposal_and_other_approval_are_explained_and_not_called(run: Any) -> None:
     counter = {**DEFINITION, "output_schema": {"type": "object"}}
     ran = await run(rejected(counter_proposal=counter))
     assert ran.code == 1
     assert "note: Its counter-proposal FIND /rooms/cheap was not followed: output `rooms`: is removed." in ran.err
+    ran = await run(answer(261, {"proposal_id": "prop-5"}), arguments=(*WANTED, "--wait", "0"))
+    assert ran.code == 1
+    assert "The proposal prop-5 is not decided yet. Propose the same again later." in ran.err
+    other = {**DEFINITION, "semantic": {**DEFINITION["semantic"], "impact": "irreversible"}}
+    ran = await run(approved(endpoint=other), arguments=(*WANTED, "--call", "max_price=1"))
+    assert (ran.code, len(ran.sent)) == (1, 1)
+    assert "but not as asked: its impact is irreversible" in ran.err
 
 
 async def test_counter_proposal_of_a_deed_is_followed_only_on_request(run: Any) -> None:
@@ -163,19 +164,6 @@ async def test_escalation_is_reported_with_its_case(run: Any) -> None:
     assert "escalated: people decide about it as case esc-7" in ran.err
 
 
-async def test_pending_proposal_ends_with_1_and_its_id(run: Any) -> None:
-    ran = await run(answer(261, {"proposal_id": "prop-5"}), arguments=(*WANTED, "--wait", "0"))
-    assert ran.code == 1
-    assert "The proposal prop-5 is not decided yet. Propose the same again later." in ran.err
-
-
-async def test_approval_of_something_else_is_not_called(run: Any) -> None:
-    other = {**DEFINITION, "semantic": {**DEFINITION["semantic"], "impact": "irreversible"}}
-    ran = await run(approved(endpoint=other), arguments=(*WANTED, "--call", "max_price=1"))
-    assert (ran.code, len(ran.sent)) == (1, 1)
-    assert "but not as asked: its impact is irreversible" in ran.err
-
-
 async def test_missing_scopes_are_named_as_for_a_call(run: Any) -> None:
     error = {
         "code": "scope-required",
@@ -187,10 +175,13 @@ async def test_missing_scopes_are_named_as_for_a_call(run: Any) -> None:
     assert (ran.code, "declare the scopes with --scope a:b" in ran.err) == (1, True)
 
 
-async def test_dry_run_prints_the_definition_and_sends_nothing(run: Any) -> None:
+async def test_dry_run_sends_nothing_and_json_of_a_call_has_contract_and_output(run: Any) -> None:
     ran = await run(approved(), arguments=(*WANTED, "--dry-run"))
     assert (ran.code, ran.sent) == (0, [])
     assert json.loads(ran.out) == json.loads(json.dumps(DEFINITION))
+    ran = await run(approved(), answer(200, {"rooms": []}), arguments=(*WANTED, "--json", "--call", "max_price=1"))
+    shown = json.loads(ran.out)
+    assert (shown["status"], shown["synthesis_id"], shown["output"]) == (200, "syn-1", {"rooms": []})
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
@@ -203,24 +194,16 @@ async def test_definition_in_a_file_is_proposed(run: Any, tmp_path: Path, wrappe
     assert (body["path"], body["persistent"], body["requested_duration"]) == ("/rooms/cheap", True, "7d")
 
 
-@pytest.mark.parametrize(
-    ("script", "expected"),
-    [
-        (approved(), {"status": 263, "synthesis_id": "syn-1"}),
-        (rejected(), {"status": 463}),
-        (answer(261, {"proposal_id": "p"}), {"status": 261, "body": {"proposal_id": "p"}}),
-    ],
+@rows(
+    "script, expected",
+    (approved(), {"status": 263, "synthesis_id": "syn-1"}),
+    (rejected(), {"status": 463}),
+    (answer(261, {"proposal_id": "p"}), {"status": 261, "body": {"proposal_id": "p"}}),
 )
 async def test_json_has_the_status_of_the_outcome(run: Any, script: Script, expected: dict[str, Any]) -> None:
     ran = await run(script, arguments=(*WANTED, "--json", "--wait", "0"))
     assert json.loads(ran.out).items() >= expected.items()
     assert ran.code == (0 if expected["status"] == 263 else 1)
-
-
-async def test_json_of_a_call_has_contract_and_output(run: Any) -> None:
-    ran = await run(approved(), answer(200, {"rooms": []}), arguments=(*WANTED, "--json", "--call", "max_price=1"))
-    shown = json.loads(ran.out)
-    assert (shown["status"], shown["synthesis_id"], shown["output"]) == (200, "syn-1", {"rooms": []})
 
 
 async def test_texts_of_the_server_cannot_control_the_terminal(run: Any) -> None:
@@ -234,29 +217,25 @@ async def test_texts_of_the_server_cannot_control_the_terminal(run: Any) -> None
     assert "[red]x[/red]" in refused.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "Give the endpoint as 'METHOD /path'"),
-        (("FIND",), "Give the endpoint as 'METHOD /path'"),
-        (("FIND", "/a", "/b"), "Give the endpoint as 'METHOD /path'"),
-        (("FIND", "/a", "-f", __file__), "is not JSON"),
-    ],
+@rows(
+    "arguments, message",
+    ((), "Give the endpoint as 'METHOD /path'"),
+    (("FIND",), "Give the endpoint as 'METHOD /path'"),
+    (("FIND", "/a", "/b"), "Give the endpoint as 'METHOD /path'"),
+    (("FIND", "/a", "-f", __file__), "is not JSON"),
 )
 async def test_wrong_usage_is_refused(run: Any, arguments: tuple[str, ...], message: str) -> None:
     with pytest.raises(click.UsageError, match=message):
         await run(approved(), arguments=arguments)
 
 
-@pytest.mark.parametrize(
-    ("is_terminal", "answer_given", "options", "turns"),
-    [
-        (True, True, (), 2),
-        (True, False, (), 1),
-        (False, True, (), 1),
-        (True, True, ("--json",), 1),
-        (False, False, ("--follow-ambiguous",), 2),
-    ],
+@rows(
+    "is_terminal, answer_given, options, turns",
+    (True, True, (), 2),
+    (True, False, (), 1),
+    (False, True, (), 1),
+    (True, True, ("--json",), 1),
+    (False, False, ("--follow-ambiguous",), 2),
 )
 async def test_doubtful_counter_proposal_is_followed_only_after_a_yes(
     run: Any, monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool, answer_given: bool, options: Any, turns: int

@@ -13,10 +13,10 @@ from click.testing import CliRunner, Result
 from tests.documents.openapi.notes_api import described
 
 from bespeak.app.cli.import_ import import_
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.review import review
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.errors import ConfigError
+from bespeak.terminal import CommandFailedError
 
 REMOVE = "endpoints/remove-notes.toml"
 
@@ -73,11 +73,15 @@ def test_the_list_is_printed_as_json(folder: Path) -> None:
     assert impact["text"].startswith("impact irreversible: deleted data is lost")
 
 
-def test_a_walk_shows_the_endpoint_with_its_guesses(folder: Path) -> None:
+def test_walk_shows_the_endpoint_with_its_guesses_and_the_next_run_continues(folder: Path) -> None:
     shown = run(folder, answers="q\n").stdout
     assert "[1/11] REMOVE /notes/{note_id}  deletes" in shown
     assert "DELETE https://notes.example/v2/notes/{note_id}" in shown
     assert 'semantic.impact = "irreversible"  (0.9) impact irreversible: deleted data is lost' in shown
+    run(folder, answers="y\n")
+    again = run(folder, answers="q\n").stdout
+    assert "[1/10]" in again
+    assert "REMOVE /notes" not in again
 
 
 def test_yes_marks_the_endpoint_and_changes_nothing_else(folder: Path, imported: dict[str, str]) -> None:
@@ -86,13 +90,6 @@ def test_yes_marks_the_endpoint_and_changes_nothing_else(folder: Path, imported:
     assert reviewed(folder) == ["REMOVE /notes/{note_id}"]
     kept = [line for line in imported[REMOVE].splitlines() if "review" not in line]
     assert (folder / REMOVE).read_text().splitlines() == kept
-
-
-def test_the_next_run_continues_with_what_is_left(folder: Path) -> None:
-    run(folder, answers="y\n")
-    again = run(folder, answers="q\n").stdout
-    assert "[1/10]" in again
-    assert "REMOVE /notes" not in again
 
 
 def test_skip_and_quit_change_nothing(folder: Path, imported: dict[str, str]) -> None:
@@ -124,8 +121,7 @@ def test_edit_asks_for_the_value_if_none_is_given(folder: Path) -> None:
 def test_a_value_that_breaks_the_contract_is_refused(folder: Path, imported: dict[str, str], value: str) -> None:
     notes = json.loads(run(folder, "--json").stdout)[0]["guesses"]
     number = 1 + [note["at"] for note in notes].index("/endpoint/semantic/impact")
-    result = run(folder, answers=f"e {number} {value}\nq\n")
-    assert "impact" in result.stderr
+    assert "impact" in run(folder, answers=f"e {number} {value}\nq\n").stderr
     assert changed(folder, imported) == []
 
 

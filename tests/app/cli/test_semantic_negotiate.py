@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.meaning import FOLDER, RAD_PROFILE
 
-from bespeak.app.cli.main import CommandFailedError, bespeak
+from bespeak.app.cli.main import bespeak
+from bespeak.terminal import CommandFailedError
 
 Run = Callable[..., Result]
 
@@ -40,12 +41,9 @@ def test_ontology_and_alignment_in_files_make_a_match(run: Run) -> None:
     assert any("report-summary means" in text for text in explanation)
 
 
-def test_message_around_the_envelope_is_opened(run: Run) -> None:
+def test_message_around_the_envelope_is_opened_and_the_exit_code_tells_that_nothing_matches(run: Run) -> None:
     done = run(RADIOLOGY, {"header": {}, "semantic": RAD_PROFILE, "payload": {}}, "--json")
     assert (done.exit_code, json.loads(done.stdout)["match"]) == (0, "direct")
-
-
-def test_exit_code_tells_that_there_is_no_match(run: Run) -> None:
     done = run(CLINICAL, RAD_PROFILE)
     assert done.exit_code == 1
     assert done.stdout.startswith("none (renegotiate)\n")

@@ -18,20 +18,17 @@ import pytest
 import bespeak
 from bespeak.app.cli.serve import snapshot
 
-APP = '''
+APP = """
 import bespeak
 
 app = bespeak.App("Greeter", server_id="greeter.example", operator="Tests", contact="ops@greeter.example")
 
 
-@app.endpoint("FETCH", "/greeting", impact="informational")
+@app.endpoint("FETCH", "/greeting", impact="informational",
+              intent="Fetch a greeting.", outcome="The greeting is returned.")
 def greet() -> dict[str, str]:
-    """Fetch a greeting.
-
-    Outcome: The greeting is returned.
-    """
     return {"text": "TEXT"}
-'''
+"""
 
 
 def free_port() -> int:

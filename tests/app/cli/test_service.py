@@ -1,4 +1,4 @@
-"""Test the connection options: how the caller authenticates."""
+"""The service argument of a command, `bespeak discover` and `bespeak mcp`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.agent.client.scripted import always, serving
+from tests.agent.client.scripted import always, endpoint, manifest, serving
 from tests.process import bespeak
 from tests.process import serving as process_serving
 from tests.state.identity.certificates import Authority
@@ -20,6 +20,7 @@ from tests.state.identity.issuer import AGENT, OTHER, SERVER, claims, new_key, p
 from bespeak.protocol.tls import server_context
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
+
 
 TOKEN = "abc.def.ghi"
 
@@ -67,20 +68,17 @@ async def test_a_client_certificate_is_presented(tmp_path: Path) -> None:
         assert "--client-cert" in result.stderr
 
 
-APP = '''
+APP = """
 from bespeak import App, Context
 
 app = App("Rooms", server_id="rooms.example", operator="Acme", contact="ops@acme.example")
 
-@app.endpoint("QUERY", "/rooms", impact="informational", confidence=1.0, scopes=["booking:room"])
+@app.endpoint("QUERY", "/rooms", impact="informational", confidence=1.0, scopes=["booking:room"],
+              intent="Look up the rooms that are free.", outcome="The rooms are listed.")
 def rooms(context: Context) -> dict[str, str | None]:
-    """Look up the rooms that are free.
-
-    Outcome: The rooms are listed.
-    """
     who = context.principal
     return {"agent": who.agent_id, "verified": who.verified, "for": who.principal_id, "tls": who.tls_identity}
-'''
+"""
 CONFIGURATION = f'''
 [server]
 server_id = "{SERVER}"
@@ -137,3 +135,75 @@ def test_served_deployment_accepts_only_proven_identities(tmp_path: Path) -> Non
             assert refused.returncode == 1
             assert code in refused.stderr
         assert "--token-file" in refused.stderr
+
+
+ESCAPE = "\x1b]0;owned\x07\x1b[2J\x9b31m\x7f"
+
+
+def is_harmless(text: str) -> bool:
+    return all(char.isprintable() or char == "\n" for char in text)
+
+
+async def test_manifest_cannot_control_the_terminal() -> None:
+    offered = {**endpoint("BOOK", f"/{ESCAPE}", is_idempotent=True), "description": ESCAPE, "required_scopes": [ESCAPE]}
+    hostile = manifest(
+        offered,
+        server={"server_id": ESCAPE, "operator": ESCAPE, "contact": ESCAPE},
+        document_version=ESCAPE,
+        policies={"methods": {"redirects": [{"from_method": ESCAPE, "to_method": ESCAPE}]}},
+    )
+    async with serving(always(200, hostile)) as server:
+        for options in ([], ["--json"]):
+            result = await asyncio.to_thread(bespeak, "discover", server.uri, *options)
+            assert result.returncode == 0, result.stderr
+            assert is_harmless(result.stdout + result.stderr)
+            assert "owned" in result.stdout
+
+
+async def test_inventory_cannot_control_the_terminal() -> None:
+    inventory = [{"method": "BOOK", "path": f"/{ESCAPE}", "description": ESCAPE}]
+    async with serving(always(200, inventory)) as server:
+        result = await asyncio.to_thread(bespeak, "discover", server.uri, "--methods")
+    assert result.returncode == 0, result.stderr
+    assert is_harmless(result.stdout)
+    assert "owned" in result.stdout
+
+
+async def test_refusal_cannot_control_the_terminal() -> None:
+    refusal = {
+        "code": ESCAPE,
+        "message": ESCAPE,
+        "violations": [{"pointer": ESCAPE, "message": ESCAPE}],
+        "details": {ESCAPE: ESCAPE},
+        "missing_scopes": [ESCAPE],
+    }
+    async with serving(always(422, {"error": refusal})) as server:
+        result = await asyncio.to_thread(bespeak, "call", server.uri, "BOOK", "/room")
+    assert result.returncode == 1
+    assert is_harmless(result.stderr)
+    assert result.stderr.count("owned") >= 6
+
+
+async def test_server_error_cannot_control_the_terminal() -> None:
+    async with serving(always(401, {"error": {"code": ESCAPE, "message": f"{ESCAPE}\nsecond line"}})) as server:
+        result = await asyncio.to_thread(bespeak, "discover", server.uri)
+    assert result.returncode == 2
+    assert is_harmless(result.stderr)
+    assert "owned" in result.stderr
+
+
+async def test_json_escapes_terminal_control_characters() -> None:
+    async with serving(always(200, {"text": ESCAPE})) as server:
+        result = await asyncio.to_thread(bespeak, "call", server.uri, "QUERY", "/x")
+    assert is_harmless(result.stdout)
+    assert json.loads(result.stdout) == {"text": ESCAPE}
+
+
+async def test_one_long_path_does_not_pad_the_other_rows() -> None:
+    paths = ["/short", "/" + "x" * 5000]
+    inventory = [{"method": "QUERY", "path": path, "description": "Look."} for path in paths]
+    async with serving(always(200, inventory)) as server:
+        result = await asyncio.to_thread(bespeak, "discover", server.uri, "--methods")
+    short, long = result.stdout.splitlines()
+    assert len(short) < 90
+    assert paths[1] in long

@@ -1,4 +1,4 @@
-"""Test `bespeak store`: operators inspect, migrate, export and import the store."""
+"""`bespeak store`: check, migrate, export, import, records and expiry."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import json
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
+from tests.app.cli.invoking import invoking
 
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.store import store
 from bespeak.errors import ConfigError
+from bespeak.extensions.workflows.store import JournalSteps, StepRow
 from bespeak.state.store.commands.idempotency import UseNonce
+from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.sql import CURRENT
+from bespeak.terminal import CommandFailedError
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
@@ -22,8 +24,7 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return str(request.getfixturevalue("postgres_dsn") if request.param == "postgres" else tmp_path / "place.db")
 
 
-def run(*arguments: object) -> Result:
-    return CliRunner().invoke(store, [str(argument) for argument in arguments], standalone_mode=False)
+run = invoking(store, standalone_mode=False)
 
 
 def fill(place: str, rows: int = 3) -> None:
@@ -129,8 +130,7 @@ def test_failed_export_keeps_the_old_file(tmp_path: Path) -> None:
     file.write_text("precious")
     path = tmp_path / "s.db"
     path.write_bytes(b"no database" * 500)
-    result = run("export", "--store", path, "-o", file)
-    assert isinstance(result.exception, ConfigError)
+    assert isinstance(run("export", "--store", path, "-o", file).exception, ConfigError)
     assert file.read_text() == "precious"
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["e.jsonl", "s.db"]
 
@@ -150,3 +150,67 @@ def test_missing_store_is_not_created(tmp_path: Path) -> None:
         assert isinstance(result.exception, ConfigError)
         assert "no store at" in str(result.exception)
     assert list(tmp_path.iterdir()) == []
+
+
+KINDS = ("alert", "channel", "entity", "grant", "message", "monitor", "publication", "report", "subscription")
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
+def records_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Fill a store with a record of each kind, and a workflow with a step."""
+    records_place = str(
+        request.getfixturevalue("postgres_dsn") if request.param == "postgres" else tmp_path / "place.db"
+    )
+
+    async def fill() -> None:
+        opened = open_store(records_place)
+        await opened.start()
+        await opened.do(*(PutRecord(f"{kind}-1", kind, "ann", "open", '{"n": [1, "é"]}') for kind in KINDS))
+        await opened.do(PutRecord("chain-1", "workflow", "bob", "running", "{}", key="k", delay=60.0))
+        await opened.do(JournalSteps("chain-1", 0, (StepRow(1, 2, "done", 200, '{"room": 7}'),), 60.0))
+        await opened.close()
+
+    asyncio.run(fill())
+    return records_place
+
+
+def test_records_are_counted_and_listed_by_kind(records_place: str) -> None:
+    counts = json.loads(run("records", "--store", records_place, "--json").output)
+    assert counts == {**{kind: {"open": 1} for kind in KINDS}, "workflow": {"running": 1}}
+    assert run("records", "--store", records_place).output.splitlines()[0].split() == ["alert", "open", "1"]
+    assert "monitor                   1\n" in run("check", "--store", records_place).output
+    listed = json.loads(run("records", "--store", records_place, "--kind", "workflow", "--json").output)
+    assert [(one["record_id"], one["owner"], one["expires"]) for one in listed] == [("chain-1", "bob", None)]
+    assert run("records", "--store", records_place, "--kind", "grant").output.startswith("grant-1  open ")
+    assert (
+        run("records", "--store", records_place, "--kind", "grant", "--owner", "x").output
+        == "no records of kind grant\n"
+    )
+
+
+def test_a_workflow_is_shown_with_its_steps(records_place: str) -> None:
+    shown = json.loads(run("show", "chain-1", "--store", records_place).output)
+    assert (shown["kind"], shown["content"], shown["steps"][0]["output"]) == ("workflow", {}, {"room": 7})
+
+
+def test_a_record_is_expired_with_its_steps_and_unknown_ones_change_nothing(records_place: str) -> None:
+    assert isinstance(
+        run("expire", "--store", records_place, "--id", "alert-1", "--id", "x").exception, CommandFailedError
+    )
+    assert json.loads(run("show", "alert-1", "--store", records_place).output)["state"] == "open"
+    assert run("expire", "--store", records_place, "--id", "chain-1").output == "1 expired row removed\n"
+    assert isinstance(run("show", "chain-1", "--store", records_place).exception, CommandFailedError)
+    assert run("expire", "--store", records_place).output == "0 expired rows removed\n"
+
+
+def test_every_kind_survives_export_and_import(records_place: str, tmp_path: Path) -> None:
+    first, copy, second = tmp_path / "first.jsonl", tmp_path / "copy.db", tmp_path / "second.jsonl"
+    for arguments in (
+        ("export", "--store", records_place, "-o", first),
+        ("import", first, "--store", copy),
+        ("export", "--store", copy, "-o", second),
+    ):
+        assert run(*arguments).exception is None
+    rows = [sorted(line for line in file.read_text().splitlines() if '"table"' in line) for file in (first, second)]
+    assert rows[0] == rows[1]
+    assert len([row for row in rows[0] if '"records"' in row or '"steps"' in row]) == len(KINDS) + 2

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bespeak.app.cli.target_store import existing_place, use_store, written_in_one_step
 from bespeak.errors import ConfigError, StoreError
 from bespeak.state.store.store import Store
+from bespeak.terminal.target_store import existing_place, use_store, written_in_one_step
 
 
 def test_file_is_replaced_atomically_with_owner_only_permissions(tmp_path: Path) -> None:
@@ -37,12 +37,9 @@ def test_failed_write_keeps_the_old_file(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_missing_folder_is_a_clear_error(tmp_path: Path) -> None:
+def test_missing_folder_is_a_clear_error_and_a_store_is_not_created_for_reading(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be written"), written_in_one_step(tmp_path / "no" / "out"):
         pass
-
-
-def test_store_is_not_created_for_reading(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no store"):
         existing_place(str(tmp_path / "bespeak.db"))
     assert existing_place("postgresql://host/name") == "postgresql://host/name"

@@ -52,6 +52,8 @@ def _manifest() -> dict[str, Any]:
     kinds = closed({"kind": {"type": "string", "enum": ["double", "single"]}})
     said = closed({"ok": {"type": "boolean"}}, "ok") | {"additionalProperties": True}
     room = closed({"room": {"type": "string"}}, "room")
+    successor = {"method": "RESERVE", "path": "/rooms"}
+    old = {"deprecated_in": "1.1", "removed_in": "2.0", "successor": successor}
     return {
         "agtp_version": "1.0",
         "agtp_api_version": "1.0",
@@ -73,17 +75,7 @@ def _manifest() -> dict[str, Any]:
             endpoint("QUERY", "/rooms", input_schema=kinds, output_schema=said),
             endpoint("FETCH", "/rooms/{room_id}", input_schema=closed({"room_id": {"type": "string"}}, "room_id")),
             endpoint("RESERVE", "/rooms", impact="irreversible", input_schema=room, required_scopes=["booking:room"]),
-            endpoint(
-                "RENT",
-                "/rooms",
-                impact="reversible",
-                input_schema=room,
-                deprecated={
-                    "deprecated_in": "1.1",
-                    "removed_in": "2.0",
-                    "successor": {"method": "RESERVE", "path": "/rooms"},
-                },
-            ),
+            endpoint("RENT", "/rooms", impact="reversible", input_schema=room, deprecated=old),
             endpoint("DISCOVER", "/methods", output_schema={"type": "array", "items": {"type": "object"}}),
         ],
         "agent_disclosure": "public",
@@ -137,28 +129,18 @@ class Ask:
 class Miniature:
     """Change `manifest`, put a function into `spoil`, or flip a flag, and it is wrong in that way."""
 
-    manifest: dict[str, Any] = field(default_factory=_manifest)
-    """What it publishes."""
-    contract: dict[str, Any] = field(default_factory=_manifest)
-    """What it does."""
+    manifest: dict[str, Any] = field(default_factory=_manifest)  # what it publishes
+    contract: dict[str, Any] = field(default_factory=_manifest)  # what it does
     known_agents: set[str] | None = None
-    rights: dict[str | None, set[str]] = field(default_factory=dict)
-    """Methods of an agent; all if it is not listed."""
-    wrapped: bool = False
-    """True if input is taken in the envelope only."""
-    media: set[str] | None = None
-    """Media types of input; any if None."""
-    proposal_at: tuple[str, ...] = ()
-    """Members around a proposal."""
-    pending: bool = False
-    """True if proposals wait for a decision."""
-    method_first: bool = False
-    """True if a method without an endpoint is 405 on any path."""
-    input_first: bool = False
-    """True if input is validated before scope."""
+    rights: dict[str | None, set[str]] = field(default_factory=dict)  # methods of an agent; all if it is not listed
+    wrapped: bool = False  # True if input is taken in the envelope only
+    media: set[str] | None = None  # media types of input; any if None
+    proposal_at: tuple[str, ...] = ()  # members around a proposal
+    pending: bool = False  # True if proposals wait for a decision
+    method_first: bool = False  # True if a method without an endpoint is 405 on any path
+    input_first: bool = False  # True if input is validated before scope
     validates: bool = True
-    wire: Callable[[bytes], list[bytes]] = lambda data: [data]
-    """How an answer is cut into pieces."""
+    wire: Callable[[bytes], list[bytes]] = lambda data: [data]  # how an answer is cut into pieces
     strict: bool = True
     merges_query: bool = True
     decodes_query: bool = True
@@ -193,9 +175,6 @@ class Miniature:
             return refusal(400, "unsupported-media-type")
         if ask.method not in CATALOG:
             return refusal(459, "method-violation", method=ask.method, catalog_version="9.1.0")
-        return self._structure(ask)
-
-    def _structure(self, ask: Ask) -> Answer:
         if self.pending and (ask.method, ask.path) == ("QUERY", "/proposals/p-1"):
             return Answer(261, {"proposal_id": "p-1"})
         return self._routed(ask)
@@ -267,13 +246,8 @@ class Miniature:
         assert isinstance(value, dict)
         self.invoked.append((f"{found['method']} {found['path']}", value))
         if found["path"] == "/methods":
-            return Answer(
-                200,
-                [
-                    {name: item[name] for name in ("method", "path", "description")}
-                    for item in self.contract["endpoints"]
-                ],
-            )
+            names = ("method", "path", "description")
+            return Answer(200, [{name: item[name] for name in names} for item in self.contract["endpoints"]])
         return Answer(200, {"ok": True})
 
     def _check_scope(self, ask: Ask, found: dict[str, Any]) -> Answer | None:
@@ -316,9 +290,7 @@ class Miniature:
         return None
 
     @asynccontextmanager
-    async def serve(
-        self, tls: ssl.SSLContext | None = None, stalled: asyncio.Event | None = None
-    ) -> AsyncIterator[str]:
+    async def serve(self, tls: ssl.SSLContext | None = None, stalled: Any = None) -> AsyncIterator[str]:
         """Listen on loopback and close after each reply, as the reference implementation does."""
 
         async def talk(incoming: asyncio.StreamReader, outgoing: asyncio.StreamWriter) -> None:
@@ -330,16 +302,13 @@ class Miniature:
                 path, _, query = target.partition("?")
                 answer = self.answer(Ask(method, path, query, headers, body))
                 content = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
-                lines = [
-                    f"AGTP/1.0 {answer.status} Text",
-                    *(f"{name}: {value}" for name, value in answer.headers.items()),
-                ]
-                head = "\r\n".join([*lines, f"Content-Length: {len(content)}", "", ""])
+                lines = [f"{name}: {value}" for name, value in answer.headers.items()]
+                first = f"AGTP/1.0 {answer.status} Text"
+                head = "\r\n".join([first, *lines, f"Content-Length: {len(content)}", "", ""])
                 for piece in self.wire(head.encode() + content):
                     outgoing.write(piece)
                     await outgoing.drain()
             except TimeoutError:  # how a test makes it wait
-                assert stalled is not None
                 await stalled.wait()
             except ConnectionResetError:  # how a test makes it fall silent
                 pass

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.cases import rows
 
 from bespeak.app.conformance.document_set import (
-    Case,
+    Acceptance,
+    DocumentCase,
     Expected,
-    Validation,
     command_validator,
     find_cases,
     hold,
@@ -34,25 +36,20 @@ def test_cases_are_found_by_folder_with_their_expected_findings(folder: Path) ->
     assert cases[1].expected == (Expected("P320", "/endpoints/0/path"), Expected("D120"))
 
 
-def test_an_invalid_document_without_expectations_is_a_configuration_error(folder: Path) -> None:
-    (folder / "invalid" / "menu.expected").write_text("# nothing\n")
-    with pytest.raises(ConfigError, match="lists no findings"):
+@rows(
+    "change, message",
+    (lambda folder: (folder / "invalid/menu.expected").write_text("# nothing\n"), "lists no findings"),
+    (lambda folder: (folder / "invalid/menu.expected").unlink(), "cannot be read"),
+    (lambda folder: [file.unlink() for file in folder.rglob("*.agis")], r"no \.agis documents"),
+)
+def test_an_incomplete_set_is_a_configuration_error(folder: Path, change: Any, message: str) -> None:
+    change(folder)
+    with pytest.raises(ConfigError, match=message):
         find_cases(folder)
 
 
-def test_invalid_document_without_an_expected_file_is_a_configuration_error(folder: Path) -> None:
-    (folder / "invalid" / "menu.expected").unlink()
-    with pytest.raises(ConfigError, match="cannot be read"):
-        find_cases(folder)
-
-
-def test_a_folder_without_documents_is_a_configuration_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"no \.agis documents"):
-        find_cases(tmp_path)
-
-
-def wrong(kind: str, verdict: Validation, *expected: Expected) -> str:
-    case = Case(kind, Path("menu.agis"), expected)  # type: ignore[arg-type]
+def wrong(kind: str, verdict: Acceptance, *expected: Expected) -> str:
+    case = DocumentCase(kind, Path("menu.agis"), expected)  # type: ignore[arg-type]
     [result] = hold(lambda _: verdict, [case])
     return result.wrong
 
@@ -60,59 +57,49 @@ def wrong(kind: str, verdict: Validation, *expected: Expected) -> str:
 @pytest.mark.requirement("AGIS-9.3-1", "AGIS-9.3-3")
 @pytest.mark.parametrize("kind", ["valid", "borderline"])
 def test_rejecting_a_valid_document_is_a_mistake(kind: str) -> None:
-    assert wrong(kind, Validation(True, ())) == ""
-    assert wrong(kind, Validation(False, (Expected("P320", "/x"),))) == "is rejected for P320 /x"
-    assert wrong(kind, Validation(False)) == "is rejected"
+    assert wrong(kind, Acceptance(True, ())) == ""
+    assert wrong(kind, Acceptance(False, (Expected("P320", "/x"),))) == "is rejected for P320 /x"
+    assert wrong(kind, Acceptance(False)) == "is rejected"
 
 
 @pytest.mark.requirement("AGIS-9.3-2")
-def test_an_invalid_document_must_be_rejected_for_the_right_reasons() -> None:
+def test_invalid_document_must_be_rejected_for_the_right_reasons_if_they_are_listed() -> None:
     breaks = Expected("P320", "/x")
-    assert wrong("invalid", Validation(False, (breaks,)), breaks) == ""
-    assert wrong("invalid", Validation(True, ()), breaks) == "is accepted but breaks P320 /x"
-    assert wrong("invalid", Validation(False, (Expected("D120"),)), breaks) == ("lacks P320 /x; has unexpected D120")
-
-
-def test_validator_without_error_list_is_checked_by_acceptance_only() -> None:
-    assert wrong("invalid", Validation(False), Expected("P320", "/x")) == ""
+    assert wrong("invalid", Acceptance(False, (breaks,)), breaks) == ""
+    assert wrong("invalid", Acceptance(True, ()), breaks) == "is accepted but breaks P320 /x"
+    assert wrong("invalid", Acceptance(False, (Expected("D120"),)), breaks) == "lacks P320 /x; has unexpected D120"
+    assert wrong("invalid", Acceptance(False), Expected("P320", "/x")) == ""
 
 
 @pytest.fixture
-def case(tmp_path: Path) -> Case:
+def case(tmp_path: Path) -> DocumentCase:
     file = tmp_path / "menu.agis"
     file.write_text("[]\n")
-    return Case("invalid", file)
+    return DocumentCase("invalid", file)
 
 
-def test_bespeak_names_the_rules_a_document_breaks(case: Case) -> None:
+def test_bespeak_names_the_rules_a_document_breaks(case: DocumentCase) -> None:
     verdict = own_validator()(case)
     assert not verdict.accepted
     assert verdict.errors
 
 
 def test_a_file_that_cannot_be_read_is_rejected(tmp_path: Path) -> None:
-    verdict = own_validator()(Case("invalid", tmp_path / "missing.agis"))
+    verdict = own_validator()(DocumentCase("invalid", tmp_path / "missing.agis"))
     assert not verdict.accepted
     assert [error.rule for error in verdict.errors or ()] == ["D101"]
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("code", "accepted"), [(0, True), (1, False), (2, False)])
-def test_exit_code_of_a_command_is_its_result(case: Case, code: int, accepted: bool) -> None:
-    verdict = command_validator(f'{sys.executable} -c "import sys; sys.exit({code})"')(case)
+@rows(
+    "code, arguments, accepted",
+    *((f"sys.exit({number})", "", number == 0) for number in (0, 1, 2)),
+    ("sys.exit(sys.argv[2] != '--strict' or not sys.argv[1].endswith('menu.agis'))", "{} --strict", True),
+    ("sys.exit(not sys.argv[-1].endswith('menu.agis'))", "", True),
+)
+def test_exit_code_of_a_command_is_its_result(case: DocumentCase, code: str, arguments: str, accepted: bool) -> None:
+    verdict = command_validator(f'{sys.executable} -c "import sys; {code}" {arguments}')(case)
     assert (verdict.accepted, verdict.errors) == (accepted, None)
-
-
-@pytest.mark.process
-def test_braces_are_replaced_by_the_file(case: Case) -> None:
-    script = "import sys; sys.exit(0 if sys.argv[1].endswith('menu.agis') and sys.argv[2] == '--strict' else 1)"
-    assert command_validator(f'{sys.executable} -c "{script}" {{}} --strict')(case).accepted
-
-
-@pytest.mark.process
-def test_file_is_appended_without_braces(case: Case) -> None:
-    script = "import sys; sys.exit(0 if sys.argv[-1].endswith('menu.agis') else 1)"
-    assert command_validator(f'{sys.executable} -c "{script}"')(case).accepted
 
 
 @pytest.mark.parametrize("command", ["", "'unclosed"])
@@ -122,6 +109,6 @@ def test_invalid_command_is_a_configuration_error(command: str) -> None:
 
 
 @pytest.mark.process
-def test_a_command_that_does_not_exist_is_a_configuration_error(case: Case) -> None:
+def test_a_command_that_does_not_exist_is_a_configuration_error(case: DocumentCase) -> None:
     with pytest.raises(ConfigError, match="cannot be run: no-such-validator"):
         command_validator("no-such-validator {}")(case)

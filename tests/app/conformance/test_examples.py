@@ -19,13 +19,14 @@ from bespeak.app.conformance.probe import direct_sender
 from bespeak.app.conformance.run import ITEMS, ConformanceReport, run_conformance
 from bespeak.app.server.assembly import Keeper, assemble
 from bespeak.app.server.target import Target, load_target
-from bespeak.contract.negotiation import NegotiationSettings
+from bespeak.extensions.negotiation.settings import NegotiationSettings
+from bespeak.extensions.negotiation.store import KEPT
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.state.identity.key_text import generate_key
-from bespeak.state.store.commands.proposals import KEPT, PurgeProposals
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import MEMORY
 from bespeak.state.store.store import Store
+from bespeak.state.store.sweeper import PurgeExpired
 
 pytestmark = pytest.mark.anyio
 
@@ -70,13 +71,12 @@ async def report(request: pytest.FixtureRequest) -> ConformanceReport:
     "API-13.1-12",
     "API-13.1-13",
 )
-async def test_the_hotel_conforms_in_every_item(report: ConformanceReport) -> None:
+async def test_hotel_conforms_in_every_item_with_the_unsigned_manifest_as_only_warning(
+    report: ConformanceReport,
+) -> None:
     text = "\n".join(line for _, line in report.lines())
     assert report.conforms, text
     assert {item for item in ITEMS if report.verdict(item) not in (Verdict.PASS, Verdict.WARN)} == set(), text
-
-
-async def test_unsigned_manifest_is_the_only_warning_for_the_hotel(report: ConformanceReport) -> None:
     warned = [result.check.id for result in report.results if result.outcome.verdict is Verdict.WARN]
     assert warned == ["13.1-05h"]
 
@@ -121,12 +121,10 @@ def breaking(_: Any) -> Any:
 
 @pytest.mark.parametrize("approval", ["none", "all"])
 @pytest.mark.parametrize("end", ["complete", "broken", *range(2, 12)])
-async def test_nothing_is_left_in_the_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approval: str, end: str | int
-) -> None:
+async def test_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, approval: str, end: Any) -> None:
     target = load_target(str(HOTEL))
     settings = NegotiationSettings(approval=approval, persistent=True)
-    target = replace(target, document=replace(target.document, negotiation=settings))
+    target = replace(target, document=replace(target.document, extension_tables={"negotiation": settings}))
     place, store = tmp_path / "store.db", open_store(str(tmp_path / "store.db"), role="sole")
     make, running = interrupting(end if isinstance(end, int) else 0)
     monkeypatch.setattr(run_module, "direct_sender", make)
@@ -141,5 +139,5 @@ async def test_nothing_is_left_in_the_store(
             str(end), (asyncio.CancelledError, ConformanceReport)
         )
         assert isinstance(outcome, expected)
-        await store.do(PurgeProposals(KEPT))
+        await store.do(PurgeExpired(kept=KEPT))
         assert rows(place) == before

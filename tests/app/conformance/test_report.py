@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from tests.cases import rows
 
 from bespeak.app.conformance.check import (
     Check,
@@ -16,7 +17,7 @@ from bespeak.app.conformance.check import (
     passed,
 )
 from bespeak.app.conformance.probe import Exchanged
-from bespeak.app.conformance.run import ITEMS, ConformanceReport, Result
+from bespeak.app.conformance.run import ITEMS, CheckResult, ConformanceReport
 
 
 async def _never(_subject: Subject) -> CheckOutcome:
@@ -28,49 +29,37 @@ def _report(**outcomes: CheckOutcome) -> ConformanceReport:
     results = []
     for item in ITEMS:
         outcome = outcomes.get("i" + item[-2:], passed())
-        results.append(Result(Check(f"{item}a", f"about {item}", "1.2", _never), outcome))
+        results.append(CheckResult(Check(f"{item}a", f"about {item}", "1.2", _never), outcome))
     return ConformanceReport("agtp://mini.example:4480", {"agtp_api_version": "1.0"}, None, tuple(results))
 
 
 SEEN = Exchanged("QUERY", "/x", b'{"a":1}', 404, "Not Found", {}, b'{"error":{"code":"no"}}', "a" * 64, "a:b")
 
 
-def test_one_failure_breaks_conformance() -> None:
+def test_failure_breaks_conformance_and_warnings_and_undecided_checks_do_not() -> None:
     assert _report().conforms
     assert not _report(i03=failed("no")).conforms
-
-
-def test_warnings_and_undecided_checks_do_not_break_conformance() -> None:
     report = _report(i03=CheckOutcome(Verdict.WARN, "hm"), i04=could_not_tell("why"))
     assert (report.conforms, report.is_conclusive) == (True, False)
     assert report.verdict("13.1-04") is Verdict.COULD_NOT_TELL
     assert [line for _, line in report.lines()][-1] == "1 warn, 1 could-not-tell, 12 pass"
 
 
-def test_the_text_names_every_item_and_its_verdict() -> None:
+def test_text_names_every_item_and_shows_note_and_evidence_of_failures_only() -> None:
     lines = [line for _, line in _report(i03=failed("answered 404", SEEN)).lines()]
     for item in ITEMS:
         assert any(line.startswith(item) and ("fail" in line) == (item == "13.1-03") for line in lines)
     assert lines[-1] == "1 fail, 13 pass"
-
-
-def test_a_failure_shows_its_note_and_evidence() -> None:
     text = "\n".join(line for _, line in _report(i03=failed("answered 404", SEEN)).lines())
     assert "answered 404" in text
     assert 'QUERY /x | Agent-ID: aaaaaaaa… | Authority-Scope: a:b | {"a":1} → 404 Not Found' in text
-
-
-def test_a_pass_shows_no_evidence() -> None:
     assert "QUERY /x" not in "\n".join(line for _, line in _report(i03=passed(SEEN)).lines())
 
 
-def test_server_cannot_control_the_terminal() -> None:
+def test_response_cannot_control_the_terminal_and_is_truncated() -> None:
     nasty = Exchanged("QUERY", "/x", b"", 404, "\x1b[2J", {}, b"\x1b]0;title\x07" + b"\xff" * 9)
     text = "".join(line for _, line in _report(i03=failed("says \x1b[31m", nasty)).lines())
     assert text.isprintable()
-
-
-def test_long_responses_are_truncated() -> None:
     long = Exchanged("QUERY", "/x", b"", 404, "Not Found", {}, b"x" * 100_000)
     assert len(str(long)) < 400
 
@@ -84,46 +73,39 @@ def test_the_json_form_has_items_and_checks() -> None:
     assert check["evidence"]
 
 
-def test_most_severe_verdict_counts() -> None:
+def test_most_severe_verdict_counts_and_many_faults_are_counted_not_listed() -> None:
     assert all_of([passed(), failed("a"), could_not_tell("b"), failed("c")]) == failed("a; c")
     assert all_of([passed(), could_not_tell("b")]).verdict is Verdict.COULD_NOT_TELL
     assert all_of([]).verdict is Verdict.NOT_APPLICABLE
-
-
-def test_many_faults_are_counted_not_listed() -> None:
     assert faults(f"fault {number}" for number in range(9)).note.endswith("fault 4; and 4 more")
 
 
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        (b'{"reason":"x"}', "x"),
-        (b'{"error":{"reason":"x"}}', "x"),
-        (b'{"error":{"details":{"reason":"x"}}}', "x"),
-        (b'{"error":"x"}', None),
-        (b"[1]", None),
-        (b"no JSON", None),
-        (b"\xff", None),
-        (b"[" * 100_000, None),
-    ],
+@rows(
+    "body, expected",
+    (b'{"reason":"x"}', "x"),
+    (b'{"error":{"reason":"x"}}', "x"),
+    (b'{"error":{"details":{"reason":"x"}}}', "x"),
+    (b'{"error":"x"}', None),
+    (b"[1]", None),
+    (b"no JSON", None),
+    (b"\xff", None),
+    (b"[" * 100_000, None),
 )
 def test_field_is_found_at_any_place_servers_use(body: bytes, expected: str | None) -> None:
     assert Exchanged("QUERY", "/", b"", 400, "", {}, body).field("reason") == expected
 
 
-@pytest.mark.parametrize(
-    ("status", "body"),
-    [
-        (401, b""),
-        (403, b""),
-        (404, b'{"error":{"code":"agent-not-found"}}'),
-        (400, b'{"error":{"code":"missing_agent_id"}}'),
-        (404, b'{"error":"UNKNOWN_IDENTITY"}'),
-        (262, b'{"error":{"type":"credentials-missing"}}'),
-        (455, b""),
-        (429, b""),
-        (503, b""),
-    ],
+@rows(
+    "status, body",
+    (401, b""),
+    (403, b""),
+    (404, b'{"error":{"code":"agent-not-found"}}'),
+    (400, b'{"error":{"code":"missing_agent_id"}}'),
+    (404, b'{"error":"UNKNOWN_IDENTITY"}'),
+    (262, b'{"error":{"type":"credentials-missing"}}'),
+    (455, b""),
+    (429, b""),
+    (503, b""),
 )
 def test_refusal_of_the_caller_is_no_evidence(status: int, body: bytes) -> None:
     seen = Exchanged("QUERY", "/x", b"", status, "", {}, body)
@@ -140,14 +122,12 @@ def test_name_counts_only_as_a_whole_word(name: str, named: bool) -> None:
     assert Exchanged("QUERY", "/", b"", 422, "", {}, b'{"invalid":"/room"}').names(name) is named
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (b'{"code":"A_B"}', "a-b"),
-        (b'{"error":{"error_code":"a"}}', "a"),
-        (b'{"error":"Not Found"}', "not found"),
-        (b"[]", ""),
-    ],
+@rows(
+    "body, code",
+    (b'{"code":"A_B"}', "a-b"),
+    (b'{"error":{"error_code":"a"}}', "a"),
+    (b'{"error":"Not Found"}', "not found"),
+    (b"[]", ""),
 )
 def test_error_code_is_found_at_any_place_servers_use(body: bytes, code: str) -> None:
     assert Exchanged("QUERY", "/", b"", 400, "", {}, body).code == code

@@ -1,4 +1,4 @@
-""""""
+"""Paths, inputs and methods that the conformance run takes from a manifest."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 from tests.app.conformance.conftest import closed, endpoint
+from tests.cases import rows
 
 from bespeak.app.conformance.subject import (
     FORMS,
-    Form,
+    InputForm,
     concrete_path,
     is_safe,
     matches,
@@ -23,15 +24,13 @@ ROOM = endpoint("FETCH", "/rooms/{room_id}", input_schema=closed({"room_id": {"e
 WRITE = endpoint("RESERVE", "/rooms", impact="irreversible", input_schema=closed({"id": {"type": "string"}}, "id"))
 
 
-@pytest.mark.parametrize(
-    ("template", "path", "expected"),
-    [
-        ("/rooms", "/rooms", True),
-        ("/rooms/{id}", "/rooms/7", True),
-        ("/rooms/{id}", "/rooms", False),
-        ("/{name}", "/", False),
-        ("/rooms{", "/rooms{", False),
-    ],
+@rows(
+    "template, path, expected",
+    ("/rooms", "/rooms", True),
+    ("/rooms/{id}", "/rooms/7", True),
+    ("/rooms/{id}", "/rooms", False),
+    ("/{name}", "/", False),
+    ("/rooms{", "/rooms{", False),
 )
 def test_template_covers_paths_of_its_length(template: str, path: str, expected: bool) -> None:
     assert bool(matches(template, path)) is expected
@@ -42,13 +41,10 @@ def test_missing_path_is_covered_by_no_template() -> None:
     assert missing_path(taken) == "/zz-no-such-thing" * 3
 
 
-def test_path_parameters_have_a_sample_and_are_not_part_of_the_input() -> None:
+def test_path_parameters_have_a_sample_and_nothing_valid_is_sent_that_could_change_something() -> None:
     assert concrete_path(ROOM) == "/rooms/a%20b"
     assert valid_input(ROOM) == {}
     assert required_fields(ROOM) == []
-
-
-def test_nothing_valid_is_sent_where_something_could_change() -> None:
     assert valid_input(WRITE) is None
     assert is_safe(WRITE)
     assert not is_safe(endpoint("RESERVE", "/rooms", impact="reversible"))
@@ -59,12 +55,9 @@ def test_methods_are_listed_by_name_or_as_objects(listed: list[Any]) -> None:
     assert method_names(listed) == ["A", "B"]
 
 
-def test_only_an_object_is_put_into_the_envelope() -> None:
-    wrapped = Form(wrapped=True)
+def test_only_an_object_is_put_into_the_envelope_and_the_form_of_the_drafts_is_first() -> None:
+    wrapped = InputForm(wrapped=True)
     assert wrapped.write({"a": 1}) == {"parameters": {"a": 1}}
-    assert (wrapped.write([]), wrapped.write(None), Form().write({"a": 1})) == ([], None, {"a": 1})
-
-
-def test_the_form_of_the_drafts_is_tried_first() -> None:
-    assert FORMS[0] == Form(wrapped=False, media="application/vnd.agtp+json")
+    assert (wrapped.write([]), wrapped.write(None), InputForm().write({"a": 1})) == ([], None, {"a": 1})
+    assert FORMS[0] == InputForm(wrapped=False, media="application/vnd.agtp+json")
     assert len(set(FORMS)) == len(FORMS)

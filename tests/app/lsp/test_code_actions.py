@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 from lsprotocol import types
 from tests.app.lsp import texts
+from tests.cases import rows
 from tests.process import ROOT
 
 from bespeak.app.lsp.code_actions import FIX_ALL, QUICK_FIX, code_actions, fix_all, ignore_edits, is_safe
@@ -25,34 +26,25 @@ def actions(rule: str, only: Sequence[str] | None = None) -> list[types.CodeActi
     return code_actions(known, DOCUMENT, params, positions, texts.checked)
 
 
-def test_a_safe_repair_is_preferred() -> None:
+def test_safe_repair_is_preferred_an_unsafe_one_named_so_and_an_ignore_follows_the_repairs() -> None:
     first = actions("P321")[0]
     assert (first.title, first.kind, first.is_preferred) == ("Write /room (P321)", QUICK_FIX, True)
-    assert first.diagnostics is not None
     assert first.diagnostics[0].code == "P321"
-
-
-def test_an_unsafe_repair_is_named_so() -> None:
     first = actions("M211")[0]
     assert first.title == "Write BOOK (M211, unsafe: review it)"
     assert not first.is_preferred
-
-
-def test_each_finding_offers_an_ignore_after_its_repairs() -> None:
     titles = [action.title for action in actions("P321")]
     assert titles == ["Write /room (P321)", "Ignore P321 here", "Fix all safe problems"]
 
 
-@pytest.mark.parametrize(
-    ("only", "kinds"),
-    [
-        (["quickfix"], {QUICK_FIX}),
-        (["source"], {FIX_ALL}),
-        (["source.fixAll"], {FIX_ALL}),
-        ([FIX_ALL], {FIX_ALL}),
-        (["refactor"], set()),
-        (["source.fixAll.other"], set()),
-    ],
+@rows(
+    "only, kinds",
+    (["quickfix"], {QUICK_FIX}),
+    (["source"], {FIX_ALL}),
+    (["source.fixAll"], {FIX_ALL}),
+    ([FIX_ALL], {FIX_ALL}),
+    (["refactor"], set()),
+    (["source.fixAll.other"], set()),
 )
 def test_only_the_kinds_asked_for_are_offered(only: list[str], kinds: set[str]) -> None:
     assert {action.kind for action in actions("P321", only)} == kinds
@@ -60,32 +52,25 @@ def test_only_the_kinds_asked_for_are_offered(only: list[str], kinds: set[str]) 
 
 def test_an_edit_names_the_version_it_is_for() -> None:
     for action in actions("P321"):
-        assert action.edit is not None
         assert action.edit.document_changes is not None
         (change,) = action.edit.document_changes
         assert isinstance(change, types.TextDocumentEdit)
         assert change.text_document == DOCUMENT
 
 
-def test_safe_repairs_are_made_until_there_are_none() -> None:
+def test_safe_repairs_are_made_until_there_are_none_and_unsafe_ones_are_left_alone() -> None:
     before = texts.checked(ROOMS)
     assert any(map(is_safe, before.findings))
-    after = texts.checked(fix_all(before, texts.checked))
+    text = fix_all(before, texts.checked)
+    after = texts.checked(text)
     assert not any(map(is_safe, after.findings))
     assert "P321" not in texts.rules(after)
-
-
-def test_unsafe_repairs_are_left_alone() -> None:
-    text = fix_all(texts.checked(ROOMS), texts.checked)
     assert "method: BOOKING" in text
 
 
-def test_a_text_without_repairs_stays() -> None:
+def test_text_without_repairs_stays_and_repairs_that_undo_each_other_come_to_an_end() -> None:
     text = texts.yaml()
     assert fix_all(texts.checked(text), texts.checked) == text
-
-
-def test_repairs_that_undo_each_other_come_to_an_end() -> None:
     before = texts.checked(ROOMS)
     assert fix_all(before, lambda _: before) == ROOMS
 
@@ -142,42 +127,36 @@ def ignored(text: str, rule: str, name: str = "rooms.agis") -> str:
     return after
 
 
-def test_a_comment_is_added_at_the_end_of_the_line() -> None:
-    assert "path: /room/  # bespeak: ignore[P321]\n" in ignored(texts.yaml(path="/room/"), "P321")
+SEVERAL_LINES = texts.yaml().replace("path: /room\n", 'path: "/room/\\\n      "\n')
 
 
-def test_a_second_rule_joins_the_first() -> None:
+@rows(
+    "text, rule, name, part",
+    (texts.yaml(path="/room/"), "P321", "rooms.agis", "path: /room/  # bespeak: ignore[P321]\n"),
+    (SEVERAL_LINES, "P321", "rooms.agis", "    # bespeak: ignore[P321]\n    path:"),
+    (ENDPOINT, "P302", "book.toml", 'path = "/room/book"  # bespeak: ignore[P302]\n'),
+    (BRACES, "V502", "rooms.agis", "[BOOK, HOLD]  # bespeak: ignore[V502]\n"),
+    (texts.json(path="/room/"), "P321", "rooms.agis", '"P321": ""'),
+)
+def test_an_ignore_is_written_as_the_notation_has_it(text: str, rule: str, name: str, part: str) -> None:
+    after = ignored(text, rule, name)
+    assert part in after
+    assert ('"x-bespeak-ignore"' in after) is text.startswith("{")
+
+
+def test_second_ignored_rule_joins_the_first_and_windows_line_ends_stay() -> None:
     text = texts.yaml(path="/Room/").replace("path: /Room/", "path: /Room/  # bespeak: ignore[P302, P321] theirs")
     rule = next(rule for rule in texts.rules(texts.checked(text)) if rule.startswith("P") and rule != "P321")
     assert f"ignore[P302, P321, {rule}] theirs" in ignored(text, rule)
-
-
-def test_a_text_of_several_lines_gets_its_comment_above() -> None:
-    text = texts.yaml().replace("path: /room\n", 'path: "/room/\\\n      "\n')
-    assert "    # bespeak: ignore[P321]\n    path:" in ignored(text, "P321")
-
-
-def test_toml_and_braces_have_comments() -> None:
-    assert 'path = "/room/book"  # bespeak: ignore[P302]\n' in ignored(ENDPOINT, "P302", "book.toml")
-    assert "[BOOK, HOLD]  # bespeak: ignore[V502]\n" in ignored(BRACES, "V502")
-
-
-def test_json_gets_a_key() -> None:
-    after = ignored(texts.json(path="/room/"), "P321")
-    assert '"x-bespeak-ignore"' in after
-    assert '"P321": ""' in after
+    text = texts.yaml(path="/room/").replace("\n", "\r\n")
+    after = ignored(text, "P321")
+    assert after.count("\r\n") == after.count("\n")
 
 
 @pytest.mark.parametrize("known", ['{ "M299": "x" }', '["P302"]'])
 def test_json_adds_to_the_key_it_has(known: str) -> None:
     text = texts.json(path="/room/").replace('"path":', f'"x-bespeak-ignore": {known},\n      "path":')
     assert ignored(text, "P321").count("x-bespeak-ignore") == 1
-
-
-def test_windows_line_ends_stay() -> None:
-    text = texts.yaml(path="/room/").replace("\n", "\r\n")
-    after = ignored(text, "P321")
-    assert after.count("\r\n") == after.count("\n")
 
 
 @pytest.mark.parametrize(("text", "rule"), [("agis: [", "D102"), ("a: 1  # bespeak: ignore[P302]\n", "D190")])

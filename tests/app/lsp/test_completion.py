@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from lsprotocol import types
 from tests.app.lsp import texts
 from tests.app.lsp.places import marked
+from tests.cases import rows
 
 from bespeak.app.lsp.completion import Completion
 from bespeak.app.lsp.cursor import cursor_at
@@ -48,67 +48,48 @@ def test_verbs_of_the_catalog_are_offered_with_their_descriptions() -> None:
     assert item.documentation.value.startswith("**BOOK**")
 
 
-def test_declared_verbs_come_first() -> None:
+def test_declared_verbs_come_first_even_in_a_broken_document_and_are_completed_where_declared() -> None:
     assert labels("endpoints:\n  - method: |\n", good=GOOD)[0] == "BOOK"
     assert labels("endpoints:\n  - method: |\n")[0] != "BOOK"
-
-
-def test_declared_verbs_are_found_in_lines_of_a_broken_document() -> None:
     text = "vocabulary:\n  declared_verbs: [ZAP]\nendpoints:\n  - method: |\n    path: [\n"
     assert labels(text)[0] == "ZAP"
-
-
-def test_verbs_are_offered_in_declared_verbs() -> None:
     assert "BOOK" in labels("vocabulary:\n  declared_verbs: [FIND, BO|]\n")
     assert "BOOK" in labels("vocabulary:\n  declared_verbs:\n    - BO|\n")
 
 
-@pytest.mark.parametrize(
-    ("text", "name", "values"),
-    [
-        ("endpoints:\n  - semantic:\n      actor: |", "a.agis", ["agent", "user", "system"]),
-        ("endpoints:\n  - semantic:\n      impact_tier: i|", "a.agis", ["informational", "irreversible"]),
-        ("endpoints:\n  - semantic:\n      is_idempotent: |", "a.agis", ["true", "false"]),
-        ("data_manifest:\n  available_data:\n    - sensitivity: h|", "a.agis", ["high"]),
-        ('{"agis": "1.0", "endpoints": [{"semantic": {"actor": "|', "a.json", ["agent", "user", "system"]),
-        ("[endpoint.semantic]\nis_idempotent = |", "a.toml", ["true", "false"]),
-        ("[endpoint.handler]\ntype = |", "a.toml", ["registered_function", "composition", "external_service"]),
-        ("BOOK /room {\n  semantic {\n    actor: |", "a.agis", ["agent", "user", "system"]),
-        ("endpoints:\n  - input:\n      type: o|", "a.agis", ["object"]),
-    ],
+@rows(
+    "text, name, values",
+    ("endpoints:\n  - semantic:\n      actor: |", "a.agis", ["agent", "user", "system"]),
+    ("endpoints:\n  - semantic:\n      impact_tier: i|", "a.agis", ["informational", "irreversible"]),
+    ("endpoints:\n  - semantic:\n      is_idempotent: |", "a.agis", ["true", "false"]),
+    ("data_manifest:\n  available_data:\n    - sensitivity: h|", "a.agis", ["high"]),
+    ('{"agis": "1.0", "endpoints": [{"semantic": {"actor": "|', "a.json", ["agent", "user", "system"]),
+    ("[endpoint.semantic]\nis_idempotent = |", "a.toml", ["true", "false"]),
+    ("[endpoint.handler]\ntype = |", "a.toml", ["registered_function", "composition", "external_service"]),
+    ("BOOK /room {\n  semantic {\n    actor: |", "a.agis", ["agent", "user", "system"]),
+    ("endpoints:\n  - input:\n      type: o|", "a.agis", ["object"]),
 )
 def test_choices_are_offered(text: str, name: str, values: list[str]) -> None:
     assert labels(text, name) == values
 
 
-@pytest.mark.parametrize(
-    ("text", "label", "name", "after"),
-    [
-        ("endpoints:\n  - met|", "method", "a.agis", "endpoints:\n  - method: "),
-        ("endpoints:\n  - sem|", "semantic", "a.agis", "endpoints:\n  - semantic:"),
-        ("endpoints:\n  - met|: BOOK", "method", "a.agis", "endpoints:\n  - method: BOOK"),
-        ('{"agis": "1.0", |', "service", "a.json", '{"agis": "1.0", "service": '),
-        ('{"agis": "1.0", "ser|"', "service", "a.json", '{"agis": "1.0", "service"'),
-        ("[endpoint]\nmet|", "method", "a.toml", "[endpoint]\nmethod = "),
-        ("[endpoint]\nsemantic.act|", "actor", "a.toml", "[endpoint]\nsemantic.actor = "),
-        ("BOOK /room {\n  sem|", "semantic", "a.agis", "BOOK /room {\n  semantic {"),
-    ],
+@rows(
+    "text, label, name, after",
+    ("endpoints:\n  - met|", "method", "a.agis", "endpoints:\n  - method: "),
+    ("endpoints:\n  - sem|", "semantic", "a.agis", "endpoints:\n  - semantic:"),
+    ("endpoints:\n  - met|: BOOK", "method", "a.agis", "endpoints:\n  - method: BOOK"),
+    ('{"agis": "1.0", |', "service", "a.json", '{"agis": "1.0", "service": '),
+    ('{"agis": "1.0", "ser|"', "service", "a.json", '{"agis": "1.0", "service"'),
+    ("[endpoint]\nmet|", "method", "a.toml", "[endpoint]\nmethod = "),
+    ("[endpoint]\nsemantic.act|", "actor", "a.toml", "[endpoint]\nsemantic.actor = "),
+    ("BOOK /room {\n  sem|", "semantic", "a.agis", "BOOK /room {\n  semantic {"),
+    ("endpoints:\n  - method: BO|", "BOOK", "a.agis", "endpoints:\n  - method: BOOK"),
+    ("[endpoint]\nmethod = |", "BOOK", "a.toml", '[endpoint]\nmethod = "BOOK"'),
+    ('[endpoint]\nmethod = "BO|"', "BOOK", "a.toml", '[endpoint]\nmethod = "BOOK"'),
+    ("[endpoint.semantic]\nis_idempotent = |", "true", "a.toml", "[endpoint.semantic]\nis_idempotent = true"),
+    ("x: 1\nBO|\nFIND /room {\n}", "BOOK", "a.agis", "x: 1\nBOOK /\nFIND /room {\n}"),
 )
-def test_fields_are_written_as_their_notation_has_them(text: str, label: str, name: str, after: str) -> None:
-    assert inserted(text, label, name) == after
-
-
-@pytest.mark.parametrize(
-    ("text", "label", "name", "after"),
-    [
-        ("endpoints:\n  - method: BO|", "BOOK", "a.agis", "endpoints:\n  - method: BOOK"),
-        ("[endpoint]\nmethod = |", "BOOK", "a.toml", '[endpoint]\nmethod = "BOOK"'),
-        ('[endpoint]\nmethod = "BO|"', "BOOK", "a.toml", '[endpoint]\nmethod = "BOOK"'),
-        ("[endpoint.semantic]\nis_idempotent = |", "true", "a.toml", "[endpoint.semantic]\nis_idempotent = true"),
-        ("x: 1\nBO|\nFIND /room {\n}", "BOOK", "a.agis", "x: 1\nBOOK /\nFIND /room {\n}"),
-    ],
-)
-def test_values_are_written_as_their_notation_has_them(text: str, label: str, name: str, after: str) -> None:
+def test_fields_and_values_are_written_as_their_notation_has_them(text: str, label: str, name: str, after: str) -> None:
     assert inserted(text, label, name) == after
 
 
@@ -127,11 +108,8 @@ def test_rules_are_offered_inside_an_ignore() -> None:
     assert labels("path: /room  # see P32|") == []
 
 
-def test_rules_are_offered_as_keys() -> None:
+def test_rules_are_offered_as_keys_and_shared_schemas_in_quotation_marks() -> None:
     assert inserted('{"agis": "1.0", "x-bespeak-ignore": {|', "P302", "a.json").endswith('{"P302": ')
-
-
-def test_shared_schemas_are_offered_in_quotation_marks() -> None:
     good = GOOD + "schemas:\n  Room:\n    type: object\n"
     text = "endpoints:\n  - output:\n      $ref: |"
     assert inserted(text, "#/schemas/Room", good=good).endswith('$ref: "#/schemas/Room"')

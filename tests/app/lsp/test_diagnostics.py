@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types
 from tests.app.lsp import texts
+from tests.cases import rows
 from tests.checks.lint.agis_text import document, endpoint
 from tests.process import ROOT, bespeak
 
@@ -29,20 +30,17 @@ from bespeak.text.diagnostics.report import Finding
 from bespeak.text.source.tree import Location
 
 
-@pytest.mark.parametrize(
-    ("severity", "shown_as"),
-    [
-        ("error", types.DiagnosticSeverity.Error),
-        ("warning", types.DiagnosticSeverity.Warning),
-        ("info", types.DiagnosticSeverity.Information),
-    ],
+@rows(
+    "severity, shown_as",
+    ("error", types.DiagnosticSeverity.Error),
+    ("warning", types.DiagnosticSeverity.Warning),
+    ("info", types.DiagnosticSeverity.Information),
 )
 def test_a_finding_keeps_its_severity_rule_and_advice(severity: Severity, shown_as: types.DiagnosticSeverity) -> None:
     finding = Finding(Diagnostic("P302", severity, "wrong", Location("x", 1, 1, 1, 3), "/a", "Mend it."), "abc")
     made = to_diagnostic(finding, Positions("a: 1"))
     assert (made.severity, made.code, made.source) == (shown_as, "P302", "bespeak")
-    assert made.message == "wrong\nMend it."
-    assert made.data == {"pointer": "/a", "fingerprint": "abc"}
+    assert (made.message, made.data) == ("wrong\nMend it.", {"pointer": "/a", "fingerprint": "abc"})
 
 
 def test_an_emoji_before_a_finding_counts_two() -> None:
@@ -74,14 +72,7 @@ def test_findings_that_touch_the_cursor_are_included() -> None:
     def at(character: int) -> types.Range:
         return types.Range(types.Position(0, character), types.Position(0, character))
 
-    assert [bool(list(touching([finding], positions, at(number)))) for number in range(6)] == [
-        False,
-        False,
-        True,
-        True,
-        True,
-        False,
-    ]
+    assert [number for number in range(6) if list(touching([finding], positions, at(number)))] == [2, 3, 4]
 
 
 ROOMS = (ROOT / "docs_src/lint/rooms.agis").read_text()
@@ -99,14 +90,12 @@ P321 = "info"
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ("", ROOMS),
-        (SETTINGS, ROOMS),
-        (SETTINGS, ROOMS.replace("BOOKING", "BOOKING  # bespeak: ignore[M211] theirs")),
-        ("", "agis: [broken"),
-    ],
+@rows(
+    "settings, text",
+    ("", ROOMS),
+    (SETTINGS, ROOMS),
+    (SETTINGS, ROOMS.replace("BOOKING", "BOOKING  # bespeak: ignore[M211] theirs")),
+    ("", "agis: [broken"),
 )
 def test_an_editor_and_the_command_line_agree(tmp_path: Path, settings: str, text: str) -> None:
     (tmp_path / "pyproject.toml").write_text(settings)
@@ -149,50 +138,43 @@ def test_invalid_settings_are_reported_in_the_document(tmp_path: Path) -> None:
     assert finding.diagnostic.location is None
 
 
-def test_a_text_that_is_too_long_is_not_read() -> None:
+def test_document_without_a_file_is_checked_and_a_text_that_is_too_long_is_not_read() -> None:
     (finding,) = texts.checked("a: " + "x" * LONGEST).findings
     assert finding.diagnostic.severity == "info"
     assert "more than 2 million characters" in finding.diagnostic.message
+    known = check(ROOMS, None, texts.HERE)
+    assert "M211" in texts.rules(known)
+    assert catalog_of(known).version == catalog_of(None).version
 
 
-@pytest.mark.parametrize(
-    ("name", "language", "text", "ours"),
-    [
-        ("a.agis", "yaml", "", True),
-        ("bespeak.toml", "toml", "", True),
-        ("agtp-recipes.toml", "toml", "", True),
-        ("rooms.toml", "toml", "[endpoint]\n", True),
-        ("pyproject.toml", "toml", "[project]\n", False),
-        ("manifest.json", "json", '{"agtp_version": "1"}', True),
-        ("package.json", "json", '{"name": "x"}', False),
-        (".well-known/ai", "json", '{"aiendpoint": "1.0"}', True),
-        ("notes.py", "python", 'x = {"agis": 1}', False),
-        (None, "agis", "", True),
-        (None, "plaintext", '{"agis": "1.0"}', False),
-    ],
+@rows(
+    "name, language, text, ours",
+    ("a.agis", "yaml", "", True),
+    ("bespeak.toml", "toml", "", True),
+    ("agtp-recipes.toml", "toml", "", True),
+    ("rooms.toml", "toml", "[endpoint]\n", True),
+    ("pyproject.toml", "toml", "[project]\n", False),
+    ("manifest.json", "json", '{"agtp_version": "1"}', True),
+    ("package.json", "json", '{"name": "x"}', False),
+    (".well-known/ai", "json", '{"aiendpoint": "1.0"}', True),
+    ("notes.py", "python", 'x = {"agis": 1}', False),
+    (None, "agis", "", True),
+    (None, "plaintext", '{"agis": "1.0"}', False),
 )
 def test_only_documents_of_ours_are_checked(name: str | None, language: str, text: str, ours: bool) -> None:
     assert is_ours(texts.HERE / name if name else None, language, text) is ours
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "kind"),
-    [
-        ("a.agis", "", "agis"),
-        (None, "", "agis"),
-        ("agtp-recipes.toml", "", "recipes"),
-        ("bespeak.toml", "", "server"),
-        ("book.toml", "", "endpoint"),
-        ("a.json", '{"agis"', "agis"),
-        ("a.json", '{"aiendpoint"', "ai"),
-        ("a.json", '{"agtp_version"', "manifest"),
-    ],
+@rows(
+    "name, text, kind",
+    ("a.agis", "", "agis"),
+    (None, "", "agis"),
+    ("agtp-recipes.toml", "", "recipes"),
+    ("bespeak.toml", "", "server"),
+    ("book.toml", "", "endpoint"),
+    ("a.json", '{"agis"', "agis"),
+    ("a.json", '{"aiendpoint"', "ai"),
+    ("a.json", '{"agtp_version"', "manifest"),
 )
 def test_the_kind_of_a_broken_document_is_guessed(name: str | None, text: str, kind: str) -> None:
     assert guess_kind(texts.HERE / name if name else None, text) == kind
-
-
-def test_a_document_without_a_file_is_checked() -> None:
-    known = check(ROOMS, None, texts.HERE)
-    assert "M211" in texts.rules(known)
-    assert catalog_of(known).version == catalog_of(None).version

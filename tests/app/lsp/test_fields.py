@@ -8,38 +8,37 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import rows
 
 from bespeak.app.lsp.cursor import ITEM
 from bespeak.app.lsp.diagnostics import catalog_of
-from bespeak.app.lsp.fields import OUTLINES, choices, field_at, is_rule, is_text, is_verb, properties
+from bespeak.app.lsp.fields import OUTLINES, choices, field_at, is_verb
 from bespeak.checks.lint.config import read_config
 from bespeak.checks.lint.document import check_text
-from bespeak.checks.lint.subject import KINDS, Context, Kind
+from bespeak.checks.lint.subject import KINDS, Kind, LintContext
 from bespeak.documents.ai.document import MEMBERS
 from bespeak.documents.deployment.server_toml import read_server
 from bespeak.documents.schemas import SCHEMAS, load_schema
 from bespeak.text.reading.settings import Outline
 
 
-def test_the_root_of_an_agis_document_has_its_fields() -> None:
+def test_root_of_an_agis_document_has_its_fields_and_toml_leads_through_lists() -> None:
     field = field_at("agis", ())
-    assert field is not None
-    assert {"agis", "service", "endpoints", "vocabulary"} <= set(properties(field))
+    assert {"agis", "service", "endpoints", "vocabulary"} <= set(field["properties"])
+    assert field_at("recipes", ("recipe", "pattern", "path_exact")) is not None
 
 
-@pytest.mark.parametrize(
-    ("kind", "path", "values"),
-    [
-        ("agis", ("endpoints", ITEM, "semantic", "actor"), ["agent", "user", "system"]),
-        ("agis", ("endpoints", ITEM, "semantic", "is_idempotent"), ["true", "false"]),
-        ("agis", ("agis",), ["1.0"]),
-        ("endpoint", ("endpoint", "semantic", "impact"), ["informational", "reversible", "irreversible"]),
-        ("ai", ("capabilities", ITEM, "method"), ["GET", "POST", "PUT", "DELETE", "PATCH"]),
-        ("ai", ("token_hints", "compact_mode"), ["true", "false"]),
-        ("endpoint", ("endpoint", "deprecated", "successor", "method"), []),
-        ("server", ("lint", "severity", "P302"), ["error", "warning", "info"]),
-        ("server", ("lint", "conformance-level"), ["1", "2"]),
-    ],
+@rows(
+    "kind, path, values",
+    ("agis", ("endpoints", ITEM, "semantic", "actor"), ["agent", "user", "system"]),
+    ("agis", ("endpoints", ITEM, "semantic", "is_idempotent"), ["true", "false"]),
+    ("agis", ("agis",), ["1.0"]),
+    ("endpoint", ("endpoint", "semantic", "impact"), ["informational", "reversible", "irreversible"]),
+    ("ai", ("capabilities", ITEM, "method"), ["GET", "POST", "PUT", "DELETE", "PATCH"]),
+    ("ai", ("token_hints", "compact_mode"), ["true", "false"]),
+    ("endpoint", ("endpoint", "deprecated", "successor", "method"), []),
+    ("server", ("lint", "severity", "P302"), ["error", "warning", "info"]),
+    ("server", ("lint", "conformance-level"), ["1", "2"]),
 )
 def test_a_field_has_its_choices(kind: Kind, path: tuple[str, ...], values: list[str]) -> None:
     field = field_at(kind, path)
@@ -47,41 +46,31 @@ def test_a_field_has_its_choices(kind: Kind, path: tuple[str, ...], values: list
     assert choices(field) == values
 
 
-@pytest.mark.parametrize(
-    ("kind", "path"),
-    [
-        ("agis", ("endpoints", ITEM, "method")),
-        ("agis", ("vocabulary", "declared_verbs", ITEM)),
-        ("endpoint", ("endpoint", "method")),
-        ("manifest", ("endpoints", ITEM, "method")),
-        ("recipes", ("recipe", ITEM, "steps", ITEM, "method")),
-        ("server", ("policies", "methods", "allow", ITEM)),
-    ],
+@rows(
+    "kind, path",
+    ("agis", ("endpoints", ITEM, "method")),
+    ("agis", ("vocabulary", "declared_verbs", ITEM)),
+    ("endpoint", ("endpoint", "method")),
+    ("manifest", ("endpoints", ITEM, "method")),
+    ("recipes", ("recipe", ITEM, "steps", ITEM, "method")),
+    ("server", ("policies", "methods", "allow", ITEM)),
 )
 def test_verb_fields_are_known(kind: Kind, path: tuple[str, ...]) -> None:
     field = field_at(kind, path)
     assert field is not None
     assert is_verb(field)
-    assert not is_rule(field)
 
 
-def test_toml_leads_through_lists_without_saying_so() -> None:
-    assert field_at("recipes", ("recipe", "pattern", "path_exact")) is not None
-
-
-@pytest.mark.parametrize(
+@rows(
     "path",
-    [
-        ("endpoints", ITEM, "input"),
-        ("endpoints", ITEM, "output", "properties", "room"),
-        ("endpoints", ITEM, "input", "properties", "rooms", "items"),
-        ("schemas", "Room"),
-    ],
+    ("endpoints", ITEM, "input"),
+    ("endpoints", ITEM, "output", "properties", "room"),
+    ("endpoints", ITEM, "input", "properties", "rooms", "items"),
+    ("schemas", "Room"),
 )
 def test_schemas_have_the_words_of_json_schema(path: tuple[str, ...]) -> None:
     field = field_at("agis", path)
-    assert field is not None
-    assert {"type", "properties", "$ref"} <= set(properties(field))
+    assert {"type", "properties", "$ref"} <= set(field["properties"])
 
 
 @pytest.mark.parametrize("path", [("nonsense",), ("agis", "deeper"), ("endpoints", "method", "x"), (ITEM,)])
@@ -89,18 +78,7 @@ def test_other_places_have_no_field(path: tuple[str, ...]) -> None:
     assert field_at("agis", path) is None
 
 
-def test_only_texts_go_into_quotation_marks() -> None:
-    flag, text = (
-        field_at("endpoint", ("endpoint", "semantic", "is_idempotent")),
-        field_at("endpoint", ("endpoint", "path")),
-    )
-    assert flag is not None
-    assert text is not None
-    assert not is_text(flag)
-    assert is_text(text)
-
-
-CONTEXT = Context(catalog=catalog_of(None))
+CONTEXT = LintContext(catalog=catalog_of(None))
 
 
 def walk(outline: Outline, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Outline]]:
@@ -122,9 +100,8 @@ def test_every_field_has_a_description(kind: Kind) -> None:
 def example(field: Outline) -> Any:
     if "enum" in field:
         return field["enum"][0]
-    return {"string": "x", "boolean": True, "number": 1, "integer": 1, "array": [], "object": {}}.get(
-        field.get("type", ""), "x"
-    )
+    examples: dict[str, Any] = {"boolean": True, "number": 1, "integer": 1, "array": [], "object": {}}
+    return examples.get(field.get("type", ""), "x")
 
 
 def table(outline: Outline) -> dict[str, Any]:
@@ -181,10 +158,8 @@ def test_no_field_of_an_endpoint_is_unknown_to_the_reader() -> None:
 
 def test_no_field_of_a_discovery_document_is_unknown_to_the_reader() -> None:
     schema = load_schema("ai")
-    outline = {
-        **schema,
-        "properties": {**schema["properties"], "capabilities": {"items": schema["$defs"]["capability"]}},
-    }
+    listed = {"capabilities": {"items": schema["$defs"]["capability"]}}
+    outline = {**schema, "properties": {**schema["properties"], **listed}}
     checked = check_text(json.dumps(table(outline)), "ai.json", CONTEXT, "ai")
     assert checked.subject is not None
     assert {finding.pointer for finding in checked.findings if finding.rule in ("D105", "D187")} == set()
@@ -203,6 +178,5 @@ def test_the_settings_of_lint_are_those_it_reads(tmp_path: Path) -> None:
     file = tmp_path / "bespeak.toml"
     file.write_text("[lint]\n" + "".join(f"{name} = {value}\n" for name, value in values.items()))
     config = read_config(file)
-    assert config is not None
     assert config.severity == {"P302": "info"}
     assert read_server(file)[1] == []

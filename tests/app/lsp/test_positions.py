@@ -30,34 +30,29 @@ def test_a_finding_has_the_range_of_its_word(text: str) -> None:
     assert text[positions.offset(first.start) : positions.offset(first.end)] == "1"
 
 
-def test_a_carriage_return_alone_ends_a_line_for_the_editor() -> None:
+def test_carriage_return_alone_ends_a_line_for_the_editor_and_a_separator_of_unicode_does_not() -> None:
     positions = Positions("a: 1\rb: 2\nc: 3")
     assert positions.place(Location("x", 1, 9, 1, 10)).start == Position(1, 3)
     assert positions.place(Location("x", 2, 1, 2, 2)).start == Position(2, 0)
-
-
-def test_a_line_separator_of_unicode_ends_no_line() -> None:
     assert Positions("a\u2028b\x0cc\nd").position(6) == Position(1, 0)
 
 
-def test_a_place_without_an_end_is_the_word_there() -> None:
-    assert Positions("semantic: x").place(Location("x", 1, 1)) == Range(Position(0, 0), Position(0, 8))
+@pytest.mark.parametrize(
+    ("text", "location", "end"),
+    [("semantic: x", Location("x", 1, 1), 8), ("abc\ndef", None, 3), ("abc\ndef", Location("x"), 3)],
+)
+def test_without_an_end_a_finding_is_on_its_word_or_first_line(text: str, location: Location | None, end: int) -> None:
+    assert Positions(text).place(location) == Range(Position(0, 0), Position(0, end))
 
 
-@pytest.mark.parametrize("location", [None, Location("x")])
-def test_a_finding_without_a_location_is_on_the_first_line(location: Location | None) -> None:
-    assert Positions("abc\ndef").place(location) == Range(Position(0, 0), Position(0, 3))
-
-
-def test_a_position_beyond_the_text_is_its_end() -> None:
+def test_position_beyond_the_text_is_its_end_and_a_repair_has_offsets_and_line_ends_of_the_text() -> None:
     positions = Positions("ab\nc")
     assert positions.offset(Position(0, 99)) == 2
     assert positions.offset(Position(99, 0)) == 4
     assert positions.place(Location("x", 99, 1)).start == Position(1, 1)
-
-
-def test_a_repair_knows_its_offsets() -> None:
     assert Positions("a: 🛏b\nccc").edit(Replacement(2, 2, 2, 3, "x")) == TextEdit(Span(7, 8), "x")
+    edit = Positions("a: 1\r\nc: 3\r\n").edit(Replacement(1, 5, 1, 5, "\nb: 2"))
+    assert edit == TextEdit(Span(4, 4), "\r\nb: 2")
 
 
 @given(st.text(alphabet="a🛏é\n\r\u2028\ud800", max_size=30), st.sampled_from([UTF_8, UTF_16, UTF_32]))
@@ -67,13 +62,3 @@ def test_every_offset_comes_back(text: str, encoding: PositionEncodingKind) -> N
         back = positions.offset(positions.position(offset))
         # Between the two characters of a line end there is no position.
         assert back == offset or text[back : offset + 1] == "\r\n"
-
-
-def test_a_replacement_takes_the_line_ends_of_the_text() -> None:
-    edit = Positions("a: 1\r\nc: 3\r\n").edit(Replacement(1, 5, 1, 5, "\nb: 2"))
-    assert edit == TextEdit(Span(4, 4), "\r\nb: 2")
-
-
-def test_an_edit_for_the_editor_has_a_range() -> None:
-    edit = Positions("🛏ab").for_editor(TextEdit(Span(2, 3), "x"))
-    assert (edit.range, edit.new_text) == (Range(Position(0, 3), Position(0, 4)), "x")

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.cases import rows
 from tests.documents.projections.test_discovery import assert_good
 from tests.process import HOTEL, serving
 from tests.service import AGENT, build, echo, make_endpoint
@@ -16,11 +17,11 @@ from bespeak.app.server.http_face import make_face
 from bespeak.app.server.http_pages import Publishing, check_publishing, make_pages
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.limits import Rate, RateLimits
-from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import DataClass, DataManifest
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings
+from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.state.identity.settings import AuthSettings
 
 FIND = make_endpoint("FIND", "/rooms", echo, capability="discovery")
@@ -101,24 +102,15 @@ def test_every_worker_serves_the_same_bytes_on_both_sides_of_a_port_it_did_not_c
         assert httpx.get(f"{running.url}/.well-known/agis.json").json()["agis_document"] == f"{running.url}/"
 
 
-@pytest.mark.requirement("AI-3.1-1", "AI-3.1-2", "AI-B-1")
-def test_the_discovery_document_is_good() -> None:
+@pytest.mark.requirement("AI-3.1-1", "AI-3.1-2", "AI-B-1", "AI-2.1-2", "AI-C-1", "AI-2.2-5", "AI-3.3-1")
+def test_the_discovery_document_is_good_if_there_are_endpoints() -> None:
     assert_good(ask("/.well-known/ai").content)
-
-
-@pytest.mark.requirement("AI-2.1-2", "AI-C-1")
-def test_the_configured_alias_has_the_same_bytes() -> None:
     assert ask("/ai").status_code == 404
     web = replace(WEB, ai_alias=True)
     alias, original = ask("/ai", web=web), ask("/.well-known/ai", web=web)
     assert (alias.content, alias.headers) == (original.content, original.headers)
-
-
-@pytest.mark.requirement("AI-2.2-5", "AI-3.3-1")
-def test_a_service_without_endpoints_has_no_discovery_document() -> None:
     assert ask("/.well-known/ai", HIDDEN).status_code == 404
-    assert ask("/.well-known/ai/rooms", HIDDEN).status_code == 404
-    assert ask("/", HIDDEN).json()["endpoints"] == []
+    assert (ask("/.well-known/ai/rooms", HIDDEN).status_code, ask("/", HIDDEN).json()["endpoints"]) == (404, [])
 
 
 @pytest.mark.requirement("AI-4.5-2")
@@ -139,19 +131,17 @@ def test_parts_are_served_beside_the_document_that_leads_to_them() -> None:
     assert endpoints == {f"/things/x{number}:find" for number in range(150)}
 
 
-@pytest.mark.parametrize(
-    ("accept", "content_type", "begin"),
-    [
-        ("*/*", "application/json; charset=utf-8", '{"agis":'),
-        ("application/json", "application/json; charset=utf-8", '{"agis":'),
-        ("application/agis", "application/agis", '{"agis":'),
-        ("application/agis+json", "application/agis+json", '{"agis":'),
-        ("image/png", "application/json; charset=utf-8", '{"agis":'),
-        ("application/vnd.agtp.manifest+json", "application/vnd.agtp.manifest+json", '{"agtp_version":'),
-        ("text/markdown", "text/markdown; charset=utf-8", "# test.example"),
-        ("text/plain", "text/plain; charset=utf-8", "# test.example"),
-        (HTML, "text/plain; charset=utf-8", "# test.example"),
-    ],
+@rows(
+    "accept, content_type, begin",
+    ("*/*", "application/json; charset=utf-8", '{"agis":'),
+    ("application/json", "application/json; charset=utf-8", '{"agis":'),
+    ("application/agis", "application/agis", '{"agis":'),
+    ("application/agis+json", "application/agis+json", '{"agis":'),
+    ("image/png", "application/json; charset=utf-8", '{"agis":'),
+    ("application/vnd.agtp.manifest+json", "application/vnd.agtp.manifest+json", '{"agtp_version":'),
+    ("text/markdown", "text/markdown; charset=utf-8", "# test.example"),
+    ("text/plain", "text/plain; charset=utf-8", "# test.example"),
+    (HTML, "text/plain; charset=utf-8", "# test.example"),
 )
 def test_the_root_is_negotiated_by_accept(accept: str, content_type: str, begin: str) -> None:
     reply = ask("/", headers={"Accept": accept})
@@ -165,34 +155,25 @@ def test_the_root_is_negotiated_by_accept(accept: str, content_type: str, begin:
     assert ask("/", headers={"Accept": accept, "If-None-Match": reply.headers["etag"]}).status_code == 304
 
 
-def test_a_document_from_the_dispatcher_has_its_own_cache_lifetime() -> None:
+def test_documents_from_the_dispatcher_have_their_own_cache_lifetime_and_agents_get_the_manifest() -> None:
     documents = ask("/methods:discover", method="POST")
     assert (documents.status_code, documents.headers.get_list("cache-control")) == (200, ["max-age=60"])
     described = ask("/:describe", method="POST")
     assert (described.status_code, described.headers.get_list("cache-control")) == (200, ["no-store"])
     refused = ask("/:discover", method="POST", headers={"Agent-ID": AGENT})
     assert (refused.status_code, refused.headers.get_list("cache-control")) == (422, ["no-store"])
-
-
-def test_the_root_is_the_manifest_for_agents_too() -> None:
     headers = {"Accept": "application/vnd.agtp.manifest+json", "Agent-ID": AGENT}
     assert ask("/", headers=headers).json()["server"]["server_id"] == "test.example"
 
 
 @pytest.mark.requirement("CORE-3-16", "CORE-3-17")
-def test_the_agtp_port_is_only_published_if_it_is_served() -> None:
+def test_ports_modes_and_data_are_published_unless_they_are_kept() -> None:
     assert ask("/.well-known/agtp").status_code == 404
     reply = ask("/.well-known/agtp", publishing=Publishing(agtp_port=4480))
     assert reply.json()["endpoint"] == "test.example:4480"
     assert reply.json()["discovery"]["well_known_updated_at"] == "2026-01-01T00:00:00Z"
-
-
-def test_the_authentication_modes_are_published() -> None:
     reply = ask("/.well-known/ai", publishing=Publishing(auth=AuthSettings(modes=("token",))))
     assert reply.json()["auth"] == {"type": "bearer"}
-
-
-def test_the_data_manifest_is_public_unless_it_forbids_it() -> None:
     shown = {"data_manifest": DataManifest(available_data=(STAYS,), pre_auth_discovery=True)}
     kept = {"data_manifest": DataManifest(available_data=(STAYS,), pre_auth_discovery=False)}
     assert "stays" in ask("/", **shown).text
@@ -211,33 +192,26 @@ def test_without_anonymous_discovery_no_document_is_public(path: str) -> None:
     assert ask(path, policies=CLOSED, headers={"Agent-ID": AGENT}).status_code == 404
 
 
-def test_without_anonymous_discovery_the_root_requires_an_agent() -> None:
+@pytest.mark.requirement("AGIS-11.1-3")
+def test_without_anonymous_discovery_the_root_requires_an_agent_and_a_promised_summary_does_not() -> None:
     assert ask("/", policies=CLOSED).status_code in (401, 403)
     assert ask("/", policies=CLOSED, headers={"Agent-ID": AGENT}).json()["agis"] == "1.0"
-
-
-@pytest.mark.requirement("AGIS-11.1-3")
-def test_a_summary_that_is_promised_without_credentials_is_there_all_the_same() -> None:
     manifest = DataManifest(available_data=(STAYS,), pre_auth_discovery=True)
     assert ask("/.well-known/agis.json", policies=CLOSED, data_manifest=manifest).json()["data_classes"] == ["stays"]
 
 
 @pytest.mark.requirement("AI-6.3-1")
-@pytest.mark.parametrize(
-    ("endpoints", "rates", "found"),
-    [
-        ((FIND,), RateLimits(), ["Y892"]),
-        ((FIND,), RateLimits(principal=Rate(1, "s", 1)), ["Y892"]),
-        ((FIND, BOOK), RateLimits(endpoints={FIND.key: Rate(1, "s", 1)}), ["Y892"]),
-        ((FIND,), RateLimits(endpoints={FIND.key: Rate(1, "s", 1)}), []),
-        ((FIND,), RateLimits(agent=Rate(1, "s", 1)), []),
-        ((FIND,), RateLimits(address=Rate(1, "s", 1)), []),
-        ((HIDDEN,), RateLimits(), []),
-    ],
+@rows(
+    "endpoints, rates, found",
+    ((FIND,), RateLimits(), ["Y892"]),
+    ((FIND,), RateLimits(principal=Rate(1, "s", 1)), ["Y892"]),
+    ((FIND, BOOK), RateLimits(endpoints={FIND.key: Rate(1, "s", 1)}), ["Y892"]),
+    ((FIND,), RateLimits(endpoints={FIND.key: Rate(1, "s", 1)}), []),
+    ((FIND,), RateLimits(agent=Rate(1, "s", 1)), []),
+    ((FIND,), RateLimits(address=Rate(1, "s", 1)), []),
+    ((HIDDEN,), RateLimits(), []),
 )
-def test_endpoints_on_the_web_without_a_limit_are_found(
-    endpoints: tuple[Endpoint, ...], rates: RateLimits, found: list[str]
-) -> None:
+def test_unlimited_endpoints_are_found(endpoints: tuple[Endpoint, ...], rates: RateLimits, found: list[str]) -> None:
     registrar = build(*endpoints, rate_limits=rates).server.registrar
     assert [finding.rule for finding in check_publishing(registrar)] == found
 
@@ -246,15 +220,13 @@ CATALOGS = ("/.well-known/ai-catalog.json", "/.well-known/mcp/catalog.json", "/m
 SITE = replace(WEB, url="http://rooms.test")
 
 
-@pytest.mark.parametrize(
-    ("publishing", "expected"),
-    [
-        (Publishing(), {"ai", "openapi", "agis"}),
-        (
-            Publishing(mcp=True, agtp_port=4481, a2a=A2aSettings(enabled=True)),
-            {"mcp", "a2a", "ai", "openapi", "agis", "agtp"},
-        ),
-    ],
+@rows(
+    "publishing, expected",
+    (Publishing(), {"ai", "openapi", "agis"}),
+    (
+        Publishing(mcp=True, agtp_port=4481, a2a=A2aSettings(enabled=True)),
+        {"mcp", "a2a", "ai", "openapi", "agis", "agtp"},
+    ),
 )
 def test_the_catalog_lists_the_faces_that_there_are(publishing: Publishing, expected: set[str]) -> None:
     reply = ask(CATALOGS[0], web=SITE, publishing=publishing)
@@ -272,14 +244,12 @@ def test_the_catalog_lists_the_faces_that_there_are(publishing: Publishing, expe
         assert found.headers["access-control-allow-origin"] == "*"
 
 
-@pytest.mark.parametrize(
-    ("web", "publishing", "policies", "there"),
-    [
-        (SITE, Publishing(mcp=True), Policies(), [True, True, True]),
-        (SITE, Publishing(), Policies(), [True, False, False]),
-        (WEB, Publishing(mcp=True), Policies(), [False, False, False]),
-        (SITE, Publishing(mcp=True), Policies(anonymous_discovery=False), [False, False, False]),
-    ],
+@rows(
+    "web, publishing, policies, there",
+    (SITE, Publishing(mcp=True), Policies(), [True, True, True]),
+    (SITE, Publishing(), Policies(), [True, False, False]),
+    (WEB, Publishing(mcp=True), Policies(), [False, False, False]),
+    (SITE, Publishing(mcp=True), Policies(anonymous_discovery=False), [False, False, False]),
 )
 def test_cards_and_catalogs_need_a_url_and_public_discovery(
     web: HttpSettings, publishing: Publishing, policies: Policies, there: list[bool]
@@ -289,9 +259,7 @@ def test_cards_and_catalogs_need_a_url_and_public_discovery(
 
 
 @pytest.mark.requirement("AGIS-11.1-2")
-@pytest.mark.parametrize(
-    ("publishing", "expected"), [(Publishing(), None), (Publishing(mcp=True), "http://rooms.test/mcp")]
-)
+@rows("publishing, expected", (Publishing(), None), (Publishing(mcp=True), "http://rooms.test/mcp"))
 def test_the_summary_names_the_mcp_server_if_there_is_one(publishing: Publishing, expected: str | None) -> None:
     found = ask("/.well-known/agis.json", web=SITE, publishing=publishing).json()
     assert found.get("mcp_tools_list") == expected

@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.process import Served, bespeak, serving
+from tests.process import Served, refused, serving
 from tests.security.guarded import AGENT, SCOPE, Guarded, Line, bearer, trusting
 from tests.state.identity.certificates import Authority
 
@@ -40,20 +40,14 @@ def book_room(room_id: str) -> dict[str, str]:
         raise Refusal("taken", "Somebody was faster.", next_free="2027-01-01")
     return {"ticket": str(uuid.uuid4()), "worker": str(os.getpid())}
 
-@app.endpoint("FIND", "/rooms", impact="informational", confidence=1.0, scopes=["room:book"])
+@app.endpoint("FIND", "/rooms", impact="informational", confidence=1.0, scopes=["room:book"],
+              intent="Find rooms.", outcome="The rooms that match are returned.")
 def find_rooms(text: str = "", most: int = 1) -> dict[str, str | int]:
-    """Find rooms.
-
-    Outcome: The rooms that match are returned.
-    """
     return {"text": text, "most": most}
 
-@app.endpoint("CANCEL", "/booking", impact="irreversible", confidence=1.0, scopes=["room:book"], confirm=True)
+@app.endpoint("CANCEL", "/booking", impact="irreversible", confidence=1.0, scopes=["room:book"], confirm=True,
+              intent="Cancel a booking.", outcome="The booking is cancelled.")
 def cancel_booking(ticket: str) -> dict[str, str]:
-    """Cancel a booking.
-
-    Outcome: The booking is cancelled.
-    """
     return {"cancelled": ticket}
 '''
 
@@ -84,48 +78,36 @@ def agtp(served: Served, *lines: str, method: str = "BOOK", target: str = "/room
         return line.ask(method, target, given, json.dumps(body or {}, separators=(",", ":")).encode())
 
 
-def test_each_face_is_announced_and_both_answer(served: Served) -> None:
+@pytest.mark.requirement("API-8.6-1")
+def test_each_face_is_announced_and_the_manifest_names_the_http_face_at_its_port(served: Served) -> None:
     assert served.url.startswith("http://127.0.0.1:")
     reply = ask(served, "POST", "/room:book", json={"room_id": "1"})
     assert (reply.status_code, reply.headers["agtp-status"]) == (200, "200")
     assert agtp(served, body={"room_id": "1"}).status == 200
-
-
-@pytest.mark.requirement("API-8.6-1")
-def test_the_manifest_names_the_http_face_at_the_port_it_has(served: Served) -> None:
     manifest = httpx.post(f"{served.url}/:discover").json()
     assert [api["http_documentation"] for api in manifest["apis"]] == [f"{served.url}/openapi.json"]
     with Line(served.port) as line:
         assert line.ask("DISCOVER", "/").json["apis"] == manifest["apis"]
 
 
-def test_a_current_document_is_not_sent_again(served: Served) -> None:
+def test_queries_ids_and_etags_are_read_as_the_web_writes_them(served: Served) -> None:
     whole = httpx.post(f"{served.url}/:discover")
     again = httpx.post(f"{served.url}/:discover", headers={"If-None-Match": whole.headers["etag"]})
     assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", whole.headers["etag"])
-
-
-def test_queries_are_read_as_the_web_writes_them(served: Served) -> None:
     assert ask(served, "GET", "/rooms:find?text=sea+view%2Bbath&most=3").json() == {"text": "sea view+bath", "most": 3}
     assert ask(served, "HEAD", "/rooms:find").content == b""
-
-
-def test_ids_and_advisories_are_returned(served: Served) -> None:
     reply = ask(served, "GET", "/rooms:find", headers={"Task-ID": "t-ü".encode(), "Request-ID": "r-1"})
     assert reply.headers["request-id"] == "r-1"
     assert (b"task-id", "t-ü".encode()) in reply.headers.raw
     assert reply.headers["server-id"] == "rooms.example"
 
 
-def test_a_declared_error_and_a_budget_are_problems(served: Served) -> None:
+def test_declared_errors_budgets_and_confirmations_are_problems_with_the_next_step(served: Served) -> None:
     taken = ask(served, "POST", "/room:book", json={"room_id": "taken"})
     assert (taken.status_code, taken.json()["code"]) == (422, "taken")
     assert taken.json()["details"] == {"next_free": "2027-01-01"}
     dear = ask(served, "POST", "/room:book", json={"room_id": "1"}, headers={"Budget-Limit": "calls=0"})
     assert (dear.status_code, dear.headers["agtp-status"]) == (402, "456")
-
-
-def test_a_call_that_needs_confirmation_is_refused_with_the_next_step(served: Served) -> None:
     held = ask(served, "POST", "/booking:cancel", json={"ticket": "1"})
     assert (held.status_code, held.headers["agtp-status"]) == (403, "262")
     assert held.json()["error_type"]
@@ -140,8 +122,7 @@ def test_an_answer_is_replayed_on_both_faces(served: Served) -> None:
     assert first.json() == again.json() == other.json
     assert again.headers["idempotency-replayed"] == "true"
     assert other.headers["idempotency-replayed"] == "true"
-    misused = ask(served, "POST", "/room:book", json={"room_id": "6"}, headers=key)
-    assert misused.status_code in (409, 422)
+    assert ask(served, "POST", "/room:book", json={"room_id": "6"}, headers=key).status_code in (409, 422)
 
 
 def test_an_answer_outlives_a_kill_on_both_faces(app: Path, tmp_path: Path) -> None:
@@ -160,16 +141,12 @@ def test_an_answer_outlives_a_kill_on_both_faces(app: Path, tmp_path: Path) -> N
     assert (again.headers["idempotency-replayed"], other.headers["idempotency-replayed"]) == ("true", "true")
 
 
-def test_several_workers_share_both_ports(app: Path) -> None:
+def test_several_workers_share_both_ports_and_a_signal_ends_both_faces(app: Path) -> None:
     with serving(app, "--http", "127.0.0.1:0", "--workers", "2") as running:
         seen = {ask(running, "POST", "/room:book", json={"room_id": "1"}).json()["worker"] for _ in range(40)}
         assert len(seen) == 2
-        apis = httpx.post(f"{running.url}/:discover").json()["apis"]
-        assert apis[0]["url"] == running.url
+        assert httpx.post(f"{running.url}/:discover").json()["apis"][0]["url"] == running.url
         assert running.stop() == 0
-
-
-def test_a_signal_ends_both_faces_in_order(app: Path) -> None:
     with serving(app, "--http", "127.0.0.1:0") as running, httpx.Client() as client:
         client.get(f"{running.url}/rooms:find", headers=CALLER)
         assert running.stop() == 0
@@ -179,15 +156,13 @@ def test_a_signal_ends_both_faces_in_order(app: Path) -> None:
 
 @pytest.mark.requirement("AI-6.4-2")
 def test_http_beyond_this_machine_needs_tls_and_a_port_of_its_own(app: Path) -> None:
-    beyond = bespeak("serve", str(app), "--http", "0.0.0.0:0", "--store", "memory")
-    assert beyond.returncode == 2
-    assert "HTTP on 0.0.0.0:0 (--http) needs TLS" in beyond.stderr
+    assert "HTTP on 0.0.0.0:0 (--http) needs TLS" in refused(
+        "serve", str(app), "--http", "0.0.0.0:0", "--store", "memory"
+    )
     for host in ("127.0.0.1", "localhost"):
         # Several workers share their ports with each other, so that the system would let two faces share one too.
         same = ("--agtp", "127.0.0.1:4999", "--http", f"{host}:4999", "--store", "memory", "--workers", "2")
-        refused = bespeak("serve", str(app), *same)
-        assert refused.returncode == 2
-        assert "another port" in refused.stderr
+        assert "another port" in refused("serve", str(app), *same)
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -196,9 +171,7 @@ def test_a_port_in_use_is_reported_and_leaves_no_files(app: Path, served: Served
     store = tmp_path / "state" / "rooms.db"
     store.parent.mkdir()
     options = ("--http", taken, "--store", str(store), "--workers", workers)
-    refused = bespeak("serve", str(app), "--agtp", "127.0.0.1:0", *options)
-    assert refused.returncode == 2
-    assert f"Cannot listen on {taken}" in refused.stderr
+    assert f"Cannot listen on {taken}" in refused("serve", str(app), "--agtp", "127.0.0.1:0", *options)
     assert list(store.parent.iterdir()) == []
 
 
@@ -216,10 +189,8 @@ def test_tokens_authenticate_callers_and_calls_are_recorded(tmp_path: Path) -> N
         assert nothing.status_code == 401
         assert nothing.headers["www-authenticate"].startswith('Bearer realm="')
         assert nothing.json()["detail"].endswith("; send a token (Authorization: Bearer TOKEN).")
-        forged = _web(running, bearer(guarded.token()[:-4] + "AAAA"))
-        assert forged.status_code == 401
-        claimed = _web(running, {"Agent-ID": AGENT, "Authority-Scope": SCOPE})
-        assert claimed.status_code == 401
+        assert _web(running, bearer(guarded.token()[:-4] + "AAAA")).status_code == 401
+        assert _web(running, {"Agent-ID": AGENT, "Authority-Scope": SCOPE}).status_code == 401
         assert running.stop() == 0
     with sqlite3.connect(guarded.store) as kept:
         tables = {name for (name,) in kept.execute("select name from sqlite_master where type = 'table'")}
@@ -264,7 +235,6 @@ def test_a_signal_lets_a_running_request_finish_on_both_faces(tmp_path: Path) ->
     with serving(module, "--http", "127.0.0.1:0") as running, ThreadPoolExecutor(2) as pool:
         web = pool.submit(ask, running, "POST", "/room:book", json={"room_id": "1"})
         other = pool.submit(agtp, running, body={"room_id": "1"})
-        assert running.process.stdout is not None
         assert running.process.stdout.readline() == running.process.stdout.readline() == "begun\n"
         assert running.stop() == 0
         assert (web.result(20).status_code, other.result(20).status) == (200, 200)

@@ -18,17 +18,17 @@ from tests.stateful import StatefulBench
 from bespeak.app.server.http_face import make_face
 from bespeak.app.server.http_pages import Publishing
 from bespeak.app.server.lifecycle import WebApplications
-from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.app.server.settings import HttpAssembly
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
+from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.faces.http.server import HttpServer
 from bespeak.faces.limits import Timeouts
 from bespeak.state.identity.settings import AuthSettings
 
 pytestmark = pytest.mark.anyio
 
-WORD = "qxlodging"
-"""Word that only the proposals have: in paths, texts and names of parameters."""
+WORD = "qxlodging"  # word that only the proposals have: in paths, texts and names of parameters
 COUNT = 6
 PAGES = (
     "/",
@@ -47,8 +47,7 @@ MEDIA = "application/vnd.mcp.tools+json"
 IDS = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|(?:prop|syn)-[0-9a-f]+|\d{4}-\d\d-\d\dT[0-9:.]+Z|elsewhere-\d+")
 """What differs between two answers that say the same."""
 
-TURNS = count()
-"""Numbers of paths: a server counts the rejections of one path."""
+TURNS = count()  # numbers of paths: a server counts the rejections of one path
 RECIPES = tuple(recipe(f"/{WORD}s-{number}", ("FIND", "/rooms"), city=given(WORD)) for number in range(COUNT))
 
 
@@ -65,7 +64,7 @@ async def on_the_web(bench: StatefulBench) -> AsyncIterator[httpx.AsyncClient]:
     """Serve the service on a real port, with MCP and A2A; its list of tools has room for its own endpoints only."""
     web, mcp = HttpSettings(url="http://rooms.test"), McpSettings(enabled=True, tools_listed=2)
     a2a, dispatcher = A2aSettings(enabled=True), bench.bench.dispatcher
-    beside = WebApplications(dispatcher, web, AuthSettings(), mcp=mcp, a2a=a2a, loopback=True)
+    beside = WebApplications(HttpAssembly(dispatcher, web, AuthSettings(), loopback=True), mcp, a2a)
     await beside.start()
     face = make_face(dispatcher, web, publishing=Publishing(mcp=True, a2a=a2a))
     server = HttpServer(face, streamed=beside.places, timeouts=Timeouts(drain=5.0))
@@ -154,11 +153,10 @@ def same(told: dict[str, str]) -> dict[str, str]:
     return {name: IDS.sub("*", text) for name, text in told.items()}
 
 
-SHOWN = {
+SHOWN = {  # answers in which the owner finds what it has proposed
     *("manifest", "inventory", "agis", "candidates", "capabilities", "tools", "tool", "call"),
     *("search", "searched", "tools/call", "mcp manifest", "a2a skill", "a2a hint", "resource"),
 }
-"""Answers in which the owner finds what it has proposed."""
 
 
 @pytest.mark.requirement("API-10.5-2")

@@ -28,8 +28,7 @@ from bespeak.state.identity.settings import AuthSettings, SignedSettings, TokenS
 
 pytestmark = pytest.mark.anyio
 
-SECRET = "hush-4711"
-"""A part of everything that callers send here."""
+SECRET = "hush-4711"  # a part of everything that callers send here
 
 
 def entry(message: str, *args: object, **particulars: Any) -> logging.LogRecord:
@@ -40,14 +39,12 @@ def entry(message: str, *args: object, **particulars: Any) -> logging.LogRecord:
     return record
 
 
-def test_a_line_of_text_ends_with_the_ids_of_the_request() -> None:
+def test_lines_of_text_and_json_have_the_particulars_of_the_request() -> None:
     shown = TextLines().format(entry("%d is refused", 459, status=459, request_id="r1", response_id="p1"))
     assert shown == "1970-01-01T00:00:00.250Z INFO bespeak.test: 459 is refused request=r1 response=p1"
     for principal, more in (("acme", " principal=acme"), (None, "")):
         assert TextLines().format(entry("200", principal_id=principal)).endswith(f": 200{more}")
-
-
-def test_a_line_of_json_has_the_particulars_as_members() -> None:
+    assert TextLines().format(entry("x", request_id="a response=b")).endswith("x request=a\\x20response=b")
     record = entry("%d is refused", 459, status=459, path="/rooms/{room}", agent_id=None, response_id="p1")
     assert json.loads(JsonLines().format(record)) == {
         "time": "1970-01-01T00:00:00.250Z",
@@ -74,10 +71,6 @@ def test_json_gives_back_every_text_as_it_was(words: str) -> None:
     assert json.loads(JsonLines().format(entry("%s", words)))["message"] == words
 
 
-def test_an_id_is_one_word_of_a_line() -> None:
-    assert TextLines().format(entry("x", request_id="a response=b")).endswith("x request=a\\x20response=b")
-
-
 @pytest.mark.parametrize("form", [TextLines(), JsonLines()])
 def test_no_line_of_a_trace_looks_like_an_entry(form: logging.Formatter) -> None:
     record = entry("it failed")
@@ -93,7 +86,6 @@ def test_no_line_of_a_trace_looks_like_an_entry(form: logging.Formatter) -> None
 
 @pytest.fixture
 def root() -> Iterator[logging.Logger]:
-    """Restore the root logger afterwards."""
     logger = logging.getLogger()
     before = (logger.level, list(logger.handlers), logging.getLogger("httpx").level)
     yield logger
@@ -202,7 +194,9 @@ async def send_all(bench: StatefulBench, headers: dict[str, str], *, agent: str 
     return found
 
 
-async def test_no_value_of_a_caller_is_logged_in_open_mode(logged: io.StringIO) -> None:
+async def test_no_value_of_a_caller_is_logged_with_and_without_authentication(
+    logged: io.StringIO, tmp_path: Path
+) -> None:
     plain = ("idempotency-key", "confirmation-id", "accept", "content-type", "x-secret", "session-id")
     everything = noisy_headers()
     async with keeping(*ENDPOINTS) as bench:
@@ -215,6 +209,13 @@ async def test_no_value_of_a_caller_is_logged_in_open_mode(logged: io.StringIO) 
     assert "QUERY /rooms/{room}" in logged.getvalue()
     assert "/rooms/*" in logged.getvalue()
     assert SECRET not in logged.getvalue()
+    document = strict(tmp_path)
+    agents = (Agent(agent_id=AGENT, name="desk", public_key=OKPKey.generate_key("Ed25519", private=False).as_dict()),)
+    signing = OKPKey.generate_key("Ed25519")
+    async with keeping(*ENDPOINTS, document=document, agents=agents, keys=(signing,)) as bench:
+        statuses = await send_all(bench, noisy_headers(), agent=AGENT)
+    assert {401, 400} <= statuses
+    assert SECRET not in logged.getvalue()
 
 
 def strict(folder: Path) -> ServerDocument:
@@ -224,16 +225,6 @@ def strict(folder: Path) -> ServerDocument:
     token = TokenSettings(issuer="https://issuer.example", audience="test.example", keys=keys)
     auth = AuthSettings(modes=("token", "signed"), token=token, signed=SignedSettings())
     return ServerDocument(auth=auth, audit=AuditSettings(records="all"))
-
-
-async def test_no_value_of_a_caller_is_logged_with_authentication(logged: io.StringIO, tmp_path: Path) -> None:
-    document = strict(tmp_path)
-    agents = (Agent(agent_id=AGENT, name="desk", public_key=OKPKey.generate_key("Ed25519", private=False).as_dict()),)
-    signing = OKPKey.generate_key("Ed25519")
-    async with keeping(*ENDPOINTS, document=document, agents=agents, keys=(signing,)) as bench:
-        statuses = await send_all(bench, noisy_headers(), agent=AGENT)
-    assert {401, 400} <= statuses
-    assert SECRET not in logged.getvalue()
 
 
 @pytest.mark.process
@@ -248,7 +239,6 @@ def test_a_server_logs_findings_and_answers_as_json(tmp_path: Path, workers: str
             while received.count(b"AGTP/1.0 ") < 2:
                 received += connection.recv(65536)
         served.stop()
-        assert served.process.stderr is not None
         lines = [json.loads(line) for line in served.process.stderr.read().splitlines()]
     assert [line["rule"] for line in lines if line["logger"] == "bespeak.app.server.findings"] == ["M204"]
     told = [line for line in lines if "response_id" in line]
@@ -261,7 +251,7 @@ def test_a_server_logs_findings_and_answers_as_json(tmp_path: Path, workers: str
     assert all(line["response_id"].encode() in received for line in told)
 
 
-CREDENTIALS = (
+CREDENTIALS = (  # headers with values that must stay secret
     "authorization",
     "agent-signature",
     "idempotency-key",
@@ -269,7 +259,6 @@ CREDENTIALS = (
     "session-id",
     "delegation-chain",
 )
-"""Headers with values that must stay secret."""
 
 MALFORMED = ("{}", "Basic {}", "Bearer {}", "agtp1;{}", "{}\x01", "{}é", "a" * 9000 + "{}", "{},{}", '"{}"', "{}=")
 

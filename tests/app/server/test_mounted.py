@@ -18,6 +18,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route
 from starlette.testclient import TestClient
+from tests.cases import rows
 from tests.faces.mcp.tools import modern
 from tests.process import ROOT
 
@@ -98,13 +99,18 @@ def test_mounted_in_a_host_that_holds_it_open_it_ends_with_the_host(tmp_path: Pa
     assert seen == ["closed", "closed"]
 
 
-def test_a_client_with_a_loop_for_each_request_is_served(tmp_path: Path) -> None:
+def test_a_client_with_a_loop_for_each_request_is_served_and_belief_in_callers_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     client = TestClient(bespeak.asgi(make_app(), store=str(tmp_path / "rooms.db")))
     assert client.post("/room/7:book", headers=KEY).json()["count"] == 1
     assert client.post("/room/7:book", headers=KEY).headers["idempotency-replayed"] == "true"
+    with TestClient(bespeak.asgi(make_app())):
+        pass
+    assert "callers are not authenticated" in caplog.text
 
 
-def test_a_store_that_cannot_be_opened_keeps_the_server_from_starting(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_opened_keeps_the_server_from_starting_or_is_503(tmp_path: Path) -> None:
     service = bespeak.asgi(make_app(), store=str(tmp_path / "nowhere" / "rooms.db"))
     messages = iter([{"type": "lifespan.startup"}])
     sent: list[Any] = []
@@ -118,9 +124,6 @@ def test_a_store_that_cannot_be_opened_keeps_the_server_from_starting(tmp_path: 
     asyncio.run(service({"type": "lifespan"}, receive, send))
     assert sent[0]["type"] == "lifespan.startup.failed"
     assert "does not exist" in sent[0]["message"]
-
-
-def test_without_lifespan_a_store_that_cannot_be_opened_is_503(tmp_path: Path) -> None:
     place = tmp_path / "nowhere" / "rooms.db"
     client = TestClient(bespeak.asgi(make_app(), store=str(place)))
     refused = client.post("/room/7:book", headers=KEY)
@@ -130,15 +133,12 @@ def test_without_lifespan_a_store_that_cannot_be_opened_is_503(tmp_path: Path) -
     assert client.post("/room/7:book", headers=KEY).status_code == 200
 
 
-def test_a_path_and_a_name_are_targets_too(tmp_path: Path) -> None:
+def test_paths_names_and_keywords_are_targets_and_settings(tmp_path: Path) -> None:
     module = tmp_path / "rooms_of_a_file.py"
     module.write_text("from tests.app.server.test_mounted import make_app\n\nrooms = make_app()\n")
     for target in (f"{module}:rooms", "rooms_of_a_file:rooms"):
         with TestClient(bespeak.asgi(target, store="memory")) as client:
             assert client.post("/room/7:book").status_code == 200
-
-
-def test_settings_of_the_web_are_keywords_and_unknown_ones_are_refused() -> None:
     service = bespeak.asgi(make_app(), url="https://rooms.example", cors=["https://shop.example"])
     with TestClient(service) as client:
         reply = client.post("/room/7:book", headers={"Origin": "https://shop.example"})
@@ -149,24 +149,16 @@ def test_settings_of_the_web_are_keywords_and_unknown_ones_are_refused() -> None
         bespeak.asgi(make_app(), colour="red")
 
 
-@pytest.mark.parametrize(
+@rows(
     "wrong",
-    [
-        {"cors": "https://*.shop.example"},
-        {"cors": ["shop.example"]},
-        {"url": "rooms.example"},
-        {"trusted_proxies": "*"},
-    ],
+    {"cors": "https://*.shop.example"},
+    {"cors": ["shop.example"]},
+    {"url": "rooms.example"},
+    {"trusted_proxies": "*"},
 )
 def test_a_keyword_is_read_as_the_key_of_a_file_is(wrong: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=f"`{next(iter(wrong))}`"):
         bespeak.asgi(make_app(), **wrong)
-
-
-def test_that_callers_are_believed_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    with TestClient(bespeak.asgi(make_app())):
-        pass
-    assert "callers are not authenticated" in caplog.text
 
 
 def test_an_app_has_its_callers_proven_by_the_file_beside_it(
@@ -194,7 +186,6 @@ def test_uvicorn_alone_serves_it(tmp_path: Path) -> None:
             assert process.stderr is not None
             told = next(line for line in process.stderr if "running on" in line)
             found = re.search(r"http://127\.0\.0\.1:\d+", told)
-            assert found is not None
             first = httpx.post(f"{found[0]}/room/7:book", headers=KEY)
             again = httpx.post(f"{found[0]}/room/7:book", headers=KEY)
             assert (first.json()["count"], again.headers["idempotency-replayed"]) == (1, "true")

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import trustme
 from tests import warm
-from tests.process import HOTEL, ROOT, bespeak, serving
+from tests.process import HOTEL, ROOT, bespeak, refused, serving
 
 pytestmark = pytest.mark.process
 
@@ -39,7 +39,6 @@ def certificate(tmp_path: Path) -> tuple[Path, Path, Path]:
 
 
 def exchange(connection: socket.socket, request: bytes) -> bytes:
-    """Send one request and return its complete response."""
     connection.sendall(request)
     received = b""
     while b"\r\n\r\n" not in received:
@@ -51,11 +50,18 @@ def exchange(connection: socket.socket, request: bytes) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
-def test_one_line_announces_the_face_when_it_accepts(ledger: dict[str, str]) -> None:
+def test_one_line_announces_the_face_and_nothing_is_left_open_at_the_end(ledger: dict[str, str]) -> None:
     with serving(env=ledger) as served:
         assert served.announcement == f"AGTP  agtp://127.0.0.1:{served.port}  plain TCP, 6 endpoints, 1 worker\n"
         with socket.create_connection(("127.0.0.1", served.port), 10) as connection:
             assert exchange(connection, b"AGTP/1.0 DISCOVER /methods\r\n\r\n").startswith(b"AGTP/1.0 200 OK\r\n")
+    with serving(env={**ledger, "PYTHONDEVMODE": "1"}) as served:
+        with socket.create_connection(("127.0.0.1", served.port), 10) as connection:
+            exchange(connection, b"AGTP/1.0 QUERY /rooms\r\n\r\n")
+        assert served.stop() == 0
+        log = served.process.stderr.read()
+        assert "ResourceWarning" not in log
+        assert "Traceback" not in log
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
@@ -79,16 +85,13 @@ def test_tls_1_3_is_spoken_and_1_2_refused(ledger: dict[str, str], certificate: 
             assert secure.version() == "TLSv1.3"
             assert exchange(secure, b"AGTP/1.0 DISCOVER /methods\r\n\r\n").startswith(b"AGTP/1.0 200")
         context.maximum_version = ssl.TLSVersion.TLSv1_2
-        with (
-            socket.create_connection(("127.0.0.1", served.port), 10) as plain,
-            pytest.raises(ssl.SSLError),
-        ):
+        with socket.create_connection(("127.0.0.1", served.port), 10) as plain, pytest.raises(ssl.SSLError):
             context.wrap_socket(plain, server_hostname="127.0.0.1")
         result = bespeak("discover", served.uri, "--methods", "--ca-file", str(ca))
         assert "BOOK" in result.stdout, result.stderr
 
 
-def test_workers_share_the_port_and_the_manifest_is_the_same_on_each(ledger: dict[str, str]) -> None:
+def test_workers_share_port_and_manifest_and_end_with_a_parent_that_is_killed(ledger: dict[str, str]) -> None:
     with serving(HOTEL, "--workers", "2", env=ledger) as served:
         assert "2 workers" in served.announcement
         tags = set()
@@ -98,6 +101,10 @@ def test_workers_share_the_port_and_the_manifest_is_the_same_on_each(ledger: dic
                 tags.add(next(line for line in head.split(b"\r\n") if line.startswith(b"ETag")))
         assert len(tags) == 1
         assert served.stop() == 0
+    with serving(HOTEL, "--workers", "2", env=ledger) as served:
+        served.stop(signal.SIGKILL)
+        # The workers hold the other end of this pipe: it closes when the last of them is gone.
+        assert served.process.stdout.read() == ""
 
 
 def test_a_worker_that_dies_is_replaced(ledger: dict[str, str]) -> None:
@@ -109,19 +116,10 @@ def test_a_worker_that_dies_is_replaced(ledger: dict[str, str]) -> None:
         os.kill(before[0], signal.SIGKILL)
         assert served.process.stderr is not None
         assert any("starting another" in line for line in served.process.stderr)
-        after = _wait_for_two(children, before[0])
-        assert before[0] not in after
+        assert before[0] not in _wait_for_two(children, before[0])
         with socket.create_connection(("127.0.0.1", served.port), 10) as connection:
             assert exchange(connection, b"AGTP/1.0 DISCOVER /methods\r\n\r\n").startswith(b"AGTP/1.0 200")
         assert served.stop() == 0
-
-
-def test_workers_end_with_a_parent_that_is_killed(ledger: dict[str, str]) -> None:
-    with serving(HOTEL, "--workers", "2", env=ledger) as served:
-        served.stop(signal.SIGKILL)
-        # The workers hold the other end of this pipe: it closes when the last of them is gone.
-        assert served.process.stdout is not None
-        assert served.process.stdout.read() == ""
 
 
 def _workers(children: Path) -> list[int]:
@@ -138,38 +136,19 @@ def _wait_for_two(children: Path, dead: int) -> list[int]:
     raise AssertionError("no second worker came")
 
 
-def test_an_address_in_use_is_a_clear_error(tmp_path: Path) -> None:
+def test_addresses_in_use_are_clear_errors_for_one_server_and_for_workers(
+    tmp_path: Path, ledger: dict[str, str]
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         for options in ([], ["--workers", "2"]):
-            result = bespeak(
+            assert "annot listen on 127.0.0.1" in refused(
                 "serve", str(HOTEL), "--agtp", f"127.0.0.1:{port}", "--store", str(tmp_path / "s"), *options
             )
-            assert result.returncode == 2
-            assert "annot listen on 127.0.0.1" in result.stderr
-            assert "Traceback" not in result.stderr
-
-
-def test_a_second_server_with_workers_does_not_share_the_port_of_the_first(
-    ledger: dict[str, str], tmp_path: Path
-) -> None:
     with serving(HOTEL, "--workers", "2", env=ledger) as served:
         options = ("--workers", "2", "--agtp", f"127.0.0.1:{served.port}", "--store", str(tmp_path / "s"))
-        result = bespeak("serve", str(HOTEL), *options, env=ledger)
-        assert result.returncode == 2
-        assert "Address already in use" in result.stderr
+        assert "Address already in use" in refused("serve", str(HOTEL), *options, env=ledger)
         assert served.stop() == 0
-
-
-def test_a_worker_that_dies_at_once_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "dying.py").write_text(
-        "import multiprocessing, os\n\nfrom bespeak import App\n\n"
-        "if multiprocessing.parent_process() is not None:\n    os._exit(3)\n"
-        'app = App("x", server_id="x", operator="x", contact="x")\n'
-    )
-    result = bespeak("serve", str(tmp_path / "dying.py"), "--workers", "2", "--agtp", "127.0.0.1:0")
-    assert result.returncode == 2
-    assert "ended with code 3 before it was ready" in result.stderr
 
 
 STUCK = """
@@ -180,12 +159,8 @@ from bespeak import App, Policies
 app = App("x", server_id="x", operator="x", contact="x", policies=Policies(scope_required_for_invocation=False))
 
 
-@app.endpoint("RUN", "/jobs", impact="reversible", blocking=True)
+@app.endpoint("RUN", "/jobs", impact="reversible", blocking=True, intent="Run for ever.", outcome="There is none.")
 def stuck() -> dict[str, int]:
-    \"\"\"Run for ever.
-
-    Outcome: There is none.
-    \"\"\"
     print("inside", flush=True)
     threading.Event().wait()
     return {}
@@ -197,28 +172,28 @@ def test_a_handler_that_never_returns_does_not_keep_the_server_from_ending(tmp_p
     (tmp_path / "bespeak.toml").write_text('[server]\napp = "stuck:app"\n[limits]\ndrain_timeout = 0.1\n')
     with serving(tmp_path) as served, socket.create_connection(("127.0.0.1", served.port), 10) as connection:
         connection.sendall(b"AGTP/1.0 RUN /jobs\r\n\r\n")
-        assert served.process.stdout is not None
-        assert served.process.stdout.readline() == "inside\n"
-        assert served.stop() == 0
+        assert (served.process.stdout.readline(), served.stop()) == ("inside\n", 0)
 
 
-def test_a_module_that_exits_while_it_is_imported_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "leaving.py").write_text("raise SystemExit(0)")
-    result = bespeak("serve", str(tmp_path / "leaving.py"))
-    assert result.returncode == 2
-    assert "SystemExit" in result.stderr
-
-
-def test_strict_refuses_to_start_with_an_invalid_endpoint(tmp_path: Path) -> None:
+def test_invalid_endpoints_dying_workers_and_exiting_modules_keep_the_server_from_starting(tmp_path: Path) -> None:
     folder = tmp_path / "endpoints"
     folder.mkdir()
     source = (HOTEL / "endpoints" / "book-room.toml").read_text()
     (folder / "bad.toml").write_text(source.replace('path = "/room"', 'path = "/book"'))
     (tmp_path / "bespeak.toml").write_text((HOTEL / "bespeak.toml").read_text().partition("[[resources]]")[0])
-    result = bespeak("serve", str(tmp_path), "--strict")
-    assert result.returncode == 2
-    assert "bad.toml" in result.stderr
-    assert "'book'" in result.stderr
+    told = refused("serve", str(tmp_path), "--strict")
+    assert "bad.toml" in told
+    assert "'book'" in told
+    (tmp_path / "dying.py").write_text(
+        "import multiprocessing, os\n\nfrom bespeak import App\n\n"
+        "if multiprocessing.parent_process() is not None:\n    os._exit(3)\n"
+        'app = App("x", server_id="x", operator="x", contact="x")\n'
+    )
+    assert "ended with code 3 before it was ready" in refused(
+        "serve", str(tmp_path / "dying.py"), "--workers", "2", "--agtp", "127.0.0.1:0"
+    )
+    (tmp_path / "leaving.py").write_text("raise SystemExit(0)")
+    assert "SystemExit" in refused("serve", str(tmp_path / "leaving.py"))
 
 
 def test_a_malformed_file_is_reported_with_its_line_and_the_rest_is_served(tmp_path: Path) -> None:
@@ -231,7 +206,6 @@ def test_a_malformed_file_is_reported_with_its_line_and_the_rest_is_served(tmp_p
     with serving(tmp_path) as served:
         assert "1 endpoint," in served.announcement
         served.stop()
-        assert served.process.stderr is not None
         assert "broken.toml:2" in served.process.stderr.read()
 
 
@@ -255,7 +229,6 @@ def test_an_alternative_catalog_without_a_verb_costs_its_endpoints_and_policy_en
         assert (refused["status"], refused["body"]["error"]["catalog_version"]) == (459, "2.0.0")
         assert bespeak("call", served.uri, "QUERY", "/rooms").returncode == 0
         served.stop()
-        assert served.process.stderr is not None
         log = served.process.stderr.read()
         assert "book-room.toml" in log
         assert "RESERVE" in log
@@ -273,17 +246,6 @@ def test_the_manifest_is_signed_with_the_configured_key(tmp_path: Path, ledger: 
         manifest = json.loads(bespeak("discover", served.uri, "--json").stdout)
         assert manifest["manifest_signature"].count(".") == 2
         assert "signature valid" in bespeak("discover", served.uri).stdout
-
-
-def test_nothing_is_left_open_at_the_end(ledger: dict[str, str]) -> None:
-    with serving(env={**ledger, "PYTHONDEVMODE": "1"}) as served:
-        with socket.create_connection(("127.0.0.1", served.port), 10) as connection:
-            exchange(connection, b"AGTP/1.0 QUERY /rooms\r\n\r\n")
-        assert served.stop() == 0
-        assert served.process.stderr is not None
-        log = served.process.stderr.read()
-        assert "ResourceWarning" not in log
-        assert "Traceback" not in log
 
 
 def test_a_server_without_auth_loads_no_cryptography_and_only_its_own_database() -> None:
@@ -322,12 +284,9 @@ async def resources():
     finally:
         print("closed", flush=True)
 
-@app.endpoint("FETCH", "/greeting", impact="informational")
+@app.endpoint("FETCH", "/greeting", impact="informational",
+              intent="Fetch a greeting.", outcome="The greeting is returned.")
 def greet() -> dict[str, str]:
-    '''Fetch a greeting.
-
-    Outcome: The greeting is returned.
-    '''
     return {}
 """
 
@@ -336,11 +295,9 @@ def test_a_server_whose_lifespan_waits_can_be_stopped(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     command = ["serve", "slow.py", "--agtp", "127.0.0.1:0"]
     with warm.start(command, env=os.environ, stdout=subprocess.PIPE, cwd=tmp_path) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "opening\n"
         process.send_signal(signal.SIGTERM)
-        assert process.stdout.read() == "closed\n"
-        assert process.wait(30) == 0
+        assert (process.stdout.read(), process.wait(30)) == ("closed\n", 0)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads the memory of a process as Linux reports it")

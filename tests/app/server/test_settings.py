@@ -9,9 +9,11 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
+from tests.cases import rows
 from tests.process import serving
 from tests.service import echo, make_endpoint
 
@@ -44,18 +46,17 @@ def test_the_command_line_overrides_the_configuration_and_that_the_default() -> 
     assert plan_settings("rooms:app", document).idle_timeout == 75.0
     assert plan_settings("rooms:app", document, address=":6000", workers=1).address.port == 6000
     assert plan_settings("rooms:app", ServerDocument()).address == Address("127.0.0.1", 4480)
+    assert plan_settings("rooms:app", ServerDocument(), store="memory").store == "memory"
+    assert plan_settings("rooms:app", ServerDocument()).store == "bespeak.db"
 
 
-def test_http_is_spoken_where_it_is_asked_for_and_nowhere_else() -> None:
+def test_http_is_spoken_where_it_is_asked_for_and_held_to_the_same_rules(tmp_path: Path) -> None:
     document = ServerDocument(listen=ListenSettings(http="127.0.0.1:9000"), http=HttpSettings(ai_alias=True))
     assert plan_settings("rooms:app", ServerDocument()).http is None
     assert plan_settings("rooms:app", document).http == Address("127.0.0.1", 9000)
     assert plan_settings("rooms:app", document).web.ai_alias
     assert plan_settings("rooms:app", document, http="localhost").http == Address("localhost", 8080)
     assert plan_settings("rooms:app", document, http=":0").http == Address("127.0.0.1", 0)
-
-
-def test_http_beyond_this_machine_is_held_to_the_same_rules(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"HTTP on 0\.0\.0\.0:8080 \(--http\) needs TLS"):
         plan_settings("rooms:app", ServerDocument(), http="0.0.0.0")
     certificate = tmp_path / "cert.pem"
@@ -67,26 +68,19 @@ def test_http_beyond_this_machine_is_held_to_the_same_rules(tmp_path: Path) -> N
         plan_settings("rooms:app", ServerDocument(), address=":5000", http=":5000")
 
 
-def test_plain_tcp_beyond_this_machine_must_be_asked_for() -> None:
-    with pytest.raises(ConfigError, match="needs TLS"):
-        plan_settings("rooms:app", ServerDocument(), address="0.0.0.0:4480")
-    assert plan_settings("rooms:app", ServerDocument(), address="0.0.0.0:4480", insecure=True).insecure
+@rows(
+    "options, said",
+    ({"address": "0.0.0.0:4480"}, "needs TLS"),
+    ({"certificate": Path("c.pem")}, "both"),
+    ({"certificate": Path("c.pem"), "key": Path("k.pem")}, r"no such file: c\.pem, the certificate \(--cert\)"),
+    *(({"workers": workers}, "--workers") for workers in (0, -1, 1000)),
+)
+def test_options_that_are_unsafe_or_incomplete_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        plan_settings("rooms:app", ServerDocument(), **options)
 
 
-def test_a_certificate_without_its_key_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="both"):
-        plan_settings("rooms:app", ServerDocument(), certificate=tmp_path / "c.pem")
-    with pytest.raises(ConfigError, match=r"no such file: .*c\.pem, the certificate \(--cert\)"):
-        plan_settings("rooms:app", ServerDocument(), certificate=tmp_path / "c.pem", key=tmp_path / "k.pem")
-
-
-@pytest.mark.parametrize("workers", [0, -1, 1000])
-def test_the_number_of_workers_is_bounded(workers: int) -> None:
-    with pytest.raises(ConfigError, match="--workers"):
-        plan_settings("rooms:app", ServerDocument(), workers=workers)
-
-
-def test_unproven_identities_beyond_this_machine_must_be_asked_for(tmp_path: Path) -> None:
+def test_plain_or_unproven_beyond_this_machine_must_be_asked_for(tmp_path: Path) -> None:
     certificate = tmp_path / "cert.pem"
     certificate.touch()
     away = {"address": "0.0.0.0:4480", "certificate": certificate, "key": certificate}
@@ -96,14 +90,12 @@ def test_unproven_identities_beyond_this_machine_must_be_asked_for(tmp_path: Pat
     assert plan_settings("rooms:app", proven, **away).auth.modes == ("token",)
     assert plan_settings("rooms:app", ServerDocument(), insecure=True, **away).auth.modes == ("open",)
     assert plan_settings("rooms:app", ServerDocument(), address="127.0.0.1:0").auth.modes == ("open",)
+    assert plan_settings("rooms:app", ServerDocument(), address="0.0.0.0:4480", insecure=True).insecure
 
 
-def test_state_is_kept_where_the_command_line_says_else_beside_the_target() -> None:
-    assert plan_settings("rooms:app", ServerDocument(), store="memory").store == "memory"
-    assert plan_settings("rooms:app", ServerDocument()).store == "bespeak.db"
-
-
-def test_the_bound_of_all_requests_follows_the_largest_body_and_cannot_be_below_it() -> None:
+def test_the_bound_of_requests_follows_the_largest_body_and_fitting_connections_stay(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def plan(**limits: int) -> int:
         return plan_settings("rooms:app", ServerDocument(limits=LimitSettings(**limits))).max_buffered
 
@@ -111,27 +103,21 @@ def test_the_bound_of_all_requests_follows_the_largest_body_and_cannot_be_below_
     assert plan(max_body=MAX_BUFFERED) == 4 * MAX_BUFFERED
     with pytest.raises(ConfigError, match=r"max_buffered of \[limits\] must be at least 66536"):
         plan(max_body=1000, max_buffered=66_535)
+    settings = Settings(target="", address=Address("127.0.0.1", 0), max_connections=10)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 2 * 10 + RESERVE
+    assert fit_connections(settings) is settings
+    assert not caplog.records
 
 
-def test_client_certificates_need_tls_and_their_authorities(pair: tuple[Path, Path], tmp_path: Path) -> None:
-    cert, key = pair
-    ca = tmp_path / "ca.pem"
-    document = ServerDocument(auth=AuthSettings(modes=("mtls",), mtls=MtlsSettings(ca=ca)))
-    with pytest.raises(ConfigError, match="require TLS"):
-        plan_settings("rooms:app", document)
-    with pytest.raises(ConfigError, match=r"ca\.pem"):
-        plan_settings("rooms:app", document, certificate=cert, key=key)
-    ca.touch()
-    assert plan_settings("rooms:app", document, certificate=cert, key=key)
-
-
-@pytest.mark.parametrize(("mode", "required"), [("required", True), ("optional", False)])
-def test_client_certificates_of_a_connection_need_tls_too(
+@pytest.mark.parametrize(("mode", "required"), [("", True), ("required", True), ("optional", False)])
+def test_client_certificates_need_tls_and_their_authorities(
     pair: tuple[Path, Path], tmp_path: Path, mode: str, required: bool
 ) -> None:
     cert, key = pair
     ca = tmp_path / "ca.pem"
-    document = ServerDocument(mtls=ClientCertificateSettings(mode=mode, ca_bundle_path=ca))
+    document = ServerDocument(auth=AuthSettings(modes=("mtls",), mtls=MtlsSettings(ca=ca)))
+    if mode:  # asked for with the connection, whatever proves a caller
+        document = ServerDocument(mtls=ClientCertificateSettings(mode=mode, ca_bundle_path=ca))
     with pytest.raises(ConfigError, match="require TLS"):
         plan_settings("rooms:app", document)
     with pytest.raises(ConfigError, match=r"ca\.pem"):
@@ -157,12 +143,9 @@ from bespeak import App
 app = App("Files", server_id="files.example", operator="Acme", contact="ops@acme.example")
 
 
-@app.endpoint("FETCH", "/file", impact="informational", confidence=0.9, scopes=[])
+@app.endpoint("FETCH", "/file", impact="informational", confidence=0.9, scopes=[],
+              intent="Fetch the size of the file for the caller.", outcome="The size of the file is returned.")
 def fetch_file() -> dict[str, int]:
-    \"\"\"Fetch the size of the file for the caller.
-
-    Outcome: The size of the file is returned.
-    \"\"\"
     return {"size": len(Path(__file__).read_bytes())}
 """
 HEADERS = b"Agent-ID: %b\r\nAuthority-Scope: files:read\r\nContent-Length: 2\r\n" % (b"a" * 64)
@@ -189,7 +172,6 @@ def ask(connection: socket.socket, request: bytes) -> bytes:
 
 @contextmanager
 def silence(port: int) -> Iterator[None]:
-    """Open many connections that send nothing."""
     with ExitStack() as opened:
         for _ in range(SILENT):
             opened.enter_context(socket.create_connection(("127.0.0.1", port), 20))
@@ -205,9 +187,7 @@ def connect(port: int, ca: Path | None) -> socket.socket:
 
 @pytest.mark.process
 @pytest.mark.parametrize("secure", [False, True])
-def test_silent_connections_leave_files_to_established_clients_and_503_to_new_ones(
-    app: Path, tmp_path: Path, secure: bool
-) -> None:
+def test_silent_connections_leave_files_to_clients_and_503_to_new_ones(app: Path, tmp_path: Path, secure: bool) -> None:
     options = ["--http", "127.0.0.1:0"]
     ca = None
     if secure:
@@ -241,13 +221,6 @@ def test_a_low_soft_limit_is_raised(app: Path) -> None:
             assert ask(late, AGTP) == b"AGTP/1.0 200 OK"
 
 
-def test_connections_that_fit_into_the_limit_are_not_lowered(caplog: pytest.LogCaptureFixture) -> None:
-    settings = Settings(target="", address=Address("127.0.0.1", 0), max_connections=10)
-    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] > 2 * 10 + RESERVE
-    assert fit_connections(settings) is settings
-    assert not caplog.records
-
-
 FIND = make_endpoint("FIND", "/rooms", echo)
 SERVICE = Service(
     identity=ServerIdentity(server_id="rooms.example", operator="Acme", contact="ops@acme.example"), endpoints=(FIND,)
@@ -258,16 +231,14 @@ def settings(http: Address | None, **more: object) -> Settings:
     return Settings(target="x", address=Address("127.0.0.1", 1), http=http, **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("given", "url"),
-    [
-        (settings(None), None),
-        (settings(Address("127.0.0.1", 8080)), "http://127.0.0.1:8080"),
-        (settings(Address("::1", 8080)), "http://[::1]:8080"),
-        (settings(Address("0.0.0.0", 443), certificate=Path("c"), key=Path("k")), "https://rooms.example:443"),
-        (settings(Address("127.0.0.1", 8080), web=HttpSettings(url="https://a.example")), "https://a.example"),
-        (settings(Address("127.0.0.1", 0)), None),
-    ],
+@rows(
+    "given, url",
+    (settings(None), None),
+    (settings(Address("127.0.0.1", 8080)), "http://127.0.0.1:8080"),
+    (settings(Address("::1", 8080)), "http://[::1]:8080"),
+    (settings(Address("0.0.0.0", 443), certificate=Path("c"), key=Path("k")), "https://rooms.example:443"),
+    (settings(Address("127.0.0.1", 8080), web=HttpSettings(url="https://a.example")), "https://a.example"),
+    (settings(Address("127.0.0.1", 0)), None),
 )
 def test_the_configured_url_takes_precedence_over_the_listening_address(given: Settings, url: str | None) -> None:
     assert with_public_url(given, SERVICE).web.url == url
@@ -280,13 +251,11 @@ def test_the_manifest_names_the_face_once() -> None:
     assert len(with_http_face(once, "https://b.example").apis) == 2
 
 
-@pytest.mark.parametrize(
+@rows(
     "hidden",
-    [
-        replace(SERVICE, policies=Policies(anonymous_discovery=False)),
-        replace(SERVICE, endpoints=(replace(FIND, internal=True),)),
-        replace(SERVICE, endpoints=()),
-    ],
+    replace(SERVICE, policies=Policies(anonymous_discovery=False)),
+    replace(SERVICE, endpoints=(replace(FIND, internal=True),)),
+    replace(SERVICE, endpoints=()),
 )
 def test_documents_that_are_not_there_are_not_named(hidden: Service) -> None:
     [face] = with_http_face(hidden, "https://a.example").apis

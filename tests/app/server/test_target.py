@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.cases import rows
 from tests.documents.agis_documents import booking
-from tests.process import HOTEL, ROOT, bespeak
+from tests.process import HOTEL, ROOT, bespeak, refused
 from tests.service import Bench
 
 from bespeak.app.server.assembly import assemble
@@ -19,49 +20,45 @@ from bespeak.contract.data_set import data_sets
 from bespeak.errors import BespeakError, ConfigError, ContractError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
-APP = '''
+APP = """
 from bespeak import App
 
 {name} = App("Test", server_id="test.example", operator="Test", contact="a@test.example")
 
 
-@{name}.endpoint("QUERY", "/things", impact="informational")
+@{name}.endpoint("QUERY", "/things", impact="informational",
+                 intent="List the things.", outcome="The things are returned.")
 def things() -> dict[str, int]:
-    """List the things.
-
-    Outcome: The things are returned.
-    """
     return {{}}
-'''
+"""
 
 
-def test_a_folder_of_files_is_a_service() -> None:
+def test_folders_of_files_and_apps_in_folders_are_services(tmp_path: Path) -> None:
     target = load_target(str(HOTEL))
     assert target.service.identity.server_id == "hotel.example"
     assert ("BOOK", "/room") in {endpoint.key for endpoint in target.service.endpoints}
     assert [resource.name for resource in target.service.resources] == ["house-rules"]
-
-
-def test_a_python_file_is_a_service_and_two_of_one_name_do_not_meet(tmp_path: Path) -> None:
-    for folder, name in (("a", "app"), ("b", "other")):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "main.py").write_text(APP.format(name=name))
-    assert load_target(str(tmp_path / "a" / "main.py")).service.endpoints
-    assert load_target(f"{tmp_path / 'b' / 'main.py'}:other").service.endpoints
-
-
-def test_a_module_in_the_current_folder_is_a_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "unlikely_module.py").write_text(APP.format(name="app"))
-    monkeypatch.chdir(tmp_path)
-    assert load_target("unlikely_module:app").service.identity.server_id == "test.example"
-
-
-def test_an_app_in_a_folder_joins_its_files(tmp_path: Path) -> None:
     (tmp_path / "joined_app.py").write_text(APP.format(name="app"))
     (tmp_path / "bespeak.toml").write_text('[server]\napp = "joined_app:app"\n')
     target = load_target(str(tmp_path))
     assert target.service.identity.server_id == "test.example"
     assert [endpoint.key for endpoint in target.service.endpoints] == [("QUERY", "/things")]
+    (tmp_path / "bespeak.toml").write_text('[server]\napp = "stays:app"\n')
+    (tmp_path / "stays.py").write_text((ROOT / "docs_src" / "compositions" / "stays" / "stays.py").read_text())
+    service = load_target(str(tmp_path)).service
+    assert [recipe.name for recipe in service.recipes] == ["book-stay"]
+    assert assemble(service).findings == []
+
+
+def test_python_files_and_modules_in_a_folder_are_services(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder, name in (("a", "app"), ("b", "other")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "main.py").write_text(APP.format(name=name))
+    assert load_target(str(tmp_path / "a" / "main.py")).service.endpoints
+    assert load_target(f"{tmp_path / 'b' / 'main.py'}:other").service.endpoints
+    (tmp_path / "unlikely_module.py").write_text(APP.format(name="app"))
+    monkeypatch.chdir(tmp_path)
+    assert load_target("unlikely_module:app").service.identity.server_id == "test.example"
 
 
 @pytest.mark.parametrize(("line", "name"), [("", "Test"), ('name = "Rooms"\n', "Rooms")])
@@ -78,37 +75,30 @@ def test_an_invalid_target_is_refused_with_advice(text: str) -> None:
         load_target(text)
 
 
-def test_a_module_that_fails_to_import_is_named_with_the_reason(tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text("1 / 0")
-    with pytest.raises(ConfigError, match=r"broken\.py failed at .*broken\.py:1 with ZeroDivisionError"):
-        load_target(str(tmp_path / "broken.py"))
+SERVER = '[server]\nserver_id = "a"\noperator = "b"\ncontact = "c"\n'
 
 
-def test_a_missing_app_is_named_with_those_that_exist(tmp_path: Path) -> None:
-    (tmp_path / "main.py").write_text(APP.format(name="service"))
-    with pytest.raises(ConfigError, match="it has service"):
-        load_target(str(tmp_path / "main.py"))
+@rows(
+    "name, text, said",
+    ("broken.py", "1 / 0", r"broken\.py failed at .*broken\.py:1 with ZeroDivisionError"),
+    ("main.py", APP.format(name="service"), "it has service"),
+    ("bespeak.toml", f'{SERVER}wildcard_handler = "no_such.module"\n', "wildcard_handler"),
+)
+def test_what_cannot_be_imported_is_named_with_the_reason(tmp_path: Path, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ConfigError, match=said):
+        load_target(str(tmp_path / name))
 
 
-def test_a_function_of_the_configuration_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
-    (tmp_path / "bespeak.toml").write_text(
-        '[server]\nserver_id = "a"\noperator = "b"\ncontact = "c"\nwildcard_handler = "no_such.module"\n'
-    )
-    with pytest.raises(ConfigError, match="wildcard_handler"):
-        load_target(str(tmp_path))
-
-
-@pytest.mark.parametrize(
+@rows(
     "line",
-    [
-        "[server",
-        '[policies.methods]\nlegacy = ["GETT"]',
-        '[policies]\nanonymous_discovery = "no"',
-        '[policies.methods]\ndisallow = "X"',
-        "[auht]\nmodes = []",
-        "[policies]\nconfirm_ireversible = true",
-        "[sessions]\nEntropy = true",
-    ],
+    "[server",
+    '[policies.methods]\nlegacy = ["GETT"]',
+    '[policies]\nanonymous_discovery = "no"',
+    '[policies.methods]\ndisallow = "X"',
+    "[auht]\nmodes = []",
+    "[policies]\nconfirm_ireversible = true",
+    "[sessions]\nEntropy = true",
 )
 def test_a_configuration_that_cannot_be_understood_is_not_served(tmp_path: Path, line: str) -> None:
     (tmp_path / "bespeak.toml").write_text(line + "\n")
@@ -117,18 +107,14 @@ def test_a_configuration_that_cannot_be_understood_is_not_served(tmp_path: Path,
 
 
 @pytest.mark.parametrize("target", [".", "main.py", "main:app"])
-def test_a_configuration_that_is_not_read_is_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
-) -> None:
+def test_an_ignored_configuration_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delitem(sys.modules, "main", raising=False)
     (tmp_path / "main.py").write_text(APP.format(name="app"))
     (tmp_path / "bespeak.toml").write_text("[server]\nserver_id = 'test.example'\n" if target == "." else "[lint]\n")
     (tmp_path / "agtp-server.toml").write_text('[auth]\nmodes = ["signed"]\n')
     findings = [finding for finding in load_target(target).findings if finding.rule == "Y821"]
-    assert [finding.message for finding in findings] == [
-        "agtp-server.toml is not read here, so its [auth] has no effect"
-    ]
+    assert [one.message for one in findings] == ["agtp-server.toml is not read here, so its [auth] has no effect"]
 
 
 BOOK = '[handlers."BOOK /room"]\ntype = "registered_function"\nfunction = "{function}"\n'
@@ -191,16 +177,20 @@ def keys(target: Target) -> list[tuple[str, str]]:
 def test_a_document_is_served_with_the_handlers_of_its_configuration(rooms: Path, name: str) -> None:
     configure(rooms, BOOK + "[policies]\nstrict_output = true\n")
     target = load_target(str(rooms / name))
-    assert keys(target) == [("BOOK", "/room")]
-    assert target.findings == []
+    assert (keys(target), target.findings) == ([("BOOK", "/room")], [])
     service = target.service
     assert (service.identity.server_id, service.identity.operator) == ("rooms.acme.example", "Acme")
     assert (service.policies.strict_output, service.document_version) == (True, "1.0.0")
-    assert service.vocabulary is not None
     assert service.vocabulary.domain == "hospitality"
 
 
-def test_classes_of_a_document_get_the_sources_of_the_configuration(rooms: Path) -> None:
+def test_data_sets_of_documents_apps_and_folders_are_joined(rooms: Path) -> None:
+    name = module_in(rooms) + "_data"
+    app = 'from bespeak import App\napp = App("A", server_id="a", operator="o", contact="c")\n'
+    (rooms / f"{name}.py").write_text(app + 'app.data("rooms", file="rooms.csv")\n')
+    top = f'[server]\napp = "{name}:app"\n[[data]]\nclass = "guests"\nfile = "guests.csv"\n'
+    configure(rooms, "", top=top)
+    assert [data.name for data in data_sets(load_target(str(rooms)).service.data_manifest)] == ["guests", "rooms"]
     write(rooms, data_manifest={"available_data": [{"class": "rooms", "description": "Rooms of the house"}]})
     configure(rooms, BOOK + '[[data]]\nclass = "rooms"\nfile = "rooms.csv"\n')
     [data] = data_sets(load_target(str(rooms)).service.data_manifest)
@@ -211,33 +201,12 @@ def test_classes_of_a_document_get_the_sources_of_the_configuration(rooms: Path)
     assert "the class 'guests' is not in the data_manifest of the document" in [one.message for one in target.findings]
 
 
-def test_data_sets_of_an_app_join_those_of_its_folder(rooms: Path) -> None:
-    name = module_in(rooms) + "_data"
-    app = 'from bespeak import App\napp = App("A", server_id="a", operator="o", contact="c")\n'
-    (rooms / f"{name}.py").write_text(app + 'app.data("rooms", file="rooms.csv")\n')
-    top = f'[server]\napp = "{name}:app"\n[[data]]\nclass = "guests"\nfile = "guests.csv"\n'
-    configure(rooms, "", top=top)
-    assert [data.name for data in data_sets(load_target(str(rooms)).service.data_manifest)] == ["guests", "rooms"]
-
-
 @pytest.mark.parametrize("name", ["rooms.agis", "rooms.py"])
 def test_a_document_is_served_with_the_module_of_its_name(rooms: Path, name: str) -> None:
     (rooms / "rooms.py").write_text(PYTHON)
     configure(rooms, "", top='[server]\nserver_id = "other.example"\n')
     target = load_target(str(rooms / name))
     assert (keys(target), target.findings) == ([("BOOK", "/room")], [])
-
-
-def test_an_app_of_a_document_in_a_folder_includes_the_document(rooms: Path) -> None:
-    write(rooms, ADMIT)
-    name = module_in(rooms) + "_app"
-    (rooms / f"{name}.py").write_text(PYTHON)
-    configure(rooms, f'[server]\napp = "{name}:app"\n[policies]\nstrict_output = true\n', top="")
-    target = load_target(str(rooms))
-    assert keys(target) == [("BOOK", "/room")]
-    assert [finding.rule for finding in target.findings] == ["H705"]
-    assert target.service.policies.strict_output
-    assert target.service.description == "Rooms for a night."
 
 
 @pytest.mark.parametrize("beside", ["nothing", "a module of another app", "a configuration of something else"])
@@ -250,15 +219,12 @@ def test_a_document_without_handlers_is_refused_with_advice(rooms: Path, beside:
         load_target(str(rooms / "rooms.agis"))
     assert '@app.handler("BOOK", "/room")' in str(caught.value)
     assert "def book_room(room_id: str)" in str(caught.value)
-
-
-def test_a_folder_without_handlers_is_refused_too(rooms: Path) -> None:
     configure(rooms, "")
     with pytest.raises(ConfigError, match="without handlers"):
         load_target(str(rooms))
 
 
-def test_an_endpoint_without_a_handler_is_an_error_and_the_others_are_served(rooms: Path) -> None:
+def test_endpoints_without_handlers_are_errors_also_of_apps_of_the_document(rooms: Path) -> None:
     write(rooms, ADMIT)
     configure(rooms, BOOK)
     target = load_target(str(rooms))
@@ -266,21 +232,24 @@ def test_an_endpoint_without_a_handler_is_an_error_and_the_others_are_served(roo
     [finding] = target.findings
     assert (finding.rule, finding.severity) == ("H705", "error")
     assert '[handlers."ADMIT /guest"]' in finding.help
-    assert finding.location is not None
     assert finding.location.file.endswith("rooms.agis")
+    name = module_in(rooms) + "_app"
+    (rooms / f"{name}.py").write_text(PYTHON)
+    configure(rooms, f'[server]\napp = "{name}:app"\n[policies]\nstrict_output = true\n', top="")
+    target = load_target(str(rooms))
+    assert keys(target) == [("BOOK", "/room")]
+    assert [finding.rule for finding in target.findings] == ["H705"]
+    assert target.service.policies.strict_output
+    assert target.service.description == "Rooms for a night."
 
 
-@pytest.mark.parametrize(
-    ("text", "rule", "said"),
-    [
-        (BOOK.replace("/room", "/rooms"), "H706", "Did you mean BOOK /room?"),
-        (BOOK.replace("{function}", "no_such_module.book"), "H702", "No module named"),
-        (BOOK.replace("{function}", "os.path.samefile"), "H703", "samefile()"),
-    ],
+@rows(
+    "text, rule, said",
+    (BOOK.replace("/room", "/rooms"), "H706", "Did you mean BOOK /room?"),
+    (BOOK.replace("{function}", "no_such_module.book"), "H702", "No module named"),
+    (BOOK.replace("{function}", "os.path.samefile"), "H703", "samefile()"),
 )
-def test_a_handler_that_cannot_be_used_is_shown_in_the_configuration(
-    rooms: Path, text: str, rule: str, said: str
-) -> None:
+def test_an_unusable_handler_is_shown_in_the_configuration(rooms: Path, text: str, rule: str, said: str) -> None:
     configure(rooms, text)
     with pytest.raises(ContractError, match="has a handler that can be used") as caught:
         load_target(str(rooms))
@@ -288,7 +257,6 @@ def test_a_handler_that_cannot_be_used_is_shown_in_the_configuration(
     assert isinstance(finding, Diagnostic)
     assert finding.rule == rule
     assert said in str(finding)
-    assert finding.location is not None
     assert (Path(finding.location.file).name, finding.location.line > 0) == ("bespeak.toml", True)
     # Beside one that can, it is a finding.
     write(rooms, ADMIT)
@@ -310,8 +278,7 @@ def test_a_verb_beyond_the_catalog_is_served_with_and_without_the_grammar_header
     target = load_target(str(rooms / "rooms.agis"))
     assert target.service.policies.methods.custom == ("ADMIT",)
     bench = Bench(assemble(target.service, base=target.base))
-    assert bench.findings == []
-    assert bench.send("ADMIT", "/guest", {"name": "Ann"}).json == {"name": "Ann"}
+    assert (bench.findings, bench.send("ADMIT", "/guest", {"name": "Ann"}).json) == ([], {"name": "Ann"})
     assert bench.send("ADMIT", "/guest", {"name": "Ann"}, method_grammar="AGIS/1.0").json == {"name": "Ann"}
     assert "ADMIT" in bench.send("DISCOVER", "/").json["policies"]["methods"]["custom"]
     found = bench.send("DISCOVER", "/", accept="application/agis").json
@@ -327,7 +294,6 @@ def test_a_document_that_becomes_invalid_is_no_longer_served(rooms: Path) -> Non
     [finding] = caught.value.findings
     assert isinstance(finding, Diagnostic)
     assert finding.pointer == "/version"
-    assert finding.location is not None
     assert finding.location.line > 1
 
 
@@ -338,7 +304,7 @@ def test_a_broken_configuration_beside_a_document_is_shown(rooms: Path, name: st
         load_target(str(rooms / name))
 
 
-def test_a_document_without_an_operator_is_served_with_a_warning(rooms: Path) -> None:
+def test_a_document_without_an_operator_is_warned_of_and_uses_the_configured_catalog(rooms: Path) -> None:
     document = msgspec.json.decode((rooms / "rooms.agis").read_bytes())
     del document["contact"]
     (rooms / "rooms.agis").write_bytes(msgspec.json.encode(document))
@@ -347,9 +313,6 @@ def test_a_document_without_an_operator_is_served_with_a_warning(rooms: Path) ->
     assert (finding.rule, finding.severity) == ("Y820", "warning")
     configure(rooms, '[server]\ncontact = "b@acme.example"\n' + BOOK)
     assert load_target(str(rooms)).findings == []
-
-
-def test_a_document_uses_the_catalog_of_its_configuration(rooms: Path) -> None:
     configure(rooms, '[server]\ncatalog = "9.9.9"\n' + BOOK)
     with pytest.raises(ContractError, match="catalog cannot be used"):
         load_target(str(rooms))
@@ -361,39 +324,30 @@ def test_a_document_uses_the_catalog_of_its_configuration(rooms: Path) -> None:
 def test_a_document_that_is_broken_is_refused_with_a_frame_and_exit_code_2(rooms: Path) -> None:
     (rooms / "rooms.agis").write_text("agis: '1.0'\nservice: [oops\n")
     for command, *rest in (("serve",), ("discover",), ("call", "BOOK", "/room")):
-        done = bespeak(command, str(rooms / "rooms.agis"), *rest)
-        assert done.returncode == 2, done
-        assert "rooms.agis:" in done.stderr
-        assert "error[D102]" in done.stderr
-        assert " | " in done.stderr
+        told = refused(command, str(rooms / "rooms.agis"), *rest)
+        assert "rooms.agis:" in told
+        assert "error[D102]" in told
+        assert " | " in told
 
 
 @pytest.mark.process
-def test_strict_does_not_start_a_document_with_an_endpoint_left_out(rooms: Path) -> None:
-    write(rooms, ADMIT)
-    configure(rooms, BOOK)
-    done = bespeak("serve", str(rooms / "rooms.agis"), "--strict", "--agtp", "127.0.0.1:0")
-    assert done.returncode == 2
-    assert "H705" in done.stderr
-    assert "not started" in done.stderr
-
-
-@pytest.mark.process
-def test_a_document_answers_calls_without_a_server(rooms: Path) -> None:
+def test_documents_answer_without_a_server_but_not_strictly_with_an_endpoint_left_out(rooms: Path) -> None:
     configure(rooms, BOOK + "[policies]\nscope_required_for_invocation = false\n")
     done = bespeak("call", str(rooms / "rooms.agis"), "BOOK", "/room", "room_id=12")
     assert (done.returncode, done.stderr) == (0, "")
     assert '"reservation_id": "12"' in done.stdout
     assert "BOOK" in bespeak("discover", str(rooms / "rooms.agis")).stdout
+    write(rooms, ADMIT)
+    configure(rooms, BOOK)
+    told = refused("serve", str(rooms / "rooms.agis"), "--strict", "--agtp", "127.0.0.1:0")
+    assert "H705" in told
+    assert "not started" in told
 
 
-def test_an_openapi_file_is_the_facade_of_its_import(tmp_path: Path) -> None:
+def test_an_openapi_file_is_the_facade_of_its_import_and_other_json_is_refused(tmp_path: Path) -> None:
     operation = {"summary": "List all pets", "responses": {"200": {"description": "The pets."}}}
-    described = {
-        "openapi": "3.1.0",
-        "info": {"title": "Pets", "version": "1"},
-        "servers": [{"url": "https://p.example"}],
-    }
+    described = {"openapi": "3.1.0", "info": {"title": "Pets", "version": "1"}}
+    described["servers"] = [{"url": "https://p.example"}]
     for name, paths in (("pets.json", {"/pets": {"get": operation}}), ("none.yaml", {})):
         (tmp_path / name).write_bytes(msgspec.json.encode({**described, "paths": paths}))
     target = load_target(str(tmp_path / "pets.json"))
@@ -401,18 +355,7 @@ def test_an_openapi_file_is_the_facade_of_its_import(tmp_path: Path) -> None:
     assert (target.service.identity.name, target.base) == ("Pets", tmp_path)
     with pytest.raises(ConfigError, match=r"none\.yaml has no operations that can be called"):
         load_target(str(tmp_path / "none.yaml"))
-
-
-def test_a_json_file_that_is_not_openapi_is_refused_with_its_faults(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"a": 1}')
     with pytest.raises(ContractError, match=r"other\.json is not an OpenAPI description") as caught:
         load_target(str(tmp_path / "other.json"))
     assert caught.value.findings
-
-
-def test_an_app_in_a_folder_keeps_its_recipes(tmp_path: Path) -> None:
-    (tmp_path / "bespeak.toml").write_text('[server]\napp = "stays:app"\n')
-    (tmp_path / "stays.py").write_text((ROOT / "docs_src" / "compositions" / "stays" / "stays.py").read_text())
-    service = load_target(str(tmp_path)).service
-    assert [recipe.name for recipe in service.recipes] == ["book-stay"]
-    assert assemble(service).findings == []

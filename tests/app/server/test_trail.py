@@ -62,14 +62,13 @@ async def records(bench: StatefulBench) -> list[dict[str, Any]]:
     rows = await bench.store.read(ScanAudit())
     found = []
     for row in rows:
-        compact = parse_compact(row[5])
-        assert compact is not None
+        assert parse_compact(row[5]) is not None
         found.append(msgspec.json.decode(decode64(row[5].split(".")[1]) or b""))
     return found
 
 
-@pytest.mark.requirement("CORE-2.4-3", "CORE-10.3-2", "CORE-12-1")
-async def test_an_answer_names_its_record_and_carries_it_signed() -> None:
+@pytest.mark.requirement("CORE-2.4-3", "CORE-10.3-2", "CORE-12-1", "CORE-2.4-4")
+async def test_an_answer_names_its_record_and_carries_it_signed_if_there_is_a_key() -> None:
     async with keeping(BOOKING, document=AUDITED, keys=(KEY,)) as bench:
         reply = await bench.send("BOOK", "/room", {"room": "12"}, task_id="t-1")
         assert reply.status == 200
@@ -77,22 +76,16 @@ async def test_an_answer_names_its_record_and_carries_it_signed() -> None:
         rows = await bench.store.read(ScanAudit())
         assert [row[4:] for row in rows] == [(reply.header("Audit-ID"), record)]
         payload = (await records(bench))[0]
-        assert payload["agent_id"] == AGENT
-        assert payload["task_id"] == "t-1"
+        assert (payload["agent_id"], payload["task_id"]) == (AGENT, "t-1")
         assert (payload["method"], payload["path"], payload["status"]) == ("BOOK", "/room", 200)
-        assert payload["server_id"] == "test.example"
-        assert payload["response_id"] == reply.header("Response-ID")
-
-
-@pytest.mark.requirement("CORE-2.4-4")
-async def test_without_a_key_the_answer_names_its_record_only() -> None:
+        assert (payload["server_id"], payload["response_id"]) == ("test.example", reply.header("Response-ID"))
     async with keeping(BOOKING, document=AUDITED) as bench:
         reply = await bench.send("BOOK", "/room", {"room": "12"})
         assert reply.header("Attribution-Record") is None
         assert len(reply.header("Audit-ID") or "") == 64
 
 
-async def test_refusals_and_replays_are_on_record_too() -> None:
+async def test_refusals_and_replays_are_on_record_and_arguments_only_where_named() -> None:
     async with keeping(BOOKING, document=AUDITED) as bench:
         await bench.send("BOOK", "/room", {"room": "taken"}, idempotency_key="k")
         await bench.send("BOOK", "/room", {"room": "taken"}, idempotency_key="k")
@@ -101,10 +94,6 @@ async def test_refusals_and_replays_are_on_record_too() -> None:
         found = await records(bench)
         assert [record["status"] for record in found] == [422, 422, 422, 459]
         assert [record.get("replayed", False) for record in found] == [False, True, False, False]
-
-
-async def test_arguments_are_recorded_only_where_the_operator_named_them() -> None:
-    async with keeping(BOOKING, document=AUDITED) as bench:
         await bench.send("BOOK", "/room", {"room": "secret-room"})
         rows = await bench.store.read(ScanAudit())
         assert b"secret-room" not in (decode64(rows[0][5].split(".")[1]) or b"")
@@ -130,9 +119,7 @@ async def test_signing_is_switched_on_and_off_and_on_with_a_trail_that_verifies(
                 assert await faults(bench, sign or "each") == []
 
 
-async def test_key_that_is_removed_without_a_record_is_warned_of(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_removal_of_a_key_without_a_record_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     place = str(tmp_path / "bespeak.db")
     for keys in ((KEY,), ()):
         caplog.clear()
@@ -199,7 +186,8 @@ async def unsigned_faults(bench: StatefulBench) -> list[str]:
     return [fault.kind async for fault in verification.faults()]
 
 
-async def test_informational_and_reversible_calls_of_the_operator_cost_no_record(tmp_path: Path) -> None:
+@pytest.mark.requirement("METHODS-10.2-1", "CORE-10.1-6")
+async def test_operators_calls_cost_no_record_but_those_that_governance_needs_do(tmp_path: Path) -> None:
     async with governed(tmp_path) as bench:
         for method, path in (("FETCH", "/menu"), ("BOOK", "/table"), ("DISCOVER", "/methods"), ("FETCH", "/nowhere")):
             assert (await bench.send(method, path)).header("Audit-ID") is None
@@ -207,6 +195,11 @@ async def test_informational_and_reversible_calls_of_the_operator_cost_no_record
         # The call itself is answered where it arrives, without the store.
         request = Request("FETCH", "/menu", "", {"agent-id": AGENT}, b"", bench.connection)
         assert isinstance(bench.bench.dispatcher(request), Response)
+        for name, (method, path, body, headers, code) in GOVERNED.items():
+            assert (name, (await bench.send(method, path, body, **headers)).status) == (name, code)
+            record = next(one for one in await records(bench) if one["status"] == code and one["method"] == method)
+            assert (name, record["agent_id"], record["path"]) == (name, AGENT, path)
+        assert await unsigned_faults(bench) == []
 
 
 GOVERNED: dict[str, tuple[str, str, Any, dict[str, str], int]] = {
@@ -226,19 +219,8 @@ GOVERNED: dict[str, tuple[str, str, Any, dict[str, str], int]] = {
 }
 
 
-@pytest.mark.requirement("METHODS-10.2-1", "CORE-10.1-6")
-async def test_calls_that_governance_needs_are_on_record_by_default(tmp_path: Path) -> None:
-    async with governed(tmp_path) as bench:
-        for name, (method, path, body, headers, code) in GOVERNED.items():
-            reply = await bench.send(method, path, body, **headers)
-            assert (name, reply.status) == (name, code)
-            record = next(one for one in await records(bench) if one["status"] == code and one["method"] == method)
-            assert (name, record["agent_id"], record["path"]) == (name, AGENT, path)
-        assert await unsigned_faults(bench) == []
-
-
 @pytest.mark.requirement("METHODS-10.3-2")
-async def test_a_run_is_on_record_with_its_procedure_and_input_by_default(tmp_path: Path) -> None:
+async def test_runs_and_confirmations_are_on_record_with_their_input_by_default(tmp_path: Path) -> None:
     async with governed(tmp_path) as bench:
         body = {"procedure_id": "tidy", "input": {"floor": 3}}
         assert (await bench.send("RUN", "/", body, authority_scope="activation:run")).status == 200
@@ -246,6 +228,12 @@ async def test_a_run_is_on_record_with_its_procedure_and_input_by_default(tmp_pa
         assert unknown.status == 404
         found = [(one["agent_id"], one["extra"]["input"]) for one in await records(bench) if one["method"] == "RUN"]
         assert found == [(AGENT, body), (AGENT, {"procedure_id": "rm -rf"})]
+        asked = await bench.send("CLOSE", "/desk")
+        case = asked.error["confirmation_id"]
+        decided = await bench.send("CONFIRM", "/", {"target_id": case, "status": "accepted"}, agent=OTHER)
+        assert decided.status in (200, 403)
+        found = [one for one in await records(bench) if one["method"] == "CONFIRM"]
+        assert [one["extra"]["input"] for one in found] == [{"target_id": case, "status": "accepted"}]
 
 
 @pytest.mark.requirement("METHODS-10.6-1", "METHODS-10.6-2")
@@ -262,16 +250,6 @@ async def test_a_transfer_is_on_record_with_the_chain_of_owners_by_default(tmp_p
         assert [(one["from_principal"], one["to_principal"]) for one in recorded] == [(AGENT, OTHER), (OTHER, AGENT)]
 
 
-async def test_a_confirmation_and_the_call_it_allows_are_on_record_by_default(tmp_path: Path) -> None:
-    async with governed(tmp_path) as bench:
-        asked = await bench.send("CLOSE", "/desk")
-        case = asked.error["confirmation_id"]
-        decided = await bench.send("CONFIRM", "/", {"target_id": case, "status": "accepted"}, agent=OTHER)
-        assert decided.status in (200, 403)
-        found = [one for one in await records(bench) if one["method"] == "CONFIRM"]
-        assert [one["extra"]["input"] for one in found] == [{"target_id": case, "status": "accepted"}]
-
-
 @pytest.mark.parametrize(("records_", "count"), [("all", 2), ("governance", 1), ("off", 0), (None, 0)])
 async def test_the_setting_decides_for_a_store_in_memory_too(records_: str | None, count: int) -> None:
     document = ServerDocument(audit=AuditSettings(records=records_))
@@ -281,22 +259,17 @@ async def test_the_setting_decides_for_a_store_in_memory_too(records_: str | Non
         assert len(await records(bench)) == count
 
 
-async def test_strangers_without_authority_are_logged_and_do_not_fill_the_trail(tmp_path: Path) -> None:
+async def test_strangers_are_not_on_the_trail_but_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async with governed(tmp_path) as bench:
         assert (await bench.send("FETCH", "/salaries", agent=None)).status in (262, 455)
         assert await records(bench) == []
-
-
-async def test_a_violation_is_a_warning_where_no_trail_has_it(caplog: pytest.LogCaptureFixture) -> None:
     async with keeping(SECRET) as bench:
         with caplog.at_level(logging.WARNING):
             assert (await bench.send("FETCH", "/salaries", authority_scope="menu:read")).status == 455
         assert AGENT in caplog.text
 
 
-async def test_the_first_start_of_a_trail_without_a_key_says_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_first_start_of_a_trail_without_a_key_is_silent(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     for _ in range(2):
         with caplog.at_level(logging.INFO):
             async with governed(tmp_path) as bench:
@@ -313,28 +286,23 @@ def token(key: OKPKey, **claims: object) -> str:
     return jwt.encode({"alg": "Ed25519"}, given, key, algorithms=["Ed25519"])
 
 
-async def test_callers_are_authenticated_if_configured(tmp_path: Path) -> None:
+async def test_callers_are_authenticated_by_current_keys_if_configured(tmp_path: Path) -> None:
     key = OKPKey.generate_key("Ed25519")
     (tmp_path / "keys.pem").write_bytes(key.as_pem(private=False))
     document = ServerDocument(auth=AuthSettings(modes=("token",), token=TokenSettings(keys=tmp_path / "keys.pem")))
     async with keeping(FIND, document=document) as bench:
         claimed = await bench.send("FIND", "/room", authority_scope="booking:room")
         assert (claimed.status, claimed.error["code"]) == (401, "agent-unauthenticated")
-        proven = await bench.send("FIND", "/room", authorization=f"Bearer {token(key)}")
-        assert proven.status == 200
+        assert (await bench.send("FIND", "/room", authorization=f"Bearer {token(key)}")).status == 200
         wider = await bench.send("FIND", "/room", authorization=f"Bearer {token(key)}", authority_scope="booking:*")
         assert (wider.status, wider.error["code"]) == (262, "scope-claim-invalid")
-
-
-async def test_new_keys_are_taken_in_while_the_server_runs(tmp_path: Path) -> None:
     first, second = OKPKey.generate_key("Ed25519"), OKPKey.generate_key("Ed25519")
     file = tmp_path / "keys.pem"
     file.write_bytes(first.as_pem(private=False))
     document = ServerDocument(auth=AuthSettings(modes=("token",), token=TokenSettings(keys=file)))
     async with keeping(FIND, document=document) as bench:
         assert (await bench.send("FIND", "/room", authorization=f"Bearer {token(first)}")).status == 200
-        forged = await bench.send("FIND", "/room", authorization=f"Bearer {token(second)}")
-        assert forged.status == 401
+        assert (await bench.send("FIND", "/room", authorization=f"Bearer {token(second)}")).status == 401
 
 
 async def test_the_store_is_closed_with_its_server() -> None:

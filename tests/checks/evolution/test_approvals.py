@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.checks.evolution.contracts import BOOK, book
 
 from bespeak.checks.evolution.approvals import Approval, approve, judge, parse_approvals, with_entries
@@ -41,31 +42,26 @@ def test_expired_approval_is_ignored_and_reported_at_its_place(expires: str) -> 
     assert "2026-11-14" in finding.message
 
 
-def test_a_renewed_approval_silences_the_expired_one() -> None:
+def test_renewed_approval_silences_the_expired_one_and_one_without_a_change_is_stale() -> None:
     approvals, _ = parse_approvals(entry(expires="2026-01-01") + entry(), "a.toml")
     judgement = judge(CHANGES, approvals, TODAY)
     assert (list(judgement.approved), judgement.findings) == ([FIRST.fingerprint], [])
-
-
-def test_approval_without_a_change_is_stale() -> None:
     approvals, _ = parse_approvals(entry("0000"), "a.toml")
     assert [finding.rule for finding in judge(CHANGES, approvals, TODAY).findings] == ["C198"]
 
 
-@pytest.mark.parametrize(
-    ("text", "part"),
-    [
-        ("[[approval", "not TOML"),
-        ("approval = 3", "not a list"),
-        ("[[approvals]]", "`approvals` is not a known key"),
-        ("approval = [3]", "is a table"),
-        ('[[approval]]\nreason = "x"', "fingerprint"),
-        ('[[approval]]\nfingerprint = "a"', "no `reason`"),
-        ('[[approval]]\nfingerprint = "a"\nreason = " "', "no `reason`"),
-        (entry(expires='"soon"'), "a date such as"),
-        (entry(expires="7"), "a date such as"),
-        (entry() + 'until = "x"', "`until` is not a known key"),
-    ],
+@rows(
+    "text, part",
+    ("[[approval", "not TOML"),
+    ("approval = 3", "not a list"),
+    ("[[approvals]]", "`approvals` is not a known key"),
+    ("approval = [3]", "is a table"),
+    ('[[approval]]\nreason = "x"', "fingerprint"),
+    ('[[approval]]\nfingerprint = "a"', "no `reason`"),
+    ('[[approval]]\nfingerprint = "a"\nreason = " "', "no `reason`"),
+    (entry(expires='"soon"'), "a date such as"),
+    (entry(expires="7"), "a date such as"),
+    (entry() + 'until = "x"', "`until` is not a known key"),
 )
 def test_invalid_list_is_an_error(text: str, part: str) -> None:
     _, [finding] = parse_approvals(text, "a.toml")

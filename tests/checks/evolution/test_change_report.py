@@ -34,20 +34,11 @@ def report(fail_on: FailOn = "breaking", *, approved: bool = False, new: str = "
 
 @pytest.mark.parametrize(
     ("fail_on", "failed", "failed_though_approved"),
-    [
-        ("breaking", True, False),
-        ("risky", True, True),
-        ("any", True, True),
-        ("none", False, False),
-        ("bump", True, True),
-    ],
+    [("breaking", True, False), *((one, True, True) for one in ("risky", "any", "bump")), ("none", False, False)],
 )
 def test_failing_level_is_configurable(fail_on: FailOn, failed: bool, failed_though_approved: bool) -> None:
     assert report(fail_on).failed is failed
     assert report(fail_on, approved=True).failed is failed_though_approved
-
-
-def test_sufficient_version_step_passes() -> None:
     assert not report("bump", new="2.0.0").failed
 
 
@@ -56,39 +47,31 @@ def test_sufficient_version_step_passes() -> None:
     [("WIRE", {"WIRE"}), ("CONTRACT", {"WIRE", "CONTRACT"}), ("PROSE", {"WIRE", "CONTRACT", "PROSE"})],
 )
 def test_categories_are_nested(category: Category, inner: set[str]) -> None:
-    assert {change.category for change in within(CHANGES, category)} == inner
+    assert {change.about.category for change in within(CHANGES, category)} == inner
 
 
-def test_group_begins_with_the_most_severe_change() -> None:
-    assert [change.level for change in by_endpoint(CHANGES)["BOOK /room"]] == [
-        *("breaking", "risky", "safe", "safe", "safe")
-    ]
-
-
-def test_summary_counts_approved_changes_separately() -> None:
+def test_report_begins_with_the_most_severe_change_and_separates_approved_ones() -> None:
+    levels = [change.level for change in by_endpoint(CHANGES)["BOOK /room"]]
+    assert levels == ["breaking", "risky", "safe", "safe", "safe"]
     assert report().summary() == "1 breaking, 1 risky, 3 safe."
     assert report(approved=True).summary() == "1 risky, 3 safe, 1 approved."
+    assert "| ~~breaking~~ | C152 `idempotency-lost` |" in markdown(report(approved=True))
+    assert "Approved: Nobody calls it." in markdown(report(approved=True))
+    [finding] = [found for found in report(approved=True).findings_report().findings if found.diagnostic.rule == "C152"]
+    assert (finding.diagnostic.severity, finding.diagnostic.help) == ("info", "Approved: Nobody calls it.")
+    assert finding.fingerprint == BREAKING.fingerprint
 
 
-def test_markdown_keeps_every_text_in_its_cell() -> None:
+def test_markdown_keeps_every_text_in_its_cell_and_json_marks_approved_changes() -> None:
     text = markdown(report())
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.replace("\\|", "").count("|") for line in rows} == {5}
     assert "<b>" not in text
     assert "| **breaking** | C152 `idempotency-lost` |" in text
     assert "too small" in text
-
-
-def test_markdown_strikes_out_approved_changes() -> None:
-    assert "| ~~breaking~~ | C152 `idempotency-lost` |" in markdown(report(approved=True))
-    assert "Approved: Nobody calls it." in markdown(report(approved=True))
-
-
-def test_json_marks_approved_changes() -> None:
     data = report(approved=True).to_json()
-    assert [change["approved"] for change in data["changes"] if change["rule"] == "C152"] == [
-        {"reason": "Nobody calls it.", "expires": None}
-    ]
+    [approved] = [change["approved"] for change in data["changes"] if change["rule"] == "C152"]
+    assert approved == {"reason": "Nobody calls it.", "expires": None}
     assert data["version"]["too_small"] is True
     assert data["failed"] is False
 
@@ -98,9 +81,3 @@ def test_every_reporter_accepts_changes(form: str) -> None:
     text = reporter(form)(report().findings_report())
     assert "C152" in text
     assert "C195" in text
-
-
-def test_approved_change_is_reported_as_information() -> None:
-    [finding] = [found for found in report(approved=True).findings_report().findings if found.diagnostic.rule == "C152"]
-    assert (finding.diagnostic.severity, finding.diagnostic.help) == ("info", "Approved: Nobody calls it.")
-    assert finding.fingerprint == BREAKING.fingerprint

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.cases import rows
+from tests.checks.evolution.contracts import book
 
 from bespeak.checks.evolution.catalog_diff import CatalogConflict, CatalogDiff, scan_deployment
 from bespeak.contract.catalog.catalog import Verb
-from bespeak.contract.endpoint import Deprecation, Endpoint, Semantic
-from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.endpoint import Deprecation, Endpoint
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.contract.recipe import Recipe, RecipeStep
 from bespeak.text.source.tree import Location
@@ -16,14 +17,8 @@ pytestmark = pytest.mark.requirement("API-4.7-1")
 
 
 def verb(name: str, deprecated_in: str | None = None, successor: str | None = None) -> Verb:
-    return Verb(
-        name=name,
-        categories=("analysis",),
-        description="Do a thing",
-        deprecated_in=deprecated_in,
-        removed_in="3.0.0" if deprecated_in else None,
-        successor=successor,
-    )
+    fate = {"deprecated_in": deprecated_in, "removed_in": "3.0.0" if deprecated_in else None, "successor": successor}
+    return Verb(name=name, categories=("analysis",), description="Do a thing", **fate)  # type: ignore[arg-type]
 
 
 DIFF = CatalogDiff(
@@ -36,25 +31,7 @@ DIFF = CatalogDiff(
 
 
 def endpoint(method: str, path: str, deprecated: Deprecation | None = None) -> Endpoint:
-    return Endpoint(
-        method=method,
-        path=path,
-        description="",
-        semantic=Semantic(
-            intent="",
-            actor="",
-            outcome="",
-            capability="analysis",
-            confidence=1.0,
-            impact="informational",
-            is_idempotent=True,
-        ),
-        input_schema={},
-        output_schema={},
-        handler=RegisteredFunction(function="x.y"),
-        deprecated=deprecated,
-        location=Location("endpoints/some.toml", 3),
-    )
+    return book(method=method, path=path, deprecated=deprecated, location=Location("endpoints/some.toml", 3))
 
 
 def recipe(*steps: tuple[str, str | None]) -> Recipe:
@@ -75,9 +52,12 @@ def found(conflicts: list[CatalogConflict]) -> list[tuple[str, str, str, bool]]:
     return [(conflict.kind, conflict.method, conflict.artefact, conflict.breaking) for conflict in conflicts]
 
 
-def test_unaffected_deployment_has_no_findings() -> None:
+def test_unaffected_deployment_has_no_findings_and_otherwise_every_fault_is_reported() -> None:
     policy = MethodPolicy(allow=("BOOK",), disallow=("SELL",), redirects=(Redirect(from_method="A", to_method="B"),))
     assert scan(endpoint("BOOK", "/room"), recipes=(recipe(("BOOK", "/room")),), policy=policy) == []
+    assert [conflict.method for conflict in scan(endpoint("QUERY", "/map/log"))] == ["LOG", "MAP"]
+    assert [conflict.kind for conflict in scan(endpoint("RENT", "/map"))] == ["endpoint", "path"]
+    assert [conflict.kind for conflict in scan(recipes=(recipe(("QUERY", "/map")),))] == ["path"]
 
 
 def test_an_endpoint_with_a_removed_method_breaks() -> None:
@@ -87,11 +67,8 @@ def test_an_endpoint_with_a_removed_method_breaks() -> None:
         "endpoints/some.toml:3: endpoint AUDITLOG /entries: AUDITLOG is not in catalog 2.0.0"
     )
     assert "Use LOG in its place" in conflict.help
-
-
-def test_advice_without_a_successor_names_none() -> None:
-    (conflict,) = scan(endpoint("RENT", "/rooms"))
-    assert conflict.help.startswith("Choose another verb")
+    (without_successor,) = scan(endpoint("RENT", "/rooms"))
+    assert without_successor.help.startswith("Choose another verb")
 
 
 @pytest.mark.parametrize("path", ["/log", "/LOG", "/rooms/l-o_g", "/l%6Fg/{id}"])
@@ -106,28 +83,13 @@ def test_a_path_without_a_new_verb_as_a_whole_segment_is_fine(path: str) -> None
     assert scan(endpoint("QUERY", path)) == []
 
 
-def test_every_new_verb_in_a_path_is_reported() -> None:
-    assert [conflict.method for conflict in scan(endpoint("QUERY", "/map/log"))] == ["LOG", "MAP"]
-
-
-def test_one_endpoint_can_have_both_faults() -> None:
-    assert [conflict.kind for conflict in scan(endpoint("RENT", "/map"))] == ["endpoint", "path"]
-
-
-def test_a_recipe_step_with_a_removed_method_breaks() -> None:
+def test_recipe_with_a_removed_method_in_a_step_or_pattern_or_a_leaking_path_breaks() -> None:
     conflicts = scan(recipes=(recipe(("BOOK", "/room"), ("RENT", "/car"), ("AUDITLOG", None)),))
     assert found(conflicts) == [
         ("recipe", "RENT", "recipe trip, step 2 (RENT /car)", True),
         ("recipe", "AUDITLOG", "recipe trip, step 3 (AUDITLOG)", True),
     ]
     assert str(conflicts[0].location) == "agtp-recipes.toml"
-
-
-def test_a_recipe_step_on_a_path_with_a_new_verb_breaks() -> None:
-    assert [conflict.kind for conflict in scan(recipes=(recipe(("QUERY", "/map")),))] == ["path"]
-
-
-def test_a_recipe_for_proposals_of_a_removed_method_or_a_leaking_path_breaks() -> None:
     pattern = {"name_exact": "RENT", "path_exact": "/map"}
     waiting = Recipe(name="cars", steps=(RecipeStep(method="BOOK"),), pattern=pattern)
     assert found(scan(recipes=(waiting,))) == [
@@ -147,12 +109,10 @@ def test_allow_and_disallow_entries_that_would_be_skipped_are_reported() -> None
     assert conflicts[1].help.startswith("Name LOG in its place, drop the entry, or list AUDITLOG")
 
 
-@pytest.mark.parametrize(
-    ("redirect", "method"),
-    [
-        (Redirect(from_method="RENT", to_method="BOOK", from_path="/room", to_path="/room"), "RENT"),
-        (Redirect(from_method="BOOK", to_method="RENT"), "RENT"),
-    ],
+@rows(
+    "redirect, method",
+    (Redirect(from_method="RENT", to_method="BOOK", from_path="/room", to_path="/room"), "RENT"),
+    (Redirect(from_method="BOOK", to_method="RENT"), "RENT"),
 )
 def test_a_redirect_from_or_to_a_removed_method_breaks(redirect: Redirect, method: str) -> None:
     (conflict,) = scan(policy=MethodPolicy(redirects=(redirect,)))
@@ -160,16 +120,18 @@ def test_a_redirect_from_or_to_a_removed_method_breaks(redirect: Redirect, metho
     assert "the redirect is skipped" in conflict.message
 
 
-def test_redirect_with_a_new_verb_is_reported_once_per_path() -> None:
+def test_only_policies_that_a_removed_method_breaks_are_reported() -> None:
     same = Redirect(from_method="BOOK", to_method="RESERVE", from_path="/map", to_path="/map")
     moved = Redirect(from_method="BOOK", to_method="RESERVE", from_path="/rooms", to_path="/log")
     assert [(c.kind, c.method) for c in scan(policy=MethodPolicy(redirects=(same,)))] == [("path", "MAP")]
     assert [(c.kind, c.method) for c in scan(policy=MethodPolicy(redirects=(moved,)))] == [("path", "LOG")]
-
-
-def test_removed_method_that_the_server_declares_itself_is_not_breaking() -> None:
     policy = MethodPolicy(allow=("RENT",), custom=("RENT",))
     assert scan(endpoint("RENT", "/car"), recipes=(recipe(("RENT", "/car")),), policy=policy) == []
+    redirect = Redirect(from_method="BUY", to_method="PURCHASE")
+    assert scan(policy=MethodPolicy(allow=("BUY",), disallow=("BUY",), redirects=(redirect,))) == []
+    gone = Deprecation(deprecated_in="1.0.0", successor_method="RENT", successor_path="/room")
+    (conflict,) = scan(endpoint("BOOK", "/room", gone))
+    assert found([conflict]) == [("endpoint", "RENT", "endpoint BOOK /room, its successor", False)]
 
 
 def test_newly_deprecated_method_in_use_is_only_advice() -> None:
@@ -185,17 +147,6 @@ def test_newly_deprecated_method_in_use_is_only_advice() -> None:
     ]
     assert conflicts[0].help == "Move to PURCHASE."
     assert "will be removed in 3.0.0" in conflicts[0].message
-
-
-def test_policy_that_names_a_deprecated_method_does_not_count_as_use() -> None:
-    redirect = Redirect(from_method="BUY", to_method="PURCHASE")
-    assert scan(policy=MethodPolicy(allow=("BUY",), disallow=("BUY",), redirects=(redirect,))) == []
-
-
-def test_a_deprecated_endpoint_that_points_to_a_removed_method_is_advice() -> None:
-    gone = Deprecation(deprecated_in="1.0.0", successor_method="RENT", successor_path="/room")
-    (conflict,) = scan(endpoint("BOOK", "/room", gone))
-    assert found([conflict]) == [("endpoint", "RENT", "endpoint BOOK /room, its successor", False)]
 
 
 def test_the_json_form_gives_the_place_as_text() -> None:

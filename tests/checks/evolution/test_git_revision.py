@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.cases import rows
 
 from bespeak.checks.evolution.git_revision import check_out
 from bespeak.errors import ConfigError
@@ -35,11 +36,17 @@ def repository(tmp_path: Path) -> Path:
     return root
 
 
-def test_file_is_read_at_the_revision(repository: Path, tmp_path: Path) -> None:
+def test_file_is_read_at_the_revision_with_its_neighbours_and_any_name(repository: Path, tmp_path: Path) -> None:
     for revision, text in (("HEAD", "two"), ("HEAD~1", "one"), ("main", "two")):
         found = check_out(revision, repository / "api" / "a.agis", tmp_path / revision)
         assert found.read_text() == text
         assert [path.name for path in found.parent.iterdir()] == ["a.agis"]
+    found = check_out("HEAD", repository / "api" / "b.toml", tmp_path / "x", surroundings=repository / "api")
+    assert (found.parent / "a.agis").read_text() == "two"
+    (repository / "--output=x.agis").write_text("four")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "three")
+    assert check_out("HEAD", repository / "--output=x.agis", tmp_path / "x").read_text() == "four"
 
 
 def test_folder_and_repository_are_read_completely(repository: Path, tmp_path: Path) -> None:
@@ -50,38 +57,24 @@ def test_folder_and_repository_are_read_completely(repository: Path, tmp_path: P
     assert (check_out("HEAD", repository, tmp_path / "y") / "api" / "a.agis").read_text() == "two"
 
 
-def test_neighbours_of_a_file_are_included(repository: Path, tmp_path: Path) -> None:
-    found = check_out("HEAD", repository / "api" / "b.toml", tmp_path / "x", surroundings=repository / "api")
-    assert (found.parent / "a.agis").read_text() == "two"
-
-
 def test_path_removed_since_is_found(repository: Path, tmp_path: Path) -> None:
     (repository / "api" / "b.toml").unlink()
     assert check_out("HEAD", repository / "api" / "b.toml", tmp_path / "x").read_text() == "two"
 
 
-@pytest.mark.parametrize(
-    ("revision", "path", "part"),
-    [
-        ("v9", "api/a.agis", "no revision 'v9'"),
-        ("--output=x", "api/a.agis", "is not a valid revision"),
-        ("", "api/a.agis", "is not a valid revision"),
-        ("HEAD~1", "api/b.toml", "does not exist at revision HEAD~1"),
-        ("HEAD", "..", "is not in a git repository"),
-    ],
+@rows(
+    "revision, path, part",
+    ("v9", "api/a.agis", "no revision 'v9'"),
+    ("--output=x", "api/a.agis", "is not a valid revision"),
+    ("", "api/a.agis", "is not a valid revision"),
+    ("HEAD~1", "api/b.toml", "does not exist at revision HEAD~1"),
+    ("HEAD", "..", "is not in a git repository"),
 )
 def test_missing_revision_or_path_is_reported(
     repository: Path, tmp_path: Path, revision: str, path: str, part: str
 ) -> None:
     with pytest.raises(ConfigError, match=part):
         check_out(revision, repository / path, tmp_path / "x")
-
-
-def test_a_path_that_looks_like_an_option_is_a_path(repository: Path, tmp_path: Path) -> None:
-    (repository / "--output=x.agis").write_text("four")
-    git(repository, "add", ".")
-    git(repository, "commit", "-q", "-m", "three")
-    assert check_out("HEAD", repository / "--output=x.agis", tmp_path / "x").read_text() == "four"
 
 
 def test_paths_excluded_from_archives_are_reported(repository: Path, tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.cases import rows
 
 from bespeak.checks.evolution.schema_view import (
-    References,
+    SchemaReferences,
     are_disjoint,
     bare,
     compare_limits,
@@ -27,31 +28,23 @@ def test_equal_parts_are_paired_first_then_those_of_one_name_then_the_last() -> 
     assert (lost, gained) == ([], [])
 
 
-def test_parts_without_a_partner_remain() -> None:
-    assert match([{"const": 1}, {"const": 2}], [{"const": 1}]) == (
-        [({"const": 1}, {"const": 1}, 0)],
-        [{"const": 2}],
-        [],
-    )
+def test_parts_without_a_partner_and_ambiguous_names_remain() -> None:
+    one, two = {"const": 1}, {"const": 2}
+    assert match([one, two], [one]) == ([(one, one, 0)], [two], [])
     pairs, lost, gained = match([{"const": 1}, {"const": 2}], [{"const": 3}, {"const": 4}])
     assert (pairs, len(lost), len(gained)) == ([], 2, 2)
-
-
-def test_ambiguous_names_do_not_pair() -> None:
     old = [{"type": "string", "minLength": 1}, {"type": "string", "minLength": 5}]
     assert match(old, [{"type": "string", "minLength": 2}, {"type": "string", "minLength": 6}])[0] == []
 
 
-@pytest.mark.parametrize(
-    ("parts", "disjoint"),
-    [
-        ([{"type": "string"}, {"type": "null"}], True),
-        ([{"type": "integer"}, {"type": "number"}], False),
-        ([{"const": "a"}, {"enum": ["b", "c"]}], True),
-        ([{"minimum": 1}, {"maximum": 2}], False),
-        ([{}] * 65, False),
-        ([], True),
-    ],
+@rows(
+    "parts, disjoint",
+    ([{"type": "string"}, {"type": "null"}], True),
+    ([{"type": "integer"}, {"type": "number"}], False),
+    ([{"const": "a"}, {"enum": ["b", "c"]}], True),
+    ([{"minimum": 1}, {"maximum": 2}], False),
+    ([{}] * 65, False),
+    ([], True),
 )
 def test_types_and_values_decide_overlap(parts: list[Any], disjoint: bool) -> None:
     assert are_disjoint(parts, lambda part: part) is disjoint
@@ -72,43 +65,30 @@ def test_single_schema_is_one_alternative_per_type() -> None:
     assert not only_alternatives({"anyOf": [], "type": "string"}, "anyOf")
 
 
-def limits(old: Any, new: Any) -> list[tuple[str, str]]:
-    return [(keyword, verdict) for keyword, _, _, verdict in compare_limits(old, new)]
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "keyword", "verdict"),
-    [
-        ({"minimum": 1}, {"exclusiveMinimum": 1}, "minimum", "tightened"),
-        ({"exclusiveMaximum": 9}, {"maximum": 9}, "maximum", "loosened"),
-        ({"minimum": -5}, {}, "minimum", "loosened"),
-        ({}, {"maximum": 0}, "maximum", "tightened"),
-        ({"minLength": 1}, {"minLength": 0}, "minLength", "loosened"),
-        ({}, {"maxItems": 5}, "maxItems", "tightened"),
-        ({"maxProperties": 5}, {"maxProperties": 9}, "maxProperties", "loosened"),
-        ({"multipleOf": 2}, {"multipleOf": 6}, "multipleOf", "tightened"),
-        ({"multipleOf": 0.3}, {"multipleOf": 0.1}, "multipleOf", "loosened"),
-        ({"multipleOf": 2}, {"multipleOf": 3}, "multipleOf", "changed"),
-        ({"multipleOf": 0}, {"multipleOf": 3}, "multipleOf", "changed"),
-        ({"uniqueItems": True}, {}, "uniqueItems", "loosened"),
-    ],
+@rows(
+    "old, new, keyword, verdict",
+    ({"minimum": 1}, {"exclusiveMinimum": 1}, "minimum", "tightened"),
+    ({"exclusiveMaximum": 9}, {"maximum": 9}, "maximum", "loosened"),
+    ({"minimum": -5}, {}, "minimum", "loosened"),
+    ({}, {"maximum": 0}, "maximum", "tightened"),
+    ({"minLength": 1}, {"minLength": 0}, "minLength", "loosened"),
+    ({}, {"maxItems": 5}, "maxItems", "tightened"),
+    ({"maxProperties": 5}, {"maxProperties": 9}, "maxProperties", "loosened"),
+    ({"multipleOf": 2}, {"multipleOf": 6}, "multipleOf", "tightened"),
+    ({"multipleOf": 0.3}, {"multipleOf": 0.1}, "multipleOf", "loosened"),
+    ({"multipleOf": 2}, {"multipleOf": 3}, "multipleOf", "changed"),
+    ({"multipleOf": 0}, {"multipleOf": 3}, "multipleOf", "changed"),
+    ({"uniqueItems": True}, {}, "uniqueItems", "loosened"),
+    # Equivalent limits do not differ.
+    ({"minLength": 0}, {}, "", ""),
+    ({"minimum": 1}, {"minimum": 1.0}, "", ""),
+    ({"uniqueItems": False}, {}, "", ""),
+    ({"minimum": "one"}, {"minimum": float("nan")}, "", ""),
+    ({"maximum": True}, {}, "", ""),
 )
 def test_stricter_limit_is_determined(old: Any, new: Any, keyword: str, verdict: str) -> None:
-    assert limits(old, new) == [(keyword, verdict)]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ({"minLength": 0}, {}),
-        ({"minimum": 1}, {"minimum": 1.0}),
-        ({"uniqueItems": False}, {}),
-        ({"minimum": "one"}, {"minimum": float("nan")}),
-        ({"maximum": True}, {}),
-    ],
-)
-def test_equivalent_limits_do_not_differ(old: Any, new: Any) -> None:
-    assert limits(old, new) == []
+    found = [(keyword, verdict) for keyword, _, _, verdict in compare_limits(old, new)]
+    assert found == ([(keyword, verdict)] if keyword else [])
 
 
 def test_an_exclusive_bound_is_shown_in_words() -> None:
@@ -120,26 +100,24 @@ def test_an_exclusive_bound_is_shown_in_words() -> None:
 
 
 def resolved(root: Any) -> Any:
-    return References(root).resolve(root)
+    return SchemaReferences(root).resolve(root)
 
 
-@pytest.mark.parametrize(
-    ("root", "meaning"),
-    [
-        ({"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"type": "string"}}}, {"type": "string"}),
-        ({"$ref": "#/$defs/a%20b~1%C3%BC", "$defs": {"a b/ü": {"type": "string"}}}, {"type": "string"}),
-        (
-            {"$ref": "#/$defs/a", "title": "x", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"minimum": 1}}},
-            {"minimum": 1, "title": "x"},
-        ),
-        ({"$ref": "#/anyOf/0", "x": 1, "anyOf": [{"const": 1}]}, {"const": 1, "x": 1, "anyOf": [{"const": 1}]}),
-        (
-            {"$ref": "#/$defs/a", "minimum": 2, "$defs": {"a": {"minimum": 1}}},
-            {"allOf": [{"minimum": 1}, {"minimum": 2}]},
-        ),
-        ({"allOf": [{"type": "string"}], "minLength": 1}, {"type": "string", "minLength": 1}),
-        ({"$ref": "#/$defs/a", "$defs": {"a": False}}, {"not": {}}),
-    ],
+@rows(
+    "root, meaning",
+    ({"$ref": "#/$defs/a~1b", "$defs": {"a/b": {"type": "string"}}}, {"type": "string"}),
+    ({"$ref": "#/$defs/a%20b~1%C3%BC", "$defs": {"a b/ü": {"type": "string"}}}, {"type": "string"}),
+    (
+        {"$ref": "#/$defs/a", "title": "x", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"minimum": 1}}},
+        {"minimum": 1, "title": "x"},
+    ),
+    ({"$ref": "#/anyOf/0", "x": 1, "anyOf": [{"const": 1}]}, {"const": 1, "x": 1, "anyOf": [{"const": 1}]}),
+    (
+        {"$ref": "#/$defs/a", "minimum": 2, "$defs": {"a": {"minimum": 1}}},
+        {"allOf": [{"minimum": 1}, {"minimum": 2}]},
+    ),
+    ({"allOf": [{"type": "string"}], "minLength": 1}, {"type": "string", "minLength": 1}),
+    ({"$ref": "#/$defs/a", "$defs": {"a": False}}, {"not": {}}),
 )
 def test_reference_is_replaced_by_its_target(root: Any, meaning: Any) -> None:
     assert resolved(root) == meaning
@@ -150,40 +128,32 @@ def test_dangling_reference_stays(reference: Any) -> None:
     assert resolved({"$ref": reference, "$defs": {"a": 1}})["$ref"] == reference
 
 
-def test_cycle_of_references_ends() -> None:
+def test_node_is_resolved_once_and_a_cycle_of_references_ends() -> None:
     assert "$ref" in resolved({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}})
-
-
-def test_a_node_is_resolved_once() -> None:
     root = {"properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "string"}}}
-    references = References(root)
+    references = SchemaReferences(root)
     node = root["properties"]["a"]
     assert references.resolve(node) is references.resolve(node)
 
 
-@pytest.mark.parametrize(
-    ("schema", "shown"),
-    [
-        ({}, "any"),
-        ({"type": "number"}, "number"),
-        ({"type": ["null", "integer"]}, "integer or null"),
-        ({"enum": ["a", None, 1, 0.5, True, [], {}]}, "any"),
-        ({"const": 2.0}, "integer"),
-        ({"const": True}, "boolean"),
-        ({"type": "colour"}, "nothing"),
-        ({"type": ["string", {}, None, ["number"]]}, "string"),
-        ({"enum": "no list"}, "any"),
-        ({"const": float("inf")}, "number"),
-    ],
+@rows(
+    "schema, shown",
+    ({}, "any"),
+    ({"type": "number"}, "number"),
+    ({"type": ["null", "integer"]}, "integer or null"),
+    ({"enum": ["a", None, 1, 0.5, True, [], {}]}, "any"),
+    ({"const": 2.0}, "integer"),
+    ({"const": True}, "boolean"),
+    ({"type": "colour"}, "nothing"),
+    ({"type": ["string", {}, None, ["number"]]}, "string"),
+    ({"enum": "no list"}, "any"),
+    ({"const": float("inf")}, "number"),
 )
 def test_types_are_named_as_in_json_schema(schema: Any, shown: str) -> None:
     assert named_types(type_set(schema)) == shown
 
 
-def test_an_integer_is_a_number() -> None:
+def test_integer_is_a_number_and_values_are_compared_as_json() -> None:
     assert type_set({"type": "integer"}) < type_set({"type": "number"})
-
-
-def test_values_are_compared_as_json() -> None:
     assert list(value_texts({"enum": [1, True, 1.0, "1"]}) or ()) == ["1", "true", '"1"']
     assert value_texts({"type": "string"}) is None

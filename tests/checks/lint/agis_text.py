@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from bespeak.checks.lint.document import check_text
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import LintContext
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
@@ -58,7 +58,7 @@ def document(*endpoints: dict[str, Any], **fields: Any) -> dict[str, Any]:
 
 def findings(whole: dict[str, Any], *, level: int = 1) -> list[Diagnostic]:
     """Everything the passes say of a document."""
-    context = Context(catalog=_CATALOG, level=level)
+    context = LintContext(catalog=_CATALOG, level=level)
     return list(check_text(json.dumps(whole), "rooms.agis", context).findings)
 
 

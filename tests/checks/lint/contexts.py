@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import LintContext
 from bespeak.contract.catalog.document import load_bundled
 
-CONTEXT = Context(catalog=load_bundled())
+CONTEXT = LintContext(catalog=load_bundled())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
-_ENDPOINT = """\
+ENDPOINT = """\
 # note on the endpoint
 [endpoint]
 method = "BOOK"
@@ -69,12 +69,12 @@ class Broken(NamedTuple):
 
 
 def _toml(rule: str, old: str, new: str, wanted: str) -> Broken:
-    assert old in _ENDPOINT
-    return Broken(rule, "book.toml", _ENDPOINT.replace(old, new), wanted)
+    assert old in ENDPOINT
+    return Broken(rule, "book.toml", ENDPOINT.replace(old, new), wanted)
 
 
 def _upstream(rule: str, handler: str, errors: str, wanted: str) -> Broken:
-    text = _ENDPOINT.replace(_FUNCTION, handler).replace('["room_unavailable"]', errors)
+    text = ENDPOINT.replace(_FUNCTION, handler).replace('["room_unavailable"]', errors)
     return Broken(rule, "book.toml", text, wanted)
 
 

@@ -54,7 +54,7 @@ ENDPOINT: Final[dict[str, Any]] = {
 }
 """BOOK /room as an endpoint file declares it."""
 SERVER: Final[dict[str, Any]] = {
-    "server": {"server_id": "rooms.example", "operator": "Acme Rooms", "contact": "mailto:ops@rooms.example"},
+    "server": {"server_id": "rooms.example", "operator": "Acme Rooms", "contact": "mailto:ops@rooms.example"}
 }
 STEP: Final[dict[str, Any]] = {"method": "QUERY", "path": "/orders"}
 MANIFEST: Final[dict[str, Any]] = {
@@ -63,11 +63,7 @@ MANIFEST: Final[dict[str, Any]] = {
     "document_version": "1.2.0",
     "catalog_version": "1.1.0",
     "catalog_versions_supported": ["1.1.0"],
-    "server": {
-        **SERVER["server"],
-        "issued": "2026-11-15T08:00:00Z",
-        "updated": "2026-11-15T08:00:00Z",
-    },
+    "server": {**SERVER["server"], "issued": "2026-11-15T08:00:00Z", "updated": "2026-11-15T08:00:00Z"},
     "embedded_methods": list(FLOOR_METHODS),
     "agent_disclosure": "public",
     "hosted_agents": [],
@@ -90,20 +86,16 @@ class Placed(NamedTuple):
     file: str
 
 
-def bad_document(rule: Rule) -> Placed:
-    """A document with the rule's bad example in it, and nothing in its place that the good one has and it lacks."""
-    return _placed(rule, page_of(rule).bad, page_of(rule).good)
+def example_document(rule: Rule, *, good: bool = False) -> Placed:
+    """Return a document with the bad example of a rule, and nothing in its place that only the good one has.
 
-
-def good_document(rule: Rule) -> Placed:
-    """The same document with the good example."""
-    return _placed(rule, page_of(rule).good, page_of(rule).bad)
-
-
-def _placed(rule: Rule, piece: str, other: str) -> Placed:
-    if page_of(rule).notation == "yaml":
+    With `good`, it has the good example instead.
+    """
+    page = page_of(rule)
+    piece, other = (page.good, page.bad) if good else (page.bad, page.good)
+    if page.notation == "yaml":
         return Placed(_agis(piece, other), "rooms.agis")
-    if page_of(rule).notation == "toml":
+    if page.notation == "toml":
         if rule.id == "D102":
             return Placed(piece, "room.toml")
         data = _toml(tomllib.loads(piece), tomllib.loads(other))

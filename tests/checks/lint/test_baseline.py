@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.checks.lint.baseline import Baseline, fingerprint, read_baseline, stable_pointer
 from bespeak.errors import ConfigError
@@ -26,13 +27,9 @@ def entry(file: str) -> dict[str, str]:
     return {"rule": "P302", "file": file, "pointer": "/path", "message": "wrong"}
 
 
-def test_finding_in_the_baseline_is_not_new(tmp_path: Path) -> None:
+def test_finding_in_the_baseline_is_not_new_except_of_some_rules(tmp_path: Path) -> None:
     baseline = Baseline(tmp_path / "b.json", {"one": entry("a.agis")})
     assert baseline.split([finding("one"), finding("two")]) == ([finding("two")], {"one"})
-
-
-def test_some_rules_are_always_new(tmp_path: Path) -> None:
-    baseline = Baseline(tmp_path / "b.json", {"one": entry("a.agis")})
     assert baseline.split([finding("one")], lambda rule: rule == "P302") == ([finding("one")], set())
 
 
@@ -45,16 +42,12 @@ def test_unmatched_entry_of_a_checked_or_missing_file_is_stale(tmp_path: Path) -
     assert {one.rule for one in stale} == {"D193"}
 
 
-def test_writing_keeps_entries_of_unchecked_files(tmp_path: Path) -> None:
+def test_writing_keeps_entries_of_unchecked_files_in_a_sorted_readable_file(tmp_path: Path) -> None:
     (tmp_path / "other.agis").touch()
     path = tmp_path / "b.json"
     Baseline(path, {"old": entry("a.agis"), "kept": entry("other.agis"), "gone": entry("b.agis")}).write()
     read_baseline(path).merged([(finding("new"), "a.agis")], {"a.agis"}, tmp_path).write()
     assert read_baseline(path).entries.keys() == {"kept", "new"}
-
-
-def test_the_file_is_sorted_and_says_what_it_hides(tmp_path: Path) -> None:
-    path = tmp_path / "b.json"
     Baseline(path, {"2": entry("b"), "1": entry("c"), "3": entry("a")}).write()
     document = json.loads(path.read_text())
     assert list(document["findings"]) == ["3", "2", "1"]
@@ -69,14 +62,11 @@ def test_other_file_is_not_a_baseline(text: str, tmp_path: Path) -> None:
         read_baseline(path)
 
 
-def test_unreadable_or_unwritable_baseline_is_reported(tmp_path: Path) -> None:
+def test_unusable_baseline_is_reported_and_entries_of_an_address_stay_until_checked(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         read_baseline(tmp_path)
     with pytest.raises(ConfigError, match="cannot be written"):
         Baseline(tmp_path, {}).write()
-
-
-def test_entries_of_an_address_stay_until_it_is_checked_again(tmp_path: Path) -> None:
     url = "https://flights.test/.well-known/ai"
     baseline = Baseline(tmp_path / "b.json", {"f1": entry(url)})
     assert baseline.stale([], ["a.toml"], tmp_path) == []
@@ -88,31 +78,26 @@ FIND = {"method": "FIND", "path": "/room"}
 WRONG = Diagnostic("P302", "error", "the path is wrong", Location("a", 3, 1), "/endpoints/0/path")
 
 
-@pytest.mark.parametrize(
-    ("pointer", "stable"),
-    [
-        ("", ""),
-        ("/endpoints/0/path", "/endpoints/[BOOK /room]/path"),
-        ("/endpoints/1", "/endpoints/[FIND /room]"),
-        ("/endpoints/0/errors/0", "/endpoints/[BOOK /room]/errors/[taken]"),
-        ("/endpoints/0/errors/1/name", "/endpoints/[BOOK /room]/errors/[closed]/name"),
-        ("/endpoints/0/errors/2", "/endpoints/[BOOK /room]/errors/2"),
-        ("/endpoints/9/path", "/endpoints/9/path"),
-        ("/a~1b/0", "/a~1b/[x]"),
-        ("/nowhere/0", "/nowhere/0"),
-    ],
+@rows(
+    "pointer, stable",
+    ("", ""),
+    ("/endpoints/0/path", "/endpoints/[BOOK /room]/path"),
+    ("/endpoints/1", "/endpoints/[FIND /room]"),
+    ("/endpoints/0/errors/0", "/endpoints/[BOOK /room]/errors/[taken]"),
+    ("/endpoints/0/errors/1/name", "/endpoints/[BOOK /room]/errors/[closed]/name"),
+    ("/endpoints/0/errors/2", "/endpoints/[BOOK /room]/errors/2"),
+    ("/endpoints/9/path", "/endpoints/9/path"),
+    ("/a~1b/0", "/a~1b/[x]"),
+    ("/nowhere/0", "/nowhere/0"),
 )
 def test_an_item_is_named_by_what_it_is(pointer: str, stable: str) -> None:
     assert stable_pointer(pointer, {"endpoints": [BOOK, FIND], "a/b": ["x"]}) == stable
 
 
-def test_moved_lines_and_a_new_order_keep_the_name() -> None:
+def test_moved_lines_a_new_order_and_a_place_in_the_message_keep_the_name() -> None:
     before = fingerprint(WRONG, "a.agis", {"endpoints": [BOOK, FIND]})
     moved = replace(WRONG, location=Location("a", 40, 9), pointer="/endpoints/1/path", severity="warning")
     assert fingerprint(moved, "a.agis", {"endpoints": [FIND, BOOK]}) == before
-
-
-def test_a_place_in_the_message_does_not_matter() -> None:
     one = replace(WRONG, message="declared twice (b.toml:3:1)")
     other = replace(WRONG, message="declared  twice (b.toml:17:1)")
     assert fingerprint(one, "a", None) == fingerprint(other, "a", None)

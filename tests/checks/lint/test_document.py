@@ -6,7 +6,9 @@ import gc
 import json
 
 import pytest
+from tests.cases import rows
 from tests.checks.lint.contexts import CONTEXT
+from tests.checks.lint.endpoint_files import ENDPOINT as BOOK_FILE
 from tests.checks.lint.test_reading import ENDPOINT as TEST_READING_ENDPOINT
 
 from bespeak.checks.lint.config import Config, Judge, PathIgnore
@@ -14,7 +16,7 @@ from bespeak.checks.lint.document import Checked, Examined, Times, check_text, e
 from bespeak.checks.lint.passes import PASSES
 from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.rules.path import DUPLICATE_ENDPOINT
-from bespeak.checks.lint.subject import Context, Subject
+from bespeak.checks.lint.subject import LintContext, Subject
 from bespeak.contract.catalog.document import load_bundled
 
 MENU = """\
@@ -58,38 +60,25 @@ def rules(checked: Checked) -> list[str]:
     return [finding.rule for finding in checked.findings]
 
 
-@pytest.mark.requirement("AGIS-3.3-1")
-def test_a_complete_document_has_no_finding() -> None:
+@pytest.mark.requirement("AGIS-3.3-1", "AGIS-9.1-1")
+def test_complete_document_has_no_finding_in_the_eight_passes_of_the_draft() -> None:
     assert rules(check_text(MENU, "menu.agis", CONTEXT)) == []
-
-
-@pytest.mark.requirement("AGIS-9.1-1")
-def test_the_passes_are_the_eight_of_the_draft_in_their_order() -> None:
-    assert [(step.number, step.name) for step in PASSES] == [
-        (1, "Structural"),
-        (2, "Method Syntax"),
-        (3, "Method Class"),
-        (4, "Path Syntax"),
-        (5, "Semantic Completeness"),
-        (6, "Semantic Consistency"),
-        (7, "Vocabulary Integrity"),
-        (8, "Schema Completeness"),
-    ]
+    names = "Structural, Method Syntax, Method Class, Path Syntax, Semantic Completeness, Semantic Consistency, "
+    names += "Vocabulary Integrity, Schema Completeness"
+    assert [(step.number, step.name) for step in PASSES] == list(enumerate(names.split(", "), 1))
 
 
 @pytest.mark.requirement("AGIS-9.1-1", "AGIS-9.2-3", "AGIS-3.3-1")
-@pytest.mark.parametrize(
-    ("old", "new", "family"),
-    [
-        ("service: Menu\n", "", "D1"),
-        ("method: FIND", "method: FINDS", "M21"),
-        ("method: FIND", "method: GET", "M23"),
-        ("path: /dish", "path: dish", "P3"),
-        ("      actor: agent\n", "", "S41"),
-        ("Finds dishes that match", "Deletes dishes that match", "S45"),
-        ("declared_verbs: [FIND]", "declared_verbs: [FIND, BOOK]", "V50"),
-        ("required: [taste]", "required: 7", "J6"),
-    ],
+@rows(
+    "old, new, family",
+    ("service: Menu\n", "", "D1"),
+    ("method: FIND", "method: FINDS", "M21"),
+    ("method: FIND", "method: GET", "M23"),
+    ("path: /dish", "path: dish", "P3"),
+    ("      actor: agent\n", "", "S41"),
+    ("Finds dishes that match", "Deletes dishes that match", "S45"),
+    ("declared_verbs: [FIND]", "declared_verbs: [FIND, BOOK]", "V50"),
+    ("required: [taste]", "required: 7", "J6"),
 )
 def test_a_document_that_fails_one_pass_does_not_conform(old: str, new: str, family: str) -> None:
     assert old in MENU
@@ -128,27 +117,22 @@ def test_both_serializations_have_the_same_findings() -> None:
     assert both[0]
 
 
-def test_agis_only_rule_is_a_warning_in_an_endpoint_file() -> None:
+def test_agis_only_rule_is_a_warning_in_an_endpoint_file_and_a_place_is_reported_once() -> None:
     contradicting = TEST_READING_ENDPOINT.replace("Lists the rooms of a property.", "Deletes the rooms of a property.")
     found = {finding.rule: finding.severity for finding in check_text(contradicting, "rooms.toml", CONTEXT).findings}
     assert found["S450"] == "warning"
-
-
-def test_a_place_that_one_rule_speaks_of_is_not_spoken_of_twice() -> None:
     found = check_text(TEST_READING_ENDPOINT.replace('"QUERY"', '"GET"'), "rooms.toml", CONTEXT).findings
     assert [finding.rule for finding in found if finding.pointer == "/endpoint/method"] == ["M203"]
     missing = check_text(TEST_READING_ENDPOINT.replace('actor = "agent"\n', ""), "rooms.toml", CONTEXT).findings
     assert len([finding for finding in missing if "actor" in finding.message]) == 1
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "rule", "underlined"),
-    [
-        ('path = "/rooms"', 'path = "/rooms/"', "P301", '"/rooms/"'),
-        ("confidence = 0.9", "confidence = 90", "S403", "90"),
-        ("errors = []", 'errors = [\n  "gone",\n  "not so",\n]', "J605", '"not so"'),
-        ("input = {}", 'input_schema = { type = "array" }', "J602", '"array"'),
-    ],
+@rows(
+    "old, new, rule, underlined",
+    ('path = "/rooms"', 'path = "/rooms/"', "P301", '"/rooms/"'),
+    ("confidence = 0.9", "confidence = 90", "S403", "90"),
+    ("errors = []", 'errors = [\n  "gone",\n  "not so",\n]', "J605", '"not so"'),
+    ("input = {}", 'input_schema = { type = "array" }', "J602", '"array"'),
 )
 def test_a_finding_about_a_value_in_toml_underlines_it(old: str, new: str, rule: str, underlined: str) -> None:
     text = TEST_READING_ENDPOINT.replace(old, new)
@@ -164,27 +148,22 @@ def test_missing_toml_key_is_reported_at_its_table() -> None:
     assert text.splitlines()[place.line - 1].startswith("input_schema")
 
 
-def test_an_endpoint_declared_twice_is_found_at_the_second() -> None:
+def test_repeated_endpoint_is_found_at_the_second_and_unreadable_text_has_one_finding() -> None:
     entry = MENU[MENU.index("  - method: FIND") :]
     found = check_text(MENU + entry, "menu.agis", CONTEXT).findings
     assert [finding.pointer for finding in found if finding.rule == "P307"] == ["/endpoints/1/path"]
-
-
-def test_a_text_that_cannot_be_read_has_one_finding_and_no_subject() -> None:
     checked = check_text("a: [", "menu.agis", CONTEXT)
     assert (rules(checked), checked.subject) == (["D102"], None)
 
 
-@pytest.mark.parametrize(
-    ("text", "file"),
-    [
-        (MENU, "menu.agis"),
-        (MENU.replace("type: string", "type: text"), "menu.agis"),
-        (MENU + "  - [", "menu.agis"),
-        (TEST_READING_ENDPOINT, "rooms.toml"),
-        (TEST_READING_ENDPOINT + "=", "rooms.toml"),
-        (json.dumps({"agis": "1.0", "endpoints": []}), "menu.json"),
-    ],
+@rows(
+    "text, file",
+    (MENU, "menu.agis"),
+    (MENU.replace("type: string", "type: text"), "menu.agis"),
+    (MENU + "  - [", "menu.agis"),
+    (TEST_READING_ENDPOINT, "rooms.toml"),
+    (TEST_READING_ENDPOINT + "=", "rooms.toml"),
+    (json.dumps({"agis": "1.0", "endpoints": []}), "menu.json"),
 )
 def test_a_run_may_pause_the_collector_for_checking_leaves_next_to_no_garbage(text: str, file: str) -> None:
     check_text(text, file, CONTEXT)
@@ -198,36 +177,11 @@ def test_a_run_may_pause_the_collector_for_checking_leaves_next_to_no_garbage(te
         gc.enable()
 
 
-ENDPOINT = """
-[endpoint]
-method = "BOOK"
-path = "/book"{comment}
-description = "Books a room."
-errors = []
-
-[endpoint.semantic]
-intent = "Books a room for the guest."
-actor = "agent"
-outcome = "A reservation exists."
-confidence = 0.9
-impact = "reversible"
-is_idempotent = false
-
-[endpoint.input_schema]
-type = "object"
-additionalProperties = false
-
-[endpoint.output_schema]
-type = "object"
-
-[endpoint.handler]
-type = "registered_function"
-function = "rooms.book"
-"""
+ENDPOINT = BOOK_FILE.replace('"/room/{room_id}"', '"/book"{comment}')
 
 
 def run(comment: str = "", config: Config | None = None, **more: object) -> Examined:
-    context = Context(catalog=load_bundled())
+    context = LintContext(catalog=load_bundled())
     judge = Judge(config or Config(select=("P30", "D19")))
     return examine(ENDPOINT.format(comment=comment), "book.toml", context, judge, **more)  # type: ignore[arg-type]
 
@@ -251,48 +205,42 @@ def test_fingerprint_uses_the_path_and_not_the_shown_name() -> None:
     assert run(path="book.toml").findings == run().findings
 
 
-def test_an_ignore_hides_it_and_is_counted() -> None:
-    examined = run("  # bespeak: ignore[P302] the noun")
-    assert (examine_rules(examined), examined.ignored) == ([], 1)
+IGNORED, BOTH = "  # bespeak: ignore[P302] the noun", "  # bespeak: ignore[P302, S401] the noun"
+BY_PATH = Config(select=("P302",), per_path_ignores=(PathIgnore("book.toml", "", ("P302",)),))
 
 
-def test_unused_ignore_is_a_finding_unless_the_rule_is_off() -> None:
-    comment = "  # bespeak: ignore[P302, S401] the noun"
-    assert examine_rules(run(comment, Config(select=("P302", "S401", "D190")))) == ["D190"]
-    assert examine_rules(run(comment, Config(select=("P302", "D190")))) == []
-    off = run(comment, Config(select=("P302", "S401")))
-    assert (examine_rules(off), off.ignored) == ([], 1)
+@rows(
+    "comment, config, found, ignored",
+    (IGNORED, None, [], 1),
+    # An unused ignore is a finding, unless one of the two rules is off.
+    (BOTH, Config(select=("P302", "S401", "D190")), ["D190"], 1),
+    (BOTH, Config(select=("P302", "D190")), [], 1),
+    (BOTH, Config(select=("P302", "S401")), [], 1),
+    ("", BY_PATH, [], 1),
+)
+def test_ignored_finding_is_hidden_and_counted(
+    comment: str, config: Config | None, found: list[str], ignored: int
+) -> None:
+    examined = run(comment, config)
+    assert (examine_rules(examined), examined.ignored) == (found, ignored)
 
 
-def test_settings_for_paths_hide_it_and_are_counted() -> None:
-    config = Config(select=("P302",), per_path_ignores=(PathIgnore("book.toml", "", ("P302",)),))
-    examined = run(config=config)
-    assert (examine_rules(examined), examined.ignored) == ([], 1)
-
-
-def test_conformance_run_shows_ignored_findings() -> None:
-    config = Config(select=("P302",), conformance=True)
-    assert "P302" in examine_rules(run("  # bespeak: ignore[P302] the noun", config))
-
-
-def test_a_severity_is_the_one_that_is_set() -> None:
+def test_conformance_run_shows_ignored_findings_and_a_severity_is_the_one_that_is_set() -> None:
+    assert "P302" in examine_rules(run(IGNORED, Config(select=("P302",), conformance=True)))
     [finding] = run(config=Config(select=("P302",), severity={"P302": "info"})).findings
     assert finding.diagnostic.severity == "info"
 
 
-def test_cross_file_findings_are_placed_and_can_be_ignored() -> None:
+def test_cross_file_findings_can_be_ignored_and_an_unreadable_text_has_no_subject() -> None:
     extra = [DUPLICATE_ENDPOINT.inside("/endpoint/path", "declared twice")]
     found = {finding.diagnostic.rule: finding.diagnostic for finding in run(extra=extra).findings}
     assert found.keys() == {"P302", "P307"}
     assert found["P307"].location == found["P302"].location
     assert examine_rules(run("  # bespeak: ignore[P302, P307] it is so", extra=extra)) == []
-
-
-def test_a_text_that_cannot_be_read_is_one_finding_without_a_subject() -> None:
-    examined = examine("[endpoint\n", "x.toml", Context(catalog=load_bundled()), Judge(Config(select=("S",))))
+    examined = examine("[endpoint\n", "x.toml", LintContext(catalog=load_bundled()), Judge(Config(select=("S",))))
     assert examine_rules(examined) == ["D102"]
     assert examined.subject is None
-    unknown = examine("{}", "x.json", Context(catalog=load_bundled()), Judge(Config(select=("S",))))
+    unknown = examine("{}", "x.json", LintContext(catalog=load_bundled()), Judge(Config(select=("S",))))
     assert examine_rules(unknown) == ["D114"]
 
 
@@ -300,14 +248,14 @@ def test_a_text_that_cannot_be_read_is_one_finding_without_a_subject() -> None:
 def test_repairs_are_given_as_text_on_demand(with_edits: bool) -> None:
     text = '{"agis": "1.0", "x-bespeak-ignore": {"P302": "why", "S401": "why"}}'
     judge = Judge(Config(select=("D190", "P302", "S401")))
-    examined = examine(text, "x.agis", Context(catalog=load_bundled()), judge, with_edits=with_edits)
+    examined = examine(text, "x.agis", LintContext(catalog=load_bundled()), judge, with_edits=with_edits)
     unused = [finding for finding in examined.findings if finding.diagnostic.rule == "D190"]
     assert len(unused) == 2
     assert all(bool(finding.edits) is with_edits for finding in unused)
 
 
 def test_settle_gives_the_same_findings_as_examine() -> None:
-    text, context, judge = ENDPOINT.format(comment=""), Context(catalog=load_bundled()), Judge(Config())
+    text, context, judge = ENDPOINT.format(comment=""), LintContext(catalog=load_bundled()), Judge(Config())
     settled = settle(check_text(text, "a.toml", context), judge, "a.toml")
     assert settled.findings
     assert settled.findings == examine(text, "a.toml", context, judge).findings
@@ -320,7 +268,7 @@ def test_every_pass_has_its_line() -> None:
     subject = read_subject(TEXT, "x.agis")
     assert isinstance(subject, Subject)
     times = Times()
-    times.measure(subject, Context(catalog=load_bundled()))
+    times.measure(subject, LintContext(catalog=load_bundled()))
     first, *rows = times.rows()
     assert "1 documents" in first
     assert any(row.endswith("reading, pass 1") for row in rows)

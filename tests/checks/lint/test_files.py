@@ -31,11 +31,13 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_file_has_the_catalog_policies_and_recipes_of_its_deployment(folder: Path) -> None:
+def test_file_has_the_catalog_policies_and_recipes_of_its_deployment_unless_that_is_broken(folder: Path) -> None:
     context = Deployments().context(folder / "endpoints" / "deep" / "x.toml", Config())
     assert str(context.catalog.version) == "1.0.0" or context.catalog.version == (1, 0, 0)
     assert "FLARE" in context.policies.methods.custom
     assert [recipe.name for recipe in context.recipes] == ["trip"]
+    (folder / "bespeak.toml").write_text("[server\n")
+    assert Deployments().context(folder / "x.toml", Config()).policies.methods.custom == ()
 
 
 def test_settings_go_before_the_deployment(folder: Path) -> None:
@@ -48,16 +50,15 @@ def test_settings_go_before_the_deployment(folder: Path) -> None:
     assert (context.level, context.allowed_verbs, context.allowed_segments) == (2, {"FLARE"}, {"book"})
 
 
-def test_a_folder_of_endpoints_makes_a_deployment_without_a_configuration(tmp_path: Path) -> None:
+def test_folder_of_endpoints_makes_a_deployment_and_a_missing_catalog_stops_the_run(tmp_path: Path) -> None:
     (tmp_path / "endpoints").mkdir()
     deployment = Deployments().deployment(tmp_path / "endpoints" / "x.toml")
     assert deployment is not None
     assert (deployment.root, deployment.configuration) == (tmp_path, None)
-
-
-def test_file_may_belong_to_no_deployment(tmp_path: Path) -> None:
     assert Deployments().deployment(tmp_path / "x.toml") is None
     assert Deployments().context(tmp_path / "x.toml", Config()).recipes == ()
+    with pytest.raises(ContractError, match="catalog"):
+        Deployments().context(tmp_path / "x", Config(base=tmp_path, catalog="none.json"))
 
 
 def test_missing_catalog_is_reported_at_its_key(folder: Path) -> None:
@@ -68,19 +69,9 @@ def test_missing_catalog_is_reported_at_its_key(folder: Path) -> None:
     assert (finding.rule, finding.pointer) == ("V562", "/server/catalog")
 
 
-def test_a_catalog_of_the_settings_that_is_not_there_stops_the_run(tmp_path: Path) -> None:
-    with pytest.raises(ContractError, match="catalog"):
-        Deployments().context(tmp_path / "x", Config(base=tmp_path, catalog="none.json"))
-
-
-def test_a_broken_configuration_leaves_the_defaults(folder: Path) -> None:
-    (folder / "bespeak.toml").write_text("[server\n")
-    assert Deployments().context(folder / "x.toml", Config()).policies.methods.custom == ()
-
-
 def test_a_document_from_elsewhere_has_the_settings_and_no_deployment(folder: Path) -> None:
     surroundings = Deployments()
     near = surroundings.context(folder / "bespeak.toml", Config(conformance_level=2))
-    far = surroundings.remote_context(Config(conformance_level=2))
+    far = surroundings.context(None, Config(conformance_level=2))
     assert near.recipes
     assert (far.recipes, far.level) == ((), 2)

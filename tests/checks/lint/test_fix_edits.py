@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.cases import rows
 
 from bespeak.checks.lint.fix_edits import apart, edited, fix_edits
 from bespeak.documents.notation_text import parse_notation
@@ -16,15 +17,12 @@ def tree_of(text: str) -> Tree:
     return tree
 
 
-def test_the_changes_of_one_repair_are_made_together() -> None:
+def test_changes_of_one_fix_are_made_together_and_entries_put_behind_the_last_one() -> None:
     text = "a: {b: 1}\nc: [2]\n"
     tree = tree_of(text)
     made = fix_edits(Fix("x", (Change("append", "/c", 3), Change("rename", "/a/b", key="d"))), tree)
     assert made is not None
     assert edited(text, tree, made) == "a: {d: 1}\nc: [2, 3]\n"
-
-
-def test_several_entries_are_put_behind_the_last_one() -> None:
     text = "c:\n- 2  # two\n"
     tree = tree_of(text)
     made = fix_edits(Fix("x", (Change("append", "/c", 3), Change("append", "/c", 4))), tree)
@@ -32,27 +30,22 @@ def test_several_entries_are_put_behind_the_last_one() -> None:
     assert edited(text, tree, made) == "c:\n- 2  # two\n- 3\n- 4\n"
 
 
-@pytest.mark.parametrize(
+@rows(
     "changes",
-    [
-        (Change("replace", "/none", 1),),
-        (Change("replace", "/c", 1), Change("append", "/c", 3)),
-        (Change("append", "/e", 3), Change("append", "/e", 4)),
-    ],
+    (Change("replace", "/none", 1),),
+    (Change("replace", "/c", 1), Change("append", "/c", 3)),
+    (Change("append", "/e", 3), Change("append", "/e", 4)),
 )
 def test_fix_that_cannot_be_made_in_place_is_not_made_partly(changes: tuple[Change, ...]) -> None:
     assert fix_edits(Fix("x", changes), tree_of("c: [2]\ne: []\n")) is None
 
 
-def test_a_repair_of_a_comment_has_its_edits_ready() -> None:
+def test_fix_of_a_comment_has_its_edits_ready_and_the_first_of_overlapping_fixes_is_made() -> None:
     text = "a: 1  # gone\n"
     tree = tree_of(text)
     made = fix_edits(Fix("x", (), edits=(deletion(4, 12),)), tree)
     assert made is not None
     assert edited(text, tree, made) == "a: 1\n"
-
-
-def test_of_repairs_that_meet_the_first_is_made() -> None:
     one, inside, beside, other = (TextEdit(Span(*span), "x") for span in ((5, 9), (6, 7), (9, 12), (20, 21)))
     assert [name for name, _ in apart([("a", [one]), ("b", [inside]), ("c", [beside]), ("d", [other])])] == ["a", "d"]
     assert [name for name, _ in apart([("a", [other, one]), ("b", [insertion(5, ", x")])])] == ["a"]

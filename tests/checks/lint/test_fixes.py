@@ -13,7 +13,7 @@ import yaml
 from tests.cases import check_each
 from tests.checks.lint.contexts import CONTEXT
 from tests.checks.lint.endpoint_files import FILES, Broken
-from tests.checks.lint.rule_examples import bad_document
+from tests.checks.lint.rule_examples import example_document
 from tests.checks.lint.test_rule_examples import ELSEWHERE, READ_FIRST
 
 from bespeak.checks.lint.config import Config, Judge
@@ -68,7 +68,7 @@ def kinds(text: str, file: str, rule: Rule) -> set[bool]:
 
 def test_rule_example_is_fixed_and_its_comments_stay() -> None:
     def check(rule: Rule) -> None:
-        text, file = bad_document(rule)
+        text, file = example_document(rule)
         text = commented(text, file)
         assert rule.id in rules(text, file)
         assert kinds(text, file, rule) == {rule.fix == "safe"}
@@ -83,7 +83,7 @@ def test_rule_example_is_fixed_and_its_comments_stay() -> None:
 
 def test_rule_example_is_fixed_in_json() -> None:
     def check(rule: Rule) -> None:
-        text = json.dumps(yaml.safe_load(bad_document(rule).text), indent=2)
+        text = json.dumps(yaml.safe_load(example_document(rule).text), indent=2)
         assert rule.id in rules(text, "rooms.agis")
         result = fix(text, "rooms.agis")
         assert rule.id not in rules(result.text, "rooms.agis")
@@ -110,7 +110,7 @@ def test_every_rule_with_a_repair_is_shown_here() -> None:
 
 def test_only_rules_that_say_so_have_repairs() -> None:
     def check(rule: Rule) -> None:
-        text, file = bad_document(rule)
+        text, file = example_document(rule)
         for context in (CONTEXT, LEVEL_2):
             for finding in examine(text, file, context, JUDGE).findings:
                 assert finding.diagnostic.fix is None or RULES[finding.diagnostic.rule].fix != "none"

@@ -32,10 +32,15 @@ def report(document: dict[str, Any]) -> Any:
     return made
 
 
-def test_the_contract_is_checked_and_not_the_methods_of_every_server() -> None:
+def test_contract_is_checked_without_the_methods_of_every_server_and_findings_are_bounded() -> None:
     found = report(manifest())
     assert {finding["rule"] for finding in found["findings"]} == {"D158", "S423"}
     assert found["files"] == [URI]
+    document = manifest()
+    document["endpoints"] = [{**document["endpoints"][-1], "method": f"BAD{number}"} for number in range(300)]
+    made = report(document)
+    assert len(made["findings"]) == 200
+    assert made["summary"]["left_out"] >= 100
 
 
 def test_a_finding_has_the_place_in_the_manifest_and_advice() -> None:
@@ -45,11 +50,3 @@ def test_a_finding_has_the_place_in_the_manifest_and_advice() -> None:
     [finding] = [one for one in report(document)["findings"] if one["severity"] == "error"]
     assert finding["pointer"] == f"/endpoints/{document['endpoints'].index(broken)}/method"
     assert (finding["file"], bool(finding["help"])) == (URI, True)
-
-
-def test_the_number_of_findings_is_bounded() -> None:
-    document = manifest()
-    document["endpoints"] = [{**document["endpoints"][-1], "method": f"BAD{number}"} for number in range(300)]
-    made = report(document)
-    assert len(made["findings"]) == 200
-    assert made["summary"]["left_out"] >= 100

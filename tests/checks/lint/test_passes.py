@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 
 import pytest
 from tests.checks.lint.contexts import CONTEXT
-from tests.checks.lint.rule_examples import bad_document
+from tests.checks.lint.rule_examples import example_document
 
 from bespeak.checks.lint import passes, registration, rules
 from bespeak.checks.lint import registration as composition
@@ -38,7 +38,7 @@ def test_findings_of_a_pass_name_its_rules() -> None:
     """The page of a rule names the pass that reports it (AGIS 9.1)."""
     wrong, reported = set(), set()
     for rule in passes.RULES.values():
-        subject = read_subject(*bad_document(rule)) if page_of(rule).notation == "yaml" else None
+        subject = read_subject(*example_document(rule)) if page_of(rule).notation == "yaml" else None
         if not isinstance(subject, Subject):
             continue
         context = replace(CONTEXT, agis=True, level=2, vocabulary=subject.agis.vocabulary if subject.agis else None)

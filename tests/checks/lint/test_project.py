@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.checks.lint.endpoint_files import ENDPOINT as BOOK_FILE
 
 from bespeak.checks.lint.baseline import Baseline, read_baseline
 from bespeak.checks.lint.config import Configs
@@ -13,37 +14,8 @@ from bespeak.checks.lint.project import LintResult, Options, Project
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.tree import Location
 
-ENDPOINT = """
-[endpoint]
-method = "BOOK"
-path = "{path}"
-description = "Books a room."
-errors = []
-
-[endpoint.semantic]
-intent = "Books a room for the guest."
-actor = "agent"
-outcome = "A reservation exists."
-confidence = 0.9
-impact = "reversible"
-is_idempotent = false
-
-[[endpoint.input.required]]
-name = "room_id"
-type = "string"
-
-[[endpoint.input.required]]
-name = "guest_id"
-type = "string"
-
-[[endpoint.output]]
-name = "reservation_id"
-type = "string"
-
-[endpoint.handler]
-type = "registered_function"
-function = "rooms.book"
-"""
+GUEST = '[endpoint.input_schema.properties.guest_id]\ntype = "string"\n\n'
+ENDPOINT = BOOK_FILE.replace("[endpoint.output", f"{GUEST}[endpoint.output").replace("/room/{room_id}", "{path}")
 ONLY = Options(select=("P30", "D1", "V56"))
 
 
@@ -199,24 +171,17 @@ def test_a_document_from_elsewhere_is_reported_under_its_address(tmp_path: Path)
     assert outcome.failed
 
 
-def test_a_document_from_elsewhere_is_offered_no_repair(tmp_path: Path) -> None:
+def test_remote_document_has_no_fix_follows_the_settings_and_is_known_by_its_address(tmp_path: Path) -> None:
     project = remote(tmp_path)
     assert all(finding.diagnostic.fix is None for finding in project.outcome().findings)
     assert project.mend(None, unsafe=True) == []
-
-
-def test_settings_hide_findings_of_a_document_from_elsewhere(tmp_path: Path) -> None:
     rules = {finding.diagnostic.rule for finding in remote(tmp_path, ignore=("W", "D170")).outcome().findings}
     assert rules
     assert rules.isdisjoint(("W919", "D170"))
-
-
-def test_the_baseline_knows_a_document_from_elsewhere_by_its_address(tmp_path: Path) -> None:
     baseline = remote(tmp_path).new_baseline(Baseline(tmp_path / "b.json", {}))
     assert {entry["file"] for entry in baseline.entries.values()} == {URL}
     outcome = remote(tmp_path).outcome(baseline)
-    assert outcome.findings == ()
-    assert outcome.baselined == len(baseline.entries)
+    assert (outcome.findings, outcome.baselined) == ((), len(baseline.entries))
 
 
 def test_findings_about_a_host_make_no_document_of_it(tmp_path: Path) -> None:
@@ -242,7 +207,7 @@ parameters.guest_id = { kind = "proposal", value = "guest" }
 
 
 def test_a_composition_is_checked_against_the_endpoints_beside_it(tmp_path: Path) -> None:
-    composed = ENDPOINT.format(path="/stay").replace("errors = []", 'errors = ["composition_failed"]')
+    composed = ENDPOINT.format(path="/stay").replace("room_unavailable", "composition_failed")
     composed = composed.replace(
         '"registered_function"\nfunction = "rooms.book"', '"composition"\nrecipe = "book-again"'
     )

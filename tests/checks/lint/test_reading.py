@@ -6,6 +6,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.cases import rows
 from tests.checks.evolution.contracts import BOOK
 from tests.checks.lint.contexts import CONTEXT
 
@@ -44,37 +45,33 @@ def read(text: str, file: str) -> Subject:
     return subject
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "kind"),
-    [
-        ("menu.agis", "service: Menu\n", "agis"),
-        ("menu.agis", '{"service": "Menu"}', "agis"),
-        ("menu.agis", "FIND /menu { output { dishes } }", "agis"),
-        ("menu.yaml", "agis: '1.0'\n", "agis"),
-        ("menu.json", '{"endpoints": [], "vocabulary": {}}', "agis"),
-        ("rooms.toml", ENDPOINT, "endpoint"),
-        ("agtp-recipes.toml", '[[recipe]]\nname = "a"\n', "recipes"),
-        ("bespeak.toml", "", "server"),
-        ("other.toml", '[server]\nserver_id = "a"\n', "server"),
-        ("manifest.json", '{"agtp_version": "1.0"}', "manifest"),
-        ("ai", '{"aiendpoint": "1.0"}', "ai"),
-    ],
+@rows(
+    "file, text, kind",
+    ("menu.agis", "service: Menu\n", "agis"),
+    ("menu.agis", '{"service": "Menu"}', "agis"),
+    ("menu.agis", "FIND /menu { output { dishes } }", "agis"),
+    ("menu.yaml", "agis: '1.0'\n", "agis"),
+    ("menu.json", '{"endpoints": [], "vocabulary": {}}', "agis"),
+    ("rooms.toml", ENDPOINT, "endpoint"),
+    ("agtp-recipes.toml", '[[recipe]]\nname = "a"\n', "recipes"),
+    ("bespeak.toml", "", "server"),
+    ("other.toml", '[server]\nserver_id = "a"\n', "server"),
+    ("manifest.json", '{"agtp_version": "1.0"}', "manifest"),
+    ("ai", '{"aiendpoint": "1.0"}', "ai"),
 )
 def test_kind_is_detected_by_name_or_content(file: str, text: str, kind: str) -> None:
     assert read(text, file).kind == kind
 
 
-@pytest.mark.parametrize(
-    ("file", "text", "rule"),
-    [
-        ("package.json", '{"name": "x"}', "D114"),
-        ("notes.toml", "a = 1\n", "D114"),
-        ("notes.json", "[]", "D114"),
-        ("menu.agis", "a: [", "D102"),
-        ("menu.agis", '{"a": }', "D102"),
-        ("rooms.toml", "a = ", "D102"),
-        ("menu.agis", "a: 1\na: 2\n", "D102"),
-    ],
+@rows(
+    "file, text, rule",
+    ("package.json", '{"name": "x"}', "D114"),
+    ("notes.toml", "a = 1\n", "D114"),
+    ("notes.json", "[]", "D114"),
+    ("menu.agis", "a: [", "D102"),
+    ("menu.agis", '{"a": }', "D102"),
+    ("rooms.toml", "a = ", "D102"),
+    ("menu.agis", "a: 1\na: 2\n", "D102"),
 )
 def test_text_that_is_not_a_document_is_one_finding(file: str, text: str, rule: str) -> None:
     finding = read_subject(text, file)
@@ -84,19 +81,13 @@ def test_text_that_is_not_a_document_is_one_finding(file: str, text: str, rule: 
     assert finding.location.file == file
 
 
-def test_the_caller_may_say_what_a_document_is() -> None:
+def test_kind_may_be_given_and_a_faulty_document_still_declares_what_can_be_read() -> None:
     subject = read_subject("{}", "something.json", "manifest")
     assert isinstance(subject, Subject)
     assert subject.kind == "manifest"
-
-
-def test_an_endpoint_file_with_errors_still_declares_what_can_be_read() -> None:
     subject = read(ENDPOINT.replace("confidence = 0.9\n", ""), "rooms.toml")
     assert [finding.rule for finding in subject.found] == ["D103"]
     assert [str(declared.endpoint) for declared in subject.endpoints] == ["QUERY /rooms"]
-
-
-def test_endpoints_of_a_manifest_keep_their_places_when_one_is_unusable() -> None:
     entries = '{"method": "QUERY"}, {"method": "QUERY", "path": "/rooms"}'
     subject = read(f'{{"agtp_version": "1.0", "endpoints": [{entries}]}}', "manifest.json")
     assert [declared.at for declared in subject.endpoints] == ["/endpoints/1"]

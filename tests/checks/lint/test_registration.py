@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 from dataclasses import replace
@@ -8,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.checks.lint.conftest import ROOM
 from tests.compositions import compose, recipe, step
 from tests.service import echo, make_endpoint
@@ -28,12 +27,11 @@ from bespeak.contract.service import DataClass, DataManifest, ServerIdentity, Se
 from bespeak.text.source.tree import Location
 
 
-def test_an_endpoint_without_fault_has_no_findings(room: Endpoint, catalog: Catalog) -> None:
-    assert check_endpoint(room, catalog, Policies()) == []
-
-
 @pytest.mark.requirement("API-13.2-7", "API-13.2-8")
-def test_all_faults_are_reported_together(room: Endpoint, catalog: Catalog) -> None:
+def test_endpoint_without_fault_has_no_findings_and_all_faults_are_reported_together(
+    room: Endpoint, catalog: Catalog
+) -> None:
+    assert check_endpoint(room, catalog, Policies()) == []
     broken = replace(room, method="bok", path="/room/", description="", errors=(DeclaredError("a b"),))
     findings = check_endpoint(broken, catalog, Policies())
     assert [finding.rule for finding in findings] == ["M201", "P301", "S401", "J605"]
@@ -69,15 +67,10 @@ def check(*recipes: Recipe, depth: int = 10) -> dict[str, list[str]]:
     return {str(endpoint): [one.message for one in findings] for endpoint, _, findings in found}
 
 
-def test_a_step_without_an_endpoint_is_reported_with_a_near_one() -> None:
-    found = check_compositions(
-        [compose("FIND", "/a", "a")], {"a": recipe(step("FETCH /m"))}, {READ.key: READ}, Policies()
-    )
-    [(_, called, [finding])] = found
+def test_composition_with_a_missing_step_or_that_calls_itself_is_reported() -> None:
+    composed, recipes = [compose("FIND", "/a", "a")], {"a": recipe(step("FETCH /m"))}
+    [(_, called, [finding])] = check_compositions(composed, recipes, {READ.key: READ}, Policies())
     assert (called, finding.rule, finding.help) == (None, "H740", "Did you mean FETCH /n?")
-
-
-def test_a_composition_that_calls_itself_is_reported() -> None:
     found = check(recipe(step("FIND /a"), name="a"))
     assert found == {"FIND /a": ["FIND /a: its recipe 'a' calls it again"]}
 
@@ -99,9 +92,8 @@ def test_steps_of_all_levels_are_counted() -> None:
     three = recipe(*(step("FETCH /n") for _ in range(3)), name="three")
     nine = recipe(*(step("FIND /three") for _ in range(3)), name="nine")
     assert check(three, nine, depth=9) == {"FIND /three": [], "FIND /nine": []}
-    assert check(three, nine, depth=8)["FIND /nine"] == [
-        "FIND /nine: its recipe 'nine' makes 9 calls, and 8 are allowed"
-    ]
+    [message] = check(three, nine, depth=8)["FIND /nine"]
+    assert message == "FIND /nine: its recipe 'nine' makes 9 calls, and 8 are allowed"
 
 
 @pytest.mark.parametrize("depth", [1, 40])
@@ -111,23 +103,19 @@ def test_recipes_that_double_at_each_level_end_quickly(depth: int) -> None:
     assert len(check(*recipes)) == depth + 1
 
 
-HALF = "half \ud83d"
+HALF, BLOCK = "half \ud83d", "/endpoint/semantic"
 IDENTITY = ServerIdentity(server_id="rooms.example", operator="Acme", contact="ops@rooms.example")
 SERVICE = Service(identity=IDENTITY, endpoints=(ROOM,))
+HALF_CLASS = DataManifest(available_data=(DataClass(name=HALF),))
 
 
-@pytest.mark.parametrize(
-    ("changed", "place"),
-    [
-        ({"description": HALF}, "/endpoint/description"),
-        ({"semantic": replace(ROOM.semantic, outcome=HALF)}, "/endpoint/semantic/outcome"),
-        (
-            {"semantic": replace(ROOM.semantic, parameter_hints={"a/b": HALF})},
-            "/endpoint/semantic/parameter_hints/a~1b",
-        ),
-        ({"semantic": replace(ROOM.semantic, state_transition={HALF: "x"})}, "/endpoint/semantic/state_transition"),
-        ({"errors": (DeclaredError("room_taken", HALF),)}, "/endpoint/errors/0/description"),
-    ],
+@rows(
+    "changed, place",
+    ({"description": HALF}, "/endpoint/description"),
+    ({"semantic": replace(ROOM.semantic, outcome=HALF)}, "/endpoint/semantic/outcome"),
+    ({"semantic": replace(ROOM.semantic, parameter_hints={"a/b": HALF})}, f"{BLOCK}/parameter_hints/a~1b"),
+    ({"semantic": replace(ROOM.semantic, state_transition={HALF: "x"})}, f"{BLOCK}/state_transition"),
+    ({"errors": (DeclaredError("room_taken", HALF),)}, "/endpoint/errors/0/description"),
 )
 def test_half_a_surrogate_pair_in_an_endpoint_is_an_error_at_its_place(changed: Any, place: str) -> None:
     [finding] = check_endpoint_encoding(replace(ROOM, **changed))
@@ -136,15 +124,10 @@ def test_half_a_surrogate_pair_in_an_endpoint_is_an_error_at_its_place(changed: 
     assert finding.message.isprintable()
 
 
-@pytest.mark.parametrize(
-    ("changed", "place"),
-    [
-        ({"identity": replace(IDENTITY, operator=HALF)}, "/identity/operator"),
-        (
-            {"data_manifest": DataManifest(available_data=(DataClass(name=HALF),))},
-            "/data_manifest/available_data/0/name",
-        ),
-    ],
+@rows(
+    "changed, place",
+    ({"identity": replace(IDENTITY, operator=HALF)}, "/identity/operator"),
+    ({"data_manifest": HALF_CLASS}, "/data_manifest/available_data/0/name"),
 )
 def test_half_a_surrogate_pair_in_a_service_is_an_error_at_its_place(changed: Any, place: str) -> None:
     [finding] = check_service_encoding(replace(SERVICE, **changed))
@@ -152,8 +135,6 @@ def test_half_a_surrogate_pair_in_a_service_is_an_error_at_its_place(changed: An
 
 
 def test_names_of_files_and_whole_characters_are_allowed() -> None:
-    assert (
-        list(check_endpoint_encoding(replace(ROOM, description="\U0001f600", location=Location("\udcff.toml", 1))))
-        == []
-    )
+    whole = replace(ROOM, description="\U0001f600", location=Location("\udcff.toml", 1))
+    assert list(check_endpoint_encoding(whole)) == []
     assert list(check_service_encoding(SERVICE)) == []

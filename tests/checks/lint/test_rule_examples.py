@@ -7,7 +7,7 @@ from typing import Final
 
 from tests.cases import check_each
 from tests.checks.lint.contexts import CONTEXT
-from tests.checks.lint.rule_examples import Placed, bad_document, good_document
+from tests.checks.lint.rule_examples import Placed, example_document
 
 from bespeak.checks.lint.config import Config, Judge
 from bespeak.checks.lint.document import examine
@@ -71,8 +71,8 @@ def found(rule: Rule, document: Placed) -> set[str]:
 
 def test_the_bad_example_of_a_rule_breaks_it_and_the_good_one_keeps_it() -> None:
     def check(rule: Rule) -> None:
-        assert READ_FIRST.get(rule.id, rule.id) in found(rule, bad_document(rule))
-        assert not {rule.id, READ_FIRST.get(rule.id)} & found(rule, good_document(rule))
+        assert READ_FIRST.get(rule.id, rule.id) in found(rule, example_document(rule))
+        assert not {rule.id, READ_FIRST.get(rule.id)} & found(rule, example_document(rule, good=True))
 
     check_each(EXAMPLES, check, name=lambda rule: rule.id)
 

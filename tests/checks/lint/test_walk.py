@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.cases import rows
 
 from bespeak.checks.lint.files import looks_ours, walk
 
@@ -24,55 +25,39 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_documents_are_found_in_a_stable_order_without_hidden_and_foreign_folders(folder: Path) -> None:
+def test_documents_are_found_in_order_without_hidden_excluded_and_linked_folders(folder: Path, tmp_path: Path) -> None:
     assert names(folder) == ["a.json", "c.agis", "b/x.agis", "b/a/y.toml"]
-
-
-def test_excluded_folder_is_not_entered(folder: Path) -> None:
     assert names(folder, "b", "a.json") == ["c.agis"]
-
-
-def test_a_link_back_is_not_followed_for_ever(folder: Path) -> None:
     (folder / "b" / "back").symlink_to(folder)
     (folder / "b" / "loop").symlink_to(folder / "b" / "loop")
     assert names(folder) == ["a.json", "c.agis", "b/x.agis", "b/a/y.toml"]
-
-
-def test_missing_folder_has_no_files(tmp_path: Path) -> None:
     assert names(tmp_path / "none") == []
 
 
 @pytest.mark.requirement("AGIS-10-5")
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("a.agis", ""),
-        ("bespeak.toml", ""),
-        ("agtp-server.toml", ""),
-        ("agtp-recipes.toml", ""),
-        ("x.toml", "# x\n[endpoint]\n"),
-        ("x.toml", "  [ endpoint . semantic ]\n"),
-        ("agis.json", '{"agis": "1.0"}'),
-        ("ai", '{"aiendpoint": {}}'),
-        ("manifest.json", '{"agtp_version": "1.0"}'),
-        ("manifest.json", '{"agtp_api_version": "1.0"}'),
-        ("x.json", '{"endpoints": [], "vocabulary": {}}'),
-    ],
+@rows(
+    "name, text",
+    *((name, "") for name in ("a.agis", "bespeak.toml", "agtp-server.toml", "agtp-recipes.toml")),
+    ("x.toml", "# x\n[endpoint]\n"),
+    ("x.toml", "  [ endpoint . semantic ]\n"),
+    ("agis.json", '{"agis": "1.0"}'),
+    ("ai", '{"aiendpoint": {}}'),
+    ("manifest.json", '{"agtp_version": "1.0"}'),
+    ("manifest.json", '{"agtp_api_version": "1.0"}'),
+    ("x.json", '{"endpoints": [], "vocabulary": {}}'),
 )
 def test_a_document_of_ours_is_recognised(name: str, text: str) -> None:
     assert looks_ours(name, text)
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("pyproject.toml", "[project]\n"),
-        ("config.toml", "[server]\nport = 1\n"),
-        ("x.toml", "[endpoints]\n"),
-        ("x.toml", "[[endpoint]]\n"),
-        ("tsconfig.json", "{ // comments\n}"),
-        ("package.json", '{"name": "agis"'),
-    ],
+@rows(
+    "name, text",
+    ("pyproject.toml", "[project]\n"),
+    ("config.toml", "[server]\nport = 1\n"),
+    ("x.toml", "[endpoints]\n"),
+    ("x.toml", "[[endpoint]]\n"),
+    ("tsconfig.json", "{ // comments\n}"),
+    ("package.json", '{"name": "agis"'),
 )
 def test_other_files_are_left_alone(name: str, text: str) -> None:
     assert looks_ours(name, text) == (name == "package.json" and '"agis"' in text)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.contract.catalog import document
 from bespeak.contract.catalog import document as bundled
@@ -72,11 +73,7 @@ SHAPE_FAULTS: dict[str, tuple[Change, str, str]] = {
     "floor incomplete": (put("embedded", FLOOR_METHODS[1:]), "V558", "/embedded"),
     "legacy is a list": (put("legacy", []), "V553", "/legacy"),
     "legacy verb missing": (lambda document: document["legacy"].pop("PUT"), "V559", "/legacy"),
-    "legacy verb too many": (
-        lambda document: document["legacy"].update(HEAD=document["legacy"]["GET"]),
-        "V559",
-        "/legacy",
-    ),
+    "legacy verb too many": (lambda d: d["legacy"].update(HEAD=d["legacy"]["GET"]), "V559", "/legacy"),
     "legacy entry is a text": (lambda document: document["legacy"].update(GET="QUERY"), "V553", "/legacy/GET"),
     "preferred missing": (lambda document: document["legacy"]["GET"].pop("preferred"), "V552", "/legacy/GET"),
     "categories is a list": (put("categories", ["all"]), "V553", "/categories"),
@@ -99,17 +96,9 @@ SHAPE_FAULTS: dict[str, tuple[Change, str, str]] = {
 
 REFERENCE_FAULTS: dict[str, tuple[Change, str, str]] = {
     "embedded verb not in verbs": (lambda document: document["verbs"].pop("PLAN"), "V556", "/embedded/4"),
-    "preferred verb not in verbs": (
-        lambda document: document["legacy"]["PUT"].update(preferred="REPLACE"),
-        "V556",
-        "/legacy/PUT/preferred",
-    ),
+    "preferred unknown": (lambda d: d["legacy"]["PUT"].update(preferred="REPLACE"), "V556", "/legacy/PUT/preferred"),
     "unknown category": (entry("BOOK", categories=["all", "odd"]), "V555", "/verbs/BOOK/categories/1"),
-    "unknown successor": (
-        entry("BOOK", deprecated_in="2.0.0", successor="RESERVE"),
-        "V556",
-        "/verbs/BOOK/successor",
-    ),
+    "unknown successor": (entry("BOOK", deprecated_in="2.0.0", successor="RESERVE"), "V556", "/verbs/BOOK/successor"),
     "own successor": (entry("BOOK", deprecated_in="2.0.0", successor="BOOK"), "V556", "/verbs/BOOK/successor"),
 }
 
@@ -122,24 +111,17 @@ def schema() -> Validator:
     return compiled
 
 
-def test_a_good_document_is_read_without_findings() -> None:
+def test_good_document_is_read_with_deprecations_and_either_key_for_methods() -> None:
     catalog, findings = parse_catalog(json.dumps(GOOD), "good.json")
     assert findings == []
     assert catalog is not None
-    assert catalog.version == "2.1.0"
-    assert catalog.names == set(GOOD["verbs"])
+    assert (catalog.version, catalog.names) == ("2.1.0", set(GOOD["verbs"]))
     assert catalog.legacy["GET"].preferred == "QUERY"
-
-
-def test_the_last_key_may_be_called_methods() -> None:
     document = changed(lambda document: document.update(methods=document.pop("verbs")))
     catalog, findings = parse_catalog(json.dumps(document).encode(), "methods.json")
     assert findings == []
     assert catalog is not None
     assert "BOOK" in catalog.verbs
-
-
-def test_deprecation_is_read() -> None:
     document = changed(entry("BOOK", deprecated_in="2.0.0", removed_in="3.0.0", successor="KEEP"))
     catalog, findings = parse_catalog(json.dumps(document), "deprecated.json")
     assert findings == []
@@ -173,15 +155,13 @@ def test_the_schema_accepts_the_bundled_catalogs(version: str, schema: Validator
     assert schema.violations(json.loads(path.read_text("utf-8"))) == []
 
 
-@pytest.mark.parametrize(
-    ("change", "rule"),
-    [
-        (put("curator", "us"), "V560"),
-        (entry("BOOK", category="all"), "V560"),
-        (entry("BOOK", removed_in="3.0.0"), "V561"),
-        (entry("BOOK", deprecated_in="2.2.0"), "V561"),
-        (entry("BOOK", deprecated_in="1.0.0", removed_in="2.0.0"), "V561"),
-    ],
+@rows(
+    "change, rule",
+    (put("curator", "us"), "V560"),
+    (entry("BOOK", category="all"), "V560"),
+    (entry("BOOK", removed_in="3.0.0"), "V561"),
+    (entry("BOOK", deprecated_in="2.2.0"), "V561"),
+    (entry("BOOK", deprecated_in="1.0.0", removed_in="2.0.0"), "V561"),
 )
 def test_usable_but_odd_value_is_a_warning(change: Change, rule: str) -> None:
     catalog, findings = parse_catalog(json.dumps(changed(change)), "odd.json")
@@ -189,16 +169,14 @@ def test_usable_but_odd_value_is_a_warning(change: Change, rule: str) -> None:
     assert [(finding.rule, finding.severity) for finding in findings] == [(rule, "warning")]
 
 
-@pytest.mark.parametrize(
-    ("data", "place"),
-    [
-        (b"", "bad.json:1:1"),
-        (b'{\n  "version": 1.0.0\n}', "bad.json:2:17"),
-        (b"\xff\xfe\x00", "bad.json"),
-        (b'{"version": NaN}', "bad.json"),
-        ("[" * 200_000, "bad.json"),
-        ("\ud800", "bad.json"),
-    ],
+@rows(
+    "data, place",
+    (b"", "bad.json:1:1"),
+    (b'{\n  "version": 1.0.0\n}', "bad.json:2:17"),
+    (b"\xff\xfe\x00", "bad.json"),
+    (b'{"version": NaN}', "bad.json"),
+    ("[" * 200_000, "bad.json"),
+    ("\ud800", "bad.json"),
 )
 def test_invalid_json_is_one_error_with_its_location(data: bytes | str, place: str) -> None:
     catalog, findings = parse_catalog(data, "bad.json")
@@ -214,14 +192,11 @@ def test_a_catalog_is_an_object(data: str) -> None:
     assert [finding.rule for finding in findings] == ["V553"]
 
 
-def test_a_flood_of_faults_is_reported_in_part() -> None:
+def test_many_faults_are_reported_in_part_and_a_long_value_is_cut() -> None:
     document = changed(put("verbs", {f"bad{number}": {"odd": 1} for number in range(10_000)}))
     catalog, findings = parse_catalog(json.dumps(document), "flood.json")
     assert catalog is None
     assert len(findings) <= 200
-
-
-def test_a_long_value_is_cut_in_the_message() -> None:
     _, findings = parse_catalog(json.dumps(changed(put("version", "9" * 100_000))), "long.json")
     assert len(str(findings[0])) < 300
 
@@ -263,114 +238,66 @@ def test_any_bytes_give_findings_never_a_crash(data: bytes) -> None:
 DATA = Path(document.__file__).with_name("data")
 
 NEW_IN_1_1 = {
-    "TRANSLATE",
-    "RECOMMEND",
-    "LOG",
-    "SYNC",
-    "MAP",
-    "EMBED",
-    "SEND",
-    "CHAIN",
-    "BATCH",
-    "RUN",
-    "TRIAGE",
-    "LEARN",
+    *("TRANSLATE", "RECOMMEND", "LOG", "SYNC", "MAP", "EMBED", "SEND", "CHAIN", "BATCH", "RUN", "TRIAGE", "LEARN"),
     "COLLABORATE",
 }
 
-PRIMARY = {
-    "discovery": 43,
-    "retrieval": 33,
-    "analysis": 72,
-    "transaction": 68,
-    "modification": 67,
-    "creation": 26,
-    "notification": 31,
-    "mechanics": 29,
-    "domain_spanning": 56,
-}
-MEMBERS = {
-    "discovery": 45,
-    "retrieval": 34,
-    "analysis": 84,
-    "transaction": 70,
-    "modification": 83,
-    "creation": 36,
-    "notification": 36,
-    "mechanics": 55,
-    "domain_spanning": 78,
-}
+CATEGORIES = (
+    *("discovery", "retrieval", "analysis", "transaction", "modification", "creation", "notification", "mechanics"),
+    "domain_spanning",
+)
+PRIMARY = dict(zip(CATEGORIES, (43, 33, 72, 68, 67, 26, 31, 29, 56), strict=True))
+MEMBERS = dict(zip(CATEGORIES, (45, 34, 84, 70, 83, 36, 36, 55, 78), strict=True))
 
 every_version = pytest.mark.parametrize("version", ["1.0.0", "1.1.0"])
 
 
-def test_two_versions_are_bundled_and_the_newer_is_the_default() -> None:
+def test_newer_of_two_bundled_versions_is_the_default_and_versions_with_a_verb_are_returned() -> None:
     assert bundled_versions() == ("1.0.0", "1.1.0")
     assert load_bundled().version == DEFAULT_CATALOG == "1.1.0"
+    assert versions_with("BOOK") == ("1.0.0", "1.1.0")
+    assert versions_with("LOG") == ("1.1.0",)
+    assert versions_with("NONSENSE") == ()
 
 
+@pytest.mark.requirement("API-3.1-4", "API-3.1-5", "API-3.1-6", "API-7.1-3", "API-3.2-3")
 @every_version
-def test_a_bundled_catalog_has_no_finding_at_all(version: str) -> None:
+def test_bundled_catalog_has_no_findings_and_the_verbs_and_categories_of_the_draft(version: str) -> None:
     _, findings = parse_catalog((DATA / f"methods-{version}.json").read_bytes(), "bundled")
     assert findings == []
-
-
-@pytest.mark.requirement("API-3.1-4")
-@every_version
-def test_the_embedded_verbs_are_the_twelve_floor_methods(version: str) -> None:
     cognitive = ("QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN", "PROPOSE")
     mechanics = ("EXECUTE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "NOTIFY")
     assert load_bundled(version).embedded == FLOOR_METHODS == cognitive + mechanics
-
-
-@pytest.mark.requirement("API-3.1-5")
-@every_version
-def test_the_legacy_verbs_map_to_their_agtp_replacements(version: str) -> None:
     preferred = {name: verb.preferred for name, verb in load_bundled(version).legacy.items()}
     assert preferred == {"GET": "FETCH", "POST": "CREATE", "PUT": "REPLACE", "DELETE": "REMOVE", "PATCH": "MODIFY"}
-
-
-@pytest.mark.requirement("API-3.1-6", "API-7.1-3")
-@every_version
-def test_the_categories_are_the_capabilities_of_the_semantic_block(version: str) -> None:
-    assert tuple(load_bundled(version).categories) == CAPABILITIES == tuple(PRIMARY)
-
-
-@pytest.mark.requirement("API-3.2-3")
-@every_version
-def test_every_verb_is_a_method_name_and_none_is_a_legacy_verb(version: str) -> None:
+    assert tuple(load_bundled(version).categories) == CAPABILITIES == CATEGORIES
     names = load_bundled(version).names
     assert all(is_method_name(name) for name in names)
     assert names.isdisjoint(LEGACY_VERBS)
 
 
-def test_version_1_0_0_has_the_public_verbs_in_their_categories() -> None:
-    verbs = load_bundled("1.0.0").verbs.values()
-    assert len(verbs) == 425
-    assert Counter(verb.categories[0] for verb in verbs) == PRIMARY
-    assert Counter(category for verb in verbs for category in verb.categories) == MEMBERS
-    assert Counter(len(verb.categories) for verb in verbs) == {1: 332, 2: 90, 3: 3}
-
-
-@pytest.mark.parametrize(
-    ("name", "categories"),
-    [
-        ("DESCRIBE", ("mechanics", "discovery")),
-        ("EXECUTE", ("transaction", "mechanics")),
-        ("BOOK", ("transaction",)),
-        ("SUBSCRIBE", ("retrieval", "notification", "mechanics")),
-        ("RENEW", ("modification", "transaction", "domain_spanning")),
-        ("ROLLBACK", ("modification", "mechanics", "domain_spanning")),
-    ],
+@rows(
+    "name, categories",
+    ("DESCRIBE", ("mechanics", "discovery")),
+    ("EXECUTE", ("transaction", "mechanics")),
+    ("BOOK", ("transaction",)),
+    ("SUBSCRIBE", ("retrieval", "notification", "mechanics")),
+    ("RENEW", ("modification", "transaction", "domain_spanning")),
+    ("ROLLBACK", ("modification", "mechanics", "domain_spanning")),
 )
 def test_primary_category_comes_first(name: str, categories: tuple[str, ...]) -> None:
     assert load_bundled("1.0.0").verbs[name].categories == categories
 
 
 @pytest.mark.requirement("API-4.1-1")
-def test_version_1_1_0_adds_thirteen_verbs_and_removes_none() -> None:
+def test_version_1_0_0_has_the_public_verbs_and_1_1_0_thirteen_more() -> None:
     assert load_bundled("1.1.0").names - load_bundled("1.0.0").names == NEW_IN_1_1
     assert load_bundled("1.0.0").names <= load_bundled("1.1.0").names
+    verbs = load_bundled("1.0.0").verbs.values()
+    assert len(verbs) == 425
+    assert Counter(verb.categories[0] for verb in verbs) == PRIMARY
+    assert Counter(category for verb in verbs for category in verb.categories) == MEMBERS
+    assert Counter(len(verb.categories) for verb in verbs) == {1: 332, 2: 90, 3: 3}
 
 
 def test_descriptions_are_distinct() -> None:
@@ -387,30 +314,12 @@ def test_description_is_a_short_phrase_without_the_verb_itself() -> None:
         assert verb.name not in {word.upper() for word in words}, verb
 
 
-def test_a_catalog_is_read_once() -> None:
+def test_bundled_version_is_read_once_and_a_reference_may_be_a_path_from_the_base(tmp_path: Path) -> None:
     assert load_bundled("1.0.0") is load_bundled("1.0.0")
-
-
-def test_error_for_an_unknown_version_lists_the_bundled_ones() -> None:
     with pytest.raises(ContractError, match=r"'9\.9\.9'.*1\.0\.0, 1\.1\.0"):
         load_bundled("9.9.9")
-
-
-def test_versions_with_a_verb_are_returned() -> None:
-    assert versions_with("BOOK") == ("1.0.0", "1.1.0")
-    assert versions_with("LOG") == ("1.1.0",)
-    assert versions_with("NONSENSE") == ()
-
-
-def test_a_reference_may_be_a_bundled_version() -> None:
-    assert open_catalog("1.0.0") == (load_bundled("1.0.0"), [])
-
-
-def test_a_reference_may_be_a_path_from_the_base(tmp_path: Path) -> None:
     (tmp_path / "own.json").write_bytes((DATA / "methods-1.0.0.json").read_bytes())
-    catalog, findings = open_catalog("own.json", tmp_path)
-    assert findings == []
-    assert catalog == load_bundled("1.0.0")
+    assert open_catalog("1.0.0") == open_catalog("own.json", tmp_path) == (load_bundled("1.0.0"), [])
 
 
 @pytest.mark.parametrize("reference", ["missing.json", "3.0.0", "", "nul\0.json", "x" * 5_000])

@@ -1,4 +1,4 @@
-""""""
+"""Slow patterns and other hazards of JSON Schemas."""
 
 from __future__ import annotations
 
@@ -7,57 +7,27 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.contract.schema.safety import find_hazards, needs_backtracking, slowness
 
 
-@pytest.mark.parametrize(
+@rows(
     "pattern",
-    [
-        r"(a+)+",
-        r"([a-z]*)*$",
-        r"^(\w+\s?)*$",
-        r"^\w+([.-]?\w+)*@",
-        r"(a|aa)+",
-        r"(a|a)*b",
-        r"(\d|\w)+",
-        r"(.*a)*",
-        r"((a+)b?)+",
-        r"(x+x+)+y",
-        r"(a{0,50}){1,}",
-        r"(?:[^,]*,?)*",
-        r"([^/]+/?)+",
-        r"(?<name>\S+)+",
-        r"(\p{L}+)+",
-        r"a" * 1001,
-    ],
+    *(r"(a+)+", r"([a-z]*)*$", r"^(\w+\s?)*$", r"^\w+([.-]?\w+)*@", r"(a|aa)+", r"(a|a)*b", r"(\d|\w)+", r"(.*a)*"),
+    *(r"((a+)b?)+", r"(x+x+)+y", r"(a{0,50}){1,}", r"(?:[^,]*,?)*", r"([^/]+/?)+", r"(?<name>\S+)+", r"(\p{L}+)+"),
+    r"a" * 1001,
 )
 def test_ambiguous_repetition_is_slow(pattern: str) -> None:
     assert slowness(pattern)
 
 
-@pytest.mark.parametrize(
+@rows(
     "pattern",
-    [
-        r"^[a-z0-9]+(-[a-z0-9]+)*$",
-        r"^[\w.+-]+@[\w-]+(\.[\w-]+)+$",
-        r"^(foo|fob)+$",
-        r"^\d{4}-\d{2}-\d{2}(T\d+)?$",
-        r"^([a-z]+\.)+[a-z]{2,}$",
-        r"^(\S+\s)+$",
-        r"^(\d{3}-?){2}$",
-        r"^#([a-f0-9]{3}|[a-f0-9]{6})$",
-        r"^/(?:[^/{}]+|\{[^{}]+\})(?:/(?:[^/{}]+|\{[^{}]+\}))*$",
-        r'^"(?:[^"\\]|\\.)*"$',
-        r"^[]a-]+(x[^]x]+)*$",
-        r"^([\x41\u0042]+ )*$",
-        "(",
-        "[",
-        "(a",
-        "\\",
-        "a{2}{3}",
-        "",
-    ],
+    *(r"^[a-z0-9]+(-[a-z0-9]+)*$", r"^[\w.+-]+@[\w-]+(\.[\w-]+)+$", r"^(foo|fob)+$", r"^\d{4}-\d{2}-\d{2}(T\d+)?$"),
+    *(r"^([a-z]+\.)+[a-z]{2,}$", r"^(\S+\s)+$", r"^(\d{3}-?){2}$", r"^#([a-f0-9]{3}|[a-f0-9]{6})$"),
+    *(r"^/(?:[^/{}]+|\{[^{}]+\})(?:/(?:[^/{}]+|\{[^{}]+\}))*$", r'^"(?:[^"\\]|\\.)*"$', r"^[]a-]+(x[^]x]+)*$"),
+    *(r"^([\x41\u0042]+ )*$", "(", "[", "(a", "\\", "a{2}{3}", ""),
 )
 def test_unambiguous_pattern_is_not_slow(pattern: str) -> None:
     assert slowness(pattern) is None
@@ -85,16 +55,14 @@ def test_deep_nesting_does_not_overflow() -> None:
 CHOICE = {"anyOf": [{"const": letter} for letter in "abcdef"]}
 
 
-@pytest.mark.parametrize(
-    ("schema", "kind", "at"),
-    [
-        ({"properties": {"code": {"pattern": "(a+)+$"}}}, "slow-pattern", "/properties/code/pattern"),
-        ({"patternProperties": {"^(?=x)": {}}}, "backtracking", "/patternProperties/^(?=x)"),
-        ({"allOf": [CHOICE] * 4}, "alternatives", ""),
-        ({"enum": list(range(1001))}, "oversized", "/enum"),
-        ({"items": {"$dynamicRef": "#node"}}, "dynamic", "/items/$dynamicRef"),
-        ({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}, "circle", ""),
-    ],
+@rows(
+    "schema, kind, at",
+    ({"properties": {"code": {"pattern": "(a+)+$"}}}, "slow-pattern", "/properties/code/pattern"),
+    ({"patternProperties": {"^(?=x)": {}}}, "backtracking", "/patternProperties/^(?=x)"),
+    ({"allOf": [CHOICE] * 4}, "alternatives", ""),
+    ({"enum": list(range(1001))}, "oversized", "/enum"),
+    ({"items": {"$dynamicRef": "#node"}}, "dynamic", "/items/$dynamicRef"),
+    ({"$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/a"}]}}}, "circle", ""),
 )
 def test_a_trap_is_reported_with_its_kind_and_place(schema: dict[str, Any], kind: str, at: str) -> None:
     assert [(trap.kind, trap.at) for trap in find_hazards(schema)] == [(kind, at)]

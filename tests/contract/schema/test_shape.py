@@ -7,32 +7,31 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.contract.schema.shape import fields_of, members_of, sample, shape_of, without_empty
 from bespeak.contract.schema.validation import Validator, compile_schema
 
 
-@pytest.mark.parametrize(
-    ("schema", "kind", "nullable", "others"),
-    [
-        ({"type": "string"}, "string", False, ()),
-        ({"type": ["integer", "null"]}, "integer", True, ()),
-        ({"type": ["integer", "string"]}, "integer", False, ("string",)),
-        ({"enum": ["a", "b", None]}, "string", True, ()),
-        ({"const": 3}, "integer", False, ()),
-        ({"properties": {}}, "object", False, ()),
-        ({"items": {}}, "array", False, ()),
-        ({"anyOf": [{"type": "number"}, {"type": "null"}]}, "number", True, ()),
-        ({"oneOf": [{"type": "number"}, {"type": "boolean"}]}, "number", False, ("boolean",)),
-        ({"oneOf": [{"type": "number"}, {}]}, "", False, ()),
-        ({"allOf": [{"type": "string"}, {"maxLength": 3}]}, "string", False, ()),
-        ({"$ref": "#/$defs/a"}, "boolean", False, ()),
-        ({"$ref": "#/$defs/loop"}, "", False, ()),
-        ({"$ref": "#/nowhere"}, "", False, ()),
-        ({"$ref": "https://elsewhere.example/schema"}, "", False, ()),
-        ({}, "", False, ()),
-        (True, "", False, ()),
-    ],
+@rows(
+    "schema, kind, nullable, others",
+    ({"type": "string"}, "string", False, ()),
+    ({"type": ["integer", "null"]}, "integer", True, ()),
+    ({"type": ["integer", "string"]}, "integer", False, ("string",)),
+    ({"enum": ["a", "b", None]}, "string", True, ()),
+    ({"const": 3}, "integer", False, ()),
+    ({"properties": {}}, "object", False, ()),
+    ({"items": {}}, "array", False, ()),
+    ({"anyOf": [{"type": "number"}, {"type": "null"}]}, "number", True, ()),
+    ({"oneOf": [{"type": "number"}, {"type": "boolean"}]}, "number", False, ("boolean",)),
+    ({"oneOf": [{"type": "number"}, {}]}, "", False, ()),
+    ({"allOf": [{"type": "string"}, {"maxLength": 3}]}, "string", False, ()),
+    ({"$ref": "#/$defs/a"}, "boolean", False, ()),
+    ({"$ref": "#/$defs/loop"}, "", False, ()),
+    ({"$ref": "#/nowhere"}, "", False, ()),
+    ({"$ref": "https://elsewhere.example/schema"}, "", False, ()),
+    ({}, "", False, ()),
+    (True, "", False, ()),
 )
 def test_the_type_of_a_schema_is_found(schema: Any, kind: str, nullable: bool, others: tuple[str, ...]) -> None:
     root = {"$defs": {"a": {"$ref": "#/$defs/b~1c"}, "b/c": {"type": "boolean"}, "loop": {"$ref": "#/$defs/loop"}}}
@@ -40,13 +39,10 @@ def test_the_type_of_a_schema_is_found(schema: Any, kind: str, nullable: bool, o
     assert (shape.kind, shape.nullable, shape.others) == (kind, nullable, others)
 
 
-def test_keywords_beside_a_reference_override_its_target() -> None:
+def test_keywords_beside_a_reference_override_its_target_and_the_only_alternative_beside_null_is_used() -> None:
     root = {"$defs": {"day": {"type": "string", "description": "A day."}}}
     shape = shape_of({"$ref": "#/$defs/day", "description": "The day of arrival."}, root)
     assert shape.schema == {"type": "string", "description": "The day of arrival."}
-
-
-def test_only_alternative_beside_null_is_used() -> None:
     shape = shape_of({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None}, {})
     assert shape.schema == {"type": "integer", "minimum": 1, "default": None}
 
@@ -108,12 +104,10 @@ def leads(schema: dict[str, Any], path: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
+@rows(
     "path",
-    [
-        *("rooms", "rooms.id", "rooms.next.next.id", "first.id", "free.whatever.more", "prices.suite.USD"),
-        *("codes.x-1", "lists.a.b", "deep.id", "pair.id", "any.a.b"),
-    ],
+    *("rooms", "rooms.id", "rooms.next.next.id", "first.id", "free.whatever.more", "prices.suite.USD"),
+    *("codes.x-1", "lists.a.b", "deep.id", "pair.id", "any.a.b"),
 )
 def test_field_that_the_schema_allows_is_reachable(path: str) -> None:
     assert leads(ROOMS, path)
@@ -126,15 +120,13 @@ def test_field_that_the_schema_forbids_is_not_reachable(path: str) -> None:
     assert not leads(ROOMS, path)
 
 
-@pytest.mark.parametrize(
+@rows(
     "schema",
-    [
-        {"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]},
-        {"oneOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]},
-        {"if": {"properties": {"a": {}}}, "then": {"properties": {"b": {}}}, "not": {"properties": {"c": {}}}},
-        {"$ref": "#/$defs/x", "properties": {"a": {}}, "$defs": {"x": {"properties": {"b": {}}}}},
-        {"type": "array", "items": {"type": "array", "items": {"properties": {"a": {}, "b": {}}}}},
-    ],
+    {"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]},
+    {"oneOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]},
+    {"if": {"properties": {"a": {}}}, "then": {"properties": {"b": {}}}, "not": {"properties": {"c": {}}}},
+    {"$ref": "#/$defs/x", "properties": {"a": {}}, "$defs": {"x": {"properties": {"b": {}}}}},
+    {"type": "array", "items": {"type": "array", "items": {"properties": {"a": {}, "b": {}}}}},
 )
 def test_combined_schemas_are_merged(schema: dict[str, Any]) -> None:
     assert sorted(members_of(schema).reachable) == ["a", "b"]
@@ -147,17 +139,15 @@ def test_recursive_list_ends() -> None:
     assert without_empty([[[]], []], members_of(loop)) == [[[]], []]
 
 
-@pytest.mark.parametrize(
-    ("schema", "declared"),
-    [
-        ({"properties": {"since": {}}}, True),
-        ({"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"since": {}}}}}, True),
-        ({"patternProperties": {"^s": {}}}, True),
-        ({"patternProperties": {"^t": {}}}, False),
-        ({"additionalProperties": {"type": "string"}}, False),
-        ({"properties": {"since": False}}, False),
-        ({}, False),
-    ],
+@rows(
+    "schema, declared",
+    ({"properties": {"since": {}}}, True),
+    ({"$ref": "#/$defs/a", "$defs": {"a": {"properties": {"since": {}}}}}, True),
+    ({"patternProperties": {"^s": {}}}, True),
+    ({"patternProperties": {"^t": {}}}, False),
+    ({"additionalProperties": {"type": "string"}}, False),
+    ({"properties": {"since": False}}, False),
+    ({}, False),
 )
 def test_a_name_is_declared_by_itself_or_by_a_pattern(schema: dict[str, Any], declared: bool) -> None:
     assert members_of(schema).declares("since") is declared
@@ -176,16 +166,14 @@ def test_empty_optional_members_are_removed_at_every_depth() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@rows(
     "schema",
-    [
-        {"minProperties": 1},
-        {"dependentRequired": {"b": ["a"]}},
-        {"const": {"a": None, "b": 1}},
-        {"enum": [{"a": None, "b": 1}]},
-        {"not": {"maxProperties": 1}},
-        {"if": {"required": ["b"]}, "then": {"required": ["a"]}},
-    ],
+    {"minProperties": 1},
+    {"dependentRequired": {"b": ["a"]}},
+    {"const": {"a": None, "b": 1}},
+    {"enum": [{"a": None, "b": 1}]},
+    {"not": {"maxProperties": 1}},
+    {"if": {"required": ["b"]}, "then": {"required": ["a"]}},
 )
 def test_counted_or_compared_members_are_kept(schema: dict[str, Any]) -> None:
     value = {"a": None, "b": 1}
@@ -242,39 +230,32 @@ def test_remaining_value_still_matches_the_schema(documented: tuple[dict[str, An
         assert without_empty(less, members_of(schema)) == less
 
 
-@pytest.mark.parametrize(
-    ("schema", "expected"),
-    [
-        ({"const": 7}, 7),
-        ({"enum": ["b", "a"]}, "b"),
-        ({"type": "string", "default": "standard"}, "standard"),
-        ({"type": "string", "format": "date"}, "2026-01-01"),
-        ({"type": "string", "minLength": 3}, "xxx"),
-        ({"type": "integer", "minimum": 4}, 4),
-        ({"type": "integer", "exclusiveMinimum": 4}, 5),
-        ({"type": "number", "maximum": -2}, -2),
-        ({"type": ["null", "boolean"]}, False),
-        ({"type": "array", "items": {"type": "integer"}, "minItems": 2}, [1, 1]),
-        (
-            {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}, "required": ["a"]},
-            {"a": "x"},
-        ),
-    ],
+@rows(
+    "schema, expected",
+    ({"const": 7}, 7),
+    ({"enum": ["b", "a"]}, "b"),
+    ({"type": "string", "default": "standard"}, "standard"),
+    ({"type": "string", "format": "date"}, "2026-01-01"),
+    ({"type": "string", "minLength": 3}, "xxx"),
+    ({"type": "integer", "minimum": 4}, 4),
+    ({"type": "integer", "exclusiveMinimum": 4}, 5),
+    ({"type": "number", "maximum": -2}, -2),
+    ({"type": ["null", "boolean"]}, False),
+    ({"type": "array", "items": {"type": "integer"}, "minItems": 2}, [1, 1]),
+    ({"type": "object", "properties": {"a": {"type": "string"}, "b": {}}, "required": ["a"]}, {"a": "x"}),
 )
 def test_a_sample_has_no_more_than_the_schema_requires(schema: dict[str, Any], expected: Any) -> None:
     assert sample(schema) == expected
 
 
-@pytest.mark.parametrize(
+@rows(
     "schema",
-    [
-        {"type": "string", "pattern": "^[0-9]{5}$"},
-        {"type": "integer", "multipleOf": 7, "minimum": 3},
-        {"type": "string", "minLength": 100_000},
-        {"not": {}},
-        {"type": "no such type"},
-        {"$ref": "#/$defs/missing"},
-    ],
+    {"type": "string", "pattern": "^[0-9]{5}$"},
+    {"type": "integer", "multipleOf": 7, "minimum": 3},
+    {"type": "string", "minLength": 100_000},
+    {"not": {}},
+    {"type": "no such type"},
+    {"$ref": "#/$defs/missing"},
 )
 def test_sample_that_cannot_be_guessed_is_none(schema: dict[str, Any]) -> None:
     assert sample(schema) is None

@@ -9,6 +9,7 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.service_strategy import objects
 
 from bespeak.contract.schema.subschemas import (
@@ -57,11 +58,8 @@ def test_walk_ends_below_the_greatest_depth() -> None:
     assert sum(1 for _ in nodes(deep)) == MAX_DEPTH + 2
 
 
-def test_children_are_those_directly_below() -> None:
+def test_children_are_those_directly_below_and_are_changed_in_a_copy() -> None:
     assert children(SCHEMA) == [{"title": "a property"}, {"title": "an alternative"}, {"not": {"title": "below"}}]
-
-
-def test_children_are_changed_in_a_copy() -> None:
     changed = with_children(SCHEMA, len)
     assert changed == {**SCHEMA, "properties": {"default": 1}, "anyOf": [1, True], "items": 1}
     assert SCHEMA["items"] == {"not": {"title": "below"}}
@@ -81,40 +79,29 @@ def moved(schema: dict[str, Any]) -> dict[str, Any]:
     return transplant(schema, lambda parts: "#/place" + quote(pointer(parts), safe="/~$"))
 
 
-@pytest.mark.parametrize(
-    ("reference", "led"),
-    [
-        ("#", "#/place"),
-        ("#/$defs/A", "#/place/$defs/A"),
-        ("#/$defs/a%20b", "#/place/$defs/a%20b"),
-        ("#/$defs/a~1b", "#/place/$defs/a~1b"),
-        ("#here", "#/place/$defs/A"),
-        ("#nowhere", "#nowhere"),
-        ("other.json#/x", "other.json#/x"),
-    ],
+@rows(
+    "reference, led",
+    ("#", "#/place"),
+    ("#/$defs/A", "#/place/$defs/A"),
+    ("#/$defs/a%20b", "#/place/$defs/a%20b"),
+    ("#/$defs/a~1b", "#/place/$defs/a~1b"),
+    ("#here", "#/place/$defs/A"),
+    ("#nowhere", "#nowhere"),
+    ("other.json#/x", "other.json#/x"),
 )
 def test_a_reference_leads_to_the_new_place(reference: str, led: str) -> None:
     schema = {"properties": {"a": {"$ref": reference}}, "$defs": {"A": {"$anchor": "here"}}}
     assert moved(schema)["properties"]["a"] == {"$ref": led}
 
 
-def test_names_are_left_out_and_properties_of_the_same_name_are_not() -> None:
+def test_moved_schema_loses_names_keeps_inner_documents_and_has_plain_references() -> None:
     schema = {"$schema": "s", "$id": "urn:x", "$anchor": "a", "properties": {"$id": {"type": "string"}, "$ref": {}}}
     assert moved(schema) == {"properties": {"$id": {"type": "string"}, "$ref": {}}}
-
-
-def test_inside_a_schema_with_an_id_of_its_own_a_reference_means_that_schema() -> None:
     inner = {"$id": "urn:inner", "properties": {"x": {"$ref": "#/$defs/A"}}, "$defs": {"A": {}}}
     found = moved({"$defs": {"I": inner, "A": {"type": "string"}}})
     assert found["$defs"]["I"]["properties"]["x"] == {"$ref": "#/place/$defs/I/$defs/A"}
-
-
-def test_a_dynamic_reference_becomes_a_plain_one_beside_another() -> None:
     schema = {"$dynamicAnchor": "node", "items": {"$dynamicRef": "#node"}, "not": {"$ref": "#", "$dynamicRef": "#node"}}
-    assert moved(schema) == {
-        "items": {"$ref": "#/place"},
-        "not": {"$ref": "#/place", "allOf": [{"$ref": "#/place"}]},
-    }
+    assert moved(schema) == {"items": {"$ref": "#/place"}, "not": {"$ref": "#/place", "allOf": [{"$ref": "#/place"}]}}
 
 
 def test_data_with_a_reference_is_removed_and_other_data_is_kept() -> None:
@@ -170,15 +157,12 @@ def test_target_exists_exactly_if_a_validator_finds_one(reference: str) -> None:
     assert (target(reference, ROOT) is not None) is found
 
 
-def test_keywords_beside_a_reference_override_its_target() -> None:
+def test_reference_is_overridden_by_keywords_beside_it_and_followed_a_limited_number_of_times() -> None:
     assert resolve({"$ref": "#/$defs/A", "description": "c"}, ROOT, most=5) == {
         "type": "string",
         "title": "a",
         "description": "c",
     }
-
-
-def test_no_more_references_than_allowed_are_followed() -> None:
     assert resolve({"$ref": "#/$defs/A"}, ROOT, most=1)["$ref"] == "#/$defs/B"
     assert resolve({"$ref": "#/$defs/loop"}, ROOT, most=5) == {"$ref": "#/$defs/loop"}
 
@@ -222,17 +206,15 @@ def takes(schema: dict[str, Any], value: dict[str, Any]) -> bool:
     return validator.is_valid(value)
 
 
-@pytest.mark.parametrize(
+@rows(
     "schema",
-    [
-        A,
-        {"allOf": [A]},
-        {"anyOf": [A, {"required": ["b"]}]},
-        {"oneOf": [A]},
-        {"if": A},
-        {"$ref": "#/$defs/a", "$defs": {"a": A}},
-        {"dependentSchemas": {"a": A}},
-    ],
+    A,
+    {"allOf": [A]},
+    {"anyOf": [A, {"required": ["b"]}]},
+    {"oneOf": [A]},
+    {"if": A},
+    {"$ref": "#/$defs/a", "$defs": {"a": A}},
+    {"dependentSchemas": {"a": A}},
 )
 def test_the_closing_keyword_takes_declared_fields_and_no_others(schema: dict[str, Any]) -> None:
     made = closed(schema)
@@ -244,14 +226,12 @@ def test_the_closing_keyword_takes_declared_fields_and_no_others(schema: dict[st
     assert not takes(made, {"c": 1})
 
 
-@pytest.mark.parametrize(
+@rows(
     "schema",
-    [
-        {"additionalProperties": True},
-        {"additionalProperties": {"type": "integer"}},
-        {"additionalProperties": True, "unevaluatedProperties": False},
-        {"unevaluatedProperties": {}},
-    ],
+    {"additionalProperties": True},
+    {"additionalProperties": {"type": "integer"}},
+    {"additionalProperties": True, "unevaluatedProperties": False},
+    {"unevaluatedProperties": {}},
 )
 def test_a_schema_that_declares_every_other_field_is_open(schema: dict[str, Any]) -> None:
     assert not is_closed(schema)
@@ -262,36 +242,32 @@ def test_a_schema_that_declares_every_other_field_is_open(schema: dict[str, Any]
 TARGET = {"type": "string", "$anchor": "here"}
 
 
-@pytest.mark.parametrize(
+@rows(
     "schema",
-    [
-        {"$ref": "#/$defs/a"},
-        {"$ref": "#here"},
-        {"$dynamicRef": "#here"},
-        {"$ref": "#/%24defs/a"},
-        {"allOf": [TARGET]},
-        {"anyOf": [TARGET]},
-        {"oneOf": [TARGET]},
-        {"if": TARGET},
-        {"not": TARGET},
-        {"dependentSchemas": {"b": TARGET}},
-    ],
+    {"$ref": "#/$defs/a"},
+    {"$ref": "#here"},
+    {"$dynamicRef": "#here"},
+    {"$ref": "#/%24defs/a"},
+    {"allOf": [TARGET]},
+    {"anyOf": [TARGET]},
+    {"oneOf": [TARGET]},
+    {"if": TARGET},
+    {"not": TARGET},
+    {"dependentSchemas": {"b": TARGET}},
 )
 def test_step_leads_to_schemas_of_the_same_value(schema: dict[str, Any]) -> None:
     whole = {**schema, "$defs": {"a": TARGET}}
     assert Steps(list(nodes(whole))).of(whole) == [TARGET]
 
 
-@pytest.mark.parametrize(
+@rows(
     "schema",
-    [
-        {"$ref": "#/$defs/missing"},
-        {"$ref": "#/$defs/a/0/1"},
-        {"$ref": "https://example.com/x"},
-        {"$ref": 5},
-        {"allOf": [True]},
-        {"properties": {"a": TARGET}, "items": TARGET},
-    ],
+    {"$ref": "#/$defs/missing"},
+    {"$ref": "#/$defs/a/0/1"},
+    {"$ref": "https://example.com/x"},
+    {"$ref": 5},
+    {"allOf": [True]},
+    {"properties": {"a": TARGET}, "items": TARGET},
 )
 def test_parts_of_the_value_and_dangling_references_are_not_steps(schema: dict[str, Any]) -> None:
     whole = {**schema, "$defs": {"a": TARGET}}

@@ -15,9 +15,6 @@ DRAFT = {
 }
 
 
-def test_the_methods_have_the_parameters_and_codes_of_the_draft() -> None:
+def test_methods_have_the_parameters_and_codes_of_the_draft_and_none_is_reversible() -> None:
     compare(COMMUNICATE, DRAFT)
-
-
-def test_nothing_that_reaches_somebody_is_called_reversible() -> None:
     assert {method.impact for method in COMMUNICATE} == {"irreversible"}

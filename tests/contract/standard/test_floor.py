@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.contract.agent import Agent
@@ -41,22 +42,20 @@ ENDPOINTS = {"BOOK /guests", "QUERY /guests"}
 
 
 @pytest.mark.requirement("CORE-4.2-1")
-@pytest.mark.parametrize(
-    ("wanted", "names"),
-    [
-        ({}, {*ENDPOINTS, "desk", "night"}),
-        ({"capabilities": "retrieval"}, {"QUERY /guests"}),
-        ({"capabilities": ["booking", "Concierge"]}, {"desk"}),
-        ({"scopes": "booking:room"}, {*ENDPOINTS, "desk", "night"}),
-        ({"scopes": ["calendar:read"]}, {"QUERY /guests"}),
-        ({"tier": 1}, {"desk"}),
-        ({"tier": 2}, {"desk", "night"}),
-        ({"geography": ["eu", "us"]}, {"desk"}),
-        ({"principal": "acme"}, {"desk"}),
-        ({"principal": "P-1"}, {"desk"}),
-        ({"principal": "Test"}, ENDPOINTS),
-        ({"tier": 1, "principal": "Other"}, set()),
-    ],
+@rows(
+    "wanted, names",
+    ({}, {*ENDPOINTS, "desk", "night"}),
+    ({"capabilities": "retrieval"}, {"QUERY /guests"}),
+    ({"capabilities": ["booking", "Concierge"]}, {"desk"}),
+    ({"scopes": "booking:room"}, {*ENDPOINTS, "desk", "night"}),
+    ({"scopes": ["calendar:read"]}, {"QUERY /guests"}),
+    ({"tier": 1}, {"desk"}),
+    ({"tier": 2}, {"desk", "night"}),
+    ({"geography": ["eu", "us"]}, {"desk"}),
+    ({"principal": "acme"}, {"desk"}),
+    ({"principal": "P-1"}, {"desk"}),
+    ({"principal": "Test"}, ENDPOINTS),
+    ({"tier": 1, "principal": "Other"}, set()),
 )
 def test_candidates_meet_every_constraint(wanted: dict[str, Any], names: set[str]) -> None:
     assert found({"filter": wanted}) == names
@@ -71,15 +70,13 @@ def test_a_constraint_that_cannot_be_applied_is_refused(wanted: dict[str, Any]) 
 
 
 @pytest.mark.requirement("CORE-4.2-2", "CORE-4.2-6")
-@pytest.mark.parametrize(
-    ("caller", "seen"),
-    [
-        (None, False),
-        ({}, False),
-        ({"governance_zone": "default"}, False),
-        ({"governance_zone": "zone:other"}, False),
-        ({"governance_zone": "zone:finance"}, True),
-    ],
+@rows(
+    "caller, seen",
+    (None, False),
+    ({}, False),
+    ({"governance_zone": "default"}, False),
+    ({"governance_zone": "zone:other"}, False),
+    ({"governance_zone": "zone:finance"}, True),
 )
 def test_agents_outside_the_callers_zone_are_not_returned(caller: dict[str, Any] | None, seen: bool) -> None:
     vault = replace(DESK, agent_id="f" * 64, name="vault", document={"governance_zone": "zone:finance"})

@@ -21,15 +21,11 @@ CONDITIONAL = {"BATCH", "RETRY"}
 """Methods that are as idempotent as what they call, which their contract cannot promise."""
 
 
-@pytest.mark.requirement("METHODS-9-1")
-def test_only_the_methods_of_the_summary_are_idempotent() -> None:
+@pytest.mark.requirement("METHODS-9-1", "METHODS-9-2")
+def test_only_the_methods_of_the_summary_are_idempotent_or_change_no_state() -> None:
     idempotent = {method.name for method in STANDARD.values() if method.idempotent}
     assert idempotent == SUMMARY
     assert not idempotent & CONDITIONAL
-
-
-@pytest.mark.requirement("METHODS-9-2")
-def test_only_the_methods_of_the_summary_change_no_state() -> None:
     informational = {method.name for method in STANDARD.values() if method.impact == "informational"}
     assert informational == SUMMARY
 

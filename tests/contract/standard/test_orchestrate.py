@@ -19,10 +19,7 @@ DRAFT = {
 }
 
 
-def test_the_methods_have_the_parameters_and_codes_of_the_draft() -> None:
+def test_methods_have_the_parameters_and_codes_of_the_draft_and_pass_on_confirmations() -> None:
     compare(ORCHESTRATE, DRAFT)
-
-
-def test_methods_that_call_others_leave_confirmations_to_them() -> None:
     passing = {method.name for method in ORCHESTRATE if method.passes_on}
     assert passing == {"CHAIN", "BATCH", "ROUTE", "RETRY", "RUN"}

@@ -21,11 +21,7 @@ DRAFT = {
 }
 
 
-def test_the_methods_have_the_parameters_and_codes_of_the_draft() -> None:
+def test_methods_have_the_parameters_codes_and_scopes_of_the_draft() -> None:
     compare(TRANSACT, DRAFT)
-
-
-def test_the_scopes_that_the_draft_demands_are_declared() -> None:
     scopes = {method.name: method.scopes for method in TRANSACT}
-    assert scopes["AUTHORIZE"] == ("authorization:grant",)
-    assert scopes["PURCHASE"] == ("payments:purchase",)
+    assert (scopes["AUTHORIZE"], scopes["PURCHASE"]) == (("authorization:grant",), ("payments:purchase",))

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from bespeak.documents.adoption.definitions import Definition, Definitions, names_in
+from bespeak.documents.adoption.definitions import Definitions, names_in
 
 
-def test_definitions_move_to_the_combined_schema() -> None:
+def test_definitions_move_to_the_combined_schema_and_equal_ones_are_stored_once() -> None:
     definitions = Definitions()
     assert definitions.adopt({"$ref": "#/$defs/A", "$defs": {"A": {"type": "string"}}}) == {"$ref": "#/$defs/A"}
     assert definitions.found == {"A": {"type": "string"}}
-
-
-def test_equal_definitions_are_stored_once() -> None:
-    definitions = Definitions()
-    for _ in range(2):
-        definitions.adopt({"$ref": "#/$defs/A", "$defs": {"A": {"type": "string"}}})
+    definitions.adopt({"$ref": "#/$defs/A", "$defs": {"A": {"type": "string"}}})
     assert list(definitions.found) == ["A"]
 
 
@@ -51,8 +46,3 @@ def test_references_are_named_nearest_first_and_once() -> None:
         }
     }
     assert names_in(schema) == ("A", "B", "Far")
-
-
-def test_parts_are_schemas_and_length_is_that_of_json() -> None:
-    definition = Definition("Room", {"properties": {"a": {"type": "string"}}})
-    assert (definition.parts, definition.length, definition.names) == (2, 38, ())

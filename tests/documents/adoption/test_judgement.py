@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.grammar.syntax import Template, TemplateSet, check_path, parse_template
@@ -26,19 +27,17 @@ def tool(name: str, description: str = "", **hints: Any) -> Judgement:
     return judge_all([Candidate(name=name, description=description, **hints)], CATALOG)[0]
 
 
-@pytest.mark.parametrize(
-    ("name", "description", "place", "impact"),
-    [
-        ("get_weather", "Get the weather of a city.", "FETCH /weather", "informational"),
-        ("list_issues", "List issues in a repository", "LIST /issues", "informational"),
-        ("book_room", "Book a room", "BOOK /room", "irreversible"),
-        ("github_create_issue", "", "CREATE /issues", "irreversible"),
-        ("create_or_update_file", "Create or update a single file", "CREATE /file", "irreversible"),
-        ("get_user_by_id", "", "FETCH /user", "informational"),
-        ("archive_page", "Archive a page", "ARCHIVE /page", "reversible"),
-        ("weather", "Weather of a city", "EXECUTE /weather", "irreversible"),
-        ("get_report", "Generates a report and mails it to everybody", "GENERATE /reports", "irreversible"),
-    ],
+@rows(
+    "name, description, place, impact",
+    ("get_weather", "Get the weather of a city.", "FETCH /weather", "informational"),
+    ("list_issues", "List issues in a repository", "LIST /issues", "informational"),
+    ("book_room", "Book a room", "BOOK /room", "irreversible"),
+    ("github_create_issue", "", "CREATE /issues", "irreversible"),
+    ("create_or_update_file", "Create or update a single file", "CREATE /file", "irreversible"),
+    ("get_user_by_id", "", "FETCH /user", "informational"),
+    ("archive_page", "Archive a page", "ARCHIVE /page", "reversible"),
+    ("weather", "Weather of a city", "EXECUTE /weather", "irreversible"),
+    ("get_report", "Generates a report and mails it to everybody", "GENERATE /reports", "irreversible"),
 )
 def test_tool_without_method_and_path_gets_both_and_an_impact(
     name: str, description: str, place: str, impact: str
@@ -49,20 +48,12 @@ def test_tool_without_method_and_path_gets_both_and_an_impact(
     assert found.semantic.outcome
 
 
-def test_everything_guessed_about_a_tool_is_flagged() -> None:
+def test_guesses_about_a_tool_are_flagged_and_hints_never_clear_words() -> None:
     flagged = {guess.at: guess for guess in tool("book_room", "Book a room").guesses}
     named = {"impact", "is_idempotent", "confidence", "intent", "outcome", "capability"}
     assert set(flagged) == {"/method", "/path", *(f"/semantic/{name}" for name in named)}
     assert flagged["/semantic/impact"].risk == "high"
     assert flagged["/path"].why == "no path is described; the name names the subject"
-
-
-def test_tool_that_only_its_words_call_reading_is_a_high_risk() -> None:
-    [guess] = [guess for guess in tool("get_weather").guesses if guess.at == "/semantic/impact"]
-    assert (guess.risk, guess.otherwise) == ("high", "irreversible")
-
-
-def test_hints_confirm_words_and_never_clear_them() -> None:
     assert tool("weather", read_only=True).semantic.impact == "informational"
     assert tool("get_weather", read_only=False).semantic.impact == "irreversible"
     assert tool("get_weather", destructive=True).semantic.impact == "irreversible"
@@ -70,7 +61,9 @@ def test_hints_confirm_words_and_never_clear_them() -> None:
     assert tool("archive_page", destructive=True).semantic.impact == "irreversible"
 
 
-def test_idempotent_hint_is_used_and_flagged() -> None:
+def test_reading_by_words_alone_is_a_high_risk_and_an_idempotent_hint_is_flagged() -> None:
+    [guess] = [guess for guess in tool("get_weather").guesses if guess.at == "/semantic/impact"]
+    assert (guess.risk, guess.otherwise) == ("high", "irreversible")
     found = tool("set_flag", idempotent=True)
     [guess] = [guess for guess in found.guesses if guess.at == "/semantic/is_idempotent"]
     assert (found.semantic.is_idempotent, guess.risk) == (True, "medium")
@@ -105,14 +98,12 @@ def test_two_tools_with_one_meaning_get_different_places() -> None:
     assert len(places) == 3
 
 
-@pytest.mark.parametrize(
-    ("impact", "has_credential", "scopes"),
-    [
-        ("informational", False, ()),
-        ("informational", True, ("acme-rooms:read",)),
-        ("reversible", False, ("acme-rooms:write",)),
-        ("irreversible", True, ("acme-rooms:write",)),
-    ],
+@rows(
+    "impact, has_credential, scopes",
+    ("informational", False, ()),
+    ("informational", True, ("acme-rooms:read",)),
+    ("reversible", False, ("acme-rooms:write",)),
+    ("irreversible", True, ("acme-rooms:write",)),
 )
 def test_scope_is_required_except_for_public_reading(
     impact: str, has_credential: bool, scopes: tuple[str, ...]
@@ -130,33 +121,22 @@ def places(*pairs: tuple[str, str]) -> list[str]:
     return [f"{claim.verb.verb} {claim.path.path}" for claim in claim_places(operations(*pairs), CATALOG)]
 
 
-def test_operation_that_keeps_its_path_is_not_displaced() -> None:
-    assert places(("GET", "/v1/room/{id}"), ("GET", "/room/{id}"))[1] == "FETCH /room/{id}"
+@rows(
+    "paths, found",
+    (("/room/{id}", "/room/{id}/"), ["FETCH /room/{id}", "FETCH /room/by-id/{id}"]),
+    (("/room/{id}", "/room/{name}"), ["FETCH /room/{id}", "FETCH /room/by-name/{name}"]),  # the same requests
+)
+def test_a_second_operation_on_a_place_gets_another_path(paths: tuple[str, str], found: list[str]) -> None:
+    assert places(*(("GET", path) for path in paths)) == found
+    assert places(("GET", "/v1/room/{id}"), ("GET", "/room/{id}"))[1] == "FETCH /room/{id}"  # it keeps its path
 
 
-def test_a_second_operation_on_a_place_gets_another_path() -> None:
-    first, second = places(("GET", "/room/{id}"), ("GET", "/room/{id}/"))
-    assert (first, second) == ("FETCH /room/{id}", "FETCH /room/by-id/{id}")
-
-
-def test_the_update_of_a_patch_gives_way_to_that_of_a_put() -> None:
+def test_patch_gives_way_to_put_and_every_operation_gets_a_place_with_its_rival_named() -> None:
     candidates = [Candidate(method=method, path="/room/{id}", name="updateRoom") for method in ("PUT", "PATCH")]
     assert [claim.verb.verb for claim in claim_places(candidates, CATALOG)] == ["UPDATE", "MODIFY"]
-
-
-def test_templates_that_match_the_same_request_get_different_paths() -> None:
-    first, second = places(("GET", "/room/{id}"), ("GET", "/room/{name}"))
-    assert first != second
-    assert second == "FETCH /room/by-name/{name}"
-
-
-def test_endpoint_that_took_the_first_choice_is_reported() -> None:
     claims = claim_places(operations(("GET", "/room/{id}"), ("GET", "/room/{name}")), CATALOG)
     assert [claim.moved for claim in claims] == ["", "FETCH /room/{id}"]
     assert claims[1].confidence <= 0.5
-
-
-def test_many_operations_on_one_path_all_get_a_place() -> None:
     found = places(*[("POST", f"/room{'/' * count}") for count in range(200)])
     assert len(set(found)) == 200
 
@@ -184,9 +164,7 @@ def test_no_two_places_match_one_request_equally_well(pairs: list[tuple[str, lis
 VERBS = load_bundled().names
 
 
-@pytest.mark.parametrize(
-    ("candidate", "word", "paths"),
-    [
+@rows("candidate, word, paths",
         (Candidate(name="create_or_update_file"), "create", ["/file", "/create-or-update-file"]),
         (Candidate(name="list_files_in_vault"), "list", ["/files", "/files-in-vault", "/list-files-in-vault"]),
         (Candidate(name="github_create_issue"), "create", ["/issues", "/github-create-issue"]),
@@ -196,7 +174,6 @@ VERBS = load_bundled().names
          ["/changes", "/git"]),
         (Candidate(name="get_issue", service="jira"), "get", ["/jira/issues", "/jira/get-issue"]),
         (Candidate(name="ping"), "ping", [""]),
-    ],
 )  # fmt: skip
 def test_paths_for_a_name(candidate: Candidate, word: str, paths: list[str]) -> None:
     assert named_paths(candidate, word, VERBS, says_all=True) == paths

@@ -7,6 +7,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.documents.adoption.naming import (
     hyphenated,
@@ -20,19 +21,17 @@ from bespeak.documents.adoption.naming import (
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "name"),
-    [
-        ("petId", "pet_id"),
-        ("X-Trace-Id", "x_trace_id"),
-        ("filter[name]", "filter_name"),
-        ("$top", "top"),
-        ("HTTPServer", "http_server"),
-        ("2fa", "field_2fa"),
-        ("日本", "field"),
-        ("", "field"),
-        ("already_snake", "already_snake"),
-    ],
+@rows(
+    "text, name",
+    ("petId", "pet_id"),
+    ("X-Trace-Id", "x_trace_id"),
+    ("filter[name]", "filter_name"),
+    ("$top", "top"),
+    ("HTTPServer", "http_server"),
+    ("2fa", "field_2fa"),
+    ("日本", "field"),
+    ("", "field"),
+    ("already_snake", "already_snake"),
 )
 def test_a_field_is_named_in_snake_case(text: str, name: str) -> None:
     assert snake_case(text) == name
@@ -44,17 +43,15 @@ def test_every_text_becomes_an_identifier_and_a_segment(text: str) -> None:
     assert re.fullmatch(r"(?:[a-z0-9]+(?:-[a-z0-9]+)*)?", hyphenated(text))
 
 
-@pytest.mark.parametrize(
-    ("one", "several"),
-    [
-        ("order", "orders"),
-        ("city", "cities"),
-        ("search", "searches"),
-        ("day", "days"),
-        ("emoji", "emojis"),
-        ("cache", "caches"),
-        ("movie", "movies"),
-    ],
+@rows(
+    "one, several",
+    ("order", "orders"),
+    ("city", "cities"),
+    ("search", "searches"),
+    ("day", "days"),
+    ("emoji", "emojis"),
+    ("cache", "caches"),
+    ("movie", "movies"),
 )
 def test_nouns_have_plurals(one: str, several: str) -> None:
     assert plural(one) == several
@@ -70,22 +67,13 @@ def test_words_that_only_look_like_plurals_are_not_plural(word: str) -> None:
     assert singular(word) == word
 
 
-def test_a_name_that_is_taken_gets_the_next_number() -> None:
+def test_names_are_numbered_split_and_spelled_plainly_with_the_verb_after_its_manner() -> None:
     assert unused("id", {"id", "id_2"}) == "id_3"
     assert unused("id", ()) == "id"
-
-
-def test_words_are_split_in_every_spelling() -> None:
     assert words("createPet") == words("create_pet") == words("create-pet") == ("create", "pet")
     assert words("unSuspendUser") == ("unsuspend", "user")
-
-
-def test_accents_are_removed_from_letters() -> None:
     assert hyphenated("Aufträge") == "auftraege"
     assert hyphenated("año-été") == "ano-ete"
     assert singular("statuses") == "status"
-
-
-def test_verb_follows_words_for_the_manner() -> None:
     given = ("batchGetItem", "re-run", "dry-run-order", "getItem", "batch")
     assert [without_manner(words(name))[0] for name in given] == ["get", "rerun", "dryrun", "get", "batch"]

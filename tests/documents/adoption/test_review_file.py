@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.cases import rows
 
 from bespeak.documents.adoption.review_file import ReviewFile, read_review, waiting_files
 from bespeak.documents.deployment.deployment import read_deployment
@@ -81,24 +82,19 @@ def test_acceptance_removes_guesses_and_the_mark_and_nothing_else(tmp_path: Path
     assert file.accepted() == ACCEPTED.replace("\n", end)
 
 
-def test_a_mark_that_is_not_on_its_own_line_is_left_to_a_person(tmp_path: Path) -> None:
+def test_mark_inside_a_line_is_left_to_a_person_and_a_changed_value_settles_its_guess(tmp_path: Path) -> None:
     assert written(tmp_path, 'endpoint.reviewed = false\nendpoint.method = "X"\n').accepted() is None
-
-
-def test_a_changed_value_settles_its_own_guess(tmp_path: Path) -> None:
     file = written(tmp_path)
     first, *_ = file.notes
     changed = file.changed(first, "reversible")
     assert changed == TEXT.replace("# review (0.4): a second one\n", "").replace('"irreversible"', '"reversible"')
 
 
-@pytest.mark.parametrize(
-    ("at", "typed", "result"),
-    [
-        ("required_scopes", '["pets:delete"]', 'required_scopes = ["pets:delete"]'),
-        ("is_idempotent", "false", "is_idempotent = false"),
-        ("impact", '"reversible"', 'impact = "reversible"'),
-    ],
+@rows(
+    "at, typed, result",
+    ("required_scopes", '["pets:delete"]', 'required_scopes = ["pets:delete"]'),
+    ("is_idempotent", "false", "is_idempotent = false"),
+    ("impact", '"reversible"', 'impact = "reversible"'),
 )
 def test_values_are_typed_as_in_the_file(tmp_path: Path, at: str, typed: str, result: str) -> None:
     file = written(tmp_path)
@@ -114,13 +110,10 @@ def test_an_unusable_value_is_refused_with_a_reason(tmp_path: Path, at: str, typ
         file.changed(note, typed)
 
 
-def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:
+def test_unreadable_file_is_a_finding_and_a_folder_without_guesses_needs_no_review(tmp_path: Path) -> None:
     assert isinstance(read_review(tmp_path / "missing.toml"), Diagnostic)
     (tmp_path / "bad.toml").write_text("a = \n")
     assert isinstance(read_review(tmp_path / "bad.toml"), Diagnostic)
-
-
-def test_a_folder_without_guesses_has_nothing_to_review(tmp_path: Path) -> None:
     (tmp_path / "bespeak.toml").write_text('[server]\nserver_id = "a.example"\n')
     assert waiting_files(read_deployment(tmp_path)[0]) == []
     (tmp_path / "bespeak.toml").unlink()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.cases import rows
 
 from bespeak.contract.schema.validation import Validator, compile_schema
-from bespeak.documents.agis.references import SharedSchemas, bundle, target, unbundle
+from bespeak.documents.agis.references import SharedSchemas, target, unbundle
 
 SHARED: dict[str, Any] = {
     "Room": {"type": "object", "properties": {"beds": {"type": "array", "items": {"$ref": "#/schemas/Bed"}}}},
@@ -26,7 +27,7 @@ def refers(name: str) -> dict[str, Any]:
 
 
 def test_only_used_schemas_are_copied_including_indirect_and_circular_ones() -> None:
-    bundled = bundle(refers("Room"), SHARED)
+    bundled = SharedSchemas(SHARED).bundle(refers("Room"))
     assert set(bundled["$defs"]) == {"Room", "Bed"}
     validator = compile_schema(bundled)
     assert isinstance(validator, Validator)
@@ -35,30 +36,28 @@ def test_only_used_schemas_are_copied_including_indirect_and_circular_ones() -> 
     assert not validator.is_valid({"it": {"beds": [{"room": {"beds": 5}}]}})
 
 
-@pytest.mark.parametrize(
+@rows(
     "schema",
-    [
-        refers("Room"),
-        refers("Guest"),
-        refers("Bed/properties/size"),
-        refers("a~1b~0c%20d"),
-        {"$ref": "#/schemas/Room"},
-        {**refers("Room"), "$defs": {"Room": {"type": "null"}, "mine": {"$ref": "#/$defs/Room"}}},
-        {**refers("Guest"), "$defs": {"Guest": {"const": 1}, "schemas.Guest": {"const": 2}}},
-        {"type": "object"},
-        {"properties": {"$ref": {"type": "string"}}, "default": {"$ref": "#/schemas/Room"}},
-        {"$defs": {"mine": {"type": "string"}}, "items": {"$ref": "#/$defs/mine"}},
-    ],
+    refers("Room"),
+    refers("Guest"),
+    refers("Bed/properties/size"),
+    refers("a~1b~0c%20d"),
+    {"$ref": "#/schemas/Room"},
+    {**refers("Room"), "$defs": {"Room": {"type": "null"}, "mine": {"$ref": "#/$defs/Room"}}},
+    {**refers("Guest"), "$defs": {"Guest": {"const": 1}, "schemas.Guest": {"const": 2}}},
+    {"type": "object"},
+    {"properties": {"$ref": {"type": "string"}}, "default": {"$ref": "#/schemas/Room"}},
+    {"$defs": {"mine": {"type": "string"}}, "items": {"$ref": "#/$defs/mine"}},
 )
 def test_unbundle_reverts_bundle(schema: dict[str, Any]) -> None:
-    bundled = bundle(schema, SHARED)
+    bundled = SharedSchemas(SHARED).bundle(schema)
     assert isinstance(compile_schema(bundled), Validator)
     assert unbundle(bundled, SHARED) == schema
 
 
 def test_a_definition_of_the_same_name_is_not_mistaken_for_the_shared_one() -> None:
     schema = {**refers("Guest"), "$defs": {"Guest": {"const": 1}}}
-    bundled = bundle(schema, SHARED)
+    bundled = SharedSchemas(SHARED).bundle(schema)
     assert bundled["$defs"] == {"Guest": {"const": 1}, "schemas.Guest": {"type": "string"}}
     assert bundled["properties"]["it"] == {"$ref": "#/$defs/schemas.Guest"}
     own = {"$defs": {"Guest": {"const": 1}}, "items": {"$ref": "#/$defs/Guest"}}
@@ -77,14 +76,11 @@ def test_schemas_that_use_the_same_definitions_share_them() -> None:
     assert shared.alone("Room") is shared.alone("Room")
 
 
-def test_dangling_reference_is_kept_for_the_schema_rules() -> None:
-    assert bundle(refers("Nobody"), SHARED) == refers("Nobody")
-    assert not isinstance(compile_schema(bundle(refers("Nobody"), SHARED)), Validator)
-
-
-def test_arguments_are_not_modified() -> None:
+def test_dangling_reference_is_kept_and_arguments_are_not_modified() -> None:
+    assert SharedSchemas(SHARED).bundle(refers("Nobody")) == refers("Nobody")
+    assert not isinstance(compile_schema(SharedSchemas(SHARED).bundle(refers("Nobody"))), Validator)
     schema = refers("Room")
-    bundle(schema, SHARED)
+    SharedSchemas(SHARED).bundle(schema)
     assert schema == refers("Room")
     assert SHARED["Bed"]["properties"]["size"] == {"$ref": "#/$defs/size"}
 

@@ -8,13 +8,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.documents.agis_documents import booking, documents, values
 
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.agis import rules
 from bespeak.documents.agis.structure import check_structure
 from bespeak.documents.schemas import load_schema
-from bespeak.text.diagnostics.diagnostic import Diagnostic, declared_in
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, declared_in
 from bespeak.text.source.json_tree import parse_json
 from bespeak.text.source.tree import Change, SyntaxFault, Tree
 from bespeak.text.source.yaml_tree import parse_yaml
@@ -57,16 +58,14 @@ def test_any_document_is_checked_without_an_exception(data: Any) -> None:
         assert finding.location is not None
 
 
-@pytest.mark.parametrize(
-    ("cost", "found"),
-    [
-        ({"tokens": 500, "USD": "0.02", "compute-seconds": 1.5}, []),
-        ({}, []),
-        ({"USD": "2 cents", "tokens": 1}, [("Y880", "/endpoints/0/cost/USD")]),
-        ({"gold": 1}, [("Y880", "/endpoints/0/cost/gold")]),
-        ({"tokens": None}, [("Y880", "/endpoints/0/cost/tokens")]),
-        ("much", [("D121", "/endpoints/0/cost")]),
-    ],
+@rows(
+    "cost, found",
+    ({"tokens": 500, "USD": "0.02", "compute-seconds": 1.5}, []),
+    ({}, []),
+    ({"USD": "2 cents", "tokens": 1}, [("Y880", "/endpoints/0/cost/USD")]),
+    ({"gold": 1}, [("Y880", "/endpoints/0/cost/gold")]),
+    ({"tokens": None}, [("Y880", "/endpoints/0/cost/tokens")]),
+    ("much", [("D121", "/endpoints/0/cost")]),
 )
 def test_a_cost_is_an_amount_in_a_registered_unit(cost: Any, found: list[tuple[str, str]]) -> None:
     data = booking()
@@ -104,35 +103,33 @@ def test_a_document_is_a_mapping(document: Any) -> None:
 
 
 @pytest.mark.requirement("AGIS-10-3")
-@pytest.mark.parametrize(
-    ("pointer", "value"),
-    [
-        ("/service", 5),
-        ("/description", ["a"]),
-        ("/version", 1.2),
-        ("/operator", True),
-        ("/contact", None),
-        ("/vocabulary", "BOOK"),
-        ("/vocabulary/declared_verbs", "BOOK"),
-        ("/vocabulary/negotiable", "yes"),
-        ("/schemas", ["a"]),
-        ("/data_manifest", "none"),
-        ("/endpoints/0", 7),
-        ("/endpoints/0/method", 5),
-        ("/endpoints/0/semantic", "Books."),
-        ("/endpoints/0/semantic/intent", 5),
-        ("/endpoints/0/semantic/is_idempotent", "no"),
-        ("/endpoints/0/semantic/confidence_guidance", "high"),
-        ("/endpoints/0/semantic/parameter_hints", {"room_id": "the room"}),
-        ("/endpoints/0/semantic/state_transition", ["a -> b"]),
-        ("/endpoints/0/input", []),
-        ("/endpoints/0/errors", "room_unavailable"),
-        ("/endpoints/0/errors/0", 5),
-        ("/endpoints/0/namespace", None),
-        ("/endpoints/0/semantic/capability", None),
-        ("/endpoints/0/required_scopes", "a:b"),
-        ("/endpoints/0/proposed", 1),
-    ],
+@rows(
+    "pointer, value",
+    ("/service", 5),
+    ("/description", ["a"]),
+    ("/version", 1.2),
+    ("/operator", True),
+    ("/contact", None),
+    ("/vocabulary", "BOOK"),
+    ("/vocabulary/declared_verbs", "BOOK"),
+    ("/vocabulary/negotiable", "yes"),
+    ("/schemas", ["a"]),
+    ("/data_manifest", "none"),
+    ("/endpoints/0", 7),
+    ("/endpoints/0/method", 5),
+    ("/endpoints/0/semantic", "Books."),
+    ("/endpoints/0/semantic/intent", 5),
+    ("/endpoints/0/semantic/is_idempotent", "no"),
+    ("/endpoints/0/semantic/confidence_guidance", "high"),
+    ("/endpoints/0/semantic/parameter_hints", {"room_id": "the room"}),
+    ("/endpoints/0/semantic/state_transition", ["a -> b"]),
+    ("/endpoints/0/input", []),
+    ("/endpoints/0/errors", "room_unavailable"),
+    ("/endpoints/0/errors/0", 5),
+    ("/endpoints/0/namespace", None),
+    ("/endpoints/0/semantic/capability", None),
+    ("/endpoints/0/required_scopes", "a:b"),
+    ("/endpoints/0/proposed", 1),
 )
 def test_wrong_type_is_an_error_with_its_location(pointer: str, value: Any) -> None:
     data = booking()
@@ -188,14 +185,15 @@ def test_endpoints_under_keys_are_an_error_and_still_checked() -> None:
     del entry["method"], entry["path"]
     entry["semantic"]["intent"] = 5
     data["endpoints"] = {"BOOK /room": entry}
-    tree = parse_json(json.dumps(data), "menu.agis")
-    assert not isinstance(tree, SyntaxFault)
-    found = check_structure(tree)
+    found = check_structure(tree_of(data))
     assert [(finding.rule, finding.pointer) for finding in found] == [
         ("D124", "/endpoints"),
         ("D121", "/endpoints/BOOK ~1room/semantic/intent"),
     ]
     assert "bespeak format" in found[0].help
+
+
+BIND = "A document cannot bind a handler: do that in bespeak.toml, or with @app.handler in Python."
 
 
 def test_unknown_key_is_a_warning_with_a_suggestion() -> None:
@@ -208,23 +206,19 @@ def test_unknown_key_is_a_warning_with_a_suggestion() -> None:
         "/descripton": "A key of your own starts with x-.",  # `description` is there already
         "/endpoints/0/input_schema": "Did you mean `input`?",
         "/endpoints/0/colour": "A key of your own starts with x-.",
-        "/endpoints/0/handler": (
-            "A document cannot bind a handler: do that in bespeak.toml, or with @app.handler in Python."
-        ),
+        "/endpoints/0/handler": BIND,
     }
     assert all(finding.on_key for finding in found)
 
 
-@pytest.mark.parametrize(
-    ("at", "key", "meant"),
-    [
-        ("", "required_scope", "required_scopes"),
-        ("", "scopes", "required_scopes"),
-        ("", "confrim", "confirm"),
-        ("", "Internal", "internal"),
-        ("semantic", "impact", "impact_tier"),
-        ("semantic", "idempotent", "is_idempotent"),
-    ],
+@rows(
+    "at, key, meant",
+    ("", "required_scope", "required_scopes"),
+    ("", "scopes", "required_scopes"),
+    ("", "confrim", "confirm"),
+    ("", "Internal", "internal"),
+    ("semantic", "impact", "impact_tier"),
+    ("semantic", "idempotent", "is_idempotent"),
 )
 def test_a_misspelt_key_that_guards_something_is_an_error(at: str, key: str, meant: str) -> None:
     data = booking()
@@ -243,18 +237,11 @@ def test_a_finding_has_the_line_and_column_of_its_value() -> None:
     assert places["D123"] == "menu.agis:3:8"
 
 
-def test_a_number_that_should_be_a_text_can_be_repaired() -> None:
-    fix = only(booking() | {"version": 12}).fix
-    assert fix is not None
-    assert fix.changes == (Change("replace", "/version", "12"),)
-    assert fix.safe
-
-
-def test_a_fraction_that_should_be_a_text_keeps_its_last_zero() -> None:
+def test_number_that_should_be_a_text_can_be_fixed_and_keeps_its_last_zero() -> None:
+    assert only(booking() | {"version": 12}).fix == Fix('Write "12"', (Change("replace", "/version", "12"),), safe=True)
     tree = parse_json(json.dumps(booking() | {"version": 7.5}).replace("7.5", "1.20"), "menu.agis")
     assert not isinstance(tree, SyntaxFault)
     (finding,) = check_structure(tree)
-    assert finding.fix is not None
     assert finding.fix.changes == (Change("replace", "/version", "1.20"),)
 
 

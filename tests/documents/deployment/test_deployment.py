@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.cases import rows
 
 from bespeak.contract.service import ServerIdentity
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
@@ -81,40 +82,39 @@ def test_a_folder_is_read_whole(tmp_path: Path) -> None:
     assert deployment.endpoints[0].location.file == str(tmp_path / "endpoints" / "b.toml")
 
 
-def test_bespeak_toml_takes_precedence_over_agtp_server_toml(tmp_path: Path) -> None:
-    files = {
-        "bespeak.toml": SERVER,
-        "agtp-server.toml": SERVER.replace('"s"', '"t"'),
-        "endpoints/a.toml": endpoint("/a"),
-    }
+GOOD = {"bespeak.toml": SERVER, "endpoints/a.toml": endpoint("/a")}
+BROKEN = {"endpoints/a.toml": "[endpoint", "endpoints/b.toml": "x = 1\n", "endpoints/c.toml": endpoint("/c")}
+
+
+@rows(
+    "files, found, served",
+    pytest.param(GOOD | {"agtp-server.toml": SERVER.replace('"s"', '"t"')}, [], ["/a"], id="bespeak.toml first"),
+    pytest.param({"a.toml": endpoint("/a")}, ["Y820"], ["/a"], id="no server_id"),
+    pytest.param({"bespeak.toml": '[server]\napp = "hotel:app"\n'}, [], [], id="an app"),
+    pytest.param({}, ["Y820", "D113"], [], id="empty"),
+    pytest.param(GOOD | {"endpoints/b.toml": endpoint("/a", "CANCEL")}, [], ["/a", "/a"], id="another method"),
+    pytest.param(
+        {"bespeak.toml": SERVER, **BROKEN, "agents/bad.json": "{", "agents/good.json": agent("2")},
+        ["D102", "D103", "D102"],
+        ["/c"],
+        id="broken files leave the others",
+    ),
+    pytest.param(GOOD | {"bespeak.toml": SERVER + 'recipes = "mine.toml"\n'}, ["D101"], ["/a"], id="no recipes"),
+)
+def test_findings_and_endpoints(tmp_path: Path, files: dict[str, str], found: list[str], served: list[str]) -> None:
     deployment, findings = read_deployment(write(tmp_path, files))
-    assert findings == []
-    assert deployment.service().identity.server_id == "s"
+    assert (rules(findings), paths(deployment)) == (found, served)
+    configured = "app" not in files.get("bespeak.toml", "app")
+    assert deployment.service().identity.server_id == ("s" if configured else "localhost")
+    assert [one.name for one in deployment.agents] == (["2"] if "agents/good.json" in files else [])
 
 
-def test_missing_server_id_gets_a_default_with_a_warning(tmp_path: Path) -> None:
-    deployment, findings = read_deployment(write(tmp_path, {"a.toml": endpoint("/a")}))
-    assert rules(findings) == ["Y820"]
-    assert deployment.service().identity.server_id == "localhost"
-    assert paths(deployment) == ["/a"]
-
-
-def test_an_app_needs_neither_an_identity_nor_endpoint_files(tmp_path: Path) -> None:
-    deployment, findings = read_deployment(write(tmp_path, {"bespeak.toml": '[server]\napp = "hotel:app"\n'}))
-    assert findings == []
-    assert deployment.server.main.app == "hotel:app"
-
-
-def test_an_empty_folder_is_a_warning(tmp_path: Path) -> None:
-    assert rules(read_deployment(tmp_path)[1]) == ["Y820", "D113"]
-
-
-def test_a_configuration_can_be_named_by_itself(tmp_path: Path) -> None:
+def test_recipes_are_found_beside_the_endpoints_and_a_configuration_can_be_named(tmp_path: Path) -> None:
+    deployment, findings = read_deployment(write(tmp_path, GOOD | {"endpoints/agtp-recipes.toml": RECIPE}))
+    assert (findings, len(deployment.recipes)) == ([], 1)
     write(tmp_path, {"other.toml": SERVER + 'endpoints = "contracts"\n', "contracts/a.toml": endpoint("/a")})
     deployment, findings = read_deployment(tmp_path / "other.toml")
-    assert findings == []
-    assert paths(deployment) == ["/a"]
-    assert deployment.root == tmp_path
+    assert (findings, paths(deployment), deployment.root) == ([], ["/a"], tmp_path)
 
 
 def test_an_endpoint_or_a_recipe_file_can_be_named_by_itself(tmp_path: Path) -> None:
@@ -139,29 +139,8 @@ def test_two_files_with_one_endpoint_are_an_error_that_names_both(tmp_path: Path
     deployment, (finding,) = read_deployment(write(tmp_path, files))
     assert (finding.rule, finding.severity) == ("D111", "error")
     assert "a.toml" in finding.message
-    assert finding.location is not None
     assert finding.location.file.endswith("b.toml")
     assert len(deployment.endpoints) == 1
-
-
-def test_the_same_path_with_another_method_is_another_endpoint(tmp_path: Path) -> None:
-    files = {"bespeak.toml": SERVER, "endpoints/a.toml": endpoint("/x"), "endpoints/b.toml": endpoint("/x", "CANCEL")}
-    assert read_deployment(write(tmp_path, files))[1] == []
-
-
-def test_a_broken_file_leaves_the_others(tmp_path: Path) -> None:
-    files = {
-        "bespeak.toml": SERVER,
-        "endpoints/a.toml": "[endpoint",
-        "endpoints/b.toml": "x = 1\n",
-        "endpoints/c.toml": endpoint("/c"),
-        "agents/bad.json": "{",
-        "agents/good.json": agent("2"),
-    }
-    deployment, findings = read_deployment(write(tmp_path, files))
-    assert paths(deployment) == ["/c"]
-    assert [found.name for found in deployment.agents] == ["2"]
-    assert rules(findings) == ["D102", "D103", "D102"]
 
 
 def test_two_documents_of_one_agent_are_an_error(tmp_path: Path) -> None:
@@ -176,18 +155,6 @@ def test_two_documents_of_one_agent_are_an_error(tmp_path: Path) -> None:
 def test_a_folder_that_was_named_must_exist(tmp_path: Path, setting: str) -> None:
     files = {"bespeak.toml": setting, "a.toml": endpoint("/a")}
     assert "D101" in rules(read_deployment(write(tmp_path, files))[1])
-
-
-def test_recipes_are_found_beside_the_endpoints_too(tmp_path: Path) -> None:
-    files = {"bespeak.toml": SERVER, "endpoints/a.toml": endpoint("/a"), "endpoints/agtp-recipes.toml": RECIPE}
-    deployment, findings = read_deployment(write(tmp_path, files))
-    assert findings == []
-    assert len(deployment.recipes) == 1
-
-
-def test_a_recipe_file_that_was_named_must_exist(tmp_path: Path) -> None:
-    files = {"bespeak.toml": SERVER + 'recipes = "mine.toml"\n', "a.toml": endpoint("/a")}
-    assert rules(read_deployment(write(tmp_path, files))[1]) == ["D101"]
 
 
 def test_a_link_back_into_the_folder_is_a_finding_and_not_a_loop(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-""""""
+"""Handlers that a configuration binds to endpoints of an AGIS document."""
 
 from __future__ import annotations
 
@@ -37,19 +37,13 @@ def test_every_kind_of_handler_can_be_bound() -> None:
     assert isinstance(fetch.handler, ExternalService)
 
 
-def test_key_that_does_not_name_an_endpoint_is_an_error_with_advice() -> None:
+def test_key_without_an_endpoint_and_unknown_kind_are_errors_and_no_table_means_no_handlers() -> None:
     entries, [finding] = read('[handlers.BOOK]\ntype = "registered_function"\nfunction = "rooms.book"\n')
     assert entries == ()
     assert (finding.rule, finding.severity) == ("D104", "error")
     assert '[handlers."BOOK /reservation"]' in finding.help
-
-
-def test_handler_of_an_unknown_kind_is_an_error() -> None:
     entries, findings = read('handlers."FIND /room" = "rooms.find"\n[handlers."BOOK /room"]\ntype = "function"\n')
     assert entries == ()
     assert {finding.rule for finding in findings} == {"D104", "D106"}
     assert findings
-
-
-def test_missing_table_has_no_handlers() -> None:
     assert read("") == ((), [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+from tests.cases import rows
 
 from bespeak.contract.recipe import Recipe, RecipeStep, constant
 from bespeak.documents.deployment.endpoint_toml import parse_recipes, read_recipes
@@ -21,33 +21,28 @@ parameters = { intent = { kind = "constant", value = "all" } }
 """
 
 
-def test_a_recipe_is_read() -> None:
+def test_recipes_of_a_file_are_read() -> None:
     recipes, findings = parse_recipes(TEXT, "r.toml")
     assert findings == []
     step = RecipeStep(method="QUERY", path="/rooms", input={"intent": constant("all")}, output="rooms")
     assert recipes == (Recipe(name="r", steps=(step,), location=Location("r.toml")),)
-
-
-def test_a_file_without_recipes_has_none() -> None:
     assert parse_recipes("", "r.toml") == ((), [])
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "rule"),
-    [
-        ('name = "r"\n', "", "D103"),
-        ('method = "query"\n', "", "D103"),
-        ('"constant"', '"guess"', "D106"),
-        ('{ kind = "constant", value = "all" }', '"all"', "D104"),
-        (', value = "all"', "", "D103"),
-        ('"all"', "2026-01-01", "D110"),
-        (
-            '[[recipe.steps]]\nmethod = "query"',
-            '[recipe.aggregation]\nmode = "first"\n[[recipe.steps]]\nmethod = "q"',
-            "D106",
-        ),
-        ("[[recipe]]", "[recipe]", "D104"),
-    ],
+@rows(
+    "old, new, rule",
+    ('name = "r"\n', "", "D103"),
+    ('method = "query"\n', "", "D103"),
+    ('"constant"', '"guess"', "D106"),
+    ('{ kind = "constant", value = "all" }', '"all"', "D104"),
+    (', value = "all"', "", "D103"),
+    ('"all"', "2026-01-01", "D110"),
+    (
+        '[[recipe.steps]]\nmethod = "query"',
+        '[recipe.aggregation]\nmode = "first"\n[[recipe.steps]]\nmethod = "q"',
+        "D106",
+    ),
+    ("[[recipe]]", "[recipe]", "D104"),
 )
 def test_a_mistake_is_an_error_and_no_recipe_is_used(old: str, new: str, rule: str) -> None:
     recipes, findings = parse_recipes(TEXT.replace(old, new), "r.toml")
@@ -56,20 +51,16 @@ def test_a_mistake_is_an_error_and_no_recipe_is_used(old: str, new: str, rule: s
     assert findings[0].location is not None
 
 
-def test_a_recipe_without_steps_is_an_error() -> None:
-    _, (finding,) = parse_recipes('[[recipe]]\nname = "r"\n', "r.toml")
-    assert finding.message == "`steps` is missing"
-
-
-def test_a_name_used_twice_is_an_error() -> None:
-    _, (finding,) = parse_recipes(TEXT + TEXT, "r.toml")
-    assert (finding.rule, finding.pointer) == ("D109", "/recipe/1/name")
-
-
-def test_an_unknown_key_is_an_error() -> None:
-    recipes, (finding,) = parse_recipes(TEXT.replace("capture_as", "capture"), "r.toml")
+@rows(
+    "text, rule, pointer, advice",
+    ('[[recipe]]\nname = "r"\n', "D103", "/recipe/0", "A recipe has at least one [[recipe.steps]]."),
+    (TEXT + TEXT, "D109", "/recipe/1/name", ""),
+    (TEXT.replace("capture_as", "capture"), "D105", "/recipe/0/steps/0/capture", "Did you mean `capture_as`?"),
+)
+def test_missing_repeated_and_unknown_parts_are_errors(text: str, rule: str, pointer: str, advice: str) -> None:
+    recipes, (finding,) = parse_recipes(text, "r.toml")
     assert recipes == ()
-    assert (finding.rule, finding.help) == ("D105", "Did you mean `capture_as`?")
+    assert (finding.rule, finding.pointer, finding.help) == (rule, pointer, advice)
 
 
 def test_a_file_that_cannot_be_read_is_a_finding(tmp_path: Path) -> None:

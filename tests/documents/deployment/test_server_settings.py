@@ -11,11 +11,8 @@ from bespeak.text.reading.table import Findings, Table
 from bespeak.text.source.tree import Location
 
 
-def test_identity_of_an_empty_table_has_no_operator() -> None:
+def test_empty_identity_has_no_operator_and_disclosure_may_be_spelled_as_in_the_reference() -> None:
     assert ServerSettings().identity == ServerIdentity(server_id="", operator="unspecified", contact="")
-
-
-def test_middle_level_of_disclosure_may_be_spelled_as_in_the_reference() -> None:
     findings = Findings(lambda _: Location("f"))
     settings = read_settings(AgentSettings, Table({"disclosure": "limited"}, "/agents", findings))
     assert (settings.disclosure, findings.found) == ("authenticated", [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from tests.cases import rows
 
 from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.mcp.candidates import as_candidates, goal, split_names
@@ -20,26 +20,21 @@ def signs(description: str = "", **properties: Any) -> tuple[str, ...]:
     return candidates(ListedTool(name="do_it", description=description, input_schema=schema))[0].signs
 
 
-@pytest.mark.parametrize(
-    ("description", "properties", "sign"),
-    [
-        ("", {"operation": {"enum": ["list", "delete"]}}, "its field 'operation' may be 'delete'"),
-        ("", {"subCommand": {"enum": ["status", "restart"]}}, "its field 'subCommand' may be 'restart'"),
-        ("Convert it. Saves the file.", {}, "its description says 'Saves the file'"),
-        ("Convert it. The old file is removed.", {}, "its description says 'is removed'"),
-        ("", {"keep": {"description": "Whether to delete the source"}}, "its field 'keep' says 'Whether to delete'"),
-    ],
+@rows(
+    "description, properties, sign",
+    ("", {"operation": {"enum": ["list", "delete"]}}, "its field 'operation' may be 'delete'"),
+    ("", {"subCommand": {"enum": ["status", "restart"]}}, "its field 'subCommand' may be 'restart'"),
+    ("Convert it. Saves the file.", {}, "its description says 'Saves the file'"),
+    ("Convert it. The old file is removed.", {}, "its description says 'is removed'"),
+    ("", {"keep": {"description": "Whether to delete the source"}}, "its field 'keep' says 'Whether to delete'"),
 )
 def test_sign_of_a_change_is_told(description: str, properties: dict[str, Any], sign: str) -> None:
     assert signs(description, **properties) == (sign,)
 
 
-def test_nothing_speaks_of_a_change_in_a_tool_that_reads() -> None:
+def test_reading_tool_shows_no_change_and_its_name_is_without_its_service() -> None:
     assert signs("", language_code={}, format={"enum": ["delete", "json"]}, operation={"enum": ["list", "get"]}) == ()
     assert signs("", broken=7) == ()
-
-
-def test_name_is_the_one_without_its_service() -> None:
     first, second = candidates(ListedTool(name="jira_get_issue"), ListedTool(name="jira_add_label"))
     assert (first.name, first.full_name, first.origin, first.tags, first.service) == (
         *("get_issue", "jira_get_issue", "jira_get_issue", ("jira",), ""),
@@ -47,20 +42,14 @@ def test_name_is_the_one_without_its_service() -> None:
     assert second.name == "add_label"
 
 
-def test_several_services_begin_the_paths() -> None:
+def test_services_begin_the_paths_and_neighbours_and_outputs_tell_what_a_tool_does() -> None:
     names = ("jira_get_issue", "jira_add_label", "wiki_get_page", "wiki_add_page")
     found = candidates(*(ListedTool(name=name) for name in names))
     assert [one.service for one in found] == ["jira", "jira", "wiki", "wiki"]
-
-
-def test_tools_beside_a_tool_undo_it_or_read_its_state() -> None:
     names = ("create_note", "delete_note", "update_page", "get_page", "send_mail", "lock_door", "unlock_door")
     found = {one.name: one for one in candidates(*(ListedTool(name=name) for name in names))}
     assert [name for name in names if found[name].is_undone] == ["create_note", "lock_door", "unlock_door"]
     assert [name for name in names if found[name].has_readable_state] == ["update_page", "get_page"]
-
-
-def test_list_is_recognised_by_the_output() -> None:
     rows = {"type": "array"}
     schemas = (rows, {"type": "object", "properties": {"result": rows}}, {"type": "object"}, None)
     found = candidates(*(ListedTool(name=f"a{at}", output_schema=one) for at, one in enumerate(schemas)))
@@ -78,9 +67,7 @@ def test_arithmetic_on_numbers_is_not_a_change() -> None:
     assert named("add") == ("add", "Add it")
 
 
-@pytest.mark.parametrize(
-    ("names", "title", "parts"),
-    [
+@rows("names, title, parts",
         (["git_status", "git_create_branch"], "", ["git status", "git create_branch"]),
         (["jira_get_issue", "jira_add_label", "wiki_get_page", "wiki_list_pages"], "",
          ["jira get_issue", "jira add_label", "wiki get_page", "wiki list_pages"]),
@@ -96,23 +83,20 @@ def test_arithmetic_on_numbers_is_not_a_change() -> None:
         (["get"], "", [" get"]),
         (["Löschen", "検索"], "", [" loeschen", " "]),
         ([], "", []),
-    ],
 )  # fmt: skip
 def test_service_is_told_from_action_and_thing(names: list[str], title: str, parts: list[str]) -> None:
     assert [f"{name.namespace} {name.bare}" for name in split_names(names, title)] == parts
 
 
-@pytest.mark.parametrize(
-    ("description", "sentence"),
-    [
-        ("Get recent messages from a channel.", "Get recent messages from a channel"),
-        ("Notion | Retrieve a user\nError Responses:\n400: Bad request", "Retrieve a user"),
-        ("🎯 Purpose:\n  1. Retrieves a list of objects.\n📦 Returns:\n  1. Objects.", "Retrieves a list of objects"),
-        ("🛡️ Guardrails:\n 1. This tool modifies data.\n🎯 Purpose:\n 1. Creates objects.", "Creates objects"),
-        ("## Weather\n\n- Shows the weather of a city.", "Shows the weather of a city"),
-        ("Weather of a city", "Weather of a city"),
-        ("", ""),
-    ],
+@rows(
+    "description, sentence",
+    ("Get recent messages from a channel.", "Get recent messages from a channel"),
+    ("Notion | Retrieve a user\nError Responses:\n400: Bad request", "Retrieve a user"),
+    ("🎯 Purpose:\n  1. Retrieves a list of objects.\n📦 Returns:\n  1. Objects.", "Retrieves a list of objects"),
+    ("🛡️ Guardrails:\n 1. This tool modifies data.\n🎯 Purpose:\n 1. Creates objects.", "Creates objects"),
+    ("## Weather\n\n- Shows the weather of a city.", "Shows the weather of a city"),
+    ("Weather of a city", "Weather of a city"),
+    ("", ""),
 )
 def test_goal_is_the_first_sentence_without_headings_and_labels(description: str, sentence: str) -> None:
     assert goal(description) == sentence

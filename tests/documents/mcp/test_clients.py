@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cases import rows
 
 from bespeak.documents.mcp.clients import (
     CLIENTS,
@@ -30,17 +31,15 @@ def add(text: str, name: str = "rooms", entry: ServerEntry = ENTRY) -> str:
     return after
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ('{"mcpServers": {}}', '{"mcpServers": {%s}}'),
-        ("{}", '{"mcpServers": {%s}}'),
-        (
-            '{\n\t"theme": 1.50,\n\t"mcpServers": {\n\t\t"x": {"a":1}\n\t},\n\t"last": "\\u00e9é"\n}\n',
-            '{\n\t"theme": 1.50,\n\t"mcpServers": {\n\t\t"x": {"a":1},\n\t\t%s\n\t},\n\t"last": "\\u00e9é"\n}\n',
-        ),
-        ('{"b": [1,  2]}\r\n', '{"b": [1,  2], "mcpServers": {%s}}\r\n'),
-    ],
+@rows(
+    "before, after",
+    ('{"mcpServers": {}}', '{"mcpServers": {%s}}'),
+    ("{}", '{"mcpServers": {%s}}'),
+    (
+        '{\n\t"theme": 1.50,\n\t"mcpServers": {\n\t\t"x": {"a":1}\n\t},\n\t"last": "\\u00e9é"\n}\n',
+        '{\n\t"theme": 1.50,\n\t"mcpServers": {\n\t\t"x": {"a":1},\n\t\t%s\n\t},\n\t"last": "\\u00e9é"\n}\n',
+    ),
+    ('{"b": [1,  2]}\r\n', '{"b": [1,  2], "mcpServers": {%s}}\r\n'),
 )
 def test_all_other_text_stays_as_it_is(before: str, after: str) -> None:
     assert add(before) == after % WRITTEN
@@ -52,31 +51,26 @@ def test_an_empty_file_becomes_a_configuration(before: str) -> None:
     assert add(before) == write_configuration(CURSOR, "rooms", ENTRY)
 
 
-def test_an_entry_of_ours_is_replaced_in_its_place() -> None:
+def test_entry_of_ours_or_with_the_same_url_is_replaced_in_its_place() -> None:
     before = add('{"mcpServers": {"rooms": {"command": "old", "args": ["-m", "bespeak", "mcp", "x"]}, "z": 1}}')
     assert before == f'{{"mcpServers": {{{WRITTEN}, "z": 1}}}}'
     assert add(before) == before
-
-
-def test_an_entry_with_the_same_url_is_replaced() -> None:
     entry = ServerEntry({"url": "https://rooms.example/mcp", "headers": {"Agent-ID": "a"}})
     after = add('{"mcpServers": {"rooms": {"url": "https://rooms.example/mcp"}}}', entry=entry)
     assert json.loads(after)["mcpServers"]["rooms"] == entry.value
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"mcpServers": {"rooms": {"command": "npx"}}}', "another server named rooms"),
-        ('{"mcpServers": {"rooms": {"url": "https://other.example"}}}', "another server named rooms"),
-        ('{"mcpServers": []}', "not an object with an object `mcpServers`"),
-        ("[]", "not an object"),
-        ('{\n  // a comment\n  "mcpServers": {}\n}', "not valid JSON: line 2, column 3: a key is expected here"),
-        ('{"mcpServers": {},}', "not valid JSON: line 1, column 18"),
-        ('{"a": 1, "a": 2}', "is repeated"),
-        ("{" * 20000, "not valid JSON"),
-        ("[" * 20000 + "]" * 20000, "not valid JSON"),
-    ],
+@rows(
+    "text, message",
+    ('{"mcpServers": {"rooms": {"command": "npx"}}}', "another server named rooms"),
+    ('{"mcpServers": {"rooms": {"url": "https://other.example"}}}', "another server named rooms"),
+    ('{"mcpServers": []}', "not an object with an object `mcpServers`"),
+    ("[]", "not an object"),
+    ('{\n  // a comment\n  "mcpServers": {}\n}', "not valid JSON: line 2, column 3: a key is expected here"),
+    ('{"mcpServers": {},}', "not valid JSON: line 1, column 18"),
+    ('{"a": 1, "a": 2}', "is repeated"),
+    ("{" * 20000, "not valid JSON"),
+    ("[" * 20000 + "]" * 20000, "not valid JSON"),
 )
 def test_a_file_that_cannot_be_changed_safely_is_refused(text: str, message: str) -> None:
     fault = add_server(text, "mcp.json", CURSOR, "rooms", ENTRY)
@@ -134,28 +128,21 @@ def test_entries_of_others_are_recognised(other: object) -> None:
     assert not is_ours(other)
 
 
-ENVIRON = {
-    "HOME": "/h/ann",
-    "USERPROFILE": "/u/ann",
-    "APPDATA": "/u/ann/Roaming",
-    "XDG_CONFIG_HOME": "/h/ann/settings",
-}
+ENVIRON = {"HOME": "/h/ann", "USERPROFILE": "/u/ann", "APPDATA": "/u/ann/Roaming", "XDG_CONFIG_HOME": "/h/ann/settings"}
 
 
-@pytest.mark.parametrize(
-    ("name", "platform", "expected"),
-    [
-        ("claude", "darwin", "/h/ann/Library/Application Support/Claude/claude_desktop_config.json"),
-        ("claude", "win32", "/u/ann/Roaming/Claude/claude_desktop_config.json"),
-        ("claude", "linux", "/h/ann/settings/Claude/claude_desktop_config.json"),
-        ("claude-code", "darwin", "/h/ann/.claude.json"),
-        ("claude-code", "win32", "/u/ann/.claude.json"),
-        ("cursor", "linux", "/h/ann/.cursor/mcp.json"),
-        ("cursor", "win32", "/u/ann/.cursor/mcp.json"),
-        ("vscode", "darwin", "/h/ann/Library/Application Support/Code/User/mcp.json"),
-        ("vscode", "win32", "/u/ann/Roaming/Code/User/mcp.json"),
-        ("vscode", "linux", "/h/ann/settings/Code/User/mcp.json"),
-    ],
+@rows(
+    "name, platform, expected",
+    ("claude", "darwin", "/h/ann/Library/Application Support/Claude/claude_desktop_config.json"),
+    ("claude", "win32", "/u/ann/Roaming/Claude/claude_desktop_config.json"),
+    ("claude", "linux", "/h/ann/settings/Claude/claude_desktop_config.json"),
+    ("claude-code", "darwin", "/h/ann/.claude.json"),
+    ("claude-code", "win32", "/u/ann/.claude.json"),
+    ("cursor", "linux", "/h/ann/.cursor/mcp.json"),
+    ("cursor", "win32", "/u/ann/.cursor/mcp.json"),
+    ("vscode", "darwin", "/h/ann/Library/Application Support/Code/User/mcp.json"),
+    ("vscode", "win32", "/u/ann/Roaming/Code/User/mcp.json"),
+    ("vscode", "linux", "/h/ann/settings/Code/User/mcp.json"),
 )
 def test_the_environment_names_the_folder_of_the_user(name: str, platform: str, expected: str) -> None:
     client = CLIENTS[name]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.contract.mcp_tool import SCHEMA
 from bespeak.contract.schema.subschemas import is_closed
@@ -34,9 +35,7 @@ def test_input_schema_is_taken_as_it_is_and_closed() -> None:
     assert fit_input({**schema, **CLOSED}) == ({**schema, **CLOSED}, ())
 
 
-@pytest.mark.parametrize(
-    ("schema", "fitted"),
-    [
+@rows("schema, fitted",
         ({}, {"type": "object"}),
         ({"$schema": "http://json-schema.org/draft-07/schema#"}, {"type": "object"}),
         ({"properties": {"a": {"type": "string", "default": None}}},
@@ -44,7 +43,6 @@ def test_input_schema_is_taken_as_it_is_and_closed() -> None:
         ({"properties": {"a": {"type": "array", "items": [{"type": "string"}], "additionalItems": False}}},
          {"type": "object",
           "properties": {"a": {"type": "array", "items": False, "prefixItems": [{"type": "string"}]}}}),
-    ],
 )  # fmt: skip
 def test_what_files_cannot_express_is_left_out_without_a_word(schema: dict[str, Any], fitted: dict[str, Any]) -> None:
     assert fit_input(schema) == ({**fitted, **CLOSED}, ())
@@ -62,9 +60,13 @@ def test_losses_are_told() -> None:
     assert lost
 
 
-def test_composed_input_is_closed_without_forbidding_its_fields() -> None:
+def test_composed_input_is_closed_with_its_fields_and_absent_parts_of_a_tool_are_empty() -> None:
     schema = {"anyOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]}
     assert fit_input(schema)[0]["unevaluatedProperties"] is False
+    listed = ToolList(tools=(ListedTool(name="ping"),))
+    [tool] = listed.tools
+    assert (tool.title, tool.description, dict(tool.input_schema), tool.output_schema) == ("", "", {}, None)
+    assert dict(tool.hints) == {}
 
 
 def test_output_is_an_object() -> None:
@@ -104,10 +106,3 @@ def test_any_schema_of_a_server_becomes_one_that_can_be_served_and_written(schem
         assert fitted["type"] == "object"
         assert find_null(fitted) is None
     assert is_closed(fit_input(schema)[0])
-
-
-def test_absent_parts_of_a_tool_are_empty() -> None:
-    listed = ToolList(tools=(ListedTool(name="ping"),))
-    [tool] = listed.tools
-    assert (tool.title, tool.description, dict(tool.input_schema), tool.output_schema) == ("", "", {}, None)
-    assert dict(tool.hints) == {}

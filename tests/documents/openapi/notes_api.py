@@ -116,8 +116,17 @@ def _query(name: str, schema: Any, **more: Any) -> dict[str, Any]:
     return {"name": name, "in": "query", "schema": schema, **more}
 
 
+def _body(properties: dict[str, Any], media_type: str = "application/json") -> dict[str, Any]:
+    """Return a body whose first property is required."""
+    schema = {"type": "object", "properties": properties, "required": [*properties][:1]}
+    return {"required": True, "content": {media_type: {"schema": schema}}}
+
+
+TEXT = {"type": "string"}
+FILE = {"type": "string", "format": "binary"}
+HEADERS = ("X-Trace-Id", "Authorization", "X-API-Key")
 NOTE = {"$ref": "#/components/schemas/Note"}
-FILTER = {"type": "object", "properties": {"a": {"type": "string"}}}
+FILTER = {"type": "object", "properties": {"a": TEXT}}
 TEXTS = {"type": "array", "items": {"type": "string"}}
 NOTE_ID = {"name": "noteId", "in": "path", "required": True, "schema": {"type": "string"}}
 
@@ -140,13 +149,9 @@ def described(server: str) -> dict[str, Any]:
                         _query("sortBy", {"type": "string", "enum": ["date", "title"]}),
                         _query("tags", TEXTS, style="form", explode=False),
                         _query("author", TEXTS),
-                        _query(
-                            "filter", {"type": "object", "properties": {"a": {"type": "string"}}}, style="deepObject"
-                        ),
-                        {"name": "X-Trace-Id", "in": "header", "schema": {"type": "string"}},
-                        {"name": "Authorization", "in": "header", "schema": {"type": "string"}},
-                        {"name": "theme", "in": "cookie", "schema": {"type": "string"}},
-                        {"name": "X-API-Key", "in": "header", "schema": {"type": "string"}},
+                        _query("filter", FILTER, style="deepObject"),
+                        *({"name": name, "in": "header", "schema": TEXT} for name in HEADERS),
+                        {"name": "theme", "in": "cookie", "schema": TEXT},
                     ],
                     "responses": {"200": {"description": "ok", **_json({"type": "array", "items": NOTE})}},
                 },
@@ -154,16 +159,7 @@ def described(server: str) -> dict[str, Any]:
                     "operationId": "createNote",
                     "summary": "Create a note",
                     "parameters": [_query("dryRun", {"type": "boolean"}), _query("noteText", {"type": "string"})],
-                    "requestBody": {
-                        "required": True,
-                        **_json(
-                            {
-                                "type": "object",
-                                "properties": {"noteText": {"type": "string"}, "$meta": {"type": "object"}},
-                                "required": ["noteText"],
-                            }
-                        ),
-                    },
+                    "requestBody": _body({"noteText": TEXT, "$meta": {"type": "object"}}),
                     "responses": {**good, "409": {"description": "Note exists"}},
                 },
             },
@@ -191,27 +187,14 @@ def described(server: str) -> dict[str, Any]:
                 "get": {
                     "parameters": [NOTE_ID],
                     "summary": "Get the text of a note",
-                    "responses": {
-                        "200": {"description": "t", "content": {"text/plain": {"schema": {"type": "string"}}}}
-                    },
+                    "responses": {"200": {"description": "t", "content": {"text/plain": {"schema": TEXT}}}},
                 }
             },
             "/notes/{noteId}/share": {
                 "post": {
                     "parameters": [NOTE_ID],
                     "summary": "Share a note",
-                    "requestBody": {
-                        "required": True,
-                        "content": {
-                            "application/x-www-form-urlencoded": {
-                                "schema": {
-                                    "type": "object",
-                                    "properties": {"with": TEXTS, "noteId": {"type": "string"}},
-                                    "required": ["with"],
-                                }
-                            }
-                        },
-                    },
+                    "requestBody": _body({"with": TEXTS, "noteId": TEXT}, "application/x-www-form-urlencoded"),
                     "responses": good,
                 }
             },
@@ -219,21 +202,9 @@ def described(server: str) -> dict[str, Any]:
                 "post": {
                     "operationId": "uploadAttachment",
                     "parameters": [NOTE_ID],
-                    "requestBody": {
-                        "required": True,
-                        "content": {
-                            "multipart/form-data": {
-                                "schema": {
-                                    "type": "object",
-                                    "properties": {
-                                        "file": {"type": "string", "format": "binary"},
-                                        "fileName": {"type": "string"},
-                                    },
-                                    "required": ["file"],
-                                }
-                            }
-                        },
-                    },
+                    "requestBody": _body(
+                        {"file": {**TEXT, "format": "binary"}, "fileName": TEXT}, "multipart/form-data"
+                    ),
                     "responses": good,
                 }
             },

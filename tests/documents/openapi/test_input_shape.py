@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.cases import rows
 
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.schema.subschemas import is_closed
@@ -16,6 +17,9 @@ from bespeak.documents.openapi.input_shape import BodyShape, InputShape, exclusi
 
 VERBS = load_bundled().names
 TEXT = {"type": "string"}
+OWN_HEADERS = (
+    *("Authorization", "Cookie", "Host", "Content-Type", "Accept", "X-Forwarded-For", "Agent-ID", "Connection"),
+)
 
 
 def parameter(name: str, place: Any = "query", schema: dict[str, Any] | None = None, **fields: Any) -> Parameter:
@@ -45,16 +49,10 @@ def test_fields_are_assigned_to_their_places() -> None:
         body=json_body({"type": "object", "properties": {"noteText": TEXT}, "required": ["noteText"]}),
     )
     assert list(shape.schema["properties"]) == ["note_id", "sort_by", "x_trace_id", "theme", "note_text"]
-    assert shape.schema["required"] == ["note_id", "note_text"]
-    assert shape.query == ["sort_by"]
-    assert shape.header_fields == {"x_trace_id": "X-Trace-Id"}
-    assert shape.cookie_fields == {"theme": "theme"}
+    assert (shape.schema["required"], shape.query) == (["note_id", "note_text"], ["sort_by"])
+    assert (shape.header_fields, shape.cookie_fields) == ({"x_trace_id": "X-Trace-Id"}, {"theme": "theme"})
     assert shape.transform == {"sort_by": "sortBy", "note_text": "noteText"}
     assert is_closed(shape.schema)
-
-
-def test_undescribed_path_parameter_is_a_string() -> None:
-    assert shaped(path="/notes/{id}").schema["properties"] == {"id": {"type": "string", "minLength": 1}}
 
 
 def test_fields_with_the_same_name_get_their_place_as_prefix() -> None:
@@ -69,47 +67,39 @@ def test_fields_with_the_same_name_get_their_place_as_prefix() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "name", ["Authorization", "Cookie", "Host", "Content-Type", "Accept", "X-Forwarded-For", "Agent-ID", "Connection"]
+@rows(
+    "shape, properties",
+    (shaped(path="/notes/{id}"), {"id": {"type": "string", "minLength": 1}}),  # not described
+    (shaped(parameter("api_key"), credentials={("query", "api_key")}), {}),
+    (shaped(parameter("n", schema={"type": "integer", "default": "one"})), {"n": {"type": "integer"}}),
+    *((shaped(parameter(name, "header", required=True)), {}) for name in OWN_HEADERS),
 )
-def test_headers_set_by_the_facade_are_not_inputs(name: str) -> None:
-    assert shaped(parameter(name, "header", required=True)).schema["properties"] == {}
+def test_credentials_own_headers_and_wrong_defaults_are_not_inputs(shape: InputShape, properties: Any) -> None:
+    assert shape.schema["properties"] == properties
 
 
-def test_accept_header_with_a_single_value_is_sent() -> None:
+def test_single_accept_header_is_sent_and_an_exploded_object_becomes_its_properties() -> None:
     accept = parameter("Accept", "header", {"type": "string", "enum": ["application/vnd.x+json"]}, required=True)
     assert shaped(accept).headers == {"Accept": "application/vnd.x+json"}
+    schema = {"type": "object", "properties": {"fromDate": TEXT, "to": TEXT}, "required": ["to"]}
+    shape = shaped(parameter("range", schema=schema, required=True))
+    assert (shape.query, shape.schema["required"]) == (["from_date", "to"], ["to"])
+    assert shaped(parameter("range", schema=schema, required=False)).schema["required"] == []
 
 
-def test_credential_is_not_an_input() -> None:
-    assert shaped(parameter("api_key"), credentials={("query", "api_key")}).schema["properties"] == {}
-
-
-@pytest.mark.parametrize(
-    ("fields", "style"),
-    [
-        ({}, None),
-        ({"explode": False}, "comma"),
-        ({"style": "spaceDelimited", "explode": False}, "space"),
-        ({"style": "pipeDelimited", "explode": False}, "pipe"),
-        ({"style": "deepObject"}, "deep"),
-        ({"is_json": True}, "json"),
-    ],
+@rows(
+    "fields, style",
+    ({}, None),
+    ({"explode": False}, "comma"),
+    ({"style": "spaceDelimited", "explode": False}, "space"),
+    ({"style": "pipeDelimited", "explode": False}, "pipe"),
+    ({"style": "deepObject"}, "deep"),
+    ({"is_json": True}, "json"),
 )
 def test_several_values_are_written_as_described(fields: dict[str, Any], style: str | None) -> None:
     shape = shaped(parameter("tags", schema={"type": "array", "items": TEXT}, **fields))
     assert shape.lists.get("tags") == style
-
-
-def test_one_value_needs_no_style() -> None:
-    assert shaped(parameter("q", explode=False)).lists == {}
-
-
-def test_exploded_object_becomes_its_properties() -> None:
-    schema = {"type": "object", "properties": {"fromDate": TEXT, "to": TEXT}, "required": ["to"]}
-    shape = shaped(parameter("range", schema=schema, required=True))
-    assert shape.query == ["from_date", "to"]
-    assert shape.schema["required"] == ["to"]
+    assert shaped(parameter("q", explode=False)).lists == {}  # one value
 
 
 def test_optional_fields_that_exclude_each_other_are_noted() -> None:
@@ -119,59 +109,37 @@ def test_optional_fields_that_exclude_each_other_are_noted() -> None:
     (guess,) = [guess for guess in shape.guesses if guess.at == "/input_schema"]
     assert guess.text == "starting_after and ending_before may be sent together"
     assert said in guess.why
-    body = {
-        "type": "object",
-        "properties": {"email": TEXT, "id": {**TEXT, "description": "Not both this and `email`."}},
-    }
+    properties = {"email": TEXT, "id": {**TEXT, "description": "Not both this and `email`."}}
+    body = {"type": "object", "properties": properties}
     noted = shaped(body=json_body({"$ref": "#/$defs/B", "$defs": {"B": body}})).guesses
     assert [guess.text for guess in noted] == ["id and email may be sent together"]
     needed = parameter("startingAfter", description=said, required=True)
     assert shaped(needed, before).guesses == []
 
 
-def test_properties_of_an_optional_object_are_optional() -> None:
-    schema = {"type": "object", "properties": {"to": TEXT}, "required": ["to"]}
-    assert shaped(parameter("range", schema=schema, required=False)).schema["required"] == []
-
-
-@pytest.mark.parametrize(
-    ("schema", "bounded", "own"),
-    [
-        ({"type": "integer"}, {"type": "integer", "maximum": 100, "default": 20}, [("perPage", "20")]),
-        ({"type": "integer", "default": 500}, {"type": "integer", "default": 500, "maximum": 500}, []),
-        ({"type": "integer", "maximum": 10}, {"type": "integer", "maximum": 10, "default": 10}, [("perPage", "10")]),
-        ({"type": "integer", "maximum": 9, "default": 3}, {"type": "integer", "maximum": 9, "default": 3}, []),
-        ({"type": "string"}, {"type": "string"}, []),
-    ],
+@rows(
+    "schema, bounded, own",
+    ({"type": "integer"}, {"type": "integer", "maximum": 100, "default": 20}, [("perPage", "20")]),
+    ({"type": "integer", "default": 500}, {"type": "integer", "default": 500, "maximum": 500}, []),
+    ({"type": "integer", "maximum": 10}, {"type": "integer", "maximum": 10, "default": 10}, [("perPage", "10")]),
+    ({"type": "integer", "maximum": 9, "default": 3}, {"type": "integer", "maximum": 9, "default": 3}, []),
+    ({"type": "string"}, {"type": "string"}, []),
 )
 def test_page_size_is_limited(schema: dict[str, Any], bounded: dict[str, Any], own: list[tuple[str, str]]) -> None:
     shape = shaped(parameter("perPage", schema=schema))
-    assert shape.schema["properties"]["per_page"] == bounded
-    assert shape.own_query == own
+    assert (shape.schema["properties"]["per_page"], shape.own_query) == (bounded, own)
 
 
-def test_required_fields_of_an_optional_body_apply_once_it_is_sent() -> None:
+def test_body_is_required_once_sent_or_a_whole_field_and_an_unsendable_one_has_a_reason() -> None:
     schema = {"type": "object", "properties": {"a": TEXT, "b": TEXT}, "required": ["a"]}
     compiled = compile_schema(shaped(body=json_body(schema, required=False)).schema)
     assert isinstance(compiled, Validator)
     assert [compiled.is_valid(value) for value in ({}, {"b": "x"}, {"a": "x"})] == [True, False, True]
-
-
-def test_a_default_that_its_schema_forbids_is_left_out() -> None:
-    shape = shaped(parameter("n", schema={"type": "integer", "default": "one"}))
-    assert shape.schema["properties"]["n"] == {"type": "integer"}
-
-
-def test_a_whole_body_is_a_field_beside_the_others() -> None:
     shape = shaped(
         parameter("body"), body=json_body({"type": "array", "items": {"$ref": "#/$defs/T"}, "$defs": {"T": TEXT}})
     )
     assert (shape.body, shape.body_field, shape.query) == ("json", "body_body", ["body"])
-    assert shape.schema["$defs"] == {"T": TEXT}
-    assert shape.schema["required"] == ["body_body"]
-
-
-def test_an_operation_whose_body_cannot_be_sent_has_a_reason() -> None:
+    assert (shape.schema["$defs"], shape.schema["required"]) == ({"T": TEXT}, ["body_body"])
     body = Body(media_type="application/xml", required=True, schema={})
     operation = Operation(method="POST", path="/x", base="https://x.example", pointer="", body=body)
     assert "application/xml" in str(shape_input(operation, choose_path("/x", "CREATE", VERBS), SchemaFitter()))
@@ -184,42 +152,40 @@ def test_single_allowed_value_is_sent_automatically() -> None:
         parameter("Mode", "query", {"type": "string", "enum": ["fast"]}),
         parameter("X-Home", "header", {"type": "string", "enum": ["${HOME}"]}, required=True),
     )
-    assert shape.headers == {"X-Target": "Db.Create"}
-    assert shape.own_query == [("Version", "2016")]
+    assert (shape.headers, shape.own_query) == ({"X-Target": "Db.Create"}, [("Version", "2016")])
     assert list(shape.schema["properties"]) == ["mode", "x_home"]
 
 
 OBJECT = {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}, "required": ["a"]}
 
 
-def body_shape_shaped(
-    schema: dict[str, Any], media_type: str = "application/json", *, required: bool = True
-) -> BodyShape:
+def body_shape_shaped(schema: Any, media_type: str = "application/json", *, required: bool = True) -> BodyShape:
     shape = shape_body(Body(media_type=media_type, required=required, schema=schema), SchemaFitter())
     assert isinstance(shape, BodyShape)
     return shape
 
 
-def test_missing_body_has_an_empty_shape() -> None:
+def test_plain_object_is_its_writable_properties_and_other_json_is_named_in_a_header() -> None:
     assert shape_body(None, SchemaFitter()) == BodyShape()
+    for schema in (OBJECT, {"$ref": "#/$defs/N", "$defs": {"N": OBJECT}}):
+        shape = body_shape_shaped(schema)
+        assert (shape.form, list(shape.properties), shape.needed, shape.whole) == ("json", ["a", "b"], ("a",), None)
+    schema = {"type": "object", "properties": {"id": {"readOnly": True}, "a": {}}, "required": ["id", "a"]}
+    assert (list(body_shape_shaped(schema).properties), body_shape_shaped(schema).needed) == (["a"], ("a",))
+    patch = "application/merge-patch+json"
+    assert body_shape_shaped(OBJECT, patch).headers == {"Content-Type": patch}
+    assert body_shape_shaped(OBJECT).headers == {}
 
 
-def test_a_plain_object_is_its_properties() -> None:
-    shape = body_shape_shaped(OBJECT)
-    assert (shape.form, list(shape.properties), shape.needed, shape.whole) == ("json", ["a", "b"], ("a",), None)
-
-
-@pytest.mark.parametrize(
+@rows(
     "schema",
-    [
-        {"type": "array", "items": {"type": "string"}},
-        {"oneOf": [{"type": "string"}, {"type": "integer"}]},
-        {**OBJECT, "additionalProperties": {"type": "string"}},
-        {**OBJECT, "additionalProperties": True},
-        {**OBJECT, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
-        {"type": "object"},
-        {},
-    ],
+    {"type": "array", "items": {"type": "string"}},
+    {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+    {**OBJECT, "additionalProperties": {"type": "string"}},
+    {**OBJECT, "additionalProperties": True},
+    {**OBJECT, "anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+    {"type": "object"},
+    {},
 )
 def test_a_body_that_is_more_than_its_properties_is_one_field(schema: dict[str, Any]) -> None:
     shape = body_shape_shaped(schema)
@@ -227,22 +193,11 @@ def test_a_body_that_is_more_than_its_properties_is_one_field(schema: dict[str, 
     assert [guess.text for guess in shape.guesses] == ["the body is one field"]
 
 
-def test_a_reference_to_its_own_definition_is_followed() -> None:
-    assert list(body_shape_shaped({"$ref": "#/$defs/N", "$defs": {"N": OBJECT}}).properties) == ["a", "b"]
-
-
-def test_read_only_property_is_not_an_input() -> None:
-    schema = {"type": "object", "properties": {"id": {"readOnly": True}, "a": {}}, "required": ["id", "a"]}
-    assert (list(body_shape_shaped(schema).properties), body_shape_shaped(schema).needed) == (["a"], ("a",))
-
-
-@pytest.mark.parametrize(
+@rows(
     "part",
-    [
-        {"type": "string", "format": "binary"},
-        {"type": "string", "contentMediaType": "image/png"},
-        {"type": "string", "contentEncoding": "base64"},
-    ],
+    {"type": "string", "format": "binary"},
+    {"type": "string", "contentMediaType": "image/png"},
+    {"type": "string", "contentEncoding": "base64"},
 )
 def test_files_of_a_multipart_body_are_given_as_base64(part: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"file": part, "files": {"type": "array", "items": part}, "name": {}}}
@@ -252,77 +207,55 @@ def test_files_of_a_multipart_body_are_given_as_base64(part: dict[str, Any]) -> 
     assert shape.properties["files"]["items"] == {"type": "string", "contentEncoding": "base64"}
 
 
-def test_another_kind_of_json_is_named_in_a_header() -> None:
-    assert body_shape_shaped(OBJECT, "application/merge-patch+json").headers == {
-        "Content-Type": "application/merge-patch+json"
-    }
-    assert body_shape_shaped(OBJECT).headers == {}
-
-
 @pytest.mark.parametrize("media_type", ["application/xml", "application/octet-stream", "text/csv"])
 def test_required_body_of_an_unsupported_type_is_a_reason_to_skip(media_type: str) -> None:
     needed = shape_body(Body(media_type=media_type, required=True, schema={}), SchemaFitter())
     assert isinstance(needed, str)
     assert media_type in needed
     assert body_shape_shaped({}, media_type, required=False).form == "none"
-
-
-def test_a_form_needs_fields() -> None:
-    assert isinstance(
-        shape_body(Body(media_type="multipart/form-data", required=True, schema={"type": "object"}), SchemaFitter()),
-        str,
-    )
+    empty = Body(media_type="multipart/form-data", required=True, schema={"type": "object"})
+    assert isinstance(shape_body(empty, SchemaFitter()), str)  # a form needs fields
 
 
 def pairs(**texts: str) -> list[tuple[str, str]]:
     return [(one, other) for one, other, _ in exclusions(texts)]
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
-    [
-        "The start. Cannot be used together with end_before.",
-        "Can't be combined with `end_before`.",
-        "Mutually exclusive with end_before.",
-        "Must not be specified with end_before!",
-        "A cursor; conflicts with end_before",
-        "This is not compatible with end_before.",
-        "Use either start_after or end_before.",
-        "Give only one of start_after and end_before.",
-        "You may send start_after or end_before, but not both.",
-        "Do not set both this and end_before.",
-    ],
+    "The start. Cannot be used together with end_before.",
+    "Can't be combined with `end_before`.",
+    "Mutually exclusive with end_before.",
+    "Must not be specified with end_before!",
+    "A cursor; conflicts with end_before",
+    "This is not compatible with end_before.",
+    "Use either start_after or end_before.",
+    "Give only one of start_after and end_before.",
+    "You may send start_after or end_before, but not both.",
+    "Do not set both this and end_before.",
 )
 def test_sentence_that_excludes_another_field_is_found(text: str) -> None:
     assert pairs(start_after=text, end_before="", limit="") == [("start_after", "end_before")]
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
-    [
-        "Can be used together with end_before.",
-        "Either asc or desc.",
-        "Cannot be negative. See end_before.",
-        "Must not be empty.",
-        "Cannot be used together with the limit.",
-        "",
-    ],
+    "Can be used together with end_before.",
+    "Either asc or desc.",
+    "Cannot be negative. See end_before.",
+    "Must not be empty.",
+    "Cannot be used together with the limit.",
+    "",
 )
 def test_other_sentences_are_not_exclusions(text: str) -> None:
     assert pairs(start_after=text, end_before="", limit="") == []
 
 
-def test_a_pair_is_reported_once_with_its_sentence() -> None:
+def test_exclusive_pair_is_reported_once_and_in_limited_time() -> None:
     said = "Cannot be used\ttogether with"
     found = list(exclusions({"user_id": f"A. {said} `email`.", "email": f"B. {said} user_id."}))
     assert found == [("user_id", "email", "Cannot be used together with `email`.")]
-
-
-def test_a_choice_between_others_does_not_concern_the_field_itself() -> None:
     assert pairs(mode="Either `user_id` or `e_mail` must be set.", user_id="", e_mail="") == [("user_id", "e_mail")]
     assert pairs(a="Only one of `a`, `b` and `c`.", b="", c="") == [("a", "b"), ("a", "c"), ("b", "c")]
-
-
-def test_a_long_description_is_searched_in_limited_time() -> None:
     text = "either " * 100_000 + "cannot " * 100_000
     assert pairs(a=text, b="") == []

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.documents.openapi.reading import OK, document, read, read_operation, rules
 from tests.echo import Echo, Got, echo_server
 from tests.runtime.bindings.test_external import CONTEXT
@@ -27,82 +28,71 @@ def one(parameter: Any, version: str = "3.0.3", **parts: Any) -> tuple[Parameter
     return (operation.parameters[0] if operation.parameters else None), rules(found)
 
 
-@pytest.mark.parametrize(
-    ("place", "extra", "style", "explode"),
-    [
-        ("query", {}, "form", True),
-        ("query", {"explode": False}, "form", False),
-        ("query", {"style": "pipeDelimited"}, "pipeDelimited", False),
-        ("query", {"style": "deepObject"}, "deepObject", True),
-        ("header", {}, "simple", False),
-        ("cookie", {}, "form", True),
-    ],
+@rows(
+    "place, extra, style, explode",
+    ("query", {}, "form", True),
+    ("query", {"explode": False}, "form", False),
+    ("query", {"style": "pipeDelimited"}, "pipeDelimited", False),
+    ("query", {"style": "deepObject"}, "deepObject", True),
+    ("header", {}, "simple", False),
+    ("cookie", {}, "form", True),
 )
 def test_style_and_explode_have_their_defaults_by_place(place: str, extra: Any, style: str, explode: bool) -> None:
     made, found = one({"name": "a", "in": place, "schema": {"type": "string"}, **extra})
-    assert made is not None
     assert (made.style, made.explode, made.place, made.required, found) == (style, explode, place, False, [])
 
 
-@pytest.mark.parametrize(
-    ("place", "collection", "style", "explode"),
-    [
-        ("query", None, "form", False),
-        ("query", "csv", "form", False),
-        ("query", "multi", "form", True),
-        ("query", "ssv", "spaceDelimited", False),
-        ("query", "pipes", "pipeDelimited", False),
-        ("header", "csv", "simple", False),
-        ("header", "pipes", "simple", False),
-    ],
+@rows(
+    "place, collection, style, explode",
+    ("query", None, "form", False),
+    ("query", "csv", "form", False),
+    ("query", "multi", "form", True),
+    ("query", "ssv", "spaceDelimited", False),
+    ("query", "pipes", "pipeDelimited", False),
+    ("header", "csv", "simple", False),
+    ("header", "pipes", "simple", False),
 )
 def test_collections_of_2_0_are_styles(place: str, collection: str | None, style: str, explode: bool) -> None:
     given = {"name": "a", "in": place, "type": "array", "items": {"type": "integer"}}
     made, _ = one({**given, **({"collectionFormat": collection} if collection else {})}, "2.0")
-    assert made is not None
     assert (made.style, made.explode) == (style, explode)
     assert made.schema == {"type": "array", "items": {"type": "integer"}}
 
 
-def test_a_parameter_of_2_0_is_its_own_schema() -> None:
+def test_parameter_of_2_0_is_its_own_schema_and_one_with_content_is_json() -> None:
     given = {"name": "n", "in": "query", "required": True, "type": "integer", "maximum": 9, "description": "How many."}
     made, _ = one(given, "2.0")
-    assert made is not None
     assert (made.schema, made.required, made.description) == ({"type": "integer", "maximum": 9}, True, "How many.")
+    content = {"application/json": {"schema": {"type": "object"}}}
+    made, found = one({"name": "a", "in": "query", "content": content})
+    assert (made.is_json, made.schema, found) == (True, {"type": "object"}, [])
 
 
-@pytest.mark.parametrize(
-    ("parameter", "rule"),
-    [
-        ("text", "D104"),
-        ({"in": "query"}, "D164"),
-        ({"name": "a", "in": "body"}, "D164"),
-        ({"name": "a"}, "D164"),
-        ({"name": "a", "in": ["query"]}, "D164"),
-        ({"name": "Authorization", "in": "header"}, "D164"),
-        ({"$ref": "#/components/parameters/None"}, "D161"),
-        ({"$ref": "https://x.example/p.json"}, "D161"),
-    ],
+@rows(
+    "parameter, rule",
+    ("text", "D104"),
+    ({"in": "query"}, "D164"),
+    ({"name": "a", "in": "body"}, "D164"),
+    ({"name": "a"}, "D164"),
+    ({"name": "a", "in": ["query"]}, "D164"),
+    ({"name": "Authorization", "in": "header"}, "D164"),
+    ({"$ref": "#/components/parameters/None"}, "D161"),
+    ({"$ref": "https://x.example/p.json"}, "D161"),
 )
 def test_unusable_parameter_is_dropped_and_reported(parameter: Any, rule: str) -> None:
     assert one(parameter) == (None, [rule])
 
 
-@pytest.mark.parametrize(
-    ("extra", "rule"),
-    [({"style": "matrix", "schema": {}}, "D164"), ({}, "D164"), ({"content": {"text/csv": {"schema": {}}}}, "D164")],
+@rows(
+    "extra, rule",
+    ({"style": "matrix", "schema": {}}, "D164"),
+    ({}, "D164"),
+    ({"content": {"text/csv": {"schema": {}}}}, "D164"),
+    ({"content": {"x-a": {}}}, "D164"),
 )
 def test_guessed_serialization_is_reported(extra: Any, rule: str) -> None:
     made, found = one({"name": "a", "in": "query", **extra})
-    assert made is not None
     assert (made.style, found) == ("form", [rule])
-
-
-def test_a_parameter_with_content_is_json() -> None:
-    content = {"application/json": {"schema": {"type": "object"}}}
-    made, found = one({"name": "a", "in": "query", "content": content})
-    assert made is not None
-    assert (made.is_json, made.schema, found) == (True, {"type": "object"}, [])
 
 
 def test_a_reference_leads_to_a_parameter() -> None:
@@ -110,24 +100,14 @@ def test_a_reference_leads_to_a_parameter() -> None:
         "parameters": {"Limit": {"name": "limit", "in": "query", "deprecated": True, "schema": {"type": "integer"}}}
     }
     made, found = one({"$ref": "#/components/parameters/Limit"}, components=parts)
-    assert made is not None
     assert (made.name, made.deprecated, found) == ("limit", True, [])
 
 
 def test_an_operation_overrides_the_parameters_of_its_path() -> None:
-    item = {
-        "parameters": [
-            {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}},
-            {"name": "lang", "in": "header", "schema": {"type": "string"}},
-        ],
-        "get": {
-            "parameters": [
-                {"name": "id", "in": "path", "required": True, "schema": {"type": "integer"}},
-                {"name": "id", "in": "query", "schema": {"type": "string"}},
-            ],
-            "responses": OK,
-        },
-    }
+    in_path = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+    lang = {"name": "lang", "in": "header", "schema": {"type": "string"}}
+    own = [{**in_path, "schema": {"type": "integer"}}, {"name": "id", "in": "query", "schema": {"type": "string"}}]
+    item = {"parameters": [in_path, lang], "get": {"parameters": own, "responses": OK}}
     made, found = read(document({"/room/{id}": item}))
     assert [(p.name, p.place, p.schema["type"]) for p in made.operations[0].parameters] == [
         ("id", "path", "integer"),
@@ -146,14 +126,11 @@ def test_path_parameters_match_the_path_template() -> None:
     assert rules(found) == ["D164", "D164"]
 
 
-def test_a_parameter_that_is_described_twice_counts_once() -> None:
+def test_parameters_are_a_limited_list_in_which_each_counts_once() -> None:
     given = {"name": "a", "in": "query", "schema": {"type": "string"}}
     operation, found = read_operation({"parameters": [given, {**given, "schema": {"type": "integer"}}]})
     assert [p.schema for p in operation.parameters] == [{"type": "string"}]
     assert rules(found) == ["D109"]
-
-
-def test_parameters_must_be_a_list_of_limited_length() -> None:
     assert rules(read_operation({"parameters": {"a": 1}})[1]) == ["D104"]
     many = [{"name": f"p{n}", "in": "query", "schema": {}} for n in range(500)]
     operation, found = read_operation({"parameters": many})
@@ -164,23 +141,21 @@ FORM = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data"
 TEXT = {"type": "string"}
 WORDS = {"type": "array", "items": TEXT}
+ITEM = {
+    "type": "object",
+    "properties": {
+        "price": {"$ref": "#/components/schemas/Price"},
+        "quantity": {"type": "integer"},
+        "tax_rates": WORDS,
+    },
+}
 PAYMENT: dict[str, Any] = {
     "type": "object",
     "properties": {
         "amount": {"type": "integer"},
         "expand": WORDS,
         "metadata": {"type": "object", "additionalProperties": TEXT},
-        "line_items": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {
-                    "price": {"$ref": "#/components/schemas/Price"},
-                    "quantity": {"type": "integer"},
-                    "tax_rates": WORDS,
-                },
-            },
-        },
+        "line_items": {"type": "array", "items": ITEM},
         "shipping": {"anyOf": [{"$ref": "#/components/schemas/Shipping"}, {"type": "string", "enum": [""]}]},
     },
     "required": ["amount"],
@@ -218,13 +193,7 @@ def described(schema: dict[str, Any], encoding: Any, media_type: str, url: str, 
 
 
 async def sent(
-    echo: Echo,
-    given: dict[str, Any],
-    encoding: Any,
-    schema: dict[str, Any] = PAYMENT,
-    *,
-    media_type: str = FORM,
-    version: str = "3.0.3",
+    echo: Echo, given: Any, encoding: Any, schema: Any = PAYMENT, *, media_type: str = FORM, version: str = "3.0.3"
 ) -> Got:
     """Import an operation, call it, and return the request that arrived."""
     description = described(schema, encoding, media_type, echo.url, version)
@@ -266,18 +235,16 @@ def test_an_agent_that_reads_the_description_sends_the_same_form() -> None:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize(
-    ("encoding", "form"),
-    [
-        ({}, [("f", "a"), ("f", "b")]),
-        ({"style": "form", "explode": False}, [("f", "a,b")]),
-        ({"explode": False}, [("f", "a,b")]),
-        ({"style": "spaceDelimited"}, [("f", "a b")]),
-        ({"style": "pipeDelimited", "explode": False}, [("f", "a|b")]),
-        ({"style": "pipeDelimited", "explode": True}, [("f", "a"), ("f", "b")]),
-        ({"contentType": "application/json"}, [("f", '["a","b"]')]),
-        ({"contentType": "application/json", "style": "form"}, [("f", "a"), ("f", "b")]),
-    ],
+@rows(
+    "encoding, form",
+    ({}, [("f", "a"), ("f", "b")]),
+    ({"style": "form", "explode": False}, [("f", "a,b")]),
+    ({"explode": False}, [("f", "a,b")]),
+    ({"style": "spaceDelimited"}, [("f", "a b")]),
+    ({"style": "pipeDelimited", "explode": False}, [("f", "a|b")]),
+    ({"style": "pipeDelimited", "explode": True}, [("f", "a"), ("f", "b")]),
+    ({"contentType": "application/json"}, [("f", '["a","b"]')]),
+    ({"contentType": "application/json", "style": "form"}, [("f", "a"), ("f", "b")]),
 )
 async def test_a_list_in_a_form_has_the_described_style(echo: Echo, encoding: Any, form: Any) -> None:
     got = await sent(echo, {"f": ["a", "b"]}, {"f": encoding}, of(f=WORDS))
@@ -289,11 +256,8 @@ async def test_an_object_in_a_form_has_the_described_style(echo: Echo) -> None:
     schema = {**of(range=of(fromDate=TEXT, to=TEXT), note=TEXT), "required": ["range"]}
     schema["properties"]["range"]["required"] = ["to"]
     given = {"from_date": "1", "to": "2", "note": "x"}
-    assert (await sent(echo, given, {"range": {"style": "form"}}, schema)).nested == {
-        "fromDate": "1",
-        "to": "2",
-        "note": "x",
-    }
+    got = await sent(echo, given, {"range": {"style": "form"}}, schema)
+    assert got.nested == {"fromDate": "1", "to": "2", "note": "x"}
     got = await sent(echo, {"range": {"fromDate": "1", "to": "2"}}, {"range": {"explode": False}}, schema)
     assert got.form == [("range", "fromDate,1,to,2")]
     got = await sent(echo, {"range": {"to": "2"}}, {}, schema)
@@ -311,20 +275,13 @@ def test_an_exploded_object_that_cannot_be_spread_is_reported() -> None:
 @pytest.mark.anyio
 async def test_reserved_characters_stay_where_the_description_allows_them(echo: Echo) -> None:
     got = await sent(echo, {"f": "https://a.example/?x=1&y=2"}, {"f": {"allowReserved": True}}, of(f=TEXT))
-    assert got.body == b"f=https://a.example/?x%3D1%26y%3D2"
-    assert got.form == [("f", "https://a.example/?x=1&y=2")]
+    assert (got.body, got.form) == (b"f=https://a.example/?x%3D1%26y%3D2", [("f", "https://a.example/?x=1&y=2")])
 
 
 @pytest.mark.anyio
 async def test_parts_have_the_described_styles_and_media_types(echo: Echo) -> None:
-    schema = of(
-        photo={"type": "string", "format": "binary"},
-        scan={},
-        table=TEXT,
-        tags=WORDS,
-        deep=of(a=of(b=TEXT)),
-        plain=of(a=TEXT),
-    )
+    photo = {"type": "string", "format": "binary"}
+    schema = of(photo=photo, scan={}, table=TEXT, tags=WORDS, deep=of(a=of(b=TEXT)), plain=of(a=TEXT))
     encoding = {
         "photo": {"contentType": "image/*, image/png"},
         "scan": {"contentType": "application/pdf"},
@@ -334,14 +291,8 @@ async def test_parts_have_the_described_styles_and_media_types(echo: Echo) -> No
         "plain": {"style": "form"},
     }
     file = b64encode(b"\x89PNG\xff").decode()
-    given = {
-        "photo": file,
-        "scan": file,
-        "table": "a;b",
-        "tags": ["x", "y"],
-        "deep": {"a": {"b": "1"}},
-        "plain": {"a": "1"},
-    }
+    given = {"photo": file, "scan": file, "table": "a;b", "tags": ["x", "y"], "deep": {"a": {"b": "1"}}}
+    given["plain"] = {"a": "1"}
     got = await sent(echo, given, encoding, schema, media_type=MULTIPART, version="3.1.0")
     assert got.parts == [
         ("photo", "photo", b"\x89PNG\xff"),
@@ -369,21 +320,18 @@ def test_form_fields_of_swagger_have_a_collection_format() -> None:
     assert handler.lists == {"a": "comma", "c": "pipe"}
 
 
-@pytest.mark.parametrize(
-    ("encoding", "found"),
-    [
-        ([], ["D168"]),
-        ({"f": "deepObject"}, ["D168"]),
-        ({"f": {"style": "matrix"}}, ["D164"]),
-        ({"f": {"headers": {"X-Part": {}}}}, ["D165"]),
-        ({"f": {"contentType": "text/plain\r\nX-Evil: 1"}}, []),
-    ],
+@rows(
+    "encoding, found",
+    ([], ["D168"]),
+    ({"f": "deepObject"}, ["D168"]),
+    ({"f": {"style": "matrix"}}, ["D164"]),
+    ({"f": {"headers": {"X-Part": {}}}}, ["D165"]),
+    ({"f": {"contentType": "text/plain\r\nX-Evil: 1"}}, []),
 )
 def test_an_unusable_encoding_is_reported_and_ignored(encoding: Any, found: list[str]) -> None:
     operation, findings = read_operation(
         {"requestBody": {"content": {MULTIPART: {"schema": of(f=TEXT), "encoding": encoding}}}}
     )
-    assert operation.body is not None
     kept = operation.body.encoding.get("f", Encoding())
     assert (kept.style or "form", kept.content_types) == ("form", ())
     assert rules(findings) == found
@@ -392,5 +340,4 @@ def test_an_unusable_encoding_is_reported_and_ignored(encoding: Any, found: list
 def test_the_encoding_of_json_is_ignored() -> None:
     content = {"application/json": {"schema": of(f=TEXT), "encoding": {"f": DEEP}}}
     operation, _ = read_operation({"requestBody": {"content": content}})
-    assert operation.body is not None
     assert operation.body.encoding == {}

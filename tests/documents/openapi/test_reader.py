@@ -11,7 +11,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cases import check_each
+from tests.cases import check_each, rows
 from tests.documents.openapi.reading import OK, compiled, document, read, rules
 
 from bespeak.documents.adoption.deployment import Imported
@@ -21,6 +21,7 @@ from bespeak.documents.openapi.document_text import DescriptionFile, Spot
 from bespeak.documents.openapi.facade import import_description
 from bespeak.documents.openapi.reader import read_description, read_rate
 from bespeak.text.diagnostics.diagnostic import has_errors
+from bespeak.text.language.sentence import word_set
 from bespeak.text.source.tree import Location
 
 ROOM: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "string"}}}
@@ -39,10 +40,8 @@ PATHS: dict[str, Any] = {
 def test_json_and_yaml_of_every_version_are_the_same_description(version: str, write: Any) -> None:
     data = document(PATHS, version, info={"title": "Rooms", "version": 1.5, "contact": {"url": "https://x.example"}})
     made, found = read_description(write(data), "api")
-    assert made is not None
     assert (made.openapi, made.title, made.version, made.contact) == (version, "Rooms", "1.5", "https://x.example")
-    assert made.operations[0].answers[0].schema == ROOM
-    assert made.operations[0].answers[0].status == "200"
+    assert (made.operations[0].answers[0].schema, made.operations[0].answers[0].status) == (ROOM, "200")
     assert found == []
 
 
@@ -61,18 +60,16 @@ def test_2_0_description_gives_the_same_result() -> None:
     assert (old.openapi, found) == ("2.0", [])
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        ({"paths": {}}, "neither"),
-        ({"openapi": "4.0", "paths": {}}, "not understood"),
-        ({"swagger": "1.2", "paths": {}}, "not understood"),
-        ({"openapi": "three", "paths": {}}, "three"),
-        ({"openapi": ["3.1.0"], "paths": {}}, "neither"),
-        ({"openapi": "3.1.0"}, "missing"),
-        ({"openapi": "3.1.0", "webhooks": {"a": {}}}, "webhooks"),
-        ({"openapi": "3.1.0", "paths": []}, "not an object"),
-    ],
+@rows(
+    "data, message",
+    ({"paths": {}}, "neither"),
+    ({"openapi": "4.0", "paths": {}}, "not understood"),
+    ({"swagger": "1.2", "paths": {}}, "not understood"),
+    ({"openapi": "three", "paths": {}}, "three"),
+    ({"openapi": ["3.1.0"], "paths": {}}, "neither"),
+    ({"openapi": "3.1.0"}, "missing"),
+    ({"openapi": "3.1.0", "webhooks": {"a": {}}}, "webhooks"),
+    ({"openapi": "3.1.0", "paths": []}, "not an object"),
 )
 def test_other_documents_are_refused(data: Any, message: str) -> None:
     made, found = read_description(json.dumps(data), "api.json")
@@ -85,7 +82,6 @@ def test_yaml_number_is_read_as_a_version() -> None:
     made, _ = read_description(
         "swagger: 2.0\nhost: x.example\npaths: {/a: {get: {responses: {200: {description: ok}}}}}\n", "a"
     )
-    assert made is not None
     assert made.openapi == "2.0"
 
 
@@ -120,32 +116,12 @@ json_values = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                [
-                    *(
-                        "get",
-                        "post",
-                        "parameters",
-                        "name",
-                        "in",
-                        "schema",
-                        "content",
-                        "application/json",
-                        "responses",
-                        "200",
-                    ),
-                    *(
-                        "requestBody",
-                        "$ref",
-                        "/a",
-                        "/a/{b}",
-                        "components",
-                        "schemas",
-                        "type",
-                        "security",
-                        "servers",
-                        "url",
-                    ),
-                ]
+                sorted(
+                    word_set(
+                        "get post parameters name in schema content application/json responses 200 requestBody $ref /a "
+                        "/a/{b} components schemas type security servers url"
+                    )
+                )
             ),
             inner,
             max_size=5,
@@ -160,7 +136,6 @@ json_values = st.recursive(
 def test_any_json_in_place_of_the_paths_never_raises(paths: Any, components: Any, version: str) -> None:
     data = document({"/a/{b}": paths, "/c": {"post": paths}}, version, components=components)
     made, _ = read_description(json.dumps(data), "api.json")
-    assert made is not None
     for operation in made.operations:
         for schema in [parameter.schema for parameter in operation.parameters]:
             compiled(schema)
@@ -201,40 +176,29 @@ def urls(*given: str) -> list[dict[str, str]]:
     return [{"url": url} for url in given]
 
 
-def test_nearest_server_is_used() -> None:
+def test_nearest_and_first_server_is_used_with_its_defaults_and_the_source_as_base() -> None:
     whole, near, nearest = urls("https://a.example/v1/"), urls("https://b.example"), urls("http://c.example:8080/x")
     assert base(whole) == ("https://a.example/v1", [])
     assert base(whole, item=near) == ("https://b.example", [])
     assert base(whole, item=near, operation=nearest) == ("http://c.example:8080/x", [])
-
-
-def test_first_of_several_servers_is_used_and_reported() -> None:
     assert base(urls("https://a.example", "https://b.example")) == ("https://a.example", ["D167"])
-
-
-def test_variables_have_their_defaults() -> None:
     variables = {"region": {"default": "eu"}, "port": {"enum": [8443]}, "path": {"default": ""}}
     server = {"url": "https://{region}.a.example:{port}/{path}", "variables": variables}
     assert base([server]) == ("https://eu.a.example:8443", [])
+    assert base(urls("/v2"), source="https://a.example/openapi.json") == ("https://a.example/v2", [])
+    assert base([], source="https://a.example/docs/openapi.json") == ("https://a.example", [])
 
 
-@pytest.mark.parametrize(
-    ("url", "base_url", "result"),
-    [
-        ("/v2", "https://a.example/docs/openapi.json", "https://a.example/v2"),
-        ("v2", "https://a.example/docs/openapi.json", "https://a.example/docs/v2"),
-        ("//b.example/v2", "https://a.example/", "https://b.example/v2"),
-        ("https://b.example", "https://a.example/", "https://b.example"),
-        ("https://b.example/v1?x=1#y", None, "https://b.example/v1"),
-    ],
+@rows(
+    "url, base_url, result",
+    ("/v2", "https://a.example/docs/openapi.json", "https://a.example/v2"),
+    ("v2", "https://a.example/docs/openapi.json", "https://a.example/docs/v2"),
+    ("//b.example/v2", "https://a.example/", "https://b.example/v2"),
+    ("https://b.example", "https://a.example/", "https://b.example"),
+    ("https://b.example/v1?x=1#y", None, "https://b.example/v1"),
 )
 def test_addresses_are_made_absolute(url: str, base_url: str | None, result: str) -> None:
     assert base(urls(url), base_url=base_url) == (result, [])
-
-
-def test_source_address_is_the_base() -> None:
-    assert base(urls("/v2"), source="https://a.example/openapi.json") == ("https://a.example/v2", [])
-    assert base([], source="https://a.example/docs/openapi.json") == ("https://a.example", [])
 
 
 @pytest.mark.parametrize(
@@ -247,16 +211,14 @@ def test_unusable_address_is_reported(servers: Any) -> None:
     assert set(found) == {"D167"}
 
 
-@pytest.mark.parametrize(
-    ("parts", "base_url", "result"),
-    [
-        ({"host": "a.example", "basePath": "/v1/", "schemes": ["http", "https"]}, None, "https://a.example/v1"),
-        ({"host": "a.example", "schemes": ["http"]}, None, "http://a.example"),
-        ({"host": "a.example:8080"}, None, "https://a.example:8080"),
-        ({"host": "", "basePath": "/v1"}, "http://b.example/swagger.json", "http://b.example/v1"),
-        ({"host": "", "basePath": "/v1"}, None, ""),
-        ({"host": "a b"}, None, ""),
-    ],
+@rows(
+    "parts, base_url, result",
+    ({"host": "a.example", "basePath": "/v1/", "schemes": ["http", "https"]}, None, "https://a.example/v1"),
+    ({"host": "a.example", "schemes": ["http"]}, None, "http://a.example"),
+    ({"host": "a.example:8080"}, None, "https://a.example:8080"),
+    ({"host": "", "basePath": "/v1"}, "http://b.example/swagger.json", "http://b.example/v1"),
+    ({"host": "", "basePath": "/v1"}, None, ""),
+    ({"host": "a b"}, None, ""),
 )
 def test_2_0_has_schemes_a_host_and_a_base_path(parts: dict[str, Any], base_url: str | None, result: str) -> None:
     made, found = read(document({"/room": {"get": {"responses": OK}}}, "2.0", **parts), base_url=base_url)
@@ -264,8 +226,12 @@ def test_2_0_has_schemes_a_host_and_a_base_path(parts: dict[str, Any], base_url:
     assert rules(found) == ([] if result else ["D167"])
 
 
-def test_credentials_in_an_address_are_dropped_and_reported() -> None:
+def test_credentials_in_an_address_are_dropped_and_never_shown() -> None:
     assert base(urls("https://user:s3cret@a.example/v1?key=abc")) == ("https://a.example/v1", ["D167"])
+    servers = urls("https://user:s3cret@a.example:99999", "https://user:s3cret@b.example")
+    _, found = read(document({"/room": {"get": {"responses": OK}}}, servers=servers), "api.json")
+    assert found
+    assert "s3cret" not in str(found)
 
 
 @pytest.mark.parametrize(
@@ -279,13 +245,6 @@ def test_invalid_address_is_not_used(url: str) -> None:
 def test_host_may_be_an_ip_address_or_an_international_name(url: str) -> None:
     found, _ = base(urls(url))
     assert found == url
-
-
-def test_no_finding_shows_the_credentials_of_an_address() -> None:
-    servers = urls("https://user:s3cret@a.example:99999", "https://user:s3cret@b.example")
-    _, found = read(document({"/room": {"get": {"responses": OK}}}, servers=servers), "api.json")
-    assert found
-    assert "s3cret" not in str(found)
 
 
 def test_operation_has_every_described_field() -> None:
@@ -307,32 +266,27 @@ def test_operation_has_every_described_field() -> None:
     assert found == []
 
 
-def test_every_method_is_an_operation() -> None:
+def test_every_method_is_an_operation_and_two_with_one_id_are_both_kept() -> None:
     methods = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
     made, _ = read(
         document({"/room": {method: {"responses": OK} for method in methods} | {"x-get": {}, "servers": None}})
     )
     assert [operation.method for operation in made.operations] == [method.upper() for method in methods]
-
-
-def test_two_operations_with_one_id_are_both_kept() -> None:
     operation = {"operationId": "room", "responses": OK}
     made, found = read(document({"/a": {"get": operation}, "/b": {"get": operation}}))
     assert [one.operation_id for one in made.operations] == ["room", "room"]
     assert rules(found) == ["D166"]
 
 
-@pytest.mark.parametrize(
-    ("paths", "rule", "count"),
-    [
-        ({"room": {"get": {"responses": OK}}}, "D104", 1),
-        ({"/room?x=1": {"get": {"responses": OK}}}, "D104", 1),
-        ({"/room": {"get": "x", "put": {"responses": OK}}}, "D104", 1),
-        ({"/room": ["get"], "/x": {"get": {"responses": OK}}}, "D104", 1),
-        ({"/room": {"$ref": "https://x.example/p.json"}, "/x": {"get": {"responses": OK}}}, "D161", 1),
-        ({"/a": {"$ref": "#/paths/~1b"}, "/b": {"$ref": "#/paths/~1a"}, "/x": {"get": {"responses": OK}}}, "D161", 1),
-        ({"/room": {"get": {"responses": OK, "callbacks": {"done": {}}}}}, "D165", 1),
-    ],
+@rows(
+    "paths, rule, count",
+    ({"room": {"get": {"responses": OK}}}, "D104", 1),
+    ({"/room?x=1": {"get": {"responses": OK}}}, "D104", 1),
+    ({"/room": {"get": "x", "put": {"responses": OK}}}, "D104", 1),
+    ({"/room": ["get"], "/x": {"get": {"responses": OK}}}, "D104", 1),
+    ({"/room": {"$ref": "https://x.example/p.json"}, "/x": {"get": {"responses": OK}}}, "D161", 1),
+    ({"/a": {"$ref": "#/paths/~1b"}, "/b": {"$ref": "#/paths/~1a"}, "/x": {"get": {"responses": OK}}}, "D161", 1),
+    ({"/room": {"get": {"responses": OK, "callbacks": {"done": {}}}}}, "D165", 1),
 )
 def test_invalid_path_is_reported_and_others_are_kept(paths: Any, rule: str, count: int) -> None:
     made, found = read(document(paths))
@@ -367,9 +321,7 @@ def test_a_description_may_be_split_into_files(tmp_path: Path) -> None:
     root = tmp_path / "api.json"
     root.write_text(json.dumps(document({"/room": {"$ref": "paths/room.yaml"}})))
     made, found = read_description(root.read_bytes(), str(root))
-    assert made is not None
     schema = made.operations[0].answers[0].schema
-    assert schema is not None
     assert schema["properties"]["next"] == {"$ref": "#/$defs/room"}
     assert list(schema["$defs"]) == ["room"]
     assert found == []
@@ -407,19 +359,17 @@ def test_schemes_are_read_with_their_place() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize(
-    ("whole", "own", "security"),
-    [
-        (None, None, ()),
-        ([{"key": []}], None, ({"key": ()},)),
-        ([{"key": []}], [], ()),
-        ([{"key": []}], [{}], ({},)),
-        (
-            [{"key": []}],
-            [{"oauth": ["read", 1], "key": []}, {"token": []}],
-            ({"oauth": ("read",), "key": ()}, {"token": ()}),
-        ),
-    ],
+@rows(
+    "whole, own, security",
+    (None, None, ()),
+    ([{"key": []}], None, ({"key": ()},)),
+    ([{"key": []}], [], ()),
+    ([{"key": []}], [{}], ({},)),
+    (
+        [{"key": []}],
+        [{"oauth": ["read", 1], "key": []}, {"token": []}],
+        ({"oauth": ("read",), "key": ()}, {"token": ()}),
+    ),
 )
 def test_operation_has_its_own_or_the_global_requirements(whole: Any, own: Any, security: Any) -> None:
     made, found = described(SCHEMES, whole, own)
@@ -459,20 +409,18 @@ def spot(value: Any) -> Spot:
     return Spot(value, DescriptionFile("api.json", {}, lambda _: Location("api.json")))
 
 
-@pytest.mark.parametrize(
-    ("extension", "rate"),
-    [
-        ({"x-ratelimit": "100/min"}, "100/min"),
-        ({"x-rate-limit": "5 requests per second"}, "5/s"),
-        ({"X-RateLimit": 30}, "30/min"),
-        ({"x-rateLimit": {"limit": 1000, "period": "hour"}}, "1000/h"),
-        ({"x-rate-limits": {"requests": 10, "window": 1}}, "10/s"),
-        ({"x-throttling": {"per_minute": 20}}, "20/min"),
-        ({"x-ratelimit": "unlimited"}, None),
-        ({"x-ratelimit": {"limit": True}}, None),
-        ({"x-other": 5}, None),
-        ([], None),
-    ],
+@rows(
+    "extension, rate",
+    ({"x-ratelimit": "100/min"}, "100/min"),
+    ({"x-rate-limit": "5 requests per second"}, "5/s"),
+    ({"X-RateLimit": 30}, "30/min"),
+    ({"x-rateLimit": {"limit": 1000, "period": "hour"}}, "1000/h"),
+    ({"x-rate-limits": {"requests": 10, "window": 1}}, "10/s"),
+    ({"x-throttling": {"per_minute": 20}}, "20/min"),
+    ({"x-ratelimit": "unlimited"}, None),
+    ({"x-ratelimit": {"limit": True}}, None),
+    ({"x-other": 5}, None),
+    ([], None),
 )
 def test_the_usual_forms_are_read(extension: Any, rate: str | None) -> None:
     found = read_rate(spot(extension))
@@ -493,12 +441,9 @@ def imported(**parts: Any) -> Imported:
 
 
 @pytest.mark.requirement("AI-6.3-1")
-def test_a_stated_limit_is_written_and_a_missing_one_is_a_guess() -> None:
+def test_limits_of_service_and_operation_are_written_and_a_missing_one_is_a_guess() -> None:
     assert '[limits.rate]\nagent = "600/h"\n' in imported(**{"x-rate-limit": "600/hour"}).files["bespeak.toml"]
     default = imported().files["bespeak.toml"]
     assert "# review (0.3): at most 120/min calls of each agent: the description states no limit\n" in default
     assert 'agent = "120/min"\n' in default
-
-
-def test_the_limit_of_an_operation_is_that_of_its_endpoint() -> None:
     assert 'endpoints = { "LIST /rooms" = "10/min" }\n' in imported().files["bespeak.toml"]

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import rows
 
 from bespeak.documents.openapi import references
 from bespeak.documents.openapi.document_text import DescriptionFile, Notices, Spot
-from bespeak.documents.openapi.references import References
+from bespeak.documents.openapi.references import RefResolver
 from bespeak.text.source.tree import Location
 
 
@@ -18,7 +19,7 @@ def follow(data: dict[str, Any], reference: str, path: Path | None = None, **opt
     name = str(path) if path is not None else "api.json"
     document = DescriptionFile(name, data, lambda _: Location(name), path)
     notices = Notices(name)
-    found = References(document, notices).follow(Spot({"$ref": reference}, document, "/here"), **options)
+    found = RefResolver(document, notices).follow(Spot({"$ref": reference}, document, "/here"), **options)
     return (found.value if found is not None else None), [f"{one.rule} {one.message}" for one in notices.all()]
 
 
@@ -34,54 +35,46 @@ DATA = {
 }
 
 
-@pytest.mark.parametrize(
-    ("reference", "value"),
-    [
-        ("#/a~1b/c~0d/e%20f/1/g", 11),
-        ("#/a~1b/c~0d/e f/0", 10),
-        ("#%2Fa~1b/c%7E0d/e%20f/0", 10),
-        ("#/chain", DATA["a/b"]),
-        ("api.json#/chain", DATA["a/b"]),
-        ("#named", DATA["deep"]),
-        ("#", DATA),
-    ],
+@rows(
+    "reference, value",
+    ("#/a~1b/c~0d/e%20f/1/g", 11),
+    ("#/a~1b/c~0d/e f/0", 10),
+    ("#%2Fa~1b/c%7E0d/e%20f/0", 10),
+    ("#/chain", DATA["a/b"]),
+    ("api.json#/chain", DATA["a/b"]),
+    ("#named", DATA["deep"]),
+    ("#", DATA),
 )
 def test_pointer_resolves_to_its_target(reference: str, value: Any) -> None:
     assert follow(DATA, reference) == (value, [])
 
 
-def test_reference_with_other_keys_is_not_followed_with_alone() -> None:
+def test_reference_with_other_keys_may_be_kept_and_inner_definitions_are_found() -> None:
     assert follow(DATA, "#/described", alone=True)[0] == DATA["described"]
     assert follow(DATA, "#/described")[0] == DATA["a/b"]
+    document = DescriptionFile("api.json", DATA, lambda _: Location("api.json"))
+    spot = Spot({"$ref": "#/$defs/Room"}, document, "/paths/x/schema/items")
+    target = RefResolver(document, Notices("api.json")).target(spot)
+    assert (target.value, target.at) == ({"title": "Room"}, "/paths/x/schema/$defs/Room")
 
 
-@pytest.mark.parametrize(
-    ("reference", "reason"),
-    [
-        ("#/nothing", "has no target"),
-        ("#/a~1b/c~0d/e f/99", "has no target"),
-        ("#/a~1b/c~0d/e f/" + "9" * 5000, "has no target"),
-        ("#unknown", "anchor"),
-        ("#/loop", "is circular"),
-        ("https://evil.example/x.json#/a", "another server"),
-        ("//evil.example/x.json", "another server"),
-        ("file:///etc/passwd", "another server"),
-        ("other.json#/a", "not read from a folder"),
-    ],
+@rows(
+    "reference, reason",
+    ("#/nothing", "has no target"),
+    ("#/a~1b/c~0d/e f/99", "has no target"),
+    ("#/a~1b/c~0d/e f/" + "9" * 5000, "has no target"),
+    ("#unknown", "anchor"),
+    ("#/loop", "is circular"),
+    ("https://evil.example/x.json#/a", "another server"),
+    ("//evil.example/x.json", "another server"),
+    ("file:///etc/passwd", "another server"),
+    ("other.json#/a", "not read from a folder"),
 )
 def test_dangling_reference_is_an_error(reference: str, reason: str) -> None:
     value, found = follow(DATA, reference)
     assert value is None
     assert [one[:4] for one in found] == ["D161"]
     assert reason in found[0]
-
-
-def test_definitions_inside_an_embedded_schema_are_found() -> None:
-    document = DescriptionFile("api.json", DATA, lambda _: Location("api.json"))
-    spot = Spot({"$ref": "#/$defs/Room"}, document, "/paths/x/schema/items")
-    target = References(document, Notices("api.json")).target(spot)
-    assert target is not None
-    assert (target.value, target.at) == ({"title": "Room"}, "/paths/x/schema/$defs/Room")
 
 
 @pytest.fixture
@@ -103,17 +96,15 @@ def test_files_beside_the_description_are_read(folder: Path) -> None:
     assert follow(data, "./schemas/room%201.yaml#/Back", path) == ({"title": "Own"}, [])
 
 
-@pytest.mark.parametrize(
-    ("reference", "reason"),
-    [
-        ("../outside.json#/secret", "outside the folder"),
-        ("link.json#/secret", "outside the folder"),
-        ("/etc/passwd", "outside the folder"),
-        ("missing.json", "cannot be read"),
-        ("bad.json", "cannot be read"),
-        ("schemas", "cannot be read"),
-        ("a\0b", ""),
-    ],
+@rows(
+    "reference, reason",
+    ("../outside.json#/secret", "outside the folder"),
+    ("link.json#/secret", "outside the folder"),
+    ("/etc/passwd", "outside the folder"),
+    ("missing.json", "cannot be read"),
+    ("bad.json", "cannot be read"),
+    ("schemas", "cannot be read"),
+    ("a\0b", ""),
 )
 def test_files_elsewhere_or_broken_are_errors(folder: Path, reference: str, reason: str) -> None:
     value, found = follow({}, reference, folder / "api.json")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.cases import rows
 
 from bespeak.documents.openapi.schema_keywords import (
     is_null_free,
@@ -23,49 +24,34 @@ def read(schema: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return plain_keywords(schema, complain=lambda keyword, _: complaints.append(keyword)), complaints
 
 
-@pytest.mark.parametrize(
-    ("schema", "made"),
-    [
-        ({"type": "file"}, {"type": "string", "contentEncoding": "base64"}),
-        ({"type": ["string", "string", None]}, {"type": ["string", "null"]}),
-        ({"type": "Integer", "format": "int32"}, {"type": "integer"}),
-        ({"type": "string", "format": "password"}, {"type": "string"}),
-        ({"type": "string", "format": "url"}, {"type": "string", "format": "uri"}),
-        ({"minimum": 1, "exclusiveMinimum": True}, {"exclusiveMinimum": 1}),
-        ({"exclusiveMinimum": True}, {}),
-        ({"maximum": 1 << 70}, {"maximum": float(1 << 70)}),
-        ({"enum": ["a", "a", 1, True, 1.0, None]}, {"enum": ["a", 1, True, None]}),
-        ({"const": None}, {"type": "null"}),
-        ({"required": ["a", "a", 1]}, {"required": ["a"]}),
-        ({"title": 1, "description": ["a"], "deprecated": "yes"}, {}),
-        ({"minLength": None, "pattern": "^a$"}, {"pattern": "^a$"}),
-        ({"dependentRequired": {"a": ["b"], "c": 1}}, {"dependentRequired": {"a": ["b"]}}),
-    ],
+@rows(
+    "schema, made",
+    ({"type": "file"}, {"type": "string", "contentEncoding": "base64"}),
+    ({"type": ["string", "string", None]}, {"type": ["string", "null"]}),
+    ({"type": "Integer", "format": "int32"}, {"type": "integer"}),
+    ({"type": "string", "format": "password"}, {"type": "string"}),
+    ({"type": "string", "format": "url"}, {"type": "string", "format": "uri"}),
+    ({"minimum": 1, "exclusiveMinimum": True}, {"exclusiveMinimum": 1}),
+    ({"exclusiveMinimum": True}, {}),
+    ({"maximum": 1 << 70}, {"maximum": float(1 << 70)}),
+    ({"enum": ["a", "a", 1, True, 1.0, None]}, {"enum": ["a", 1, True, None]}),
+    ({"const": None}, {"type": "null"}),
+    ({"required": ["a", "a", 1]}, {"required": ["a"]}),
+    ({"title": 1, "description": ["a"], "deprecated": "yes"}, {}),
+    ({"minLength": None, "pattern": "^a$"}, {"pattern": "^a$"}),
+    ({"dependentRequired": {"a": ["b"], "c": 1}}, {"dependentRequired": {"a": ["b"]}}),
 )
 def test_keyword_is_converted_to_2020_12(schema: dict[str, Any], made: dict[str, Any]) -> None:
     assert read(schema) == (made, [])
 
 
-@pytest.mark.parametrize(
-    ("keyword", "value"),
-    [
-        ("type", "thing"),
-        ("type", 7),
-        ("enum", []),
-        ("enum", "a"),
-        ("enum", [{"a": None}]),
-        ("const", [None]),
-        ("enum", list(range(1001))),
-        ("multipleOf", 0),
-        ("minLength", 1.5),
-        ("maxItems", True),
-        ("maximum", "much"),
-        ("minimum", 10**400),
-        ("required", "a"),
-        ("pattern", 1),
-        ("pattern", "[" * 50),
-        ("pattern", "a" * 3000),
-    ],
+@rows(
+    "keyword, value",
+    *(("type", value) for value in ("thing", 7)),
+    *(("enum", value) for value in ([], "a", [{"a": None}], list(range(1001)))),
+    *(("pattern", value) for value in (1, "[" * 50, "a" * 3000)),
+    *(("const", [None]), ("multipleOf", 0), ("minLength", 1.5), ("maxItems", True)),
+    *(("maximum", "much"), ("minimum", 10**400), ("required", "a")),
 )
 def test_invalid_keyword_is_dropped_and_reported(keyword: str, value: Any) -> None:
     assert read({keyword: value}) == ({}, [keyword])
@@ -81,9 +67,11 @@ def test_a_number_may_be_written_as_a_text(given: Any, value: Any) -> None:
     assert number(given) == value
 
 
-def test_nested_null_is_found() -> None:
+def test_nested_null_is_found_and_an_opened_part_loses_only_its_closing_keyword() -> None:
     assert is_null_free({"a": [1, {"b": "c"}]})
     assert not is_null_free({"a": [1, {"b": None}]})
+    assert opened({**A, "additionalProperties": False}) == A
+    assert opened({**A, "additionalProperties": {}}) == {**A, "additionalProperties": {}}
 
 
 A: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -99,16 +87,10 @@ def test_properties_and_requirements_are_those_of_all_parts() -> None:
     }
 
 
-def test_one_closed_part_closes_the_whole() -> None:
-    merged = merge_objects([{**A, "additionalProperties": False}, B])
-    assert merged is not None
-    assert merged["additionalProperties"] is False
-
-
-def test_schema_of_additional_properties_is_kept_if_the_parts_agree() -> None:
+def test_one_closed_part_closes_the_whole_and_equal_additional_properties_are_kept() -> None:
+    assert merge_objects([{**A, "additionalProperties": False}, B])["additionalProperties"] is False
     text = {"additionalProperties": {"type": "string"}}
     merged = merge_objects([{**A, **text}, {**B, **text}])
-    assert merged is not None
     assert merged["additionalProperties"] == {"type": "string"}
     assert merge_objects([{**A, **text}, {**B, "additionalProperties": {"type": "integer"}}]) is None
 
@@ -120,59 +102,47 @@ def test_parts_with_other_keywords_are_not_merged(part: dict[str, Any]) -> None:
     assert merge_objects([A, part]) is None
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "both"),
-    [
-        ({"type": "string"}, {"type": "string"}, {"type": "string"}),
-        ({"type": "string"}, {"description": "A."}, {"description": "A.", "type": "string"}),
-        ({"description": "A."}, {"type": "string"}, {"description": "A.", "type": "string"}),
-        ({"type": "string", "title": "x"}, {"type": "string"}, {"type": "string", "title": "x"}),
-        ({"type": "string"}, {"minLength": 1}, {"allOf": [{"type": "string"}, {"minLength": 1}]}),
-    ],
+@rows(
+    "one, other, both",
+    ({"type": "string"}, {"type": "string"}, {"type": "string"}),
+    ({"type": "string"}, {"description": "A."}, {"description": "A.", "type": "string"}),
+    ({"description": "A."}, {"type": "string"}, {"description": "A.", "type": "string"}),
+    ({"type": "string", "title": "x"}, {"type": "string"}, {"type": "string", "title": "x"}),
+    ({"type": "string"}, {"minLength": 1}, {"allOf": [{"type": "string"}, {"minLength": 1}]}),
 )
 def test_property_of_two_parts_must_match_both(one: dict[str, Any], other: dict[str, Any], both: Any) -> None:
     merged = merge_objects([{"properties": {"p": one}}, {"properties": {"p": other}}])
-    assert merged is not None
     assert merged["properties"]["p"] == both
-
-
-def test_opened_part_loses_only_its_closing_keyword() -> None:
-    assert opened({**A, "additionalProperties": False}) == A
-    assert opened({**A, "additionalProperties": {}}) == {**A, "additionalProperties": {}}
 
 
 NULL = {"type": "null"}
 
 
-@pytest.mark.parametrize(
-    ("schema", "kind"),
-    [
-        ({"properties": {}}, "object"),
-        ({"required": ["a"]}, "object"),
-        ({"items": {}}, "array"),
-        ({"type": "string", "properties": {}}, "string"),
-        ({"properties": {}, "anyOf": [{}]}, None),
-        ({"enum": [1], "items": {}}, None),
-        ({"minLength": 1}, None),
-    ],
+@rows(
+    "schema, kind",
+    ({"properties": {}}, "object"),
+    ({"required": ["a"]}, "object"),
+    ({"items": {}}, "array"),
+    ({"type": "string", "properties": {}}, "string"),
+    ({"properties": {}, "anyOf": [{}]}, None),
+    ({"enum": [1], "items": {}}, None),
+    ({"minLength": 1}, None),
 )
 def test_type_follows_from_keywords_of_one_type(schema: dict[str, Any], kind: str | None) -> None:
     assert typed(schema).get("type") == kind
 
 
-@pytest.mark.parametrize(
-    ("schema", "made"),
-    [
-        ({"type": "string"}, {"type": ["string", "null"]}),
-        ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
-        ({}, {}),
-        ({"minLength": 1}, {"minLength": 1}),
-        ({"$ref": "#/$defs/A", "title": "t"}, {"title": "t", "anyOf": [{"$ref": "#/$defs/A"}, NULL]}),
-        ({"type": "string", "enum": ["a"]}, {"anyOf": [{"type": "string", "enum": ["a"]}, NULL]}),
-        ({"type": ["string", "null"], "enum": ["a"]}, {"anyOf": [{"type": "string", "enum": ["a"]}, NULL]}),
-        ({"anyOf": [{"type": "string"}]}, {"anyOf": [{"type": "string"}, NULL]}),
-        ({"anyOf": [{"type": "string"}, NULL]}, {"anyOf": [{"type": "string"}, NULL]}),
-    ],
+@rows(
+    "schema, made",
+    ({"type": "string"}, {"type": ["string", "null"]}),
+    ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
+    ({}, {}),
+    ({"minLength": 1}, {"minLength": 1}),
+    ({"$ref": "#/$defs/A", "title": "t"}, {"title": "t", "anyOf": [{"$ref": "#/$defs/A"}, NULL]}),
+    ({"type": "string", "enum": ["a"]}, {"anyOf": [{"type": "string", "enum": ["a"]}, NULL]}),
+    ({"type": ["string", "null"], "enum": ["a"]}, {"anyOf": [{"type": "string", "enum": ["a"]}, NULL]}),
+    ({"anyOf": [{"type": "string"}]}, {"anyOf": [{"type": "string"}, NULL]}),
+    ({"anyOf": [{"type": "string"}, NULL]}, {"anyOf": [{"type": "string"}, NULL]}),
 )
 def test_a_nullable_schema_takes_null_as_well(schema: dict[str, Any], made: dict[str, Any]) -> None:
     assert with_null(schema, nullable=True) == made
@@ -182,7 +152,4 @@ def test_a_nullable_schema_takes_null_as_well(schema: dict[str, Any], made: dict
 def test_null_among_the_values_is_an_alternative(nullable: bool) -> None:
     assert with_null({"enum": ["a", None]}, nullable=nullable) == {"anyOf": [{"enum": ["a"]}, NULL]}
     assert with_null({"enum": [None], "title": "t"}, nullable=nullable) == {"title": "t", "type": "null"}
-
-
-def test_schema_that_is_not_nullable_stays_unchanged() -> None:
     assert with_null({"type": "string"}, nullable=False) == {"type": "string"}

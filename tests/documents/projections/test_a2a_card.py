@@ -13,6 +13,7 @@ from a2a.compat.v0_3 import types as legacy
 from a2a.types import AgentCard
 from a2a.utils.proto_utils import validate_proto_required_fields
 from google.protobuf.json_format import ParseDict
+from tests.cases import rows
 from tests.process import ROOT
 from tests.service import echo, make_endpoint
 
@@ -47,12 +48,10 @@ def card(
     **options: Any,
 ) -> dict[str, Any]:
     identity = ServerIdentity(server_id="rooms.example", operator=operator, contact=contact)
-    service = Service(
-        identity=identity, policies=options.pop("policies", Policies(scope_required_for_invocation=False))
-    )
-    auth = auth or AuthSettings()
-    issuer = auth.token.issuer
-    found = project_card(service, (*endpoints, SECRET), WEB, auth.modes, version="1.2.0", issuer=issuer, **options)
+    policies = options.pop("policies", Policies(scope_required_for_invocation=False))
+    service, auth = Service(identity=identity, policies=policies), auth or AuthSettings()
+    options |= {"version": "1.2.0", "issuer": auth.token.issuer}
+    found = project_card(service, (*endpoints, SECRET), WEB, auth.modes, **options)
     assert found is not None
     return found
 
@@ -73,16 +72,13 @@ SERVICES = [
 
 
 @pytest.mark.parametrize("place", SERVICES, ids=lambda path: path.name)
-def test_the_card_of_every_service_is_valid(
-    place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_card_is_valid(place: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setenv("UPSTREAM_ANIMAL_SHELTER_API_KEY", "x")
     found = open_exported(str(place), {}, url="https://rooms.example")
     capsys.readouterr()
     for most_skills in (100, 1):
-        made = project_card(
-            found.service, found.service.endpoints, found.http, TOKENS.modes, version="1", most_skills=most_skills
-        )
+        given = (found.service, found.service.endpoints, found.http, TOKENS.modes)
+        made = project_card(*given, version="1", most_skills=most_skills)
         assert made is not None
         check(made)
 
@@ -93,19 +89,28 @@ def test_each_endpoint_is_a_skill_under_the_id_of_its_operation() -> None:
     assert (book.id, book.name) == ("book_rooms_by_room_id", "Book rooms by room id")
     assert set(book.tags) >= {"rooms", "destructive", "needs-confirmation"}
     assert "read-only" in check(found).skills[0].tags
-    assert json.loads(book.examples[0]) == {
-        "skill": "book_rooms_by_room_id",
-        "input": {"room_id": "12", "nights": 1},
-    }
+    called = {"skill": "book_rooms_by_room_id", "input": {"room_id": "12", "nights": 1}}
+    assert json.loads(book.examples[0]) == called
 
 
-def test_an_internal_endpoint_is_nowhere() -> None:
+def test_card_needs_an_endpoint_and_an_address_and_hides_internal_endpoints() -> None:
     assert "ledger" not in json.dumps([card(FIND, auth=TOKENS), card(FIND, most_skills=0, auth=TOKENS)])
+    assert card(FIND, BOOK)["description"] == "Operations on rooms"
+    service = Service(identity=ServerIdentity(server_id="x.example", operator="", contact=""))
+    assert project_card(service, (SECRET,), WEB, (), version="1") is None
+    assert project_card(service, (FIND,), HttpSettings(), (), version="1") is None
 
 
-def test_hints_become_an_example_for_people() -> None:
+def test_hints_scopes_and_schemas_are_on_the_card() -> None:
     hinted = replace(FIND, semantic=replace(FIND.semantic, parameter_hints={"beds": ["for two", "double"], "x": [7]}))
     assert card(hinted)["skills"][0]["examples"][1].endswith(": for two")
+    found = card(FIND, auth=TOKENS, policies=Policies(scope_required_for_invocation=True))
+    assert found["securityRequirements"][0] == {"schemes": {"Bearer": {"list": []}}}
+    assert found["skills"][0]["securityRequirements"] == found["securityRequirements"]
+    (extension,) = card(FIND)["capabilities"]["extensions"]
+    assert (extension["uri"], extension["params"]["openapi"]) == (SCHEMAS, "https://rooms.example/api/openapi.json")
+    (closed,) = card(FIND, extended=True)["capabilities"]["extensions"]
+    assert "openapi" not in closed["params"]
 
 
 def test_scopes_are_the_requirements_of_a_skill() -> None:
@@ -117,18 +122,17 @@ def test_scopes_are_the_requirements_of_a_skill() -> None:
     ]
 
 
-def test_only_credentials_that_the_interface_takes_are_named() -> None:
+def test_card_names_usable_credentials_and_a_deprecated_endpoint_last_with_its_successor() -> None:
     found = card(BOOK, auth=TOKENS)["securitySchemes"]
     assert sorted(found) == ["Bearer", "ClientCertificate"]
     assert "https://login.example" in found["Bearer"]["httpAuthSecurityScheme"]["description"]
     assert sorted(card(BOOK)["securitySchemes"]) == ["AgentId"]
     assert "securitySchemes" not in card(BOOK, auth=AuthSettings(modes=("signed",)))
-
-
-def test_a_policy_that_every_call_needs_a_scope_is_a_requirement_of_the_card() -> None:
-    found = card(FIND, auth=TOKENS, policies=Policies(scope_required_for_invocation=True))
-    assert found["securityRequirements"][0] == {"schemes": {"Bearer": {"list": []}}}
-    assert found["skills"][0]["securityRequirements"] == found["securityRequirements"]
+    deprecated = Deprecation(deprecated_in="2", successor_method="FIND")
+    old = replace(make_endpoint("QUERY", "/rooms", echo), deprecated=deprecated)
+    last = card(old, FIND)["skills"][-1]
+    assert "Deprecated since 2. Use find_rooms instead." in last["description"]
+    assert "deprecated" in last["tags"]
 
 
 def test_many_endpoints_are_one_skill_for_each_namespace() -> None:
@@ -141,43 +145,14 @@ def test_many_endpoints_are_one_skill_for_each_namespace() -> None:
     assert {"read-only", "destructive"} <= set(rooms["tags"])
 
 
-def test_a_deprecated_endpoint_comes_last_and_names_its_successor() -> None:
-    old = replace(
-        make_endpoint("QUERY", "/rooms", echo), deprecated=Deprecation(deprecated_in="2", successor_method="FIND")
-    )
-    last = card(old, FIND)["skills"][-1]
-    assert "Deprecated since 2. Use find_rooms instead." in last["description"]
-    assert "deprecated" in last["tags"]
-
-
-def test_the_schemas_are_found_by_an_extension() -> None:
-    (extension,) = card(FIND)["capabilities"]["extensions"]
-    assert extension["uri"] == SCHEMAS
-    assert extension["params"]["openapi"] == "https://rooms.example/api/openapi.json"
-    (closed,) = card(FIND, extended=True)["capabilities"]["extensions"]
-    assert "openapi" not in closed["params"]
-
-
-@pytest.mark.parametrize(
-    ("operator", "contact", "provider"),
-    [
-        ("Acme", "ops@rooms.example", {"organization": "Acme", "url": "https://rooms.example/api"}),
-        ("Acme", "https://acme.example", {"organization": "Acme", "url": "https://acme.example"}),
-        ("unspecified", "", None),
-    ],
+@rows(
+    "operator, contact, provider",
+    ("Acme", "ops@rooms.example", {"organization": "Acme", "url": "https://rooms.example/api"}),
+    ("Acme", "https://acme.example", {"organization": "Acme", "url": "https://acme.example"}),
+    ("unspecified", "", None),
 )
 def test_the_provider_is_the_operator_if_there_is_one(operator: str, contact: str, provider: Any) -> None:
     assert card(FIND, operator=operator, contact=contact).get("provider") == provider
-
-
-def test_a_service_without_a_description_is_described_by_its_nouns() -> None:
-    assert card(FIND, BOOK)["description"] == "Operations on rooms"
-
-
-def test_there_is_no_card_without_an_endpoint_or_an_address() -> None:
-    service = Service(identity=ServerIdentity(server_id="x.example", operator="", contact=""))
-    assert project_card(service, (SECRET,), WEB, (), version="1") is None
-    assert project_card(service, (FIND,), HttpSettings(), (), version="1") is None
 
 
 def test_the_legacy_form_says_the_same() -> None:

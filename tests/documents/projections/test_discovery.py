@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.checks.lint.contexts import CONTEXT
 from tests.service import echo, make_endpoint
 
@@ -42,6 +43,7 @@ from bespeak.documents.projections.discovery import (
     short_name,
 )
 from bespeak.documents.schemas import load_schema
+from bespeak.text.source.pointer import value_at
 
 HOTEL = Path(__file__).parents[3] / "examples" / "hotel"
 WEB = HttpSettings(category=("travel",))
@@ -51,9 +53,7 @@ FIND = make_endpoint("FIND", "/rooms", echo, properties={"beds": {"type": "integ
 BOOK = make_endpoint("BOOK", "/room", echo, properties={"room_id": TEXT}, required=("room_id",), impact="irreversible")
 
 
-def project(
-    *endpoints: Endpoint, web: HttpSettings = WEB, modes: tuple[str, ...] = ("open",), **fields: Any
-) -> AiDocuments:
+def project(*endpoints: Endpoint, web: HttpSettings = WEB, modes: Any = ("open",), **fields: Any) -> AiDocuments:
     identity = fields.pop("identity", None) or ServerIdentity(server_id="rooms.example", operator="Acme", contact="")
     service = Service(**{"identity": identity, "endpoints": endpoints, "policies": OPEN, **fields})
     documents = project_ai(service, endpoints, web, modes, updated="2026-11-16T08:00:00Z")
@@ -82,7 +82,6 @@ def assert_good(encoded: bytes, *, besides: Iterable[str] = ()) -> None:
 def test_document_of_the_example_hotel_is_small_and_lists_its_capabilities() -> None:
     service = read_deployment(HOTEL)[0].service()
     documents = project_ai(service, service.endpoints, WEB, ("open",), updated="2026-11-16T08:00:00Z")
-    assert documents is not None
     assert_good(documents.main)
     assert len(documents.main) < 2600
     book = msgspec.json.decode(documents.main)["capabilities"][0]
@@ -104,87 +103,63 @@ def test_document_of_the_example_hotel_is_small_and_lists_its_capabilities() -> 
 @pytest.mark.requirement("AI-3.2-9", "AI-3.7-1")
 def test_a_service_is_described_by_its_name_its_sentence_and_its_settings() -> None:
     identity = ServerIdentity(server_id="x", operator="", contact="", name="Acme Rooms")
-    web = replace(
-        WEB,
-        language=("en", "pt-BR", "zh-Hant", "fil"),
-        changelog="https://a.example/log",
-        status_page="https://a.example/up",
-    )
+    languages = ("en", "pt-BR", "zh-Hant", "fil")
+    web = replace(WEB, language=languages, changelog="https://a.example/log", status_page="https://a.example/up")
     found = document(FIND, web=web, identity=identity, description="Rooms by the night.")
-    assert found["service"] == {
-        "name": "Acme Rooms",
-        "description": "Rooms by the night.",
-        "category": ["travel"],
-        "language": ["en", "pt-BR"],
-    }
-    assert found["meta"] == {
-        "last_updated": "2026-11-16",
-        "changelog": "https://a.example/log",
-        "status": "https://a.example/up",
-    }
+    texts = {"name": "Acme Rooms", "description": "Rooms by the night."}
+    assert found["service"] == {**texts, "category": ["travel"], "language": ["en", "pt-BR"]}
+    pages = {"changelog": "https://a.example/log", "status": "https://a.example/up"}
+    assert found["meta"] == {"last_updated": "2026-11-16", **pages}
 
 
-def test_missing_description_is_derived_from_the_endpoints() -> None:
-    assert document(FIND, BOOK)["service"]["description"] == "Operations on rooms, room"
-
-
-def test_endpoints_include_the_mount_path() -> None:
-    web = replace(WEB, url="https://acme.example/api")
-    assert document(FIND, web=web)["capabilities"][0]["endpoint"] == "/api/rooms:find"
-
-
-@pytest.mark.requirement("AI-3.3-2", "AI-6.1-1")
-def test_internal_and_built_in_endpoints_are_left_out() -> None:
+@pytest.mark.requirement("AI-3.3-2", "AI-6.1-1", "AI-3.3-1")
+def test_internal_and_built_in_endpoints_are_left_out_and_without_others_there_is_no_document() -> None:
     hidden = replace(BOOK, internal=True)
     built_in = replace(make_endpoint("DISCOVER", "/", echo), builtin=True)
     assert [each["id"] for each in document(hidden, built_in, FIND)["capabilities"]] == ["find_rooms"]
-
-
-@pytest.mark.requirement("AI-3.3-1")
-def test_service_without_listed_endpoints_has_no_document() -> None:
     service = Service(identity=ServerIdentity(server_id="x", operator="", contact=""))
     assert project_ai(service, [replace(FIND, internal=True)], WEB, ("open",), updated="2026-11-16") is None
 
 
-def test_blank_name_counts_as_missing() -> None:
-    blank = ServerIdentity(server_id="rooms.example", operator="Acme", contact="", name=" \u2028 ")
-    assert document(FIND, identity=blank)["service"]["name"] == "rooms.example"
+BLANK = ServerIdentity(server_id="rooms.example", operator="Acme", contact="", name=" \u2028 ")
+MOUNTED, EXPLAINED = replace(WEB, url="https://acme.example/api"), replace(WEB, auth_docs="https://acme.example/auth")
 
 
 @pytest.mark.requirement("API-14.1-2")
-def test_an_endpoint_that_nobody_reviewed_says_so() -> None:
-    (capability,) = document(replace(FIND, reviewed=False))["capabilities"]
-    assert capability["description"] == "Unreviewed: Do the thing."
+@rows(
+    "endpoints, options, place, expected",
+    ((FIND, BOOK), {}, "/service/description", "Operations on rooms, room"),
+    ((FIND,), {"identity": BLANK}, "/service/name", "rooms.example"),
+    ((FIND,), {"web": MOUNTED}, "/capabilities/0/endpoint", "/api/rooms:find"),
+    ((replace(FIND, reviewed=False),), {}, "/capabilities/0/description", "Unreviewed: Do the thing."),
+    ((FIND,), {"web": EXPLAINED}, "/auth", {"type": "none", "docs": "https://acme.example/auth"}),
+    ((FIND,), {}, "/rate_limits", None),
+)
+def test_member_of_the_document(endpoints: tuple[Endpoint, ...], options: Any, place: str, expected: Any) -> None:
+    assert value_at(document(*endpoints, **options), place) == expected
 
 
-def test_deprecated_endpoint_comes_last_and_names_its_successor() -> None:
+def test_deprecated_endpoint_comes_last_and_path_parameters_are_required() -> None:
     old = replace(FIND, deprecated=Deprecation(deprecated_in="1", successor_method="BOOK", successor_path="/room"))
     found = document(old, BOOK)["capabilities"]
     assert [each["id"] for each in found] == ["book_room", "find_rooms"]
     assert found[1]["description"] == "Deprecated, use book_room: Do the thing."
-
-
-def test_path_parameter_is_required_even_if_the_input_lacks_it() -> None:
     endpoint = make_endpoint("FETCH", "/rooms/{room_id}/beds/{bed}", echo, properties={"bed": {"type": "integer"}})
-    assert document(endpoint)["capabilities"][0]["params"] == {
-        "bed": "integer, required",
-        "room_id": "string, required",
-    }
+    params = {"bed": "integer, required", "room_id": "string, required"}
+    assert document(endpoint)["capabilities"][0]["params"] == params
 
 
 @pytest.mark.requirement("AI-3.4-1", "AI-3.4-3", "AI-6.2-1", "AI-6.2-3")
-@pytest.mark.parametrize(
-    ("modes", "endpoints", "expected"),
-    [
-        (("open",), (FIND,), {"type": "none"}),
-        (("open",), (FIND, BOOK), {"type": "apikey", "header": "Agent-ID"}),
-        (("open",), (replace(FIND, required_scopes=("rooms:read",)),), {"type": "apikey", "header": "Agent-ID"}),
-        (("open",), (replace(FIND, cost=Cost({"tokens": Decimal(5)})),), {"type": "apikey", "header": "Agent-ID"}),
-        (("token",), (FIND,), {"type": "bearer"}),
-        (("signed",), (FIND,), {"type": "apikey", "header": "Agent-Signature"}),
-        (("signed", "token", "mtls"), (FIND,), {"type": "bearer"}),
-        (("mtls", "signed"), (FIND,), {"type": "apikey", "header": "Agent-Signature"}),
-    ],
+@rows(
+    "modes, endpoints, expected",
+    (("open",), (FIND,), {"type": "none"}),
+    (("open",), (FIND, BOOK), {"type": "apikey", "header": "Agent-ID"}),
+    (("open",), (replace(FIND, required_scopes=("rooms:read",)),), {"type": "apikey", "header": "Agent-ID"}),
+    (("open",), (replace(FIND, cost=Cost({"tokens": Decimal(5)})),), {"type": "apikey", "header": "Agent-ID"}),
+    (("token",), (FIND,), {"type": "bearer"}),
+    (("signed",), (FIND,), {"type": "apikey", "header": "Agent-Signature"}),
+    (("signed", "token", "mtls"), (FIND,), {"type": "bearer"}),
+    (("mtls", "signed"), (FIND,), {"type": "apikey", "header": "Agent-Signature"}),
 )
 def test_auth_names_the_required_credential(
     modes: tuple[str, ...], endpoints: tuple[Endpoint, ...], expected: dict[str, str]
@@ -192,20 +167,12 @@ def test_auth_names_the_required_credential(
     assert document(*endpoints, modes=modes)["auth"] == expected
 
 
-def test_auth_is_not_none_if_scopes_or_known_agents_are_required() -> None:
+def test_auth_is_published_if_it_is_needed_and_omitted_for_certificates_alone() -> None:
     assert document(FIND, policies=Policies())["auth"]["type"] == "apikey"
     assert document(FIND, require_known_agents=True)["auth"]["type"] == "apikey"
-
-
-def test_auth_is_omitted_for_certificates_alone() -> None:
     encoded = project(FIND, modes=("mtls",)).main
     assert "auth" not in msgspec.json.decode(encoded)
     assert_good(encoded, besides={"D185"})
-
-
-def test_auth_docs_are_included() -> None:
-    web = replace(WEB, auth_docs="https://acme.example/auth")
-    assert document(FIND, web=web)["auth"] == {"type": "none", "docs": "https://acme.example/auth"}
 
 
 @pytest.mark.requirement("AI-3.6-1")
@@ -221,10 +188,6 @@ def test_the_rate_is_the_tightest_that_is_enforced(agent: str | None, address: s
     assert found == {"requests_per_minute": expected, "agent_tier_available": True}
 
 
-def test_rate_limits_are_omitted_if_there_are_none() -> None:
-    assert "rate_limits" not in document(FIND)
-
-
 @pytest.mark.requirement("AI-3.5-1")
 def test_delta_support_needs_since_on_every_reading_endpoint() -> None:
     telling = replace(FIND, since="[].updated_at")
@@ -238,9 +201,7 @@ def test_delta_support_needs_since_on_every_reading_endpoint() -> None:
 def test_endpoint_with_too_many_parameters_lists_the_required_ones() -> None:
     described = {**TEXT, "description": "Something that takes a while to explain in full."}
     names = [f"parameter_{number}" for number in range(1000)]
-    endpoint = make_endpoint(
-        "BOOK", "/room", echo, properties=dict.fromkeys(names, described), required=("parameter_999",)
-    )
+    endpoint = make_endpoint("BOOK", "/room", echo, properties=dict.fromkeys(names, described), required=(names[-1],))
     found = document(endpoint)["capabilities"][0]["params"]
     assert next(iter(found)) == "parameter_999"
     assert 50 < len(found) < 1000
@@ -283,13 +244,10 @@ def test_of_ten_thousand_endpoints_each_is_found_in_exactly_one_part(many: AiDoc
 
 
 @pytest.mark.requirement("AI-4.5-1")
-def test_every_part_of_a_large_service_is_valid(many: AiDocuments) -> None:
+def test_every_part_of_a_large_service_is_valid_and_public_capabilities_come_first(many: AiDocuments) -> None:
     for encoded in (many.main, *many.parts.values()):
         assert_good(encoded)
         assert len(msgspec.json.decode(encoded)["capabilities"]) <= MOST_CAPABILITIES
-
-
-def test_main_document_begins_with_public_capabilities(many: AiDocuments) -> None:
     main = msgspec.json.decode(many.main)["capabilities"]
     assert len(main) == MOST_CAPABILITIES
     assert all(each["method"] == "GET" for each in main)
@@ -368,9 +326,7 @@ WORDS = st.text(min_size=1, max_size=400).filter(str.strip)
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(st.dictionaries(st.text(max_size=8), SCHEMAS, max_size=6), SCHEMAS, WORDS, WORDS)
 def test_any_contract_gives_a_valid_document(fields: dict[str, Any], output: Any, intent: str, name: str) -> None:
-    endpoint = make_endpoint(
-        "BOOK", "/room/{id}", echo, properties=fields, required=tuple(fields), impact="irreversible"
-    )
+    endpoint = make_endpoint("BOOK", "/room/{id}", echo, properties=fields, required=(*fields,), impact="irreversible")
     schema = {"type": "object", "properties": {"made": output}, "$defs": {"self": {"$ref": "#/$defs/self"}}}
     made = replace(
         endpoint,
@@ -381,16 +337,11 @@ def test_any_contract_gives_a_valid_document(fields: dict[str, Any], output: Any
     document(made, identity=ServerIdentity(server_id="x", operator="", contact="", name=name), description=intent)
 
 
-MCP_SERVER_CARD_FIND = make_endpoint("FIND", "/rooms", echo)
-
-
 def card(*modes: str, name: str = "Acme Rooms", issuer: str | None = None, **fields: Any) -> dict[str, Any]:
     identity = ServerIdentity(server_id="rooms.acme.example", operator="Acme", contact="", name=name)
     settings = HttpSettings(url="https://api.acme.example/v1")
     service = Service(identity=identity, **fields)
-    return project_server_card(
-        service, [MCP_SERVER_CARD_FIND], settings, modes or ("open",), version="v-1", issuer=issuer
-    )
+    return project_server_card(service, [FIND], settings, modes or ("open",), version="v-1", issuer=issuer)
 
 
 def test_a_card_says_where_and_how_to_connect_and_lists_no_tools() -> None:
@@ -426,15 +377,13 @@ def test_names_and_texts_keep_their_limits(name: str) -> None:
     assert 1 <= len(found["description"]) <= 100
 
 
-@pytest.mark.parametrize(
-    ("modes", "issuer", "expected"),
-    [
-        (("open",), None, {"Agent-ID": False, "Authority-Scope": False}),
-        (("token",), "keys.acme", {"Authorization": True}),
-        (("token", "mtls"), None, {"Authorization": False}),
-        (("token",), "https://login.acme.example", {}),
-        (("mtls",), None, {}),
-    ],
+@rows(
+    "modes, issuer, expected",
+    (("open",), None, {"Agent-ID": False, "Authority-Scope": False}),
+    (("token",), "keys.acme", {"Authorization": True}),
+    (("token", "mtls"), None, {"Authorization": False}),
+    (("token",), "https://login.acme.example", {}),
+    (("mtls",), None, {}),
 )
 def test_headers_that_a_user_supplies_are_named(modes: tuple[str, ...], issuer: str | None, expected: Any) -> None:
     [remote] = card(*modes, issuer=issuer)["remotes"]
@@ -442,8 +391,7 @@ def test_headers_that_a_user_supplies_are_named(modes: tuple[str, ...], issuer: 
     assert all(one.get("isSecret", False) == (one["name"] == "Authorization") for one in remote.get("headers", []))
 
 
-LLMS_TEXT_FIND = make_endpoint("FIND", "/rooms", echo)
-LLMS_TEXT_BOOK = make_endpoint("BOOK", "/room/{room_id}", echo, impact="irreversible", scopes=("booking:room",))
+BOOK_BY_ID = make_endpoint("BOOK", "/room/{room_id}", echo, impact="irreversible", scopes=("booking:room",))
 DOCUMENTS = {"/openapi.json": "OpenAPI"}
 
 
@@ -453,8 +401,8 @@ def page(*endpoints: Endpoint, name: str = "Acme Rooms", url: str | None = None,
 
 
 def test_the_page_has_a_title_a_summary_and_links() -> None:
-    old = replace(LLMS_TEXT_FIND, path="/old", deprecated=Deprecation(deprecated_in="1"))
-    text = page(old, LLMS_TEXT_FIND, LLMS_TEXT_BOOK, description="Rooms by the night.")
+    old = replace(FIND, path="/old", deprecated=Deprecation(deprecated_in="1"))
+    text = page(old, FIND, BOOK_BY_ID, description="Rooms by the night.")
     assert text.startswith("# Acme Rooms\n\n> Rooms by the night.\n\n")
     assert text.endswith(
         "## Endpoints\n\n"
@@ -466,17 +414,11 @@ def test_the_page_has_a_title_a_summary_and_links() -> None:
     )
 
 
-def test_links_are_absolute_if_the_url_is_configured() -> None:
-    text = page(LLMS_TEXT_FIND, url="https://rooms.example/api")
+def test_page_has_absolute_links_and_a_limited_number_of_public_endpoints() -> None:
+    text = page(FIND, url="https://rooms.example/api")
     assert "(https://rooms.example/api/rooms:find)" in text
     assert "(https://rooms.example/api/openapi.json)" in text
-
-
-def test_internal_endpoints_are_left_out() -> None:
-    assert "/rooms" not in page(replace(LLMS_TEXT_FIND, internal=True))
-
-
-def test_number_of_listed_endpoints_is_limited() -> None:
+    assert "/rooms" not in page(replace(FIND, internal=True))
     text = page(*(make_endpoint("FIND", f"/thing-{number}", echo) for number in range(10_000)))
     assert text.count("\n- [FIND") == MOST_ENDPOINTS
     assert "- 9800 more: " in text
@@ -485,26 +427,25 @@ def test_number_of_listed_endpoints_is_limited() -> None:
 
 @given(st.text(min_size=1), st.text())
 def test_texts_of_a_contract_do_not_become_markup(name: str, intent: str) -> None:
-    text = page(
-        replace(LLMS_TEXT_FIND, semantic=replace(LLMS_TEXT_FIND.semantic, intent=intent)), name=name, description=intent
-    )
+    text = page(replace(FIND, semantic=replace(FIND.semantic, intent=intent)), name=name, description=intent)
     assert len(re.findall(r"^# ", text, re.MULTILINE)) == 1
     assert len(re.findall(r"(?<!\\)\]\(", text)) == 2
     assert not re.search(r"(?<!\\)<", text)
 
 
+def service(server_id: str = "rooms.acme.example", description: str = "", agtp: str = "", **identity: str) -> Service:
+    named = ServerIdentity(**{"server_id": server_id, "operator": "", "contact": "", **identity})
+    return Service(identity=named, description=description, agtp=agtp or None)
+
+
+ACME = service(operator="Acme", name="Acme Rooms")
 URL = "https://rooms.acme.example"
 CARD = Artifact("mcp", "application/mcp-server-card+json", f"{URL}/mcp/server-card", "how MCP clients connect")
 AGTP = Artifact("agtp", "application/vnd.agtp.manifest+json", "agtp://rooms.acme.example", "the manifest")
 
 
-def service(**fields: str) -> Service:
-    named = {"operator": "Acme", "name": "Acme Rooms", **fields}
-    return Service(identity=ServerIdentity(server_id="rooms.acme.example", contact="", **named))
-
-
 def test_each_document_is_an_entry_with_its_own_type_and_identifier() -> None:
-    found = project_catalog(service(), URL, [CARD, AGTP], updated="2026-11-16T00:00:00Z")
+    found = project_catalog(ACME, URL, [CARD, AGTP], updated="2026-11-16T00:00:00Z")
     assert found["specVersion"] == "1.0"
     assert found["host"] == {"displayName": "Acme", "identifier": "rooms.acme.example"}
     assert found["entries"][0] == {
@@ -521,12 +462,18 @@ def test_each_document_is_an_entry_with_its_own_type_and_identifier() -> None:
     assert all(re.fullmatch(r"urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+", one) for one in identifiers)
 
 
-def test_a_service_without_operator_is_its_own_host() -> None:
-    assert project_catalog(service(operator="unspecified"), URL, [], updated="")["host"]["displayName"] == "Acme Rooms"
+def test_service_without_operator_is_its_own_host_and_its_description_is_cut_or_made_of_nouns() -> None:
+    assert (
+        project_catalog(service(operator="unspecified", name="Acme Rooms"), URL, [], updated="")["host"]["displayName"]
+        == "Acme Rooms"
+    )
+    rooms = [make_endpoint("FIND", "/rooms", echo), make_endpoint("BOOK", "/rooms/{id}", echo)]
+    assert describe_service(service(), rooms, 100) == "Operations on rooms"
+    assert len(describe_service(service(description="word " * 100), rooms, 100)) <= 100
 
 
 def test_the_older_catalog_has_the_mcp_server_alone() -> None:
-    assert project_mcp_catalog(service(), URL, CARD) == {
+    assert project_mcp_catalog(ACME, URL, CARD) == {
         "specVersion": "draft",
         "entries": [
             {
@@ -539,23 +486,14 @@ def test_the_older_catalog_has_the_mcp_server_alone() -> None:
     }
 
 
-def introduction_service(server_id: str = "rooms.acme.example", **fields: str) -> Service:
-    description = fields.pop("description", "")
-    return Service(
-        identity=ServerIdentity(server_id=server_id, operator="", contact="", **fields), description=description
-    )
-
-
-@pytest.mark.parametrize(
-    ("made", "expected"),
-    [
-        (introduction_service(), "rooms.acme.example"),
-        (introduction_service("agtp://Rooms.Acme.example:4480"), "rooms.acme.example"),
-        (introduction_service(domain="acme.example"), "acme.example"),
-        (introduction_service("rooms"), "api.acme.example"),
-        (introduction_service("10.0.0.7"), "api.acme.example"),
-        (introduction_service("a b.c/d"), "api.acme.example"),
-    ],
+@rows(
+    "made, expected",
+    (service(), "rooms.acme.example"),
+    (service("agtp://Rooms.Acme.example:4480"), "rooms.acme.example"),
+    (service(domain="acme.example"), "acme.example"),
+    (service("rooms"), "api.acme.example"),
+    (service("10.0.0.7"), "api.acme.example"),
+    (service("a b.c/d"), "api.acme.example"),
 )
 def test_the_publisher_is_a_domain(made: Service, expected: str) -> None:
     assert publisher_of(made, "https://api.acme.example:8443/rooms") == expected
@@ -563,7 +501,7 @@ def test_the_publisher_is_a_domain(made: Service, expected: str) -> None:
 
 @pytest.mark.parametrize(("url", "expected"), [("http://127.0.0.1:8080", "127-0-0-1"), ("http://[::1]:80", "1")])
 def test_without_a_domain_the_host_stands_for_it(url: str, expected: str) -> None:
-    assert publisher_of(introduction_service("rooms"), url) == expected
+    assert publisher_of(service("rooms"), url) == expected
 
 
 @pytest.mark.parametrize(
@@ -571,22 +509,12 @@ def test_without_a_domain_the_host_stands_for_it(url: str, expected: str) -> Non
     [("Acme Rooms", "acme-rooms"), ("", "rooms-acme-example"), ("日本", "service"), ("x" * 90, "x" * 60)],
 )
 def test_a_short_name_has_only_letters_digits_and_hyphens(name: str, expected: str) -> None:
-    assert short_name(introduction_service(name=name)) == expected
-
-
-def test_a_description_is_cut_or_made_of_nouns() -> None:
-    rooms = [make_endpoint("FIND", "/rooms", echo), make_endpoint("BOOK", "/rooms/{id}", echo)]
-    assert describe_service(introduction_service(), rooms, 100) == "Operations on rooms"
-    assert len(describe_service(introduction_service(description="word " * 100), rooms, 100)) <= 100
-
-
-def agtp_bootstrap_service(server_id: str, agtp: str | None = None) -> Service:
-    return Service(identity=ServerIdentity(server_id=server_id, operator="Acme", contact=""), agtp=agtp)
+    assert short_name(service(name=name)) == expected
 
 
 @pytest.mark.requirement("CORE-3-16")
 def test_document_has_address_and_time_and_no_verification() -> None:
-    assert project_bootstrap(agtp_bootstrap_service("rooms.example"), port=4480, updated="2026-11-16T08:00:00Z") == {
+    assert project_bootstrap(service("rooms.example"), port=4480, updated="2026-11-16T08:00:00Z") == {
         "agtp_version": "1.0",
         "endpoint": "rooms.example:4480",
         "namespace_root": "agtp://rooms.example:4480/agents",
@@ -598,18 +526,14 @@ def test_document_has_address_and_time_and_no_verification() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("server_id", "agtp", "endpoint"),
-    [
-        ("rooms.example", None, "rooms.example:5000"),
-        ("::1", None, "[::1]:5000"),
-        ("x", "agtp://public.example", "public.example:4480"),
-        ("x", "agtp://public.example:4490/", "public.example:4490"),
-        ("x", "agtp://[2001:db8::1]:4490", "[2001:db8::1]:4490"),
-        ("x", f"agtp://{'a' * 64}@public.example", "public.example:4480"),
-    ],
+@rows(
+    "server_id, agtp, endpoint",
+    ("rooms.example", None, "rooms.example:5000"),
+    ("::1", None, "[::1]:5000"),
+    ("x", "agtp://public.example", "public.example:4480"),
+    ("x", "agtp://public.example:4490/", "public.example:4490"),
+    ("x", "agtp://[2001:db8::1]:4490", "[2001:db8::1]:4490"),
+    ("x", f"agtp://{'a' * 64}@public.example", "public.example:4480"),
 )
-def test_address_of_the_contract_takes_precedence_over_the_listening_port(
-    server_id: str, agtp: str | None, endpoint: str
-) -> None:
-    assert project_bootstrap(agtp_bootstrap_service(server_id, agtp), port=5000, updated="")["endpoint"] == endpoint
+def test_address_of_the_contract_wins_over_the_listening_port(server_id: str, agtp: str | None, endpoint: str) -> None:
+    assert project_bootstrap(service(server_id, agtp=agtp or None), port=5000, updated="")["endpoint"] == endpoint

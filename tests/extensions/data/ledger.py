@@ -15,7 +15,6 @@ from bespeak.contract.data_set import DataColumn, DataSet, read_column
 from bespeak.contract.service import DataManifest
 from bespeak.extensions.data.endpoints import OpenedData, open_data
 from bespeak.extensions.data.query import DataQuery
-from bespeak.protocol.exchange.refusal import Refused
 
 KINDS = ("function", "async", "sqlite", "csv", "jsonl", "parquet", "postgres")
 TYPES = {
@@ -80,8 +79,8 @@ def opened(data: DataSet, base: Path | None = None, at: int = 0) -> OpenedData:
     return made[at]
 
 
-def reader(one: OpenedData) -> Callable[..., Awaitable[dict[str, Any] | Refused]]:
-    """Return the handler of an opened data set, taking its input by name."""
+def reader(one: OpenedData) -> Callable[..., Awaitable[Any]]:
+    """Return the handler of an opened data set, taking its input by name: it gives a page or a Refused."""
     target = one.endpoint.handler.target  # type: ignore[union-attr] # it is a RegisteredFunction
     assert target is not None
     return lambda **values: target(values)

@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 import asyncio
@@ -8,6 +6,7 @@ from typing import Any
 
 import asyncpg
 import pytest
+from tests.cases import rows
 from tests.extensions.data.ledger import opened, reader
 
 from bespeak.contract.data_set import DataSet
@@ -18,6 +17,7 @@ from bespeak.protocol.exchange.refusal import Refused
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 
+MakeReader = Callable[[DataSet], Callable[..., Any]]
 TABLE = """
 DROP SCHEMA IF EXISTS bank CASCADE; CREATE SCHEMA bank;
 CREATE SEQUENCE bank.numbers; CREATE TYPE bank.mood AS ENUM ('calm', 'busy');
@@ -46,7 +46,7 @@ def source(dsn: str, **more: str) -> PostgresSource:
 
 
 @pytest.fixture
-async def make_reader() -> AsyncIterator[Callable[[DataSet], Callable[..., Any]]]:
+async def make_reader() -> AsyncIterator[MakeReader]:
     made: list[OpenedData] = []
 
     def make(data: DataSet) -> Callable[..., Any]:
@@ -62,7 +62,6 @@ async def read_all(read: Callable[..., Any], **values: Any) -> list[dict[str, An
     rows, cursor = list[dict[str, Any]](), dict[str, str]()
     while True:
         page = await read(**values, **cursor)
-        assert not isinstance(page, Refused)
         rows += page["rows"]
         if "next_cursor" not in page:
             return rows
@@ -72,22 +71,14 @@ async def read_all(read: Callable[..., Any], **values: Any) -> list[dict[str, An
 async def test_types_and_key_come_from_the_table(bank: str) -> None:
     described = source(bank, table="bank.everything").describe()
     assert described.key == ("place", "key")
-    kinds = {column.name: column.kind for column in described.columns}
-    assert kinds == {
-        "key": "string",
-        "place": "integer",
-        "exact": "number",
-        "rough": "number",
-        "mood": "string",
-        "at": "date-time",
-        "tags": "array",
-        "notes": "object",
-    }
+    kinds = [f"{column.name} {column.kind}" for column in described.columns]
+    assert kinds == [
+        *("key string", "place integer", "exact number", "rough number"),
+        *("mood string", "at date-time", "tags array", "notes object"),
+    ]
 
 
-async def test_all_types_are_filtered_sorted_and_paged(
-    bank: str, make_reader: Callable[[DataSet], Callable[..., Any]]
-) -> None:
+async def test_all_types_are_filtered_sorted_and_paged(bank: str, make_reader: MakeReader) -> None:
     data = make_reader(DataSet(name="everything", sensitivity="low", database=bank, table="bank.everything"))
     for order in ("key", "-key", "exact", "-exact", "rough", "mood", "at", "place"):
         found = await read_all(data, order=order, limit=1, fields=["key"])
@@ -98,9 +89,7 @@ async def test_all_types_are_filtered_sorted_and_paged(
     assert (first["tags"], first["notes"], first["rough"]) == (["a", "b"], {"x": 1}, None)
 
 
-async def test_connections_are_read_only(
-    bank: str, make_reader: Callable[[DataSet], Callable[..., Any]], caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_connections_are_read_only(bank: str, make_reader: MakeReader, caplog: pytest.LogCaptureFixture) -> None:
     data = DataSet(
         name="writing",
         sensitivity="low",
@@ -108,20 +97,16 @@ async def test_connections_are_read_only(
         query="SELECT nextval('bank.numbers') AS id FROM (SELECT 1) AS one",
         columns=(),
     )
-    refused = await make_reader(data)()
-    assert isinstance(refused, Refused)
-    assert refused.status == 503
+    assert (await make_reader(data)()).status == 503
     assert "read-only transaction" in caplog.text
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"table": "bank.nothing"}, "does not exist"),
-        ({"query": "SELECT nothing FROM bank.everything"}, "does not exist"),
-        ({"query": "SELECT 1; DROP SCHEMA bank CASCADE"}, "syntax error"),
-        ({"table": 'bank.everything"; DROP SCHEMA bank; --'}, "does not exist"),
-    ],
+@rows(
+    "settings, message",
+    ({"table": "bank.nothing"}, "does not exist"),
+    ({"query": "SELECT nothing FROM bank.everything"}, "does not exist"),
+    ({"query": "SELECT 1; DROP SCHEMA bank CASCADE"}, "syntax error"),
+    ({"table": 'bank.everything"; DROP SCHEMA bank; --'}, "does not exist"),
 )
 async def test_wrong_relations_are_named(bank: str, settings: dict[str, str], message: str) -> None:
     with pytest.raises(DataSourceError, match=f"the bank cannot be read: .*{message}"):
@@ -134,9 +119,7 @@ async def test_unreachable_database_is_named_without_the_password() -> None:
     assert "secret" not in str(error.value)
 
 
-async def test_slow_query_is_cancelled_on_the_server(
-    bank: str, make_reader: Callable[[DataSet], Callable[..., Any]]
-) -> None:
+async def test_slow_query_is_cancelled_on_the_server(bank: str, make_reader: MakeReader) -> None:
     data = DataSet(name="slow", sensitivity="low", database=bank, query="SELECT pg_sleep(60)::text AS x", timeout=0.2)
     read = make_reader(data)
     tasks = [asyncio.create_task(read()) for _ in range(3)]

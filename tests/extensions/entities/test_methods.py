@@ -1,4 +1,4 @@
-"""AUTHORIZE gives another agent part of the caller's authority, for a time, and never more."""
+"""Entities, owners, grants, signatures and events of agents, and how they are cancelled."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.cases import rows
 from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.extensions.entities.methods import MOST_ENTITY_DATA, MOST_EVENT_DATA, entity_of
+from bespeak.extensions.entities.methods import MOST_ENTITY_DATA, MOST_EVENT_DATA, decode_entity
 from bespeak.protocol.exchange.principal import Scopes
 from bespeak.runtime.identity.signer import Signer
 from bespeak.state.audit.settings import AuditSettings
@@ -25,6 +26,7 @@ from bespeak.state.store.commands.agents import PutAgent
 from bespeak.state.store.commands.records import FindRecord, ListRecords
 
 pytestmark = pytest.mark.anyio
+
 
 FRIEND = "b" * 64
 SCOPES = "authorization:grant, news:read"
@@ -80,18 +82,15 @@ async def test_what_was_granted_cannot_be_granted_again() -> None:
 
 
 @pytest.mark.requirement("METHODS-5.4-6")
-@pytest.mark.parametrize(
-    ("fields", "status", "code"),
-    [
-        ({"subject": "porter"}, 403, "unknown-subject"),
-        ({"resource": "the repository"}, 422, "invalid-resource"),
-        ({"scope": "not a scope"}, 422, "invalid-scope"),
-    ],
+@rows(
+    "fields, status, code",
+    ({"subject": "porter"}, 403, "unknown-subject"),
+    ({"resource": "the repository"}, 422, "invalid-resource"),
+    ({"scope": "not a scope"}, 422, "invalid-scope"),
 )
 async def test_a_grant_that_means_nothing_is_refused(fields: dict[str, Any], status: int, code: str) -> None:
     async with keeping(NEWS, methods=METHODS) as bench:
-        reply = await grant(bench, **fields)
-        assert (reply.status, reply.error["code"]) == (status, code)
+        assert (await grant(bench, **fields)).refusal == (status, code)
 
 
 @pytest.mark.requirement("METHODS-5.4-6")
@@ -172,10 +171,9 @@ async def test_the_new_owner_holds_it_and_the_chain_says_how() -> None:
         entity_id = await owned(bench)
         receipt = (await move(bench, entity_id)).json["result"]
         assert (receipt["from_principal"], receipt["to_principal"], receipt["version"]) == (AGENT, OTHER, 2)
-        back = await move(bench, entity_id, OTHER, AGENT, agent=OTHER)
-        assert back.status == 200
+        assert (await move(bench, entity_id, OTHER, AGENT, agent=OTHER)).status == 200
         record = await bench.store.read(FindRecord(("entity",), entity_id))
-        chain = [(one.from_principal, one.to_principal, one.reason) for one in entity_of(record).owners]
+        chain = [(one.from_principal, one.to_principal, one.reason) for one in decode_entity(record.data).owners]
         assert (record.owner, chain) == (AGENT, [(AGENT, OTHER, "sold"), (OTHER, AGENT, "sold")])
 
 
@@ -191,20 +189,17 @@ async def test_the_audit_record_names_both_owners() -> None:
 
 
 @pytest.mark.requirement("METHODS-5.6-3", "METHODS-5.6-4", "METHODS-5.6-5")
-@pytest.mark.parametrize(
-    ("fields", "status", "code"),
-    [
-        ({"scope": "contract:read"}, 455, "scope-violation"),
-        ({"agent": OTHER}, 404, "resource-not-found"),
-        ({"sender": OTHER}, 403, "not-the-owner"),
-        ({"to": AGENT}, 409, "already-owned"),
-    ],
+@rows(
+    "fields, status, code",
+    ({"scope": "contract:read"}, 455, "scope-violation"),
+    ({"agent": OTHER}, 404, "resource-not-found"),
+    ({"sender": OTHER}, 403, "not-the-owner"),
+    ({"to": AGENT}, 409, "already-owned"),
 )
 async def test_a_transfer_without_authority_or_sense_is_refused(fields: Any, status: int, code: str) -> None:
     async with keeping(methods=TRANSFER_METHODS) as bench:
         entity_id = await owned(bench)
-        reply = await move(bench, entity_id, **fields)
-        assert (reply.status, reply.error["code"]) == (status, code)
+        assert (await move(bench, entity_id, **fields)).refusal == (status, code)
         assert (await bench.store.read(FindRecord(("entity",), entity_id))).owner == AGENT
 
 
@@ -215,7 +210,7 @@ async def test_an_entity_is_stored_with_its_owner() -> None:
         receipt = reply.json["result"]
         assert (reply.status, receipt["owner"], receipt["version"]) == (200, AGENT, 1)
         record = await bench.store.read(FindRecord(("entity",), receipt["entity_id"]))
-        assert (record.owner, entity_of(record).data) == (AGENT, {"title": "Lease"})
+        assert (record.owner, decode_entity(record.data).data) == (AGENT, {"title": "Lease"})
 
 
 @pytest.mark.requirement("METHODS-5.2-2")
@@ -232,20 +227,17 @@ async def test_an_agent_subscribes_once_to_a_channel() -> None:
     async with keeping(methods=("REGISTER",)) as bench:
         body = {"entity_type": "subscription", "data": {"channel": "news"}}
         assert (await bench.send("REGISTER", "/", body)).status == 200
-        again = await bench.send("REGISTER", "/", body)
-        assert (again.status, again.error["code"]) == (409, "already-registered")
+        assert (await bench.send("REGISTER", "/", body)).refusal == (409, "already-registered")
         assert (await bench.send("REGISTER", "/", body, agent="b" * 64)).status == 200
 
 
 @pytest.mark.requirement("METHODS-5.2-4")
 @pytest.mark.parametrize(
-    "body",
-    [{"entity_type": "subscription", "data": {}}, {"entity_type": "contract", "data": "x" * MOST_ENTITY_DATA}],
+    "body", [{"entity_type": "subscription", "data": {}}, {"entity_type": "contract", "data": "x" * MOST_ENTITY_DATA}]
 )
 async def test_data_that_cannot_be_kept_are_refused(body: dict[str, Any]) -> None:
     async with keeping(methods=("REGISTER",)) as bench:
-        reply = await bench.send("REGISTER", "/", body)
-        assert (reply.status, reply.error["code"]) == (422, "invalid-data")
+        assert (await bench.send("REGISTER", "/", body)).refusal == (422, "invalid-data")
 
 
 async def test_a_subscription_can_be_made_again_after_it_was_cancelled() -> None:
@@ -260,8 +252,7 @@ async def test_a_callback_must_agree_before_it_is_used() -> None:
     async with keeping(methods=("REGISTER",)) as bench:
         for callback, code in ((7, "invalid-data"), ("", "invalid-data"), ("http://127.0.0.1:9/", "callback-refused")):
             body = {"entity_type": "subscription", "data": {"channel": "news", "callback": callback}}
-            reply = await bench.send("REGISTER", "/", body)
-            assert (reply.status, reply.error["code"]) == (422, code), callback
+            assert (await bench.send("REGISTER", "/", body)).refusal == (422, code), callback
         assert await bench.store.read(ListRecords("subscription")) == []
 
 
@@ -316,12 +307,71 @@ async def test_an_event_is_kept_and_its_receipt_names_it(caplog: pytest.LogCaptu
 
 
 @pytest.mark.requirement("METHODS-5.9-5")
-async def test_a_record_is_bounded() -> None:
+async def test_a_record_is_bounded_and_not_for_anonymous_callers() -> None:
     async with keeping(methods=("LOG",)) as bench:
         reply = await bench.send("LOG", "/", {"event_type": "wire", "data": "x" * MOST_EVENT_DATA})
         assert (reply.status, reply.json["error"]["code"]) == (400, "invalid-data")
-
-
-async def test_an_anonymous_caller_cannot_log() -> None:
-    async with keeping(methods=("LOG",)) as bench:
         assert (await bench.send("LOG", "/", {"event_type": "x", "data": 1}, agent=None)).status == 262
+
+
+CANCEL_METHODS = ("REGISTER", "CANCEL", "SUBMIT")
+
+
+async def cancel(bench: StatefulBench, target_id: str, **fields: Any) -> Any:
+    agent = {"agent": fields.pop("agent")} if "agent" in fields else {}
+    return await bench.send("CANCEL", "/", {"target_id": target_id, **fields}, **agent)
+
+
+async def registered(bench: StatefulBench, entity_type: str = "contract") -> str:
+    body = {"entity_type": entity_type, "data": {"channel": "news"}}
+    target_id: str = (await bench.send("REGISTER", "/", body)).json["result"]["entity_id"]
+    return target_id
+
+
+@pytest.mark.requirement("METHODS-5.5-2", "METHODS-5.5-3", "METHODS-5.5-4")
+@pytest.mark.parametrize("entity_type", ["contract", "subscription"])
+async def test_what_was_registered_is_cancelled_once(entity_type: str) -> None:
+    async with keeping(methods=CANCEL_METHODS) as bench:
+        target_id = await registered(bench, entity_type)
+        done = await cancel(bench, target_id, reason="mistake")
+        assert (done.status, done.json["result"]["status"]) == (200, "cancelled")
+        assert (await cancel(bench, target_id)).refusal == (409, "already-cancelled")
+
+
+@pytest.mark.requirement("METHODS-5.5-5")
+async def test_others_cannot_tell_that_it_exists() -> None:
+    async with keeping(methods=CANCEL_METHODS) as bench:
+        target_id = await registered(bench)
+        theirs = await cancel(bench, target_id, agent="b" * 64)
+        nothing = await cancel(bench, "ent-0", agent="b" * 64)
+        assert (
+            (theirs.status, theirs.error["code"])
+            == (nothing.status, nothing.error["code"])
+            == (404, "target-not-found")
+        )
+
+
+@pytest.mark.requirement("METHODS-5.5-5")
+async def test_submitted_items_are_withdrawn_and_what_costs_nothing_is_not_refunded() -> None:
+    async with keeping(methods=CANCEL_METHODS) as bench:
+        reply = await cancel(bench, await registered(bench), refund_policy="full")
+        assert (reply.status, reply.error["code"]) == (422, "refund-impossible")
+        item = (await bench.send("SUBMIT", "/", {"target": "invoices", "payload": 1})).json["result"]
+        assert (await cancel(bench, item["tracking_id"])).json["result"]["kind"] == "submission"
+
+
+async def test_the_subject_of_a_revoked_grant_is_told_if_the_caller_wants_that() -> None:
+    async with keeping(methods=(*CANCEL_METHODS, "AUTHORIZE")) as bench:
+        for wanted in (False, True):
+            given = {"subject": "b" * 64, "resource": "*", "scope": "news:read"}
+            granted = await bench.send("AUTHORIZE", "/", given, authority_scope="authorization:grant, news:read")
+            target_id = granted.json["result"]["grant_id"]
+            done = await cancel(bench, target_id, notify_parties=wanted, reason={"code": "moved"})
+            assert done.json["result"]["notified"] == (["b" * 64] if wanted else [])
+        inbox = (await bench.send("QUERY", "/messages", {}, agent="b" * 64)).json["result"]["messages"]
+        assert [(one["kind"], one["content"]) for one in inbox] == [
+            (
+                "cancellation",
+                {"target_id": target_id, "kind": "grant", "status": "cancelled", "reason": {"code": "moved"}},
+            )
+        ]

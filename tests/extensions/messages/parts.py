@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 from tests.agent.discovery.web import HOST, Asked
 
-from bespeak.contract.delivery import DeliverySettings
 from bespeak.extensions.messages.delivery import Delivery
 from bespeak.extensions.messages.posting import Posting
+from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.runtime.identity.signer import Signer
 
 SERVER = "desk.example"

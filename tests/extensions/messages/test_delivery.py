@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 from tests.agent.discovery.web import HOST, Asked, Web, always, in_turn, send, serving
+from tests.cases import rows
 from tests.extensions.messages.parts import SERVER, delivering, letter_of, posting
 
-from bespeak.contract.delivery import DeliverySettings, SmtpSettings
 from bespeak.contract.handler import Refusal
 from bespeak.errors import ConfigError
 from bespeak.extensions.messages.delivery import Delivery, Drain, FunctionChannel, backoff
 from bespeak.extensions.messages.posting import AT_MOST_ONCE, TOPIC, Posting, post
+from bespeak.extensions.messages.settings import DeliverySettings, SmtpSettings
+from bespeak.extensions.messages.store import NextOutbox, PutOutbox
 from bespeak.extensions.messages.transports import Delivered, Outcome, Retry, Undeliverable
-from bespeak.state.store.commands.messages import NextOutbox, PutOutbox
 from bespeak.state.store.commands.records import FindRecord, PutRecord
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
@@ -30,6 +31,14 @@ KIND = "message"
 
 def at_once(_: int) -> float:
     return 0.0
+
+
+@pytest.fixture
+async def memory() -> AsyncIterator[Store]:
+    store = open_store("memory", role="sole")
+    await store.start()
+    yield store
+    await store.close()
 
 
 @asynccontextmanager
@@ -92,14 +101,11 @@ async def test_a_posting_fails_after_the_last_attempt_or_when_no_attempt_can_suc
     assert await store.read(NextOutbox(TOPIC)) is None
 
 
-async def test_an_expired_posting_is_not_attempted() -> None:
-    store = open_store("memory", role="sole")
-    await store.start()
-    async with serving(always(200), tls=False) as web, draining(store):
-        await put(store, web.url, "1", expires=1.0)
-        await put(store, web.url, "2", expires=4e9)
-        assert await settled(store, "1", "2") == ["expired", "delivered"]
-    await store.close()
+async def test_an_expired_posting_is_not_attempted(memory: Store) -> None:
+    async with serving(always(200), tls=False) as web, draining(memory):
+        await put(memory, web.url, "1", expires=1.0)
+        await put(memory, web.url, "2", expires=4e9)
+        assert await settled(memory, "1", "2") == ["expired", "delivered"]
     assert ids(web) == ["posting-2"]
 
 
@@ -123,9 +129,7 @@ async def test_at_most_once_is_attempted_once_whatever_becomes_of_it(store: Stor
     assert ids(web) == ["posting-1", "posting-2"]
 
 
-async def test_receivers_that_hang_do_not_hold_up_others_and_end_with_the_drain() -> None:
-    store = open_store("memory", role="sole")
-    await store.start()
+async def test_receivers_that_hang_do_not_hold_up_others_and_end_with_the_drain(memory: Store) -> None:
     asked, healed = asyncio.Event(), asyncio.Event()
     opened: list[asyncio.StreamWriter] = []
     closed: list[asyncio.StreamWriter] = []
@@ -148,18 +152,17 @@ async def test_receivers_that_hang_do_not_hold_up_others_and_end_with_the_drain(
     numbers = [f"slow-{number}" for number in range(20)]
     async with await asyncio.start_server(hang, "127.0.0.1", 0) as hanging, serving(always(200), tls=False) as web:
         address = f"http://slow.test:{hanging.sockets[0].getsockname()[1]}/"
-        async with draining(store, allow=("slow.test", HOST)):
-            await put(store, address, *numbers)
+        async with draining(memory, allow=("slow.test", HOST)):
+            await put(memory, address, *numbers)
             await asked.wait()
-            await put(store, web.url, "1", sender="b" * 64)
-            assert await settled(store) == ["delivered"]
+            await put(memory, web.url, "1", sender="b" * 64)
+            assert await settled(memory) == ["delivered"]
         assert await all_closed() == 8  # one receiver gets no more than its share of places
         healed.set()
         # What was cut off is due again at once, and what was deferred has not used up an attempt.
-        async with draining(store, allow=("slow.test",), attempts=2):
-            assert set(await settled(store, *numbers)) == {"delivered"}
+        async with draining(memory, allow=("slow.test",), attempts=2):
+            assert set(await settled(memory, *numbers)) == {"delivered"}
         await all_closed()
-    await store.close()
 
 
 async def test_two_processes_share_the_postings(first: Store, second: Store) -> None:
@@ -188,9 +191,7 @@ asyncio.run(main())
 
 @pytest.mark.process
 @pytest.mark.parametrize(("guarantee", "times", "end"), [("at_least_once", 2, "delivered"), (AT_MOST_ONCE, 1, "sent")])
-async def test_after_a_kill_a_posting_is_repeated_only_if_it_may_be(
-    shared_place: str, guarantee: str, times: int, end: str
-) -> None:
+async def test_killed_posting_is_repeated_if_allowed(shared_place: str, guarantee: str, times: int, end: str) -> None:
     arrived, gate = asyncio.Event(), asyncio.Event()
 
     async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
@@ -225,14 +226,11 @@ def test_pauses_between_attempts_grow_up_to_an_hour() -> None:
     assert backoff(20) <= 4320
 
 
-async def test_a_posting_that_is_not_due_waits() -> None:
-    store = open_store("memory", role="sole")
-    await store.start()
-    async with serving(always(200), tls=False) as web, draining(store):
-        await store.do(post(web.url, Posting("later", "alert", "x", None), delay=60.0))
-        await put(store, web.url)
-        assert await settled(store) == ["delivered"]
-    await store.close()
+async def test_a_posting_that_is_not_due_waits(memory: Store) -> None:
+    async with serving(always(200), tls=False) as web, draining(memory):
+        await memory.do(post(web.url, Posting("later", "alert", "x", None), delay=60.0))
+        await put(memory, web.url)
+        assert await settled(memory) == ["delivered"]
     assert ids(web) == ["posting-1"]
 
 
@@ -252,46 +250,38 @@ async def hang(*_: Any) -> None:
 CHANNELS = {"sms": f"{__name__}.text", "pager": f"{__name__}.hang"}
 
 
-@pytest.mark.parametrize(
-    ("recipients", "address", "permitted"),
-    [
-        ((), "mailto:ann@acme.example", False),
-        (("*",), "mailto:ann@acme.example", True),
-        (("acme.example",), "mailto:ann@ACME.example", True),
-        (("acme.example",), "https://acme.example/hook", True),
-        (("acme.example",), "agtp://acme.example", True),
-        (("acme.example",), "mailto:ann@evil-acme.example", False),
-        (("acme.example",), "https://acme.example.evil.example/acme.example", False),
-        (("*.acme.example",), "https://hooks.acme.example/", True),
-        (("*.acme.example",), "https://acme.example/", False),
-        (("*.acme.example",), "https://evilacme.example/", False),
-        (("ann@acme.example",), "mailto:Ann@acme.example", True),
-        (("ann@acme.example",), "mailto:bob@acme.example", False),
-        (("+4930123456",), "sms:+4930123456", True),
-        (("+4930123456",), "sms:+4930999999", False),
-        (("*",), "fax:1", False),
-        (("*",), "mailto:nobody", False),
-    ],
+@rows(
+    "recipients, address, permitted",
+    ((), "mailto:ann@acme.example", False),
+    (("*",), "mailto:ann@acme.example", True),
+    (("acme.example",), "mailto:ann@ACME.example", True),
+    (("acme.example",), "https://acme.example/hook", True),
+    (("acme.example",), "agtp://acme.example", True),
+    (("acme.example",), "mailto:ann@evil-acme.example", False),
+    (("acme.example",), "https://acme.example.evil.example/acme.example", False),
+    (("*.acme.example",), "https://hooks.acme.example/", True),
+    (("*.acme.example",), "https://acme.example/", False),
+    (("*.acme.example",), "https://evilacme.example/", False),
+    (("ann@acme.example",), "mailto:Ann@acme.example", True),
+    (("ann@acme.example",), "mailto:bob@acme.example", False),
+    (("+4930123456",), "sms:+4930123456", True),
+    (("+4930123456",), "sms:+4930999999", False),
+    (("*",), "fax:1", False),
+    (("*",), "mailto:nobody", False),
 )
-def test_agents_send_only_to_whom_the_operator_lists(
-    recipients: tuple[str, ...], address: str, *, permitted: bool
-) -> None:
+def test_agents_send_only_to_whom_operator_lists(recipients: tuple[str, ...], address: str, *, permitted: bool) -> None:
     delivery = delivering(recipients=recipients, smtp=SMTP, channels={"sms": CHANNELS["sms"]})
     assert delivery.takes(address) is permitted
 
 
-async def test_channels_of_the_operator_deliver() -> None:
+async def test_channels_of_the_operator_deliver_in_time() -> None:
     delivery = delivering(channels=CHANNELS)
     assert await delivery.deliver("sms:1", posting()) == Delivered({"to": "1"})
     assert isinstance(await delivery.deliver("fax:1", posting()), Undeliverable)
     assert (delivery.has("sms"), delivery.has("mailto")) == (True, False)
-
-
-async def test_an_attempt_ends_in_time_whatever_the_channel_does() -> None:
     delivery = delivering(channels=CHANNELS, timeout=0.1)
     assert isinstance(await delivery.deliver("pager:1", posting()), Retry)
-    patient = delivering(channels=CHANNELS)
-    assert isinstance(await patient.try_now("pager:1", posting(), 0.1), Retry)
+    assert isinstance(await delivering(channels=CHANNELS).try_now("pager:1", posting(), 0.1), Retry)
 
 
 def test_a_channel_that_cannot_work_stops_the_start() -> None:

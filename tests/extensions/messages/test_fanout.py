@@ -11,11 +11,11 @@ from tests.extensions.messages.parts import letter_of
 from tests.messaging import ANN, METHODS, contents, sent, soon, subscribe
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.contract.delivery import DeliverySettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import StoreError
 from bespeak.extensions.messages.fanout import Fanout
-from bespeak.state.store.commands.messages import AdvanceMany
+from bespeak.extensions.messages.settings import DeliverySettings
+from bespeak.extensions.messages.store import AdvanceMany
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, Record
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Conflict
@@ -61,9 +61,7 @@ async def test_every_subscriber_receives_it_once(shared_place: str) -> None:
         assert await claimed(bench) == []
 
 
-async def test_a_process_that_dies_between_batches_leaves_the_rest_to_another(
-    shared_place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_batches_of_a_dead_process_go_to_another(shared_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     async with keeping(methods=METHODS, store=open_store(shared_place)) as bench:
         await begun(bench)
         do, batches = bench.store.do, 0
@@ -119,8 +117,7 @@ async def test_subscribers_with_a_callback_are_pushed_to_as_well() -> None:
         changed = ChangeRecord(first.record_id, ("subscription",), (first.state,), first.state, data=data)
         await bench.store.do(changed)
         await Fanout(bench.bench.server).carry(await claimed(bench))
-        postings = [row for row in await contents(bench) if "https://a.example/x" in row]
-        assert len(postings) == 1
+        assert len([row for row in await contents(bench) if "https://a.example/x" in row]) == 1
         assert ANN not in await received(bench)
 
 
@@ -130,7 +127,7 @@ async def test_a_verified_callback_receives_what_is_published(monkeypatch: pytes
     def agree(asked: Asked, writer: asyncio.StreamWriter) -> None:
         send(writer, 200, letter_of(asked)["content"])
 
-    document = ServerDocument(delivery=DeliverySettings(allow=("127.0.0.1",)))
+    document = ServerDocument(extension_tables={"delivery": DeliverySettings(allow=("127.0.0.1",))})
     async with serving(agree, tls=False) as web, keeping(methods=METHODS, document=document) as bench:
         data = {"channel": "news", "callback": f"http://127.0.0.1:{web.port}/hook"}
         await sent(bench, "REGISTER", {"entity_type": "subscription", "data": data}, AGENTS[0])

@@ -1,11 +1,17 @@
-"""Ids of messages tell their thread, and are the same for every delivery of the same thing."""
+"""Messages: their ids and templates, their place in the outbox, and SUBMIT."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
+from tests.cases import rows
+from tests.service import AGENT
+from tests.stateful import keeping
 
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.messages import methods_send
 from bespeak.extensions.messages.message import (
     KEPT,
     Message,
@@ -20,24 +26,25 @@ from bespeak.extensions.messages.message import (
     thread_of,
     too_much,
 )
+from bespeak.extensions.messages.methods_send import MOST_PAYLOAD, fill
+from bespeak.extensions.messages.posting import AT_LEAST_ONCE, TOPIC, Posting, new_posting_id, post
 from bespeak.extensions.messages.recipients import Recipients
+from bespeak.extensions.messages.settings import TemplateSettings
+from bespeak.extensions.messages.store import PutMessages, PutOutbox
 from bespeak.runtime.handling import new_id, refuse_conflict
-from bespeak.state.store.commands.messages import PutMessages, PutOutbox
-from bespeak.state.store.commands.records import PutRecord
+from bespeak.state.store.commands.records import FindRecord, PutRecord
 from bespeak.state.store.store import Conflict
+
+pytestmark = pytest.mark.anyio
 
 BOB, CAT = "b" * 64, "c" * 64
 
 
-def test_each_recipient_of_something_has_one_id_for_it() -> None:
+def test_each_recipient_has_one_id_and_names_a_message_by_it_or_that_of_what_was_sent() -> None:
     alert_id = new_id("alert")
     assert message_id(alert_id, BOB) == message_id(alert_id, BOB) != message_id(alert_id, CAT)
     assert thread_of(message_id(alert_id, BOB)) == thread_of(alert_id)
     assert is_thread(thread_of(alert_id))
-
-
-def test_a_recipient_names_a_message_by_its_own_id_or_that_of_what_was_sent() -> None:
-    alert_id = new_id("alert")
     received = message_id(alert_id, BOB)
     assert received_id(alert_id, BOB) == received_id(received, BOB) == received
     for other in ("task-7", "conf-" + "0" * 32, "alert-xyz", f"{alert_id}%", ""):
@@ -88,3 +95,57 @@ def test_the_limit_that_was_reached_is_named() -> None:
     conflicts = too_much(STANDARD["ALERT"], "alerts")
     assert "sent 5 alerts" in refuse_conflict(Conflict("too-many", {"most": 5}), conflicts).message
     assert "no room" in refuse_conflict(Conflict("inbox-full"), conflicts).message
+
+
+TEMPLATE = TemplateSettings(subject="Room $room", body="Dear ${guest}, you owe $$$sum.")
+
+
+def test_variables_are_filled_in_and_others_are_ignored() -> None:
+    filled = fill(TEMPLATE, {"room": 12, "guest": "$room {guest.__class__}", "sum": 7.5, "more": {}})
+    assert filled == ("Room 12", "Dear $room {guest.__class__}, you owe $7.5.")
+
+
+@rows(
+    "values, fault",
+    ("text", "must be an object"),
+    ({"room": 1}, "lacks guest, sum"),
+    ({"room": 1, "guest": None, "sum": []}, "for guest, sum"),
+    ({"room": "x" * 200_000, "guest": "a", "sum": 1}, "more than 256 KiB"),
+)
+def test_values_that_do_not_fit_are_refused(values: Any, fault: str) -> None:
+    filled = fill(TEMPLATE, values)
+    assert isinstance(filled, str)
+    assert fault in filled
+
+
+def test_a_posting_waits_under_its_address_with_an_id_of_its_own_and_is_repeated() -> None:
+    posting = Posting("posting-1", "notification", "a" * 64, {"text": "hello"}, record_id="message-1")
+    command = post("https://example.org/hook", posting, delay=5.0)
+    assert (command.topic, command.recipient, command.delay) == (TOPIC, "https://example.org/hook", 5.0)
+    assert msgspec.json.decode(command.payload, type=Posting) == posting
+    assert Posting(new_posting_id(), "report", "server", None).guarantee == AT_LEAST_ONCE
+    assert new_posting_id() != new_posting_id()
+
+
+@pytest.mark.requirement("METHODS-5.3-2")
+async def test_an_item_waits_in_its_queue_unless_it_cannot_be_kept() -> None:
+    async with keeping(methods=("SUBMIT",)) as bench:
+        reply = await bench.send("SUBMIT", "/", {"target": "expenses", "payload": {"sum": 3}, "priority": "high"})
+        receipt = reply.json["result"]
+        assert (reply.status, receipt["target"], receipt["status"]) == (200, "expenses", "queued")
+        record = await bench.store.read(FindRecord(("submission",), receipt["tracking_id"]))
+        assert (record.owner, record.content()) == (AGENT, {"target": "expenses", "payload": {"sum": 3}, "priority": 9})
+        large = await bench.send("SUBMIT", "/", {"target": "x", "payload": "x" * MOST_PAYLOAD})
+        assert (large.status, large.error["code"]) == (413, "payload-too-large")
+        called = await bench.send("SUBMIT", "/", {"target": "x", "payload": 1, "callback": "agtp://a.example"})
+        assert (called.status, called.error["code"]) == (422, "callback-refused")
+
+
+@pytest.mark.requirement("METHODS-5.3-3")
+async def test_a_full_queue_takes_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(methods_send, "MOST_QUEUED", 1)
+    async with keeping(methods=("SUBMIT",)) as bench:
+        assert (await bench.send("SUBMIT", "/", b"{")).status == 400
+        assert (await bench.send("SUBMIT", "/", {"target": "x", "payload": 1})).status == 200
+        full = await bench.send("SUBMIT", "/", {"target": "x", "payload": 2})
+        assert (full.status, full.error["code"]) == (503, "queue-full")

@@ -10,14 +10,16 @@ import pytest
 from tests.messaging import ANN, BOB, CAT, DAN, METHODS, contents, inbox, refusal, sent, soon, subscribe, until_received
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.contract.delivery import DeliverySettings
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
 
 HOOK = "http://127.0.0.1:9/hook"
-DELIVERING = ServerDocument(delivery=DeliverySettings(recipients=("127.0.0.1",), allow=("127.0.0.1:9",)))
+DELIVERING = ServerDocument(
+    extension_tables={"delivery": DeliverySettings(recipients=("127.0.0.1",), allow=("127.0.0.1:9",))}
+)
 
 
 def body(**fields: Any) -> dict[str, Any]:
@@ -212,7 +214,9 @@ async def test_full_inboxes_are_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
 
 @pytest.mark.parametrize("method", ["BROADCAST", "ALERT"])
 async def test_what_goes_to_many_addresses_is_not_large(method: str) -> None:
-    document = ServerDocument(delivery=DeliverySettings(recipients=("127.0.0.1",), allow=("127.0.0.1:9",)))
+    document = ServerDocument(
+        extension_tables={"delivery": DeliverySettings(recipients=("127.0.0.1",), allow=("127.0.0.1:9",))}
+    )
     names = [f"http://127.0.0.1:9/{number}" for number in range(1000)]
     async with keeping(methods=METHODS, document=document) as bench:
         for size, wanted in ((60_000, 413), (1_000, 200)):

@@ -1,18 +1,27 @@
-"""PUBLISH reaches the subscribers of a channel and its later readers, now or at a time that survives a restart."""
+"""PUBLISH reaches subscribers, now or after a restart; confirmations and announcements of cases reach one recipient."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
+import msgspec
 import pytest
-from tests.messaging import ANN, BOB, CAT, METHODS, inbox, refusal, sent, soon, subscribe, until_received
+from tests.messaging import ANN, BOB, CAT, METHODS, contents, inbox, refusal, sent, soon, subscribe, until_received
 from tests.state.store.conftest import shared_place
-from tests.stateful import keeping
+from tests.stateful import StatefulBench, keeping
 
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.messages.posting import TOPIC
+from bespeak.extensions.messages.settings import DeliverySettings
+from bespeak.extensions.messages.store import NextOutbox
+from bespeak.state.store.commands.cases import ReadCase
+from bespeak.state.store.commands.workers import MeasureQueues
 from bespeak.state.store.opening import open_store
 
-__all__ = ["shared_place"]
 pytestmark = pytest.mark.anyio
+
+__all__ = ["shared_place"]
 
 
 def body(**fields: Any) -> dict[str, Any]:
@@ -90,3 +99,79 @@ async def test_a_channel_belongs_to_whoever_registers_it_first() -> None:
         await sent(bench, "REGISTER", own, BOB)
         assert await refusal(bench, "REGISTER", own, ANN) == (409, "already-registered")
         assert (await sent(bench, "PUBLISH", body(channel="own"), BOB))["status"] == "published"
+
+
+async def message(bench: StatefulBench) -> str:
+    await sent(bench, "NOTIFY", {"recipient": BOB, "content": "hello"})
+    message_id: str = (await inbox(bench))[0]["message_id"]
+    return message_id
+
+
+async def confirm(bench: StatefulBench, target_id: str, status: str = "accepted", **fields: Any) -> Any:
+    return await bench.send("CONFIRM", "/", {"target_id": target_id, "status": status, **fields}, agent=BOB)
+
+
+async def test_the_same_confirmation_again_is_the_same_answer(shared_place: str) -> None:
+    async with keeping(store=open_store(shared_place)) as bench:
+        target_id = await message(bench)
+        first = (await confirm(bench, target_id, reason="seen", attestation={"by": "me"})).json["result"]
+        assert (await confirm(bench, target_id)).json["result"] == first
+        other = await confirm(bench, target_id, "rejected")
+        assert (other.status, other.error["code"]) == (409, "already-decided")
+        [kept] = await inbox(bench, state="acknowledged")
+        assert (kept["confirmed"]["reason"], kept["confirmed"]["attestation"]) == ("seen", {"by": "me"})
+        assert len(await inbox(bench, ANN)) == 1
+
+
+async def test_a_deferred_message_is_read_and_can_still_be_confirmed() -> None:
+    async with keeping() as bench:
+        target_id = await message(bench)
+        assert (await confirm(bench, target_id, "deferred")).status == 200
+        assert [one["state"] for one in await inbox(bench)] == ["read"]
+        assert (await confirm(bench, target_id, "rejected")).status == 200
+        assert [one["state"] for one in await inbox(bench)] == ["declined"]
+
+
+async def test_of_confirmations_at_the_same_moment_one_counts(shared_place: str) -> None:
+    async with keeping(store=open_store(shared_place)) as bench:
+        target_id = await message(bench)
+        replies = await asyncio.gather(confirm(bench, target_id), confirm(bench, target_id, "rejected"))
+        assert sorted(reply.status for reply in replies) == [200, 409]
+        assert len(await inbox(bench, ANN)) == 1
+
+
+HOOK = "http://127.0.0.1:9/hook"
+RAISED = {"task_id": "t-1", "reason": "scope_limit", "context": {"amount": 9}}
+
+
+async def test_an_agent_finds_an_escalation_in_its_inbox_once(shared_place: str) -> None:
+    async with keeping(store=open_store(shared_place)) as bench:
+        raised = {**RAISED, "recipient": BOB, "priority": "urgent"}
+        case_id = (await sent(bench, "ESCALATE", raised))["escalation_id"]
+        assert (await sent(bench, "ESCALATE", raised))["escalation_id"] == case_id
+        [message] = await inbox(bench)
+        assert message["content"]["content"]["context"] == {"amount": 9}
+        assert (message["sender"], message["urgency"]) == (ANN, "critical")
+        confirmed = await sent(bench, "CONFIRM", {"target_id": case_id, "status": "accepted"}, BOB)
+        assert confirmed["target_id"] == case_id
+
+
+@pytest.mark.parametrize("recipient", [None, "the night desk", "mailto:desk@hotel.example"])
+async def test_a_person_is_left_the_case_and_nothing_waits_for_delivery(recipient: str | None) -> None:
+    async with keeping() as bench:
+        raised = RAISED if recipient is None else {**RAISED, "recipient": recipient}
+        case_id = (await sent(bench, "ESCALATE", raised))["escalation_id"]
+        assert (await bench.store.read(ReadCase(case_id))).recipient == (recipient or "operator")
+        assert await bench.store.read(NextOutbox("escalation")) is None
+        assert (await bench.store.read(MeasureQueues(TOPIC))).postings == 0
+
+
+async def test_an_address_gets_a_posting() -> None:
+    document = ServerDocument(
+        extension_tables={"delivery": DeliverySettings(recipients=("127.0.0.1",), allow=("127.0.0.1:9",))}
+    )
+    async with keeping(document=document) as bench:
+        case_id = (await sent(bench, "ESCALATE", {**RAISED, "recipient": HOOK}))["escalation_id"]
+        [row] = [row for row in await contents(bench) if HOOK in row]
+        posting = msgspec.json.decode(next(cell for cell in row if str(cell).startswith("{")))
+        assert (posting["posting_id"], posting["content"]["agent_id"]) == (case_id, ANN)

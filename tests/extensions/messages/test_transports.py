@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from joserfc.jwk import OKPKey
 from tests.agent.discovery.web import HOST, Asked, authority, authority_file, send, serving
+from tests.cases import rows
 from tests.extensions.messages.parts import SERVER, delivering, letter_of, posting
 from tests.stub_server import Serve, StubHandler
 
@@ -53,24 +54,21 @@ async def test_a_server_without_a_trusted_certificate_gets_nothing() -> None:
     assert web.asked == []
 
 
-@pytest.mark.parametrize(
-    ("status", "kind"),
-    [
-        (200, Delivered),
-        (202, Delivered),
-        (302, Undeliverable),
-        (404, Undeliverable),
-        (410, Undeliverable),
-        (408, Retry),
-        (429, Retry),
-        (500, Retry),
-        (503, Retry),
-    ],
+@rows(
+    "status, kind",
+    (200, Delivered),
+    (202, Delivered),
+    (302, Undeliverable),
+    (404, Undeliverable),
+    (410, Undeliverable),
+    (408, Retry),
+    (429, Retry),
+    (500, Retry),
+    (503, Retry),
 )
 async def test_the_status_decides_what_follows(status: int, kind: type) -> None:
     async with serving(lambda _, writer: send(writer, status, location="/elsewhere"), tls=False) as web:
-        outcome = await delivering().deliver(web.url, posting())
-        assert isinstance(outcome, kind)
+        assert isinstance(await delivering().deliver(web.url, posting()), kind)
         assert len(web.asked) == 1  # a redirect is not followed
 
 
@@ -96,10 +94,11 @@ async def test_a_receiver_that_hangs_ends_with_the_attempt() -> None:
             await closed.wait()
 
 
-async def test_a_connection_that_is_dropped_is_tried_again() -> None:
+async def test_dropped_connections_and_unknown_names_are_tried_again() -> None:
     async with serving(lambda _, writer: writer.close(), tls=False) as web:
         assert isinstance(await delivering().deliver(web.url, posting()), Retry)
     assert isinstance(await delivering().deliver(web.url, posting()), Retry)  # nobody listens any more
+    assert isinstance(await delivering().deliver("https://nowhere.test/", posting()), Retry)
 
 
 async def test_of_a_huge_answer_only_the_beginning_is_read() -> None:
@@ -119,26 +118,20 @@ async def test_of_a_huge_answer_only_the_beginning_is_read() -> None:
         assert outcome == Delivered({"status": 200}, b"x" * MOST_ANSWER)
 
 
-@pytest.mark.parametrize(
+@rows(
     "address",
-    [
-        "https://127.0.0.1/",
-        "https://localhost/",
-        "https://2130706433/",
-        "https://[::ffff:10.0.0.1]/",
-        "https://intranet.test/",
-        "http://public.example/",
-        "https://user:secret@public.example/",
-        f"ftp://{HOST}/",
-        "https:///",
-    ],
+    "https://127.0.0.1/",
+    "https://localhost/",
+    "https://2130706433/",
+    "https://[::ffff:10.0.0.1]/",
+    "https://intranet.test/",
+    "http://public.example/",
+    "https://user:secret@public.example/",
+    f"ftp://{HOST}/",
+    "https:///",
 )
 async def test_private_and_other_addresses_are_not_connected_to(address: str) -> None:
     assert isinstance(await delivering().deliver(address, posting()), Undeliverable)
-
-
-async def test_a_name_that_is_not_known_is_tried_again() -> None:
-    assert isinstance(await delivering().deliver("https://nowhere.test/", posting()), Retry)
 
 
 async def test_a_name_is_resolved_once_so_that_it_cannot_change_after_the_check() -> None:
@@ -190,21 +183,17 @@ class Answering(StubHandler):
         return Response(self.status, b"{}")
 
 
-async def test_the_agent_of_the_address_is_notified_under_the_identity_of_the_server(
-    serve: Serve, handler: StubHandler
-) -> None:
+async def test_agent_of_address_is_notified_under_identity_of_the_server(serve: Serve, handler: StubHandler) -> None:
     _, port = await serve()
     key = OKPKey.generate_key("Ed25519")
     delivery = delivering(Signer(key), allow=("127.0.0.1",))
     address = f"agtp://{AGENT}@127.0.0.1:{port}"
-    outcome = await delivery.deliver(address, posting(expires=2e9))
-    assert isinstance(outcome, Delivered)
+    assert isinstance(await delivery.deliver(address, posting(expires=2e9)), Delivered)
     [request] = handler.requests
     assert (request.method, request.path, request.headers["idempotency-key"]) == ("NOTIFY", "/", "posting-1")
     body = msgspec.json.decode(request.body)
     assert (body["recipient"], body["expiry"]) == (AGENT, "2033-05-18T03:33:20Z")
-    assert body["delivery_guarantee"] == "at_least_once"
-    assert body["content"]["content"] == {"text": "hello"}
+    assert (body["delivery_guarantee"], body["content"]["content"]) == ("at_least_once", {"text": "hello"})
     own = hashlib.sha256(f"agtp://{SERVER}".encode()).hexdigest()
     public = Signer(key).private_key.public_key()
     signed = verify_signed(request, server_id="127.0.0.1", key_of=lambda _: public, now=time.time(), max_age=60.0)
@@ -212,9 +201,7 @@ async def test_the_agent_of_the_address_is_notified_under_the_identity_of_the_se
     assert signed.agent_id == own
 
 
-async def test_without_an_agent_in_the_address_the_posting_says_whom_it_is_for(
-    serve: Serve, handler: StubHandler
-) -> None:
+async def test_without_agent_in_the_address_the_posting_says_whom_it_is_for(serve: Serve, handler: StubHandler) -> None:
     _, port = await serve()
     delivery = delivering(allow=("127.0.0.1",), agent_id="c" * 64)
     await delivery.deliver(f"agtp://127.0.0.1:{port}", posting(recipient=AGENT))
@@ -224,9 +211,7 @@ async def test_without_an_agent_in_the_address_the_posting_says_whom_it_is_for(
     assert handler.requests[0].headers["agent-id"] == "c" * 64
 
 
-async def test_other_machines_are_called_over_tls_with_the_name_of_the_address(
-    serve: Serve, handler: StubHandler
-) -> None:
+async def test_other_machines_are_called_over_tls_with_name_of_the_address(serve: Serve, handler: StubHandler) -> None:
     leaf = authority().issue_cert(HOST)
     with leaf.private_key_and_cert_chain_pem.tempfile() as pem, authority().cert_pem.tempfile() as ca_file:
         _, port = await serve(ssl=server_context(pem))

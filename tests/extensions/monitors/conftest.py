@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.state.store.conftest import shared_place
 from tests.stateful import audited_backend
 
-__all__ = ["audited_backend"]
+__all__ = ["audited_backend", "shared_place"]

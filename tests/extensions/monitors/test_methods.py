@@ -9,20 +9,22 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
-from bespeak.contract.delivery import DeliverySettings
+from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.messages.settings import DeliverySettings
+from bespeak.extensions.messages.store import ListMessages
 from bespeak.extensions.monitors.methods import MOST_MONITORS
 from bespeak.extensions.monitors.retries import MOST_BODY, call_id
+from bespeak.extensions.monitors.store import KEPT_CALL, MONITOR
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.exchange.messages import Context
 from bespeak.state.store.commands.agents import SetAgentStatus
-from bespeak.state.store.commands.messages import ListMessages
-from bespeak.state.store.commands.monitors import KEPT_CALL, MONITOR
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, Record
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Conflict, Store
@@ -32,6 +34,18 @@ pytestmark = pytest.mark.anyio
 METHODS = ("MONITOR", "CANCEL", "CHECK")
 OTHER = "b" * 64
 AGENTS = (Agent(agent_id=AGENT, name="porter"), Agent(agent_id=OTHER, name="boots"))
+
+
+@asynccontextmanager
+async def with_item() -> AsyncIterator[StatefulBench]:
+    """Serve an agent that has submitted an item."""
+    async with keeping(methods=METHODS) as bench:
+        await bench.store.do(PutRecord("item-1", "submission", AGENT, "queued", "{}"))
+        yield bench
+
+
+async def take_item(bench: StatefulBench) -> None:
+    await bench.store.do(ChangeRecord("item-1", ("submission",), ("queued",), "taken"))
 
 
 async def monitor(bench: StatefulBench, target: Any, *events: str, agent: str = AGENT, **fields: Any) -> Any:
@@ -82,10 +96,9 @@ def _content(found: tuple[Record, Any]) -> Any:
 
 @pytest.mark.requirement("METHODS-8.3-2", "METHODS-8.3-3")
 async def test_a_change_of_state_is_pushed_once() -> None:
-    async with keeping(methods=METHODS) as bench:
-        await bench.store.do(PutRecord("item-1", "submission", AGENT, "queued", "{}"))
+    async with with_item() as bench:
         subscription_id = await subscribe(bench, "item-1", "state_changed", interval=3600)
-        await bench.store.do(ChangeRecord("item-1", ("submission",), ("queued",), "taken"))
+        await take_item(bench)
         await until(bench, subscription_id, lambda record: record.version > 1)
         assert await inbox(bench) == [("state_changed", "queued", "taken")]
         await poll(bench, subscription_id)
@@ -93,8 +106,7 @@ async def test_a_change_of_state_is_pushed_once() -> None:
 
 
 async def test_a_target_that_ends_is_told_and_ends_the_monitor() -> None:
-    async with keeping(methods=METHODS) as bench:
-        await bench.store.do(PutRecord("item-1", "submission", AGENT, "queued", "{}"))
+    async with with_item() as bench:
         subscription_id = await subscribe(bench, "item-1", "state_changed")
         await bench.store.do(ChangeRecord("item-1", ("submission",), ("queued",), "queued", lifetime=-1.0))
         await until(bench, subscription_id, lambda record: record.state == "stopped")
@@ -164,8 +176,7 @@ async def test_failing_calls_change_the_availability_and_the_error_rate() -> Non
 
 @pytest.mark.process
 async def test_an_expression_that_begins_to_hold_is_told() -> None:
-    async with keeping(methods=METHODS) as bench:
-        await bench.store.do(PutRecord("item-1", "submission", AGENT, "queued", "{}"))
+    async with with_item() as bench:
         for wrong in ("value +", "value + 1", "other == 1", "1"):
             refused = await monitor(bench, "item-1", "state_changed", threshold=wrong)
             assert (refused.status, refused.error["code"]) == (400, "invalid-threshold")
@@ -188,7 +199,7 @@ async def test_the_health_of_the_server_is_a_target(monkeypatch: pytest.MonkeyPa
 
 
 async def test_a_callback_elsewhere_agrees_before_it_is_told() -> None:
-    document = ServerDocument(delivery=DeliverySettings(allow=("127.0.0.1",)))
+    document = ServerDocument(extension_tables={"delivery": DeliverySettings(allow=("127.0.0.1",))})
     async with (
         keeping(agents=(Agent(agent_id=AGENT, name="porter"),), require_known_agents=False) as home,
         keeping(methods=METHODS, document=document) as bench,
@@ -212,25 +223,14 @@ async def test_a_callback_elsewhere_agrees_before_it_is_told() -> None:
         await server.close()
 
 
-@pytest.mark.process
-async def test_processes_on_a_database_tell_of_a_change_once(postgres_dsn: str) -> None:
+async def test_processes_on_one_store_tell_of_a_change_once(shared_place: str) -> None:
     async with (
-        keeping(methods=METHODS, store=open_store(postgres_dsn, role="shared")) as bench,
-        keeping(methods=METHODS, store=open_store(postgres_dsn, role="shared")) as second,
+        keeping(methods=METHODS, store=open_store(shared_place, role="shared")) as bench,
+        keeping(methods=METHODS, store=open_store(shared_place, role="shared")) as second,
     ):
         await bench.store.do(PutRecord("item-1", "submission", AGENT, "queued", "{}"))
         ids = [await subscribe(bench, "item-1", "state_changed") for _ in range(5)]
-        await second.store.do(ChangeRecord("item-1", ("submission",), ("queued",), "taken"))
-        for subscription_id in ids:
-            await until(bench, subscription_id, lambda record: '"taken"' in record.data)
-        assert await inbox(bench) == [("state_changed", "queued", "taken")] * 5
-
-
-async def test_two_processes_tell_of_a_change_once() -> None:
-    async with keeping(methods=METHODS) as bench, keeping(methods=METHODS, store=bench.store):
-        await bench.store.do(PutRecord("item-1", "submission", AGENT, "queued", "{}"))
-        ids = [await subscribe(bench, "item-1", "state_changed") for _ in range(5)]
-        await bench.store.do(ChangeRecord("item-1", ("submission",), ("queued",), "taken"))
+        await take_item(second)
         for subscription_id in ids:
             await until(bench, subscription_id, lambda record: '"taken"' in record.data)
         assert await inbox(bench) == [("state_changed", "queued", "taken")] * 5
@@ -238,40 +238,37 @@ async def test_two_processes_tell_of_a_change_once() -> None:
 
 @pytest.mark.requirement("METHODS-8.3-4")
 async def test_cancel_ends_a_monitor() -> None:
-    async with keeping(methods=METHODS) as bench:
-        await bench.store.do(PutRecord("item-1", "submission", AGENT, "queued", "{}"))
+    async with with_item() as bench:
         ids = [await subscribe(bench, "item-1", "state_changed") for _ in range(2)]
         assert (await bench.send("CANCEL", "/", {"target_id": ids[0]})).status == 200
         body = {"recipient": "test.example", "content": {"event": "monitor_cancel", "subscription_id": ids[1]}}
         assert (await bench.send("NOTIFY", "/", body)).status == 200
-        await bench.store.do(ChangeRecord("item-1", ("submission",), ("queued",), "taken"))
-        assert (await bench.send("CHECK", "/", {"target": ids[0]})).json["result"]["status"] == "cancelled"
+        await take_item(bench)
+        assert (await check(bench, ids[0]))["status"] == "cancelled"
         assert [(await find(bench, one)).state for one in ids] == ["cancelled", "cancelled"]
         assert await inbox(bench) == []
 
 
 @pytest.mark.requirement("METHODS-8.3-5", "METHODS-10.5-1", "METHODS-10.5-2")
-@pytest.mark.parametrize(
-    ("fields", "status", "code"),
-    [
-        ({"target": "item-2"}, 404, "target-not-found"),
-        ({"target": OTHER, "events": ["status_changed"]}, 404, "target-not-found"),
-        ({"target": "FETCH /nothing", "events": ["availability_changed"]}, 404, "target-not-found"),
-        ({"target": "BOOK /room", "events": ["output_changed"]}, 404, "target-not-found"),
-        ({"target": {"method": 7}, "events": ["availability_changed"]}, 400, "invalid-target"),
-        ({"target": {"method": "BOOK", "x": 1}, "events": ["availability_changed"]}, 400, "invalid-target"),
-        ({"target": {"method": "BOOK", "parameters": {"a": "x" * 10_000}}}, 400, "invalid-target"),
-        ({"events": ["weather"]}, 400, "unknown-event"),
-        ({"threshold": 3}, 400, "invalid-threshold"),
-        ({"threshold": {"near": 3}}, 400, "invalid-threshold"),
-        ({"target": "BOOK /room", "events": ["latency_changed"]}, 400, "invalid-threshold"),
-        ({"interval": 1}, 400, "invalid-interval"),
-        ({"interval": 0}, 422, "input-validation-failed"),
-        ({"callback": OTHER}, 400, "callback-refused"),
-        ({"callback": "https://10.0.0.1/hook"}, 400, "callback-refused"),
-        ({"callback": "agtp://127.0.0.1:9"}, 400, "callback-refused"),
-        ({"callback": "mailto:a@b.example"}, 400, "callback-refused"),
-    ],
+@rows(
+    "fields, status, code",
+    ({"target": "item-2"}, 404, "target-not-found"),
+    ({"target": OTHER, "events": ["status_changed"]}, 404, "target-not-found"),
+    ({"target": "FETCH /nothing", "events": ["availability_changed"]}, 404, "target-not-found"),
+    ({"target": "BOOK /room", "events": ["output_changed"]}, 404, "target-not-found"),
+    ({"target": {"method": 7}, "events": ["availability_changed"]}, 400, "invalid-target"),
+    ({"target": {"method": "BOOK", "x": 1}, "events": ["availability_changed"]}, 400, "invalid-target"),
+    ({"target": {"method": "BOOK", "parameters": {"a": "x" * 10_000}}}, 400, "invalid-target"),
+    ({"events": ["weather"]}, 400, "unknown-event"),
+    ({"threshold": 3}, 400, "invalid-threshold"),
+    ({"threshold": {"near": 3}}, 400, "invalid-threshold"),
+    ({"target": "BOOK /room", "events": ["latency_changed"]}, 400, "invalid-threshold"),
+    ({"interval": 1}, 400, "invalid-interval"),
+    ({"interval": 0}, 422, "input-validation-failed"),
+    ({"callback": OTHER}, 400, "callback-refused"),
+    ({"callback": "https://10.0.0.1/hook"}, 400, "callback-refused"),
+    ({"callback": "agtp://127.0.0.1:9"}, 400, "callback-refused"),
+    ({"callback": "mailto:a@b.example"}, 400, "callback-refused"),
 )
 async def test_what_cannot_be_observed_or_told_is_refused(fields: Any, status: int, code: str) -> None:
     room = make_endpoint("BOOK", "/room", lambda _: {}, impact="reversible")
@@ -287,8 +284,7 @@ async def test_what_cannot_be_observed_or_told_is_refused(fields: Any, status: i
 
 
 async def test_a_monitor_cannot_be_observed() -> None:
-    async with keeping(methods=METHODS) as bench:
-        await bench.store.do(PutRecord("item-1", "submission", AGENT, "queued", "{}"))
+    async with with_item() as bench:
         subscription_id = await subscribe(bench, "item-1", "state_changed")
         assert (await monitor(bench, subscription_id, "state_changed")).status == 404
 
@@ -499,21 +495,29 @@ def _refuse(_: dict[str, Any]) -> dict[str, Any]:
 CHECK_METHODS = ("CHECK", "CHAIN", "REGISTER")
 
 
+async def check(bench: StatefulBench, target: str, **fields: Any) -> Any:
+    return (await bench.send("CHECK", "/", {"target": target, **fields})).json["result"]
+
+
+def unreachable() -> Endpoint:
+    """Return an endpoint whose upstream does not answer."""
+    declared = tuple(f"upstream_{name}" for name in ("timeout", "connection_error", "malformed_response", "error"))
+    endpoint = make_endpoint("FETCH", "/rates", dict, errors=(*declared, "upstream_authentication_failed"))
+    return replace(endpoint, handler=ExternalService(url="https://127.0.0.1:9/rates", method="GET"))
+
+
 @pytest.mark.requirement("METHODS-8.9-2")
 async def test_a_shallow_check_says_that_the_server_answers() -> None:
     async with keeping(methods=CHECK_METHODS) as bench:
         for target in ("server", "test.example"):
-            result = (await bench.send("CHECK", "/", {"target": target})).json["result"]
+            result = await check(bench, target)
             assert (result["status"], result["components"]) == ("ok", [{"name": "server", "status": "ok"}])
 
 
 @pytest.mark.requirement("METHODS-8.9-2", "METHODS-8.9-3")
 async def test_a_deep_check_asks_the_store_and_the_upstreams() -> None:
-    declared = tuple(f"upstream_{name}" for name in ("timeout", "connection_error", "malformed_response", "error"))
-    endpoint = make_endpoint("FETCH", "/rates", dict, errors=(*declared, "upstream_authentication_failed"))
-    upstream = replace(endpoint, handler=ExternalService(url="https://127.0.0.1:9/rates", method="GET"))
-    async with keeping(upstream, methods=CHECK_METHODS) as bench:
-        result = (await bench.send("CHECK", "/", {"target": "server", "depth": "deep"})).json["result"]
+    async with keeping(unreachable(), methods=CHECK_METHODS) as bench:
+        result = await check(bench, "server", depth="deep")
         states = {one["name"]: one["status"] for one in result["components"]}
         assert (states["store"], result["status"]) == ("ok", "failing")
         assert states["upstream of FETCH /rates"] == "failing"
@@ -523,22 +527,18 @@ async def test_a_deep_check_asks_the_store_and_the_upstreams() -> None:
 
 @pytest.mark.requirement("METHODS-8.9-4")
 async def test_an_endpoint_is_checked_with_its_upstream() -> None:
-    declared = tuple(f"upstream_{name}" for name in ("timeout", "connection_error", "malformed_response", "error"))
-    endpoint = make_endpoint("FETCH", "/rates", dict, errors=(*declared, "upstream_authentication_failed"))
-    upstream = replace(endpoint, handler=ExternalService(url="https://127.0.0.1:9/rates", method="GET"))
-    async with keeping(upstream, make_endpoint("FIND", "/rooms", lambda _: {}), methods=CHECK_METHODS) as bench:
+    async with keeping(unreachable(), make_endpoint("FIND", "/rooms", lambda _: {}), methods=CHECK_METHODS) as bench:
         for target in ("FETCH /rates", "upstream of FETCH /rates"):
-            result = (await bench.send("CHECK", "/", {"target": target})).json["result"]
+            result = await check(bench, target)
             assert (result["status"], len(result["components"])) == ("failing", 2)
-        assert (await bench.send("CHECK", "/", {"target": "FIND /rooms"})).json["result"]["status"] == "ok"
+        assert (await check(bench, "FIND /rooms"))["status"] == "ok"
         assert (await bench.send("CHECK", "/", {"target": "FIND /nothing"})).status == 404
 
 
 async def test_the_state_of_an_agent_is_told() -> None:
     agent = Agent(agent_id=AGENT, name="porter")
     async with keeping(methods=CHECK_METHODS, agents=(agent,)) as bench:
-        result = (await bench.send("CHECK", "/", {"target": AGENT})).json["result"]
-        assert result["status"] == agent.status
+        assert (await check(bench, AGENT))["status"] == agent.status
         assert (await bench.send("CHECK", "/", {"target": "b" * 64})).status == 404
 
 
@@ -546,6 +546,6 @@ async def test_a_workflow_is_told_by_its_steps_to_its_owner_alone() -> None:
     async with keeping(make_endpoint("FIND", "/rooms", lambda _: {}), methods=CHECK_METHODS) as bench:
         steps = [{"name": "search", "method": "FIND", "path": "/rooms"}]
         chain_id = (await bench.send("CHAIN", "/", {"steps": steps})).json["result"]["chain_id"]
-        result = (await bench.send("CHECK", "/", {"target": chain_id})).json["result"]
+        result = await check(bench, chain_id)
         assert (result["status"], result["components"]) == ("completed", [{"name": "search", "status": "done"}])
         assert (await bench.send("CHECK", "/", {"target": chain_id}, agent="b" * 64)).status == 404

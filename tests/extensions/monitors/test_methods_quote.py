@@ -91,10 +91,7 @@ async def alone() -> dict[str, int]:
 async def test_the_procedure_of_run_is_counted() -> None:
     calls, endpoint = counted(Cost({"tokens": Decimal(500)}))
     steps = tuple({"method": "BOOK", "path": f"/rooms/{room}"} for room in (12, 14))
-    procedures = (
-        Procedure(procedure_id="two-rooms", steps=steps),
-        Procedure(procedure_id="alone", target=alone),
-    )
+    procedures = (Procedure(procedure_id="two-rooms", steps=steps), Procedure(procedure_id="alone", target=alone))
     async with keeping(endpoint, methods=("QUOTE", "RUN"), procedures=procedures) as bench:
         reply = await quote(bench, path="/", method="RUN", parameters={"procedure_id": "two-rooms"})
         assert reply.json["result"]["estimated_cost"] == PRICED

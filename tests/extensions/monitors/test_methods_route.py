@@ -1,4 +1,4 @@
-"""ROUTE gives an item to the handler that fits best and can be reached, with the authority of the caller."""
+"""ROUTE gives an item to the best handler that can be reached, judged by the statistics of earlier calls."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cases import rows
 from tests.service import AGENT, build, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
-from bespeak.contract.delivery import DeliverySettings
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.messages.settings import DeliverySettings
+from bespeak.extensions.messages.store import ListMessages
+from bespeak.extensions.monitors import statistics
+from bespeak.extensions.monitors.routing import RouteCandidate, parse_candidate
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.exchange.messages import Context
-from bespeak.state.store.commands.messages import ListMessages
 
 pytestmark = pytest.mark.anyio
 
@@ -95,13 +100,17 @@ async def test_load_decides_between_handlers_that_fit() -> None:
         assert (await waiting)["handler"] == "BOOK /a"
 
 
-async def test_cost_decides_as_declared() -> None:
+@pytest.mark.requirement("METHODS-8.4-3", "METHODS-8.4-5")
+async def test_declared_cost_decides_and_the_fallback_takes_the_rest() -> None:
     async with keeping(desk("/a"), desk("/b"), methods=METHODS) as bench:
         costs = [
             {"method": "BOOK", "path": path, "attributes": {"cost": cost}} for path, cost in (("/a", 5), ("/b", 2))
         ]
         assert (await chosen(bench, *costs, criteria={"prefer": "cost"}))["handler"] == "BOOK /b"
         assert (await route(bench, *costs, criteria={"max_cost": 1})).status == 404
+        result = await chosen(bench, "BOOK /a", criteria={"capability": "none"}, fallback="BOOK /b")
+        assert (result["handler"], "score" in result) == ("BOOK /b", False)
+        assert (await route(bench, "BOOK /a", criteria={"capability": "none"})).status == 404
 
 
 async def test_the_handler_is_called_with_the_authority_of_the_caller() -> None:
@@ -140,14 +149,6 @@ async def test_an_agent_receives_the_item_in_its_inbox() -> None:
         assert (record.content()["content"], record.content()["sender"]) == ({"n": 1}, AGENT)
 
 
-@pytest.mark.requirement("METHODS-8.4-3", "METHODS-8.4-5")
-async def test_the_fallback_takes_what_no_candidate_takes() -> None:
-    async with keeping(desk("/a"), desk("/b"), methods=METHODS) as bench:
-        result = await chosen(bench, "BOOK /a", criteria={"capability": "none"}, fallback="BOOK /b")
-        assert (result["handler"], "score" in result) == ("BOOK /b", False)
-        assert (await route(bench, "BOOK /a", criteria={"capability": "none"})).status == 404
-
-
 @pytest.mark.requirement("METHODS-8.4-5")
 async def test_an_item_is_routed_to_another_service_that_the_operator_lists() -> None:
     remote = build(make_endpoint("FETCH", "/news", lambda _: {"from": "elsewhere"}))
@@ -157,7 +158,9 @@ async def test_an_item_is_routed_to_another_service_that_the_operator_lists() ->
         address = f"agtp://127.0.0.1:{port}"
         elsewhere = {"service": address, "method": "FETCH", "path": "/news"}
         settings = DeliverySettings(allow=("127.0.0.1",), recipients=("127.0.0.1",))
-        async with keeping(desk("/a"), methods=METHODS, document=ServerDocument(delivery=settings)) as bench:
+        async with keeping(
+            desk("/a"), methods=METHODS, document=ServerDocument(extension_tables={"delivery": settings})
+        ) as bench:
             result = await chosen(bench, elsewhere)
             assert (result["handler"], result["output"]) == (f"{address} FETCH /news", {"from": "elsewhere"})
             gone = {**elsewhere, "service": "agtp://127.0.0.1:9"}
@@ -195,30 +198,28 @@ async def test_an_expression_filters_or_scores() -> None:
 
 
 @pytest.mark.requirement("METHODS-8.4-5")
-@pytest.mark.parametrize(
-    ("fields", "status", "code"),
-    [
-        ({"candidates": ["ROUTE /"]}, 422, "invalid-candidate"),
-        ({"candidates": ["CHAIN /"]}, 422, "invalid-candidate"),
-        ({"candidates": ["EXECUTE /"]}, 422, "invalid-candidate"),
-        ({"fallback": "ROUTE /"}, 422, "invalid-candidate"),
-        ({"fallback": "BOOK /nothing"}, 422, "invalid-candidate"),
-        ({"candidates": [{"service": "agtp://10.0.0.1", "method": "FETCH"}]}, 403, "address-not-listed"),
-        ({"candidates": [{"service": "https://a.example", "method": "FETCH"}]}, 422, "invalid-candidate"),
-        ({"candidates": [{"method": "BOOK\n", "path": "/a"}]}, 422, "invalid-candidate"),
-        ({"candidates": [{"agent": "x"}]}, 422, "invalid-candidate"),
-        ({"candidates": [{"x": 1}]}, 422, "invalid-candidate"),
-        ({"candidates": [{"method": "BOOK", "path": "/a", "when": {"x": {"near": 1}}}]}, 422, "invalid-candidate"),
-        ({"candidates": ["BOOK /a"] * 10_000}, 422, "input-validation-failed"),
-        ({"candidates": [{"method": "BOOK", "attributes": {"x": "x" * 70_000}}]}, 413, "candidates-too-large"),
-        ({"criteria": {"x": "y" * 1_000_000}}, 422, "invalid-criteria"),
-        ({"criteria": {"prefer": "luck"}}, 422, "invalid-criteria"),
-        ({"criteria": {"max_cost": "much"}}, 422, "invalid-criteria"),
-        ({"criteria": {"tier": {"near": 1}}}, 422, "invalid-criteria"),
-        ({"criteria": {"expression": 7}}, 422, "invalid-criteria"),
-        ({"candidates": ["BOOK /nothing"]}, 404, "no-handler"),
-        ({"payload": [1]}, 404, "no-handler"),
-    ],
+@rows(
+    "fields, status, code",
+    ({"candidates": ["ROUTE /"]}, 422, "invalid-candidate"),
+    ({"candidates": ["CHAIN /"]}, 422, "invalid-candidate"),
+    ({"candidates": ["EXECUTE /"]}, 422, "invalid-candidate"),
+    ({"fallback": "ROUTE /"}, 422, "invalid-candidate"),
+    ({"fallback": "BOOK /nothing"}, 422, "invalid-candidate"),
+    ({"candidates": [{"service": "agtp://10.0.0.1", "method": "FETCH"}]}, 403, "address-not-listed"),
+    ({"candidates": [{"service": "https://a.example", "method": "FETCH"}]}, 422, "invalid-candidate"),
+    ({"candidates": [{"method": "BOOK\n", "path": "/a"}]}, 422, "invalid-candidate"),
+    ({"candidates": [{"agent": "x"}]}, 422, "invalid-candidate"),
+    ({"candidates": [{"x": 1}]}, 422, "invalid-candidate"),
+    ({"candidates": [{"method": "BOOK", "path": "/a", "when": {"x": {"near": 1}}}]}, 422, "invalid-candidate"),
+    ({"candidates": ["BOOK /a"] * 10_000}, 422, "input-validation-failed"),
+    ({"candidates": [{"method": "BOOK", "attributes": {"x": "x" * 70_000}}]}, 413, "candidates-too-large"),
+    ({"criteria": {"x": "y" * 1_000_000}}, 422, "invalid-criteria"),
+    ({"criteria": {"prefer": "luck"}}, 422, "invalid-criteria"),
+    ({"criteria": {"max_cost": "much"}}, 422, "invalid-criteria"),
+    ({"criteria": {"tier": {"near": 1}}}, 422, "invalid-criteria"),
+    ({"criteria": {"expression": 7}}, 422, "invalid-criteria"),
+    ({"candidates": ["BOOK /nothing"]}, 404, "no-handler"),
+    ({"payload": [1]}, 404, "no-handler"),
 )
 async def test_what_cannot_be_routed_is_refused(fields: Any, status: int, code: str) -> None:
     called: list[Any] = []
@@ -226,3 +227,82 @@ async def test_what_cannot_be_routed_is_refused(fields: Any, status: int, code: 
         reply = await bench.send("ROUTE", "/", {"payload": {}, "criteria": {}, "candidates": ["BOOK /a"], **fields})
         assert (reply.status, reply.error["code"]) == (status, code)
         assert not called
+
+
+@rows(
+    "written, kind, name",
+    (AGENT, "agent", AGENT),
+    ({"agent": AGENT, "attributes": {"topic": "bills"}}, "agent", AGENT),
+    ("BOOK /room", "endpoint", "BOOK /room"),
+    ({"method": "NOTIFY"}, "endpoint", "NOTIFY /"),
+    ({"service": "agtp://b.example", "method": "BOOK", "path": "/room"}, "service", "agtp://b.example BOOK /room"),
+)
+def test_the_form_of_a_candidate_says_what_it_is(written: Any, kind: str, name: str) -> None:
+    candidate = parse_candidate(written)
+    assert isinstance(candidate, RouteCandidate)
+    assert (candidate.kind, candidate.name) == (kind, name)
+
+
+@rows(
+    "written",
+    "room",
+    "agtp://b.example",
+    {"agent": AGENT, "method": "BOOK"},
+    {"method": "BOOK", "attributes": 7},
+    {"method": "BOOK", "when": []},
+    {"method": "BOOK", "path": "/a b"},
+    {"method": "BOOK", "path": "/a\r\nX: y"},
+)
+def test_what_is_not_a_candidate_has_a_fault(written: Any) -> None:
+    assert isinstance(parse_candidate(written), str)
+
+
+@given(
+    st.text()
+    | st.dictionaries(st.sampled_from(["agent", "service", "method", "path", "when", "x"]), st.none() | st.text())
+)
+def test_anything_is_a_candidate_or_a_fault(written: Any) -> None:
+    assert isinstance(parse_candidate(written), RouteCandidate | str)
+
+
+async def test_calls_of_about_the_same_size_are_preferred() -> None:
+    endpoint = make_endpoint("FIND", "/rooms", lambda _: {}, properties={"text": {"type": "string"}})
+    async with keeping(endpoint, methods=("QUOTE",)) as bench:
+        costs = bench.bench.server.part("costs")
+        for text in ["x"] * 10 + ["x" * 10_000] * 10:
+            await bench.send("FIND", "/rooms", {"text": text})
+        assert len(costs.find(("FIND", "/rooms"), 20)) == 10
+        assert {one.size > 9_000 for one in costs.find(("FIND", "/rooms"), 10_000)} == {True}
+        assert len(costs.find(("FIND", "/rooms"), 10_000_000)) == 20
+        assert costs.find(("FIND", "/cellars"), 1) == []
+
+
+async def test_refused_calls_are_not_counted_and_old_ones_are_forgotten() -> None:
+    def find(given: dict[str, Any]) -> dict[str, Any]:
+        return given
+
+    endpoint = make_endpoint("FIND", "/rooms", find, properties={"n": {"type": "integer"}})
+    async with keeping(endpoint, methods=("QUOTE",)) as bench:
+        await bench.send("FIND", "/rooms", {"n": "x"}, agent=AGENT)
+        assert bench.bench.server.part("costs").find(("FIND", "/rooms"), 1) == []
+        for number in range(300):
+            await bench.send("FIND", "/rooms", {"n": number})
+        assert len(bench.bench.server.part("costs").find(("FIND", "/rooms"), 9)) == 256
+
+
+async def test_few_endpoints_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statistics, "MOST_KEYS", 2)
+    endpoints = [make_endpoint("FIND", f"/rooms-{number}", lambda _: {}) for number in range(3)]
+    async with keeping(*endpoints, methods=("QUOTE",)) as bench:
+        for endpoint in endpoints:
+            await bench.send("FIND", endpoint.path, {})
+        costs = bench.bench.server.part("costs")
+        assert [len(costs.find(endpoint.key, 1)) for endpoint in endpoints] == [0, 1, 1]
+
+
+async def test_replayed_answers_are_not_counted() -> None:
+    endpoint = make_endpoint("BOOK", "/room", lambda _: {}, impact="irreversible")
+    async with keeping(endpoint, methods=("QUOTE",)) as bench:
+        for _ in range(3):
+            await bench.send("BOOK", "/room", {}, idempotency_key="k")
+        assert len(bench.bench.server.part("costs").find(("BOOK", "/room"), 1)) == 1

@@ -1,4 +1,4 @@
-"""Monitors survive what happens around them: full inboxes, lost claims, restarts."""
+"""Monitors: their targets, conditions and thresholds, full inboxes, lost claims and restarts."""
 
 from __future__ import annotations
 
@@ -8,19 +8,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.cases import rows
 from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.handler import Refusal
 from bespeak.extensions.messages.message import MOST_RECEIVED
+from bespeak.extensions.messages.store import ListMessages
+from bespeak.extensions.monitors.conditions import (
+    MISSING,
+    check_threshold,
+    find_fault,
+    find_member,
+    holds,
+    is_beyond,
+    is_news,
+)
 from bespeak.extensions.monitors.monitors import Observation, Observer, bound_value, describe
 from bespeak.extensions.monitors.statistics import Summary
-from bespeak.extensions.monitors.target import Monitor, MonitorTarget, View, parse_target
+from bespeak.extensions.monitors.target import EVENTS, Monitor, MonitorTarget, Seen, View, decode, encode, parse_target
 from bespeak.extensions.workflows.spec import restore_call
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.expressions.pool import Expressions
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.messages import ListMessages
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, RemoveRecord
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
@@ -181,8 +194,115 @@ async def test_an_endpoint_without_an_answer_has_no_output_now_and_one_that_refu
             assert refused.status == expected
 
 
-def test_a_large_value_is_known_by_its_digest() -> None:
+def test_large_values_are_known_by_digest_and_paths_follow_members_and_positions() -> None:
     assert bound_value({"a": 1}) == {"a": 1}
     large = {"text": "x" * 5000, "n": 1}
     assert bound_value(large) == bound_value(dict(reversed(large.items())))
     assert bound_value(large)["bytes"] > 5000
+    value = {"rooms": [{"price": 7}], "a": None}
+    assert (find_member(value, "rooms.0.price"), find_member(value, "a")) == (7, None)
+    for path in ("rooms.1", "rooms.-1", "rooms.0.price.x", "", "rooms.²", "rooms." + "9" * 50):
+        assert find_member(value, path) is MISSING
+
+
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=10,
+)
+
+
+@rows(
+    "condition, value, expected",
+    ("gold", "gold", True),
+    ("gold", "silver", False),
+    (2, 2.0, True),
+    ({"gte": 2, "lt": 5}, 3, True),
+    ({"gte": 2, "lt": 5}, 5, False),
+    ({"gte": 2}, "3", False),
+    ({"in": ["a", "b"]}, "b", True),
+    ({"contains": "b"}, ["a", "b"], True),
+    ({"ne": 1}, MISSING, False),
+)
+def test_a_condition_holds(condition: Any, value: Any, expected: bool) -> None:
+    assert find_fault(condition) is None
+    assert holds(condition, value) is expected
+
+
+@pytest.mark.parametrize("condition", [{}, {"near": 1}, {"lt": 1, "x": 2}, {"in": 7}])
+def test_what_is_not_a_condition_is_found(condition: Any) -> None:
+    assert find_fault(condition)
+
+
+@given(json, json)
+def test_any_condition_is_tested_or_has_a_fault(condition: Any, value: Any) -> None:
+    if find_fault(condition) is None:
+        assert holds(condition, value) in (True, False)
+
+
+@given(json, st.text())
+def test_any_path_leads_somewhere_or_nowhere(value: Any, path: str) -> None:
+    find_member(value, path)
+
+
+@rows(
+    "threshold, events, fits",
+    (None, ("status_changed",), True),
+    (None, ("latency_changed",), False),
+    (0.5, ("trust_score_changed",), True),
+    (0.5, ("trust_score_changed", "status_changed"), False),
+    ({"eq": "failed"}, ("state_changed",), True),
+    ({"eq": "failed"}, ("state_changed", "health_changed"), False),
+    ({"like": "failed"}, ("state_changed",), False),
+)
+async def test_a_threshold_has_to_fit(threshold: Any, events: tuple[str, ...], fits: bool) -> None:
+    assert (await check_threshold(threshold, events, Expressions()) is None) is fits
+
+
+async def test_a_number_is_crossed_both_ways_and_a_condition_begins_to_hold() -> None:
+    for threshold, expected in ((5, [False, True, False, True]), ({"gte": 5}, [False, True, False, False])):
+        was, told = False, []
+        for value in (4, 5, 6, 3):
+            now = await is_beyond(threshold, value, None, Expressions())
+            assert isinstance(now, bool)
+            told.append(is_news(threshold, was=was, now=now))
+            was = now
+        assert told == expected
+
+
+NAMES = ("server", "rooms.example")
+
+
+@rows(
+    "written, kind, name",
+    (AGENT, "agent", AGENT),
+    ("rooms.example", "server", "server"),
+    ("FETCH /rates", "endpoint", "/rates"),
+    ({"method": "FETCH", "path": "/rates", "select": "eur"}, "endpoint", "/rates"),
+    ("chain-1", "record", "chain-1"),
+)
+def test_the_form_of_a_target_says_what_it_is(written: Any, kind: str, name: str) -> None:
+    target = parse_target(written, NAMES)
+    assert isinstance(target, MonitorTarget)
+    assert (target.kind, target.name) == (kind, name)
+    assert target.kind in EVENTS
+
+
+@given(st.text() | st.dictionaries(st.text() | st.sampled_from(["method", "path"]), st.none() | st.text()))
+def test_anything_is_a_target_or_a_fault(written: Any) -> None:
+    assert isinstance(parse_target(written, NAMES), MonitorTarget | str)
+
+
+def test_a_monitor_is_read_as_it_was_written() -> None:
+    monitor = Monitor(
+        target=MonitorTarget("endpoint", "/rates", "FETCH", {"of": "gold"}, "eur"),
+        events=("output_changed",),
+        callback="a" * 64,
+        interval=60.0,
+        authority=Authority(agent_id="a" * 64, scopes=("rates:read",), headers={}),
+        threshold={"lt": 0.5},
+        version=7,
+        seen={"output_changed": Seen(0.4, True)},
+        views={"p": View(1.0, Summary(3, 1, 0.5))},
+    )
+    assert decode(encode(monitor)) == monitor

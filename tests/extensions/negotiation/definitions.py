@@ -18,12 +18,7 @@ SEMANTIC = {
 def fields(*names: str, **more: Any) -> dict[str, Any]:
     """Return a closed schema of required texts, and of other fields with their schemas."""
     properties = {**{name: {"type": "string"} for name in names}, **more}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def definition(**changes: Any) -> dict[str, Any]:

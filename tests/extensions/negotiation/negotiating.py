@@ -12,10 +12,10 @@ from tests.service import make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Recipe, RecipeStep, Source
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.negotiation.settings import NegotiationSettings
 from bespeak.state.audit.settings import AuditSettings
 
 OTHER = "b" * 64
@@ -85,7 +85,7 @@ async def negotiating(
 ) -> AsyncIterator[StatefulBench]:
     """Serve the hotel. Keywords are settings of `[negotiation]`."""
     given = {"scope_required_for_invocation": False, "synthesis_enabled": True, **(policies or {})}
-    configured = document or ServerDocument(negotiation=NegotiationSettings(**settings))
+    configured = document or ServerDocument(extension_tables={"negotiation": NegotiationSettings(**settings)})
     configured = replace(configured, audit=AuditSettings(records="all" if audit else "off"))
     served = endpoints or (FIND, CANCEL)
     async with keeping(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.extensions.negotiation.definitions import definition
 from tests.extensions.negotiation.negotiating import CANCEL, FIND, LODGINGS
 from tests.service import AGENT, build, echo, make_endpoint
@@ -15,7 +16,6 @@ from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.data_set import DataColumn, DataSet
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Composition
-from bespeak.contract.negotiation import ForbiddenCombination, NegotiationSettings
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.service import DataManifest
@@ -29,8 +29,9 @@ from bespeak.extensions.negotiation.evaluation import (
     refuse_missing_scopes,
     refuse_unauthorized_data,
 )
-from bespeak.extensions.negotiation.plan import Contract, Impossible, Miss, Plan
+from bespeak.extensions.negotiation.plan import Impossible, Miss, Plan, PlannedContract
 from bespeak.extensions.negotiation.proposal import Proposal, read_proposal
+from bespeak.extensions.negotiation.settings import ForbiddenCombination, NegotiationSettings
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal, Scopes
 from bespeak.protocol.exchange.refusal import Refused
@@ -49,7 +50,7 @@ def judge(
     findings: tuple[Diagnostic, ...] = (),
     settings: NegotiationSettings | None = None,
     **changes: Any,
-) -> Contract | Rejection | Refused:
+) -> PlannedContract | Rejection | Refused:
     """Evaluate a proposal for which the searches find these plans, one after the other."""
     policies = Policies(scope_required_for_invocation=False)
     call = Call(
@@ -62,10 +63,10 @@ def judge(
     assert isinstance(proposal, Proposal)
     plans = iter(found)
     evaluation = Evaluation(
-        call,
-        proposal,
+        call=call,
+        proposal=proposal,
         settings=settings or NegotiationSettings(),
-        recipes=(),
+        recipes={},
         search=lambda _, __: next(plans),
         register=lambda _: list(findings),
     )
@@ -81,10 +82,13 @@ def reject(*found: Plan | Impossible, **changes: Any) -> Rejection:
 NOTHING = Impossible(misses=(Miss(field="rooms[].price", reason="No endpoint gives the price.", nearest=FIND),))
 
 
-def test_plan_that_is_certain_is_approved() -> None:
+def test_certain_plan_is_approved_and_existing_endpoint_not_planned() -> None:
     contract = judge(CERTAIN)
-    assert isinstance(contract, Contract)
+    assert isinstance(contract, PlannedContract)
     assert (contract.endpoint.path, contract.explanation) == ("/rooms/cheap", ("Calls FIND /rooms.",))
+    rejection = reject(path="/rooms")
+    assert (rejection.reason, [str(one) for one in rejection.nearest]) == ("policy-refused", ["FIND /rooms"])
+    assert isinstance(judge(CERTAIN, path="/secrets"), PlannedContract), "an internal one is not revealed"
 
 
 @pytest.mark.requirement("API-10.3-6")
@@ -124,9 +128,8 @@ def test_doubtful_plan_is_offered_and_approved_once_the_agent_accepts_it() -> No
     rejection = reject(doubtful)
     assert rejection.reason == "ambiguous"
     assert rejection.explanation.startswith("Say which rooms.")
-    assert rejection.counter is not None
     assert rejection.counter.endpoint.description == "Calls FIND /rooms."
-    assert isinstance(judge(doubtful, offered=doubtful), Contract)
+    assert isinstance(judge(doubtful, offered=doubtful), PlannedContract)
 
 
 def test_offer_is_not_agreed_to_if_something_else_would_be_done_now() -> None:
@@ -144,7 +147,6 @@ def test_doubt_is_the_reason_before_all_others() -> None:
     assert rejection.reason == "ambiguous"
     assert "would be irreversible" in rejection.explanation
     assert "minItems" in rejection.explanation
-    assert rejection.counter is not None
     assert rejection.counter.endpoint.semantic.impact == "irreversible"
     assert "minItems" not in str(rejection.counter.endpoint.output_schema)
 
@@ -158,13 +160,12 @@ def test_forbidden_combination_is_refused_although_each_step_is_allowed() -> Non
     rejection = reject(both, **changes)
     assert (rejection.reason, rejection.explanation) == ("policy-refused", "Guests stay private.")
     assert reject(replace(both, quality=0.5), **changes).counter is None
-    assert isinstance(judge(CERTAIN, **changes), Contract)
+    assert isinstance(judge(CERTAIN, **changes), PlannedContract)
 
 
 def test_informational_proposal_has_no_irreversible_step() -> None:
     rejection = reject(replace(CERTAIN, endpoints=(CANCEL,)), scopes=("stays:cancel",))
     assert (rejection.reason, "irreversible" in rejection.explanation) == ("policy-refused", True)
-    assert rejection.counter is not None
     assert rejection.counter.endpoint.semantic.impact == "irreversible"
 
 
@@ -173,20 +174,15 @@ def test_plan_that_does_not_fit_the_contract_is_refused() -> None:
     rejection = reject(CERTAIN, findings=(finding,))
     assert (rejection.reason, rejection.details["misses"][0]["field"]) == ("composition-impossible", "/recipe")
     internal = replace(CERTAIN, endpoints=(FIND, SECRET))
-    hidden = reject(internal, findings=(finding,), scopes=("secrets:read",))
-    assert "secrets" not in str(hidden)
+    assert "secrets" not in str(reject(internal, findings=(finding,), scopes=("secrets:read",)))
     assert reject(replace(CERTAIN, quality=0.5), findings=(finding,)).counter is None
 
 
-def test_existing_endpoint_is_not_planned() -> None:
-    rejection = reject(path="/rooms")
-    assert (rejection.reason, [str(one) for one in rejection.nearest]) == ("policy-refused", ["FIND /rooms"])
-    assert isinstance(judge(CERTAIN, path="/secrets"), Contract), "an internal one is not revealed"
-
-
-def test_contract_of_an_internal_endpoint_is_not_told_even_to_those_who_may_call_it() -> None:
+def test_public_endpoints_are_used_without_scopes_and_internal_contracts_not_told() -> None:
     rejection = reject(path="/secrets", scopes=("secrets:read",))
     assert (rejection.reason, rejection.counter, rejection.nearest) == ("policy-refused", None, ())
+    assert usable(FIND)
+    assert usable(CANCEL)
 
 
 @pytest.mark.parametrize("path", ["/rooms//cheap", "/rooms/../cheap", "/rooms/./cheap"])
@@ -202,9 +198,8 @@ def test_output_that_no_step_promises_is_offered_without_the_promise() -> None:
         "composition-impossible",
         "No endpoint of this server promises `minItems` of `rooms`.",
     )
-    assert rejection.counter is not None
     assert rejection.counter.endpoint.output_schema == rooms
-    assert isinstance(judge(CERTAIN, offered=CERTAIN, output_schema=rooms), Contract)
+    assert isinstance(judge(CERTAIN, offered=CERTAIN, output_schema=rooms), PlannedContract)
 
 
 AUTHORITY_SECRET = replace(make_endpoint("FETCH", "/secrets", echo, scopes=("secrets:read",)), internal=True)
@@ -224,11 +219,6 @@ def usable(endpoint: Endpoint, principal: Principal = KNOWN, *internal: str, **p
     return may_use(call(principal, **policies), NegotiationSettings(internal=internal), endpoint)
 
 
-def test_public_endpoints_are_used_whether_or_not_their_scopes_are_held() -> None:
-    assert usable(FIND)
-    assert usable(CANCEL)
-
-
 @pytest.mark.requirement("API-16.2-2")
 def test_internal_endpoints_are_used_only_where_the_operator_allows_it_and_with_their_scopes() -> None:
     assert not usable(AUTHORITY_SECRET, TRUSTED)
@@ -238,14 +228,10 @@ def test_internal_endpoints_are_used_only_where_the_operator_allows_it_and_with_
     assert not usable(AUTHORITY_SECRET, KNOWN, "FETCH /secrets")
 
 
-def test_what_a_caller_may_not_discover_is_not_used() -> None:
+def test_internal_undiscoverable_and_unknown_endpoints_are_not_used() -> None:
     assert not usable(CANCEL, ANONYMOUS, anonymous_discovery=False)
     assert usable(CANCEL, TRUSTED, anonymous_discovery=False)
-
-
-def test_built_in_and_disallowed_and_unknown_endpoints_are_not_used() -> None:
-    routes = call().routes
-    assert not usable(routes.endpoints["DISCOVER", "/"])
+    assert not usable(call().routes.endpoints["DISCOVER", "/"])
     assert not usable(CANCEL, methods=MethodPolicy(disallow=("CANCEL",)))
     assert not usable(make_endpoint("FIND", "/elsewhere", echo))
 
@@ -260,7 +246,6 @@ def test_endpoints_of_syntheses_are_not_used_again() -> None:
 
 def test_missing_scopes_are_named() -> None:
     refused = refuse_missing_scopes(call(), ["stays:cancel", "a:b"])
-    assert refused is not None
     assert (refused.status, refused.details["type"]) == (262, "scope-required")
     assert refused.details["missing_scopes"] == ["a:b", "stays:cancel"]
     assert refuse_missing_scopes(call(TRUSTED), ["stays:cancel"]) is None
@@ -268,16 +253,14 @@ def test_missing_scopes_are_named() -> None:
 
 
 @pytest.mark.requirement("API-16.2-2")
-@pytest.mark.parametrize(
-    ("together", "forbidden"),
-    [
-        (("FIND /rooms", "CANCEL /stays"), True),
-        (("FIND /rooms", "CANCEL /guests"), False),
-        (("FIND *", "scope:stays:*"), True),
-        (("data:guests", "CANCEL *"), True),
-        (("data:payments", "CANCEL *"), False),
-        (("namespace:desk",), True),
-    ],
+@rows(
+    "together, forbidden",
+    (("FIND /rooms", "CANCEL /stays"), True),
+    (("FIND /rooms", "CANCEL /guests"), False),
+    (("FIND *", "scope:stays:*"), True),
+    (("data:guests", "CANCEL *"), True),
+    (("data:payments", "CANCEL *"), False),
+    (("namespace:desk",), True),
 )
 def test_forbidden_combinations_must_not_meet(together: tuple[str, ...], forbidden: bool) -> None:
     settings = NegotiationSettings(forbidden=(ForbiddenCombination(together=together, reason="no"),))
@@ -316,23 +299,21 @@ def match(*recipes: Recipe) -> Plan | None:
     return match_recipe(PROPOSED, recipes, catalog, {FIND.key: FIND}.get)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "fits"),
-    [
-        ({"name_exact": "FIND"}, True),
-        ({"name_exact": "LIST"}, False),
-        ({"name_regex": "FI.D"}, True),
-        ({"name_regex": "F"}, False),
-        ({"category": "discovery"}, True),
-        ({"category": "transaction"}, False),
-        ({"path_exact": "/lodgings"}, True),
-        ({"path_regex": "/lod.*"}, True),
-        ({"path_regex": "/rooms"}, False),
-        ({"has_parameters": ["city"]}, True),
-        ({"has_parameters": ["city", "price"]}, False),
-        ({"name_exact": "FIND", "path_exact": "/rooms"}, False),
-        ({}, False),
-    ],
+@rows(
+    "pattern, fits",
+    ({"name_exact": "FIND"}, True),
+    ({"name_exact": "LIST"}, False),
+    ({"name_regex": "FI.D"}, True),
+    ({"name_regex": "F"}, False),
+    ({"category": "discovery"}, True),
+    ({"category": "transaction"}, False),
+    ({"path_exact": "/lodgings"}, True),
+    ({"path_regex": "/lod.*"}, True),
+    ({"path_regex": "/rooms"}, False),
+    ({"has_parameters": ["city"]}, True),
+    ({"has_parameters": ["city", "price"]}, False),
+    ({"name_exact": "FIND", "path_exact": "/rooms"}, False),
+    ({}, False),
 )
 def test_all_conditions_of_a_pattern_must_hold(pattern: dict[str, Any], fits: bool) -> None:
     assert (match(replace(LODGINGS, pattern=pattern)) is not None) is fits
@@ -342,6 +323,5 @@ def test_first_recipe_whose_endpoints_exist_is_the_plan() -> None:
     step = replace(LODGINGS.steps[0], path="/nowhere")
     broken = replace(LODGINGS, name="broken", steps=(step,))
     plan = match(broken, LODGINGS)
-    assert plan is not None
     assert (plan.recipe, plan.endpoints, plan.is_certain) == (LODGINGS, (FIND,), True)
     assert plan.explanation == ("Calls FIND /rooms.",)

@@ -8,16 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.extensions.negotiation.definitions import fields
-from tests.extensions.negotiation.negotiating import (
-    FIND,
-    LODGINGS,
-    OTHER,
-    SESSION,
-    lodgings,
-    negotiating,
-    refunds,
-)
+from tests.extensions.negotiation.negotiating import FIND, LODGINGS, OTHER, SESSION, lodgings, negotiating, refunds
 from tests.service import echo, make_endpoint
 from tests.stateful import StatefulBench
 
@@ -50,12 +43,10 @@ async def keep(bench: StatefulBench, **changes: Any) -> dict[str, Any]:
     return body
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [
-        *(("QUERY", "/"), ("SUSPEND", "/"), ("DISCOVER", "/methods"), ("DISCOVER", "/agents")),
-        *(("DISCOVER", "/agents/{a}"), ("QUERY", "/proposals"), ("QUERY", "/proposals/{a}")),
-    ],
+@rows(
+    "method, path",
+    *(("QUERY", "/"), ("SUSPEND", "/"), ("DISCOVER", "/methods"), ("DISCOVER", "/agents")),
+    *(("DISCOVER", "/agents/{a}"), ("QUERY", "/proposals"), ("QUERY", "/proposals/{a}")),
 )
 @pytest.mark.parametrize("persistent", [False, True])
 async def test_built_in_methods_are_not_replaced(method: str, path: str, persistent: bool) -> None:
@@ -114,41 +105,38 @@ async def test_overlapping_templates_of_one_agent_are_told_apart() -> None:
 
 
 @pytest.mark.requirement("API-10.4-1", "API-10.4-2")
-async def test_authority_is_that_of_each_call() -> None:
-    async with negotiating() as bench:
-        narrow = {"authority_scope": "stays:read"}
-        assert (await bench.send("PROPOSE", "/", refunds(), **narrow)).status == 262
-        assert (await bench.send("PROPOSE", "/", refunds(), **CANCELLING)).status == 263
-        refund = ("REFUND", "/refunds", {"stay": "7"})
-        assert (await bench.send(*refund, **narrow)).status == 455
-        assert (await bench.send(*refund)).status == 455
-        chained = {**CANCELLING, "delegation_chain": f"{OTHER}; stays:read"}
-        assert (await bench.send(*refund, **chained)).status in (455, 551)
-        assert (await bench.send(*refund, **CANCELLING)).status == 200
+async def test_authority_is_that_of_each_call(bench: StatefulBench) -> None:
+    narrow = {"authority_scope": "stays:read"}
+    assert (await bench.send("PROPOSE", "/", refunds(), **narrow)).status == 262
+    assert (await bench.send("PROPOSE", "/", refunds(), **CANCELLING)).status == 263
+    refund = ("REFUND", "/refunds", {"stay": "7"})
+    assert (await bench.send(*refund, **narrow)).status == 455
+    assert (await bench.send(*refund)).status == 455
+    chained = {**CANCELLING, "delegation_chain": f"{OTHER}; stays:read"}
+    assert (await bench.send(*refund, **chained)).status in (455, 551)
+    assert (await bench.send(*refund, **CANCELLING)).status == 200
 
 
-async def test_session_of_another_agent_gives_nothing() -> None:
-    async with negotiating() as bench:
-        approved = await bench.send("PROPOSE", "/", lodgings(), session_id=SESSION)
-        named = {"synthesis_id": approved.json["synthesis_id"]}
-        for headers in ({}, named, {"contract_synthesized": approved.json["synthesis_id"]}):
-            taken = await bench.send("FIND", "/lodgings", ROME, agent=OTHER, session_id=SESSION, **headers)
-            assert taken.status in (403, 404)
-        proposed = await bench.send("PROPOSE", "/", lodgings(), agent=OTHER, session_id=SESSION)
-        assert (proposed.status, proposed.error["code"]) == (403, "session-of-another")
-        assert (await bench.send("FIND", "/lodgings", ROME, session_id=SESSION)).status == 200
+async def test_session_of_another_agent_gives_nothing(bench: StatefulBench) -> None:
+    approved = await bench.send("PROPOSE", "/", lodgings(), session_id=SESSION)
+    named = {"synthesis_id": approved.json["synthesis_id"]}
+    for headers in ({}, named, {"contract_synthesized": approved.json["synthesis_id"]}):
+        taken = await bench.send("FIND", "/lodgings", ROME, agent=OTHER, session_id=SESSION, **headers)
+        assert taken.status in (403, 404)
+    proposed = await bench.send("PROPOSE", "/", lodgings(), agent=OTHER, session_id=SESSION)
+    assert (proposed.status, proposed.error["code"]) == (403, "session-of-another")
+    assert (await bench.send("FIND", "/lodgings", ROME, session_id=SESSION)).status == 200
 
 
-async def test_negotiation_of_another_agent_is_neither_read_nor_used_up() -> None:
-    async with negotiating() as bench:
-        mine = await bench.send("PROPOSE", "/", refunds("informational"), **CANCELLING)
-        stolen = {"negotiation_id": mine.json["negotiation_id"]}
-        countered = mine.json["counter_proposal"]
-        for _ in range(4):
-            other = await bench.send("PROPOSE", "/", lodgings(path="/nowhere"), agent=OTHER, **stolen)
-            assert other.json.get("proposal_id") != mine.json["proposal_id"]
-        accepted = await bench.send("PROPOSE", "/", countered, **stolen, **CANCELLING)
-        assert accepted.status == 263, "the rejections of another agent do not count"
+async def test_negotiation_of_another_agent_is_neither_read_nor_used_up(bench: StatefulBench) -> None:
+    mine = await bench.send("PROPOSE", "/", refunds("informational"), **CANCELLING)
+    stolen = {"negotiation_id": mine.json["negotiation_id"]}
+    countered = mine.json["counter_proposal"]
+    for _ in range(4):
+        other = await bench.send("PROPOSE", "/", lodgings(path="/nowhere"), agent=OTHER, **stolen)
+        assert other.json.get("proposal_id") != mine.json["proposal_id"]
+    accepted = await bench.send("PROPOSE", "/", countered, **stolen, **CANCELLING)
+    assert accepted.status == 263, "the rejections of another agent do not count"
 
 
 async def test_many_proposals_at_once_are_refused_and_occupy_few_threads() -> None:
@@ -170,25 +158,21 @@ async def test_many_proposals_at_once_are_refused_and_occupy_few_threads() -> No
 
 
 @pytest.mark.parametrize("given", ["syn-\r\nX: 1", "x\x00y", "syn-" + "x" * 1_000_000, ""])
-async def test_ids_that_no_server_issues_do_not_reach_the_store(given: str) -> None:
-    async with negotiating() as bench:
-        assert (await bench.send("FIND", "/lodgings", ROME, synthesis_id=given)).status == 404
-        assert (await bench.send("QUERY", "/proposals", {"proposal_id": given})).status == 422
-        assert (await bench.send("SUSPEND", "/", {"synthesis_id": given})).status == 422
-        inspected = await bench.send("INSPECT", "/", {"target": "contract", "synthesis_id": given})
-        assert inspected.status == 422
-        assert (await bench.send("QUERY", "/proposals/%00")).status == 422
+async def test_ids_that_no_server_issues_do_not_reach_the_store(bench: StatefulBench, given: str) -> None:
+    assert (await bench.send("FIND", "/lodgings", ROME, synthesis_id=given)).status == 404
+    assert (await bench.send("QUERY", "/proposals", {"proposal_id": given})).status == 422
+    assert (await bench.send("SUSPEND", "/", {"synthesis_id": given})).status == 422
+    assert (await bench.send("INSPECT", "/", {"target": "contract", "synthesis_id": given})).status == 422
+    assert (await bench.send("QUERY", "/proposals/%00")).status == 422
 
 
-@pytest.mark.parametrize(
+@rows(
     "changes",
-    [
-        {"description": "Finds\x1b[2J rooms."},
-        {"errors": [{"name": "full", "description": "\x1b]0;owned\x07"}]},
-        {"errors": ["\x1b[2J"]},
-        {"output_schema": {"type": "object", "properties": {"\x1b[2J": {}}}},
-        {"output_schema": {"type": "object", "properties": {"rooms": {"type": "array", "title": "\u202eevil"}}}},
-    ],
+    {"description": "Finds\x1b[2J rooms."},
+    {"errors": [{"name": "full", "description": "\x1b]0;owned\x07"}]},
+    {"errors": ["\x1b[2J"]},
+    {"output_schema": {"type": "object", "properties": {"\x1b[2J": {}}}},
+    {"output_schema": {"type": "object", "properties": {"rooms": {"type": "array", "title": "\u202eevil"}}}},
 )
 async def test_terminal_escapes_are_refused(changes: dict[str, Any]) -> None:
     async with negotiating(recipes=ANY) as bench:

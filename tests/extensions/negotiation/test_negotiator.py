@@ -20,6 +20,7 @@ from tests.extensions.negotiation.negotiating import (
     refunds,
 )
 from tests.service import echo, make_endpoint
+from tests.stateful import StatefulBench
 
 from bespeak.contract.limits import Rate
 from bespeak.contract.policy import MethodPolicy
@@ -32,43 +33,40 @@ CANCELLING = {"authority_scope": "stays:cancel"}
 
 
 @pytest.mark.requirement("API-10.3-8", "CORE-4.6-3", "API-17.2-4")
-async def test_approved_proposal_is_called_at_once() -> None:
-    async with negotiating() as bench:
-        approved = await bench.send("PROPOSE", "/", {"endpoint": lodgings()})
-        assert approved.status == 263
-        assert approved.header("Content-Type") == "application/vnd.agtp.endpoint+json"
-        found = await bench.send("FIND", "/lodgings", {"town": "Rome"})
-        assert (found.status, found.json) == (200, {"rooms": [{"number": "12", "city": "Rome"}]})
-        assert found.header("Contract-Synthesized") == approved.json["synthesis_id"]
-        assert (await bench.send("FIND", "/lodgings", {"city": "Rome"})).status == 422
+async def test_approved_proposal_is_called_at_once(bench: StatefulBench) -> None:
+    approved = await bench.send("PROPOSE", "/", {"endpoint": lodgings()})
+    assert approved.status == 263
+    assert approved.header("Content-Type") == "application/vnd.agtp.endpoint+json"
+    found = await bench.send("FIND", "/lodgings", {"town": "Rome"})
+    assert (found.status, found.json) == (200, {"rooms": [{"number": "12", "city": "Rome"}]})
+    assert found.header("Contract-Synthesized") == approved.json["synthesis_id"]
+    assert (await bench.send("FIND", "/lodgings", {"city": "Rome"})).status == 422
 
 
 @pytest.mark.requirement("API-10.2-3", "AGIS-2-2")
-async def test_approval_carries_the_contract_wherever_clients_look_for_it() -> None:
-    async with negotiating() as bench:
-        body = (await bench.send("PROPOSE", "/", lodgings())).json
-        definition = body["endpoint"]
-        assert {name: body[name] for name in definition} == definition
-        assert {name: body["instantiated_endpoint"][name] for name in definition} == definition
-        assert body["instantiated_endpoint"]["proposed"] is True
-        assert body["instantiated_endpoint"]["expires"] == "session"
-        assert definition["input_schema"] == lodgings()["input_schema"]
-        assert definition["handler"] == {"type": "composition"}
-        assert "composition_failed" in definition["errors"]
-        assert body["proposal_id"].removeprefix("prop-") == body["synthesis_id"].removeprefix("syn-")
-        assert body["negotiation_id"]
-        assert (body["persistent"], body["granted_duration"]) == (False, "1h")
-        assert read_instant(body["expires_at"])
-        assert body["plan"] == ["Calls FIND /rooms."]
+async def test_approval_carries_the_contract_wherever_clients_look_for_it(bench: StatefulBench) -> None:
+    body = (await bench.send("PROPOSE", "/", lodgings())).json
+    definition = body["endpoint"]
+    assert {name: body[name] for name in definition} == definition
+    assert {name: body["instantiated_endpoint"][name] for name in definition} == definition
+    assert body["instantiated_endpoint"]["proposed"] is True
+    assert body["instantiated_endpoint"]["expires"] == "session"
+    assert definition["input_schema"] == lodgings()["input_schema"]
+    assert definition["handler"] == {"type": "composition"}
+    assert "composition_failed" in definition["errors"]
+    assert body["proposal_id"].removeprefix("prop-") == body["synthesis_id"].removeprefix("syn-")
+    assert body["negotiation_id"]
+    assert (body["persistent"], body["granted_duration"]) == (False, "1h")
+    assert read_instant(body["expires_at"])
+    assert body["plan"] == ["Calls FIND /rooms."]
 
 
-async def test_the_same_contract_proposed_twice_is_the_same_synthesis() -> None:
-    async with negotiating() as bench:
-        first = await bench.send("PROPOSE", "/", lodgings())
-        again = await bench.send("PROPOSE", "/", {"parameters": {"proposal": lodgings()}})
-        assert (again.status, again.json["synthesis_id"]) == (263, first.json["synthesis_id"])
-        other = await bench.send("PROPOSE", "/", lodgings(), agent=OTHER)
-        assert other.json["synthesis_id"] != first.json["synthesis_id"]
+async def test_the_same_contract_proposed_twice_is_the_same_synthesis(bench: StatefulBench) -> None:
+    first = await bench.send("PROPOSE", "/", lodgings())
+    again = await bench.send("PROPOSE", "/", {"parameters": {"proposal": lodgings()}})
+    assert (again.status, again.json["synthesis_id"]) == (263, first.json["synthesis_id"])
+    other = await bench.send("PROPOSE", "/", lodgings(), agent=OTHER)
+    assert other.json["synthesis_id"] != first.json["synthesis_id"]
 
 
 async def test_reference_forms_are_answered_by_operators_recipes() -> None:
@@ -96,8 +94,7 @@ async def test_evaluations_are_made_in_their_order() -> None:
             assert (await bench.send("PROPOSE", "/", lodgings(**changes))).status == status
         impossible = await bench.send("PROPOSE", "/", lodgings(path="/nowhere"))
         assert (impossible.status, impossible.json["reason"]) == (463, "composition-impossible")
-        refused = await bench.send("PROPOSE", "/", lodgings())
-        assert (refused.status, refused.json["reason"]) == (463, "policy-refused")
+        assert (await bench.send("PROPOSE", "/", lodgings())).gives("reason") == (463, "policy-refused")
 
 
 def _without_find() -> Any:
@@ -105,44 +102,39 @@ def _without_find() -> Any:
 
 
 @pytest.mark.requirement("API-10.4-1", "API-10.4-2", "API-10.4-3", "API-16.2-1", "CORE-10.1-16", "CORE-2.3-13")
-async def test_missing_authority_of_a_step_is_262_before_anything_runs() -> None:
-    async with negotiating() as bench:
-        refused = await bench.send("PROPOSE", "/", refunds())
-        assert (refused.status, refused.error["type"]) == (262, "scope-required")
-        assert refused.error["missing_scopes"] == ["stays:cancel"]
-        negotiation_id = refused.header("Negotiation-ID")
-        assert negotiation_id
-        approved = await bench.send("PROPOSE", "/", refunds(), negotiation_id=negotiation_id, **CANCELLING)
-        assert (approved.status, approved.header("Negotiation-ID")) == (263, negotiation_id)
-        assert approved.json["required_scopes"] == ["stays:cancel"]
-        # Scopes are checked again at each call.
-        assert (await bench.send("REFUND", "/refunds", {"stay": "7"})).status == 455
-        assert (await bench.send("REFUND", "/refunds", {"stay": "7"}, **CANCELLING)).json == {"cancelled": "7"}
+async def test_missing_authority_of_a_step_is_262_before_anything_runs(bench: StatefulBench) -> None:
+    refused = await bench.send("PROPOSE", "/", refunds())
+    assert (refused.status, refused.error["type"]) == (262, "scope-required")
+    assert refused.error["missing_scopes"] == ["stays:cancel"]
+    negotiation_id = refused.header("Negotiation-ID")
+    assert negotiation_id
+    approved = await bench.send("PROPOSE", "/", refunds(), negotiation_id=negotiation_id, **CANCELLING)
+    assert (approved.status, approved.header("Negotiation-ID")) == (263, negotiation_id)
+    assert approved.json["required_scopes"] == ["stays:cancel"]
+    # Scopes are checked again at each call.
+    assert (await bench.send("REFUND", "/refunds", {"stay": "7"})).status == 455
+    assert (await bench.send("REFUND", "/refunds", {"stay": "7"}, **CANCELLING)).json == {"cancelled": "7"}
 
 
-async def test_anonymous_caller_is_asked_for_credentials_where_a_step_needs_scopes() -> None:
-    async with negotiating() as bench:
-        refused = await bench.send("PROPOSE", "/", refunds(), agent=None)
-        assert (refused.status, refused.error["type"]) == (262, "credentials-missing")
+async def test_anonymous_caller_is_asked_for_credentials_where_a_step_needs_scopes(bench: StatefulBench) -> None:
+    assert (await bench.send("PROPOSE", "/", refunds(), agent=None)).told("type") == (262, "credentials-missing")
 
 
 async def test_agent_without_any_scope_gets_none_by_proposing() -> None:
     async with negotiating(policies={"scope_required_for_invocation": True}) as bench:
-        refused = await bench.send("PROPOSE", "/", lodgings())
-        assert (refused.status, refused.error["type"]) == (262, "scope-required")
+        assert (await bench.send("PROPOSE", "/", lodgings())).told("type") == (262, "scope-required")
         assert (await bench.send("PROPOSE", "/", lodgings(), authority_scope="a:b")).status == 263
 
 
 @pytest.mark.parametrize("claim", ["informational", "reversible"])
-async def test_claim_of_less_impact_is_refused_with_an_honest_counter_proposal(claim: str) -> None:
-    async with negotiating() as bench:
-        refused = await bench.send("PROPOSE", "/", refunds(claim), **CANCELLING)
-        assert (refused.status, refused.json["reason"]) == (463, "policy-refused")
-        counter = refused.json["counter_proposal"]
-        assert counter["semantic"]["impact"] == "irreversible"
-        negotiation_id = refused.json["negotiation_id"]
-        accepted = await bench.send("PROPOSE", "/", counter, negotiation_id=negotiation_id, **CANCELLING)
-        assert (accepted.status, accepted.json["semantic"]["impact"]) == (263, "irreversible")
+async def test_claim_of_less_impact_is_refused_with_honest_counter_proposal(bench: StatefulBench, claim: str) -> None:
+    refused = await bench.send("PROPOSE", "/", refunds(claim), **CANCELLING)
+    assert (refused.status, refused.json["reason"]) == (463, "policy-refused")
+    counter = refused.json["counter_proposal"]
+    assert counter["semantic"]["impact"] == "irreversible"
+    negotiation_id = refused.json["negotiation_id"]
+    accepted = await bench.send("PROPOSE", "/", counter, negotiation_id=negotiation_id, **CANCELLING)
+    assert (accepted.status, accepted.json["semantic"]["impact"]) == (263, "irreversible")
 
 
 async def test_what_a_plan_says_better_than_the_proposer_is_not_published() -> None:
@@ -151,50 +143,44 @@ async def test_what_a_plan_says_better_than_the_proposer_is_not_published() -> N
         published = (await bench.send("PROPOSE", "/", lodgings(semantic=semantic))).json["semantic"]
         assert (published["confidence"], published["impact"], published["is_idempotent"]) == (0.3, "reversible", False)
         boasting = {**SEMANTIC, "confidence": 1.0}
-        plain = (await bench.send("PROPOSE", "/", lodgings(semantic=boasting))).json["semantic"]
-        assert plain["confidence"] == 1.0
+        assert (await bench.send("PROPOSE", "/", lodgings(semantic=boasting))).json["semantic"]["confidence"] == 1.0
 
 
-async def test_existing_endpoint_is_named_and_its_contract_would_be_accepted() -> None:
-    async with negotiating() as bench:
-        refused = await bench.send("PROPOSE", "/", definition(path="/rooms"))
-        assert (refused.status, refused.json["reason"]) == (463, "policy-refused")
-        similar = refused.json["similar_endpoints"][0]
-        assert (similar["method"], similar["path"]) == ("FIND", "/rooms")
-        accepted = await bench.send("PROPOSE", "/", refused.json["counter_proposal"])
-        assert (accepted.status, accepted.json["path"]) == (263, "/rooms")
-        assert (await bench.send("FIND", "/rooms", {"city": "Rome"})).status == 200
+async def test_existing_endpoint_is_named_and_its_contract_would_be_accepted(bench: StatefulBench) -> None:
+    refused = await bench.send("PROPOSE", "/", definition(path="/rooms"))
+    assert (refused.status, refused.json["reason"]) == (463, "policy-refused")
+    similar = refused.json["similar_endpoints"][0]
+    assert (similar["method"], similar["path"]) == ("FIND", "/rooms")
+    assert (await bench.send("PROPOSE", "/", refused.json["counter_proposal"])).gives("path") == (263, "/rooms")
+    assert (await bench.send("FIND", "/rooms", {"city": "Rome"})).status == 200
 
 
 @pytest.mark.parametrize("sends_id", [True, False])
-async def test_agent_must_escalate_after_three_rejections(sends_id: bool) -> None:
-    async with negotiating() as bench:
-        headers: dict[str, str] = {}
-        for turn in (1, 2, 3):
-            body = definition(description=f"Finds cheap rooms, {turn}.")
-            refused = await bench.send("PROPOSE", "/", body, **headers)
-            assert (refused.status, refused.json["rejections"]) == (463, turn)
-            assert refused.json.get("must_escalate", False) is (turn == 3)
-            if sends_id:
-                headers["negotiation_id"] = refused.json["negotiation_id"]
-        fourth = await bench.send("PROPOSE", "/", definition(description="Finds them at last."), **headers)
-        assert (fourth.status, fourth.json["must_escalate"]) == (463, True)
-        assert "ESCALATE" in fourth.json["explanation"]
-        assert "proposal_id" not in fourth.json
+async def test_agent_must_escalate_after_three_rejections(bench: StatefulBench, sends_id: bool) -> None:
+    headers: dict[str, str] = {}
+    for turn in (1, 2, 3):
+        body = definition(description=f"Finds cheap rooms, {turn}.")
+        refused = await bench.send("PROPOSE", "/", body, **headers)
+        assert (refused.status, refused.json["rejections"]) == (463, turn)
+        assert refused.json.get("must_escalate", False) is (turn == 3)
         if sends_id:
-            elsewhere = await bench.send("PROPOSE", "/", definition(path="/elsewhere"), **headers)
-            assert elsewhere.json["must_escalate"], "the negotiation is the same"
-        else:
-            elsewhere = await bench.send("PROPOSE", "/", definition(path="/elsewhere"))
-            assert "must_escalate" not in elsewhere.json
-        assert (await bench.send("PROPOSE", "/", definition(), agent=OTHER, **headers)).json["rejections"] == 1
+            headers["negotiation_id"] = refused.json["negotiation_id"]
+    fourth = await bench.send("PROPOSE", "/", definition(description="Finds them at last."), **headers)
+    assert (fourth.status, fourth.json["must_escalate"]) == (463, True)
+    assert "ESCALATE" in fourth.json["explanation"]
+    assert "proposal_id" not in fourth.json
+    if sends_id:
+        elsewhere = await bench.send("PROPOSE", "/", definition(path="/elsewhere"), **headers)
+        assert elsewhere.json["must_escalate"], "the negotiation is the same"
+    else:
+        assert "must_escalate" not in (await bench.send("PROPOSE", "/", definition(path="/elsewhere"))).json
+    assert (await bench.send("PROPOSE", "/", definition(), agent=OTHER, **headers)).json["rejections"] == 1
 
 
 @pytest.mark.parametrize("negotiation_id", ["a b", "x" * 200])
-async def test_negotiation_id_that_no_server_issues_is_400(negotiation_id: str) -> None:
-    async with negotiating() as bench:
-        refused = await bench.send("PROPOSE", "/", lodgings(), negotiation_id=negotiation_id)
-        assert (refused.status, refused.error["code"]) == (400, "invalid-negotiation-id")
+async def test_negotiation_id_that_no_server_issues_is_400(bench: StatefulBench, negotiation_id: str) -> None:
+    refused = await bench.send("PROPOSE", "/", lodgings(), negotiation_id=negotiation_id)
+    assert (refused.status, refused.error["code"]) == (400, "invalid-negotiation-id")
 
 
 async def test_proposals_of_an_agent_are_limited() -> None:
@@ -206,40 +192,35 @@ async def test_proposals_of_an_agent_are_limited() -> None:
         assert refused.header("Retry-After")
 
 
-async def test_agents_that_one_address_invents_share_a_limit() -> None:
+async def test_agents_of_one_address_and_living_syntheses_are_limited() -> None:
     async with negotiating(rate=Rate(1, "h", 1)) as bench:
         agents = [f"{number:064x}" for number in range(1, 12)]
         answers = [(await bench.send("PROPOSE", "/", {}, agent=agent)).status for agent in agents]
         assert answers == [400] * 10 + [429]
-
-
-async def test_living_syntheses_of_an_agent_are_limited() -> None:
     async with negotiating(most_live=1) as bench:
         assert (await bench.send("PROPOSE", "/", lodgings())).status == 263
         full = await bench.send("PROPOSE", "/", lodgings(description="Finds more lodgings."))
         assert (full.status, full.error["code"]) == (429, "too-many-syntheses")
 
 
-async def test_proposals_of_one_agent_are_evaluated_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with negotiating() as bench:
-        proposing = bench.bench.server.own_endpoints
-        assert isinstance(proposing, Negotiator)
-        begun, done = asyncio.Event(), asyncio.Event()
-        evaluate = proposing._evaluate
+async def test_proposals_of_an_agent_are_judged_in_turn(bench: StatefulBench, monkeypatch: pytest.MonkeyPatch) -> None:
+    proposing = bench.bench.server.part("negotiation")
+    assert isinstance(proposing, Negotiator)
+    begun, done = asyncio.Event(), asyncio.Event()
+    evaluate = proposing._evaluate
 
-        async def wait(*arguments: Any) -> Any:
-            begun.set()
-            await done.wait()
-            return await evaluate(*arguments)
+    async def wait(*arguments: Any) -> Any:
+        begun.set()
+        await done.wait()
+        return await evaluate(*arguments)
 
-        monkeypatch.setattr(proposing, "_evaluate", wait)
-        first = asyncio.create_task(bench.send("PROPOSE", "/", lodgings()))
-        await begun.wait()
-        busy = await bench.send("PROPOSE", "/", lodgings())
-        assert (busy.status, busy.error["code"]) == (429, "proposal-in-progress")
-        done.set()
-        assert (await first).status == 263
-        assert (await bench.send("PROPOSE", "/", lodgings())).status == 263
+    monkeypatch.setattr(proposing, "_evaluate", wait)
+    first = asyncio.create_task(bench.send("PROPOSE", "/", lodgings()))
+    await begun.wait()
+    assert (await bench.send("PROPOSE", "/", lodgings())).refusal == (429, "proposal-in-progress")
+    done.set()
+    assert (await first).status == 263
+    assert (await bench.send("PROPOSE", "/", lodgings())).status == 263
 
 
 @pytest.mark.parametrize(
@@ -256,14 +237,7 @@ async def test_path_that_others_normalize_is_never_read_as_another_one(path: str
 
 VARIANTS = (
     *("/Rooms", "/ROOMS", "/ro-oms", "/ro_oms", "/rooms-", "/r00ms", "/rooms%20", "/Rooms/cheap", "/r%D0%BEoms"),
-    *(
-        "/r%6Foms",
-        "/r%C3%B6oms",
-        "/%EF%BD%92ooms",
-        "/roo%D0%BCs/{id}",
-        "/Methods",
-        "/PROPOSALS/{id}",
-    ),
+    *("/r%6Foms", "/r%C3%B6oms", "/%EF%BD%92ooms", "/roo%D0%BCs/{id}", "/Methods", "/PROPOSALS/{id}"),
 )
 
 
@@ -293,8 +267,7 @@ async def test_spelling_of_an_internal_path_is_not_told() -> None:
 @pytest.mark.parametrize("path", ["/Lodgings", "/lodgings_", "/a/%20b", "/a/%C3%A9", "/~a/!$&'()*+,;=:@"])
 async def test_path_is_read_exactly_as_proposed(path: str) -> None:
     async with negotiating(recipes=(replace(LODGINGS, pattern={"name_exact": "FIND"}),)) as bench:
-        approved = await bench.send("PROPOSE", "/", lodgings(path=path))
-        assert (approved.status, approved.json["path"]) == (263, path)
+        assert (await bench.send("PROPOSE", "/", lodgings(path=path))).gives("path") == (263, path)
         assert (await bench.send("FIND", path, {"town": "Rome"})).status == 200
         assert (await bench.send("FIND", "/lodgings", {"town": "Rome"})).status == 404
 
@@ -318,15 +291,10 @@ async def test_failing_evaluation_is_a_rejection_that_says_so(
         assert (polled.status, polled.json["explanation"]) == (463, refused.json["explanation"])
 
 
-async def test_proposal_that_is_too_large_is_413() -> None:
-    async with negotiating() as bench:
-        assert (await bench.send("PROPOSE", "/", lodgings(description="x" * 70_000))).status == 413
-
-
-async def test_proposal_with_many_fields_is_400() -> None:
-    async with negotiating() as bench:
-        schema = {"type": "object", "properties": {f"f{n}": {} for n in range(5_000)}}
-        assert (await bench.send("PROPOSE", "/", lodgings(output_schema=schema))).status == 400
+async def test_proposals_that_are_too_large_or_have_too_many_fields_are_refused(bench: StatefulBench) -> None:
+    assert (await bench.send("PROPOSE", "/", lodgings(description="x" * 70_000))).status == 413
+    schema = {"type": "object", "properties": {f"f{n}": {} for n in range(5_000)}}
+    assert (await bench.send("PROPOSE", "/", lodgings(output_schema=schema))).status == 400
 
 
 @pytest.mark.requirement("API-8.7-5")
@@ -341,8 +309,7 @@ async def test_plan_deeper_than_the_policy_allows_is_refused() -> None:
 @pytest.mark.requirement("API-8.7-4")
 async def test_server_that_does_not_negotiate_says_so() -> None:
     async with negotiating(policies={"synthesis_enabled": False}) as bench:
-        refused = await bench.send("PROPOSE", "/", lodgings())
-        assert (refused.status, refused.json["reason"]) == (463, "synthesis-disabled")
+        assert (await bench.send("PROPOSE", "/", lodgings())).gives("reason") == (463, "synthesis-disabled")
         assert (await bench.send("QUERY", "/proposals/prop-1")).status in (404, 405)
 
 
@@ -354,14 +321,12 @@ async def test_rejection_reveals_nothing_to_callers_that_may_not_discover() -> N
         assert not {"similar_endpoints", "counter_proposal", "misses"} & refused.json.keys()
 
 
-async def test_session_that_only_the_body_names_is_used() -> None:
-    async with negotiating() as bench:
-        approved = await bench.send("PROPOSE", "/", {"proposal": lodgings(), "session_id": SESSION})
-        assert approved.status == 263
-        assert (await bench.send("FIND", "/lodgings", {"town": "x"})).status == 404
-        assert (await bench.send("FIND", "/lodgings", {"town": "x"}, session_id=SESSION)).status == 200
-        taken = await bench.send("PROPOSE", "/", {"proposal": lodgings(), "session_id": SESSION}, agent=OTHER)
-        assert (taken.status, taken.error["code"]) == (403, "session-of-another")
+async def test_session_that_only_the_body_names_is_used(bench: StatefulBench) -> None:
+    assert (await bench.send("PROPOSE", "/", {"proposal": lodgings(), "session_id": SESSION})).status == 263
+    assert (await bench.send("FIND", "/lodgings", {"town": "x"})).status == 404
+    assert (await bench.send("FIND", "/lodgings", {"town": "x"}, session_id=SESSION)).status == 200
+    taken = await bench.send("PROPOSE", "/", {"proposal": lodgings(), "session_id": SESSION}, agent=OTHER)
+    assert (taken.status, taken.error["code"]) == (403, "session-of-another")
 
 
 async def test_record_of_a_call_names_its_synthesis() -> None:

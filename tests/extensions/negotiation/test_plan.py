@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.extensions.negotiation.definitions import fields
 from tests.extensions.negotiation.negotiating import CANCEL, FIND, LODGINGS
 from tests.service import echo, make_endpoint
@@ -32,25 +33,16 @@ HOLD = ("reversible", True, 0.8, "b:write")
 SEND = ("irreversible", False, 1.0, "a:read")
 
 
-def test_the_worst_impact_of_the_steps_counts() -> None:
+def test_impact_scopes_confidence_and_idempotence_follow_from_the_steps() -> None:
     assert [plan(READ).impact, plan(READ, HOLD).impact, plan(HOLD, SEND, READ).impact] == [
         *("informational", "reversible", "irreversible")
     ]
-
-
-def test_scopes_are_the_union_and_confidence_the_product_of_the_steps() -> None:
     made = plan(READ, HOLD, quality=0.5)
     assert made.scopes == ("a:read", "b:write")
     assert made.confidence == pytest.approx(0.36)
-
-
-def test_several_changing_steps_are_never_idempotent() -> None:
     assert [plan(READ, HOLD).is_idempotent, plan(HOLD, HOLD).is_idempotent, plan(READ, SEND).is_idempotent] == [
         *(True, False, False)
     ]
-
-
-def test_only_a_plan_of_high_quality_is_certain() -> None:
     assert [plan(READ, quality=quality).is_certain for quality in (0.61, 0.62)] == [False, True]
 
 
@@ -58,81 +50,77 @@ NAME = {"type": "string", "enum": ["Ann", "Bob"], "maxLength": 20, "minLength": 
 ROW = fields(name=NAME, age={"type": "integer", "minimum": 0, "maximum": 150})
 
 
-def rows(row: Any, **more: Any) -> dict[str, Any]:
+def people(row: Any, **more: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {"people": {"type": "array", "items": row, **more}}, "required": ["people"]}
 
 
-STEP = make_endpoint("QUERY", "/people", echo, output=rows(ROW))
+STEP = make_endpoint("QUERY", "/people", echo, output=people(ROW))
 
 
 def promises(output: Any, **given: Any) -> Promises:
     return Promises(replace(STEP, input_schema=fields(**given), output_schema=output), [STEP])
 
 
-@pytest.mark.parametrize(
+@rows(
     "name",
-    [
-        {"type": "string"},
-        NAME,
-        {"enum": ["Ann", "Bob", "Cleo"]},
-        {"maxLength": 30},
-        {"minLength": 0},
-        {"oneOf": [{"type": "string"}, {"type": "null"}]},
-        {"description": "not", "default": {"minItems": 1}},
-    ],
+    {"type": "string"},
+    NAME,
+    {"enum": ["Ann", "Bob", "Cleo"]},
+    {"maxLength": 30},
+    {"minLength": 0},
+    {"oneOf": [{"type": "string"}, {"type": "null"}]},
+    {"description": "not", "default": {"minItems": 1}},
 )
 def test_promises_that_a_step_makes_are_kept(name: Any) -> None:
-    found = promises(rows(fields(name=name)))
-    assert (found.unkept, found.output) == ([], rows(fields(name=name)))
+    found = promises(people(fields(name=name)))
+    assert (found.unkept, found.output) == ([], people(fields(name=name)))
 
 
-@pytest.mark.parametrize(
-    ("name", "keyword"),
-    [
-        ({"enum": ["Ann"]}, "enum"),
-        ({"const": "Ann"}, "const"),
-        ({"maxLength": 10}, "maxLength"),
-        ({"minLength": 2}, "minLength"),
-        ({"pattern": "^A"}, "pattern"),
-        ({"not": {"const": "Bob"}}, "not"),
-        ({"oneOf": [{"type": "string"}, {"type": "string"}]}, "oneOf"),
-        ({"if": {}, "then": {"minLength": 9}}, "if"),
-    ],
+@rows(
+    "name, keyword",
+    ({"enum": ["Ann"]}, "enum"),
+    ({"const": "Ann"}, "const"),
+    ({"maxLength": 10}, "maxLength"),
+    ({"minLength": 2}, "minLength"),
+    ({"pattern": "^A"}, "pattern"),
+    ({"not": {"const": "Bob"}}, "not"),
+    ({"oneOf": [{"type": "string"}, {"type": "string"}]}, "oneOf"),
+    ({"if": {}, "then": {"minLength": 9}}, "if"),
 )
 def test_promises_that_no_step_makes_are_named_and_left_out(name: Any, keyword: str) -> None:
-    found = promises(rows(fields(name={"type": "string", **name})))
+    found = promises(people(fields(name={"type": "string", **name})))
     assert f"`{keyword}` of `people[].name`" in found.unkept
-    assert found.output == rows(fields(name={"type": "string"}))
+    assert found.output == people(fields(name={"type": "string"}))
 
 
-def test_number_of_rows_is_never_promised() -> None:
-    assert promises(rows(ROW, minItems=1)).unkept == ["`minItems` of `people`"]
+CITY = {"type": "string", "maxLength": 5}
 
 
-def test_promise_of_another_field_does_not_count() -> None:
-    assert promises(rows(fields(age={"type": "string", "enum": ["Ann", "Bob"]}))).unkept == ["`enum` of `people[].age`"]
+@rows(
+    "output, given, unkept",
+    (people(ROW, minItems=1), {}, ["`minItems` of `people`"]),
+    (people(fields(age={"type": "string", "enum": ["Ann", "Bob"]})), {}, ["`enum` of `people[].age`"]),
+    ({**people(ROW), "minProperties": 2}, {}, ["`minProperties` of the output"]),
+    (fields(city=CITY), {"city": CITY}, []),
+    ids=["number of rows", "promise of another field", "whole output", "value that is given"],
+)
+def test_promises_of_rows_of_other_fields_and_of_the_output(output: Any, given: Any, unkept: list[str]) -> None:
+    assert promises(output, **given).unkept == unkept
 
 
-def test_value_that_is_given_keeps_its_promises() -> None:
-    city = {"type": "string", "maxLength": 5}
-    assert promises(fields(city=city), city=city).unkept == []
-
-
-def test_promises_of_definitions_are_those_of_any_field() -> None:
-    output = {**rows(fields(name={"$ref": "#/$defs/name"})), "$defs": {"name": NAME}}
+def test_promises_of_definitions_and_brief_proposals_are_those_of_the_plan() -> None:
+    output = {**people(fields(name={"$ref": "#/$defs/name"})), "$defs": {"name": NAME}}
     assert promises(output).unkept == []
     assert promises({**output, "$defs": {"name": {"enum": ["Cleo"]}}}).unkept == ["`enum` of `name`"]
-
-
-def test_promises_about_the_whole_output_are_not_kept() -> None:
-    assert promises({**rows(ROW), "minProperties": 2}).unkept == ["`minProperties` of the output"]
+    assert make_contract(proposal(is_brief=True), contract_plan(CANCEL)).endpoint.semantic.impact == "irreversible"
+    assert not claims_better(proposal(is_brief=True), contract_plan(CANCEL))
 
 
 def test_required_field_that_is_not_described_is_not_promised() -> None:
-    output = rows({**ROW, "required": ["name", "shoe_size"]})
+    output = people({**ROW, "required": ["name", "shoe_size"]})
     found = promises(output)
-    assert (found.unkept, found.output) == (["`shoe_size` of `people[]`"], rows({**ROW, "required": ["name"]}))
-    anywhere = {"allOf": [rows(ROW)], "required": ["people"]}
+    assert (found.unkept, found.output) == (["`shoe_size` of `people[]`"], people({**ROW, "required": ["name"]}))
+    anywhere = {"allOf": [people(ROW)], "required": ["people"]}
     assert promises(anywhere).unkept == []
     assert promises({"properties": {"people": True}, "required": ["people"]}).unkept == []
 
@@ -159,12 +147,6 @@ def test_scopes_are_united_and_the_worse_claim_is_published() -> None:
     assert (cautious.semantic.impact, cautious.semantic.confidence) == ("reversible", 0.1)
 
 
-def test_brief_proposal_gets_what_the_plan_says() -> None:
-    made = make_contract(proposal(is_brief=True), contract_plan(CANCEL)).endpoint
-    assert made.semantic.impact == "irreversible"
-    assert not claims_better(proposal(is_brief=True), contract_plan(CANCEL))
-
-
 @pytest.mark.parametrize(("claim", "better"), [("informational", True), ("reversible", True), ("irreversible", False)])
 def test_claim_of_less_impact_is_noticed(claim: str, better: bool) -> None:
     assert claims_better(proposal(impact=claim), contract_plan(CANCEL)) is better
@@ -177,14 +159,11 @@ def test_recipe_gets_a_name_of_its_own_and_answers_no_other_proposal() -> None:
     assert made.recipe.pattern == {}
 
 
-def test_internal_endpoints_are_not_named() -> None:
+def test_counter_proposal_states_the_plan_without_internal_endpoints() -> None:
     lines = explain(contract_plan(FIND, SECRET))
     assert "FIND /rooms" in lines[0]
     assert "secrets" not in str(lines)
     assert "an internal step" in lines[1]
-
-
-def test_counter_proposal_states_the_plan() -> None:
     made = make_contract(proposal(), contract_plan(FIND), states_plan=True)
     assert made.endpoint.description == "Calls FIND /rooms, then reads /rooms."
     long = replace(FIND, path="/" + "x" * 600)
@@ -194,8 +173,6 @@ def test_counter_proposal_states_the_plan() -> None:
 def test_fields_become_optional_where_the_schema_itself_requires_them() -> None:
     row = {"type": "object", "properties": {"memo": {"type": "string"}}, "required": ["memo"]}
     schema = {"type": "object", "properties": {"rows": {"type": "array", "items": row}}, "required": ["rows"]}
-    loose = loosen(schema, [("rows", "[]", "memo")])
-    assert loose is not None
-    assert loose["properties"]["rows"]["items"]["required"] == []
+    assert loosen(schema, [("rows", "[]", "memo")])["properties"]["rows"]["items"]["required"] == []
     assert row["required"] == ["memo"]
     assert loosen({**schema, "properties": {"rows": {"$ref": "#/$defs/rows"}}}, [("rows", "[]", "memo")]) is None

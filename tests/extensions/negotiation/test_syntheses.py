@@ -27,15 +27,14 @@ from tests.service import AGENT, Reply, echo, make_endpoint
 from tests.stateful import StatefulBench
 
 from bespeak.contract.handler import Composition
-from bespeak.contract.negotiation import ForbiddenCombination, NegotiationSettings
 from bespeak.contract.policy import MethodPolicy
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.negotiation import syntheses
-from bespeak.extensions.negotiation.negotiator import Negotiator
+from bespeak.extensions.negotiation.settings import ForbiddenCombination, NegotiationSettings
+from bespeak.extensions.negotiation.store import DecideProposal, PublishProposal, RevokeSynthesis
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.runtime.additions import EndpointOrigin, write_endpoint
 from bespeak.state.store.commands.endpoints import PutEndpoint
-from bespeak.state.store.commands.proposals import DecideProposal, PublishProposal, RevokeSynthesis
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Command, Statement, Steps
 
@@ -68,33 +67,29 @@ async def manifest_for(bench: StatefulBench, agent: str | None = AGENT) -> Reply
 
 
 @pytest.mark.requirement("API-10.5-1")
-async def test_synthesis_exists_in_the_session_that_proposed_it() -> None:
-    async with negotiating() as bench:
-        await propose(bench, session_id=SESSION)
-        assert await find(bench, session_id=SESSION) == 200
-        assert await find(bench) == 404
-        assert await find(bench, session_id=SESSION[::-1]) == 404
-        assert await find(bench, agent=OTHER) == 404
-        assert await find(bench, agent=None) == 404
+async def test_synthesis_exists_in_the_session_that_proposed_it(bench: StatefulBench) -> None:
+    await propose(bench, session_id=SESSION)
+    assert await find(bench, session_id=SESSION) == 200
+    assert await find(bench) == 404
+    assert await find(bench, session_id=SESSION[::-1]) == 404
+    assert await find(bench, agent=OTHER) == 404
+    assert await find(bench, agent=None) == 404
 
 
 @pytest.mark.requirement("API-10.5-1", "CORE-8-6")
 @pytest.mark.parametrize("headers", [{"session_id": SESSION}, {}], ids=["session", "no session"])
-async def test_synthesis_ends_with_its_session(headers: dict[str, str]) -> None:
-    async with negotiating() as bench:
-        synthesis_id = await propose(bench, **headers)
-        await bench.store.do(SessionsEnd())
-        ended = await bench.send("FIND", "/lodgings", ROME, **headers)
-        assert (ended.status, ended.error["code"]) == (404, "synthesis-ended")
-        assert await find(bench, synthesis_id=synthesis_id) == 404
-        assert await propose(bench, **headers) != synthesis_id
+async def test_synthesis_ends_with_its_session(bench: StatefulBench, headers: dict[str, str]) -> None:
+    synthesis_id = await propose(bench, **headers)
+    await bench.store.do(SessionsEnd())
+    assert (await bench.send("FIND", "/lodgings", ROME, **headers)).refusal == (404, "synthesis-ended")
+    assert await find(bench, synthesis_id=synthesis_id) == 404
+    assert await propose(bench, **headers) != synthesis_id
 
 
 async def test_synthesis_that_is_used_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     async with negotiating() as bench:
-        negotiator = bench.bench.server.own_endpoints
-        assert isinstance(negotiator, Negotiator)
+        negotiator = bench.bench.server.part("negotiation")
         monkeypatch.setattr(negotiator.syntheses, "_clock", lambda: now)
         await propose(bench)
         assert await find(bench) == 200
@@ -104,29 +99,25 @@ async def test_synthesis_that_is_used_lives_on(monkeypatch: pytest.MonkeyPatch) 
         assert await find(bench) == 404
 
 
-async def test_synthesis_is_called_by_its_id_in_any_session() -> None:
-    async with negotiating() as bench:
-        synthesis_id = await propose(bench, session_id=SESSION)
-        assert await find(bench, synthesis_id=synthesis_id) == 200
-        assert await find(bench, contract_synthesized=synthesis_id) == 200
-        other = await bench.send("FIND", "/elsewhere", ROME, synthesis_id=synthesis_id)
-        assert (other.status, other.error["path"]) == (404, "/lodgings")
+async def test_synthesis_is_called_by_its_id_in_any_session(bench: StatefulBench) -> None:
+    synthesis_id = await propose(bench, session_id=SESSION)
+    assert await find(bench, synthesis_id=synthesis_id) == 200
+    assert await find(bench, contract_synthesized=synthesis_id) == 200
+    assert (await bench.send("FIND", "/elsewhere", ROME, synthesis_id=synthesis_id)).told("path") == (404, "/lodgings")
 
 
-async def test_synthesis_of_another_agent_is_as_if_it_did_not_exist() -> None:
-    async with negotiating() as bench:
-        synthesis_id = await propose(bench)
-        known = await bench.send("FIND", "/lodgings", ROME, agent=OTHER, synthesis_id=synthesis_id)
-        unknown = await bench.send("FIND", "/lodgings", ROME, agent=OTHER, synthesis_id="syn-" + "0" * 32)
-        assert known.status == unknown.status == 404
-        assert known.json == unknown.json
+async def test_synthesis_of_another_agent_is_as_if_it_did_not_exist(bench: StatefulBench) -> None:
+    synthesis_id = await propose(bench)
+    known = await bench.send("FIND", "/lodgings", ROME, agent=OTHER, synthesis_id=synthesis_id)
+    unknown = await bench.send("FIND", "/lodgings", ROME, agent=OTHER, synthesis_id="syn-" + "0" * 32)
+    assert known.status == unknown.status == 404
+    assert known.json == unknown.json
 
 
-async def test_anonymous_caller_calls_its_synthesis_by_id_only() -> None:
-    async with negotiating() as bench:
-        synthesis_id = await propose(bench, agent=None)
-        assert await find(bench, agent=None) == 404
-        assert await find(bench, agent=None, synthesis_id=synthesis_id) == 200
+async def test_anonymous_caller_calls_its_synthesis_by_id_only(bench: StatefulBench) -> None:
+    synthesis_id = await propose(bench, agent=None)
+    assert await find(bench, agent=None) == 404
+    assert await find(bench, agent=None, synthesis_id=synthesis_id) == 200
 
 
 async def test_exact_path_of_a_synthesis_comes_before_a_template() -> None:
@@ -142,16 +133,14 @@ async def test_template_of_a_synthesis_captures_its_parameters() -> None:
     towns = recipe("/towns/{town}/lodgings", ("FIND", "/rooms"), city=given("town"))
     async with negotiating(recipes=(towns,)) as bench:
         await propose(bench, lodgings(path="/towns/{town}/lodgings"))
-        found = await bench.send("FIND", "/towns/Bad%20Ems/lodgings")
-        assert found.json["rooms"][0]["city"] == "Bad Ems"
+        assert (await bench.send("FIND", "/towns/Bad%20Ems/lodgings")).json["rooms"][0]["city"] == "Bad Ems"
 
 
-async def test_operators_own_endpoint_is_found_first() -> None:
-    async with negotiating() as bench:
-        await propose(bench)
-        own = make_endpoint("FIND", "/lodgings", echo, properties={"town": {"type": "string"}})
-        await bench.bench.server.add_endpoint(replace(own, handler=replace(own.handler, function="tests.service.echo")))
-        assert (await bench.send("FIND", "/lodgings", ROME)).json == ROME
+async def test_operators_own_endpoint_is_found_first(bench: StatefulBench) -> None:
+    await propose(bench)
+    own = make_endpoint("FIND", "/lodgings", echo, properties={"town": {"type": "string"}})
+    await bench.bench.server.add_endpoint(replace(own, handler=replace(own.handler, function="tests.service.echo")))
+    assert (await bench.send("FIND", "/lodgings", ROME)).json == ROME
 
 
 @pytest.mark.requirement("API-4.5-3")
@@ -164,8 +153,7 @@ async def test_synthesis_over_a_removed_verb_is_410(tmp_path: Path) -> None:
         assert await find(bench) == 200
     older = {"catalog": "1.0.0"}
     async with negotiating(triage, recipes=steps, store=open_store(place, role="sole"), service=older) as bench:
-        gone = await bench.send("FIND", "/lodgings", ROME)
-        assert (gone.status, gone.error["code"]) == (410, "synthesis-outdated")
+        assert (await bench.send("FIND", "/lodgings", ROME)).refusal == (410, "synthesis-outdated")
 
 
 async def test_synthesis_over_an_endpoint_that_is_gone_is_410(tmp_path: Path) -> None:
@@ -193,7 +181,7 @@ async def test_few_syntheses_are_compiled_at_a_time(monkeypatch: pytest.MonkeyPa
 @asynccontextmanager
 async def two_processes(place: Path, **settings: Any) -> AsyncIterator[tuple[StatefulBench, StatefulBench]]:
     """Serve the hotel twice on one store, as two workers do."""
-    document = ServerDocument(negotiation=NegotiationSettings(**settings))
+    document = ServerDocument(extension_tables={"negotiation": NegotiationSettings(**settings)})
     stores = [open_store(str(place / "store.db")) for _ in range(2)]
     async with (
         negotiating(store=stores[0], document=document) as one,
@@ -226,14 +214,13 @@ async def test_persistent_synthesis_is_in_the_manifest_of_its_agent_alone() -> N
 
 
 @pytest.mark.requirement("CORE-2.4-8")
-async def test_published_synthesis_is_in_the_manifest_of_everyone() -> None:
-    async with negotiating() as bench:
-        synthesis_id = await propose(bench)
-        assert (await bench.send("FIND", "/rooms", {"city": "x"})).header("AGTP-API-Version") == "1.0"
-        await bench.store.do(PublishProposal(f"prop-{synthesis_id[4:]}", 3600.0))
-        assert await find(bench, agent=OTHER) == 200
-        assert "/lodgings" in str((await manifest_for(bench, None)).json["endpoints"])
-        assert (await bench.send("FIND", "/rooms", {"city": "x"})).header("AGTP-API-Version") == "1.0.1"
+async def test_published_synthesis_is_in_the_manifest_of_everyone(bench: StatefulBench) -> None:
+    synthesis_id = await propose(bench)
+    assert (await bench.send("FIND", "/rooms", {"city": "x"})).header("AGTP-API-Version") == "1.0"
+    await bench.store.do(PublishProposal(f"prop-{synthesis_id[4:]}", 3600.0))
+    assert await find(bench, agent=OTHER) == 200
+    assert "/lodgings" in str((await manifest_for(bench, None)).json["endpoints"])
+    assert (await bench.send("FIND", "/rooms", {"city": "x"})).header("AGTP-API-Version") == "1.0.1"
 
 
 async def test_row_of_an_earlier_version_that_one_agent_alone_may_call_is_not_served() -> None:
@@ -325,15 +312,14 @@ async def test_revoked_synthesis_ends_in_every_process(tmp_path: Path, is_publis
         assert (told.status, "wrong rooms" in told.error["message"]) == (410, True)
 
 
-async def test_what_was_revoked_is_approved_again_by_an_operator_only() -> None:
-    async with negotiating() as bench:
-        synthesis_id = await propose(bench)
-        await bench.store.do(RevokeSynthesis(f"prop-{synthesis_id[4:]}", "operator:kim"))
-        again = await bench.send("PROPOSE", "/", lodgings(description="Finds other rooms."))
-        assert again.status == 261
-        assert (await bench.send("PROPOSE", "/", lodgings(), agent=OTHER)).status == 263
-        await bench.store.do(DecideProposal(again.json["proposal_id"], "approved", "operator:kim"))
-        assert await find(bench) == 200
+async def test_what_was_revoked_is_approved_again_by_an_operator_only(bench: StatefulBench) -> None:
+    synthesis_id = await propose(bench)
+    await bench.store.do(RevokeSynthesis(f"prop-{synthesis_id[4:]}", "operator:kim"))
+    again = await bench.send("PROPOSE", "/", lodgings(description="Finds other rooms."))
+    assert again.status == 261
+    assert (await bench.send("PROPOSE", "/", lodgings(), agent=OTHER)).status == 263
+    await bench.store.do(DecideProposal(again.json["proposal_id"], "approved", "operator:kim"))
+    assert await find(bench) == 200
 
 
 @pytest.mark.parametrize(("first", "second"), [(False, False), (True, False), (False, True), (True, True)])
@@ -374,15 +360,13 @@ async def test_hidden_endpoint_at_the_path_is_not_revealed_by_a_proposal() -> No
 
 
 @pytest.mark.parametrize(("body", "status"), [(lodgings(), 200), (refunds(), 405)], ids=["reading", "changing"])
-async def test_get_calls_only_a_synthesis_that_changes_nothing(body: Any, status: int) -> None:
-    async with negotiating() as bench:
-        await propose(bench, body, authority_scope="stays:cancel")
-        headers = {"agent-id": AGENT, "authority-scope": "stays:cancel"}
-        query = "town=Rome" if status == 200 else "stay=7"
-        request = Request(body["method"], body["path"], query, headers, b"", bench.connection, reads=True)
-        answer = bench.bench.dispatcher(request)
-        response = answer if isinstance(answer, Response) else await answer
-        assert response.status == status
+async def test_get_calls_only_a_synthesis_that_changes_nothing(bench: StatefulBench, body: Any, status: int) -> None:
+    await propose(bench, body, authority_scope="stays:cancel")
+    headers = {"agent-id": AGENT, "authority-scope": "stays:cancel"}
+    query = "town=Rome" if status == 200 else "stay=7"
+    request = Request(body["method"], body["path"], query, headers, b"", bench.connection, reads=True)
+    answer = bench.bench.dispatcher(request)
+    assert (answer if isinstance(answer, Response) else await answer).status == status
 
 
 async def test_synthesis_whose_verb_the_policy_no_longer_allows_is_not_called(tmp_path: Path) -> None:

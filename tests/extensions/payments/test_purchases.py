@@ -1,22 +1,25 @@
-"""Purchases end well or are repeated with the same key, whatever a provider does and whenever a process dies."""
+"""Purchases and their providers: a crash is survived, and nothing is charged twice."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.payments import EUR, METHODS, PaymentServer, buy, ledger, merchant_headers, payment_server
 from tests.service import AGENT
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.contract.payments import AccountSettings, PaymentSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
-from bespeak.extensions.payments.purchases import open_purchases
-from bespeak.state.store.commands.ledger import CheckLedger, ListAccounts, account_of
+from bespeak.extensions.payments.http_provider import HttpProvider
+from bespeak.extensions.payments.provider import CarriedOut, Declined, LedgerProvider, Order, Phase, Provider, Unclear
+from bespeak.extensions.payments.purchases import Purchase, decode, open_purchases
+from bespeak.extensions.payments.settings import AccountSettings, Money, PaymentSettings
+from bespeak.extensions.payments.store import CheckLedger, ListAccounts, MoveMoney, account_of
 from bespeak.state.store.commands.records import Record
 from bespeak.state.store.opening import open_store
 
@@ -32,7 +35,9 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[PaymentServer]:
 
 
 def outside(provider: PaymentServer, **fields: Any) -> ServerDocument:
-    return ServerDocument(payments=PaymentSettings(provider=provider.address, **{"timeout": 5.0, **fields}))
+    return ServerDocument(
+        extension_tables={"payments": PaymentSettings(provider=provider.address, **{"timeout": 5.0, **fields})}
+    )
 
 
 async def until(bench: StatefulBench, purchase_id: str, *states: str) -> Record:
@@ -95,13 +100,11 @@ async def test_a_hold_outside_is_settled_refunded_or_released(provider: PaymentS
         done = await bench.send("CONFIRM", "/", body, authority_scope="payments:purchase")
         assert done.json["result"]["purchase"]["status"] == "settled"
         provider.faults["refund"] = ["declined"]
-        refused = await cancel(bench, first, refund_policy="full")
-        assert (refused.status, refused.error["code"]) == (422, "refund-impossible")
+        assert (await cancel(bench, first, refund_policy="full")).refusal == (422, "refund-impossible")
         assert (await cancel(bench, first, refund_policy="full")).json["result"]["status"] == "cancelled"
         assert (await cancel(bench, second)).json["result"]["refund"]["policy"] == "release"
         assert [phase for phase, _ in provider.requests[2:]] == ["settle", "refund", "refund", "release"]
-        keys = [key for phase, key in provider.requests if phase == "refund"]
-        assert len(set(keys)) == 2
+        assert len({key for phase, key in provider.requests if phase == "refund"}) == 2
 
 
 async def test_a_declined_payment_is_told_with_its_reason(provider: PaymentServer) -> None:
@@ -122,9 +125,7 @@ async def test_a_settlement_that_is_declined_releases_the_hold(provider: Payment
 
 @pytest.mark.parametrize("fault", ["500", "wrong", "other", "silent"])
 @pytest.mark.parametrize("phase", ["hold", "settle"])
-async def test_an_unclear_answer_is_asked_for_again_with_the_same_key(
-    provider: PaymentServer, phase: str, fault: str
-) -> None:
+async def test_unclear_answer_is_asked_for_again_with_same_key(provider: PaymentServer, phase: str, fault: str) -> None:
     provider.faults[phase] = [fault]
     timeout = 0.3 if fault == "silent" else 5.0
     async with keeping(methods=METHODS, document=outside(provider, timeout=timeout)) as bench:
@@ -158,15 +159,16 @@ async def test_a_hold_that_stays_unclear_is_released(provider: PaymentServer, mo
     monkeypatch.setattr("bespeak.extensions.payments.purchases._MOST_HOLDS", 1)
     provider.faults["hold"] = ["wrong"]
     async with keeping(methods=METHODS, document=outside(provider)) as bench:
-        reply = await buy(bench)
-        assert (reply.status, reply.error["code"]) == (403, "payment-refused")
+        assert (await buy(bench)).refusal == (403, "payment-refused")
         assert [phase for phase, _ in provider.requests] == ["hold", "release"]
         assert provider.charged() == 0
 
 
-async def test_a_provider_outside_needs_its_token() -> None:
+async def test_the_ledger_and_a_server_outside_with_a_token_are_providers() -> None:
     with pytest.raises(ConfigError, match="BESPEAK_PAYMENTS_TOKEN"):
         open_purchases(open_store("memory"), PaymentSettings(provider="https://pay.example"), {})
+    providers: list[Provider] = [LedgerProvider(), HttpProvider("https://pay.example", "secret", 1.0)]
+    assert [provider.in_store for provider in providers] == [True, False]
 
 
 async def test_an_account_that_cannot_be_opened_stops_the_start() -> None:
@@ -217,3 +219,88 @@ async def test_two_servers_on_one_database_share_the_accounts(postgres_dsn: str)
         found = {one.account: one.balance for one in await first.store.read(ListAccounts())}
         assert (found[account_of(AGENT)], found["held"]) == (5000, 0)
         assert await second.store.read(CheckLedger()) == []
+
+
+SEAT = Purchase(item="seat", principal_id="acme", money=Money(1000, "EUR"), merchant={})
+
+
+@rows(
+    "purchase, state, phase",
+    (SEAT, "pending", "settle"),
+    (Purchase(item="seat", principal_id="a", money=SEAT.money, merchant={}, immediate=False), "held", "hold"),
+    (SEAT.with_phase("settle", "settled"), "settled", "settle"),
+    (SEAT.with_phase("release", "expired"), "expired", "release"),
+    (SEAT.with_phase("refund", "cancelled", refund=5), "cancelled", "refund"),
+)
+def test_a_phase_that_was_done_leads_to_the_next_state(purchase: Purchase, state: str, phase: str) -> None:
+    after, found = purchase.done("ref-1")
+    assert (found, after.phase, after.reference) == (state, phase, "ref-1")
+
+
+@pytest.mark.parametrize(
+    ("phase", "state", "next_phase"),
+    [("hold", "failed", "hold"), ("settle", "pending", "release"), ("refund", "settled", "refund")],
+)
+def test_a_phase_that_was_declined_keeps_no_money(phase: str, state: str, next_phase: str) -> None:
+    after, found = SEAT.with_phase(phase, "settled").declined("no", "closed")
+    assert (found, after.phase, after.fault, after.fault_code) == (state, next_phase, "closed", "no")
+
+
+def test_a_purchase_is_text_and_a_refund_after_a_declined_one_another_order() -> None:
+    first = SEAT.with_phase("refund", "cancelled", refund=5)
+    assert (first.key("pur-1"), first.part) == ("pur-1/refund", Money(5, "EUR"))
+    assert first.declined("no", "closed")[0].key("pur-1") == "pur-1/refund-1"
+    assert decode(SEAT.text()) == SEAT
+
+
+@rows(
+    "phase, source, target",
+    ("hold", "principal/acme", "held"),
+    ("settle", "held", "sales"),
+    ("release", "held", "principal/acme"),
+    ("refund", "sales", "principal/acme"),
+)
+async def test_each_phase_is_one_transaction(phase: Phase, source: str, target: str) -> None:
+    order = Order("pur-1", f"pur-1/{phase}", "acme", Money(1000, "EUR"))
+    done = await LedgerProvider().carry_out(phase, order)
+    assert done.commands == (MoveMoney(f"pur-1/{phase}", source, target, "EUR", 1000),)
+
+
+ORDER = Order("pur-1", "pur-1/hold", "acme", Money(1000, "EUR"))
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[PaymentServer]:
+    with payment_server() as running:
+        yield running
+
+
+async def ask(server: PaymentServer, token: str = "secret", timeout: float = 5.0) -> CarriedOut | Declined | Unclear:
+    provider = HttpProvider(f"{server.address}/v1/", token, timeout)
+    try:
+        return await provider.carry_out("hold", ORDER)
+    finally:
+        await provider.close()
+
+
+async def test_an_order_is_sent_with_its_key_and_only_silence_is_unclear(server: PaymentServer) -> None:
+    assert [await ask(server), await ask(server)] == [CarriedOut("ref-0")] * 2
+    assert server.requests == [("hold", "pur-1/hold")] * 2
+    assert server.orders["pur-1/hold"]["amount"] == {"value": "10.00", "currency": "EUR"}
+    assert await ask(server, token="stolen") == Declined("insufficient-funds", "no money")
+    server.faults["hold"] = ["silent"]
+    assert await ask(server, timeout=0.1) == Unclear("the provider did not answer within 0.1 s")
+
+
+@pytest.mark.parametrize("fault", ["500", "wrong", "other", "large"])
+async def test_any_other_answer_is_unclear(server: PaymentServer, fault: str) -> None:
+    server.faults["hold"] = [fault]
+    assert isinstance(await ask(server), Unclear)
+
+
+async def test_a_provider_that_is_gone_is_unclear() -> None:
+    with payment_server() as server:
+        pass
+    outcome = await ask(server)
+    assert isinstance(outcome, Unclear)
+    assert "cannot be reached" in outcome.message

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.meaning import (
     ALIGNMENT,
     CLINICAL,
@@ -31,14 +32,23 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.app.server.http_face import make_face
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.documents.alignment.draft_json import statement_of
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.documents.envelope.reader import parse
 from bespeak.errors import ConfigError, StoreUnavailableError
 from bespeak.extensions.semantics import calls
+from bespeak.extensions.semantics.alignment.draft_json import statement_of
 from bespeak.extensions.semantics.calls import MappingHistory
+from bespeak.extensions.semantics.envelope.reader import parse
+from bespeak.extensions.semantics.settings import SemanticSettings
+from bespeak.extensions.semantics.store import (
+    ConfirmAlignment,
+    ListMappedCalls,
+    MappedCalls,
+    RecordedProfile,
+    RevokeConfirmation,
+    UseProfile,
+    task_record,
+)
 from bespeak.extensions.workflows.spec import restore_call
 from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.protocol.exchange.messages import Connection, Context, Request, Response
@@ -49,15 +59,6 @@ from bespeak.runtime.identity.authority import Authority
 from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.audit import ReadAudit
-from bespeak.state.store.commands.semantics import (
-    ConfirmAlignment,
-    FindProfile,
-    ListMappedCalls,
-    MappedCalls,
-    RecordedProfile,
-    RevokeConfirmation,
-    task_record,
-)
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
 
@@ -67,10 +68,8 @@ NOTE = {"text": "No finding."}
 NONSENSE = {**CLINICAL_PROFILE, "capabilityRefs": ["clinical:patient-lookup"], "intentRef": "clinical:Medicine"}
 
 
-def summarize(impact: str = "informational", **properties: Any) -> Endpoint:
-    endpoint = make_endpoint(
-        "SUMMARIZE", "/note", echo, properties={"text": {"type": "string"}, **properties}, impact=impact
-    )
+def summarize(impact: str = "informational", function: Callable[..., Any] = echo) -> Endpoint:
+    endpoint = make_endpoint("SUMMARIZE", "/note", function, properties={"text": {"type": "string"}}, impact=impact)
     return replace(endpoint, semantic=replace(endpoint.semantic, concepts=(f"{CLINICAL}#note-summarize",)))
 
 
@@ -118,7 +117,7 @@ async def test_violation_refuses_the_call_before_the_handler_runs() -> None:
         ran.append(input)
         return {}
 
-    async with clinic(replace(summarize(), handler=make_endpoint("X", "/x", run).handler)) as bench:
+    async with clinic(summarize(function=run)) as bench:
         reply = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": NONSENSE})
         assert (reply.status, reply.error["code"]) == (422, "semantic-rejected")
         assert [(one["rule"], one["path"]) for one in reply.error["violations"]] == [
@@ -168,13 +167,10 @@ async def test_hostile_envelopes_are_refused_with_a_rule(hostile: Any) -> None:
         assert reply.error["violations"][0]["rule"] in ("I201", "I202")
 
 
-async def test_member_of_the_endpoint_itself_stays() -> None:
+async def test_member_named_like_the_envelope_stays_input_where_it_is_one() -> None:
     own = make_endpoint("ANALYZE", "/note", echo, properties={"semantic": {"type": "string"}})
     async with clinic(own) as bench:
         assert (await bench.send("ANALYZE", "/note", {"semantic": "own"})).json == {"semantic": "own"}
-
-
-async def test_member_is_input_on_a_server_without_the_layer() -> None:
     bench = build(summarize())
     reply = bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": RAD_PROFILE})
     assert (reply.status, reply.error["code"]) == (422, "input-validation-failed")
@@ -217,8 +213,7 @@ async def test_irreversible_endpoint_needs_a_confirmed_mapping() -> None:
 async def test_step_that_the_caller_names_is_judged_by_what_the_call_means() -> None:
     async with clinic(summarize("irreversible"), required="irreversible") as bench:
         body = {"action": "summarize_note", "parameters": NOTE}
-        missing = await bench.send("EXECUTE", "/", body)
-        assert missing.error["code"] == "semantic-profile-required"
+        assert (await bench.send("EXECUTE", "/", body)).error["code"] == "semantic-profile-required"
         wrong = {**CLINICAL_PROFILE, "capabilityRefs": ["clinical:note-summarize", "clinical:patient-lookup"]}
         assert (await bench.send("EXECUTE", "/", {**body, "semantic": wrong})).status == 200
         assert (await bench.send("EXECUTE", "/", {**body, "semantic": NONSENSE})).status == 422
@@ -237,25 +232,27 @@ async def test_handler_knows_what_the_call_means_in_its_own_vocabulary() -> None
         seen.append(context.semantic and context.semantic.capability_refs)
         return {}
 
-    async with clinic(replace(summarize(), handler=make_endpoint("X", "/x", look).handler)) as bench:
+    async with clinic(summarize(function=look)) as bench:
         for body in ({**NOTE, "semantic": RAD_PROFILE}, NOTE):
             assert (await bench.send("SUMMARIZE", "/note", body)).status == 200
         assert seen == [(f"{CLINICAL}#note-summarize",), None]
 
 
+def web_client(bench: StatefulBench) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app=make_face(bench.bench.dispatcher, HttpSettings()))
+    return httpx.AsyncClient(transport=transport, base_url="http://clinic.example")
+
+
 async def test_http_calls_carry_envelopes_and_references_too() -> None:
-    async with clinic(required="always") as bench:
-        face = make_face(bench.bench.dispatcher, HttpSettings())
-        transport = httpx.ASGITransport(app=face)
-        async with httpx.AsyncClient(transport=transport, base_url="http://clinic.example") as web:
-            caller = {"agent-id": "a" * 64}
-            sent = await web.post("/note:summarize", json={**NOTE, "semantic": RAD_PROFILE}, headers=caller)
-            assert (sent.status_code, sent.json()) == (200, NOTE)
-            refused = await web.post("/note:summarize", json={**NOTE, "semantic": NONSENSE}, headers=caller)
-            assert (refused.status_code, refused.json()["code"]) == (422, "semantic-rejected")
-            proposed = await bench.send("PROPOSE", "/", {"semantic_profile": RAD_PROFILE})
-            caller["semantic-profile"] = proposed.json["result"]["profile_id"]
-            assert (await web.post("/note:summarize", json=NOTE, headers=caller)).status_code == 200
+    async with clinic(required="always") as bench, web_client(bench) as web:
+        caller = {"agent-id": "a" * 64}
+        sent = await web.post("/note:summarize", json={**NOTE, "semantic": RAD_PROFILE}, headers=caller)
+        assert (sent.status_code, sent.json()) == (200, NOTE)
+        refused = await web.post("/note:summarize", json={**NOTE, "semantic": NONSENSE}, headers=caller)
+        assert (refused.status_code, refused.json()["code"]) == (422, "semantic-rejected")
+        proposed = await bench.send("PROPOSE", "/", {"semantic_profile": RAD_PROFILE})
+        caller["semantic-profile"] = proposed.json["result"]["profile_id"]
+        assert (await web.post("/note:summarize", json=NOTE, headers=caller)).status_code == 200
 
 
 MAPPING = (
@@ -270,9 +267,7 @@ async def test_mapped_call_says_so_on_every_face() -> None:
         assert mapped.header("Semantic-Mapping") == MAPPING
         for body in (NOTE, {**NOTE, "semantic": CLINICAL_PROFILE}):
             assert (await bench.send("SUMMARIZE", "/note", body)).header("Semantic-Mapping") is None
-        face = make_face(bench.bench.dispatcher, HttpSettings())
-        transport = httpx.ASGITransport(app=face)
-        async with httpx.AsyncClient(transport=transport, base_url="http://clinic.example") as web:
+        async with web_client(bench) as web:
             sent = await web.post("/note:summarize", json={**NOTE, "semantic": RAD_PROFILE})
             assert sent.headers["semantic-mapping"] == MAPPING
         proposed = await bench.send("PROPOSE", "/", {"semantic_profile": RAD_PROFILE})
@@ -290,7 +285,6 @@ async def test_record_of_a_mapped_call_names_the_artifact() -> None:
         reply = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": RAD_PROFILE})
         row = await bench.store.read(ReadAudit(reply.header("Audit-ID") or ""))
         payload = payload_of(row[-1])
-        assert payload is not None
         digest = statement_of(alignment()).sha256
         artifact = {"id": ALIGNMENT, "version": "1.0", "sha256": digest, "signed": False, "confirmed": False}
         assert payload["semantic_mapping"] == {"confidence": 0.91, "artifacts": [artifact]}
@@ -321,14 +315,10 @@ def test_any_envelope_is_understood_or_refused(changes: dict[str, Any]) -> None:
         assert told.status in (200, 422, 501), told.json
 
 
-@pytest.mark.parametrize(
+@rows(
     "envelope",
-    [
-        b'"\\ud800"',
-        b'{"@context":"\\ud800"}',
-        b"[" * 900 + b"]" * 900,
-        b'{"@context":' + b"[" * 400 + b"]" * 400 + b"}",
-    ],
+    *(b'"\\ud800"', b'{"@context":"\\ud800"}', b"[" * 900 + b"]" * 900),
+    b'{"@context":' + b"[" * 400 + b"]" * 400 + b"}",
 )
 def test_text_and_depth_that_json_allows_are_no_accident(envelope: bytes) -> None:
     bench = build(summarize(), semantic=SemanticSettings())
@@ -353,7 +343,7 @@ OTHER = {**NOTE, "semantic": CLINICAL_PROFILE}
 
 
 async def recorded(bench: StatefulBench, task_id: str = "t-1", agent: str = AGENT) -> RecordedProfile:
-    found = await bench.store.read(FindProfile(task_record(agent, task_id)))
+    found, *_ = await bench.store.do(UseProfile(task_record(agent, task_id)))
     assert isinstance(found, RecordedProfile)
     return found
 
@@ -411,7 +401,7 @@ async def test_profile_of_a_task_applies_to_later_calls_under_every_setting(
         meant.append(context.semantic and context.semantic.capability_refs)
         return {}
 
-    served = replace(summarize(impact), handler=make_endpoint("X", "/x", run).handler)
+    served = summarize(impact, run)
     lookup = replace(served.semantic, concepts=(f"{CLINICAL}#patient-lookup",))
     other = replace(served, path="/patient", semantic=lookup)
     code = "semantic-rejected" if violations == "reject" else "semantic-renegotiation"
@@ -504,13 +494,6 @@ def mapping_history_summarize(input: dict[str, Any]) -> dict[str, Any]:  # noqa:
     return {}
 
 
-def endpoint() -> Endpoint:
-    made = make_endpoint(
-        "SUMMARIZE", "/note", mapping_history_summarize, properties={"text": {"type": "string"}}, impact="reversible"
-    )
-    return replace(made, semantic=replace(made.semantic, concepts=(SUMMARY[1],)))
-
-
 @asynccontextmanager
 async def opened(place: str) -> AsyncIterator[Store]:
     store = open_store(place, role="sole")
@@ -529,7 +512,8 @@ async def place(tmp_path: Path) -> str:
 
 @asynccontextmanager
 async def mapping_history_clinic(place: str) -> AsyncIterator[StatefulBench]:
-    async with keeping(endpoint(), store=open_store(place, role="sole"), semantic=SemanticSettings()) as bench:
+    served = summarize("reversible", mapping_history_summarize)
+    async with keeping(served, store=open_store(place, role="sole"), semantic=SemanticSettings()) as bench:
         yield bench
 
 
@@ -570,9 +554,7 @@ async def test_repeated_answers_and_refusals_do_not_count(place: str) -> None:
     assert (await stored(place))[SUMMARY] == (1, 0)
 
 
-async def test_counts_are_stored_after_a_period_and_counting_goes_on(
-    place: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_counts_are_stored_after_period_and_counting_goes_on(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(calls, "PERIOD", 0.0)
     async with mapping_history_clinic(place) as bench:
         for number in (1, 2):

@@ -1,17 +1,23 @@
-"""Discovery by meaning: subclasses, mappings, inputs and outputs, labels, and what callers may see."""
+"""Discovery by meaning, and translation of profiles."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
-from tests.meaning import ALIGNMENT, CLINICAL, RAD, alignment, snapshot
+from tests.cases import rows
+from tests.meaning import ALIGNMENT, CLINICAL, RAD, RAD_PROFILE, alignment, ontology, snapshot
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.documents.envelope.reader import parse
-from bespeak.extensions.semantics.discovery import DiscoveryQuery, Found, MeaningIndex, read_wanted
+from bespeak.extensions.semantics.alignment.alignment import Alignment, MappingRule
+from bespeak.extensions.semantics.alignment.policy import Policy
+from bespeak.extensions.semantics.discovery import DiscoveryQuery, FoundEndpoint, MeaningIndex, read_wanted
+from bespeak.extensions.semantics.envelope.reader import parse
+from bespeak.extensions.semantics.terms import OntologyRef
+from bespeak.extensions.semantics.translation import Mappings, ProfileTranslation
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal, Scopes
 
 
@@ -23,37 +29,29 @@ def providing(path: str, concept: str, *scopes: str) -> Endpoint:
 NOTES, PATIENTS = providing("/note", "note-summarize"), providing("/patient", "patient-lookup", "patients:read")
 
 
-def find(text: str, *, sensitive: tuple[str, ...] = (), who: Principal = ANONYMOUS, **more: Any) -> list[Found]:
+def find(text: str, *, sensitive: tuple[str, ...] = (), who: Principal = ANONYMOUS, **more: Any) -> list[FoundEndpoint]:
     return MeaningIndex([NOTES, PATIENTS], snapshot(), sensitive).find(DiscoveryQuery(text, **more), who)
 
 
-@pytest.mark.parametrize(
-    ("text", "score"),
-    [
-        (f"{CLINICAL}#note-summarize", 1.0),
-        (f"{CLINICAL}#document-summarize", 1.0),  # the endpoint provides a special case of it
-        (f"{RAD}#report-summary", 0.91),
-        ("radiology-report-summary", 0.91),
-        ("clinical-note-summarize", 1.0),
-    ],
+@rows(
+    "text, score",
+    (f"{CLINICAL}#note-summarize", 1.0),
+    (f"{CLINICAL}#document-summarize", 1.0),  # the endpoint provides a special case of it
+    (f"{RAD}#report-summary", 0.91),
+    ("radiology-report-summary", 0.91),
+    ("clinical-note-summarize", 1.0),
 )
 def test_capability_is_found_by_subclass_mapping_and_label(text: str, score: float) -> None:
     [found] = find(text)
     assert (found.endpoint.path, found.score) == ("/note", score)
 
 
-def test_general_capability_ranks_below_the_wanted_one() -> None:
+def test_general_unusable_and_unrelated_capabilities_rank_below_or_are_excluded() -> None:
     index = MeaningIndex([providing("/any", "document-summarize"), NOTES], snapshot())
     found = index.find(DiscoveryQuery(f"{CLINICAL}#note-summarize"), ANONYMOUS)
     assert [(one.endpoint.path, one.score) for one in found] == [("/note", 1.0), ("/any", 0.9)]
-
-
-def test_inputs_and_outputs_exclude_what_cannot_be_used() -> None:
     assert find(f"{CLINICAL}#note-summarize", inputs=("text/plain",), outputs=("text/plain",))
     assert find(f"{CLINICAL}#note-summarize", inputs=("image/png",), outputs=("video/mp4",)) == []
-
-
-def test_nothing_is_found_without_a_common_word_or_an_accepted_mapping() -> None:
     assert find("book a room") == []
     assert find(f"{RAD}#image-archive") == []
     index = MeaningIndex([NOTES], snapshot(alignment(rules=())))
@@ -92,7 +90,6 @@ def test_answer_has_the_profile_of_figure_7_and_no_more() -> None:
     assert (told["match"], told["confidence"], told["relevance"]) == ("mapped", 0.91, 0.91)
     assert sorted(told) == ["confidence", "description", "kind", "match", "method", "path", "relevance", "semantic"]
     profile = parse(told["semantic"]).profile
-    assert profile is not None
     assert (profile.ontology_id, profile.ontology_version) == (CLINICAL, "2.1")
     assert profile.capability_refs == (f"{CLINICAL}#note-summarize",)
     assert (profile.intent_ref, profile.alignment_refs) == (f"{CLINICAL}#summary-intent", (ALIGNMENT,))
@@ -101,16 +98,86 @@ def test_answer_has_the_profile_of_figure_7_and_no_more() -> None:
     assert "semantic" not in index.document(lookup)  # there is no intent to name
 
 
-@pytest.mark.parametrize(
-    ("criteria", "wanted"),
-    [
-        ("x", DiscoveryQuery("x")),
-        ({"capability": "x", "inputs": "a/b"}, DiscoveryQuery("x", ("a/b",))),
-        ({"capability": "x", "outputs": ["a/b", 7]}, DiscoveryQuery("x", (), ("a/b",))),
-        ({"capability": 7}, None),
-        ({}, None),
-        (7, None),
-    ],
+@rows(
+    "criteria, wanted",
+    ("x", DiscoveryQuery("x")),
+    ({"capability": "x", "inputs": "a/b"}, DiscoveryQuery("x", ("a/b",))),
+    ({"capability": "x", "outputs": ["a/b", 7]}, DiscoveryQuery("x", (), ("a/b",))),
+    ({"capability": 7}, None),
+    ({}, None),
+    (7, None),
 )
 def test_criteria_are_a_text_or_name_a_capability(criteria: Any, wanted: DiscoveryQuery | None) -> None:
     assert read_wanted(criteria) == wanted
+
+
+SUMMARY, NOTE = f"{RAD}#report-summary", f"{CLINICAL}#note-summarize"
+
+
+def translate(*alignments: Alignment, **policy: Any) -> tuple[ProfileTranslation, Mappings]:
+    mappings = Mappings(alignments, Policy(**policy))
+    profile = parse(RAD_PROFILE).profile
+    assert profile is not None
+    ids = [one.id for one in alignments]
+    translation = ProfileTranslation(mappings, ids, ontology("clinical"), lambda _: [RAD])
+    translation.translate(profile)
+    return translation, mappings
+
+
+def test_equal_target_comes_before_a_broader_one() -> None:
+    broader = MappingRule(source=SUMMARY, target=f"{CLINICAL}#document-summarize", relation="broader", confidence=1.0)
+    translation, _ = translate(alignment(rules=(broader, *alignment().rules)))
+    assert translation.used[SUMMARY].translation.iri == NOTE
+    assert translation.used[SUMMARY].document() == {
+        "from": SUMMARY,
+        "to": NOTE,
+        "relation": "equivalent",
+        "confidence": 0.91,
+        "alignmentRef": "https://ex.org/align/X-Y-2026",
+    }
+    alone, _ = translate(alignment(rules=(broader, alignment().rules[1])))
+    assert alone.used[SUMMARY].translation.relation == "broader"
+
+
+def test_mappings_are_named_with_confidence_and_origin_unless_undeclared() -> None:
+    lost = MappingRule(source=SUMMARY, target=f"{CLINICAL}#gone", confidence=1.0)
+    translation, _ = translate(alignment(rules=(lost,)))
+    assert [one.rule for one in translation.broken] == ["I243", "I243"]
+    translation, mappings = translate(alignment(), threshold=0.92)
+    assert [(one.rule, one.path) for one in translation.broken] == [("I244", "/capabilityRefs/0")]
+    assert mappings.doubtful(SUMMARY) == 0.91
+    assert mappings.doubtful(f"{RAD}#summarize-report") is None
+    known, mappings = translate(alignment())
+    assert not mappings.is_anonymous(known.used[SUMMARY].translation)
+    unknown, mappings = translate(alignment(provenance=None))
+    assert mappings.is_anonymous(unknown.used[SUMMARY].translation)
+
+
+def test_several_steps_must_be_certain_enough_together() -> None:
+    middle = OntologyRef("https://m.example/o", "1.0")
+    first = Alignment(
+        id="x:1",
+        source=OntologyRef(RAD, "1.0"),
+        target=middle,
+        rules=(MappingRule(source=SUMMARY, target="https://m.example/o#s", confidence=0.8),),
+    )
+    second = Alignment(
+        id="x:2",
+        source=middle,
+        target=OntologyRef(CLINICAL, "2.1"),
+        rules=(MappingRule(source="https://m.example/o#s", target=NOTE, confidence=0.85),),
+    )
+    doubtful, _ = translate(first, second)
+    assert [one.rule for one in doubtful.broken] == ["I244", "I243"]
+    certain, _ = translate(first, second, threshold=0.6)
+    assert certain.used[SUMMARY].translation.iri == NOTE
+    assert certain.used[SUMMARY].document()["alignmentRef"] == ["x:1", "x:2"]
+    assert certain.used[SUMMARY].document()["confidence"] == pytest.approx(0.68)
+
+
+def test_translators_with_a_part_of_the_alignments_are_bounded() -> None:
+    alignments = [msgspec.structs.replace(alignment(), id=f"x:{number}") for number in range(40)]
+    mappings = Mappings(alignments, Policy())
+    assert mappings.translator(["x:1"]) is mappings.translator(["x:1"])
+    for one in alignments:
+        assert mappings.translator([one.id]).translate(SUMMARY, RAD, CLINICAL) is not None

@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.extensions.semantics.test_calls import NOTE, clinic, recorded, summarize
 from tests.extensions.semantics.test_discovery import PATIENTS
 from tests.meaning import ALIGNMENT, CLINICAL, CLINICAL_PROFILE, RAD, RAD_PROFILE
 from tests.service import Reply, build, echo, make_endpoint
 from tests.stateful import StatefulBench
 
-from bespeak.contract.ontology.settings import SemanticSettings
+from bespeak.extensions.semantics.settings import SemanticSettings
 
 pytestmark = pytest.mark.anyio
 
@@ -55,14 +56,12 @@ async def test_describe_judges_a_whole_profile_for_an_endpoint() -> None:
         assert (missing.status, missing.error["code"]) == (404, "endpoint-not-found")
 
 
-@pytest.mark.parametrize(
+@rows(
     "profile",
-    [
-        {"ontologyId": CLINICAL, "ontologyVersion": "2.1"},
-        {"ontologyId": RAD, "ontologyVersion": "1.0"},
-        CLINICAL_PROFILE,
-        RAD_PROFILE,
-    ],
+    {"ontologyId": CLINICAL, "ontologyVersion": "2.1"},
+    {"ontologyId": RAD, "ontologyVersion": "1.0"},
+    CLINICAL_PROFILE,
+    RAD_PROFILE,
 )
 async def test_describe_is_not_sure_of_what_no_endpoint_declares(profile: dict[str, Any]) -> None:
     silent = make_endpoint("BOOK", "/room", echo)
@@ -108,15 +107,11 @@ async def test_agreed_profile_is_used_by_reference() -> None:
             assert (foreign.status, foreign.error["code"]) == (422, "semantic-profile-unknown")
 
 
-async def test_proposals_of_endpoints_stay_what_they_are() -> None:
+async def test_proposals_of_endpoints_stay_and_profiles_need_an_identified_agent() -> None:
     async with clinic() as bench:
         reply = await bench.send("PROPOSE", "/", {"method": "BOOK", "path": "/room", "semantic": {"intent": "x"}})
         assert (reply.status, reply.error["reason"]) == (463, "synthesis-disabled")
         assert (await bench.send("DESCRIBE", "/", {"capability_domains": "version"})).status == 200
-
-
-async def test_proposal_needs_an_identified_agent() -> None:
-    async with clinic() as bench:
         reply = await bench.send("PROPOSE", "/", {"semantic_profile": RAD_PROFILE}, agent=None)
         assert reply.status == 262
 
@@ -154,8 +149,7 @@ async def test_search_by_words_goes_on_for_everything_else() -> None:
         assert [one["path"] for one in await candidates(bench, "weather forecast")] == ["/weather"]
         assert await candidates(bench, "radiology-report-summary", max_results=1) != []
         assert await candidates(bench, {"goal": "zebra"}) == []
-        manifest = await bench.send("DISCOVER", "/", agent=None)
-        assert "endpoints" in manifest.json
+        assert "endpoints" in (await bench.send("DISCOVER", "/", agent=None)).json
 
 
 @pytest.mark.requirement("IOA-13-4")

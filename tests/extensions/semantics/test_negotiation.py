@@ -1,4 +1,4 @@
-"""Outcomes of a negotiation: direct, mapped or none, each with its reasons."""
+"""Outcomes of a negotiation: direct, mapped or none, each with its reasons and the way out."""
 
 from __future__ import annotations
 
@@ -6,24 +6,29 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.cases import rows
 from tests.meaning import ALIGNMENT, CLINICAL, CLINICAL_PROFILE, CS, LAW, RAD, RAD_PROFILE, alignment, snapshot
+from tests.service import build
 
-from bespeak.checks.alignment.translation import Translator
-from bespeak.contract.ontology.alignment import Alignment, MappingRule
-from bespeak.contract.ontology.matching import UNCOVERED
-from bespeak.contract.ontology.ontology import OntologyRef
-from bespeak.contract.ontology.profile import Verdict, Violation
-from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.documents.envelope.reader import parse
-from bespeak.extensions.semantics.negotiation import Offer, SemanticNegotiation, SemanticOutcome
+from bespeak.extensions.semantics.alignment.alignment import Alignment, MappingRule
+from bespeak.extensions.semantics.alignment.translation import Translator
+from bespeak.extensions.semantics.calls import refuse_change, refuse_missing, refuse_outcome, refuse_unknown
+from bespeak.extensions.semantics.envelope.reader import parse
+from bespeak.extensions.semantics.matching_rules import NOT_PROVIDED, UNCOVERED
+from bespeak.extensions.semantics.negotiation import SemanticNegotiation, SemanticOutcome, ServiceOffer
+from bespeak.extensions.semantics.profile import Verdict, Violation
+from bespeak.extensions.semantics.settings import SemanticSettings
+from bespeak.extensions.semantics.terms import OntologyRef
 from bespeak.extensions.semantics.translation import UsedMapping
+from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.runtime.call import Call
 
 CORE = "https://ex.org/onto/agent-core"
-OFFER = Offer((CLINICAL, CORE), (f"{CLINICAL}#note-summarize",))
+OFFER = ServiceOffer((CLINICAL, CORE), (f"{CLINICAL}#note-summarize",))
 
 
 def negotiate(
-    document: dict[str, Any], offer: Offer = OFFER, given: Alignment | None = None, **settings: Any
+    document: dict[str, Any], offer: ServiceOffer = OFFER, given: Alignment | None = None, **settings: Any
 ) -> SemanticOutcome:
     profile = parse(document).profile
     assert profile is not None
@@ -58,32 +63,26 @@ def test_version_that_is_not_served_is_named(version: str, rule: str) -> None:
 def test_registered_alignment_makes_a_mapped_match(refs: dict[str, str]) -> None:
     outcome = negotiate({**RAD_PROFILE, **refs})
     assert (outcome.match, outcome.confidence) == ("mapped", 0.91)
-    assert outcome.profile is not None
     assert outcome.profile.capability_refs == (f"{CLINICAL}#note-summarize",)
     assert outcome.profile.intent_ref == f"{CLINICAL}#summary-intent"
     assert {one.translation.steps[0].alignment for one in outcome.mappings} == {ALIGNMENT}
     assert any("note-summarize" in sentence and "0.91" in sentence for sentence in outcome.explanation)
 
 
-def test_alignment_is_turned_around_for_the_other_side() -> None:
-    outcome = negotiate(CLINICAL_PROFILE, Offer((RAD, CORE), (f"{RAD}#report-summary",)))
+def test_alignment_is_turned_around_for_the_other_side_and_translates_domains() -> None:
+    outcome = negotiate(CLINICAL_PROFILE, ServiceOffer((RAD, CORE), (f"{RAD}#report-summary",)))
     assert outcome.match == "mapped"
-    assert outcome.profile is not None
     assert outcome.profile.capability_refs == (f"{RAD}#report-summary",)
+    with_domain = negotiate({**RAD_PROFILE, "profileContext": {"domain": "rad:Radiology"}})
+    assert (with_domain.match, with_domain.profile.context.domain) == ("mapped", f"{CLINICAL}#Medicine")
 
 
-def test_domain_is_translated_too() -> None:
-    outcome = negotiate({**RAD_PROFILE, "profileContext": {"domain": "rad:Radiology"}})
-    assert outcome.match == "mapped"
-    assert outcome.profile is not None
-    assert outcome.profile.context is not None
-    assert outcome.profile.context.domain == f"{CLINICAL}#Medicine"
-
-
-@pytest.mark.requirement("IOA-7.1-4")
-def test_references_without_a_mapping_are_no_match() -> None:
+@pytest.mark.requirement("IOA-7.1-4", "IOA-7.4-5")
+def test_missing_mappings_are_no_match_and_doubtful_ones_need_a_person() -> None:
     outcome = negotiate({**RAD_PROFILE, "capabilityRefs": ["rad:report-summary", "rad:image-archive"]})
     assert broken(outcome) == [("I243", "/capabilityRefs/1")]
+    assert broken(negotiate(RAD_PROFILE, threshold=0.92)) == [("I244", "/capabilityRefs/0")]
+    assert negotiate(RAD_PROFILE, given=alignment(confirmed_by="operator:ada"), threshold=0.99).match == "mapped"
 
 
 def test_unknown_ontology_and_unknown_alignment_are_named() -> None:
@@ -92,12 +91,6 @@ def test_unknown_ontology_and_unknown_alignment_are_named() -> None:
     other = negotiate({**RAD_PROFILE, "ontologyId": CS, "alignmentRef": ALIGNMENT})
     assert broken(other) == [("I242", "/alignmentRef/0")]
     assert broken(negotiate({**RAD_PROFILE, "ontologyVersion": "2.0"})) == [("I241", "/ontologyId")]
-
-
-@pytest.mark.requirement("IOA-7.4-5")
-def test_mapping_below_the_threshold_needs_a_person() -> None:
-    assert broken(negotiate(RAD_PROFILE, threshold=0.92)) == [("I244", "/capabilityRefs/0")]
-    assert negotiate(RAD_PROFILE, given=alignment(confirmed_by="operator:ada"), threshold=0.99).match == "mapped"
 
 
 @pytest.mark.parametrize("claim", [{"confirmed_by": "ada"}, {"override": True}, {"justification": "review"}])
@@ -129,7 +122,7 @@ def test_several_mappings_are_resolved_in_the_configured_order() -> None:
     known = alignment(rules=(*alignment().rules, override), confirmed_by="operator:ada")
     by_confidence = negotiate({**RAD_PROFILE, "intentRef": f"{CLINICAL}#summary-intent"}, OFFER, known)
     assert by_confidence.match == "mapped"
-    offer = Offer((CLINICAL, CORE))
+    offer = ServiceOffer((CLINICAL, CORE))
     first = negotiate(RAD_PROFILE, offer, known, conflict_order=("override", "confidence"), violations="renegotiate")
     assert broken(first) == [("I224", "/intentRef")]  # the override leads to a capability without this intent
 
@@ -139,7 +132,7 @@ def test_several_mappings_are_resolved_in_the_configured_order() -> None:
 )
 def test_endpoint_must_provide_what_the_profile_references(wanted: str, match: str) -> None:
     refs = [f"clinical:{wanted}", *([] if match == "direct" else ["clinical:note-summarize"])]
-    offer = OFFER if match == "direct" else Offer((CLINICAL, CORE), (f"{CLINICAL}#other",))
+    offer = OFFER if match == "direct" else ServiceOffer((CLINICAL, CORE), (f"{CLINICAL}#other",))
     outcome = negotiate({**CLINICAL_PROFILE, "capabilityRefs": refs}, offer)
     assert outcome.match == match
     if match == "none":
@@ -148,13 +141,11 @@ def test_endpoint_must_provide_what_the_profile_references(wanted: str, match: s
 
 
 @pytest.mark.requirement("IOA-11.3-1")
-@pytest.mark.parametrize(
-    ("settings", "status"),
-    [
-        ({}, "reject"),
-        ({"violations": "renegotiate"}, "renegotiate"),
-        ({"rules": {"I227": "renegotiate"}}, "renegotiate"),
-    ],
+@rows(
+    "settings, status",
+    ({}, "reject"),
+    ({"violations": "renegotiate"}, "renegotiate"),
+    ({"rules": {"I227": "renegotiate"}}, "renegotiate"),
 )
 def test_sense_of_another_domain_is_rejected_or_renegotiated_by_policy(settings: dict[str, Any], status: str) -> None:
     figure_9 = {
@@ -169,7 +160,7 @@ def test_sense_of_another_domain_is_rejected_or_renegotiated_by_policy(settings:
             "termBindings": [{"term": "LLM", "sense": "law:MasterOfLaws"}],
         },
     }
-    outcome = negotiate(figure_9, Offer((CORE,)), **settings)
+    outcome = negotiate(figure_9, ServiceOffer((CORE,)), **settings)
     assert broken(outcome) == [("I227", "/profileContext/termBindings/0/sense")]
     assert outcome.document()["validation"] == {"status": status, "reason": "termBinding sense conflicts with domain"}
 
@@ -182,26 +173,44 @@ def test_document_has_what_a_peer_needs() -> None:
     told = SemanticOutcome(
         match="mapped", explanation=("a",), confidence=0.91, ontology=OntologyRef("y:", "1.0"), mappings=(used,)
     ).document()
-    assert told == {
-        "match": "mapped",
-        "status": "accept",
-        "confidence": 0.91,
-        "ontologyId": "y:",
-        "ontologyVersion": "1.0",
-        "mappings": [used.document()],
-        "explanation": ["a"],
-    }
+    head = {"match": "mapped", "status": "accept", "confidence": 0.91, "ontologyId": "y:", "ontologyVersion": "1.0"}
+    assert told == {**head, "mappings": [used.document()], "explanation": ["a"]}
 
 
 def test_document_of_a_failure_names_rule_path_value_and_message() -> None:
     verdict = Verdict("reject", (Violation.of(UNCOVERED, "/intentRef", "x:a", "y:"),))
     told = SemanticOutcome(match="none", explanation=(), verdict=verdict).document()
-    assert told["violations"] == [
-        {
-            "rule": "I243",
-            "path": "/intentRef",
-            "value": "x:a",
-            "message": "/intentRef is 'x:a', for which there is no mapping to 'y:'",
-        }
-    ]
+    message = "/intentRef is 'x:a', for which there is no mapping to 'y:'"
+    assert told["violations"] == [{"rule": "I243", "path": "/intentRef", "value": "x:a", "message": message}]
     assert told["validation"]["status"] == "reject"
+
+
+def call() -> Call:
+    return Call(
+        Request("BOOK", "/room", "", {"task-id": "t-1"}, b"", Connection()),
+        build(semantic=SemanticSettings()).dispatcher.server,
+    )
+
+
+def test_status_follows_from_the_verdict() -> None:
+    broken = (Violation.of(NOT_PROVIDED, "/capabilityRefs/0", "x:a", "x:b"),)
+    rejected = refuse_outcome(
+        call(), SemanticOutcome(match="none", explanation=(), verdict=Verdict("reject", broken)), ()
+    )
+    assert (rejected.status, rejected.code) == (422, "semantic-rejected")
+    assert rejected.message == "/capabilityRefs/0 is 'x:a'; the endpoint provides 'x:b'. " + (
+        "Correct the semantic profile and repeat the call."
+    )
+    assert "control" not in rejected.details
+    open_ = refuse_outcome(
+        call(), SemanticOutcome(match="none", explanation=(), verdict=Verdict("renegotiate", broken)), ("x:o",)
+    )
+    assert (open_.status, open_.code, open_.details["ontologies"]) == (409, "semantic-renegotiation", ["x:o"])
+
+
+def test_each_refusal_says_what_to_do() -> None:
+    assert "PROPOSE the new profile" in refuse_change(call(), "d").message
+    assert "Send an envelope" in refuse_missing(call(), ()).message
+    assert refuse_missing(call(), ()).details["task_id"] == "t-1"
+    assert "PROPOSE the profile again" in refuse_unknown("x" * 500).message
+    assert len(refuse_unknown("x" * 500).message) < 250

@@ -1,7 +1,9 @@
-"""Versions, alignments and indexes of one revision of the registry."""
+"""One revision of the registry: versions, alignments, keys, and the vocabulary of the service itself."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from dataclasses import replace
 from itertools import permutations, product
 from typing import Any
 
@@ -9,35 +11,48 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
+from tests.extensions.semantics.alignment.artifacts import ARTIFACT, RULE
+from tests.extensions.semantics.test_calls import NOTE, clinic, summarize
 from tests.meaning import ALIGNMENT, CLINICAL, CS, RAD, alignment, ontology, snapshot
+from tests.service import build, echo, make_endpoint
 
-from bespeak.checks.alignment.names import words_of
-from bespeak.checks.alignment.policy import Policy
-from bespeak.contract.ontology.alignment import Alignment, MappingRule, Provenance
-from bespeak.contract.ontology.core import DEFAULT
-from bespeak.contract.ontology.ontology import Meanings, Ontology, OntologyRef, Term
+from bespeak.contract.core_ontology import DEFAULT
+from bespeak.errors import ConfigError
+from bespeak.extensions.semantics.alignment.alignment import Alignment, MappingRule, Provenance
+from bespeak.extensions.semantics.alignment.artifact import JudgedAlignment, Trust
+from bespeak.extensions.semantics.alignment.names import words_of
+from bespeak.extensions.semantics.alignment.notation import write_alignment
+from bespeak.extensions.semantics.alignment.policy import Policy
 from bespeak.extensions.semantics.knowledge import OUTRANKED, CapabilityNames, Snapshot
+from bespeak.extensions.semantics.layer import SemanticLayer, own_ontology, own_profile
+from bespeak.extensions.semantics.ontology.registration import judge_registration
+from bespeak.extensions.semantics.registry import AlignmentOffer, judge_offer, open_registry
+from bespeak.extensions.semantics.settings import SemanticSettings
+from bespeak.extensions.semantics.terms import Meanings, Ontology, OntologyRef, Term
+from bespeak.state.identity.key_text import generate_key, key_id, public_jwk
+from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Store
+
+pytestmark = pytest.mark.anyio
 
 
 def test_highest_version_that_serves_a_request_is_found() -> None:
     clinical = ontology("clinical")
     known = Snapshot([msgspec.structs.replace(clinical, version=version) for version in ("2.10", "3.0", "2.9")])
     serving = {wanted: known.serving(CLINICAL, wanted) for wanted in ("2.0", "2.10", "3.0", "2.11", "4")}
-    assert {wanted: one and one.version for wanted, one in serving.items()} == {
-        "2.0": "2.10",
-        "2.10": "2.10",
-        "3.0": "3.0",
-        "2.11": None,
-        "4": None,
-    }
-    latest = known.serving(CLINICAL, "")
-    assert latest is not None
-    assert latest.version == "3.0"
+    found = {"2.0": "2.10", "2.10": "2.10", "3.0": "3.0", "2.11": None, "4": None}
+    assert {wanted: one and one.version for wanted, one in serving.items()} == found
+    assert known.serving(CLINICAL, "").version == "3.0"
 
 
-def test_core_is_always_known() -> None:
+def test_core_is_known_and_artifacts_map_only_terms_of_their_ontology() -> None:
     assert Snapshot().serving("https://ex.org/onto/agent-core", "1.0") is not None
     assert Snapshot().latest(CS) is None
+    other = poisoned(id="https://0.example/1", source=OntologyRef("https://evil.example/o", "1.0"))
+    known = snapshot(alignment(signer="key-1"), other)
+    found = known.mappings.translate(f"{RAD}#report-summary", [RAD], CLINICAL, list(known.alignments))
+    assert found.iri == f"{CLINICAL}#note-summarize"
 
 
 def test_index_has_the_asked_version_and_the_latest_of_all_others() -> None:
@@ -140,18 +155,16 @@ def poisoned(**changes: Any) -> Alignment:
     return alignment(rules=(wrong,), provenance=alignment().provenance, **changes)
 
 
-@pytest.mark.parametrize(
+@rows(
     "changes",
-    [
-        {"id": "https://0.example/first"},
-        {"id": "https://zz.example/last"},
-        {"id": "https://zz.example/last", "version": "9.9"},
-        {"id": "https://0.example/first", "version": "0.1", "given_confidence": 1.0},
-        {"id": "https://0.example/old", "source": OntologyRef(RAD, "0.9")},
-        {"id": "https://0.example/new", "target": OntologyRef(CLINICAL, "2.9")},
-        {"id": "https://0.example/confirmed", "confirmed_by": "operator:ada"},
-        {"id": ALIGNMENT, "version": "9.9"},
-    ],
+    {"id": "https://0.example/first"},
+    {"id": "https://zz.example/last"},
+    {"id": "https://zz.example/last", "version": "9.9"},
+    {"id": "https://0.example/first", "version": "0.1", "given_confidence": 1.0},
+    {"id": "https://0.example/old", "source": OntologyRef(RAD, "0.9")},
+    {"id": "https://0.example/new", "target": OntologyRef(CLINICAL, "2.9")},
+    {"id": "https://0.example/confirmed", "confirmed_by": "operator:ada"},
+    {"id": ALIGNMENT, "version": "9.9"},
 )
 @pytest.mark.parametrize("inverse", [False, True])
 @pytest.mark.parametrize("first", [False, True])
@@ -163,7 +176,6 @@ def test_poisoned_artifact_does_not_outrank_a_signed_one(changes: dict[str, Any]
         bad = msgspec.structs.replace(bad, source=bad.target, target=bad.source, rules=(turned,))
     known = snapshot(*((bad, good) if first else (good, bad)))
     found = known.mappings.translate(f"{RAD}#report-summary", [RAD], CLINICAL, list(known.alignments))
-    assert found is not None
     assert (found.iri, found.steps[0].alignment) == (f"{CLINICAL}#note-summarize", ALIGNMENT)
     if bad.id != ALIGNMENT:
         assert known.unused[bad.id] == OUTRANKED
@@ -191,20 +203,11 @@ def test_unsigned_detour_does_not_outrank_a_signed_artifact() -> None:
         assert found is None or found.iri == f"{CLINICAL}#note-summarize"
 
 
-def test_artifact_of_another_ontology_does_not_map_a_term_that_it_declares_too() -> None:
-    other = poisoned(id="https://0.example/1", source=OntologyRef("https://evil.example/o", "1.0"))
-    known = snapshot(alignment(signer="key-1"), other)
-    found = known.mappings.translate(f"{RAD}#report-summary", [RAD], CLINICAL, list(known.alignments))
-    assert found is not None
-    assert found.iri == f"{CLINICAL}#note-summarize"
-
-
 def test_higher_rank_comes_before_confidence() -> None:
     low = poisoned(id="https://0.example/1", signer="low")
     policy = Policy(ranks={"high": 2, "low": 1})
     known = snapshot(low, alignment(signer="high"), policy=policy)
     found = known.mappings.translate(f"{RAD}#report-summary", [RAD], CLINICAL, list(known.alignments))
-    assert found is not None
     assert found.steps[0].alignment == ALIGNMENT
 
 
@@ -255,3 +258,109 @@ def test_index_finds_what_a_comparison_with_every_label_finds(labels: list[str],
 def test_search_compares_a_bounded_number_of_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bespeak.extensions.semantics.knowledge._MOST_COMPARED", 10)
     assert len(list(names(*(f"note {number}" for number in range(50))).find("note"))) <= 5
+
+
+def test_keys_are_parsed_when_the_registry_opens() -> None:
+    keys = [generate_key(), generate_key()]
+    settings = SemanticSettings(trusted_keys=tuple(public_jwk(key)["x"] for key in keys))
+    assert list(open_registry(settings).trust.keys) == [key_id(key) for key in keys]
+
+
+def test_ranks_are_kept_by_key_id_and_only_for_trusted_keys() -> None:
+    first, second, stranger = (generate_key() for _ in range(3))
+    texts = tuple(public_jwk(key)["x"] for key in (first, second))
+    registry = open_registry(SemanticSettings(trusted_keys=texts, signer_ranks={texts[0]: 2}))
+    assert registry.trust.ranks == {key_id(first): 2, key_id(second): 0}
+    with pytest.raises(ConfigError, match=r"`signer_ranks` of .* is not in `trusted_keys`"):
+        open_registry(SemanticSettings(trusted_keys=texts, signer_ranks={public_jwk(stranger)["x"]: 1}))
+
+
+def test_missing_keys_and_packages_stop_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="needs `trusted_keys`"):
+        open_registry(SemanticSettings(require_signature=True))
+    with pytest.raises(ConfigError, match=r"`trusted_keys` of \[semantic\]: short: "):
+        open_registry(SemanticSettings(trusted_keys=("short",)))
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ConfigError, match=r"pip install 'bespeak\[semantic\]'"):
+        open_registry(SemanticSettings())
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[Store]:
+    opened = open_store("memory")
+    await opened.start()
+    yield opened
+    await opened.close()
+
+
+async def register(store: Store, end: OntologyRef, iri: str) -> None:
+    text = f"<{iri}> a <http://www.w3.org/2002/07/owl#Class> ."
+    command = judge_registration(text.encode(), "x.ttl", id=end.id, version=end.version).command
+    assert command is not None
+    await store.do(command)
+
+
+async def judge(store: Store, alignment: Alignment = ARTIFACT) -> JudgedAlignment:
+    return await judge_offer(store, AlignmentOffer(data=write_alignment(alignment, "json"), file="a.json"), Trust())
+
+
+async def test_each_end_that_is_not_registered_is_named(store: Store) -> None:
+    await register(store, ARTIFACT.source, RULE.source)
+    await register(store, OntologyRef(ARTIFACT.target.id, "2.0"), RULE.target)
+    judged = await judge(store)
+    assert judged.alignment is None
+    [finding] = judged.findings
+    assert (finding.rule, finding.pointer) == ("I308", "/targetOntologyId")
+    assert "clinical 2.1', which is not registered" in finding.message
+
+
+async def test_document_without_versions_is_for_the_latest_ones_and_follows_the_latest_artifact(store: Store) -> None:
+    await register(store, ARTIFACT.source, RULE.source)
+    await register(store, ARTIFACT.target, RULE.target)
+    vague = msgspec.structs.replace(ARTIFACT, target=OntologyRef(ARTIFACT.target.id, ""))
+    judged = await judge(store, vague)
+    assert judged.alignment == ARTIFACT
+    await store.do(judged.command())
+    older = await judge(store, msgspec.structs.replace(ARTIFACT, version="1.1"))
+    assert [one.rule for one in older.findings] == ["I309"]
+
+
+async def test_document_that_cannot_be_read_is_refused_before_the_store_is_asked(store: Store) -> None:
+    judged = await judge_offer(store, AlignmentOffer(data=b"{", file="a.json", notation="json"), Trust())
+    assert (judged.alignment, len(judged.findings)) == (None, 1)
+
+
+WEATHER = replace(make_endpoint("QUERY", "/weather", echo), description="Finds the weather forecast for a city.")
+CAPABILITY, INTENT = "agtp://test.example/capability/summarize_note", "agtp://test.example/intent/summarize_note"
+
+
+def test_each_listed_endpoint_is_a_capability_below_its_concepts_and_an_intent() -> None:
+    routes = build(summarize()).routes
+    made = own_ontology(routes.service, routes.endpoints.values(), "v-1", DEFAULT)
+    assert (made.id, made.version) == ("agtp://test.example/", "v-1")
+    assert sorted(made.terms) == [CAPABILITY, INTENT]
+    assert made.terms[CAPABILITY].parents == (f"{CLINICAL}#note-summarize",)
+    assert made.terms[INTENT].requires == (CAPABILITY,)
+
+
+async def test_endpoint_is_called_with_the_profile_that_discovery_gives() -> None:
+    async with clinic(WEATHER, summarize()) as bench:
+        reply = await bench.send("DISCOVER", "/", {"criteria": "weather forecast"})
+        [found] = reply.json["result"]["candidates"]
+        assert found["semantic"]["ontologyId"] == "agtp://test.example/"
+        assert (await bench.send("QUERY", "/weather", {"semantic": found["semantic"]})).status == 200
+        other = await bench.send("SUMMARIZE", "/note", {**NOTE, "semantic": found["semantic"]})
+        assert [one["rule"] for one in other.error["violations"]] == ["I246"]
+        changed = {**found["semantic"], "ontologyVersion": "v-0"}
+        assert (await bench.send("QUERY", "/weather", {"semantic": changed})).error["violations"][0]["rule"] == "I231"
+
+
+def test_profile_follows_the_version_of_the_manifest() -> None:
+    routes = build(summarize()).routes
+    layer = SemanticLayer(SemanticSettings(), lambda: routes)
+    view = layer.view
+    assert view.snapshot.own is not None
+    profile = own_profile(routes.service, routes.endpoints["SUMMARIZE", "/note"], view.snapshot.own)
+    view.snapshot = view.registry.with_own(msgspec.structs.replace(view.snapshot.own, version="v-before"))
+    assert layer.negotiate(profile).match == "direct"  # the view is from before agents changed the manifest
+    assert layer.view is not view

@@ -16,13 +16,13 @@ from bespeak.extensions.workflows import driving
 from bespeak.extensions.workflows.driving import Drive
 from bespeak.extensions.workflows.journal import WorkflowJournal
 from bespeak.extensions.workflows.spec import Spec, StepSpec, restore_call
+from bespeak.extensions.workflows.store import ReadSteps, StepRow
 from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import Pace
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, PutRecord
-from bespeak.state.store.commands.steps import ReadSteps, StepRow
 
 pytestmark = pytest.mark.anyio
 
@@ -69,9 +69,7 @@ async def test_a_chain_that_failed_is_undone_to_the_end_and_not_run_again() -> N
 
 @pytest.mark.parametrize("parallel", [False, True])
 @pytest.mark.parametrize("passes", ["before the first step", "during the first step"])
-async def test_a_workflow_past_its_timeout_starts_no_step(
-    monkeypatch: pytest.MonkeyPatch, passes: str, *, parallel: bool
-) -> None:
+async def test_no_step_starts_after_timeout(monkeypatch: pytest.MonkeyPatch, passes: str, *, parallel: bool) -> None:
     called: list[str] = []
     now = time.time()
     clock = SimpleNamespace(time=lambda: now + 90 if called or passes.startswith("before") else now)

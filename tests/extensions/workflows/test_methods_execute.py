@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.cases import rows
 from tests.process import ROOT
 from tests.service import AGENT, Reply, build, echo, make_endpoint
 from tests.stateful import keeping
@@ -72,7 +73,6 @@ def carried(tool: str, **arguments: Any) -> dict[str, Any]:
 
 
 def text(reply: Reply) -> Any:
-    """Return the JSON text of an MCP result."""
     (block,) = reply.json["result"]["content"]
     return msgspec.json.decode(block["text"])
 
@@ -121,11 +121,14 @@ def test_an_action_is_an_endpoint_by_the_name_of_its_tool() -> None:
     assert rooms.booked == ["12"]
 
 
-def test_the_content_type_alone_names_the_payload() -> None:
+def test_the_payload_is_named_by_a_content_type_that_its_header_agrees_with() -> None:
     body = {"action": "mcp.tools.call", "payload": {"name": "list_floors"}}
     bench = build(*Rooms().endpoints)
     reply = bench.send("EXECUTE", "/", body, scopes=SCOPES, content_type=f"{MEDIA_MCP_TOOLS}; charset=utf-8")
     assert reply.json["result"]["structuredContent"] == {"result": [1, 2]}
+    body = {**carried("find_rooms"), "payload_type": "application/json"}
+    reply = build(*Rooms().endpoints).send("EXECUTE", "/", body, scopes=SCOPES, content_type=MEDIA_MCP_TOOLS)
+    assert (reply.status, reply.error["code"]) == (400, "payload-type-conflict")
 
 
 @pytest.mark.requirement("CORE-4.7-3", "CORE-9-4")
@@ -153,13 +156,11 @@ def test_strangers_are_asked_for_credentials_first() -> None:
     assert (reply.status, reply.error["type"]) == (262, "credentials-missing")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        ({"room_id": "12", "confirm": True}, "input-validation-failed"),
-        ({"room_id": 12}, "input-validation-failed"),
-        ({}, "input-validation-failed"),
-    ],
+@rows(
+    "arguments, code",
+    ({"room_id": "12", "confirm": True}, "input-validation-failed"),
+    ({"room_id": 12}, "input-validation-failed"),
+    ({}, "input-validation-failed"),
 )
 def test_arguments_are_checked_by_the_contract(arguments: dict[str, Any], code: str) -> None:
     rooms = Rooms()
@@ -168,21 +169,19 @@ def test_arguments_are_checked_by_the_contract(arguments: dict[str, Any], code: 
     assert text(reply)["error"]["code"] == code
 
 
-@pytest.mark.parametrize(
-    ("body", "number", "code"),
-    [
-        ({"action": "run"}, 404, "unknown-action"),
-        ({"action": "audit_ledger"}, 404, "unknown-action"),
-        (carried("audit_ledger"), 404, "unknown-tool"),
-        (carried("x" * 5000), 404, "unknown-tool"),
-        ({**carried("find_rooms"), "action": "mcp.resources.read"}, 422, "invalid-action"),
-        ({**carried("find_rooms"), "payload_type": "application/vnd.a2a+json"}, 422, "invalid-payload-type"),
-        ({"action": "find_rooms", "payload": {}}, 422, "invalid-payload-type"),
-        ({**carried("find_rooms"), "payload": []}, 422, "invalid-payload"),
-        ({**carried("find_rooms"), "payload": {"tool": 1}}, 422, "invalid-payload"),
-        ({**carried("find_rooms"), "payload": {"tool": "find_rooms", "arguments": []}}, 422, "invalid-payload"),
-        ({**carried("find_rooms"), "payload": {"tool": "find_rooms", "sudo": True}}, 422, "invalid-payload"),
-    ],
+@rows(
+    "body, number, code",
+    ({"action": "run"}, 404, "unknown-action"),
+    ({"action": "audit_ledger"}, 404, "unknown-action"),
+    (carried("audit_ledger"), 404, "unknown-tool"),
+    (carried("x" * 5000), 404, "unknown-tool"),
+    ({**carried("find_rooms"), "action": "mcp.resources.read"}, 422, "invalid-action"),
+    ({**carried("find_rooms"), "payload_type": "application/vnd.a2a+json"}, 422, "invalid-payload-type"),
+    ({"action": "find_rooms", "payload": {}}, 422, "invalid-payload-type"),
+    ({**carried("find_rooms"), "payload": []}, 422, "invalid-payload"),
+    ({**carried("find_rooms"), "payload": {"tool": 1}}, 422, "invalid-payload"),
+    ({**carried("find_rooms"), "payload": {"tool": "find_rooms", "arguments": []}}, 422, "invalid-payload"),
+    ({**carried("find_rooms"), "payload": {"tool": "find_rooms", "sudo": True}}, 422, "invalid-payload"),
 )
 def test_what_cannot_be_carried_out_is_refused(body: dict[str, Any], number: int, code: str) -> None:
     reply = build(*Rooms().endpoints).send("EXECUTE", "/", body, scopes=SCOPES)
@@ -190,16 +189,16 @@ def test_what_cannot_be_carried_out_is_refused(body: dict[str, Any], number: int
     assert len(reply.error["message"]) < 400
 
 
-def test_a_type_that_contradicts_the_header_is_refused() -> None:
-    body = {**carried("find_rooms"), "payload_type": "application/json"}
-    reply = build(*Rooms().endpoints).send("EXECUTE", "/", body, scopes=SCOPES, content_type=MEDIA_MCP_TOOLS)
-    assert (reply.status, reply.error["code"]) == (400, "payload-type-conflict")
-
-
-def test_near_names_are_suggested() -> None:
+def test_near_deprecated_and_forbidden_tools_are_told() -> None:
     reply = build(*Rooms().endpoints).send("EXECUTE", "/", carried("find_room"), scopes=SCOPES)
     assert reply.error["suggestions"] == ["find_rooms"]
     assert reply.error["message"].endswith("Did you mean find_rooms?")
+    policies = Policies(methods=MethodPolicy(disallow=("FIND",)), scope_required_for_invocation=False)
+    bench = build(*Rooms().endpoints, policies=policies)
+    assert bench.send("EXECUTE", "/", carried("find_rooms"), scopes=SCOPES).error["code"] == "unknown-tool"
+    old = make_endpoint("FIND", "/rooms", echo, deprecated=Deprecation(deprecated_in="2.0"))
+    reply = build(old).send("EXECUTE", "/", carried("find_rooms"), scopes=SCOPES)
+    assert reply.json["result"]["_meta"] == {"bespeak/warning": "deprecated"}
 
 
 def test_tools_are_listed_without_internal_endpoints() -> None:
@@ -212,12 +211,6 @@ def test_tools_are_listed_without_internal_endpoints() -> None:
     assert (hidden.send("EXECUTE", "/", body).status, hidden.send("EXECUTE", "/", body, scopes="").status) == (262, 200)
 
 
-def test_a_method_that_the_policy_forbids_has_no_tool() -> None:
-    policies = Policies(methods=MethodPolicy(disallow=("FIND",)), scope_required_for_invocation=False)
-    bench = build(*Rooms().endpoints, policies=policies)
-    assert bench.send("EXECUTE", "/", carried("find_rooms"), scopes=SCOPES).error["code"] == "unknown-tool"
-
-
 @pytest.mark.requirement("CORE-9-1", "CORE-9-2", "CORE-9-3")
 def test_claims_of_a_payload_are_logged_and_do_not_count(caplog: pytest.LogCaptureFixture) -> None:
     body = carried("book_rooms", room_id="12")
@@ -227,12 +220,6 @@ def test_claims_of_a_payload_are_logged_and_do_not_count(caplog: pytest.LogCaptu
     assert reply.status == 455
     assert "agent_id in a payload differs from the header, which counts: EXECUTE /" in caplog.text
     assert reply.json["attribution"]["agent_id"] == AGENT
-
-
-def test_a_deprecated_tool_says_so() -> None:
-    old = make_endpoint("FIND", "/rooms", echo, deprecated=Deprecation(deprecated_in="2.0"))
-    reply = build(old).send("EXECUTE", "/", carried("find_rooms"), scopes=SCOPES)
-    assert reply.json["result"]["_meta"] == {"bespeak/warning": "deprecated"}
 
 
 def test_the_rate_of_the_endpoint_counts() -> None:

@@ -22,6 +22,7 @@ from bespeak.app.server.http_face import make_face
 from bespeak.app.server.http_pages import Publishing
 from bespeak.app.server.lifecycle import WebApplications
 from bespeak.app.server.serving import assemble_target
+from bespeak.app.server.settings import HttpAssembly
 from bespeak.app.server.target import load_app
 from bespeak.contract.limits import RateLimits
 from bespeak.documents.deployment.http_settings import HttpSettings
@@ -62,7 +63,7 @@ async def on_http(
     publishing = Publishing(auth=document.auth, a2a=chosen)
     # The card contains the URL, and the port is only known when the server has started.
     web = HttpSettings(url=document.http.url or "http://placeholder.example")
-    beside = WebApplications(keeper.dispatcher, web, document.auth, mcp=document.mcp, a2a=chosen, loopback=True)
+    beside = WebApplications(HttpAssembly(keeper.dispatcher, web, document.auth, loopback=True), document.mcp, chosen)
     await beside.start()
     face = make_face(keeper.dispatcher, web, publishing=publishing)
     server = HttpServer(face, streamed=beside.places, timeouts=Timeouts(drain=5.0))

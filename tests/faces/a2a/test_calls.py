@@ -9,13 +9,8 @@ from typing import Any
 import pytest
 from a2a.helpers.proto_helpers import get_data_parts
 from a2a.types import GetTaskRequest, Message, Part, Role, Task, TaskPushNotificationConfig
-from a2a.utils.errors import (
-    ContentTypeNotSupportedError,
-    InvalidParamsError,
-    PushNotificationNotSupportedError,
-    TaskNotFoundError,
-    UnsupportedOperationError,
-)
+from a2a.utils import errors
+from tests.cases import rows
 from tests.faces.a2a.agent import (
     BOOK,
     FIND,
@@ -35,12 +30,17 @@ from tests.faces.a2a.agent import (
     words,
 )
 from tests.faces.mcp.tools import Rooms
-from tests.service import AGENT
+from tests.service import AGENT, build
 
 from bespeak import Policies
 from bespeak.app.server.assembly import Keeper
-from bespeak.contract.payments import AccountSettings, PaymentSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.payments.settings import AccountSettings, PaymentSettings
+from bespeak.faces.a2a.calls import Caller
+from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import Call
 from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.audit import LatestAudit
@@ -48,100 +48,39 @@ from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, REJECTED,
 from bespeak.state.store.store import Conflict
 
 pytestmark = pytest.mark.anyio
+CALLED = {"beds": 2}
+FILES = (Part(url="http://169.254.169.254/latest"), Part(raw=b"x", media_type="image/png"))
+PUSH = {"task_push_notification_config": TaskPushNotificationConfig(url="http://169.254.169.254/")}
+WRONG = ({"role": Role.ROLE_AGENT}, {"message_id": "x" * 257}, {"context_id": "a\x00b"}, {"message_id": ""})
 
 
 async def decide(keeper: Keeper, case_id: str, status: str = ACCEPTED, by: str = "desk") -> Any:
     """Decide a case as `bespeak cases` does."""
     store = keeper.dispatcher.server.store
-    assert store is not None
     return await store.do(DecideCase(case_id, status, by, f"att-{case_id}", kinds=(CONFIRMATION,)))
 
 
 # Reading.
 
 
-@pytest.mark.parametrize("argument", ["input", "arguments", "parameters", "params"])
-@pytest.mark.parametrize("skill", ["skill", "skillId", "skill_id"])
-async def test_agents_use_different_names_for_the_same(skill: str, argument: str) -> None:
+@rows(
+    "parts",
+    *[("for the record", {"skill": FIND, name: CALLED}) for name in ("input", "arguments", "parameters", "params")],
+    *[("for the record", {name: FIND, "input": CALLED}) for name in ("skillId", "skill_id")],
+    ('{"skill": "query_rooms", "input": {"beds": 2}}',),
+)
+async def test_agents_use_different_forms_for_the_same(parts: tuple[Any, ...]) -> None:
     async with on_http(Rooms()) as (url, _), connected(url) as client:
-        task = await send(client, message("for the record", {skill: FIND, argument: {"beds": 2}}))
+        task = await send(client, message(*parts))
     assert output(task) == {"rooms": ["12"]}
 
 
-async def test_a_text_that_is_a_data_part_is_one() -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        task = await send(client, message('{"skill": "query_rooms", "input": {"beds": 2}}'))
-    assert output(task) == {"rooms": ["12"]}
-
-
-async def test_a_caller_that_takes_only_texts_gets_one() -> None:
+async def test_a_caller_that_takes_only_texts_gets_one_and_can_correct_its_arguments() -> None:
     async with on_http(Rooms()) as (url, _), connected(url) as client:
         task = await send(client, calling(FIND), accepted_output_modes=["text/plain"])
         other = await send(client, calling(FIND), accepted_output_modes=["application/json", "text/plain"])
-    assert task.artifacts[0].parts[0].text == '{"rooms":["12","14"]}'
-    assert output(other) == {"rooms": ["12", "14"]}
-
-
-@pytest.mark.parametrize(
-    ("parts", "reason"),
-    [
-        ([{"skill": "book_rooms", "input": {}}], "no skill 'book_rooms'.*perhaps: book_rooms_by_room_id"),
-        ([{"skill": "inspect_ledger"}], "no skill"),
-        ([{"skill": FIND, "skillId": BOOK}], "skill and skillId"),
-        ([{"skill": FIND, "input": {}, "params": {}}], "input and params"),
-        ([{"skill": FIND, "beds": 2}], "unknown members: 'beds'"),
-        ([{"input": {}}], "does not name a skill"),
-        ([{"skill": 7}], "must be the id"),
-        ([{"skill": FIND, "input": [1]}], "must be an object"),
-        ([{"skill": FIND}, {"skill": BOOK}], "2 data parts"),
-    ],
-)
-async def test_an_ambiguous_message_is_refused(parts: list[Any], reason: str) -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        with pytest.raises(InvalidParamsError, match=reason):
-            await send(client, message(*parts))
-
-
-@pytest.mark.parametrize("part", [Part(url="http://169.254.169.254/latest"), Part(raw=b"x", media_type="image/png")])
-async def test_files_are_neither_read_nor_fetched(part: Part) -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        with pytest.raises(ContentTypeNotSupportedError, match="nothing is fetched"):
-            await send(client, message({"skill": FIND}, part))
-
-
-async def test_push_notifications_are_refused() -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        with pytest.raises(PushNotificationNotSupportedError, match="poll the task"):
-            await send(
-                client,
-                calling(FIND),
-                task_push_notification_config=TaskPushNotificationConfig(url="http://169.254.169.254/"),
-            )
-
-
-@pytest.mark.parametrize(
-    "fields", [{"role": Role.ROLE_AGENT}, {"message_id": "x" * 257}, {"context_id": "a\x00b"}, {"message_id": ""}]
-)
-async def test_a_message_with_a_wrong_field_is_refused(fields: dict[str, Any]) -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        with pytest.raises(InvalidParamsError):
-            await send(client, calling(FIND, fields))
-
-
-async def test_a_text_is_answered_with_the_schemas_of_skills_that_fit() -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        (answer,) = await events(client, message("which rooms have two beds?", context_id="talk"))
-    assert isinstance(answer, Message)
-    (data,) = get_data_parts(answer.parts)
-    assert (answer.context_id, data["skills"][0]["id"]) == ("talk", FIND)
-    assert "beds" in data["skills"][0]["inputSchema"]["properties"]
-
-
-# Arguments.
-
-
-async def test_arguments_that_break_the_contract_can_be_corrected() -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
+        assert task.artifacts[0].parts[0].text == '{"rooms":["12","14"]}'
+        assert output(other) == {"rooms": ["12", "14"]}
         wrong = await send(client, calling(FIND, beds="many", floor=2))
         text = await send(client, message("what is wrong?", task_id=wrong.id))
         task = await send(client, message({"input": {"beds": 2}}, task_id=wrong.id))
@@ -149,6 +88,56 @@ async def test_arguments_that_break_the_contract_can_be_corrected() -> None:
     assert {violation["pointer"] for violation in error(wrong)["violations"]} == {"", "/beds"}
     assert output(task) == {"rooms": ["12"]}
     assert [each.role for each in task.history].count(Role.ROLE_USER) == 3
+
+
+@rows(
+    "parts, reason",
+    ([{"skill": "book_rooms", "input": {}}], "no skill 'book_rooms'.*perhaps: book_rooms_by_room_id"),
+    ([{"skill": "inspect_ledger"}], "no skill"),
+    ([{"skill": FIND, "skillId": BOOK}], "skill and skillId"),
+    ([{"skill": FIND, "input": {}, "params": {}}], "input and params"),
+    ([{"skill": FIND, "beds": 2}], "unknown members: 'beds'"),
+    ([{"input": {}}], "does not name a skill"),
+    ([{"skill": 7}], "must be the id"),
+    ([{"skill": FIND, "input": [1]}], "must be an object"),
+    ([{"skill": FIND}, {"skill": BOOK}], "2 data parts"),
+)
+async def test_an_ambiguous_message_is_refused(parts: list[Any], reason: str) -> None:
+    async with on_http(Rooms()) as (url, _), connected(url) as client:
+        with pytest.raises(errors.InvalidParamsError, match=reason):
+            await send(client, message(*parts))
+
+
+@rows(
+    "sent, options, kind, reason",
+    *[
+        (message({"skill": FIND}, part), {}, errors.ContentTypeNotSupportedError, "nothing is fetched")
+        for part in FILES
+    ],
+    (calling(FIND), PUSH, errors.PushNotificationNotSupportedError, "poll the task"),
+    *[(calling(FIND, fields), {}, errors.InvalidParamsError, None) for fields in WRONG],
+)
+async def test_files_push_notifications_and_wrong_fields_are_refused(
+    sent: Message, options: Any, kind: type[Exception], reason: str | None
+) -> None:
+    async with on_http(Rooms()) as (url, _), connected(url) as client:
+        with pytest.raises(kind, match=reason):
+            await send(client, sent, **options)
+
+
+async def test_a_text_is_answered_with_fitting_skills_and_a_failure_hides_its_secrets() -> None:
+    async with on_http(Rooms()) as (url, _), connected(url) as client:
+        (answer,) = await events(client, message("which rooms have two beds?", context_id="talk"))
+        task = await send(client, calling(RESET))
+    assert isinstance(answer, Message)
+    (data,) = get_data_parts(answer.parts)
+    assert (answer.context_id, data["skills"][0]["id"]) == ("talk", FIND)
+    assert "beds" in data["skills"][0]["inputSchema"]["properties"]
+    assert state(task) == "failed"
+    assert "secret of the handler" not in str(task)
+
+
+# Arguments.
 
 
 async def test_scopes_are_judged_before_arguments() -> None:
@@ -171,20 +160,12 @@ async def test_a_refusal_of_the_service_rejects_the_task() -> None:
     assert (error(task)["code"], error(task)["details"]) == ("room_unavailable", {"next_free": "14"})
 
 
-async def test_a_handler_that_fails_fails_the_task_without_its_secrets() -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        task = await send(client, calling(RESET))
-    assert state(task) == "failed"
-    assert "secret of the handler" not in str(task)
-
-
 async def test_calls_and_refusals_are_in_the_audit_trail_without_arguments() -> None:
     document = ServerDocument(audit=AuditSettings(records="all"))
     async with on_http(Rooms(), document) as (url, keeper), connected(url, headers=READER) as client:
         for sent in (calling(FIND, beds=2), calling(FIND, secret="x"), calling(BOOK, room_id="12")):
             await send(client, sent)
         store = keeper.dispatcher.server.store
-        assert store is not None
         records = [payload_of(row[-1]) or {} for row in await store.read(LatestAudit(10))]
     found = sorted((record["face"], record["method"], record["status"]) for record in records)
     assert found == [("a2a", "BOOK", 455), ("a2a", "QUERY", 200), ("a2a", "QUERY", 422)]
@@ -201,7 +182,6 @@ async def test_question_about_a_composite_lists_every_call_or_says_where_they_ar
         few = await send(client, calling("batch", calls=[{"method": "QUERY", "path": "/rooms"}, booking]))
         many = await send(client, calling("batch", calls=[booking] * 1000))
         store = keeper.dispatcher.server.store
-        assert store is not None
         cases = await store.read(ListCases())
     assert "1. QUERY /rooms: informational\n2. BOOK /rooms/12: irreversible" in words(few)
     assert "too many to show" in words(many)
@@ -212,13 +192,10 @@ async def test_question_about_a_composite_lists_every_call_or_says_where_they_ar
 
 async def test_purchase_names_its_merchant_before_a_person_is_asked() -> None:
     account = AccountSettings(principal=AGENT, currency="EUR", opening="100.00")
-    document = ServerDocument(payments=PaymentSettings(accounts=(account,)))
+    document = ServerDocument(extension_tables={"payments": PaymentSettings(accounts=(account,))})
     order = {"item": "lamp", "principal_id": AGENT, "amount": {"value": "30.00", "currency": "EUR"}}
     buyer = {"Agent-ID": AGENT, "Authority-Scope": "payments:purchase"}
-    async with (
-        on_http(Rooms(methods=["PURCHASE"]), document) as (url, keeper),
-        connected(url, headers=buyer) as client,
-    ):
+    async with on_http(Rooms(methods=["PURCHASE"]), document) as (url, keeper), connected(url, headers=buyer) as client:
         lacking = await send(client, calling("purchase", **order))
         merchant = error(lacking)["merchant"]
         waiting = await send(client, calling("purchase", {"task_id": lacking.id}, **order, **merchant))
@@ -246,23 +223,21 @@ async def test_a_person_confirms_what_cannot_be_undone(version: str) -> None:
     assert (rooms.booked, output(task)) == (["12"], {"reservation_id": "r1"})
 
 
-@pytest.mark.parametrize(
+@rows(
     "data",
-    [
-        {"skill": BOOK, "input": {"room_id": "12", "confirm": True}},
-        {"skill": BOOK, "input": {"room_id": "12"}, "confirm": True},
-        {"skill": BOOK, "input": {"room_id": "12", "confirmation_id": "x"}},
-    ],
+    {"skill": BOOK, "input": {"room_id": "12", "confirm": True}},
+    {"skill": BOOK, "input": {"room_id": "12"}, "confirm": True},
+    {"skill": BOOK, "input": {"room_id": "12", "confirmation_id": "x"}},
 )
 async def test_nothing_in_a_message_confirms(data: dict[str, Any]) -> None:
     rooms = Rooms()
     async with on_http(rooms) as (url, _), connected(url) as client:
-        with suppress(InvalidParamsError):
+        with suppress(errors.InvalidParamsError):
             assert state(await send(client, message(data))) == "input_required"
     assert rooms.booked == []
 
 
-async def test_a_confirmation_admits_one_call() -> None:
+async def test_a_confirmation_admits_one_call_with_the_arguments_that_were_shown() -> None:
     rooms = Rooms()
     async with on_http(rooms) as (url, keeper), connected(url) as client:
         first, second = [await send(client, calling(BOOK, room_id="12")) for _ in range(2)]
@@ -271,9 +246,6 @@ async def test_a_confirmation_admits_one_call() -> None:
         states = [state(await send(client, message("go on", task_id=task.id))) for task in (first, second)]
     assert states == ["completed", "auth_required"]
     assert rooms.booked == ["12"]
-
-
-async def test_a_confirmation_is_for_the_arguments_that_were_shown() -> None:
     rooms = Rooms()
     async with on_http(rooms) as (url, keeper), connected(url) as client:
         waiting = await send(client, calling(BOOK, room_id="12"))
@@ -281,15 +253,12 @@ async def test_a_confirmation_is_for_the_arguments_that_were_shown() -> None:
         changed = await send(client, calling(BOOK, {"task_id": waiting.id}, room_id="14"))
     assert (state(changed), rooms.booked) == ("auth_required", [])
     assert error(changed)["confirmation_id"] != error(waiting)["confirmation_id"]
-
-
-async def test_a_call_that_a_person_rejects_is_not_made() -> None:
     rooms = Rooms()
     async with on_http(rooms) as (url, keeper), connected(url) as client:
         waiting = await send(client, calling(BOOK, room_id="12"))
         await decide(keeper, error(waiting)["confirmation_id"], REJECTED)
         task = await send(client, message("go on", task_id=waiting.id))
-        with pytest.raises(UnsupportedOperationError):
+        with pytest.raises(errors.UnsupportedOperationError):
             await send(client, message("please", task_id=waiting.id))
     assert (state(task), rooms.booked) == ("rejected", [])
 
@@ -311,14 +280,18 @@ async def test_a_caller_that_polls_hears_of_the_decision(status: str, told: str)
     assert after[0] == after[1]
 
 
-async def test_the_caller_cannot_confirm_its_own_call() -> None:
+async def test_a_caller_cannot_confirm_its_own_call_nor_use_another_context() -> None:
     async with on_http(Rooms()) as (url, keeper), connected(url) as client:
         waiting = await send(client, calling(BOOK, room_id="12"))
         found = await decide(keeper, error(waiting)["confirmation_id"], by=OTHER["Agent-ID"].replace("b", "a"))
     assert found == Conflict("own-case")
+    async with on_http(Rooms()) as (url, _), connected(url) as client:
+        waiting = await send(client, calling(BOOK, room_id="12"))
+        with pytest.raises(errors.InvalidParamsError, match="contextId"):
+            await send(client, message("go on", task_id=waiting.id, context_id="other"))
 
 
-async def test_a_confirmation_that_the_service_demands_is_asked_for_once() -> None:
+async def test_a_demanded_confirmation_is_asked_for_once_and_found_by_the_same_call() -> None:
     rooms = Rooms(policies=Policies(confirm_irreversible=True))
     async with on_http(rooms) as (url, keeper), connected(url) as client:
         waiting = await send(client, calling(BOOK, room_id="12"))
@@ -329,9 +302,6 @@ async def test_a_confirmation_that_the_service_demands_is_asked_for_once() -> No
     assert (state(waiting), state(still), state(task)) == ("auth_required", "auth_required", "completed")
     assert [case.case_id for case in cases] == [error(waiting)["confirmation_id"]]
     assert rooms.booked == ["12"]
-
-
-async def test_the_same_call_by_a_new_message_finds_the_accepted_confirmation() -> None:
     rooms = Rooms(policies=Policies(confirm_irreversible=True))
     async with on_http(rooms) as (url, keeper), connected(url) as client:
         waiting = await send(client, calling(BOOK, room_id="12"))
@@ -343,7 +313,7 @@ async def test_the_same_call_by_a_new_message_finds_the_accepted_confirmation() 
 # Repetition.
 
 
-async def test_a_repeated_message_is_carried_out_once() -> None:
+async def test_a_message_carries_out_its_call_once_even_if_repeated_at_the_same_time() -> None:
     rooms = Rooms()
     sent = calling(BOOK, room_id="12")
     async with on_http(rooms) as (url, keeper), connected(url) as client:
@@ -353,9 +323,6 @@ async def test_a_repeated_message_is_carried_out_once() -> None:
     assert {task.id for task in tasks} == {waiting.id}
     assert [state(task) for task in tasks] == ["completed"] * 3
     assert rooms.booked == ["12"]
-
-
-async def test_messages_that_arrive_at_the_same_time_make_one_call() -> None:
     rooms = Rooms()
     sent = calling(FIND)
     async with on_http(rooms) as (url, _), connected(url) as client:
@@ -364,31 +331,22 @@ async def test_messages_that_arrive_at_the_same_time_make_one_call() -> None:
     assert {state(task) for task in tasks} == {"completed"}
 
 
-async def test_a_message_id_is_used_for_one_message() -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        await send(client, calling(FIND, {"message_id": "m"}))
-        with pytest.raises(InvalidParamsError, match="used for another message"):
-            await send(client, calling(FIND, {"message_id": "m"}, beds=2))
-
-
-async def test_the_message_of_another_caller_is_another_one() -> None:
+async def test_message_ids_and_idempotency_keys_of_callers_are_kept_to() -> None:
     async with on_http(Rooms()) as (url, _):
         async with connected(url) as client:
             own = await send(client, calling(FIND, {"message_id": "m"}))
         async with connected(url, headers=OTHER) as client:
             other = await send(client, calling(FIND, {"message_id": "m"}))
     assert own.id != other.id
-
-
-async def test_a_method_that_takes_a_key_of_its_caller_keeps_it() -> None:
+    async with on_http(Rooms()) as (url, _), connected(url) as client:
+        await send(client, calling(FIND, {"message_id": "m"}))
+        with pytest.raises(errors.InvalidParamsError, match="used for another message"):
+            await send(client, calling(FIND, {"message_id": "m"}, beds=2))
     rooms = Rooms()
 
-    @rooms.app.endpoint("EXECUTE", "/cleaning", impact="reversible")
+    @rooms.app.endpoint("EXECUTE", "/cleaning", impact="reversible", outcome="The rooms are clean.")
     def clean(idempotency_key: str) -> dict[str, str]:
-        """Clean the rooms.
-
-        Outcome: The rooms are clean.
-        """
+        """Clean the rooms."""
         return {"key": idempotency_key}
 
     async with on_http(rooms) as (url, _), connected(url) as client:
@@ -399,15 +357,8 @@ async def test_a_method_that_takes_a_key_of_its_caller_keeps_it() -> None:
 @pytest.mark.parametrize("task_id", ["unknown", "a\x00b", "x" * 300])
 async def test_a_message_for_a_task_that_is_not_there_is_refused(task_id: str) -> None:
     async with on_http(Rooms()) as (url, _), connected(url) as client:
-        with pytest.raises((TaskNotFoundError, InvalidParamsError)):
+        with pytest.raises((errors.TaskNotFoundError, errors.InvalidParamsError)):
             await send(client, message("go on", task_id=task_id))
-
-
-async def test_a_message_for_a_task_in_another_context_is_refused() -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        waiting = await send(client, calling(BOOK, room_id="12"))
-        with pytest.raises(InvalidParamsError, match="contextId"):
-            await send(client, message("go on", task_id=waiting.id, context_id="other"))
 
 
 async def test_tasks_of_one_caller_are_bounded() -> None:
@@ -419,3 +370,23 @@ async def test_tasks_of_one_caller_are_bounded() -> None:
         with pytest.raises(Exception, match="429"):
             await send(client, calling(BOOK, room_id="16"))
         assert state(open_) == "auth_required"
+
+
+def caller(principal: Principal) -> Caller:
+    call = Call(Request("DISCOVER", "/", "", {}, b"", Connection(address="192.0.2.7")), build().server)
+    call.principal = principal
+    return Caller(None, call)
+
+
+@rows("principal, owner, known", (Principal(agent_id=AGENT), AGENT, True), (ANONYMOUS, "anonymous 192.0.2.7", False))
+def test_tasks_belong_to_the_agent_or_to_an_address(principal: Principal, owner: str, known: bool) -> None:
+    found = caller(principal)
+    assert (found.owner, found.is_known) == (owner, known)
+
+
+def test_everyone_behind_a_call_is_a_party_and_a_refusal_is_noted() -> None:
+    assert {AGENT, "acme"} <= set(caller(Principal(agent_id=AGENT, principal_id="acme")).parties)
+    found = caller(ANONYMOUS)
+    refused = Refused(429, "rate-limited", "Slowly.")
+    assert str(found.refuse(refused)) == "Slowly."
+    assert found.refused is refused

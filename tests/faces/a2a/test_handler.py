@@ -6,40 +6,11 @@ import asyncio
 from typing import Any
 
 import pytest
+from a2a import types
 from a2a.helpers.proto_helpers import get_data_parts
-from a2a.types import (
-    CancelTaskRequest,
-    GetTaskPushNotificationConfigRequest,
-    GetTaskRequest,
-    ListTasksRequest,
-    SendMessageRequest,
-    SubscribeToTaskRequest,
-    TaskPushNotificationConfig,
-    TaskState,
-)
-from a2a.utils.errors import (
-    InvalidParamsError,
-    PushNotificationNotSupportedError,
-    TaskNotCancelableError,
-    TaskNotFoundError,
-    UnsupportedOperationError,
-)
-from tests.faces.a2a.agent import (
-    BOOK,
-    FIND,
-    OTHER,
-    VERSIONS,
-    WATCH,
-    WRITER,
-    calling,
-    connected,
-    events,
-    message,
-    on_http,
-    post,
-    send,
-    state,
-)
+from a2a.utils import errors
+from tests.cases import rows
+from tests.faces.a2a import agent
 from tests.faces.mcp.tools import Rooms, Survey
 from tests.service import AGENT
 
@@ -50,50 +21,60 @@ from bespeak.state.store.commands.agents import PutAgent
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_a_long_call_is_polled_and_canceled(version: str) -> None:
+@pytest.mark.parametrize("version", agent.VERSIONS)
+async def test_long_calls_are_polled_and_canceled_and_streams_tell_how_far_they_are(version: str) -> None:
     rooms = Rooms()
-    async with on_http(rooms) as (url, _), connected(url, version) as client:
-        task = await send(client, calling(WATCH), return_immediately=True)
-        later = await client.get_task(GetTaskRequest(id=task.id))
+    async with agent.on_http(rooms) as (url, _), agent.connected(url, version) as client:
+        task = await agent.send(client, agent.calling(agent.WATCH), return_immediately=True)
+        later = await client.get_task(types.GetTaskRequest(id=task.id))
         await asyncio.wait_for(rooms.waiting.wait(), 20)
-        canceled = await client.cancel_task(CancelTaskRequest(id=task.id))
-        with pytest.raises(TaskNotCancelableError):
-            await client.cancel_task(CancelTaskRequest(id=task.id))
-    assert [state(each) for each in (task, later, canceled)] == ["working", "working", "canceled"]
+        canceled = await client.cancel_task(types.CancelTaskRequest(id=task.id))
+        with pytest.raises(errors.TaskNotCancelableError):
+            await client.cancel_task(types.CancelTaskRequest(id=task.id))
+    assert [agent.state(each) for each in (task, later, canceled)] == ["working", "working", "canceled"]
     assert later.history == task.history
     assert rooms.cancelled.is_set()
+    async with agent.on_http(Survey()) as (url, _), agent.connected(url, version, streaming=True) as client:
+        first, *news, _, last = await agent.events(client, agent.calling("analyze_halls"))
+    assert news
+    assert {agent.state(each) for each in (first, *news)} == {"working"}
+    assert agent.state(last) == "completed"
+    told = news[-1].status.message
+    assert told.parts[0].text == f"{Survey.STEPS} of {Survey.STEPS}: hall {Survey.STEPS}"
+    assert get_data_parts(told.parts) == [
+        {"progress": {"done": Survey.STEPS, "total": Survey.STEPS, "message": f"hall {Survey.STEPS}"}}
+    ]
 
 
 async def test_a_running_task_is_subscribed_to_until_its_end() -> None:
     rooms = Rooms()
-    async with on_http(rooms) as (url, _), connected(url, streaming=True) as client:
-        stream = client.send_message(SendMessageRequest(message=calling(WATCH)))
+    async with agent.on_http(rooms) as (url, _), agent.connected(url, streaming=True) as client:
+        stream = client.send_message(types.SendMessageRequest(message=agent.calling(agent.WATCH)))
         task = (await anext(stream)).task
         heard: list[str] = []
 
         async def subscribe() -> None:
-            async for event in client.subscribe(SubscribeToTaskRequest(id=task.id)):
-                heard.append(state(event.task if event.HasField("task") else event.status_update))
+            async for event in client.subscribe(types.SubscribeToTaskRequest(id=task.id)):
+                heard.append(agent.state(event.task if event.HasField("task") else event.status_update))
                 begun.set()
 
         begun = asyncio.Event()
         subscribing = asyncio.create_task(subscribe())
         await asyncio.wait_for(begun.wait(), 20)
-        await client.cancel_task(CancelTaskRequest(id=task.id))
+        await client.cancel_task(types.CancelTaskRequest(id=task.id))
         await asyncio.wait_for(subscribing, 20)
         rest = [event async for event in stream]
     assert heard == ["working", "canceled"]
-    assert [state(event.status_update) for event in rest] == ["canceled"]
+    assert [agent.state(event.status_update) for event in rest] == ["canceled"]
 
 
 async def test_a_subscriber_that_was_suspended_is_told_nothing_more() -> None:
     rooms = Rooms()
-    async with on_http(rooms) as (url, keeper), connected(url, streaming=True) as client:
-        stream = client.send_message(SendMessageRequest(message=calling(WATCH)))
+    async with agent.on_http(rooms) as (url, keeper), agent.connected(url, streaming=True) as client:
+        stream = client.send_message(types.SendMessageRequest(message=agent.calling(agent.WATCH)))
         task = (await anext(stream)).task
-        subscribed = client.subscribe(SubscribeToTaskRequest(id=task.id))
-        assert state((await asyncio.wait_for(anext(subscribed), 20)).task) == "working"
+        subscribed = client.subscribe(types.SubscribeToTaskRequest(id=task.id))
+        assert agent.state((await asyncio.wait_for(anext(subscribed), 20)).task) == "working"
         server = keeper.dispatcher.server
         assert server.store is not None
         document = f'{{"agent_id": "{AGENT}", "name": "porter", "status": "suspended"}}'
@@ -104,145 +85,118 @@ async def test_a_subscriber_that_was_suspended_is_told_nothing_more() -> None:
         assert rooms.cancelled.is_set()
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-async def test_a_stream_tells_how_far_a_call_is(version: str) -> None:
-    async with on_http(Survey()) as (url, _), connected(url, version, streaming=True) as client:
-        first, *news, _, last = await events(client, calling("analyze_halls"))
-    assert news
-    assert {state(each) for each in (first, *news)} == {"working"}
-    assert state(last) == "completed"
-    told = news[-1].status.message
-    assert told.parts[0].text == f"{Survey.STEPS} of {Survey.STEPS}: hall {Survey.STEPS}"
-    assert get_data_parts(told.parts) == [
-        {"progress": {"done": Survey.STEPS, "total": Survey.STEPS, "message": f"hall {Survey.STEPS}"}}
-    ]
-
-
-async def test_the_history_is_as_long_as_the_caller_wants() -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        task = await send(client, calling(FIND), history_length=0)
-        read = await client.get_task(GetTaskRequest(id=task.id, history_length=1))
-        with pytest.raises(InvalidParamsError):
-            await client.get_task(GetTaskRequest(id=task.id, history_length=-1))
+async def test_the_history_is_as_long_as_the_caller_wants_and_there_are_no_push_notifications() -> None:
+    async with agent.on_http(Rooms()) as (url, _), agent.connected(url) as client:
+        task = await agent.send(client, agent.calling(agent.FIND), history_length=0)
+        read = await client.get_task(types.GetTaskRequest(id=task.id, history_length=1))
+        with pytest.raises(errors.InvalidParamsError):
+            await client.get_task(types.GetTaskRequest(id=task.id, history_length=-1))
+        config = types.TaskPushNotificationConfig(task_id="t", url="http://169.254.169.254/")
+        with pytest.raises(errors.PushNotificationNotSupportedError):
+            await client.create_task_push_notification_config(config)
+        with pytest.raises(errors.PushNotificationNotSupportedError):
+            await client.get_task_push_notification_config(
+                types.GetTaskPushNotificationConfigRequest(task_id="t", id="c")
+            )
+        for method in ("ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig"):
+            assert (await agent.post(url, method, taskId="t", id="c")).json()["error"]["code"] == -32003
     assert (len(task.history), len(read.history)) == (0, 1)
 
 
 async def test_a_finished_task_is_not_subscribed_to() -> None:
-    async with on_http(Rooms()) as (url, _), connected(url, streaming=True) as client:
-        (task, *_) = await events(client, calling(FIND))
-        with pytest.raises(UnsupportedOperationError):
-            await anext(client.subscribe(SubscribeToTaskRequest(id=task.id)))
+    async with agent.on_http(Rooms()) as (url, _), agent.connected(url, streaming=True) as client:
+        (task, *_) = await agent.events(client, agent.calling(agent.FIND))
+        with pytest.raises(errors.UnsupportedOperationError):
+            await anext(client.subscribe(types.SubscribeToTaskRequest(id=task.id)))
 
 
 async def test_nobody_else_finds_a_task() -> None:
-    async with on_http(Rooms()) as (url, _):
-        async with connected(url) as client:
-            task = await send(client, calling(BOOK, room_id="12"))
-        async with connected(url, headers=OTHER, streaming=True) as other:
+    async with agent.on_http(Rooms()) as (url, _):
+        async with agent.connected(url) as client:
+            task = await agent.send(client, agent.calling(agent.BOOK, room_id="12"))
+        async with agent.connected(url, headers=agent.OTHER, streaming=True) as other:
             for attempt in (
-                other.get_task(GetTaskRequest(id=task.id)),
-                other.cancel_task(CancelTaskRequest(id=task.id)),
-                anext(other.subscribe(SubscribeToTaskRequest(id=task.id))),
-                events(other, message("go on", task_id=task.id)),
+                other.get_task(types.GetTaskRequest(id=task.id)),
+                other.cancel_task(types.CancelTaskRequest(id=task.id)),
+                anext(other.subscribe(types.SubscribeToTaskRequest(id=task.id))),
+                agent.events(other, agent.message("go on", task_id=task.id)),
             ):
-                with pytest.raises(TaskNotFoundError):
+                with pytest.raises(errors.TaskNotFoundError):
                     await attempt
-            assert (await other.list_tasks(ListTasksRequest())).total_size == 0
+            assert (await other.list_tasks(types.ListTasksRequest())).total_size == 0
 
 
-async def test_tasks_are_listed_in_pages() -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        sent = [await send(client, calling(FIND, {"context_id": "talk"})) for _ in range(3)]
-        waiting = await send(client, calling(BOOK, room_id="12"))
-        first = await client.list_tasks(ListTasksRequest(page_size=2, context_id="talk", include_artifacts=True))
+async def test_tasks_are_listed_in_pages_and_by_names_and_numbers_of_states() -> None:
+    async with agent.on_http(Rooms()) as (url, _), agent.connected(url) as client:
+        sent = [await agent.send(client, agent.calling(agent.FIND, {"context_id": "talk"})) for _ in range(3)]
+        waiting = await agent.send(client, agent.calling(agent.BOOK, room_id="12"))
+        first = await client.list_tasks(types.ListTasksRequest(page_size=2, context_id="talk", include_artifacts=True))
         rest = await client.list_tasks(
-            ListTasksRequest(page_size=2, context_id="talk", page_token=first.next_page_token)
+            types.ListTasksRequest(page_size=2, context_id="talk", page_token=first.next_page_token)
         )
-        asked = await client.list_tasks(ListTasksRequest(status=TaskState.TASK_STATE_AUTH_REQUIRED))
-        recent = await client.list_tasks(ListTasksRequest(status_timestamp_after=waiting.status.timestamp))
+        asked = await client.list_tasks(types.ListTasksRequest(status=types.TaskState.TASK_STATE_AUTH_REQUIRED))
+        recent = await client.list_tasks(types.ListTasksRequest(status_timestamp_after=waiting.status.timestamp))
     listed = [*first.tasks, *rest.tasks]
     assert [task.id for task in listed] == [task.id for task in reversed(sent)]
     assert (first.total_size, rest.next_page_token) == (3, "")
     assert [len(task.artifacts) for task in listed] == [1, 1, 0]
     assert [task.id for task in asked.tasks] == [waiting.id] == [task.id for task in recent.tasks]
+    async with agent.on_http(Rooms()) as (url, _), agent.connected(url) as client:
+        await agent.send(client, agent.calling(agent.FIND))
+        found = [
+            (await agent.post(url, "ListTasks", agent.WRITER, **given)).json()["result"]["totalSize"]
+            for given in ({"status": "TASK_STATE_COMPLETED"}, {"status": 3}, {"status": 2}, {"status": None}, {})
+        ]
+    assert found == [1, 1, 0, 1, 1]
 
 
 async def test_a_page_is_bounded_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bespeak.faces.a2a.handler._MOST_LISTED", 1)
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        sent = [await send(client, calling(FIND)) for _ in range(2)]
-        first = await client.list_tasks(ListTasksRequest())
-        rest = await client.list_tasks(ListTasksRequest(page_token=first.next_page_token))
+    async with agent.on_http(Rooms()) as (url, _), agent.connected(url) as client:
+        sent = [await agent.send(client, agent.calling(agent.FIND)) for _ in range(2)]
+        first = await client.list_tasks(types.ListTasksRequest())
+        rest = await client.list_tasks(types.ListTasksRequest(page_token=first.next_page_token))
     assert [task.id for task in (*first.tasks, *rest.tasks)] == [sent[1].id, sent[0].id]
     assert (len(first.tasks), rest.next_page_token) == (1, "")
 
 
-@pytest.mark.parametrize(
+@rows(
     "params",
-    [
-        {"page_size": 0},
-        {"page_size": 101},
-        {"history_length": -1},
-        {"page_token": "x"},
-        {"context_id": "x" * 300},
-        {"context_id": "a\x00"},
-    ],
+    *({"page_size": 0}, {"page_size": 101}, {"history_length": -1}, {"page_token": "x"}),
+    *({"context_id": "x" * 300}, {"context_id": "a\x00"}),
 )
 async def test_a_list_that_cannot_be_made_is_refused(params: dict[str, Any]) -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        with pytest.raises(InvalidParamsError):
-            await client.list_tasks(ListTasksRequest(**params))
+    async with agent.on_http(Rooms()) as (url, _), agent.connected(url) as client:
+        with pytest.raises(errors.InvalidParamsError):
+            await client.list_tasks(types.ListTasksRequest(**params))
 
 
-async def test_there_are_no_push_notifications() -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        config = TaskPushNotificationConfig(task_id="t", url="http://169.254.169.254/")
-        with pytest.raises(PushNotificationNotSupportedError):
-            await client.create_task_push_notification_config(config)
-        with pytest.raises(PushNotificationNotSupportedError):
-            await client.get_task_push_notification_config(GetTaskPushNotificationConfigRequest(task_id="t", id="c"))
-        for method in ("ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig"):
-            assert (await post(url, method, taskId="t", id="c")).json()["error"]["code"] == -32003
-
-
-async def test_a_store_that_is_away_is_told_with_503(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_failures_inside_are_not_told_and_an_absent_store_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
     async def away(*_: Any) -> Any:
         raise StoreUnavailableError("secret place")
 
-    async with on_http(Rooms()) as (url, keeper):
+    async with agent.on_http(Rooms()) as (url, keeper):
         store = keeper.dispatcher.server.store
         assert store is not None
         with monkeypatch.context() as patched:
             patched.setattr(store, "read", away)
-            answer = await post(url, "GetTask", OTHER, id="x")
+            answer = await agent.post(url, "GetTask", agent.OTHER, id="x")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "2")
     assert "secret" not in answer.text
 
-
-async def test_what_goes_wrong_inside_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
     async def broken(*_: Any) -> Any:
         raise RuntimeError("secret of the server")
 
-    monkeypatch.setattr("bespeak.faces.a2a.tasks.Tasks.read", broken)
-    async with on_http(Rooms()) as (url, _):
-        answer = await post(url, "GetTask", OTHER, id="x")
+    monkeypatch.setattr("bespeak.faces.a2a.tasks.SkillTasks.read", broken)
+    async with agent.on_http(Rooms()) as (url, _):
+        answer = await agent.post(url, "GetTask", agent.OTHER, id="x")
     assert answer.json()["error"]["code"] == -32603
     assert "secret" not in answer.text
 
 
 @pytest.mark.parametrize("status", ["bogus", "working", "task_state_working", 99, -1, 2**40, True, 1.5, ""])
 async def test_list_of_tasks_in_an_unknown_state_is_refused(status: Any) -> None:
-    async with on_http(Rooms()) as (url, _):
-        reply = (await post(url, "ListTasks", WRITER, status=status)).json()
+    async with agent.on_http(Rooms()) as (url, _):
+        reply = (await agent.post(url, "ListTasks", agent.WRITER, status=status)).json()
     assert reply["error"]["code"] == -32602
     assert "TASK_STATE_WORKING" in reply["error"]["message"]
-
-
-async def test_list_of_tasks_takes_names_and_numbers_of_states() -> None:
-    async with on_http(Rooms()) as (url, _), connected(url) as client:
-        await send(client, calling(FIND))
-        found = [
-            (await post(url, "ListTasks", WRITER, **given)).json()["result"]["totalSize"]
-            for given in ({"status": "TASK_STATE_COMPLETED"}, {"status": 3}, {"status": 2}, {"status": None}, {})
-        ]
-    assert found == [1, 1, 0, 1, 1]

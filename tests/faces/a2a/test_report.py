@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from a2a.helpers.proto_helpers import get_data_parts
 from a2a.types import Message, Part, Role, Task
+from tests.cases import rows
 from tests.faces.a2a.agent import error, output, state, words
 from tests.service import echo, make_endpoint
 
@@ -26,28 +27,29 @@ def task() -> Task:
     return report.new_task(SENT, skill())
 
 
-def test_a_task_remembers_its_message_and_its_context() -> None:
+def test_a_task_remembers_a_bounded_history_and_the_words_of_earlier_states() -> None:
     made = task()
     assert (made.context_id, made.metadata["skill"]) == ("talk", "find_rooms")
     assert [(each.message_id, each.task_id) for each in made.history] == [("m", made.id)]
-
-
-def test_the_history_is_bounded_in_number_and_size() -> None:
-    made = task()
     for number in range(50):
         report.remember(made, Message(message_id=str(number), role=Role.ROLE_USER, parts=[Part(text="x")]))
     report.remember(made, Message(message_id="long", role=Role.ROLE_USER, parts=[Part(text="x" * 100_000)]))
     assert [each.message_id for each in made.history] == [str(number) for number in range(30, 50)]
+    made = task()
+    report.require_input(made, skill(), Outcome(422, error={"code": "c", "message": "Wrong."}))
+    (data,) = get_data_parts(made.status.message.parts)
+    assert (state(made), data["skill"]["id"]) == ("input_required", "find_rooms")
+    report.tell(made, report.TaskState.TASK_STATE_WORKING)
+    assert report.stage_of(made) == WORKING
+    assert made.history[-1].parts[0].text.startswith("Wrong.")
 
 
-@pytest.mark.parametrize(
-    ("output_", "expected"),
-    [
-        ({"rooms": [1]}, {"rooms": [1.0]}),
-        ([1, "a"], [1.0, "a"]),
-        (None, None),
-        ({"n": 2**60 + 1}, {"n": str(2**60 + 1)}),
-    ],
+@rows(
+    "output_, expected",
+    ({"rooms": [1]}, {"rooms": [1.0]}),
+    ([1, "a"], [1.0, "a"]),
+    (None, None),
+    ({"n": 2**60 + 1}, {"n": str(2**60 + 1)}),
 )
 def test_an_output_is_an_artifact(output_: Any, expected: Any) -> None:
     made = task()
@@ -65,59 +67,23 @@ def test_mapped_call_is_noted_in_the_metadata(outcome: Outcome) -> None:
     assert made.metadata["semantic_mapping"] == "m"
 
 
-def test_an_output_that_no_data_part_can_hold_is_a_text() -> None:
+def test_outputs_that_no_data_part_can_hold_are_texts() -> None:
     deep: Any = 1
     for _ in range(150):
         deep = [deep]
     made = task()
     report.complete(made, Outcome(200, deep), as_text=False)
     assert made.artifacts[0].parts[0].text.startswith("[[[")
-
-
-def test_a_deprecation_is_told_with_the_output() -> None:
-    made = task()
-    report.complete(made, Outcome(200, {}, warning="deprecated; successor=QUERY"), as_text=False)
-    assert words(made) == "deprecated; successor=QUERY"
-
-
-@pytest.mark.parametrize(
-    ("status", "expected", "stage"),
-    [
-        (262, "auth_required", WAITING),
-        (401, "auth_required", WAITING),
-        (455, "auth_required", WAITING),
-        (422, "rejected", FINISHED),
-        (429, "rejected", FINISHED),
-        (500, "failed", FINISHED),
-        (503, "failed", FINISHED),
-    ],
-)
-def test_a_refusal_leaves_a_state_that_says_what_is_left_to_do(status: int, expected: str, stage: str) -> None:
-    made = task()
-    report.refuse(made, skill(), Outcome(status, error={"code": "c", "message": "No.", "digest": "x"}))
-    assert (state(made), report.stage_of(made)) == (expected, stage)
-    assert words(made) == f"No. {error(made)['remedy']}"
-    assert sorted(error(made)) == ["code", "message", "remedy"]
-
-
-def test_words_of_an_earlier_state_become_history() -> None:
-    made = task()
-    report.require_input(made, skill(), Outcome(422, error={"code": "c", "message": "Wrong."}))
-    (data,) = get_data_parts(made.status.message.parts)
-    assert (state(made), data["skill"]["id"]) == ("input_required", "find_rooms")
-    report.tell(made, report.TaskState.TASK_STATE_WORKING)
-    assert report.stage_of(made) == WORKING
-    assert made.history[-1].parts[0].text.startswith("Wrong.")
-
-
-def test_an_output_of_many_values_is_a_text() -> None:
     made = task()
     report.complete(made, Outcome(200, [1] * 10_001), as_text=False)
     assert made.artifacts[0].parts[0].text.startswith("[1,1,")
     assert made.artifacts[0].parts[0].media_type == "application/json"
 
 
-def test_a_large_output_is_not_kept() -> None:
+def test_a_deprecation_is_told_and_a_large_output_is_not_kept() -> None:
+    made = task()
+    report.complete(made, Outcome(200, {}, warning="deprecated; successor=QUERY"), as_text=False)
+    assert words(made) == "deprecated; successor=QUERY"
     made = task()
     report.complete(made, Outcome(200, {"x": "y" * report.MOST_KEPT}), as_text=False)
     kept = report.bounded(made)
@@ -125,3 +91,20 @@ def test_a_large_output_is_not_kept() -> None:
     assert (len(kept.artifacts), state(kept)) == (0, "completed")
     assert "not kept" in words(kept)
     assert kept.ByteSize() < 10_000
+
+
+@rows(
+    "status, expected, stage",
+    (262, "auth_required", WAITING),
+    (401, "auth_required", WAITING),
+    (455, "auth_required", WAITING),
+    (422, "rejected", FINISHED),
+    (429, "rejected", FINISHED),
+    (500, "failed", FINISHED),
+    (503, "failed", FINISHED),
+)
+def test_a_refusal_leaves_a_state_that_says_what_is_left_to_do(status: int, expected: str, stage: str) -> None:
+    made = task()
+    report.refuse(made, skill(), Outcome(status, error={"code": "c", "message": "No.", "digest": "x"}))
+    assert (state(made), report.stage_of(made)) == (expected, stage)
+    assert (words(made), sorted(error(made))) == (f"No. {error(made)['remedy']}", ["code", "message", "remedy"])

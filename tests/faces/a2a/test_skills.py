@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint_names import capability_ids
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.faces.a2a.skills import (
+    MessageText,
     Misread,
     Skill,
     SkillCall,
     Skills,
-    Told,
     read_call,
     restore_integers,
     restore_large,
@@ -52,18 +53,16 @@ def restored(**arguments: Any) -> dict[str, Any]:
     return arguments
 
 
-@pytest.mark.parametrize(
-    ("sent", "meant"),
-    [
-        (3.0, 3),
-        (-0.0, 0),
-        (2.5, 2.5),
-        (1e300, 1e300),
-        (
-            {"a": [1.0, {"b": 2.0}], "c": "3.0", "d": True, "e": None},
-            {"a": [1, {"b": 2}], "c": "3.0", "d": True, "e": None},
-        ),
-    ],
+@rows(
+    "sent, meant",
+    (3.0, 3),
+    (-0.0, 0),
+    (2.5, 2.5),
+    (1e300, 1e300),
+    (
+        {"a": [1.0, {"b": 2.0}], "c": "3.0", "d": True, "e": None},
+        {"a": [1, {"b": 2}], "c": "3.0", "d": True, "e": None},
+    ),
 )
 def test_whole_numbers_are_integers_again(sent: Any, meant: Any) -> None:
     found = restore_integers(sent)
@@ -110,15 +109,19 @@ def find() -> Skill:
     return Skills([FIND, BOOK])["find_rooms"]
 
 
-def test_skills_have_the_ids_of_the_published_documents() -> None:
+def test_skills_have_published_ids_exact_arguments_and_short_entries() -> None:
     internal = replace(make_endpoint("FIND", "/ledger", echo), internal=True)
     assert list(Skills([FIND, internal, BOOK])) == list(capability_ids([FIND, BOOK]).values())
-
-
-def test_arguments_are_exact_and_in_the_order_of_the_contract() -> None:
     found = find().check({"floor": 2.0, "beds": str(2**60)})
     assert isinstance(found, dict)
     assert list(found.items()) == [("beds", 2**60), ("floor", 2)]
+    assert find().entry["inputSchema"]["properties"]["beds"] == {"type": "integer"}
+    assert find().entry["scopes"] == ["rooms:read"]
+    long = make_endpoint("FIND", "/rooms", echo, properties={f"field_{number}": {} for number in range(2000)})
+    assert "inputSchema" not in Skills([long])["find_rooms"].entry
+    skills = Skills([FIND, BOOK])
+    assert skills.suggest("find rooms with two beds")[0].name == "find_rooms"
+    assert [skill.name for skill in skills.suggest("xyzzy")] == ["find_rooms", "book_rooms"]
 
 
 @pytest.mark.parametrize("arguments", [{"beds": 2.5}, {"rooms": 1}, {"beds": "two"}])
@@ -128,51 +131,27 @@ def test_arguments_that_break_the_contract_are_refused(arguments: dict[str, obje
     assert found.error["code"] == "input-validation-failed"
 
 
-def test_an_entry_has_what_a_caller_needs() -> None:
-    assert find().entry["inputSchema"]["properties"]["beds"] == {"type": "integer"}
-    assert find().entry["scopes"] == ["rooms:read"]
-
-
-def test_an_entry_does_not_repeat_a_long_schema() -> None:
-    long = make_endpoint("FIND", "/rooms", echo, properties={f"field_{number}": {} for number in range(2000)})
-    assert "inputSchema" not in Skills([long])["find_rooms"].entry
-
-
-def test_skills_that_fit_come_first_and_some_come_in_any_case() -> None:
-    skills = Skills([FIND, BOOK])
-    assert skills.suggest("find rooms with two beds")[0].name == "find_rooms"
-    assert [skill.name for skill in skills.suggest("xyzzy")] == ["find_rooms", "book_rooms"]
-
-
-@pytest.mark.parametrize(
-    ("parts", "call"),
-    [
-        ([{"data": {"skill": "a", "input": {"x": 2**60 + 1}}}], SkillCall("a", {"x": 2**60 + 1})),
-        ([{"kind": "data", "data": {"skill": "a"}}], SkillCall("a", {})),
-        ([{"kind": "text", "text": "note"}, {"data": {"input": {"x": 1}}}], SkillCall(None, {"x": 1})),
-        ([{"text": ' {"skillId": "a", "params": {"x": 1}}'}], SkillCall("a", {"x": 1})),
-        ([{"text": "book"}, {"text": "a room"}], Told("book\na room")),
-        ([{"text": '{"room": 12}'}], Told('{"room": 12}')),
-        ([{"text": '{"skill": '}], Told('{"skill": ')),
-        ([{"text": '{"skill": "a"}'}, {"text": "x"}], Told('{"skill": "a"}\nx')),
-        ([], Told("")),
-    ],
+@rows(
+    "parts, call",
+    ([{"data": {"skill": "a", "input": {"x": 2**60 + 1}}}], SkillCall("a", {"x": 2**60 + 1})),
+    ([{"kind": "data", "data": {"skill": "a"}}], SkillCall("a", {})),
+    ([{"kind": "text", "text": "note"}, {"data": {"input": {"x": 1}}}], SkillCall(None, {"x": 1})),
+    ([{"text": ' {"skillId": "a", "params": {"x": 1}}'}], SkillCall("a", {"x": 1})),
+    ([{"text": "book"}, {"text": "a room"}], MessageText("book\na room")),
+    ([{"text": '{"room": 12}'}], MessageText('{"room": 12}')),
+    ([{"text": '{"skill": '}], MessageText('{"skill": ')),
+    ([{"text": '{"skill": "a"}'}, {"text": "x"}], MessageText('{"skill": "a"}\nx')),
+    ([], MessageText("")),
 )
-def test_one_data_part_is_a_call_and_texts_are_not(parts: list[Any], call: SkillCall | Told) -> None:
+def test_one_data_part_is_a_call_and_texts_are_not(parts: list[Any], call: SkillCall | MessageText) -> None:
     assert read_call(parts) == call
 
 
-@pytest.mark.parametrize(
+@rows(
     "parts",
-    [
-        [{"data": 7}],
-        [{"data": None}],
-        [{"data": {}}],
-        [{"data": {"skill": ["a"]}}],
-        [{"data": {"skill": "a", "input": "x"}}],
-        [{"data": {"skill": "a"}}, {"data": {"skill": "a"}}],
-        [{"text": '{"skill": "a", "skill_id": "b"}'}],
-    ],
+    *([{"data": 7}], [{"data": None}], [{"data": {}}], [{"data": {"skill": ["a"]}}]),
+    *([{"data": {"skill": "a", "input": "x"}}], [{"data": {"skill": "a"}}, {"data": {"skill": "a"}}]),
+    [{"text": '{"skill": "a", "skill_id": "b"}'}],
 )
 def test_what_could_mean_two_things_means_none(parts: list[Any]) -> None:
     found = read_call(parts)
@@ -180,9 +159,7 @@ def test_what_could_mean_two_things_means_none(parts: list[Any]) -> None:
     assert not found.is_file
 
 
-@pytest.mark.parametrize(
-    "part", [{"kind": "file", "file": {"uri": "http://x"}}, {"raw": "eA=="}, {"url": "http://x"}, 7]
-)
+@rows("part", {"kind": "file", "file": {"uri": "http://x"}}, {"raw": "eA=="}, {"url": "http://x"}, 7)
 def test_a_part_that_is_neither_data_nor_text_is_a_file(part: Any) -> None:
     found = read_call([{"data": {"skill": "a"}}, part])
     assert isinstance(found, Misread)

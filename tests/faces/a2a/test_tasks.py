@@ -19,25 +19,24 @@ from bespeak.errors import StoreUnavailableError
 from bespeak.faces.a2a import tasks as module
 from bespeak.faces.a2a.report import new_task, tell
 from bespeak.faces.a2a.skills import Skills
-from bespeak.faces.a2a.tasks import Held, TaskChange, Tasks
+from bespeak.faces.a2a.tasks import Held, SkillTasks, TaskChange
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.store.commands.a2a_tasks import FINISHED, WORKING, ReadTask
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Command, Store
 
 pytestmark = pytest.mark.anyio
-
 A, B = "a" * 64, "b" * 64
 SKILL = Skills([make_endpoint("FIND", "/rooms", echo)])["find_rooms"]
 SENT = calling("find_rooms")
 
 
 @asynccontextmanager
-async def process(place: str = "memory", *, most: int = 10) -> AsyncIterator[Tasks]:
+async def process(place: str = "memory", *, most: int = 10) -> AsyncIterator[SkillTasks]:
     """Start the tasks of one process with a store of its own, or a shared one."""
     store = open_store(place, role="sole" if place == "memory" else "shared")
     await store.start()
-    tasks = Tasks(store, retention=600, most=most)
+    tasks = SkillTasks(store, retention=600, most=most)
     await tasks.start()
     try:
         yield tasks
@@ -60,7 +59,7 @@ def change(state_: Any = TaskState.TASK_STATE_WORKING, task: Task | None = None,
     return TaskChange(changed, "{}")
 
 
-async def opened(tasks: Tasks, state_: Any = TaskState.TASK_STATE_WORKING, message: Any = None) -> Held:
+async def opened(tasks: SkillTasks, state_: Any = TaskState.TASK_STATE_WORKING, message: Any = None) -> Held:
     held = await tasks.open(A, message or calling("find_rooms"), change(state_))
     assert isinstance(held, Held)
     return held
@@ -77,69 +76,19 @@ def finishing(held: Held, after: asyncio.Event | None = None) -> Any:
     return work
 
 
-async def test_work_ends_whether_somebody_waits_or_not() -> None:
+async def test_work_that_raises_fails_its_task_without_its_words_and_its_task_is_private() -> None:
     async with process() as tasks:
         held = await opened(tasks)
         tasks.run(held, finishing(held))
         assert state((await tasks.settle(held)).task) == "completed"
         again = await tasks.read(A, held.stored.task_id)
-    assert again is not None
     assert (again.stage, again.stored.call) == (FINISHED, None)
-
-
-async def test_a_task_is_not_there_for_others() -> None:
     async with process() as tasks:
         held = await opened(tasks)
         tasks.run(held, finishing(held, asyncio.Event()))
         assert await tasks.read(B, held.stored.task_id) is None
         assert await tasks.read(A, "a\0b") is None
 
-
-async def test_a_known_message_returns_its_task() -> None:
-    async with process() as tasks:
-        first = await opened(tasks, message=SENT)
-        second = await opened(tasks, message=SENT)
-        found = await tasks.find(A, SENT)
-        assert await tasks.find(B, SENT) is None
-    assert found is not None
-    assert {held.stored.task_id for held in (first, second, found)} == {first.stored.task_id}
-
-
-async def test_the_task_of_a_known_message_may_be_gone() -> None:
-    async with process(most=1) as tasks:
-        await opened(tasks, TaskState.TASK_STATE_COMPLETED, SENT)
-        await opened(tasks, TaskState.TASK_STATE_COMPLETED)
-        with pytest.raises(TaskNotFoundError, match="new messageId"):
-            await tasks.find(A, SENT)
-
-
-async def test_two_changes_at_once_are_one() -> None:
-    async with process() as tasks:
-        held = await opened(tasks, TaskState.TASK_STATE_AUTH_REQUIRED)
-        first = await tasks.change(held, change(TaskState.TASK_STATE_WORKING, held.task), calling("find_rooms"))
-        assert first is not None
-        assert await tasks.change(held, change(TaskState.TASK_STATE_WORKING, held.task)) is None
-
-
-async def test_calls_in_one_process_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_RUNNING", 1)
-    async with process() as tasks:
-        held = await opened(tasks)
-        tasks.run(held, finishing(held, asyncio.Event()))
-        refused = await tasks.open(A, calling("find_rooms"), change())
-    assert isinstance(refused, Refused)
-    assert refused.code == "too-many-running"
-
-
-async def test_unfinished_tasks_of_one_owner_are_bounded() -> None:
-    async with process(most=1) as tasks:
-        await opened(tasks, TaskState.TASK_STATE_AUTH_REQUIRED)
-        refused = await tasks.open(A, calling("find_rooms"), change())
-    assert isinstance(refused, Refused)
-    assert (refused.status, refused.code) == (429, "too-many-tasks")
-
-
-async def test_work_that_raises_fails_its_task_without_its_words() -> None:
     async def work() -> TaskChange:
         raise RuntimeError("secret")
 
@@ -149,6 +98,32 @@ async def test_work_that_raises_fails_its_task_without_its_words() -> None:
         task = (await tasks.settle(held)).task
     assert state(task) == "failed"
     assert "secret" not in str(task)
+
+
+async def test_a_known_message_returns_its_task_and_of_two_changes_one_counts() -> None:
+    async with process() as tasks:
+        first = await opened(tasks, message=SENT)
+        second = await opened(tasks, message=SENT)
+        found = await tasks.find(A, SENT)
+        assert await tasks.find(B, SENT) is None
+        assert found is not None
+        assert {held.stored.task_id for held in (first, second, found)} == {first.stored.task_id}
+        held = await opened(tasks, TaskState.TASK_STATE_AUTH_REQUIRED)
+        first = await tasks.change(held, change(TaskState.TASK_STATE_WORKING, held.task), calling("find_rooms"))
+        assert first is not None
+        assert await tasks.change(held, change(TaskState.TASK_STATE_WORKING, held.task)) is None
+
+
+async def test_the_task_of_a_known_message_may_be_gone_and_unfinished_ones_are_bounded() -> None:
+    async with process(most=1) as tasks:
+        await opened(tasks, TaskState.TASK_STATE_COMPLETED, SENT)
+        await opened(tasks, TaskState.TASK_STATE_COMPLETED)
+        with pytest.raises(TaskNotFoundError, match="new messageId"):
+            await tasks.find(A, SENT)
+        await opened(tasks, TaskState.TASK_STATE_AUTH_REQUIRED)
+        refused = await tasks.open(A, calling("find_rooms"), change())
+    assert isinstance(refused, Refused)
+    assert (refused.status, refused.code) == (429, "too-many-tasks")
 
 
 async def test_an_end_that_cannot_be_stored_is_told_to_the_caller_that_waits() -> None:
@@ -175,19 +150,26 @@ async def test_an_end_that_cannot_be_stored_is_told_to_the_caller_that_waits() -
         tasks._store = real
 
 
-async def test_a_task_is_canceled_while_it_waits_and_while_it_works() -> None:
+async def test_a_task_is_canceled_while_it_waits_or_works_and_followed_to_its_stage() -> None:
     async with process() as tasks:
         waiting = await opened(tasks, TaskState.TASK_STATE_AUTH_REQUIRED)
         working = await opened(tasks)
         tasks.run(working, finishing(working, asyncio.Event()))
         ends = [(await tasks.cancel(held)).task for held in (waiting, working)]
         with pytest.raises(TaskNotCancelableError, match="CANCELED"):
-            await tasks.cancel(await tasks._again(working))
+            await tasks.cancel(await tasks.reread(working))
+        held = await opened(tasks)
+        tasks.run(held, finishing(held))
+        seen = [event async for event in tasks.follow(held, stages=frozenset({WORKING}))]
+        finished = await tasks.reread(held)
+        again = [event async for event in tasks.follow(finished, stages=frozenset({WORKING}))]
     assert [state(task) for task in ends] == ["canceled", "canceled"]
     assert words(ends[1]).startswith("Canceled. What the call had done")
+    assert [state(event) for event in seen] == ["working", "completed"]
+    assert again == [finished.task]
 
 
-async def test_task_that_is_canceled_before_its_first_step_leaves_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_running_calls_are_bounded_and_canceled_ones_leave_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_RUNNING", 1)
     async with process() as tasks:
         for _ in range(2):
@@ -195,6 +177,11 @@ async def test_task_that_is_canceled_before_its_first_step_leaves_its_place(monk
             tasks.run(held, finishing(held, asyncio.Event()))
             assert state((await tasks.cancel(held)).task) == "canceled"
         assert not tasks._running
+        held = await opened(tasks)
+        tasks.run(held, finishing(held, asyncio.Event()))
+        refused = await tasks.open(A, calling("find_rooms"), change())
+    assert isinstance(refused, Refused)
+    assert refused.code == "too-many-running"
 
 
 async def test_a_call_that_cannot_be_stopped_is_not_called_canceled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,17 +201,6 @@ async def test_a_call_that_cannot_be_stopped_is_not_called_canceled(monkeypatch:
         assert state((await tasks.cancel(held)).task) == "working"
         go.set()
         assert state((await tasks.settle(held)).task) == "completed"
-
-
-async def test_a_stream_of_changes_ends_with_the_stages_it_is_for() -> None:
-    async with process() as tasks:
-        held = await opened(tasks)
-        tasks.run(held, finishing(held))
-        seen = [event async for event in tasks.follow(held, stages=frozenset({WORKING}))]
-        finished = await tasks._again(held)
-        again = [event async for event in tasks.follow(finished, stages=frozenset({WORKING}))]
-    assert [state(event) for event in seen] == ["working", "completed"]
-    assert again == [finished.task]
 
 
 async def test_progress_is_shown_and_not_stored() -> None:
@@ -248,27 +224,22 @@ async def test_progress_is_shown_and_not_stored() -> None:
         go.set()
         await asyncio.wait_for(following, 20)
     assert seen == [("working", ""), ("working", "half"), ("completed", "")]
-    assert shown is not None
     assert (words(shown.task), stored.revision) == ("half", 1)
 
 
 # Several processes.
 
 
-async def test_a_task_is_followed_from_another_process(shared: str) -> None:
+async def test_a_task_is_followed_and_canceled_from_another_process(shared: str) -> None:
     async with process(shared) as here, process(shared) as there:
         held = await opened(here)
         go = asyncio.Event()
         here.run(held, finishing(held, go))
         seen = await there.read(A, held.stored.task_id)
-        assert seen is not None
         assert seen.stage == WORKING
         waiting = asyncio.create_task(there.settle(seen))
         go.set()
         assert state((await asyncio.wait_for(waiting, 20)).task) == "completed"
-
-
-async def test_a_task_is_canceled_from_another_process(shared: str) -> None:
     async with process(shared) as here, process(shared) as there:
         held = await opened(here)
         here.run(held, finishing(held, asyncio.Event()))
@@ -284,7 +255,6 @@ async def test_the_task_of_a_process_that_is_gone_has_failed(shared: str, monkey
         monkeypatch.undo()
         seen = await there.read(A, held.stored.task_id)
         _, listed = await there.list(A, 5)
-    assert seen is not None
     assert (state(seen.task), [state(each.task) for each in listed]) == ("failed", ["failed"])
     assert "not known" in words(seen.task)
 
@@ -303,7 +273,6 @@ async def test_work_keeps_its_lease(shared: str, monkeypatch: pytest.MonkeyPatch
         seen = await there.read(A, held.stored.task_id)
         go.set()
         await here.settle(held)
-    assert seen is not None
     assert seen.stage == WORKING
 
 

@@ -10,8 +10,11 @@ import struct
 import subprocess
 import sys
 import textwrap
+from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
+from tests.cases import rows
 
 from bespeak.agent.client.agtp_transport import Pool
 from bespeak.errors import ConfigError
@@ -22,9 +25,9 @@ from bespeak.protocol.agtp_client_connection import AgtpClientConnection
 from bespeak.protocol.wire.messages import Limits
 
 pytestmark = pytest.mark.anyio
-
 ASK = b"AGTP/1.0 QUERY /a\r\n\r\n"
 WAIT = b"AGTP/1.0 QUERY /wait\r\n\r\n"
+HURRIED = Timeouts(idle=0.2, read=0.2, write=0.2, linger=0.2)
 
 
 async def call(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
@@ -44,16 +47,13 @@ async def until(condition) -> None:
         await asyncio.sleep(0.01)
 
 
-async def test_one_server_listens_on_several_addresses(handler) -> None:
+async def test_one_server_listens_on_several_addresses_and_two_share_a_port_with_reuse_port(handler) -> None:
     server = AgtpServer(handler)
     bound = [*await server.start("127.0.0.1", 0), *await server.start("127.0.0.1", 0)]
     assert len({port for _, port in bound}) == 2
     for _, port in bound:
         assert await is_served(port)
     await server.close()
-
-
-async def test_two_servers_share_a_port_with_reuse_port(handler) -> None:
     one, other = AgtpServer(handler), AgtpServer(handler)
     [(_, port)] = await one.start("127.0.0.1", 0, reuse_port=True)
     assert await other.start("127.0.0.1", port, reuse_port=True) == [("127.0.0.1", port)]
@@ -61,13 +61,10 @@ async def test_two_servers_share_a_port_with_reuse_port(handler) -> None:
     await other.close()
 
 
-async def test_an_address_in_use_is_a_clear_error(serve, handler) -> None:
+async def test_an_address_that_is_in_use_or_does_not_exist_is_a_clear_error(serve, handler) -> None:
     _, port = await serve()
     with pytest.raises(ConfigError, match=f"Cannot listen on 127.0.0.1:{port}"):
         await AgtpServer(handler).start("127.0.0.1", port)
-
-
-async def test_a_host_that_does_not_exist_is_a_clear_error(handler) -> None:
     with pytest.raises(ConfigError, match=r"Cannot listen on no-such-host\.invalid:1"):
         await AgtpServer(handler).start("no-such-host.invalid", 1)
 
@@ -198,9 +195,6 @@ def test_running_out_of_descriptors_neither_kills_nor_spins_the_server() -> None
         assert "Traceback" not in rest
 
 
-HURRIED = Timeouts(idle=0.2, read=0.2, write=0.2, linger=0.2)
-
-
 class Peer:
     """A client that sends any bytes."""
 
@@ -236,22 +230,28 @@ async def connection_call(port: int) -> Peer:
     return Peer(*await asyncio.open_connection("127.0.0.1", port))
 
 
+@contextlib.asynccontextmanager
+async def talking(serve: Any, **options: Any) -> AsyncIterator[Peer]:
+    """Connect to a new server."""
+    _, port = await serve(**options)
+    async with await connection_call(port) as peer:
+        yield peer
+
+
 def ask(path: str, body: bytes = b"") -> bytes:
     return b"AGTP/1.0 QUERY %s\r\nContent-Length: %d\r\n\r\n%s" % (path.encode(), len(body), body)
 
 
 @pytest.mark.requirement("CORE-1-9")
 async def test_a_connection_stays_open_and_its_answers_are_counted(serve) -> None:
-    _, port = await serve()
-    async with await connection_call(port) as peer:
+    async with talking(serve) as peer:
         for number in range(3):
             await peer.send(ask("/a"))
             assert await peer.answer() == (200, b"QUERY /a 0 #%d" % number)
 
 
 async def test_a_request_may_arrive_one_byte_at_a_time(serve) -> None:
-    _, port = await serve()
-    async with await connection_call(port) as peer:
+    async with talking(serve) as peer:
         for byte in ask("/slow", b"abc"):
             await peer.send(bytes([byte]))
         assert await peer.answer() == (200, b"QUERY /slow 3 #0")
@@ -260,24 +260,19 @@ async def test_a_request_may_arrive_one_byte_at_a_time(serve) -> None:
 @pytest.mark.requirement("CORE-1-11")
 @pytest.mark.parametrize("path", ["/a", "/turn"])
 async def test_a_thousand_pipelined_requests_are_answered_in_order(serve, path: str) -> None:
-    _, port = await serve()
-    async with await connection_call(port) as peer:
+    async with talking(serve) as peer:
         await peer.send(b"".join(ask(path, b"x" * (number % 7)) for number in range(1000)))
         for number in range(1000):
             assert await peer.answer() == (200, b"QUERY %s %d #%d" % (path.encode(), number % 7, number))
 
 
-async def test_answers_before_one_that_waits_are_not_held_back(serve, handler) -> None:
-    _, port = await serve()
-    async with await connection_call(port) as peer:
+async def test_waiting_handlers_hold_back_neither_earlier_answers_nor_other_connections(serve, handler) -> None:
+    async with talking(serve) as peer:
         await peer.send(ask("/a") + ask("/wait") + ask("/b"))
         assert await peer.answer() == (200, b"QUERY /a 0 #0")
         handler.gate.set()
         assert await peer.answer() == (200, b"QUERY /wait 0 #1")
         assert await peer.answer() == (200, b"QUERY /b 0 #2")
-
-
-async def test_a_handler_that_waits_does_not_delay_another_connection(serve, handler) -> None:
     _, port = await serve()
     async with await connection_call(port) as one, await connection_call(port) as other:
         await one.send(ask("/wait"))
@@ -289,8 +284,7 @@ async def test_a_handler_that_waits_does_not_delay_another_connection(serve, han
 
 
 async def test_the_handler_learns_the_peer_and_that_it_is_not_secure(serve, handler) -> None:
-    _, port = await serve()
-    async with await connection_call(port) as peer:
+    async with talking(serve) as peer:
         await peer.send(ask("/a"))
         await peer.answer()
         host, local = peer.writer.get_extra_info("sockname")
@@ -298,53 +292,47 @@ async def test_the_handler_learns_the_peer_and_that_it_is_not_secure(serve, hand
     assert (request.connection.peer, request.connection.secure) == (f"{host}:{local}", False)
 
 
-@pytest.mark.parametrize(
-    ("data", "status", "code"),
-    [
-        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 400, b"invalid-request-line"),
-        (b"\r\nAGTP/1.0 QUERY /\r\n\r\n", 400, b"invalid-request-line"),
-        (b"AGTP/1.0 QUERY /\xff\r\n\r\n", 400, b"invalid-request-line"),
-        (b"AGTP/1.0 QUERY /\x00\r\n\r\n", 400, b"invalid-request-line"),
-        (b"AGTP/1.0 QUERY /#a\r\n\r\n", 400, b"invalid-request-line"),
-        (b"AGTP/1.0 " + b"A" * 20_000 + b" /\r\n\r\n", 400, b"request-line-too-long"),
-        (b"AGTP/1.0 QUERY /\r\nno colon\r\n\r\n", 400, b"invalid-header"),
-        (b"AGTP/1.0 QUERY /\r\nAgent-ID: a\r\nAgent-ID: b\r\n\r\n", 400, b"invalid-header"),
-        (b"AGTP/1.0 QUERY /\r\nContent-Length: -1\r\n\r\n", 400, b"invalid-content-length"),
-        (b"AGTP/1.0 QUERY /\r\nContent-Length: 1000000000000\r\n\r\nx", 413, b"content-too-large"),
-        (b"AGTP/1.0 QUERY /\r\n" + b"A: b\r\n" * 200 + b"\r\n", 400, b"head-too-large"),
-        (b"AGTP/1.0 QUERY /\r\nX: " + b"a" * 300_000, 400, b"head-too-large"),
-        (bytes(range(256)) * 100, 400, b"invalid-request-line"),
-    ],
+@rows(
+    "data, status, code",
+    (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", 400, b"invalid-request-line"),
+    (b"\r\nAGTP/1.0 QUERY /\r\n\r\n", 400, b"invalid-request-line"),
+    (b"AGTP/1.0 QUERY /\xff\r\n\r\n", 400, b"invalid-request-line"),
+    (b"AGTP/1.0 QUERY /\x00\r\n\r\n", 400, b"invalid-request-line"),
+    (b"AGTP/1.0 QUERY /#a\r\n\r\n", 400, b"invalid-request-line"),
+    (b"AGTP/1.0 " + b"A" * 20_000 + b" /\r\n\r\n", 400, b"request-line-too-long"),
+    (b"AGTP/1.0 QUERY /\r\nno colon\r\n\r\n", 400, b"invalid-header"),
+    (b"AGTP/1.0 QUERY /\r\nAgent-ID: a\r\nAgent-ID: b\r\n\r\n", 400, b"invalid-header"),
+    (b"AGTP/1.0 QUERY /\r\nContent-Length: -1\r\n\r\n", 400, b"invalid-content-length"),
+    (b"AGTP/1.0 QUERY /\r\nContent-Length: 1000000000000\r\n\r\nx", 413, b"content-too-large"),
+    (b"AGTP/1.0 QUERY /\r\n" + b"A: b\r\n" * 200 + b"\r\n", 400, b"head-too-large"),
+    (b"AGTP/1.0 QUERY /\r\nX: " + b"a" * 300_000, 400, b"head-too-large"),
+    (bytes(range(256)) * 100, 400, b"invalid-request-line"),
 )
-async def test_an_invalid_request_is_answered_and_the_connection_closed(
-    serve, data: bytes, status: int, code: bytes
-) -> None:
-    _, port = await serve()
-    async with await connection_call(port) as peer:
+async def test_invalid_request_is_answered_and_connection_closed(serve, data: bytes, status: int, code: bytes) -> None:
+    async with talking(serve) as peer:
         await peer.send(data)
         assert await peer.answer() == (status, code)
         assert await peer.is_closed()
 
 
-async def test_requests_before_a_malformed_one_are_answered(serve) -> None:
-    _, port = await serve()
-    async with await connection_call(port) as peer:
+async def test_requests_before_a_malformed_one_are_answered_and_limits_are_the_servers(serve) -> None:
+    async with talking(serve) as peer:
         await peer.send(ask("/a") + b"nonsense\r\n\r\n" + ask("/b"))
         assert await peer.answer() == (200, b"QUERY /a 0 #0")
         assert await peer.answer() == (400, b"invalid-request-line")
         assert await peer.is_closed()
+    async with talking(serve, limits=Limits(body=4)) as peer:
+        await peer.send(ask("/a", b"1234") + ask("/a", b"12345"))
+        assert (await peer.answer())[0] == 200
+        assert await peer.answer() == (413, b"content-too-large")
 
 
-async def test_a_refused_peer_that_keeps_sending_still_gets_the_answer(serve) -> None:
-    _, port = await serve()
-    async with await connection_call(port) as peer:
+async def test_a_refused_peer_that_keeps_sending_gets_the_answer_before_it_is_cut_off(serve) -> None:
+    async with talking(serve) as peer:
         await peer.send(b"AGTP/1.0 QUERY /\r\nContent-Length: 99999999\r\n\r\n")
         assert await peer.answer() == (413, b"content-too-large")
         await peer.send(b"x" * 500_000)
         assert await peer.is_closed()
-
-
-async def test_a_refused_peer_that_never_stops_is_cut_off(serve) -> None:
     server, port = await serve(timeouts=HURRIED)
     async with await connection_call(port) as peer:
         await peer.send(b"nonsense\r\n\r\n")
@@ -352,7 +340,7 @@ async def test_a_refused_peer_that_never_stops_is_cut_off(serve) -> None:
         await until(lambda: server.connections == 0)
 
 
-async def test_a_truncated_request_is_answered_when_the_peer_only_half_closes(serve) -> None:
+async def test_half_closed_connections_get_answers_and_truncated_requests_a_refusal(serve, handler) -> None:
     server, port = await serve(timeouts=Timeouts(linger=10_000))
     async with await connection_call(port) as peer:
         await peer.send(ask("/a", b"12345")[:-2])
@@ -360,11 +348,7 @@ async def test_a_truncated_request_is_answered_when_the_peer_only_half_closes(se
         assert await peer.answer() == (400, b"incomplete-message")
         assert await peer.is_closed()
         await until(lambda: server.connections == 0)  # nothing more can come, so nothing is waited for
-
-
-async def test_answers_are_sent_after_the_peer_half_closes(serve, handler) -> None:
-    _, port = await serve()
-    async with await connection_call(port) as peer:
+    async with talking(serve) as peer:
         await peer.send(ask("/wait") + ask("/a"))
         peer.writer.write_eof()
         await handler.waiting.wait()
@@ -382,24 +366,14 @@ async def test_a_reset_at_any_moment_leaks_nothing(serve, handler, caplog, data:
         await handler.waiting.wait()
     peer.reset()
     handler.gate.set()
+    if b"/wait" in data:
+        await handler.finished.wait()  # a request that has begun is carried out
     await until(lambda: server.connections == 0)
     assert not caplog.records
 
 
-async def test_a_request_is_carried_out_although_its_peer_has_disconnected(serve, handler) -> None:
-    server, port = await serve()
-    peer = await connection_call(port)
-    await peer.send(ask("/wait"))
-    await handler.waiting.wait()
-    peer.reset()
-    handler.gate.set()
-    await handler.finished.wait()
-    await until(lambda: server.connections == 0)
-
-
 async def test_an_idle_connection_is_closed_without_a_word(serve) -> None:
-    _, port = await serve(timeouts=HURRIED)
-    async with await connection_call(port) as peer:
+    async with talking(serve, timeouts=HURRIED) as peer:
         await peer.send(ask("/a"))
         await peer.answer()
         assert await peer.is_closed()
@@ -407,8 +381,7 @@ async def test_an_idle_connection_is_closed_without_a_word(serve) -> None:
 
 @pytest.mark.parametrize("part", [b"A", b"AGTP/1.0 QUERY /\r\nX", ask("/a", b"12345")[:-2]])
 async def test_a_request_that_is_not_finished_in_time_is_refused(serve, part: bytes) -> None:
-    _, port = await serve(timeouts=Timeouts(read=0.2))
-    async with await connection_call(port) as peer:
+    async with talking(serve, timeouts=Timeouts(read=0.2)) as peer:
         await peer.send(part)
         assert await peer.answer() == (408, b"request-timeout")
         assert await peer.is_closed()
@@ -450,16 +423,14 @@ async def test_a_peer_that_does_not_read_stops_being_served_and_is_dropped(serve
 
 
 async def test_a_peer_that_reads_slowly_gets_everything(serve) -> None:
-    _, port = await serve(timeouts=Timeouts(write=0.2))
-    async with await connection_call(port) as peer:
+    async with talking(serve, timeouts=Timeouts(write=0.2)) as peer:
         await peer.send(ask("/big?3000000") * 3)
         for _ in range(3):
             assert (await peer.answer())[1] == b"x" * 3_000_000
 
 
 async def test_reading_pauses_for_a_peer_that_floods_a_waiting_handler(serve, handler) -> None:
-    _, port = await serve()
-    async with await connection_call(port) as peer:
+    async with talking(serve) as peer:
         await peer.send(ask("/wait"))
         await handler.waiting.wait()
         flood = asyncio.create_task(peer.send(ask("/a", b"x" * 60_000) * 400))
@@ -480,11 +451,3 @@ async def test_a_handler_that_raises_is_logged_and_closes_its_connection_alone(s
         assert "a handler never raises" in caplog.text
         await good.send(ask("/a"))
         assert (await good.answer())[0] == 200
-
-
-async def test_the_limits_are_the_servers(serve) -> None:
-    _, port = await serve(limits=Limits(body=4))
-    async with await connection_call(port) as peer:
-        await peer.send(ask("/a", b"1234") + ask("/a", b"12345"))
-        assert (await peer.answer())[0] == 200
-        assert await peer.answer() == (413, b"content-too-large")

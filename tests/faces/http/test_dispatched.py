@@ -19,7 +19,6 @@ from bespeak.runtime.call import Call
 from bespeak.runtime.dispatcher import Dispatcher
 
 pytestmark = pytest.mark.anyio
-
 NAMED = {"name": {"type": "string"}, "beds": {"type": "integer"}}
 FIND = make_endpoint(
     "FIND",
@@ -30,6 +29,7 @@ FIND = make_endpoint(
     deprecated=Deprecation(deprecated_in="1", successor_method="QUERY"),
 )
 REMOVE = make_endpoint("REMOVE", "/rooms", echo, impact="irreversible")
+READER = {"agent_id": AGENT, "authority_scope": "rooms:read"}
 
 
 def backend(**fields: Any) -> DispatchBackend:
@@ -46,30 +46,24 @@ def asked(**headers: str) -> Any:
     return SimpleNamespace(scope=scope(**headers))
 
 
-READER = {"agent_id": AGENT, "authority_scope": "rooms:read"}
-
-
-async def test_parameters_go_into_the_path_and_the_rest_into_the_body() -> None:
+async def test_parameters_go_into_the_path_and_invalid_or_unauthorized_calls_are_refused() -> None:
     found = await backend().call(FIND, {"name": "a/b", "beds": 2}, {}, asked(**READER))
-    assert found.output == {"name": "a/b", "beds": 2}
-    assert found.warning == "deprecated; successor=QUERY"
-
-
-async def test_a_value_that_a_path_cannot_carry_is_refused() -> None:
+    assert (found.output, found.warning) == ({"name": "a/b", "beds": 2}, "deprecated; successor=QUERY")
+    sent = asked(
+        **READER, x_agis_method="REMOVE", method_grammar="AGIS/9", confirmation_id="x", content_encoding="gzip"
+    )
+    assert (await backend().call(FIND, {"name": "x"}, {}, sent)).status == 200
     found = await backend().call(FIND, {"name": ".."}, {}, asked(**READER))
     assert (found.status, found.error["code"]) == (400, "invalid-arguments")
-
-
-async def test_the_gates_judge_by_the_headers_of_the_request() -> None:
     found = await backend().call(FIND, {"name": "x"}, {}, asked(agent_id=AGENT, authority_scope="halls:read"))
     assert (found.status, found.error["missing_scopes"]) == (455, ["rooms:read"])
 
 
-@pytest.mark.parametrize(("confirms", "asked"), [(True, False), (False, True)])
-def test_a_person_is_asked_for_what_the_policies_do_not_confirm(confirms: bool, asked: bool) -> None:
+@pytest.mark.parametrize("confirms", [True, False])
+def test_a_person_is_asked_for_what_no_other_party_confirms(confirms: bool) -> None:
     serving = backend(policies=Policies(confirm_irreversible=confirms))
-    assert serving.asks_person(REMOVE) is asked
-    assert serving.asks_person(FIND) is False
+    assert (serving.is_confirmed(REMOVE), serving.asks_person(REMOVE)) == (confirms, not confirms)
+    assert (serving.is_confirmed(FIND), serving.asks_person(FIND)) == (False, False)
 
 
 async def test_a_refusal_of_the_face_is_told_to_subscribers() -> None:
@@ -90,55 +84,36 @@ async def test_a_face_can_count_a_call_before_it_is_made() -> None:
     serving = backend(rate_limits=RateLimits(endpoints={FIND.key: Rate(1, "min", 1)}))
     sent = asked(**READER)
     sent.scope[PRINCIPAL] = Principal(agent_id=AGENT)
-    limits = [serving.limit(FIND, sent) for _ in range(2)]
-    assert [limit and limit.status for limit in limits] == [None, 429]
+    assert [limit and limit.status for limit in [serving.limit(FIND, sent) for _ in range(2)]] == [None, 429]
     assert serving.limit(REMOVE, sent) is None
     assert (await serving.call_counted(FIND, {"name": "x"}, {}, sent)).status == 200
     assert (await serving.call(FIND, {"name": "x"}, {}, sent)).status == 429
 
 
-async def test_headers_that_are_not_meant_for_the_call_are_not_passed_on() -> None:
-    sent = asked(
-        **READER, x_agis_method="REMOVE", method_grammar="AGIS/9", confirmation_id="x", content_encoding="gzip"
-    )
-    assert (await backend().call(FIND, {"name": "x"}, {}, sent)).status == 200
-
-
-async def test_endpoints_stay_the_same_object_until_they_change() -> None:
+async def test_endpoints_are_current_and_the_same_object_until_they_change() -> None:
     serving = backend()
     first = await serving.endpoints()
     assert await serving.endpoints(refresh=True) is first
     assert FIND.key in {endpoint.key for endpoint in first}
+    dispatcher = build(FIND, REMOVE).dispatcher
+    serving = DispatchBackend(dispatcher, dispatcher.server, "mcp")
+    assert not serving.is_current
+    await serving.endpoints()
+    assert serving.is_current
 
 
-@pytest.mark.parametrize("confirms", [True, False])
-def test_the_policy_says_whether_another_party_confirms(confirms: bool) -> None:
-    serving = backend(policies=Policies(confirm_irreversible=confirms))
-    assert serving.is_confirmed(REMOVE) is confirms
-    assert serving.is_confirmed(FIND) is False
-
-
-async def test_a_verified_caller_is_noted_and_another_one_refused() -> None:
+async def test_verified_callers_are_noted_and_calls_without_authority_refused() -> None:
     serving, known, unknown = backend(), scope(**READER), scope(agent_id="x")
     call = await serving.admit(known, calls=False)
     assert isinstance(call, Call)
     assert serving.caller(SimpleNamespace(scope=known)) == AGENT
     assert judge(call, FIND) is None
     assert judge(call, None) is None
-    refused = await serving.admit(unknown, calls=True)
-    assert isinstance(refused, Refused)
+    assert isinstance(await serving.admit(unknown, calls=True), Refused)
     assert PRINCIPAL not in unknown
-
-
-def test_a_call_without_authority_is_refused_before_the_user_is_asked() -> None:
     sent = asked(agent_id=AGENT)
     sent.scope[PRINCIPAL] = Principal(agent_id=AGENT)
-    found = backend().refuse(FIND, sent)
-    assert found is not None
-    assert found.error["missing_scopes"] == ["rooms:read"]
-
-
-def test_a_call_that_need_not_wait_is_carried_out_at_once() -> None:
+    assert backend().refuse(FIND, sent).error["missing_scopes"] == ["rooms:read"]
     serving, peer = backend(), Connection(face="http")
     sent = passed({**{name.replace("_", "-"): f" {value} " for name, value in READER.items()}, "accept": "*/*"})
     call = serving.identify(sent, peer)
@@ -147,11 +122,3 @@ def test_a_call_that_need_not_wait_is_carried_out_at_once() -> None:
     begun = serving.begin(FIND, {"name": "x"}, sent, peer)
     assert isinstance(begun, Outcome)
     assert begun.output == {"name": "x"}
-
-
-async def test_the_endpoints_are_current_until_one_is_added() -> None:
-    dispatcher = build(FIND, REMOVE).dispatcher
-    serving = DispatchBackend(dispatcher, dispatcher.server, "mcp")
-    assert not serving.is_current
-    await serving.endpoints()
-    assert serving.is_current

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.service import AGENT, build, echo, make_endpoint
 
 from bespeak.app.server.http_face import make_face
@@ -17,13 +18,15 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.faces.http.face import CONNECTION, Origins, connection_of
 from bespeak.protocol.exchange.messages import Connection
 
+TEXT = {"room_id": {"type": "string"}, "guests": {"type": "integer"}}
+BOOK = make_endpoint("BOOK", "/room", echo, properties=TEXT, impact="irreversible", output={"type": "object"})
+FIND = make_endpoint("FIND", "/rooms/{room_id}", echo, properties=TEXT)
+URL = "https://rooms.example"
+
 
 def client(*endpoints, **options):
     face = make_face(build(*endpoints, **options).dispatcher, HttpSettings())
     return httpx.AsyncClient(transport=httpx.ASGITransport(face), base_url="http://rooms.test")
-
-
-TEXT = {"room_id": {"type": "string"}, "guests": {"type": "integer"}}
 
 
 async def _ask(method, target, *endpoints, json=None, headers=None):
@@ -35,31 +38,31 @@ def ask(*args, **kwargs):
     return asyncio.run(_ask(*args, **kwargs))
 
 
-BOOK = make_endpoint("BOOK", "/room", echo, properties=TEXT, impact="irreversible", output={"type": "object"})
-FIND = make_endpoint("FIND", "/rooms/{room_id}", echo, properties=TEXT)
-
-
-def test_an_endpoint_is_called_by_post_at_its_path_and_verb():
+@pytest.mark.requirement("AGIS-10.1-1")
+def test_endpoints_are_called_by_verb_or_header_and_readable_ones_by_get() -> None:
     reply = ask("POST", "/room:book", BOOK, json={"room_id": "12"})
-    assert (reply.status_code, reply.json()) == (200, {"room_id": "12"})
-    assert reply.headers["agtp-status"] == "200"
-    assert reply.headers["content-type"] == "application/json"
-    assert reply.headers["cache-control"] == "no-store"
+    assert (reply.status_code, reply.json(), reply.headers["agtp-status"]) == (200, {"room_id": "12"}, "200")
+    assert (reply.headers["content-type"], reply.headers["cache-control"]) == ("application/json", "no-store")
+    assert ask("GET", "/rooms/a%20b:find?guests=2", FIND).json() == {"room_id": "a b", "guests": 2}
+    reply = ask("POST", "/room", BOOK, json={"room_id": "7"}, headers={"X-AGIS-Method": "book"})
+    assert reply.json() == {"room_id": "7"}
+    assert ask("POST", "/room", BOOK, json={}).json()["routes"] == ["/room:book"]
+    assert ask("OPTIONS", "/rooms/1:find", FIND).headers["allow"] == "GET, HEAD, POST, OPTIONS"
+    assert ask("OPTIONS", "/room:book", BOOK).headers["allow"] == "POST, OPTIONS"
 
 
-def test_an_informational_endpoint_with_scalar_input_is_also_served_by_get():
-    reply = ask("GET", "/rooms/a%20b:find?guests=2", FIND)
-    assert reply.json() == {"room_id": "a b", "guests": 2}
-
-
-def test_a_get_with_a_body_is_refused():
-    reply = ask("GET", "/rooms/1:find?guests=2", FIND, json={"guests": 3})
-    assert (reply.status_code, reply.json()["code"]) == (400, "invalid-body")
-
-
-def test_a_get_never_calls_an_endpoint_that_changes_something():
-    reply = ask("GET", "/room:book?room_id=1", BOOK)
-    assert (reply.status_code, reply.headers["allow"]) == (405, "POST, OPTIONS")
+@rows(
+    "method, target, given, refused",
+    ("GET", "/rooms/1:find?guests=2", {"guests": 3}, (400, "invalid-body", None)),
+    ("GET", "/room:book?room_id=1", None, (405, "method-not-allowed", "POST, OPTIONS")),
+    ("PUT", "/room:book", {}, (405, "method-not-allowed", "POST, OPTIONS")),
+    ("POST", "/room", {}, (405, "method-not-allowed", "OPTIONS")),
+    ("POST", "/room:book", {"room_id": "x" * 1_100_000}, (413, "content-too-large", None)),
+    ids=["body of a GET", "GET that would change something", "PUT", "no verb", "too large"],
+)
+def test_a_request_that_calls_nothing_is_refused(method, target, given, refused):
+    reply = ask(method, target, BOOK, FIND, json=given)
+    assert (reply.status_code, reply.json()["code"], reply.headers.get("allow")) == refused
 
 
 def with_floor(floor, **semantic):
@@ -70,13 +73,10 @@ def with_floor(floor, **semantic):
     return replace(found, input_schema=schema)
 
 
-def test_an_optional_enum_is_served_by_get():
+def test_a_get_takes_an_optional_enum_and_says_why_it_is_refused() -> None:
     endpoint = with_floor({"anyOf": [{"$ref": "#/$defs/Floor"}, {"type": "null"}], "default": None})
     assert ask("GET", "/room:find?floor=9", endpoint).json() == {"floor": 9}
     assert ask("GET", "/room:find?floor=1", endpoint).status_code == 422
-
-
-def test_a_get_that_is_refused_says_why():
     guest = ask("GET", "/room:find", with_floor({"$ref": "#/$defs/Guest"})).json()
     assert "cannot be called with GET, because a query cannot express 'floor'" in guest["detail"]
     assert "because it may change something" in ask("GET", "/room:book", BOOK).json()["detail"]
@@ -92,9 +92,7 @@ LEGACY = Policies(
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-@pytest.mark.parametrize(
-    "target", ["/room", "/job", "/room:get", "/room:delete", "/job:post", "/job:patch", "/room:scan"]
-)
+@rows("target", "/room", "/job", "/room:get", "/room:delete", "/job:post", "/job:patch", "/room:scan")
 def test_a_get_changes_nothing_through_legacy_verbs_and_redirects(method, target):
     called = []
     writes = [
@@ -120,26 +118,10 @@ def test_a_header_does_not_turn_a_method_that_promises_to_read_into_a_call(metho
     assert not called
 
 
-@pytest.mark.requirement("AGIS-10.1-1")
-def test_the_bare_path_takes_the_method_from_a_header():
-    reply = ask("POST", "/room", BOOK, json={"room_id": "7"}, headers={"X-AGIS-Method": "book"})
-    assert reply.json() == {"room_id": "7"}
-
-
-def test_the_bare_path_lists_its_endpoints():
-    reply = ask("POST", "/room", BOOK, json={})
-    assert reply.status_code == 405
-    assert reply.json()["routes"] == ["/room:book"]
-
-
-@pytest.mark.parametrize(
-    ("target", "agtp", "http"),
-    [("/room:steal", 459, 400), ("/nothing:book", 404, 404), ("/room/book:book", 460, 400)],
-)
+@rows("target, agtp, http", ("/room:steal", 459, 400), ("/nothing:book", 404, 404), ("/room/book:book", 460, 400))
 def test_a_refusal_is_a_problem_and_keeps_its_number(target, agtp, http):
     reply = ask("POST", target, BOOK, json={})
-    assert reply.status_code == http
-    assert reply.headers["agtp-status"] == str(agtp)
+    assert (reply.status_code, reply.headers["agtp-status"]) == (http, str(agtp))
     assert reply.headers["content-type"] == "application/problem+json"
     told = reply.json()
     assert (told["status"], told["agtp_status"]) == (http, agtp)
@@ -154,11 +136,6 @@ def test_a_missing_scope_is_403_and_a_missing_credential_401():
     assert nobody.headers["www-authenticate"] == 'Agent-ID realm="test.example"'
     wrong = ask("POST", "/room:book", guarded, json={}, headers={"Agent-ID": AGENT, "Authority-Scope": "room:look"})
     assert (wrong.status_code, wrong.headers["agtp-status"]) == (403, "455")
-
-
-def test_a_body_beyond_the_limit_is_refused():
-    reply = ask("POST", "/room:book", BOOK, json={"room_id": "x" * 1_100_000})
-    assert (reply.status_code, reply.json()["code"]) == (413, "content-too-large")
 
 
 @pytest.mark.parametrize(("namespace", "wanted", "number"), [(None, "b", 200), ("a", "a", 200), ("a", "b", 404)])
@@ -189,13 +166,6 @@ def test_a_404_refers_to_the_available_documents(public):
     assert ("/openapi.json and /llms.txt list" in asyncio.run(run()).json()["detail"]) is public
 
 
-def test_options_lists_the_allowed_methods():
-    assert ask("OPTIONS", "/rooms/1:find", FIND).headers["allow"] == "GET, HEAD, POST, OPTIONS"
-    assert ask("OPTIONS", "/room:book", BOOK).headers["allow"] == "POST, OPTIONS"
-    reply = ask("PUT", "/room:book", BOOK, json={})
-    assert (reply.status_code, reply.headers["allow"]) == (405, "POST, OPTIONS")
-
-
 async def _drive(scope, *messages):
     face = make_face(build(BOOK).dispatcher, HttpSettings())
     waiting, sent = list(messages), []
@@ -211,37 +181,26 @@ async def _drive(scope, *messages):
     return sent, waiting
 
 
-@pytest.mark.anyio
-async def test_a_body_declared_too_large_is_not_read():
-    scope = {"type": "http", "headers": [(b"content-length", b"99999999")]}
-    sent, waiting = await _drive(scope, {"type": "http.request", "body": b"", "more_body": True})
-    assert sent[0]["status"] == 413
-    assert len(waiting) == 1
+def _part(body):
+    return {"type": "http.request", "body": body, "more_body": True}
 
 
 @pytest.mark.anyio
-async def test_a_body_that_grows_too_large_is_read_no_further():
-    part = {"type": "http.request", "body": b"x" * 600_000, "more_body": True}
-    sent, waiting = await _drive({"type": "http"}, part, part, part)
-    assert (sent[0]["status"], len(waiting)) == (413, 1)
+@rows(
+    "headers, messages, status, unread",
+    ([(b"content-length", b"99999999")], [_part(b"")], 413, 1),  # declared too large
+    ([], [_part(b"x" * 600_000)] * 3, 413, 1),  # grows too large
+    ([], [_part(b"{"), {"type": "http.disconnect"}], 400, 0),  # the caller leaves
+)
+async def test_a_body_that_is_too_large_or_incomplete_is_read_no_further(headers, messages, status, unread):
+    sent, waiting = await _drive({"type": "http", "headers": headers}, *messages)
+    assert (sent[0]["status"], len(waiting)) == (status, unread)
 
 
 @pytest.mark.anyio
-async def test_a_caller_that_leaves_in_the_middle_has_called_nothing():
-    sent, _ = await _drive(
-        {"type": "http"}, {"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}
-    )
-    assert sent[0]["status"] == 400
-
-
-@pytest.mark.anyio
-async def test_web_sockets_are_turned_away():
+async def test_web_sockets_are_turned_away_and_the_lifespan_protocol_is_followed() -> None:
     sent, _ = await _drive({"type": "websocket"}, {"type": "websocket.connect"})
     assert sent[0]["type"] == "websocket.close"
-
-
-@pytest.mark.anyio
-async def test_the_lifespan_protocol_is_followed():
     sent, _ = await _drive({"type": "lifespan"}, {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"})
     assert [message["type"] for message in sent] == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
 
@@ -256,100 +215,48 @@ async def test_the_certificate_of_a_proxy_is_not_that_of_the_client():
     assert connection_of({}).address == ""
 
 
-def test_a_failure_of_the_face_is_a_problem_without_details(caplog):
-    face = make_face(build(BOOK).dispatcher, HttpSettings())
-    face.admit = lambda *_: 1 / 0
-
-    async def run():
-        async with httpx.AsyncClient(transport=httpx.ASGITransport(face), base_url="http://rooms.test") as http:
-            return await http.post("/room:book")
-
-    reply = asyncio.run(run())
-    assert (reply.status_code, reply.json()["code"]) == (500, "server-error")
-    assert "division" not in reply.text
-    assert "The HTTP face failed" in caplog.text
-
-
-URL = "https://rooms.example"
-
-
-@pytest.mark.parametrize(
-    "host", ["localhost", "localhost:8080", "LOCALHOST", "127.0.0.1:1", "127.0.0.2", "[::1]:80", "rooms.example"]
-)
+@rows("host", "localhost", "localhost:8080", "LOCALHOST", "127.0.0.1:1", "127.0.0.2", "[::1]:80", "rooms.example")
 def test_a_service_on_this_machine_answers_as_itself(host: str) -> None:
     assert Origins(url=URL, loopback=True).check_host({"host": host}) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     "host",
-    [
-        *(
-            "evil.example",
-            "localhost.evil.example",
-            "127.0.0.1.evil.example",
-            "",
-            "a b",
-            "[",
-            "x@localhost",
-            "x" * 5000,
-        ),
-        *("localhost/.evil.example", "localhost#.evil.example", "localhost?evil.example", "local\thost"),
-        *("localhost\\.evil.example", "127.1", "2130706433"),
-        *("[::1].evil.example", "[::1]evil.example:80", "evil.example[::1]", "[::1]:80:80", "[[::1]]"),
-    ],
+    *("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "a b", "[", "x@localhost"),
+    "x" * 5000,
+    *("localhost/.evil.example", "localhost#.evil.example", "localhost?evil.example", "local\thost"),
+    *("localhost\\.evil.example", "127.1", "2130706433"),
+    *("[::1].evil.example", "[::1]evil.example:80", "evil.example[::1]", "[::1]:80:80", "[[::1]]"),
 )
 def test_a_bent_name_is_not_served(host: str) -> None:
     found = Origins(url=URL, loopback=True).check_host({"host": host})
-    assert found is not None
     assert (found.status, found.code) == (421, "host-not-served")
     assert len(found.message) < 300
 
 
-def test_beyond_this_machine_the_host_is_for_the_network_to_decide() -> None:
-    assert Origins().check_host({"host": "anything.example"}) is None
-
-
-@pytest.mark.parametrize(
-    "origin", ["https://rooms.example", "https://rooms.example:443", "https://shop.example", "http://here:81"]
-)
+@rows("origin", "https://rooms.example", "https://rooms.example:443", "https://shop.example", "http://here:81")
 def test_own_pages_and_those_let_in_may_call(origin: str) -> None:
     origins = Origins(url=URL, allowed=("https://shop.example",))
     assert origins.check_origin({"origin": origin, "host": "here:81"}) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     "origin",
-    [
-        "null",
-        "",
-        "https://evil.example",
-        "http://shop.example",
-        "https://shop.example.evil.example",
-        "http://here",
-        "https://shop.example:444",
-        "https://x@shop.example",
-        "https://shop.example/",
-        "https://shop.example#.evil.example",
-        "https://shop.example, https://evil.example",
-        "file://",
-        "https://[",
-        "x" * 5000,
-        f"https://shop.example:{'0' * 300}443",
-    ],
+    *("null", "", "https://evil.example", "http://shop.example", "https://shop.example.evil.example"),
+    *("http://here", "https://shop.example:444", "https://x@shop.example", "https://shop.example/"),
+    *("https://shop.example#.evil.example", "https://shop.example, https://evil.example", "file://"),
+    *("https://[", "x" * 5000, f"https://shop.example:{'0' * 300}443"),
 )
 def test_other_pages_may_not(origin: str) -> None:
     found = Origins(url=URL, allowed=("https://shop.example",)).check_origin({"origin": origin, "host": "here:81"})
-    assert found is not None
     assert (found.status, found.code) == (403, "origin-not-allowed")
 
 
-def test_user_info_is_not_part_of_an_origin() -> None:
-    assert Origins().check_origin({"origin": "https://evil.example", "host": "x@evil.example"}) is not None
-
-
-def test_a_wildcard_allows_every_origin_and_other_clients_are_not_checked() -> None:
+def test_every_origin_passes_a_wildcard_and_user_info_is_not_part_of_one() -> None:
+    assert Origins().check_host({"host": "anything.example"}) is None
     assert Origins(allowed=("*",)).check_origin({"origin": "https://evil.example"}) is None
     assert Origins().check_origin({}) is None
+    assert Origins().check_origin({"origin": "https://evil.example", "host": "x@evil.example"}) is not None
 
 
 @given(st.text(max_size=60), st.text(max_size=60))

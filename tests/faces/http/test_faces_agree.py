@@ -29,15 +29,18 @@ from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.agis.shape import AGIS_CAPABILITY
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.manifest_json import parse_manifest
-from bespeak.documents.projections.jsonld import project_jsonld
+from bespeak.extensions.semantics.jsonld import project_jsonld
 from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_MANIFEST
 from bespeak.runtime.dispatcher import Dispatcher
 
 URL = "https://rooms.example/api"
 DEPTH = 4
 """How deep references are followed: deeper than any difference here could hide."""
-
 Key = tuple[str, str]
+MANY = Service(
+    identity=ServerIdentity(server_id="many.example", operator="M", contact="m@many.example"),
+    endpoints=tuple(make_endpoint("FETCH", f"/thing{number}", echo) for number in range(150)),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +139,6 @@ def lines(faces: Faces) -> dict[Key, str]:
 
 def _key(route: str) -> Key:
     split = split_verb(route)
-    assert split is not None, route
     return split[1], unquote(split[0])
 
 
@@ -181,7 +183,6 @@ def alone(schema: Any) -> Any:
 def check_endpoints(faces: Faces) -> None:
     listed = plain(faces.listed)
     manifest, _ = parse_manifest(msgspec.json.encode(faces.manifest))
-    assert manifest is not None
     builtin = plain(endpoint.key for endpoint in manifest.endpoints) - plain(
         endpoint.key for endpoint in manifest.own_endpoints
     )
@@ -192,10 +193,8 @@ def check_endpoints(faces: Faces) -> None:
         listed
     )
     assert {key for key, _, _ in operations(faces)} == listed
-    assert capabilities(faces).keys() == listed
-    assert lines(faces).keys() == listed
-    assert set(faces.summary["methods"]) == {method for method, _ in listed}
-    assert faces.web_agis == faces.agis
+    assert (capabilities(faces).keys(), lines(faces).keys()) == (listed, listed)
+    assert (set(faces.summary["methods"]), faces.web_agis) == ({method for method, _ in listed}, faces.agis)
     assert faces.web_manifest["endpoints"] == faces.manifest["endpoints"]
 
 
@@ -218,8 +217,7 @@ def check_agis(faces: Faces) -> None:
             assert expanded(entry[name], (entry[name], faces.agis)) == alone(told)
         assert _told(entry) == _facts(endpoint)
         semantic = entry["semantic"]
-        assert semantic["impact_tier"] == endpoint.semantic.impact
-        assert semantic["intent"] == endpoint.semantic.intent
+        assert (semantic["impact_tier"], semantic["intent"]) == (endpoint.semantic.impact, endpoint.semantic.intent)
     used = [endpoint.semantic.capability for endpoint in faces.listed.values()]
     assert set(faces.summary["capability_summary"]) == {AGIS_CAPABILITY.get(name, name) for name in used}
 
@@ -327,12 +325,6 @@ def test_the_faces_of_the_examples_agree(folder: str, check: Any) -> None:
 
 def _example(folder: Path) -> Faces:
     return open_faces(load_target(str(folder)).service)
-
-
-MANY = Service(
-    identity=ServerIdentity(server_id="many.example", operator="M", contact="m@many.example"),
-    endpoints=tuple(make_endpoint("FETCH", f"/thing{number}", echo) for number in range(150)),
-)
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.cases import rows
 
-from bespeak.faces.http.asgi import HttpResponse, Message
+from bespeak.faces.http.asgi import HttpResponse, Message, call_application, send_response
 from bespeak.faces.http.face import Origins
 from bespeak.faces.http.guard import METADATA, Guard, replayed
 from bespeak.faces.http.site import Page
@@ -15,9 +16,10 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.wire.messages import Limits
 
 pytestmark = pytest.mark.anyio
-
 PAGE = Page(lambda: b"{}", "application/json")
 LACKING = Refused(455, "scope-violation", 'It "needs" a scope.', {"missing_scopes": ["b"]})
+WRONG = Refused(401, "token-expired", "The token expired.")
+NOBODY = Refused(401, "agent-unauthenticated", "Say who you are.")
 
 
 def guard(**options: Any) -> Guard:
@@ -39,44 +41,37 @@ def sending(*parts: bytes) -> Any:
     return receive
 
 
-async def test_a_request_is_passed_on_with_its_body_and_without_blanks() -> None:
+async def test_bodies_are_passed_on_once_read_and_metadata_is_not_written() -> None:
     admitted = await guard().admit(scope(accept="a/b  "), sending(b"1234", b"5678"))
     assert not isinstance(admitted, HttpResponse)
     asked, body = admitted
     assert (b"accept", b"a/b") in asked["headers"]
     assert body == b"12345678"
+    receive = replayed(b"first", sending(b"second"))
+    assert [(await receive())["body"] for _ in range(2)] == [b"first", b"second"]
+    guarding = guard(metadata=PAGE)
+    place = f"{METADATA}/x"
+    read = await guarding.admit(scope("GET", place), sending(b""))
+    written = await guarding.admit(scope("POST", place), sending(b""))
+    assert [isinstance(each, HttpResponse) and each.status for each in (read, written)] == [200, 404]
 
-
-@pytest.mark.parametrize(
-    ("asked", "parts", "number"),
-    [
-        (scope(host="evil.example"), [b"{}"], 421),
-        (scope(origin="https://evil.example"), [b"{}"], 403),
-        (scope(), [b"1234", b"56789"], 413),
-        (scope(path=f"{METADATA}/x", method="GET"), [b""], 404),
-    ],
-)
-async def test_a_request_that_is_not_for_the_application_is_refused(
-    asked: dict[str, Any], parts: list[bytes], number: int
-) -> None:
-    found = await guard().admit(asked, sending(*parts))
-    assert isinstance(found, HttpResponse)
-    assert found.status == number
-
-
-async def test_a_body_whose_sender_leaves_is_not_passed_on() -> None:
     async def leave() -> Message:
         return {"type": "http.disconnect"}
 
     assert isinstance(await guard().admit(scope(), leave), HttpResponse)
 
 
-async def test_metadata_is_read_and_not_written() -> None:
-    guarding = guard(metadata=PAGE)
-    place = f"{METADATA}/x"
-    read = await guarding.admit(scope("GET", place), sending(b""))
-    written = await guarding.admit(scope("POST", place), sending(b""))
-    assert [isinstance(each, HttpResponse) and each.status for each in (read, written)] == [200, 404]
+@rows(
+    "asked, parts, number",
+    (scope(host="evil.example"), [b"{}"], 421),
+    (scope(origin="https://evil.example"), [b"{}"], 403),
+    (scope(), [b"1234", b"56789"], 413),
+    (scope(path=f"{METADATA}/x", method="GET"), [b""], 404),
+)
+async def test_a_request_for_something_else_is_refused(asked: dict[str, Any], parts: list[bytes], number: int) -> None:
+    found = await guard().admit(asked, sending(*parts))
+    assert isinstance(found, HttpResponse)
+    assert found.status == number
 
 
 @pytest.mark.parametrize(("asked", "answered"), [("a", "a"), (7, 7), (True, None), ([], None), (None, None)])
@@ -95,17 +90,11 @@ def test_a_refusal_names_the_request_if_its_id_is_valid(asked: Any, answered: An
     assert b"www-authenticate" not in dict(reply.headers)
 
 
-WRONG = Refused(401, "token-expired", "The token expired.")
-NOBODY = Refused(401, "agent-unauthenticated", "Say who you are.")
-
-
-@pytest.mark.parametrize(
-    ("refused", "challenge"),
-    [
-        (LACKING, b'error="insufficient_scope", error_description="It needs a scope.", scope="a b"'),
-        (WRONG, b'error="invalid_token", error_description="The token expired.", scope="a b"'),
-        (NOBODY, b'scope="a b"'),
-    ],
+@rows(
+    "refused, challenge",
+    (LACKING, b'error="insufficient_scope", error_description="It needs a scope.", scope="a b"'),
+    (WRONG, b'error="invalid_token", error_description="The token expired.", scope="a b"'),
+    (NOBODY, b'scope="a b"'),
 )
 def test_a_challenge_says_what_is_wrong_and_names_each_scope_once(refused: Refused, challenge: bytes) -> None:
     guarding = guard(realm="x.example", metadata=PAGE, metadata_url="https://x.example/m")
@@ -118,6 +107,63 @@ def test_a_challenge_without_metadata_names_the_server() -> None:
     assert dict(reply.headers)[b"www-authenticate"] == b'Bearer realm="x.example"'
 
 
-async def test_a_body_that_was_read_is_received_again_and_then_the_rest() -> None:
-    receive = replayed(b"first", sending(b"second"))
-    assert [(await receive())["body"] for _ in range(2)] == [b"first", b"second"]
+SCOPE = {"type": "http", "method": "POST"}
+
+
+@pytest.mark.parametrize(("http_method", "body"), [("GET", b"abc"), ("HEAD", b"")])
+async def test_a_reply_is_sent_as_two_messages_and_head_without_its_body(http_method: str, body: bytes) -> None:
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    await send_response(HttpResponse(200, [(b"content-length", b"3")], b"abc"), http_method, send)
+    assert sent == [
+        {"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"3")]},
+        {"type": "http.response.body", "body": body},
+    ]
+
+
+async def test_an_application_gets_the_whole_body_and_an_answer_without_end_is_given_up() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        asked = await receive()
+        await send({"type": "http.response.start", "status": 201, "headers": [(b"a", b"b")]})
+        await send({"type": "http.response.body", "body": asked["body"], "more_body": True})
+        await send({"type": "http.response.body", "body": b"!"})
+        assert await receive() == {"type": "http.disconnect"}
+
+    reply = await call_application(app, dict(SCOPE), b"body")
+    assert reply == HttpResponse(201, [(b"a", b"b"), (b"content-length", b"5")], b"body!")
+
+    async def endless(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200})
+        while True:
+            await send({"type": "http.response.body", "body": b"x" * 1_000_000, "more_body": True})
+
+    with pytest.raises(RuntimeError, match="larger than"):
+        await call_application(endless, dict(SCOPE), b"")
+
+
+@pytest.mark.parametrize("number", [204, 304])
+async def test_an_answer_that_has_no_body_gets_no_length(number: int) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await send_response(HttpResponse(number, [(b"etag", b'"a"')], b"left out"), "GET", send)
+
+    assert await call_application(app, dict(SCOPE), b"") == HttpResponse(number, [(b"etag", b'"a"')], b"")
+
+
+async def test_an_application_that_does_not_answer_is_an_error() -> None:
+    async def silent(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+
+    async def half(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200})
+        await send({"type": "http.response.body", "body": b"a", "more_body": True})
+
+    async def twice(scope: Any, receive: Any, send: Any) -> None:
+        for _ in range(2):
+            await send_response(HttpResponse(200, [], b"a"), "GET", send)
+
+    for app in (silent, half, twice):
+        with pytest.raises(RuntimeError, match="application"):
+            await call_application(app, dict(SCOPE), b"")

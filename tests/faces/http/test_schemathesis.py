@@ -46,6 +46,7 @@ ROOM = {
     "required": ["room_id", "changed"],
     "properties": {"room_id": {"type": "string"}, "beds": NUMBER, "changed": {"type": "string", "format": "date-time"}},
 }
+KEY = new_key()
 
 
 def find(input: dict[str, Any]) -> dict[str, Any]:  # noqa: A002
@@ -231,9 +232,6 @@ def test_responses_match_the_openapi_document(open_schema: Any) -> None:
 
 def test_it_happens_to_an_agent_with_authority_too(open_schema: Any) -> None:
     check_operations(open_schema, {}, agent=AGENT, rejection=False)
-
-
-KEY = new_key()
 
 
 @pytest.fixture(scope="module")

@@ -14,16 +14,18 @@ from typing import Annotated, Any
 
 import msgspec
 from tests.faces.mcp.mutated_requests import PLAIN, SESSION, Case, Sent, mutated, plain_request
+from tests.faces.mcp.tools import INITIALIZE
 from tests.service import AGENT
 from tests.state.identity.issuer import claims, new_key, public, sign, write_keys
 
 from bespeak import App, Context, Deprecation, Refusal
 from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.serving import assemble_target
+from bespeak.app.server.settings import HttpAssembly
 from bespeak.app.server.target import load_app
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.faces.http.asgi import HttpResponse, Message
-from bespeak.faces.http.reader import Asked, RequestReader
+from bespeak.faces.http.reader import Asked, HttpRequestReader
 from bespeak.protocol.exchange.messages import Connection
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS
 from bespeak.state.audit.record import payload_of
@@ -36,106 +38,91 @@ from bespeak.state.store.store import Store
 
 # The service.
 
+_CHANGING = {"stream", "stream_digest", "previous_audit_id", "issued_at", "response_id"}
+Answered = tuple[int, dict[str, str], str]
+
 
 def make_app(log: list[Any]) -> App:  # noqa: C901 - one function for each kind of endpoint
     """Declare an endpoint of each kind that may be called in a way of its own; they note their calls."""
     app = App("Rooms", server_id="rooms.example", operator="Tests", contact="ops@rooms.example")
 
-    @app.endpoint("QUERY", "/rooms", impact="informational", scopes=["rooms:read"])
+    @app.endpoint("QUERY", "/rooms", impact="informational", scopes=["rooms:read"], outcome="The rooms are returned.")
     def query_rooms(context: Context, beds: int = 1, city: str | None = None) -> dict[str, Any]:
-        """Find rooms.
-
-        Outcome: The rooms are returned.
-        """
+        """Find rooms."""
         log.append((sorted(context.input.items()), context.agent_id, sorted(context.request.headers.items())))
         return {"beds": beds, "city": city, "scopes": list(context.principal.scopes)}
 
-    @app.endpoint("CHECK", "/values", impact="informational")
+    @app.endpoint("CHECK", "/values", impact="informational", outcome="The value is returned.")
     def check(context: Context, value: Any = None) -> dict[str, Any]:
-        """Check a value.
-
-        Outcome: The value is returned.
-        """
+        """Check a value."""
         log.append(repr(value))
         return {"value": value, "nothing": None, "list": [None, {"none": None}]}
 
-    @app.endpoint("LIST", "/floors", impact="informational")
+    @app.endpoint("LIST", "/floors", impact="informational", outcome="The floors are returned.")
     def floors() -> list[int]:
-        """List the floors.
-
-        Outcome: The floors are returned.
-        """
+        """List the floors."""
         return [1, 2]
 
-    @app.endpoint("SUMMARIZE", "/rooms", impact="informational", deprecated=Deprecation(deprecated_in="1"))
+    @app.endpoint(
+        "SUMMARIZE",
+        "/rooms",
+        impact="informational",
+        deprecated=Deprecation(deprecated_in="1"),
+        outcome="The summary is returned.",
+    )
     async def summarize(words: int = 1) -> dict[str, str]:
-        """Summarize the rooms.
-
-        Outcome: The summary is returned.
-        """
+        """Summarize the rooms."""
         await asyncio.sleep(0)
         return {"text": "é\U0001f600 " * min(words, 99)}
 
-    @app.endpoint("ADJUST", "/rooms/{room_id}", impact="reversible", scopes=["rooms:read"], errors={"taken": "Taken."})
+    @app.endpoint(
+        "ADJUST",
+        "/rooms/{room_id}",
+        impact="reversible",
+        scopes=["rooms:read"],
+        errors={"taken": "Taken."},
+        outcome="The price is changed.",
+    )
     def adjust(context: Context, room_id: str, price: float) -> dict[str, Any]:
-        """Adjust a price.
-
-        Outcome: The price is changed.
-        """
+        """Adjust a price."""
         log.append((room_id, price, context.request.headers.get("idempotency-key")))
         if price < 0:
             raise Refusal("taken", "Not below zero.", price=price)
         return {"room_id": room_id, "price": price, "times": len(log)}
 
-    @app.endpoint("RESET", "/rooms", impact="reversible", scopes=["rooms:write"])
+    @app.endpoint("RESET", "/rooms", impact="reversible", scopes=["rooms:write"], outcome="The rooms are as new.")
     def reset() -> None:
-        """Reset the rooms.
-
-        Outcome: The rooms are as new.
-        """
+        """Reset the rooms."""
         raise RuntimeError("secret of the handler")
 
-    @app.endpoint("MEASURE", "/rooms", impact="informational")
+    @app.endpoint("MEASURE", "/rooms", impact="informational", outcome="The sizes are returned.")
     def measure() -> dict[str, int]:
-        """Measure the rooms.
-
-        Outcome: The sizes are returned.
-        """
+        """Measure the rooms."""
         return {"size": "large"}  # type: ignore[dict-item] # breaks the contract
 
-    @app.endpoint("BOOK", "/room", impact="irreversible")
+    @app.endpoint("BOOK", "/room", impact="irreversible", outcome="The room is booked.")
     def book(room_id: str) -> dict[str, str]:
-        """Book a room.
-
-        Outcome: The room is booked.
-        """
+        """Book a room."""
         return {"booked": room_id}
 
-    @app.endpoint("PURCHASE", "/room", impact="irreversible", confirm=False)
+    @app.endpoint("PURCHASE", "/room", impact="irreversible", confirm=False, outcome="The room is bought.")
     def purchase(room_id: str) -> dict[str, str]:
-        """Buy a room.
-
-        Outcome: The room is bought.
-        """
+        """Buy a room."""
         log.append(room_id)
         return {"bought": room_id}
 
-    @app.endpoint("SCAN", "/rooms", impact="informational")
+    @app.endpoint("SCAN", "/rooms", impact="informational", outcome="The rooms are known.")
     def scan(context: Context, rooms: int = 2) -> dict[str, int]:
-        """Scan the rooms.
-
-        Outcome: The rooms are known.
-        """
+        """Scan the rooms."""
         for number in range(1, min(rooms, 9) + 1):
             context.progress(number, 9, f"room {number}")
         return {"rooms": rooms}
 
-    @app.endpoint("SCAN", "/floors", impact="informational", errors={"closed": "It is closed."})
+    @app.endpoint(
+        "SCAN", "/floors", impact="informational", errors={"closed": "It is closed."}, outcome="The floors are known."
+    )
     async def scan_floors(context: Context, fail: bool = False) -> dict[str, int]:
-        """Scan the floors.
-
-        Outcome: The floors are known.
-        """
+        """Scan the floors."""
         context.progress(1)
         await asyncio.sleep(0)
         context.progress(2.5, message="é")
@@ -144,30 +131,19 @@ def make_app(log: list[Any]) -> App:  # noqa: C901 - one function for each kind 
         await asyncio.sleep(0)
         return {"floors": 2}
 
-    @app.endpoint("FIND", "/regions", impact="informational")
-    def regions(
-        region: Annotated[str, msgspec.Meta(extra_json_schema={"x-mcp-header": "Region"})],
-    ) -> dict[str, str]:
-        """Find a region.
-
-        Outcome: The region is returned.
-        """
+    @app.endpoint("FIND", "/regions", impact="informational", outcome="The region is returned.")
+    def regions(region: Annotated[str, msgspec.Meta(extra_json_schema={"x-mcp-header": "Region"})]) -> dict[str, str]:
+        """Find a region."""
         return {"region": region}
 
-    @app.endpoint("INSPECT", "/ledger", impact="informational", internal=True)
+    @app.endpoint("INSPECT", "/ledger", impact="informational", internal=True, outcome="The ledger is returned.")
     def internal() -> None:
-        """Inspect the ledger.
-
-        Outcome: The ledger is returned.
-        """
+        """Inspect the ledger."""
 
     return app
 
 
 # The comparison.
-
-
-_CHANGING = {"stream", "stream_digest", "previous_audit_id", "issued_at", "response_id"}
 
 
 @dataclass
@@ -229,13 +205,10 @@ class Pair:
 
 def _read(request: bytes, session: str) -> Asked | None:
     """Read a request with the session of its caller; return None for one that does not reach MCP."""
-    reader = RequestReader(DEFAULT_LIMITS)
+    reader = HttpRequestReader(DEFAULT_LIMITS)
     reader.receive_data(request.replace(SESSION.encode(), session.encode()))
     asked = reader.next_event()
     return asked if isinstance(asked, Asked) and asked.head.path == "/mcp" else None
-
-
-Answered = tuple[int, dict[str, str], str]
 
 
 def _plainly(status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> Answered:
@@ -312,7 +285,7 @@ class _Closed:
 @contextmanager
 def pair(*, tokens: bool = False, stateless: bool = False, audited: bool = False) -> Iterator[Pair]:
     """Start two equal services; with `tokens`, callers need one, and with `audited` every call waits for the store."""
-    from bespeak.app.server.mcp_face import make_mcp
+    from bespeak.app.server.http_face import make_mcp
 
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
         document, authority = _authority(Path(folder)) if tokens else (ServerDocument(), _OPEN)
@@ -324,14 +297,12 @@ def pair(*, tokens: bool = False, stateless: bool = False, audited: bool = False
             store = open_store(MEMORY, role="sole")
             keeper = Keeper(assembled, store, document)
             runner.run(keeper.start())
-            mcp = make_mcp(
-                keeper.dispatcher, document.http, document.auth, document.mcp, loopback=True, stateless=stateless
-            )
+            assembly = HttpAssembly(keeper.dispatcher, document.http, document.auth, loopback=True, stateless=stateless)
+            mcp = make_mcp(assembly, document.mcp)
             runner.run(mcp.start())
             if not fast:
                 mcp._lane = _Closed()  # type: ignore[assignment]
-            if mcp._live is not None:
-                mcp._live._clock = lambda: 0.0  # no session gets old
+            mcp._sessions._clock = lambda: 0.0  # no session gets old
             sessions = [] if stateless else [runner.run(_open_session(mcp, caller)) for caller in authority]
             sides.append(Side(mcp, keeper, store, log, sessions or [""] * len(authority)))
         try:
@@ -344,10 +315,9 @@ def pair(*, tokens: bool = False, stateless: bool = False, audited: bool = False
 
 async def _open_session(mcp: Any, authority: dict[str, str]) -> str:
     """Open a session; call a tool in it, so that the lane knows it. Return an empty id if the caller is refused."""
-    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-    start = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
     sent = plain_request(PLAIN - 1, authority)
-    opening = Sent([pair for pair in sent.headers if pair[0] not in ("Mcp-Session-Id", "MCP-Protocol-Version")], start)
+    kept = [pair for pair in sent.headers if pair[0] not in ("Mcp-Session-Id", "MCP-Protocol-Version")]
+    opening = Sent(kept, INITIALIZE)
     asked = _read(opening.encode(), "")
     assert asked is not None
     found: list[str] = []

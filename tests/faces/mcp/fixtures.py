@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from bespeak.runtime.server import Server as Runtime
 
 Handler = Callable[[Any, Any], Awaitable[Any]]
-
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
 SILENCE = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
-
 KEYWORDS = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
@@ -161,7 +159,6 @@ CONTENT: Mapping[str, list[dict[str, Any]]] = {
     ],
 }
 """Tools whose result is always the same."""
-
 NAME = {"name": {"type": "string"}}
 DEFAULTS = {
     "name": {"type": "string", "default": "John Doe"},
@@ -230,13 +227,8 @@ STATELESS = {
 OFFERED = {"elicitation": form("What is your name?", NAME), "sampling": sample("Say a word."), "roots": ROOTS}
 """What `test_input_required_result_capabilities` asks for, by the capability that it needs."""
 SILENT = (
-    "test_input_required_result_capabilities",
-    "test_logging_tool",
-    "test_missing_capability",
-    "test_sampling",
-    "test_tool_with_logging",
-    "test_trigger_prompt_change",
-    "test_trigger_tool_change",
+    *("test_input_required_result_capabilities", "test_logging_tool", "test_missing_capability"),
+    *("test_sampling", "test_tool_with_logging", "test_trigger_prompt_change", "test_trigger_tool_change"),
 )
 """The other tools; their names say what they do."""
 ARGUMENTS = {"test_sampling": "prompt", "test_elicitation": "message"}

@@ -31,8 +31,12 @@ class Issuer:
 
     def token(self, **changes: Any) -> str:
         now = int(time.time())
-        given = claims(agent_id=AGENT, iss=ISSUER, exp=now + 600, iat=now, **changes)
+        given = claims(**{"agent_id": AGENT, "iss": ISSUER, "exp": now + 600, "iat": now, **changes})
         return str(sign(self._key, given))
+
+    def bearer(self, scope: str, **changes: Any) -> dict[str, str]:
+        """Return the header with a token."""
+        return {"Authorization": f"Bearer {self.token(scope=scope, **changes)}"}
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         answer: dict[str, Any] = {

@@ -18,7 +18,6 @@ CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 CLIENT = "io.modelcontextprotocol/clientInfo"
 LEVEL = "io.modelcontextprotocol/logLevel"
 KEY = "bespeak/idempotency-key"
-
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("query_rooms", {}),
     ("query_rooms", {"beds": 2, "city": "Riga"}),
@@ -42,6 +41,15 @@ CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("find_capability", {"query": "rooms"}),
     ("unknown", {}),
 )
+MUTATIONS: dict[str, Mutation] = {}
+MEMBERS = ("", "x", "id", "name", "cursor", "task", "inputResponses", "requestState", "progressToken", "_meta", "é")
+Case = tuple[int, tuple[tuple[str, int], ...]]
+"""Which plain request, and the mutations of it, each with a seed."""
+_EACH = len(CALLS) + 2
+PLAIN = 2 * _EACH
+"""Number of requests without mutations: calls and lists of the modern era, then of the one before."""
+SESSION = "<session>"
+"""Stands for the id of a session of the caller."""
 
 
 @dataclass
@@ -67,14 +75,11 @@ class Sent:
 
 
 Mutation = Callable[[random.Random, Sent], None]
-MUTATIONS: dict[str, Mutation] = {}
-
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 1.0, 1.5, -0.0, 1e300, 5e-324, 2**31, 2**53 + 1, 2**63 - 1, 2**63, 2**64, 10**30),
     *("", "x", " x ", "1", "é", "\U0001f600", "\ud800", "a\nb", "\x00", "\x7f", "\u2028", "query_rooms", "x" * 5000),
     *([], {}, [1], {"a": 1}, {"": 0}, [[[]]], {"confirm": True}),
 )
-MEMBERS = ("", "x", "id", "name", "cursor", "task", "inputResponses", "requestState", "progressToken", "_meta", "é")
 
 
 def mutation(function: Mutation) -> Mutation:
@@ -323,31 +328,16 @@ def cut_text(choose: random.Random, sent: Sent) -> None:
 HEADERS: dict[str, tuple[str, ...]] = {
     "Accept": (
         *("*/*", "application/json", "text/event-stream", "application/*, text/*", "", "text/html", "é"),
-        *(
-            "APPLICATION/JSON, Text/Event-Stream",
-            "application/json;q=0, text/event-stream;q=1",
-            "text/event-stream,*/*",
-        ),
-        *(
-            "application/json,text/event-stream",
-            " application/json , text/event-stream ",
-            "application/jsonx, text/*",
-            "text/event-stream,*/*",
-        ),
+        *("APPLICATION/JSON, Text/Event-Stream", "application/json;q=0, text/event-stream;q=1"),
+        *("application/json,text/event-stream", " application/json , text/event-stream "),
+        *("application/jsonx, text/*", "text/event-stream,*/*", "text/event-stream,*/*"),
     ),
     "Content-Type": (
         *("application/json; charset=utf-8", "application/jsonx", "text/plain", "APPLICATION/JSON", "", "json"),
         *(" application/json ", "application/json;charset=latin-1"),
     ),
     "MCP-Protocol-Version": (
-        MODERN,
-        f"{MODERN} ",
-        "2025-11-25",
-        "2025-06-18",
-        "2024-11-05",
-        "2026-07-29",
-        "",
-        "é",
+        *(MODERN, f"{MODERN} ", "2025-11-25", "2025-06-18", "2024-11-05", "2026-07-29", "", "é"),
         f"{MODERN}, {MODERN}",
     ),
     "Mcp-Method": ("tools/call", "tools/call ", "tools/list", "TOOLS/CALL", "", "tools%2Fcall"),
@@ -425,17 +415,6 @@ def write_header_otherwise(choose: random.Random, sent: Sent) -> None:
 def change_line(choose: random.Random, sent: Sent) -> None:
     sent.http_method = choose.choice(["POST", "POST", "GET", "PUT", "DELETE", "OPTIONS"])
     sent.target = choose.choice(["/mcp", "/mcp?x=1", "/mcp/", "/MCP", "/%6dcp"])
-
-
-Case = tuple[int, tuple[tuple[str, int], ...]]
-"""Which plain request, and the mutations of it, each with a seed."""
-
-
-_EACH = len(CALLS) + 2
-PLAIN = 2 * _EACH
-"""Number of requests without mutations: calls and lists of the modern era, then of the one before."""
-SESSION = "<session>"
-"""Stands for the id of a session of the caller."""
 
 
 def plain_request(number: int, authority: dict[str, str]) -> Sent:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.documents.openapi.notes_api import described, running_notes
 from tests.faces.mcp.issuer import ISSUER, RESOURCE, Issuer
-from tests.faces.mcp.tools import ERAS, Rooms, agree, answering, modern, on_http
+from tests.faces.mcp.tools import Rooms, agree, answering, modern, on_http
 
 from bespeak.app.server.target import load_target
 
@@ -49,7 +50,6 @@ def network(issuer: Issuer, url: str) -> Any:
     return httpx2.AsyncClient(mounts=places, timeout=30, trust_env=False)
 
 
-@pytest.mark.parametrize("era", ERAS)
 async def test_a_client_gets_a_token_and_then_one_with_the_scope_that_a_call_lacks(era: str, tmp_path: Path) -> None:
     from mcp import Client
     from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
@@ -71,16 +71,10 @@ async def test_a_client_gets_a_token_and_then_one_with_the_scope_that_a_call_lac
     assert {form["resource"] for form in issuer.asked} == {RESOURCE}
 
 
-@pytest.mark.parametrize(
-    ("audience", "number"),
-    [
-        (RESOURCE, 200),
-        ("rooms.example", 200),
-        (["x", RESOURCE], 200),
-        ("https://rooms.example", 401),
-        ("https://other.example/mcp", 401),
-        (None, 401),
-    ],
+@rows(
+    "audience, number",
+    *[(audience, 200) for audience in (RESOURCE, "rooms.example", ["x", RESOURCE])],
+    *[(audience, 401) for audience in ("https://rooms.example", "https://other.example/mcp", None)],
 )
 async def test_a_token_must_be_for_this_server(audience: Any, number: int, tmp_path: Path) -> None:
     issuer = Issuer(tmp_path)
@@ -98,13 +92,10 @@ async def test_metadata_is_at_every_place_where_clients_look(place: str, tmp_pat
     issuer = Issuer(tmp_path)
     async with Rooms().on_http(issuer.document) as (url, _), network(issuer, url) as http:
         found = await http.get(f"https://rooms.example/.well-known/oauth-protected-resource{place}")
-    assert found.json()["resource"] == RESOURCE
-    assert found.json()["authorization_servers"] == [ISSUER]
+    assert (found.json()["resource"], found.json()["authorization_servers"]) == (RESOURCE, [ISSUER])
 
 
-async def test_the_token_of_a_caller_is_not_sent_to_an_upstream(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_token_of_a_caller_is_not_sent_to_an_upstream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     issuer = Issuer(tmp_path)
     with running_notes(tmp_path) as notes:
         monkeypatch.setenv("UPSTREAM_ACME_NOTES_API_KEY", "secret-key")

@@ -6,65 +6,57 @@ import inspect
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.faces.mcp.tools import endpoint
 
 from bespeak.app.server.mcp_backend import ClientBackend
 from bespeak.contract.mcp_tool import make_tools
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.faces.http.dispatched import DispatchBackend
-from bespeak.faces.mcp.catalog import Backend, CapabilitySearch, Catalog, Wanted, join_within
+from bespeak.faces.mcp.catalog import Backend, CapabilitySearch, ToolCatalog, Wanted, join_within
 from bespeak.protocol.exchange.refusal import Outcome
 
 ENDPOINTS = [endpoint(method, path) for path in ("/rooms", "/beds/{id}") for method in ("FIND", "UPDATE")]
+ROOM = {"type": "object", "properties": {"room_id": {"type": "string"}}}
+METHODS = sorted(name for name, value in vars(Backend).items() if inspect.isfunction(value) and name[0] != "_")
 
 
-def catalog(**settings: Any) -> Catalog:
-    return Catalog(ENDPOINTS, McpSettings(**settings))
+def catalog(**settings: Any) -> ToolCatalog:
+    return ToolCatalog(ENDPOINTS, McpSettings(**settings))
 
 
-def names(found: Catalog) -> list[str]:
+def names(found: ToolCatalog) -> list[str]:
     return [entry["name"] for entry in found.entries]
 
 
-def test_tools_are_listed_up_to_the_limit_and_searched_beyond_it() -> None:
+def test_tools_are_those_of_the_toolset_listed_up_to_the_limit_and_searched_beyond_it() -> None:
     assert names(catalog(tools_listed=4)) == ["find_beds", "find_rooms", "update_beds", "update_rooms"]
     assert names(catalog(tools_listed=3)) == ["call_capability", "find_capability"]
     assert len(catalog(tools_listed=3).tools) == 4
-
-
-def test_any_number_of_tools_can_be_listed() -> None:
     many = [endpoint("FIND", f"/rooms-{number}") for number in range(60)]
-    assert len(Catalog(many, McpSettings()).entries) == 2
-    assert len(Catalog(many, McpSettings(tools_listed=0)).entries) == 60
-
-
-def test_only_the_tools_of_a_toolset_exist() -> None:
+    assert len(ToolCatalog(many, McpSettings()).entries) == 2
+    assert len(ToolCatalog(many, McpSettings(tools_listed=0)).entries) == 60
     found = catalog(toolsets=("beds",), tools_listed=3)
     assert names(found) == ["find_beds", "update_beds"]
     assert "find_rooms" not in found.tools
     assert isinstance(found.search.unwrap({"name": "find_rooms"}), Outcome)
-
-
-def test_a_toolset_that_has_no_endpoint_is_missing() -> None:
     found = catalog(toolsets=("beds", "room"))
     assert (found.missing, found.namespaces) == (["room"], ["beds", "rooms"])
 
 
-def test_instructions_name_the_namespaces_if_tools_are_searched() -> None:
+def test_instructions_name_the_namespaces_of_searched_tools_within_a_length() -> None:
     assert "beds" not in catalog().instructions("Hotel")
     text = catalog(tools_listed=1).instructions("Hotel")
     assert "Hotel has 4 capabilities. Find them with find_capability" in text
     assert "beds (find, update), rooms (find, update)" in text
-
-
-def test_instructions_are_bounded() -> None:
     many = [endpoint("FIND", f"/a-long-name-of-a-collection-of-rooms-{number}") for number in range(2000)]
-    text = Catalog(many, McpSettings()).instructions("Hotel")
+    text = ToolCatalog(many, McpSettings()).instructions("Hotel")
     assert len(text) < 2_000
     assert " more." in text
+    assert join_within(["rooms", "beds"], 13) == "rooms, beds"
+    assert join_within(["rooms", "beds", "halls"], 13) == "rooms, beds and 1 more"
 
 
-ROOM = {"type": "object", "properties": {"room_id": {"type": "string"}}}
 CAPABILITY_SEARCH_ENDPOINTS = [
     endpoint("FIND", "/rooms", intent="Find rooms that are free."),
     endpoint("BOOK", "/rooms", intent="Reserve a room.", impact="irreversible", is_idempotent=False, input_schema=ROOM),
@@ -80,7 +72,7 @@ def find(**arguments: Any) -> Any:
     return search().find(arguments).output
 
 
-def test_a_result_has_all_that_a_call_needs() -> None:
+def test_a_search_has_all_that_a_call_needs_and_knows_other_words() -> None:
     found = find(query="reserve a room", limit=1)
     assert found["matches"] == 3
     assert found["capabilities"] == [
@@ -98,17 +90,8 @@ def test_a_result_has_all_that_a_call_needs() -> None:
             "impact": "irreversible",
         }
     ]
-
-
-def test_other_words_for_a_thing_find_it() -> None:
     assert [one["name"] for one in find(query="show me the bills")["capabilities"]] == ["list_invoices"]
-
-
-def test_the_name_of_a_tool_comes_first() -> None:
     assert find(query="find_rooms")["capabilities"][0]["name"] == "find_rooms"
-
-
-def test_without_a_match_the_namespaces_are_named() -> None:
     found = find(query="weather")
     assert (found["capabilities"], found["namespaces"]) == ([], ["rooms", "invoices"])
     assert "namespaces" in found["advice"]
@@ -122,40 +105,21 @@ def test_arguments_of_a_search_are_checked(arguments: dict[str, Any]) -> None:
     assert search().find(arguments).error["code"] == "input-validation-failed"
 
 
-def test_a_call_names_a_tool_and_its_arguments() -> None:
+def test_calls_name_a_tool_and_are_annotated_as_the_worst() -> None:
     wanted = search().unwrap({"name": "book_rooms", "arguments": {"room_id": "12"}})
     assert isinstance(wanted, Wanted)
     assert (wanted.tool.name, wanted.arguments) == ("book_rooms", {"room_id": "12"})
     bare = search().unwrap({"name": "find_rooms"})
     assert isinstance(bare, Wanted)
     assert bare.arguments == {}
-
-
-def test_an_unknown_capability_is_refused_with_near_ones() -> None:
     found = search().unwrap({"name": "book_room"})
     assert isinstance(found, Outcome)
     assert found.error["code"] == "capability-not-found"
     assert "did you mean book_rooms?" in found.error["message"]
     assert "find_capability" in found.error["remedy"]
-
-
-@pytest.mark.parametrize(
-    "arguments", [{}, {"name": 1}, {"name": "book_rooms", "arguments": "{}"}, {"name": "book_rooms", "confirm": True}]
-)
-def test_arguments_of_a_call_are_checked(arguments: dict[str, Any]) -> None:
-    found = search().unwrap(arguments)
-    assert isinstance(found, Outcome)
-    assert found.error["code"] == "input-validation-failed"
-
-
-def test_a_call_is_annotated_as_the_worst_that_it_can_do() -> None:
     found = search()
-    assert found.caller.entry["annotations"] == {
-        "readOnlyHint": False,
-        "destructiveHint": True,
-        "idempotentHint": False,
-        "openWorldHint": True,
-    }
+    expected = {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False, "openWorldHint": True}
+    assert found.caller.entry["annotations"] == expected
     assert found.finder.entry["annotations"] == {
         "readOnlyHint": True,
         "destructiveHint": False,
@@ -163,19 +127,15 @@ def test_a_call_is_annotated_as_the_worst_that_it_can_do() -> None:
         "openWorldHint": False,
     }
     assert "rooms, invoices" in found.finder.entry["description"]
-
-
-def test_a_tool_of_the_service_keeps_its_name() -> None:
     own = endpoint("FIND", "/capability")
     assert search(own).finder.name == "find_capability_"
 
 
-def test_names_are_joined_within_a_length() -> None:
-    assert join_within(["rooms", "beds"], 13) == "rooms, beds"
-    assert join_within(["rooms", "beds", "halls"], 13) == "rooms, beds and 1 more"
-
-
-METHODS = sorted(name for name, value in vars(Backend).items() if inspect.isfunction(value) and name[0] != "_")
+@rows("arguments", {}, {"name": 1}, {"name": "book_rooms", "arguments": "{}"}, {"name": "book_rooms", "confirm": True})
+def test_arguments_of_a_call_are_checked(arguments: dict[str, Any]) -> None:
+    found = search().unwrap(arguments)
+    assert isinstance(found, Outcome)
+    assert found.error["code"] == "input-validation-failed"
 
 
 @pytest.mark.parametrize("backend", [ClientBackend, DispatchBackend])

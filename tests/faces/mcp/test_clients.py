@@ -14,12 +14,11 @@ import msgspec
 import pytest
 from tests.faces.mcp.fixtures import CLOSED, written
 from tests.faces.mcp.issuer import Issuer
-from tests.faces.mcp.tools import ERAS, LEGACY, Rooms, answering, connected_to
+from tests.faces.mcp.tools import LEGACY, Rooms, answering, connected_to
 from tests.process import ROOT
 from tests.service import AGENT
 
 pytestmark = pytest.mark.anyio
-
 SCOPES = "rooms:read rooms:write"
 TWICE: Mapping[str, Any] = {"bespeak/idempotency-key": "k"}
 
@@ -114,7 +113,6 @@ async def converse(speaker: Speaker, user: User) -> None:
     assert user.asked[0].endswith("This cannot be undone.\n- room_id: 12")
 
 
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("name", CLIENTS)
 async def test_a_conversation_over_http(name: str, era: str) -> None:
     user = User()
@@ -126,7 +124,6 @@ async def test_a_conversation_over_http(name: str, era: str) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("era", ERAS)
 @pytest.mark.parametrize("name", CLIENTS)
 async def test_a_conversation_over_stdio(name: str, era: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     app, user = tmp_path / "rooms_app.py", User()

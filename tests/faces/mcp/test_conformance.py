@@ -18,7 +18,6 @@ pytestmark = [
     # Some fixtures are about what the modern revision deprecates.
     pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning"),
 ]
-
 BASELINE = Path(__file__).with_name("conformance.yml")
 EXPECTED = set(yaml.safe_load(BASELINE.read_text())["server"])
 

@@ -15,7 +15,7 @@ import mcp_types as types
 import pytest
 from mcp.server.lowlevel import Server
 from mcp.shared.exceptions import MCPError
-from tests.faces.mcp.tools import ERAS, MODERN, Rooms, connected, connected_to, on_http
+from tests.faces.mcp.tools import MODERN, Rooms, connected, connected_to, on_http
 from tests.runtime.bindings.mcp.servers import launched, serving_app
 from tests.service import AGENT, make_endpoint
 
@@ -31,7 +31,6 @@ from bespeak.documents.mcp.tools import ToolList
 from bespeak.runtime.bindings.mcp.connection import McpConnection
 
 pytestmark = pytest.mark.anyio
-
 PIXEL = base64.b64encode(b"\x89PNG" + b"\0" * 90_000).decode()
 IMAGE = {"type": "image", "data": PIXEL, "mimeType": "image/png", "annotations": {"audience": ["user"]}}
 AUDIO = {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"}
@@ -69,6 +68,7 @@ CONTENTS = {
     "note://2": {"uri": "note://2", "mimeType": "image/gif", "blob": "aGk="},
     "bespeak://gallery/manifest": {"uri": "bespeak://gallery/manifest", "text": "{}"},
 }
+SCOPES = {"agent_id": AGENT, "authority_scope": "x:y"}
 
 
 def upstream() -> Server[Any]:
@@ -141,7 +141,6 @@ def dumped(result: types.CallToolResult) -> list[dict[str, Any]]:
     return [block.model_dump(by_alias=True, mode="json", exclude_none=True) for block in result.content]
 
 
-@pytest.mark.parametrize("era", ERAS)
 async def test_content_of_every_kind_passes_through_as_what_it_is(era: str) -> None:
     async with gateway() as url, connected_to(url, era, agent_id=AGENT, authority_scope="x:y") as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
@@ -155,7 +154,7 @@ async def test_content_of_every_kind_passes_through_as_what_it_is(era: str) -> N
     assert (dumped(plain)[0]["text"], plain.structured_content) == ('{"size":2}', {"size": 2})
 
 
-async def test_text_beyond_the_limit_is_cut_and_other_content_stays() -> None:
+async def test_text_beyond_the_limit_is_cut_and_other_faces_have_the_declared_form() -> None:
     settings = McpSettings(max_result=10_000)
     async with gateway(settings) as url, connected_to(url, MODERN, agent_id=AGENT, authority_scope="x:y") as client:
         result = await client.call_tool("fetch_long", {})
@@ -163,9 +162,6 @@ async def test_text_beyond_the_limit_is_cut_and_other_content_stays() -> None:
     cut, audio = dumped(result)
     assert (audio, len(cut["text"]) < 10_000, "partial_result" in cut["text"]) == (AUDIO, True, True)
     assert dumped(mixed) == ALL
-
-
-async def test_other_faces_answer_with_the_declared_form() -> None:
     headers = {"Agent-ID": AGENT, "Authority-Scope": "x:y", "X-AGIS-Method": "FETCH"}
     async with gateway() as url, httpx.AsyncClient(trust_env=False, headers=headers) as client:
         mixed = (await client.post(url.replace("/mcp", "/mixed"), json={})).json()
@@ -204,10 +200,6 @@ def holding(folder: Path, text: str) -> Path:
     return next(file for file in (folder / "endpoints").iterdir() if text in file.read_text())
 
 
-SCOPES = {"agent_id": AGENT, "authority_scope": "x:y"}
-
-
-@pytest.mark.parametrize("era", ERAS)
 async def test_prompts_and_resources_are_imported_and_served_as_what_they_are(era: str, imported: Path) -> None:
     async with on_http(load_target(str(imported))) as (url, _, _), connected_to(url, era, **SCOPES) as client:
         tools = [tool.name for tool in (await client.list_tools()).tools]
@@ -277,6 +269,5 @@ async def test_second_import_keeps_reviewed_offers(imported: Path) -> None:
     file.write_text(text)
     assert "My words." in text
     url = re.search(r'url = "(.*)"', text)
-    assert url is not None
     await import_from(url[1], imported)
     assert file.read_text() == text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,35 +12,29 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from tests.faces.mcp.tools import ERAS, LEGACY, MODERN, Rooms, agree, connected_to, error_in, modern
+from tests.cases import rows
+from tests.faces.mcp.issuer import Issuer
+from tests.faces.mcp.tools import INITIALIZE, LEGACY, Rooms, agree, connected_to, error_in, modern
 from tests.service import AGENT, echo, make_endpoint
-from tests.state.identity.issuer import claims, new_key, public, sign, write_keys
 
 from bespeak import Policies
 from bespeak.contract.handler import RegisteredFunction
-from bespeak.contract.limits import Rate, RateLimits
-from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS
 from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
-from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.audit import LatestAudit
 
 pytestmark = pytest.mark.anyio
-
 HALLS = replace(
     make_endpoint("FIND", "/halls", echo), handler=RegisteredFunction(function="tests.service.echo", target=echo)
 )
 READER = {"agent_id": AGENT, "authority_scope": "rooms:read"}
 WRITER = {"agent_id": AGENT, "authority_scope": "rooms:read, rooms:write"}
 SENT = {name.replace("_", "-"): value for name, value in READER.items()}
-
-
-@pytest.fixture(params=ERAS)
-def era(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+METADATA = 'Bearer resource_metadata="https://rooms.example/.well-known/oauth-protected-resource/agents/mcp"'
+PLAIN = json.dumps(modern("tools/call", name="query_rooms", arguments={"beds": 2})[1])
 
 
 async def post(url: str, method: str = "tools/list", headers: dict[str, str] | None = None, **params: Any) -> Any:
@@ -65,13 +58,16 @@ async def test_tools_are_listed_called_and_asked_about(era: str) -> None:
     assert (taken["code"], taken["details"]) == ("room_unavailable", {"next_free": "14"})
 
 
-async def test_each_call_has_the_authority_of_its_request(era: str) -> None:
+async def test_calls_have_the_authority_of_their_request_and_say_what_the_operator_can_do(era: str) -> None:
     rooms = Rooms()
     async with rooms.on_http() as (url, _), connected_to(url, era, agree, **READER) as client:
         assert (await client.call_tool("query_rooms", {})).structured_content is not None
         error = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
     assert (error["code"], error["missing_scopes"]) == ("scope-violation", ["rooms:write"])
     assert rooms.booked == []
+    async with Rooms().on_http() as (url, _), connected_to(url, era, **WRITER) as client:
+        error = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
+    assert f"`bespeak cases accept {error['confirmation_id']} TARGET`" in error["remedy"]
 
 
 async def test_many_tools_are_searched(era: str) -> None:
@@ -88,12 +84,6 @@ async def test_many_tools_are_searched(era: str) -> None:
     assert booked.structured_content == {"reservation_id": "r1"}
     assert "Find them with find_capability" in instructions
     assert "rooms (book, query, reset)" in instructions
-
-
-async def test_a_client_that_cannot_ask_is_told_what_the_operator_can_do(era: str) -> None:
-    async with Rooms().on_http() as (url, _), connected_to(url, era, **WRITER) as client:
-        error = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
-    assert f"`bespeak cases accept {error['confirmation_id']} TARGET`" in error["remedy"]
 
 
 async def test_an_endpoint_that_is_added_is_announced(era: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +111,7 @@ async def test_an_endpoint_that_is_added_is_announced(era: str, monkeypatch: pyt
     assert "find_halls" in names
 
 
-async def test_servers_of_several_processes_keep_no_sessions() -> None:
+async def test_servers_of_several_processes_keep_no_sessions_and_others_one_for_its_agent() -> None:
     async with Rooms().on_http(stateless=True) as (url, _), connected_to(url, LEGACY, agree, **WRITER) as client:
         found = await client.call_tool("query_rooms", {})
         error = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
@@ -130,9 +120,16 @@ async def test_servers_of_several_processes_keep_no_sessions() -> None:
             stream = await plain.get(url, headers={"Accept": "text/event-stream"})
     assert found.structured_content == {"rooms": ["12", "14"]}
     assert error["code"] == "confirmation-required"
-    assert capabilities.tools is not None
     assert capabilities.tools.list_changed is False
     assert stream.status_code == 405
+    accept = {"Accept": "application/json, text/event-stream"}
+    async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False, timeout=30) as client:
+        opened = await client.post(url, json=INITIALIZE, headers={**accept, **SENT})
+        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], **accept}
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        other = await client.post(url, json=ping, headers={**session, "Agent-ID": "b" * 64})
+        own = await client.post(url, json=ping, headers={**session, **SENT})
+    assert (opened.status_code, other.status_code, own.status_code) == (200, 404, 200)
 
 
 async def test_a_client_that_disconnects_cancels_its_call() -> None:
@@ -144,88 +141,34 @@ async def test_a_client_that_disconnects_cancels_its_call() -> None:
         await asyncio.wait_for(rooms.cancelled.wait(), 20)
 
 
-async def test_an_idempotency_key_runs_a_call_once() -> None:
-    rooms = Rooms()
-    async with rooms.on_http() as (url, _), connected_to(url, MODERN, agree, **WRITER) as client:
-        meta: Any = {"bespeak/idempotency-key": "k"}
-        results = [await client.call_tool("book_rooms", {"room_id": "12"}, meta=meta) for _ in range(2)]
-    assert [result.structured_content for result in results] == [{"reservation_id": "r1"}] * 2
-
-
 async def test_the_audit_trail_says_who_called_what_by_mcp_and_not_with_which_arguments(era: str) -> None:
     document = ServerDocument(audit=AuditSettings(records="all"))
     async with Rooms().on_http(document) as (url, keeper), connected_to(url, era, agree, **WRITER) as client:
         await client.call_tool("book_rooms", {"room_id": "secret-12"})
-        assert keeper.dispatcher.server.store is not None
         [row] = await keeper.dispatcher.server.store.read(LatestAudit(10))
     payload = payload_of(row[-1])
-    assert payload is not None
     assert (payload["agent_id"], payload["face"]) == (AGENT, "mcp")
     assert (payload["method"], payload["path"]) == ("BOOK", "/rooms/{room_id}")
     assert "secret-12" not in str(payload)
 
 
-async def test_a_session_belongs_to_the_agent_that_opened_it() -> None:
-    start = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-    }
-    accept = {"Accept": "application/json, text/event-stream"}
-    async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False, timeout=30) as client:
-        opened = await client.post(url, json=start, headers={**accept, **SENT})
-        session = {"Mcp-Session-Id": opened.headers["mcp-session-id"], **accept}
-        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
-        other = await client.post(url, json=ping, headers={**session, "Agent-ID": "b" * 64})
-        own = await client.post(url, json=ping, headers={**session, **SENT})
-    assert (opened.status_code, other.status_code, own.status_code) == (200, 404, 200)
-
-
 # Credentials.
 
 
-class Issued:
-    """A server that takes the tokens of an issuer."""
-
-    def __init__(self, folder: Path, **policies: Any) -> None:
-        self._key = new_key()
-        keys = write_keys(folder / "keys.json", public(self._key))
-        token = TokenSettings(keys=keys, issuer="https://login.example")
-        self.document = ServerDocument(
-            auth=AuthSettings(modes=("token",), token=token), http=HttpSettings(url="https://rooms.example/agents")
-        )
-        self.rooms = Rooms(policies=Policies(**policies))
-
-    def token(self, scope: str) -> dict[str, str]:
-        now = int(time.time())
-        given = claims(agent_id=AGENT, iss="https://login.example", exp=now + 600, iat=now, scope=scope)
-        return {"Authorization": f"Bearer {sign(self._key, given)}"}
-
-
-METADATA = 'Bearer resource_metadata="https://rooms.example/.well-known/oauth-protected-resource/agents/mcp"'
-
-
-async def test_a_call_without_a_token_is_challenged(tmp_path: Path) -> None:
-    issued = Issued(tmp_path)
-    async with issued.rooms.on_http(issued.document) as (url, _):
+async def test_missing_tokens_and_scopes_are_challenged(tmp_path: Path) -> None:
+    issued = Issuer(tmp_path)
+    async with Rooms().on_http(issued.document) as (url, _):
         listed = await post(url)
         missing = await post(url, "tools/call", name="query_rooms", arguments={})
         wrong = await post(url, "tools/list", {"Authorization": "Bearer x.y.z"})
+        good = await post(url, "tools/call", issued.bearer("rooms:read"), name="query_rooms", arguments={})
+        lacking = await post(
+            url, "tools/call", issued.bearer("rooms:read"), name="book_rooms", arguments={"room_id": "12"}
+        )
     assert listed.status_code == 200
     assert (missing.status_code, wrong.status_code) == (401, 401)
     assert missing.headers["www-authenticate"].startswith(METADATA)
-    assert missing.json()["id"] == 7
-    assert missing.json()["error"]["data"]["code"] == "authorization-required"
-
-
-async def test_a_missing_scope_is_named_in_a_403(tmp_path: Path) -> None:
-    issued = Issued(tmp_path)
-    async with issued.rooms.on_http(issued.document) as (url, _):
-        good = await post(url, "tools/call", issued.token("rooms:read"), name="query_rooms", arguments={})
-        lacking = await post(
-            url, "tools/call", issued.token("rooms:read"), name="book_rooms", arguments={"room_id": "12"}
-        )
+    assert (missing.json()["id"], missing.json()["error"]["data"]["code"]) == (7, "authorization-required")
     assert good.json()["result"]["structuredContent"] == {"rooms": ["12", "14"]}
     assert lacking.status_code == 403
     challenge = lacking.headers["www-authenticate"]
@@ -235,11 +178,11 @@ async def test_a_missing_scope_is_named_in_a_403(tmp_path: Path) -> None:
 
 
 async def test_a_missing_scope_of_a_capability_is_named_in_a_403(tmp_path: Path) -> None:
-    issued = Issued(tmp_path)
+    issued = Issuer(tmp_path)
     document = replace(issued.document, mcp=McpSettings(tools_listed=2))
     booking = {"name": "book_rooms", "arguments": {"room_id": "12"}}
-    async with issued.rooms.on_http(document) as (url, _):
-        reader = issued.token("rooms:read")
+    async with Rooms().on_http(document) as (url, _):
+        reader = issued.bearer("rooms:read")
         call = partial(post, url, "tools/call")
         good = await call(reader, name="call_capability", arguments={"name": "query_rooms"})
         lacking = await call(reader, name="call_capability", arguments=booking)
@@ -251,9 +194,9 @@ async def test_a_missing_scope_of_a_capability_is_named_in_a_403(tmp_path: Path)
     assert found.json()["result"]["structuredContent"]["matches"] == 4
 
 
-async def test_metadata_names_the_issuer_and_the_scopes(tmp_path: Path) -> None:
-    issued = Issued(tmp_path)
-    async with issued.rooms.on_http(issued.document) as (url, _), httpx.AsyncClient(trust_env=False) as client:
+async def test_metadata_names_issuer_and_scopes_and_discovery_may_need_an_identity(tmp_path: Path) -> None:
+    issued = Issuer(tmp_path)
+    async with Rooms().on_http(issued.document) as (url, _), httpx.AsyncClient(trust_env=False) as client:
         found = await client.get(url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"))
     assert found.json() == {
         "resource": "https://rooms.example/agents/mcp",
@@ -262,66 +205,32 @@ async def test_metadata_names_the_issuer_and_the_scopes(tmp_path: Path) -> None:
         "bearer_methods_supported": ["header"],
         "authorization_servers": ["https://login.example"],
     }
-
-
-async def test_only_identified_agents_see_tools_if_discovery_is_not_public(tmp_path: Path) -> None:
-    issued = Issued(tmp_path, anonymous_discovery=False)
-    async with issued.rooms.on_http(issued.document) as (url, _):
-        anonymous, known = await post(url), await post(url, "tools/list", issued.token("rooms:read"))
+    issued, rooms = Issuer(tmp_path), Rooms(policies=Policies(anonymous_discovery=False))
+    async with rooms.on_http(issued.document) as (url, _):
+        anonymous, known = await post(url), await post(url, "tools/list", issued.bearer("rooms:read"))
     assert (anonymous.status_code, known.status_code) == (401, 200)
-
-
-async def test_without_tokens_there_is_no_metadata() -> None:
-    async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False) as client:
-        found = await client.get(url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"))
-    assert found.status_code == 404
 
 
 # Guards and bad input.
 
 
-@pytest.mark.parametrize(
-    ("headers", "number"), [({"Host": "evil.example"}, 421), ({"Origin": "https://evil.example"}, 403)]
-)
+@rows("headers, number", ({"Host": "evil.example"}, 421), ({"Origin": "https://evil.example"}, 403))
 async def test_foreign_hosts_and_origins_are_refused(headers: dict[str, str], number: int) -> None:
     async with Rooms().on_http() as (url, _):
         assert (await post(url, "tools/list", headers)).status_code == number
-
-
-async def test_requests_are_limited_by_rate_whether_they_call_or_not() -> None:
-    async with Rooms().on_http(rates=RateLimits(agent=Rate(1, "min", 1))) as (url, _):
-        first, second = await post(url, "tools/list", SENT), await post(url, "tools/list", SENT)
-        called = await post(url, "tools/call", SENT, name="query_rooms", arguments={})
-    assert (first.status_code, second.status_code) == (200, 429)
-    assert int(second.headers["retry-after"]) > 0
-    assert "rate-limited" in called.json()["result"]["content"][0]["text"]
-
-
-PLAIN = json.dumps(modern("tools/call", name="query_rooms", arguments={"beds": 2})[1])
 
 
 def beds(value: str) -> bytes:
     return PLAIN.replace('"beds": 2', f'"beds": {value}').encode()
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        (b"{", -32700),
-        (b"\xff", -32700),
-        (b"[" * 5000, -32700),
-        (PLAIN.encode("utf-16"), -32700),
-        (beds("NaN"), -32700),
-        (beds('"\\ud800"'), -32700),
-        (beds("[" * 100_000), -32700),
-        (beds("1e999"), -32600),
-        (beds("9" * 5000), -32600),
-        (b"[]", -32600),
-        (f"[{PLAIN}, {PLAIN}]".encode(), -32600),
-        (b"null", -32600),
-        (PLAIN.replace('"query_rooms"', "5").encode(), -32600),
-        (PLAIN[: PLAIN.index('{"name"')].encode() + b"[]}", -32600),
-    ],
+@rows(
+    "body, code",
+    *[(body, -32700) for body in (b"{", b"\xff", b"[" * 5000, PLAIN.encode("utf-16"), beds("NaN"))],
+    *[(body, -32700) for body in (beds('"\\ud800"'), beds("[" * 100_000))],
+    *[(body, -32600) for body in (beds("1e999"), beds("9" * 5000), b"[]", f"[{PLAIN}, {PLAIN}]".encode())],
+    *[(body, -32600) for body in (b"null", PLAIN.replace('"query_rooms"', "5").encode())],
+    (PLAIN[: PLAIN.index('{"name"')].encode() + b"[]}", -32600),
 )
 async def test_a_body_that_is_not_a_message_is_refused(body: bytes, code: int) -> None:
     headers, _ = modern("tools/call", name="query_rooms")
@@ -332,40 +241,37 @@ async def test_a_body_that_is_not_a_message_is_refused(body: bytes, code: int) -
             assert "pydantic" not in answer.text
 
 
-@pytest.mark.parametrize(
+TOO_LARGE = beds('"' + "x" * DEFAULT_LIMITS.body + '"')
+
+
+@rows(
     "body",
-    [
-        b"",
-        b'{"jsonrpc": "2.0"}',
-        *(PLAIN.replace('"id": 7', f'"id": {number}').encode() for number in ("null", "true", "1.5", "[]")),
-        PLAIN.replace('{"beds": 2}', "[1]").encode(),
-        PLAIN.replace('"_meta": {', '"_meta": [], "x": {').encode(),
-    ],
+    *(b"", b'{"jsonrpc": "2.0"}', TOO_LARGE),
+    *(PLAIN.replace('"id": 7', f'"id": {number}').encode() for number in ("null", "true", "1.5", "[]")),
+    PLAIN.replace('{"beds": 2}', "[1]").encode(),
+    PLAIN.replace('"_meta": {', '"_meta": [], "x": {').encode(),
+    ids=range(9),
 )
 async def test_a_message_that_is_not_valid_is_refused(body: bytes) -> None:
     headers, _ = modern("tools/call", name="query_rooms")
     async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False, timeout=30) as client:
         answer = await client.post(url, content=body, headers=headers)
-    assert answer.status_code == 400
+    assert answer.status_code == (413 if body is TOO_LARGE else 400)
     assert "Traceback" not in answer.text
 
 
-async def test_a_message_that_is_too_large_is_refused() -> None:
-    headers, _ = modern("tools/call", name="query_rooms")
-    async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False, timeout=30) as client:
-        answer = await client.post(url, content=beds('"' + "x" * DEFAULT_LIMITS.body + '"'), headers=headers)
-    assert answer.status_code == 413
-
-
-async def test_arguments_that_are_nested_too_deeply_are_refused_in_the_result() -> None:
+async def test_deep_arguments_are_refused_and_without_tokens_there_is_no_metadata() -> None:
     headers, _ = modern("tools/call", name="query_rooms")
     async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False, timeout=30) as client:
         body = beds("[" * 900 + "]" * 900)
         answer = await client.post(url, content=body, headers={**headers, **SENT})
     assert "nested" in answer.json()["result"]["content"][0]["text"]
+    async with Rooms().on_http() as (url, _), httpx.AsyncClient(trust_env=False) as client:
+        found = await client.get(url.replace("/mcp", "/.well-known/oauth-protected-resource/mcp"))
+    assert found.status_code == 404
 
 
-async def test_blanks_around_a_header_do_no_harm() -> None:
+async def test_blanks_around_a_header_do_no_harm_but_one_that_differs_from_the_body_is_refused() -> None:
     headers, body = modern("tools/call", name="query_rooms", arguments={})
     text = json.dumps(body)
     lines = [f"{name}: {value}  " for name, value in {**headers, **SENT}.items()]
@@ -376,9 +282,5 @@ async def test_blanks_around_a_header_do_no_harm() -> None:
         writer.write("\r\n".join(head).encode() + text.encode())
         assert (await reader.readline()).startswith(b"HTTP/1.1 200")
         writer.transport.abort()
-
-
-async def test_a_header_that_differs_from_the_body_is_refused() -> None:
-    async with Rooms().on_http() as (url, _):
         answer = await post(url, "tools/call", {**SENT, "Mcp-Name": "list_floors"}, name="query_rooms", arguments={})
     assert answer.status_code == 400

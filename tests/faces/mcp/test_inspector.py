@@ -18,9 +18,13 @@ from tests.node import needs_node, run_program
 from tests.process import HOTEL, ROOT, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process, needs_node]
-
 AGENT = "a" * 64
 UNION = "`type` is an array"
+LIST, CALL = "tools/list", "tools/call"
+RUNS = {
+    "http": [(LIST, "modern"), (LIST, "legacy"), (CALL, "modern"), (CALL, "legacy")],
+    "stdio": [(LIST, "modern"), (CALL, "legacy")],  # each starts a server
+}
 
 
 @dataclass
@@ -66,13 +70,6 @@ def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         server = stack.enter_context(serving(found.target, "--http", "127.0.0.1:0", "--mcp", env=found.env))
         found.url = f"{server.url}/mcp"
         yield found
-
-
-LIST, CALL = "tools/list", "tools/call"
-RUNS = {
-    "http": [(LIST, "modern"), (LIST, "legacy"), (CALL, "modern"), (CALL, "legacy")],
-    "stdio": [(LIST, "modern"), (CALL, "legacy")],  # each starts a server
-}
 
 
 @pytest.mark.parametrize("transport", RUNS)

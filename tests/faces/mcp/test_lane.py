@@ -15,6 +15,7 @@ import httpx
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.faces.mcp.differential import Pair, pair
 from tests.faces.mcp.mutated_requests import CALLS, MUTATIONS, PLAIN, Case, random_case
 from tests.faces.mcp.tools import LEGACY, MODERN, Rooms, connected_to, modern, on_http
@@ -31,25 +32,24 @@ from bespeak.faces.http.asgi import HttpResponse, Message
 from bespeak.faces.http.face import Origins
 from bespeak.faces.http.guard import Guard
 from bespeak.faces.mcp.lane import TokenProgress
-from bespeak.faces.mcp.sessions import Waiting
+from bespeak.faces.mcp.sessions import PendingAnswer
 from bespeak.protocol.exchange.messages import REPORT
 
 READER = {"agent_id": AGENT, "authority_scope": "rooms:read"}
 SENT = {name.replace("_", "-"): value for name, value in READER.items()}
 
 # The same answers.
+CASES: st.SearchStrategy[Case] = st.tuples(
+    st.integers(0, PLAIN - 1),
+    st.lists(st.tuples(st.sampled_from(sorted(MUTATIONS)), st.integers(0, 2**20)), max_size=3).map(tuple),
+)
+Break = Callable[[pytest.MonkeyPatch, Pair], None]
 
 
 @pytest.fixture(scope="module", params=[{}, {"tokens": True}, {"stateless": True, "audited": True}], ids=str)
 def services(request: pytest.FixtureRequest) -> Iterator[Pair]:
     with pair(**request.param) as found:
         yield found
-
-
-CASES: st.SearchStrategy[Case] = st.tuples(
-    st.integers(0, PLAIN - 1),
-    st.lists(st.tuples(st.sampled_from(sorted(MUTATIONS)), st.integers(0, 2**20)), max_size=3).map(tuple),
-)
 
 
 @given(case=CASES)
@@ -70,9 +70,6 @@ def always(value: Any) -> Callable[..., Any]:
     return lambda *_, **__: value
 
 
-Break = Callable[[pytest.MonkeyPatch, Pair], None]
-
-
 def replacing(name: str, value: Any) -> Break:
     return lambda patch, _: patch.setattr(f"bespeak.faces.mcp.{name}", value)
 
@@ -91,24 +88,20 @@ def serve_every_host(patch: pytest.MonkeyPatch, services: Pair) -> None:
     patch.setattr(services.fast.mcp._lane, "_guard", Guard(origins=Origins()))
 
 
-@pytest.mark.parametrize(
-    ("tokens", "break_lane", "mutation"),
-    [
-        pytest.param(False, replacing("lane.accepts_both", always(True)), "change_header", id="media types"),
-        pytest.param(False, join_headers, "split_accept", id="repeated headers"),
-        pytest.param(False, serve_every_host, "change_header", id="hosts and origins"),
-        pytest.param(False, replacing("lane._is_valid_envelope", always(True)), "change_envelope", id="envelopes"),
-        pytest.param(False, replacing("lane._are_valid_arguments", always(True)), "change_argument", id="arguments"),
-        pytest.param(False, ask_nobody, "change_tool", id="questions"),
-        pytest.param(False, replacing("lane.passed", always({})), "change_tool", id="credentials"),
-        pytest.param(True, replacing("lane.judge", always(None)), "change_tool", id="challenges"),
-        pytest.param(False, replacing("lane.IDEMPOTENCY_KEY", "x"), "change_envelope", id="idempotency keys"),
-        pytest.param(False, replacing("lane.Lane._write", always(b'{"content": []}')), "change_id", id="results"),
-    ],
+@rows(
+    "tokens, break_lane, mutation",
+    pytest.param(False, replacing("lane.accepts_both", always(True)), "change_header", id="media types"),
+    pytest.param(False, join_headers, "split_accept", id="repeated headers"),
+    pytest.param(False, serve_every_host, "change_header", id="hosts and origins"),
+    pytest.param(False, replacing("lane._is_valid_envelope", always(True)), "change_envelope", id="envelopes"),
+    pytest.param(False, replacing("lane._are_valid_arguments", always(True)), "change_argument", id="arguments"),
+    pytest.param(False, ask_nobody, "change_tool", id="questions"),
+    pytest.param(False, replacing("lane.passed", always({})), "change_tool", id="credentials"),
+    pytest.param(True, replacing("lane.judge", always(None)), "change_tool", id="challenges"),
+    pytest.param(False, replacing("lane.IDEMPOTENCY_KEY", "x"), "change_envelope", id="idempotency keys"),
+    pytest.param(False, replacing("lane.FastLane._write", always(b'{"content": []}')), "change_id", id="results"),
 )
-def test_a_lane_that_neglects_something_is_found(
-    tokens: bool, break_lane: Break, mutation: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_broken_lane_is_found(tokens: bool, break_lane: Break, mutation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     choose = random.Random(1)
     with pair(tokens=tokens) as services:
         break_lane(monkeypatch, services)
@@ -145,18 +138,22 @@ async def counted(**options: Any) -> AsyncIterator[tuple[str, Counting, Keeper]]
         yield url, counting, keeper
 
 
-async def test_calls_and_lists_of_the_sdks_client_take_the_lane() -> None:
-    async with counted() as (url, lane, _), connected_to(url, MODERN, **READER) as client:
+@pytest.mark.parametrize(("era", "stateless"), [(MODERN, False), (LEGACY, False), (LEGACY, True)])
+async def test_calls_and_lists_of_the_sdks_client_take_the_lane(era: str, stateless: bool) -> None:
+    async with counted(stateless=stateless) as (url, lane, _), connected_to(url, era, **READER) as client:
+        if era == LEGACY and not stateless:
+            await client.call_tool("query_rooms", {})  # the SDK answers the first request of a session
         lane.taken.clear()
         found = await client.call_tool("query_rooms", {"beds": 2})
         listed = await client.list_tools(cache_mode="refresh")
     assert found.structured_content == {"rooms": ["12"]}
     assert [tool.name for tool in listed.tools][:2] == ["book_rooms", "list_floors"]
-    assert listed.ttl_ms == 60_000
-    assert lane.taken == [True] * 3  # the client lists the tools after its first call
+    assert listed.ttl_ms == (60_000 if era == MODERN else 0)
+    # A client lists the tools after its first call.
+    assert lane.taken == [True] * (2 if era == LEGACY and not stateless else 3)
 
 
-async def test_middleware_is_passed_before_the_lane() -> None:
+async def test_middleware_is_passed_before_the_lane_and_rates_hold_in_it() -> None:
     document = ServerDocument(http=HttpSettings(cors=("https://app.example",)))
     headers, body = modern("tools/call", name="query_rooms", arguments={})
     sent = {**headers, "Agent-ID": AGENT, "Authority-Scope": "rooms:read", "Origin": "https://app.example"}
@@ -165,6 +162,16 @@ async def test_middleware_is_passed_before_the_lane() -> None:
     assert answer.headers["access-control-allow-origin"] == "https://app.example"
     assert answer.json()["result"]["structuredContent"] == {"rooms": ["12", "14"]}
     assert lane.taken == [True]
+    limits = RateLimits(agent=Rate(1, "day", 2))
+    answers = []
+    async with counted(rates=limits) as (url, lane, _), httpx.AsyncClient(trust_env=False) as client:
+        for method, params in [("tools/list", {}), ("tools/call", {"name": "list_floors"})] * 2:
+            headers, body = modern(method, **params)
+            answers.append(await client.post(url, json=body, headers={**headers, **SENT}))
+    assert [answer.status_code for answer in answers] == [200, 200, 429, 200]
+    assert int(answers[2].headers["retry-after"]) > 0
+    assert "rate-limited" in answers[3].json()["result"]["content"][0]["text"]
+    assert lane.taken == [True] * 4
 
 
 async def test_a_tool_that_is_added_is_listed_and_called() -> None:
@@ -181,19 +188,6 @@ async def test_a_tool_that_is_added_is_listed_and_called() -> None:
     assert lane.taken == [False, True, True]  # the SDK's way notices the change
 
 
-async def test_calls_and_lists_in_the_lane_are_limited_by_rate() -> None:
-    limits = RateLimits(agent=Rate(1, "day", 2))
-    answers = []
-    async with counted(rates=limits) as (url, lane, _), httpx.AsyncClient(trust_env=False) as client:
-        for method, params in [("tools/list", {}), ("tools/call", {"name": "list_floors"})] * 2:
-            headers, body = modern(method, **params)
-            answers.append(await client.post(url, json=body, headers={**headers, **SENT}))
-    assert [answer.status_code for answer in answers] == [200, 200, 429, 200]
-    assert int(answers[2].headers["retry-after"]) > 0
-    assert "rate-limited" in answers[3].json()["result"]["content"][0]["text"]
-    assert lane.taken == [True] * 4
-
-
 async def test_tools_are_not_listed_to_strangers_where_discovery_is_not_public() -> None:
     headers, body = modern("tools/list")
     target = load_app(Rooms(policies=Policies(anonymous_discovery=False)).app, Path())
@@ -204,25 +198,6 @@ async def test_tools_are_not_listed_to_strangers_where_discovery_is_not_public()
     assert stranger.status_code == 401
     assert "tells only identified agents" in stranger.json()["error"]["message"]
     assert known.json()["result"]["tools"]
-
-
-async def test_calls_of_earlier_revisions_take_the_lane_after_the_first_one() -> None:
-    async with counted() as (url, lane, _), connected_to(url, LEGACY, **READER) as client:
-        await client.call_tool("query_rooms", {})
-        lane.taken.clear()
-        found = await client.call_tool("query_rooms", {"beds": 2})
-        listed = await client.list_tools()
-    assert found.structured_content == {"rooms": ["12"]}
-    assert listed.tools[0].name == "book_rooms"
-    assert lane.taken == [True, True]
-
-
-async def test_without_sessions_all_of_them_do() -> None:
-    async with counted(stateless=True) as (url, lane, _), connected_to(url, LEGACY, **READER) as client:
-        lane.taken.clear()
-        found = await client.call_tool("query_rooms", {"beds": 2})
-    assert found.structured_content == {"rooms": ["12"]}
-    assert all(lane.taken)
 
 
 async def test_a_client_of_an_earlier_revision_cancels_a_call_in_the_lane() -> None:
@@ -269,25 +244,19 @@ async def told(token: int | str, *reports: tuple[Any, ...]) -> list[Message]:
     progress.run(report)
     assert REPORT.get() is None
     assert progress.is_told == bool(reports)
-    waiting = Waiting(answer(), [])
+    waiting = PendingAnswer(answer(), [])
     progress.follow(waiting)
     await waiting({}, asyncio.Event().wait, send)  # type: ignore[arg-type] # the peer stays
     return sent
 
 
-async def test_reports_are_notifications_under_the_token_of_the_client() -> None:
+async def test_reports_are_notifications_under_the_token_of_the_client_with_what_they_say() -> None:
     start, first, last = await told("t", (1, 4, "one"))
     assert start["type"] == "http.response.start"
     notification = json.loads(first["body"].partition(b"data: ")[2])
     assert notification["method"] == "notifications/progress"
     assert notification["params"] == {"progressToken": "t", "progress": 1, "total": 4, "message": "one"}
     assert last["body"] == b"event: message\r\ndata: {}\r\n\r\n"
-
-
-async def test_what_a_report_does_not_say_is_left_out() -> None:
     notification = (await told(0, (0.5, None, None)))[1]["body"].partition(b"data: ")[2]
     assert json.loads(notification)["params"] == {"progressToken": 0, "progress": 0.5}
-
-
-async def test_an_answer_without_reports_is_not_a_stream() -> None:
     assert [message.get("body") for message in await told(1)] == [None, b"{}"]

@@ -2,48 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pytest
-from tests.faces.mcp.tools import ERAS, Archive, connected, connected_to
+from tests.faces.mcp.tools import Archive, connected_to, opened
 from tests.service import AGENT
 
 from bespeak.documents.deployment.server_settings import McpSettings
-from bespeak.documents.deployment.server_toml import ServerDocument
-
-if TYPE_CHECKING:
-    from mcp import Client
 
 pytestmark = pytest.mark.anyio
-
 READER = {"agent_id": AGENT, "authority_scope": "rooms:read"}
 MOST = McpSettings().max_result
-
-
-@pytest.fixture(params=ERAS)
-def era(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=["stdio", "http"])
-def way(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@asynccontextmanager
-async def opened(way: str, era: str, settings: McpSettings | None = None, **headers: str) -> AsyncIterator[Client]:
-    if way == "stdio":
-        async with Archive().serving(settings=settings) as (server, _), connected(server, era) as client:
-            await client.list_tools()
-            yield client
-    else:
-        document = ServerDocument(mcp=settings or McpSettings())
-        async with Archive().on_http(document) as (url, _), connected_to(url, era, **{**READER, **headers}) as client:
-            await client.list_tools()
-            yield client
 
 
 def partial(result: Any) -> dict[str, Any]:
@@ -57,7 +27,7 @@ def partial(result: Any) -> dict[str, Any]:
 
 async def test_a_long_list_is_read_page_by_page(way: str, era: str) -> None:
     numbers: list[int] = []
-    async with opened(way, era) as client:
+    async with opened(Archive(), way, era) as client:
         while len(numbers) < Archive.COUNT:
             result = await client.call_tool("list_records", {"offset": len(numbers)})
             content = result.structured_content or {}
@@ -68,21 +38,16 @@ async def test_a_long_list_is_read_page_by_page(way: str, era: str) -> None:
     assert numbers == list(range(Archive.COUNT))
 
 
-async def test_a_long_text_is_cut_and_kept_as_a_resource(way: str, era: str) -> None:
-    async with opened(way, era) as client:
+async def test_long_texts_are_kept_as_resources_and_members_selected_in_the_meta_of_a_call(way: str, era: str) -> None:
+    async with opened(Archive(), way, era) as client:
         found = partial(await client.call_tool("fetch_novel", {}))
         uri = next(word for word in found["rest"].split() if word.startswith("bespeak://"))
         (whole,) = (await client.read_resource(uri)).contents
         (part,) = (await client.read_resource(f"{uri}/2")).contents
-    assert found["output"]["title"] == "The Book"
-    assert found["left_out"][0]["at"] == "/text"
-    text: str = whole.text  # type: ignore[union-attr] # it is text
-    assert msgspec.json.decode(text)["text"] == "A long story. " * 20_000
-    assert part.text == text[MOST : 2 * MOST]  # type: ignore[union-attr]
-
-
-async def test_members_are_selected_in_the_meta_of_a_call(way: str, era: str) -> None:
-    async with opened(way, era) as client:
+        assert (found["output"]["title"], found["left_out"][0]["at"]) == ("The Book", "/text")
+        text: str = whole.text  # type: ignore[union-attr] # it is text
+        assert msgspec.json.decode(text)["text"] == "A long story. " * 20_000
+        assert part.text == text[MOST : 2 * MOST]  # type: ignore[union-attr]
         fields: Any = {"bespeak/fields": "records.number"}
         found = partial(await client.call_tool("list_records", {"limit": 2}, meta=fields))
         compact: Any = {"bespeak/compact": True}
@@ -95,22 +60,19 @@ async def test_members_are_selected_in_the_meta_of_a_call(way: str, era: str) ->
     assert "unknown-fields" in wrong.content[0].text  # type: ignore[union-attr]
 
 
-async def test_members_are_selected_by_arguments_of_call_capability(way: str, era: str) -> None:
-    async with opened(way, era, McpSettings(tools_listed=1)) as client:
+async def test_members_are_selected_by_arguments_of_call_capability_up_to_the_limit(way: str, era: str) -> None:
+    async with opened(Archive(), way, era, McpSettings(tools_listed=1)) as client:
         asked = {"name": "list_records", "arguments": {"limit": 1}, "fields": ["total"], "compact": True}
         found = partial(await client.call_tool("call_capability", asked))
         book = partial(await client.call_tool("call_capability", {"name": "fetch_novel"}))
     assert found == {"output": {"total": 3_000}, "fields": "total"}
     assert book["rest"].startswith("Ask for some members only, with fields of call_capability: text, title.")
-
-
-async def test_a_limit_is_a_setting(way: str, era: str) -> None:
-    async with opened(way, era, McpSettings(max_result=1_000_000)) as client:
+    async with opened(Archive(), way, era, McpSettings(max_result=1_000_000)) as client:
         book = await client.call_tool("fetch_novel", {})
     assert (book.structured_content or {})["text"] == "A long story. " * 20_000
 
 
-async def test_a_kept_result_belongs_to_its_caller(era: str) -> None:
+async def test_a_kept_result_belongs_to_its_caller_and_is_not_promised_by_several_workers(era: str) -> None:
     from mcp.shared.exceptions import MCPError
 
     async with Archive().on_http() as (url, _):
@@ -120,9 +82,6 @@ async def test_a_kept_result_belongs_to_its_caller(era: str) -> None:
         async with connected_to(url, era, agent_id="b" * 64, authority_scope="rooms:read") as client:
             with pytest.raises(MCPError, match="Resource not found"):
                 await client.read_resource(uri)
-
-
-async def test_with_several_workers_no_resource_is_promised(era: str) -> None:
     async with Archive().on_http(stateless=True) as (url, _), connected_to(url, era, **READER) as client:
         found = partial(await client.call_tool("fetch_novel", {}))
     assert "bespeak://" not in found["rest"]

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
+from tests.cases import rows
 from tests.faces.mcp.mutated_requests import CAPABILITIES, CLIENT, KEY, LEVEL, VERSION
 from tests.faces.mcp.tools import modern
 from tests.service import build
 
 from bespeak.faces.mcp.lane import Envelopes, PlainCall, PlainList, PlainRequest, accepts_both, read_plain
-from bespeak.faces.mcp.sessions import LiveSession
+from bespeak.faces.mcp.message import ClientMessage, InvalidMessage, read_message
+from bespeak.faces.mcp.sessions import McpSession
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.call import Call
 
@@ -22,51 +25,49 @@ def call(meta: dict[str, Any] | None = None, **changes: Any) -> bytes:
     return json.dumps(message).encode()
 
 
-def test_a_call_is_read_with_its_envelope() -> None:
+def test_a_call_is_read_with_its_envelope_and_a_list_for_its_first_page() -> None:
     found = read_plain(call({KEY: "k", "progressToken": 5, "traceparent": "00"}))
     assert isinstance(found, PlainCall)
     assert (found.id, found.params.name, found.params.arguments) == (7, "query_rooms", {"beds": 2})
     assert (found.params.envelope.key, found.params.envelope.token) == ("k", 5)
-
-
-def test_a_list_is_read_if_it_asks_for_the_first_page() -> None:
     message = modern("tools/list")[1]
     assert isinstance(read_plain(json.dumps(message).encode()), PlainList)
     message["params"]["cursor"] = "2"
     assert read_plain(json.dumps(message).encode()) is None
 
 
-@pytest.mark.parametrize(
+@rows(
     "body",
-    [
-        *(call(id=None), call(id=1.0), call(id=2**63), call(id=True), call(jsonrpc="1.0"), call(method="ping")),
-        *(call(x=1), call({"x": 1}), call({"progressToken": None}), b"[]", b"", b"{"),
-        b"[" + call() + b"]",
-        call().replace(b'"beds": 2', b'"beds": NaN'),
-        call().replace(b'"beds": 2', b'"beds": "\xff"'),
-        call().replace(b'"arguments"', b'"requestState": "x", "arguments"'),
-    ],
+    *(call(id=None), call(id=1.0), call(id=2**63), call(id=True), call(jsonrpc="1.0"), call(method="ping")),
+    *(call(x=1), call({"x": 1}), call({"progressToken": None}), b"[]", b"", b"{"),
+    b"[" + call() + b"]",
+    call().replace(b'"beds": 2', b'"beds": NaN'),
+    call().replace(b'"beds": 2', b'"beds": "\xff"'),
+    call().replace(b'"arguments"', b'"requestState": "x", "arguments"'),
 )
 def test_other_messages_are_not_plain(body: bytes) -> None:
     assert read_plain(body) is None
 
 
-def test_a_message_of_an_earlier_revision_has_no_envelope() -> None:
+def test_envelopes_are_absent_in_earlier_revisions_and_few_are_remembered() -> None:
     message = b'{"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "query_rooms"}}'
     found = read_plain(message)
     assert isinstance(found, PlainCall)
     assert (found.params.envelope.reserved, found.params.arguments) == (0, None)
     assert not Envelopes().accept(found.params.envelope)
     assert isinstance(read_plain(b'{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'), PlainList)
+    envelopes = Envelopes()
+    for number in range(300):
+        found = read_plain(call({CLIENT: {"name": "n", "version": str(number)}}))
+        assert envelopes.accept(found.params.envelope)
+    assert len(envelopes._known) <= 256
 
 
-@pytest.mark.parametrize(
-    ("name", "plain"),
-    [
-        *(("claudecode/toolUseId", True), ("com.example/x", True), ("example/", True), ("x", False), ("é/x", False)),
-        *(("mcp.dev/x", False), ("tools.mcp/x", False), ("io.modelcontextprotocol/related-task", False)),
-        *(("bespeak/fields", False), ("Bespeak/fields", False)),
-    ],
+@rows(
+    "name, plain",
+    *(("claudecode/toolUseId", True), ("com.example/x", True), ("example/", True), ("x", False), ("é/x", False)),
+    *(("mcp.dev/x", False), ("tools.mcp/x", False), ("io.modelcontextprotocol/related-task", False)),
+    *(("bespeak/fields", False), ("Bespeak/fields", False)),
 )
 def test_members_of_other_vendors_are_not_read(name: str, plain: bool) -> None:
     found = read_plain(call({name: {"a": [1.5, 2**70]}, KEY: "k"}))
@@ -82,17 +83,15 @@ def test_a_member_that_is_written_twice_must_be_readable_both_times(name: str, v
     assert read_plain(twice.replace(value, b"1")) is not None
 
 
-@pytest.mark.parametrize(
-    ("meta", "valid"),
-    [
-        ({}, True),
-        ({CAPABILITIES: {"elicitation": {}}, LEVEL: "debug"}, True),
-        ({CAPABILITIES: []}, False),
-        ({VERSION: "2025-11-25"}, False),
-        ({CLIENT: {"name": "n"}}, False),
-        ({LEVEL: "loud"}, False),
-        ({CAPABILITIES: {"experimental": {"x" * 5000: {}}}}, False),  # too long to be remembered
-    ],
+@rows(
+    "meta, valid",
+    ({}, True),
+    ({CAPABILITIES: {"elicitation": {}}, LEVEL: "debug"}, True),
+    ({CAPABILITIES: []}, False),
+    ({VERSION: "2025-11-25"}, False),
+    ({CLIENT: {"name": "n"}}, False),
+    ({LEVEL: "loud"}, False),
+    ({CAPABILITIES: {"experimental": {"x" * 5000: {}}}}, False),  # too long to be remembered
 )
 def test_an_envelope_is_accepted_if_the_sdk_accepts_it(meta: dict[str, Any], valid: bool) -> None:
     envelopes, found = Envelopes(), read_plain(call(meta))
@@ -100,46 +99,80 @@ def test_an_envelope_is_accepted_if_the_sdk_accepts_it(meta: dict[str, Any], val
     assert [envelopes.accept(found.params.envelope) for _ in range(2)] == [valid, valid]
 
 
-def test_few_envelopes_are_remembered() -> None:
-    envelopes = Envelopes()
-    for number in range(300):
-        found = read_plain(call({CLIENT: {"name": "n", "version": str(number)}}))
-        assert found is not None
-        assert envelopes.accept(found.params.envelope)
-    assert len(envelopes._known) <= 256
-
-
-@pytest.mark.parametrize(
-    ("accept", "both"),
-    [
-        ("application/json, text/event-stream", True),
-        ("*/*", True),
-        ("application/json", False),
-        ("", False),
-        ("é, */*", False),
-    ],
+@rows(
+    "accept, both",
+    ("application/json, text/event-stream", True),
+    ("*/*", True),
+    ("application/json", False),
+    ("", False),
+    ("é, */*", False),
 )
 def test_clients_must_take_json_and_streams(accept: str, both: bool) -> None:
     assert accepts_both(accept) is both
 
 
-def request(session: LiveSession | None = None, *, is_modern: bool) -> PlainRequest:
+def request(session: McpSession | None = None, *, is_modern: bool) -> PlainRequest:
     message = read_plain(b'{"jsonrpc": "2.0", "id": "a", "method": "tools/list"}')
     assert message is not None
     call = Call(Request("DISCOVER", "/", "", {}, b"", Connection()), build().dispatcher.server)
     return PlainRequest(message, call, {}, is_modern, session)
 
 
-def test_an_answer_of_the_modern_era_is_json() -> None:
+def test_modern_answers_are_json_and_messages_tell_what_they_are_about() -> None:
     reply = request(is_modern=True).reply(b"result", b"{}")
     assert reply.body == b'{"jsonrpc":"2.0","id":"a","result":{}}'
     assert dict(reply.headers) == {b"content-type": b"application/json", b"content-length": b"38"}
+    found = read_message(msgspec.json.encode(CALL))
+    assert isinstance(found, ClientMessage)
+    assert (found.method, found.id, found.params.name, bytes(found.params.arguments)) == (
+        *("tools/call", 7, "a", b'{"b":1}'),
+    )
 
 
-@pytest.mark.parametrize("session", [None, LiveSession("s1", None, 0.0)])
-def test_an_answer_before_it_is_an_event(session: LiveSession | None) -> None:
+@pytest.mark.parametrize("session", [None, McpSession("s1", None, "")])
+def test_an_answer_before_it_is_an_event(session: McpSession | None) -> None:
     reply = request(session, is_modern=False).reply(b"error", b"{}")
     assert reply.body == b'event: message\r\ndata: {"jsonrpc":"2.0","id":"a","error":{}}\r\n\r\n'
     headers = dict(reply.headers)
     assert headers[b"content-type"] == b"text/event-stream"
     assert headers.get(b"mcp-session-id") == (None if session is None else b"s1")
+
+
+CALL = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "a", "arguments": {"b": 1}}}
+
+
+@rows(
+    "message",
+    *(CALL, {**CALL, "id": "x"}, {"jsonrpc": "2.0", "method": "ping", "id": 0}),
+    {"jsonrpc": "2.0", "method": "notifications/initialized"},
+    {"jsonrpc": "2.0", "id": 3, "result": {"action": "accept"}},
+    {"jsonrpc": "2.0", "id": 3, "error": {"code": -1, "message": "no", "data": 1}},
+)
+def test_requests_notifications_and_answers_are_messages(message: dict[str, Any]) -> None:
+    assert isinstance(read_message(msgspec.json.encode(message)), ClientMessage)
+
+
+@rows(
+    "data, code, number",
+    (b"{", -32700, None),
+    (b"", -32700, None),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"a": NaN}}', -32700, None),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"a": "\\ud800"}}', -32700, None),
+    (b'{"a":' * 5000, -32700, None),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"a": 1e999}}', -32600, 1),
+    (b'{"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"a": 1e999 }, ]', -32600, None),
+    (b"[]", -32600, None),
+    (b'{"id": "x", "method": "ping"}', -32600, "x"),
+    (b'{"jsonrpc": "1.0", "id": 3, "method": "ping"}', -32600, 3),
+    (b'{"jsonrpc": "2.0", "id": 3, "method": "ping", "params": []}', -32600, 3),
+    (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', -32600, None),
+    (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600, None),
+    (b'{"jsonrpc": "2.0", "id": 3}', -32600, 3),
+    (b'{"jsonrpc": "2.0", "id": 3, "result": 5}', -32600, 3),
+    (b'{"jsonrpc": "2.0", "id": 3, "error": "x"}', -32600, 3),
+)
+def test_anything_else_is_answered_with_an_error(data: bytes, code: int, number: Any) -> None:
+    found = read_message(data)
+    assert isinstance(found, InvalidMessage)
+    assert (found.code, found.id) == (code, number)
+    assert msgspec.json.decode(found.encode())["error"] == {"code": code, "message": found.message}

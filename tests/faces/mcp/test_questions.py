@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -14,33 +13,39 @@ from typing import Any
 import httpx
 import msgspec
 import pytest
+from tests.cases import rows
 from tests.compositions import compose, recipe, step
-from tests.faces.mcp.tools import ERAS, MODERN, Rooms, agree, connected_to, error_in, modern, on_http
+from tests.faces.mcp.issuer import Issuer
+from tests.faces.mcp.tools import MODERN, Agreeing, Rooms, agree, connected_to, error_in, modern, on_http
 from tests.service import AGENT, make_endpoint
-from tests.state.identity.issuer import claims, new_key, public, sign, write_keys
+from tests.state.identity.issuer import new_key, public, write_keys
 
 from bespeak import Policies
 from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.target import Target, load_app
 from bespeak.contract.confirmation import LONGEST
 from bespeak.contract.limits import Rate, RateLimits
-from bespeak.contract.payments import AccountSettings, PaymentSettings
 from bespeak.contract.procedure import Procedure
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.payments.settings import AccountSettings, PaymentSettings
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.cases import ListCases
 
 pytestmark = pytest.mark.anyio
-
 FRIEND = "b" * 64
 SCOPES = "rooms:read, rooms:write, activation:run, payments:purchase"
 CALLER = {"agent_id": AGENT, "authority_scope": SCOPES}
 BOOK = {"method": "BOOK", "path": "/rooms/{room_id}", "parameters": {"room_id": "12"}}
 FIND = {"method": "QUERY", "path": "/rooms"}
 TEXT = {"type": "string"}
+BUILDING = [
+    *("1. CLOSE /floor: irreversible", "1.1. REMOVE /shelf: irreversible"),
+    *("1.2. CALL (an internal endpoint): irreversible", "2. REMOVE /shelf: irreversible"),
+]
+ORDER = {"item": "lamp", "principal_id": AGENT, "amount": {"value": "30.00", "currency": "EUR"}}
 
 
 def clear(_: Any) -> dict[str, Any]:
@@ -70,73 +75,50 @@ def composed() -> Target:
 
 @asynccontextmanager
 async def asked_of(era: str, target: Target | None = None) -> AsyncIterator[tuple[Any, list[str], Keeper]]:
-    """Connect a client whose user agrees; yield it with the questions that the user is asked."""
-    asked: list[str] = []
-
-    def user(question: str) -> Mapping[str, Any]:
-        asked.append(question)
-        return agree(question)
-
-    async with (
-        on_http(target or composed()) as (url, keeper, _),
-        connected_to(url, era, user, **CALLER) as client,
-    ):
+    """Connect a client whose asked agrees; yield it with the questions that the asked is asked."""
+    asked = Agreeing()
+    async with on_http(target or composed()) as (url, keeper, _), connected_to(url, era, asked, **CALLER) as client:
         yield client, asked, keeper
 
 
-BUILDING = [
-    "1. CLOSE /floor: irreversible",
-    "1.1. REMOVE /shelf: irreversible",
-    "1.2. CALL (an internal endpoint): irreversible",
-    "2. REMOVE /shelf: irreversible",
-]
-
-
-@pytest.mark.parametrize("era", ERAS)
-@pytest.mark.parametrize(
-    ("tool", "arguments", "listed"),
-    [
-        (
-            "chain",
-            {"steps": [{**FIND, "compensate": BOOK}, BOOK, {"method": "CLOSE", "path": "/building"}]},
-            [
-                "1. QUERY /rooms: informational",
-                "2. BOOK /rooms/{room_id}: irreversible, to undo the one before, if a later one fails, with "
-                '{"room_id":"12"}',
-                '3. BOOK /rooms/{room_id}: irreversible, with {"room_id":"12"}',
-                "4. CLOSE /building: irreversible",
-                *(f"4.{line}" for line in BUILDING),
-            ],
-        ),
-        (
-            "batch",
-            {"calls": [FIND, {"method": "BOOK", "path": "/rooms/14"}, {"method": "BOOK", "path": "/nowhere"}]},
-            [
-                "1. QUERY /rooms: informational",
-                "2. BOOK /rooms/14: irreversible",
-                "3. BOOK /nowhere: unknown impact",
-            ],
-        ),
-        (
-            "route",
-            {"payload": {}, "criteria": {}, "candidates": ["QUERY /rooms", FRIEND], "fallback": "REMOVE /shelf"},
-            [
-                "1. QUERY /rooms: informational, if it is chosen",
-                f"2. NOTIFY agent {FRIEND}: irreversible, if it is chosen",
-                "3. REMOVE /shelf: irreversible, if no other fits",
-            ],
-        ),
-        (
-            "run",
-            {"procedure_id": "season.end"},
-            [
-                '1. BOOK /rooms/{room_id}: irreversible, with {"room_id":"12"}',
-                "2. CLOSE /building: irreversible",
-                *(f"2.{line}" for line in BUILDING),
-            ],
-        ),
-        ("close_building", {}, BUILDING),
-    ],
+@rows(
+    "tool, arguments, listed",
+    (
+        "chain",
+        {"steps": [{**FIND, "compensate": BOOK}, BOOK, {"method": "CLOSE", "path": "/building"}]},
+        [
+            "1. QUERY /rooms: informational",
+            "2. BOOK /rooms/{room_id}: irreversible, to undo the one before, if a later one fails, with "
+            '{"room_id":"12"}',
+            '3. BOOK /rooms/{room_id}: irreversible, with {"room_id":"12"}',
+            "4. CLOSE /building: irreversible",
+            *(f"4.{line}" for line in BUILDING),
+        ],
+    ),
+    (
+        "batch",
+        {"calls": [FIND, {"method": "BOOK", "path": "/rooms/14"}, {"method": "BOOK", "path": "/nowhere"}]},
+        ["1. QUERY /rooms: informational", "2. BOOK /rooms/14: irreversible", "3. BOOK /nowhere: unknown impact"],
+    ),
+    (
+        "route",
+        {"payload": {}, "criteria": {}, "candidates": ["QUERY /rooms", FRIEND], "fallback": "REMOVE /shelf"},
+        [
+            "1. QUERY /rooms: informational, if it is chosen",
+            f"2. NOTIFY agent {FRIEND}: irreversible, if it is chosen",
+            "3. REMOVE /shelf: irreversible, if no other fits",
+        ],
+    ),
+    (
+        "run",
+        {"procedure_id": "season.end"},
+        [
+            '1. BOOK /rooms/{room_id}: irreversible, with {"room_id":"12"}',
+            "2. CLOSE /building: irreversible",
+            *(f"2.{line}" for line in BUILDING),
+        ],
+    ),
+    ("close_building", {}, BUILDING),
 )
 async def test_question_about_a_composite_lists_every_call_with_its_impact(
     era: str, tool: str, arguments: dict[str, Any], listed: list[str]
@@ -151,7 +133,7 @@ async def test_question_about_a_composite_lists_every_call_with_its_impact(
     assert len(msgspec.json.decode(case.subject)["calls"]) == len([one for one in listed if one.count(".") == 1])
 
 
-async def test_question_about_a_retry_names_the_call_that_is_repeated() -> None:
+async def test_questions_name_repeated_calls_and_agreement_covers_those_that_were_shown() -> None:
     async with asked_of(MODERN) as (client, asked, _):
         meta = {"bespeak/task-id": "t-1"}
         failed = error_in(await client.call_tool("reset_rooms", {}, meta=meta))
@@ -161,28 +143,6 @@ async def test_question_about_a_retry_names_the_call_that_is_repeated() -> None:
     assert (again.structured_content["result"]["status"], again.structured_content["result"]["code"]) == ("failed", 500)
     assert [line for line in asked[0].split("\n") if line[0].isdigit()] == ["1. RESET /rooms: reversible"]
     assert (len(asked), unknown["code"]) == (1, "calls-not-listed")
-
-
-@pytest.mark.parametrize("era", ERAS)
-async def test_composite_that_is_too_long_to_show_is_confirmed_another_way(era: str) -> None:
-    calls = [{**BOOK, "parameters": {"room_id": f"{number:0120}"}} for number in range(300)]
-    async with asked_of(era) as (client, asked, keeper):
-        error = error_in(await client.call_tool("batch", {"calls": calls}))
-        store = keeper.dispatcher.server.store
-        assert store is not None
-        (case,) = await store.read(ListCases())
-        too_many = error_in(await client.call_tool("batch", {"calls": [FIND] * 1000, "timeout": 5}))
-        few = await client.call_tool("batch", {"calls": calls[:3]})
-    assert (error["code"], error["confirmation_id"]) == ("too-long-to-show", case.case_id)
-    assert str(LONGEST) in error["message"]
-    assert f"bespeak cases accept {case.case_id}" in error["remedy"]
-    assert len(msgspec.json.decode(case.subject)["calls"]) == 300
-    assert too_many["code"] == "too-long-to-show"
-    assert len(asked) == 1
-    assert few.structured_content["result"]["succeeded"] == 3
-
-
-async def test_agreement_covers_the_calls_that_were_shown_and_no_others() -> None:
     target = composed()
     async with asked_of(MODERN, target) as (client, asked, keeper):
         server = keeper.dispatcher.server
@@ -196,53 +156,57 @@ async def test_agreement_covers_the_calls_that_were_shown_and_no_others() -> Non
     assert "BOOK" not in asked[1]
 
 
-class Issued:
-    """A server that takes tokens, and the tokens of two agents."""
+async def test_composite_that_is_too_long_to_show_is_confirmed_another_way(era: str) -> None:
+    calls = [{**BOOK, "parameters": {"room_id": f"{number:0120}"}} for number in range(300)]
+    async with asked_of(era) as (client, asked, keeper):
+        error = error_in(await client.call_tool("batch", {"calls": calls}))
+        store = keeper.dispatcher.server.store
+        (case,) = await store.read(ListCases())
+        too_many = error_in(await client.call_tool("batch", {"calls": [FIND] * 1000, "timeout": 5}))
+        few = await client.call_tool("batch", {"calls": calls[:3]})
+    assert (error["code"], error["confirmation_id"]) == ("too-long-to-show", case.case_id)
+    assert str(LONGEST) in error["message"]
+    assert f"bespeak cases accept {case.case_id}" in error["remedy"]
+    assert len(msgspec.json.decode(case.subject)["calls"]) == 300
+    assert too_many["code"] == "too-long-to-show"
+    assert len(asked) == 1
+    assert few.structured_content["result"]["succeeded"] == 3
 
-    def __init__(self, folder: Path) -> None:
-        self._key = new_key()
-        token = TokenSettings(keys=write_keys(folder / "keys.json", public(self._key)), issuer="https://login.example")
-        self.document = ServerDocument(auth=AuthSettings(modes=("token",), token=token))
 
-    def token(self, agent_id: str, user: str) -> str:
-        now = int(time.time())
-        scope = "rooms:read rooms:write confirmation:decide"
-        given = claims(agent_id=agent_id, iss="https://login.example", exp=now + 600, iat=now, scope=scope, sub=user)
-        return f"Bearer {sign(self._key, given)}"
+CONFIRMING = "rooms:read rooms:write confirmation:decide"
 
-    async def confirm(self, keeper: Keeper, case_id: str, user: str) -> int:
-        """Confirm a case by another agent, for a user; return the status."""
-        body = msgspec.json.encode({"target_id": case_id, "status": "accepted"})
-        headers = {"authorization": self.token(FRIEND, user)}
-        answer = keeper.dispatcher(Request("CONFIRM", "/", "", headers, body, Connection()))
-        response = await answer if inspect.isawaitable(answer) else answer
-        assert isinstance(response, Response)
-        return response.status
+
+async def confirm(issuer: Issuer, keeper: Keeper, case_id: str, user: str) -> int:
+    """Confirm a case by another agent, for a user; return the status."""
+    body = msgspec.json.encode({"target_id": case_id, "status": "accepted"})
+    headers = {"authorization": f"Bearer {issuer.token(agent_id=FRIEND, scope=CONFIRMING, sub=user)}"}
+    answer = keeper.dispatcher(Request("CONFIRM", "/", "", headers, body, Connection()))
+    response = await answer if inspect.isawaitable(answer) else answer
+    assert isinstance(response, Response)
+    return response.status
 
 
 @pytest.mark.parametrize(("user", "status", "booked"), [("ann", 403, False), ("bob", 200, True)])
-async def test_agent_of_the_same_user_does_not_confirm_a_call(
-    user: str, status: int, booked: bool, tmp_path: Path
-) -> None:
-    issued = Issued(tmp_path)
+async def test_agent_of_the_same_user_confirms_nothing(user: str, status: int, booked: bool, tmp_path: Path) -> None:
+    issued = Issuer(tmp_path)
     target = load_app(Rooms().app, Path())
     async with (
         on_http(target, issued.document) as (url, keeper, _),
-        connected_to(url, MODERN, authorization=issued.token(AGENT, "ann")) as client,
+        connected_to(url, MODERN, **issued.bearer(CONFIRMING, sub="ann")) as client,
     ):
         asked = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
-        assert await issued.confirm(keeper, asked["confirmation_id"], user) == status
+        assert await confirm(issued, keeper, asked["confirmation_id"], user) == status
         again = await client.call_tool("book_rooms", {"room_id": "12"})
     assert again.is_error is not booked
 
 
 async def test_confirmation_by_an_agent_of_the_user_who_uses_it_does_not_count(tmp_path: Path) -> None:
-    issued = Issued(tmp_path)
+    issued = Issuer(tmp_path)
     async with on_http(load_app(Rooms().app, Path()), issued.document) as (url, keeper, _):
-        async with connected_to(url, MODERN, authorization=issued.token(AGENT, "ann")) as client:
+        async with connected_to(url, MODERN, **issued.bearer(CONFIRMING, sub="ann")) as client:
             asked = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
-            assert await issued.confirm(keeper, asked["confirmation_id"], "bob") == 200
-        async with connected_to(url, MODERN, authorization=issued.token(AGENT, "bob")) as client:
+            assert await confirm(issued, keeper, asked["confirmation_id"], "bob") == 200
+        async with connected_to(url, MODERN, **issued.bearer(CONFIRMING, sub="bob")) as client:
             again = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
     assert again["code"] == "confirmation-own-case"
 
@@ -253,21 +217,12 @@ async def test_confirmation_by_an_agent_of_the_user_who_uses_it_does_not_count(t
 def shop() -> tuple[Target, ServerDocument]:
     account = AccountSettings(principal=AGENT, currency="EUR", opening="100.00")
     target = load_app(Rooms(methods=["PURCHASE", "CHAIN"]).app, Path())
-    return target, ServerDocument(payments=PaymentSettings(accounts=(account,)))
+    return target, ServerDocument(extension_tables={"payments": PaymentSettings(accounts=(account,))})
 
 
-ORDER = {"item": "lamp", "principal_id": AGENT, "amount": {"value": "30.00", "currency": "EUR"}}
-
-
-@pytest.mark.parametrize("era", ERAS)
 async def test_purchase_succeeds_with_the_merchant_as_arguments(era: str) -> None:
-    asked: list[str] = []
-
-    def user(question: str) -> Mapping[str, Any]:
-        asked.append(question)
-        return agree(question)
-
-    async with on_http(*shop()) as (url, _, _), connected_to(url, era, user, **CALLER) as client:
+    asked = Agreeing()
+    async with on_http(*shop()) as (url, _, _), connected_to(url, era, asked, **CALLER) as client:
         (manifest, *_) = (await client.list_resources()).resources
         text = (await client.read_resource(manifest.uri)).contents[0].text  # type: ignore[union-attr] # it is JSON
         missing = error_in(await client.call_tool("purchase", ORDER))
@@ -317,12 +272,9 @@ def closed(folder: Path, modes: tuple[str, ...]) -> tuple[Target, ServerDocument
     policies = Policies(anonymous_discovery=False, scope_required_for_invocation=False)
     app = Rooms(policies=policies).app
 
-    @app.endpoint("LIST", "/lobby", impact="informational", idempotent=True)
+    @app.endpoint("LIST", "/lobby", impact="informational", idempotent=True, outcome="The things are returned.")
     def lobby() -> list[str]:
-        """List what is in the lobby.
-
-        Outcome: The things are returned.
-        """
+        """List what is in the lobby."""
         return []
 
     web = HttpSettings(url="https://rooms.example")

@@ -4,66 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
+from tests.cases import rows
 from tests.faces.mcp.test_http import HALLS, READER, post
-from tests.faces.mcp.tools import ERAS, LEGACY, MODERN, Rooms, connected, connected_to
+from tests.faces.mcp.tools import LEGACY, MODERN, Rooms, connected, connected_to, endpoint, opened
 
 from bespeak import Policies
+from bespeak.contract.endpoint import Deprecation, Endpoint
+from bespeak.contract.handler import McpServer, McpTool
+from bespeak.contract.mcp_tool import make_tools
 from bespeak.errors import BespeakError
+from bespeak.faces.mcp.resources import NamespacePrompt, Offers, make_prompts
 
 pytestmark = pytest.mark.anyio
-
 MANIFEST, AGIS, LINT = (f"bespeak://rooms.example/{name}" for name in ("manifest", "agis", "lint"))
 
 
-@pytest.fixture(params=ERAS)
-def era(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@pytest.fixture(params=["stdio", "http"])
-def face(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
-@asynccontextmanager
-async def reading(face: str, era: str, **options: Any) -> AsyncIterator[Any]:
-    """Connect a client to the server of the command, or to that of the HTTP face."""
-    rooms = Rooms(**options)
-    if face == "stdio":
-        async with rooms.serving() as (server, _), connected(server, era) as client:
-            yield client
-    else:
-        async with rooms.on_http() as (url, _), connected_to(url, era, **READER) as client:
-            yield client
-
-
-async def test_three_documents_are_listed_with_type_and_size(face: str, era: str) -> None:
-    async with reading(face, era) as client:
+async def test_three_documents_are_listed_and_are_those_of_the_other_faces(way: str, era: str) -> None:
+    async with opened(Rooms(), way, era) as client:
         found = (await client.list_resources()).resources
         templates = (await client.list_resource_templates()).resource_templates
         texts = {one.uri: (await client.read_resource(one.uri)).contents[0] for one in found}
-    assert [str(one.uri) for one in found] == [MANIFEST, AGIS, LINT]
-    assert templates == []
-    assert [one.mime_type for one in found] == [
-        "application/vnd.agtp.manifest+json",
-        "application/agis+json",
-        "application/json",
-    ]
-    for one in found[:2]:
-        assert one.size == len(texts[one.uri].text.encode())
-        assert texts[one.uri].mime_type == one.mime_type
-
-
-async def test_documents_are_those_of_the_other_faces_without_internal_endpoints(face: str, era: str) -> None:
-    async with reading(face, era) as client:
         manifest, agis, lint = [
             json.loads((await client.read_resource(uri)).contents[0].text) for uri in (MANIFEST, AGIS, LINT)
         ]
+    assert [str(one.uri) for one in found] == [MANIFEST, AGIS, LINT]
+    assert templates == []
+    expected = ["application/vnd.agtp.manifest+json", "application/agis+json", "application/json"]
+    assert [one.mime_type for one in found] == expected
+    for one in found[:2]:
+        assert one.size == len(texts[one.uri].text.encode())
+        assert texts[one.uri].mime_type == one.mime_type
     assert manifest["server"]["server_id"] == "rooms.example"
     for document in (manifest, agis):
         paths = {endpoint["path"] for endpoint in document["endpoints"]}
@@ -73,40 +46,34 @@ async def test_documents_are_those_of_the_other_faces_without_internal_endpoints
     assert "ledger" not in str(lint)
 
 
-async def test_an_unknown_resource_has_the_code_of_the_revision(face: str, era: str) -> None:
+async def test_prompts_explain_namespaces_and_unknown_resources_have_the_code_of_the_era(way: str, era: str) -> None:
     from mcp.shared.exceptions import MCPError
 
-    async with reading(face, era) as client:
+    async with opened(Rooms(), way, era) as client:
+        listed = (await client.list_prompts()).prompts
+        plain = await client.get_prompt("floors")
+        wanted = await client.get_prompt("rooms", {"task": " Book room 12. "})
         for uri in ("bespeak://other.example/manifest", "file:///etc/passwd"):
             with pytest.raises(MCPError, match="Resource not found") as refused:
                 await client.read_resource(uri)
             assert refused.value.error.code == (-32602 if era == MODERN else -32002)
             assert refused.value.error.data == {"uri": uri}
-
-
-async def test_a_prompt_explains_a_namespace(face: str, era: str) -> None:
-    async with reading(face, era) as client:
-        listed = (await client.list_prompts()).prompts
-        plain = await client.get_prompt("floors")
-        wanted = await client.get_prompt("rooms", {"task": " Book room 12. "})
     assert [one.name for one in listed] == ["floors", "rooms"]
     assert [argument.name for argument in listed[0].arguments] == ["task"]
     assert "- list_floors: List the floors." in plain.messages[0].content.text
     assert wanted.messages[0].content.text.endswith("\n\nTask: Book room 12.")
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "message"),
-    [
-        ("ledger", {}, "Unknown prompt: ledger"),
-        ("rooms", {"goal": "x"}, "Unknown argument: goal. There is only task."),
-        ("rooms", {"task": "x" * 4001}, "task may have at most 4000 characters."),
-    ],
+@rows(
+    "name, arguments, message",
+    ("ledger", {}, "Unknown prompt: ledger"),
+    ("rooms", {"goal": "x"}, "Unknown argument: goal. There is only task."),
+    ("rooms", {"task": "x" * 4001}, "task may have at most 4000 characters."),
 )
 async def test_invalid_requests_for_prompts_are_refused(name: str, arguments: Any, message: str, era: str) -> None:
     from mcp.shared.exceptions import MCPError
 
-    async with reading("stdio", era) as client:
+    async with opened(Rooms(), "stdio", era) as client:
         with pytest.raises(MCPError, match=message) as refused:
             await client.get_prompt(name, arguments)
     assert refused.value.error.code == -32602
@@ -177,3 +144,67 @@ async def test_a_service_that_cannot_be_reached_is_not_explained_by_an_exception
         backend.document = fail
         with pytest.raises(MCPError, match=r"^The resources cannot be read; try again later\.$"):
             await client.list_resources()
+
+
+BOOK = endpoint(
+    "BOOK",
+    "/rooms/{room_id}",
+    impact="irreversible",
+    is_idempotent=False,
+    intent="Reserve a room.",
+    outcome="A reservation exists.",
+    input_schema={"type": "object", "properties": {"room_id": {}}, "required": ["room_id"]},
+)
+
+
+def prompts(*endpoints: Endpoint) -> dict[str, NamespacePrompt]:
+    return make_prompts("Acme", make_tools(endpoints).values())
+
+
+def test_prompts_explain_tools_for_each_public_namespace_within_a_length() -> None:
+    found = prompts(
+        BOOK, endpoint("FIND", "/rooms"), endpoint("LIST", "/floors"), endpoint("FIND", "/x", namespace="b")
+    )
+    assert list(found) == ["b", "floors", "rooms"]
+    assert found["rooms"].entry["arguments"] == [
+        {"name": "task", "description": "What is to be done, in your words.", "required": False}
+    ]
+    assert prompts(endpoint("FIND", "/ledger", internal=True)) == {}
+    text = prompts(BOOK, endpoint("FIND", "/rooms"))["rooms"].message("")
+    read, booked = text.index("These only read:"), text.index("These cannot be undone:")
+    assert read < text.index("- find_rooms: Find rooms. Outcome: The rooms are returned.") < booked
+    line = text[text.index("- book_rooms") :].splitlines()[0]
+    assert line == (
+        "- book_rooms: Reserve a room. Outcome: A reservation exists. "
+        "It cannot be undone, so a person confirms it before it runs. Requires room_id."
+    )
+    text = prompts(endpoint("SEND", "/mail", impact=""))["mail"].message("")
+    assert "These cannot be undone:\n- send_mail" in text
+    assert prompts(BOOK)["rooms"].message("Book 12.").endswith("\n\nTask: Book 12.")
+    old = endpoint("AUDIT", "/rooms", deprecated=Deprecation(deprecated_in="2.0", successor_method="FIND"))
+    text = prompts(old, endpoint("FIND", "/rooms"))["rooms"].message("")
+    assert text.index("- find_rooms") < text.index("- audit_rooms")
+    assert "Use find_rooms instead." in text
+    many = [endpoint("FIND", f"/rooms/n{number}", tool=f"find_{number}", intent="x" * 900) for number in range(100)]
+    text = prompts(*many)["rooms"].message("")
+    assert len(text) < 12_100
+    shown = text.count("\n- find_")
+    assert f"And {100 - shown} more: see the list of tools." in text
+    assert max(map(len, text.splitlines())) <= 400
+
+
+def offer(path: str, *, impact: str = "informational", **named: str) -> Endpoint:
+    return endpoint(
+        "FETCH", path, handler=McpTool(mcp=McpServer(command="notes", **named)), impact=impact, description="It is."
+    )
+
+
+def test_first_of_a_name_is_offered_unless_it_is_taken_or_changes_something() -> None:
+    first, second = offer("/prompts/a", prompt="greet"), offer("/prompts/b", prompt="greet")
+    found = Offers([first, second, offer("/resources/a", resource="note://1")])
+    assert found.prompts == {"greet": first}
+    (entry,) = found.prompt_entries(())
+    assert (entry["name"], entry["description"], entry["arguments"]) == ("greet", "It is.", [])
+    assert (list(found.prompt_entries({"greet"})), found.resource_entries["note://1"]["name"]) == ([], "a")
+    found = Offers([offer("/prompts/a", impact="irreversible", prompt="greet"), offer("/tools/a", tool="greet")])
+    assert (found.prompts, found.resources) == ({}, {})

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
+from tests.cases import rows
 from tests.faces.mcp.tools import endpoint
 
 from bespeak.contract.mcp_tool import Tool, make_tools
@@ -60,9 +61,18 @@ def write(of: Tool, output: Any, **arguments: Any) -> dict[str, Any]:
     return result
 
 
-def test_a_result_that_fits_is_unchanged() -> None:
+def test_only_valid_results_pass_and_outputs_of_any_form_are_cut() -> None:
     result = write(tool(), {"rooms": [{"id": 1, "note": "quiet"}], "total": 1})
     assert result["structuredContent"] == {"rooms": [{"id": 1, "note": "quiet"}], "total": 1}
+    assert results().write(tool(), Outcome(200, {"rooms": [{"id": "x" * 9000}]}), {}, "ann")["isError"]
+    for output, schema in (([7] * 9000, {"type": "array"}), ("a" * 9000, {"type": "string"}), ("a" * 9000, {})):
+        partial = write(tool(schema), output)["structuredContent"]["partial_result"]
+        assert len(partial["output"]) < 5000
+        assert partial["left_out"][0]["of"] == 9000
+    fixed = {"type": "object", "properties": {"ids": {"type": "array", "minItems": 9000}}, "required": ["ids"]}
+    odd = {**fixed, "minProperties": 1, "propertyNames": {"maxLength": 3}}
+    for schema in (fixed, odd):
+        assert "partial_result" in write(tool(schema), {"ids": [7] * 9000})["structuredContent"]
 
 
 def test_a_long_list_is_cut_and_paged_by_the_endpoints_own_parameters() -> None:
@@ -75,7 +85,7 @@ def test_a_long_list_is_cut_and_paged_by_the_endpoints_own_parameters() -> None:
     assert msgspec.json.decode(result["content"][0]["text"]) == result["structuredContent"]
 
 
-def test_without_paging_the_rest_is_asked_for_by_fields_or_read_as_a_resource() -> None:
+def test_without_paging_the_rest_is_asked_for_by_fields_or_read_as_a_resource_if_it_is_kept() -> None:
     writer = results()
     result = writer.write(tool(), Outcome(200, MANY), {}, "ann")
     rest: str = result["structuredContent"]["partial_result"]["rest"]
@@ -84,32 +94,13 @@ def test_without_paging_the_rest_is_asked_for_by_fields_or_read_as_a_resource() 
         "Read the resource bespeak://rooms.example/results/"
     )
     uri = next(word for word in rest.split() if word.startswith("bespeak://"))
-    assert writer.kept is not None
     whole = writer.kept.read(uri, "ann")
-    assert whole is not None
     assert msgspec.json.decode(whole["text"]) == MANY
-
-
-def test_where_nothing_can_be_kept_no_resource_is_promised() -> None:
     result = Results(MOST, None).write(tool({"type": "array", "items": {"type": "integer"}}), Outcome(200, [7] * 9000))
     assert result["structuredContent"]["partial_result"]["rest"] == "Call again with arguments that match less."
 
 
-def test_outputs_that_are_not_objects_are_cut() -> None:
-    for output, schema in (([7] * 9000, {"type": "array"}), ("a" * 9000, {"type": "string"}), ("a" * 9000, {})):
-        partial = write(tool(schema), output)["structuredContent"]["partial_result"]
-        assert len(partial["output"]) < 5000
-        assert partial["left_out"][0]["of"] == 9000
-
-
-def test_an_output_that_cannot_be_valid_in_part_is_cut_all_the_same() -> None:
-    fixed = {"type": "object", "properties": {"ids": {"type": "array", "minItems": 9000}}, "required": ["ids"]}
-    odd = {**fixed, "minProperties": 1, "propertyNames": {"maxLength": 3}}
-    for schema in (fixed, odd):
-        assert "partial_result" in write(tool(schema), {"ids": [7] * 9000})["structuredContent"]
-
-
-def test_members_that_are_asked_for_come_alone() -> None:
+def test_selected_members_come_alone_unless_the_selection_is_complete_or_too_long() -> None:
     of = tool()
     shape = read_shape(of, {"fields": ["rooms.id", "total"]})
     assert isinstance(shape, WantedShape)
@@ -119,33 +110,19 @@ def test_members_that_are_asked_for_come_alone() -> None:
         "partial_result": {"output": {"rooms": [{"id": 1}], "total": 1}, "fields": "rooms.id,total"}
     }
     Draft202012Validator(of.entry["outputSchema"]).validate(result["structuredContent"])
-
-
-def test_a_selection_that_is_complete_is_a_plain_result() -> None:
-    of = tool()
     shape = read_shape(of, {"fields": ["rooms", "total"], "compact": True})
     assert isinstance(shape, WantedShape)
     output = {"rooms": [{"id": 1, "note": "quiet"}], "total": 1}
     assert results().write(of, Outcome(200, output), {}, "ann", shape)["structuredContent"] == output
-
-
-def test_a_selection_is_bounded_too() -> None:
-    of = tool()
     shape = read_shape(of, {"fields": ["rooms.id"]})
     assert isinstance(shape, WantedShape)
     result = results().write(of, Outcome(200, MANY), {}, "ann", shape)
     partial = result["structuredContent"]["partial_result"]
     assert len(result["content"][0]["text"]) <= MOST
-    assert partial["output"]["rooms"][0] == {"id": 0}
-    assert partial["left_out"][0]["at"] == "/rooms"
+    assert (partial["output"]["rooms"][0], partial["left_out"][0]["at"]) == ({"id": 0}, "/rooms")
 
 
-def test_an_output_that_breaks_the_contract_is_refused_before_it_is_cut() -> None:
-    result = results().write(tool(), Outcome(200, {"rooms": [{"id": "x" * 9000}]}), {}, "ann")
-    assert result["isError"]
-
-
-def test_a_long_refusal_keeps_its_code_message_and_remedy() -> None:
+def test_empty_members_are_left_out_and_long_refusals_keep_code_message_and_remedy() -> None:
     error = {"code": "sold", "message": "Somebody was faster.", "details": {"free": ["A1"] * 9000}}
     (block,) = results().write(tool(), Outcome(422, error=error))["content"]
     assert len(block["text"]) <= MOST_ERROR
@@ -153,6 +130,11 @@ def test_a_long_refusal_keeps_its_code_message_and_remedy() -> None:
     assert (kept["code"], kept["message"]) == ("sold", "Somebody was faster.")
     assert kept["remedy"]
     assert kept["details"]["free"]
+    assert shaped({"compact": True}, {"rooms": [{"id": "", "note": ""}]}) == {"rooms": [{"id": ""}]}
+    assert read_shape(shape_tool(), {"name": "find_rooms"}) is None
+    assert shape_in({"bespeak/fields": "a", "bespeak/compact": True, "other": 1}) == {"fields": "a", "compact": True}
+    other = shape_tool(input_schema={"type": "object", "properties": {"fields": {"type": "string"}}})
+    assert isinstance(read_shape(other, {"fields": ["rooms.id"]}), WantedShape)
 
 
 class Clock:
@@ -172,7 +154,7 @@ def kept(results: KeptResults, text: str = "0123456789abcdef", caller: str = "an
     return uri
 
 
-def test_a_result_is_read_whole_or_in_parts() -> None:
+def test_a_result_is_read_by_its_caller_whole_or_in_parts() -> None:
     results = keeping()
     uri = kept(results)
     assert uri.startswith("bespeak://rooms.example/results/")
@@ -181,18 +163,13 @@ def test_a_result_is_read_whole_or_in_parts() -> None:
     assert results.parts("0123456789abcdef") == 2
     for wrong in ("0", "3", "x", "1/2", "-1", "９"):
         assert results.read(f"{uri}/{wrong}", "ann") is None
-
-
-def test_a_result_belongs_to_its_caller() -> None:
-    results = keeping()
-    uri = kept(results)
     assert results.read(uri, "bob") is None
     assert results.read(uri, "") is None
     assert results.read("bespeak://rooms.example/results/x", "ann") is None
     assert results.read("bespeak://rooms.example/manifest", "ann") is None
 
 
-def test_a_result_is_forgotten_after_a_while() -> None:
+def test_results_are_forgotten_after_a_while_or_to_make_room() -> None:
     clock = Clock()
     results = keeping(clock)
     uri = kept(results)
@@ -200,16 +177,10 @@ def test_a_result_is_forgotten_after_a_while() -> None:
     assert results.read(uri, "ann") is not None
     clock.now = LIFETIME
     assert results.read(uri, "ann") is None
-
-
-def test_the_oldest_results_make_room() -> None:
     results = keeping()
     uris = [kept(results) for _ in range(kept_result.MOST_KEPT_RESULTS + 1)]
     assert results.read(uris[0], "ann") is None
     assert results.read(uris[1], "ann") is not None
-
-
-def test_all_results_together_are_bounded() -> None:
     results = keeping()
     large = "a" * (kept_result.MOST_KEPT_CHARACTERS // 4)
     uris = [kept(results, large) for _ in range(5)]
@@ -241,24 +212,13 @@ def test_members_are_selected(fields: Any) -> None:
     assert shaped({"fields": fields}, output) == {"rooms": [{"id": "1"}]}
 
 
-def test_empty_members_are_left_out() -> None:
-    assert shaped({"compact": True}, {"rooms": [{"id": "", "note": ""}]}) == {"rooms": [{"id": ""}]}
-
-
-def test_nothing_is_asked_for() -> None:
-    assert read_shape(shape_tool(), {"name": "find_rooms"}) is None
-    assert shape_in({"bespeak/fields": "a", "bespeak/compact": True, "other": 1}) == {"fields": "a", "compact": True}
-
-
-@pytest.mark.parametrize(
-    ("asked", "code"),
-    [
-        ({"fields": ["rooms.price"]}, "unknown-fields"),
-        ({"fields": 7}, "invalid-token-hint"),
-        ({"fields": [7]}, "invalid-token-hint"),
-        ({"fields": [""]}, "invalid-token-hint"),
-        ({"compact": "yes"}, "invalid-token-hint"),
-    ],
+@rows(
+    "asked, code",
+    ({"fields": ["rooms.price"]}, "unknown-fields"),
+    ({"fields": 7}, "invalid-token-hint"),
+    ({"fields": [7]}, "invalid-token-hint"),
+    ({"fields": [""]}, "invalid-token-hint"),
+    ({"compact": "yes"}, "invalid-token-hint"),
 )
 def test_a_wish_that_cannot_be_met_is_refused(asked: dict[str, Any], code: str) -> None:
     found = read_shape(shape_tool(), asked)
@@ -266,32 +226,25 @@ def test_a_wish_that_cannot_be_met_is_refused(asked: dict[str, Any], code: str) 
     assert found.error["code"] == code
 
 
-def test_an_argument_of_the_same_name_does_not_hide_the_wish() -> None:
-    other = shape_tool(input_schema={"type": "object", "properties": {"fields": {"type": "string"}}})
-    assert isinstance(read_shape(other, {"fields": ["rooms.id"]}), WantedShape)
-
-
 INTEGER = {"type": "integer"}
 TEXT = {"type": "string"}
 
 
-@pytest.mark.parametrize(
-    ("properties", "arguments", "advice"),
-    [
-        ({"limit": INTEGER, "offset": INTEGER}, {}, "Call again with offset=7 for the elements that follow."),
-        ({"offset": INTEGER}, {"offset": 20}, "Call again with offset=27 for the elements that follow."),
-        ({"startIndex": {**INTEGER, "default": 1}}, {}, "Call again with startIndex=8 for the elements that follow."),
-        (
-            {"page_size": INTEGER, "cursor": TEXT},
-            {},
-            "Call again with page_size=7 or less, and then page on with cursor.",
-        ),
-        ({"perPage": INTEGER, "page": INTEGER}, {}, "Call again with perPage=7 or less, and then page on with page."),
-        ({"limit": INTEGER}, {}, "Call again with limit=7 or less."),
-        ({"cursor": TEXT}, {}, None),
-        ({"limit": TEXT, "name": TEXT}, {}, None),
-        ({}, {}, None),
-    ],
+@rows(
+    "properties, arguments, advice",
+    ({"limit": INTEGER, "offset": INTEGER}, {}, "Call again with offset=7 for the elements that follow."),
+    ({"offset": INTEGER}, {"offset": 20}, "Call again with offset=27 for the elements that follow."),
+    ({"startIndex": {**INTEGER, "default": 1}}, {}, "Call again with startIndex=8 for the elements that follow."),
+    (
+        {"page_size": INTEGER, "cursor": TEXT},
+        {},
+        "Call again with page_size=7 or less, and then page on with cursor.",
+    ),
+    ({"perPage": INTEGER, "page": INTEGER}, {}, "Call again with perPage=7 or less, and then page on with page."),
+    ({"limit": INTEGER}, {}, "Call again with limit=7 or less."),
+    ({"cursor": TEXT}, {}, None),
+    ({"limit": TEXT, "name": TEXT}, {}, None),
+    ({}, {}, None),
 )
 def test_the_rest_of_a_list_is_had_by_the_endpoints_own_parameters(
     properties: dict[str, Any], arguments: dict[str, Any], advice: str | None

@@ -9,67 +9,52 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tests.faces.mcp.tools import ERAS, MODERN, Rooms, agree, connected, endpoint, error_in
+from tests.cases import rows
 from tests.faces.mcp.tools import LEGACY as TOOLS_LEGACY
+from tests.faces.mcp.tools import MODERN, SCOPES, Agreeing, Rooms, agree, connected, endpoint, error_in
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.state.store.commands.cases import DecideCase, ListCases
 
 pytestmark = pytest.mark.anyio
+SEARCHED = McpSettings(tools_listed=2)
+CORRECT = {"code": "input-validation-failed", "remedy": "Correct the arguments and call again. They are: beds."}
+LEGACY = "2025-11-25"
 
 
-@pytest.fixture(params=ERAS)
-def era(request: pytest.FixtureRequest) -> str:
-    """Return the way in which the client opens its connection."""
-    return str(request.param)
+async def test_tools_are_listed_in_order_and_outputs_are_text_and_structured_content(era: str) -> None:
+    from mcp.shared.exceptions import MCPError
 
-
-async def test_tools_are_listed_in_order_without_internal_endpoints(era: str) -> None:
     async with Rooms().serving() as (server, _), connected(server, era) as client:
         tools = (await client.list_tools()).tools
-    assert [tool.name for tool in tools] == ["book_rooms", "list_floors", "query_rooms", "reset_rooms", "watch_rooms"]
-    assert tools[0].title == "Book rooms"
-    assert tools[0].annotations is not None
-    assert tools[0].annotations.destructive_hint
-
-
-async def test_an_output_is_text_and_structured_content(era: str) -> None:
-    async with Rooms().serving() as (server, _), connected(server, era) as client:
         rooms = await client.call_tool("query_rooms", {"beds": 2})
         floors = await client.call_tool("list_floors", {})
+        for name in ("nothing", "inspect_ledger"):
+            with pytest.raises(MCPError, match=f"Unknown tool: {name}"):
+                await client.call_tool(name, {})
+    assert [tool.name for tool in tools] == ["book_rooms", "list_floors", "query_rooms", "reset_rooms", "watch_rooms"]
+    assert tools[0].title == "Book rooms"
+    assert tools[0].annotations.destructive_hint
     assert (rooms.structured_content, rooms.is_error) == ({"rooms": ["12"]}, False)
     assert floors.structured_content == {"result": [1, 2]}
 
 
-@pytest.mark.parametrize("arguments", [{"bed": 2}, {"beds": "two"}, {"beds": 1, "confirm": True}])
-async def test_unknown_and_invalid_arguments_are_refused(era: str, arguments: dict[str, Any]) -> None:
-    async with Rooms().serving() as (server, _), connected(server, era) as client:
-        error = error_in(await client.call_tool("query_rooms", arguments))
-    assert error["code"] == "input-validation-failed"
-    assert error["remedy"] == "Correct the arguments and call again. They are: beds."
-
-
-async def test_an_unknown_tool_is_an_error_of_the_protocol(era: str) -> None:
-    from mcp.shared.exceptions import MCPError
-
-    async with Rooms().serving() as (server, _), connected(server, era) as client:
-        for name in ("nothing", "inspect_ledger"):
-            with pytest.raises(MCPError, match=f"Unknown tool: {name}"):
-                await client.call_tool(name, {})
-
-
-async def test_a_call_has_the_authority_that_was_given(era: str) -> None:
-    async with Rooms().serving(scopes=("rooms:read",)) as (server, _), connected(server, era) as client:
-        error = error_in(await client.call_tool("reset_rooms", {}))
-    assert (error["code"], error["missing_scopes"]) == ("scope-violation", ["rooms:write"])
-    assert "--scope rooms:write" in error["remedy"]
-
-
-async def test_an_exception_of_a_handler_is_not_shown(era: str) -> None:
-    async with Rooms().serving() as (server, _), connected(server, era) as client:
-        error = error_in(await client.call_tool("reset_rooms", {}))
-    assert error["code"] == "server-error"
+@pytest.mark.parametrize("settings", [None, SEARCHED], ids=["by its name", "through the search"])
+@rows(
+    "name, arguments, scopes, expected",
+    *[("query_rooms", given, SCOPES, CORRECT) for given in ({"bed": 2}, {"beds": "two"}, {"beds": 1, "confirm": True})],
+    ("reset_rooms", {}, SCOPES[:1], {"code": "scope-violation", "missing_scopes": ["rooms:write"]}),
+    ("reset_rooms", {}, SCOPES, {"code": "server-error"}),  # the handler fails
+)
+async def test_a_refused_call_says_why(
+    era: str, *, settings: McpSettings | None, name: str, arguments: Any, scopes: Any, expected: dict[str, Any]
+) -> None:
+    called = (name, arguments) if settings is None else ("call_capability", {"name": name, "arguments": arguments})
+    async with Rooms().serving(scopes=scopes, settings=settings) as (server, _), connected(server, era) as client:
+        error = error_in(await client.call_tool(*called))
+    assert {member: error[member] for member in expected} == expected
+    assert scopes == SCOPES or "--scope rooms:write" in error["remedy"]
     assert "secret" not in str(error)
 
 
@@ -87,48 +72,37 @@ async def test_an_exception_of_the_server_itself_is_not_shown(era: str, monkeypa
     assert "secret" not in f"{error} {caught.value}"
 
 
-async def test_a_repeated_idempotency_key_runs_the_call_once(era: str) -> None:
-    rooms = Rooms()
-    async with rooms.serving() as (server, _), connected(server, era, agree) as client:
-        results = [
-            await client.call_tool("book_rooms", {"room_id": "12"}, meta={"bespeak/idempotency-key": "k1"})
-            for _ in range(2)
-        ]
+@pytest.mark.parametrize("settings", [None, SEARCHED], ids=["by its name", "through the search"])
+async def test_a_repeated_idempotency_key_runs_the_call_once(era: str, settings: McpSettings | None) -> None:
+    rooms, given = Rooms(), {"room_id": "12"}
+    called = (
+        ("book_rooms", given) if settings is None else ("call_capability", {"name": "book_rooms", "arguments": given})
+    )
+    async with rooms.serving(settings=settings) as (server, _), connected(server, era, agree) as client:
+        results = [await client.call_tool(*called, meta={"bespeak/idempotency-key": "k1"}) for _ in range(2)]
     assert [result.structured_content for result in results] == [{"reservation_id": "r1"}] * 2
     assert rooms.booked == ["12"]
 
 
 async def test_the_user_is_asked_in_words_before_an_irreversible_call(era: str) -> None:
-    asked: list[str] = []
-
-    def user(question: str) -> Mapping[str, Any]:
-        asked.append(question)
-        return agree(question)
-
+    asked = Agreeing()
     rooms = Rooms()
-    async with rooms.serving() as (server, _), connected(server, era, user) as client:
+    async with rooms.serving() as (server, _), connected(server, era, asked) as client:
         result = await client.call_tool("book_rooms", {"room_id": "12"})
         taken = error_in(await client.call_tool("book_rooms", {"room_id": "12"}))
     assert result.structured_content == {"reservation_id": "r1"}
     assert asked[0].split("\n") == [
-        "Reserve a room.",
-        "A reservation exists and its id is returned.",
-        "This cannot be undone.",
+        *("Reserve a room.", "A reservation exists and its id is returned.", "This cannot be undone."),
         "- room_id: 12",
     ]
     assert len(asked) == 2  # every call is asked about anew
     assert (taken["code"], taken["message"], taken["details"]) == ("room_unavailable", "Taken.", {"next_free": "14"})
 
 
-@pytest.mark.parametrize(
+@rows(
     "answer",
-    [
-        {"action": "decline"},
-        {"action": "cancel"},
-        {"action": "accept", "content": {"confirm": False}},
-        {"action": "accept", "content": {"confirm": "yes"}},
-        {"action": "accept"},
-    ],
+    *({"action": "decline"}, {"action": "cancel"}, {"action": "accept", "content": {"confirm": False}}),
+    *({"action": "accept", "content": {"confirm": "yes"}}, {"action": "accept"}),
 )
 async def test_nothing_but_a_clear_yes_counts(era: str, answer: dict[str, Any]) -> None:
     rooms = Rooms()
@@ -190,10 +164,7 @@ async def test_an_answer_that_is_sent_again_asks_again() -> None:
         states = (None, "conf-0", asked.request_state, asked.request_state)
         results = [await book(input_responses=answer, request_state=state) for state in states]
     assert [type(result).__name__ for result in results] == [
-        "InputRequiredResult",
-        "InputRequiredResult",
-        "CallToolResult",
-        "InputRequiredResult",
+        *("InputRequiredResult", "InputRequiredResult", "CallToolResult", "InputRequiredResult")
     ]
     assert rooms.booked == ["12"]
 
@@ -214,77 +185,39 @@ async def test_an_answer_of_a_client_that_cannot_ask_does_not_count() -> None:
 
 # Search in place of the list.
 
-SEARCHED = McpSettings(tools_listed=2)
 
-
-async def test_beyond_the_limit_a_search_is_listed(era: str) -> None:
+async def test_beyond_the_limit_a_search_is_listed_through_which_capabilities_are_called(era: str) -> None:
     async with Rooms().serving(settings=SEARCHED) as (server, _), connected(server, era) as client:
         tools = (await client.list_tools()).tools
         found = await client.call_tool("find_capability", {"query": "reserve a room", "limit": 1})
-    assert [tool.name for tool in tools] == ["call_capability", "find_capability"]
-    assert all(tool.output_schema is None for tool in tools)
-    (one,) = (found.structured_content or {})["capabilities"]
-    assert (one["name"], one["impact"]) == ("book_rooms", "irreversible")
-
-
-async def test_a_found_capability_is_called_by_its_name_or_through_the_search(era: str) -> None:
-    async with Rooms().serving(settings=SEARCHED) as (server, _), connected(server, era) as client:
         await client.list_tools()
         wrapped = await client.call_tool("call_capability", {"name": "query_rooms", "arguments": {"beds": 2}})
         plain = await client.call_tool("query_rooms", {"beds": 2})
         floors = await client.call_tool("call_capability", {"name": "list_floors"})
+        for name in ("inspect_ledger", "call_capability", "nothing"):
+            error = error_in(await client.call_tool("call_capability", {"name": name}))
+            assert error["code"] == "capability-not-found"
+    assert [tool.name for tool in tools] == ["call_capability", "find_capability"]
+    assert all(tool.output_schema is None for tool in tools)
+    (one,) = (found.structured_content or {})["capabilities"]
+    assert (one["name"], one["impact"]) == ("book_rooms", "irreversible")
     assert wrapped.structured_content == plain.structured_content == {"rooms": ["12"]}
     assert floors.structured_content == {"result": [1, 2]}
 
 
-@pytest.mark.parametrize("arguments", [{"bed": 2}, {"beds": "two"}])
-async def test_arguments_of_a_capability_are_checked(era: str, arguments: dict[str, Any]) -> None:
-    async with Rooms().serving(settings=SEARCHED) as (server, _), connected(server, era) as client:
-        result = await client.call_tool("call_capability", {"name": "query_rooms", "arguments": arguments})
-    assert error_in(result)["remedy"] == "Correct the arguments and call again. They are: beds."
-
-
-async def test_capabilities_that_are_internal_or_unknown_are_not_called(era: str) -> None:
-    async with Rooms().serving(settings=SEARCHED) as (server, _), connected(server, era) as client:
-        for name in ("inspect_ledger", "call_capability", "nothing"):
-            error = error_in(await client.call_tool("call_capability", {"name": name}))
-            assert error["code"] == "capability-not-found"
-
-
-async def test_a_capability_has_the_authority_that_was_given(era: str) -> None:
-    reading = Rooms().serving(scopes=("rooms:read",), settings=SEARCHED)
-    async with reading as (server, _), connected(server, era) as client:
-        error = error_in(await client.call_tool("call_capability", {"name": "reset_rooms"}))
-    assert (error["code"], error["missing_scopes"]) == ("scope-violation", ["rooms:write"])
-
-
 async def test_the_user_is_asked_before_an_irreversible_capability(era: str) -> None:
-    asked: list[str] = []
-
-    def user(question: str) -> Mapping[str, Any]:
-        asked.append(question)
-        return agree(question)
-
+    asked = Agreeing()
     rooms = Rooms()
     booking = {"name": "book_rooms", "arguments": {"room_id": "12"}}
     async with rooms.serving(settings=SEARCHED) as (server, _):
         async with connected(server, era) as client:
             refused = error_in(await client.call_tool("call_capability", booking))
-        async with connected(server, era, user) as client:
+        async with connected(server, era, asked) as client:
             booked = await client.call_tool("call_capability", booking)
     assert refused["code"] == "confirmation-required"
     assert booked.structured_content == {"reservation_id": "r1"}
     assert [question.split("\n")[0] for question in asked] == ["Reserve a room."]
     assert rooms.booked == ["12"]
-
-
-async def test_an_idempotency_key_holds_for_a_capability(era: str) -> None:
-    rooms = Rooms()
-    booking = {"name": "book_rooms", "arguments": {"room_id": "12"}}
-    async with rooms.serving(settings=SEARCHED) as (server, _), connected(server, era, agree) as client:
-        meta: Any = {"bespeak/idempotency-key": "k1"}
-        results = [await client.call_tool("call_capability", booking, meta=meta) for _ in range(2)]
-    assert [result.structured_content for result in results] == [{"reservation_id": "r1"}] * 2
 
 
 async def test_a_list_that_grows_beyond_the_limit_becomes_a_search() -> None:
@@ -375,9 +308,6 @@ async def test_a_changed_list_of_tools_is_announced(era: str) -> None:
     assert [tool.name for tool in tools] == ["find_halls", "find_rooms"]
 
 
-LEGACY = "2025-11-25"
-
-
 class Session:
     """A client's session, which notes what it is told."""
 
@@ -410,7 +340,7 @@ def met(session: Session, key: str | None, version: str = LEGACY) -> Any:
     return SimpleNamespace(protocol_version=version, request=request, session=session)
 
 
-async def test_streams_and_sessions_are_told_each_in_its_way() -> None:
+async def test_streams_and_sessions_are_told_and_nobody_waits_for_a_client(monkeypatch: pytest.MonkeyPatch) -> None:
     from bespeak.faces.mcp.server import Audience
 
     audience, heard = Audience(), []
@@ -424,9 +354,6 @@ async def test_streams_and_sessions_are_told_each_in_its_way() -> None:
     assert heard == ["ToolsListChanged", "PromptsListChanged", "ResourcesListChanged", "ResourceUpdated"]
     assert stdio.told == legacy.told == ["tools", "prompts", "resources"]
     assert modern.told == []
-
-
-async def test_nobody_waits_for_a_client_that_does_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     from bespeak.faces.mcp.server import Audience
 
     monkeypatch.setattr("bespeak.faces.mcp.server._PATIENCE", 0.01)

@@ -9,22 +9,31 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.cases import rows
+from tests.faces.mcp.tools import INITIALIZE
 
 from bespeak.faces.http.asgi import HttpResponse, Message
 from bespeak.faces.mcp import sessions
-from bespeak.faces.mcp.sessions import FRESH, LiveSessions, Waiting, event
+from bespeak.faces.mcp.message import ClientMessage as Asked
+from bespeak.faces.mcp.message import Params
+from bespeak.faces.mcp.sessions import FRESH, McpSessions, PendingAnswer, event
 
 pytestmark = pytest.mark.anyio
-
-INITIALIZE = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-}
 INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
 PING = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
 WAIT = {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "wait", "arguments": {}}}
+STREAM = [(b"content-type", b"text/event-stream")]
+LIVE = {"type": "http.response.start", "status": 200, "headers": [(b"mcp-session-id", b"s1")]}
+ENDED = {"type": "http.response.start", "status": 404, "headers": []}
+RESULT = {"type": "http.response.body", "body": b'event: message\r\ndata: {"id":1,"result":{}}\r\n\r\n'}
+ERROR = {"type": "http.response.body", "body": b'event: message\r\ndata: {"id":1,"error":{}}\r\n\r\n'}
+
+
+def user(agent: str) -> Any:
+    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+    from mcp.server.auth.provider import AccessToken
+
+    return AuthenticatedUser(AccessToken(token="", client_id=agent, scopes=[])) if agent else None
 
 
 class Site:
@@ -39,10 +48,8 @@ class Site:
         from mcp.server.lowlevel import Server
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-        from bespeak.faces.mcp.sessions import Sessions
-
         manager = StreamableHTTPSessionManager(Server("t", on_call_tool=self._wait))
-        self._sessions = Sessions(manager, self.ended.append, most=most)
+        self._sessions = McpSessions(manager, self.ended.append, most=most)
         async with manager.run():
             yield self
 
@@ -55,14 +62,9 @@ class Site:
 
     async def ask(self, message: Any, agent: str = "", session: str = "", method: str = "POST") -> tuple[int, str]:
         """Send a message of an agent; return the status, and the id of the session that the answer names."""
-        from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-        from mcp.server.auth.provider import AccessToken
-
         headers = [(b"accept", b"application/json, text/event-stream"), (b"content-type", b"application/json")]
         headers += [(b"mcp-session-id", session.encode())] if session else []
-        scope: dict[str, Any] = {"type": "http", "method": method, "path": "/mcp", "query_string": b""}
-        if agent:
-            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=agent, scopes=[]))
+        scope = {"type": "http", "method": method, "path": "/mcp", "query_string": b"", "user": user(agent)}
         sent = [{"type": "http.request", "body": json.dumps(message).encode(), "more_body": False}]
         answer: list[Any] = []
 
@@ -75,7 +77,8 @@ class Site:
         async def send(part: Any) -> None:
             answer.append(part)
 
-        await self._sessions.handle({**scope, "headers": headers}, receive, send)
+        asked = Asked("2.0", method=message.get("method", ""))
+        await self._sessions.handle({**scope, "headers": headers}, asked, receive, send)
         found = dict(answer[0]["headers"])
         return answer[0]["status"], found.get(b"mcp-session-id", b"").decode()
 
@@ -89,16 +92,13 @@ class Site:
         return (await self.ask(PING, agent, session))[0] == 200
 
 
-async def test_the_session_that_was_unused_for_longest_ends_when_there_are_too_many() -> None:
+async def test_too_many_sessions_end_the_longest_unused_one_of_the_agent_that_has_most() -> None:
     async with Site().open(most=2) as site:
         first, second = await site.start(), await site.start()
         assert await site.is_open(first)
         third = await site.start()
         assert site.ended == [second]
         assert [await site.is_open(each) for each in (first, second, third)] == [True, False, True]
-
-
-async def test_sessions_of_the_agent_that_has_most_end_first() -> None:
     async with Site().open(most=3) as site:
         modest = await site.start("a")
         greedy = [await site.start("b") for _ in range(20)]
@@ -121,7 +121,7 @@ async def test_a_session_in_use_outlives_idle_ones_and_its_end_cancels_its_calls
     assert site.ended == [idle, busy]
 
 
-async def test_another_agent_can_neither_use_nor_end_a_session() -> None:
+async def test_sessions_are_used_and_ended_by_their_agent_alone() -> None:
     async with Site().open(most=2) as site:
         session = await site.start("a")
         assert (await site.ask(PING, "b", session))[0] == 404
@@ -129,10 +129,6 @@ async def test_another_agent_can_neither_use_nor_end_a_session() -> None:
         assert (await site.ask({}, "", session, method="DELETE"))[0] == 404
         assert await site.is_open(session, "a")
         assert site.ended == []
-
-
-async def test_a_session_of_an_anonymous_client_belongs_to_the_first_agent_that_uses_it() -> None:
-    async with Site().open(most=2) as site:
         session = await site.start()
         assert await site.is_open(session)
         assert await site.is_open(session, "a")
@@ -140,9 +136,6 @@ async def test_a_session_of_an_anonymous_client_belongs_to_the_first_agent_that_
         assert not await site.is_open(session)
         assert (await site.ask({}, "a", session, method="DELETE"))[0] == 200
         assert not await site.is_open(session, "a")
-
-
-STREAM = [(b"content-type", b"text/event-stream")]
 
 
 def impatient(patch: pytest.MonkeyPatch) -> None:
@@ -167,26 +160,37 @@ class Peer:
             self.pinged.set()
 
 
-async def test_an_answer_is_sent_when_it_is_ready() -> None:
+async def test_answers_are_sent_when_ready_and_the_watch_ends_with_one_that_fails() -> None:
     async def answer() -> HttpResponse:
         await asyncio.sleep(0)
         return HttpResponse(200, [(b"x", b"y")], b"{}")
 
     peer = Peer()
-    await Waiting(answer(), STREAM)({}, peer.receive, peer.send)
+    await PendingAnswer(answer(), STREAM)({}, peer.receive, peer.send)
     start, body = peer.messages
     assert (start["status"], start["headers"], body["body"]) == (200, [(b"x", b"y")], b"{}")
 
+    async def answer() -> HttpResponse:
+        await asyncio.sleep(0)
+        raise RuntimeError("broken")
 
-async def test_a_long_call_is_kept_alive_as_a_stream_of_events(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer, before = Peer(), asyncio.all_tasks()
+    with pytest.raises(RuntimeError, match="broken"):
+        await PendingAnswer(answer(), STREAM)({}, peer.receive, peer.send)
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
+
+
+@pytest.mark.parametrize("body", [b"{}", event(b"{}")], ids=["message", "event"])
+async def test_a_long_call_is_kept_alive_as_a_stream_of_events(monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
     impatient(monkeypatch)
     peer = Peer()
 
     async def answer() -> HttpResponse:
         await peer.pinged.wait()
-        return HttpResponse(200, [], b"{}")
+        return HttpResponse(200, [], body)
 
-    await Waiting(answer(), STREAM)({}, peer.receive, peer.send)
+    await PendingAnswer(answer(), STREAM)({}, peer.receive, peer.send)
     start, *pings, last = peer.messages
     assert start["headers"] == STREAM
     assert {ping["body"] for ping in pings} == {b": ping\r\n\r\n"}
@@ -204,12 +208,10 @@ async def test_a_peer_that_leaves_cancels_the_answer() -> None:
             ended.set()
         raise AssertionError
 
-    await asyncio.wait_for(Waiting(answer(), STREAM)({}, peer.receive, peer.send), 20)
+    await asyncio.wait_for(PendingAnswer(answer(), STREAM)({}, peer.receive, peer.send), 20)
     assert ended.is_set()
     assert peer.messages == []
-    task = asyncio.current_task()
-    assert task is not None
-    assert not task.cancelling()
+    assert not asyncio.current_task().cancelling()
 
 
 async def test_a_server_that_stops_cancels_the_answer_and_is_told_so() -> None:
@@ -217,23 +219,11 @@ async def test_a_server_that_stops_cancels_the_answer_and_is_told_so() -> None:
         await asyncio.Event().wait()
 
     peer = Peer()
-    running = asyncio.create_task(Waiting(answer(), STREAM)({}, peer.receive, peer.send))
+    running = asyncio.create_task(PendingAnswer(answer(), STREAM)({}, peer.receive, peer.send))
     await asyncio.sleep(0)
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-
-
-async def test_the_watch_ends_with_an_answer_that_fails() -> None:
-    async def answer() -> HttpResponse:
-        await asyncio.sleep(0)
-        raise RuntimeError("broken")
-
-    peer, before = Peer(), asyncio.all_tasks()
-    with pytest.raises(RuntimeError, match="broken"):
-        await Waiting(answer(), STREAM)({}, peer.receive, peer.send)
-    await asyncio.sleep(0)
-    assert asyncio.all_tasks() == before
 
 
 async def test_a_call_that_another_request_cancels_is_answered() -> None:
@@ -244,7 +234,7 @@ async def test_a_call_that_another_request_cancels_is_answered() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    waiting = Waiting(answer(), STREAM, cancelled=HttpResponse(200, [], b"cancelled"))
+    waiting = PendingAnswer(answer(), STREAM, cancelled=HttpResponse(200, [], b"cancelled"))
     waiting.cancel()  # nothing runs yet
     running = asyncio.create_task(waiting({}, peer.receive, peer.send))
     await begun.wait()
@@ -264,103 +254,88 @@ async def test_such_a_call_goes_on_if_its_peer_leaves(monkeypatch: pytest.Monkey
             await asyncio.sleep(0)
         return HttpResponse(200, [], b"done")
 
-    await Waiting(answer(), STREAM, cancelled=HttpResponse(200, [], b"cancelled"))({}, peer.receive, peer.send)
+    await PendingAnswer(answer(), STREAM, cancelled=HttpResponse(200, [], b"cancelled"))({}, peer.receive, peer.send)
     assert peer.messages[-1]["body"] == b"done"
 
 
-async def test_an_event_is_not_written_as_one_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    impatient(monkeypatch)
-    peer = Peer()
+class Scripted(McpSessions):
+    """Sessions of an SDK that answers as it is told; `s1` was opened by an anonymous client."""
 
-    async def answer() -> HttpResponse:
-        await peer.pinged.wait()
-        return HttpResponse(200, [], event(b"{}"))
-
-    await Waiting(answer(), STREAM)({}, peer.receive, peer.send)
-    assert peer.messages[-1]["body"] == b"event: message\r\ndata: {}\r\n\r\n"
-
-
-LIVE = {"type": "http.response.start", "status": 200, "headers": [(b"mcp-session-id", b"s1")]}
-RESULT = {"type": "http.response.body", "body": b'event: message\r\ndata: {"id":1,"result":{}}\r\n\r\n'}
-ERROR = {"type": "http.response.body", "body": b'event: message\r\ndata: {"id":1,"error":{}}\r\n\r\n'}
-
-
-class Clock:
-    """A time that only the test moves."""
+    stateless = False
 
     def __init__(self) -> None:
         self.now = 0.0
+        super().__init__(self, lambda _: None, clock=lambda: self.now)  # type: ignore[arg-type]
 
-    def __call__(self) -> float:
-        return self.now
+    async def open(self) -> Scripted:
+        await self.answer(LIVE, session="", agent="", method="initialize")
+        return self
+
+    async def handle_request(self, scope: Any, receive: Any, send: Any) -> None:
+        for message in self._script:
+            await send(message)
+
+    async def answer(
+        self,
+        *script: Message,
+        session: str = "s1",
+        agent: str = "ann",
+        method: str = "tools/call",
+        cancelled: object = None,
+    ) -> list[Message]:
+        """Let the SDK answer a request; return what was sent."""
+        self._script, sent = script, []
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        headers = [(b"mcp-session-id", session.encode())] if session else []
+        asked = Asked("2.0", method, params=Params(requestId=cancelled))
+        await self.handle({"method": "POST", "headers": headers, "user": user(agent)}, asked, Peer().receive, send)
+        return sent
+
+    async def cancel(self, request_id: object, **changes: Any) -> None:
+        await self.answer(method="notifications/cancelled", cancelled=request_id, **changes)
 
 
-def scope(method: str = "POST", session: bytes | None = b"s1") -> dict[str, Any]:
-    return {"method": method, "headers": [] if session is None else [(b"mcp-session-id", session)]}
-
-
-async def answer(sessions: LiveSessions, asked: dict[str, Any], *messages: Message, **changes: Any) -> list[Message]:
-    """Let the SDK answer a request; return what was sent."""
-    sent: list[Message] = []
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    options = {"method": "tools/call", "agent_id": "ann", **changes}
-    observed = sessions.observe(asked, options["method"], options["agent_id"], send)
-    for message in messages:
-        await observed(message)
-    return sent
-
-
-async def test_a_session_is_known_once_the_sdk_has_answered_a_request_for_tools() -> None:
-    sessions = LiveSessions()
-    assert await answer(sessions, scope(), LIVE, RESULT) == [LIVE, RESULT]
-    found = sessions.find("s1", "ann")
-    assert found is not None
-    assert found.session_id == "s1"
-    assert sessions.find("s1", "bob") is None
-    assert sessions.find("s2", "ann") is None
-    assert sessions.find(None, "ann") is None
-
-
-async def test_a_session_whose_client_begins_to_show_credentials_is_that_of_its_agent() -> None:
-    sessions = LiveSessions()
-    await answer(sessions, scope(), LIVE, RESULT, agent_id=None)
-    await answer(sessions, scope(), LIVE, RESULT)
+async def test_a_known_session_becomes_that_of_the_agent_that_shows_credentials() -> None:
+    sessions = await Scripted().open()
+    assert sessions.find("s1", None) is None
+    assert await sessions.answer(LIVE, RESULT) == [LIVE, RESULT]
+    assert sessions.find("s1", "ann").session_id == "s1"
+    assert [sessions.find(*key) for key in (("s1", "bob"), ("s2", "ann"), (None, "ann"))] == [None] * 3
+    await sessions.answer(LIVE, RESULT)
+    sessions.now = FRESH + 1
+    assert sessions.find("s1", "ann") is None
+    await sessions.answer(LIVE, RESULT)
+    assert sessions.find("s1", "ann") is not None
+    sessions = await Scripted().open()
+    await sessions.answer(LIVE, RESULT, agent="")
+    assert sessions.find("s1", None) is not None
+    await sessions.answer(LIVE, RESULT, method="ping")
+    assert sessions.find("s1", "ann") is None  # the SDK has not answered her yet
+    await sessions.answer(LIVE, RESULT)
     assert sessions.find("s1", "ann") is not None
     assert sessions.find("s1", None) is None
 
 
-@pytest.mark.parametrize(
-    ("asked", "messages", "changes"),
-    [
-        (scope(), [LIVE, ERROR], {}),  # before the handshake
-        (scope(), [LIVE, RESULT], {"method": "ping"}),
-        (scope(), [{**LIVE, "headers": []}, RESULT], {}),  # of the modern era, which ignores the header
-        (scope(session=None), [LIVE, RESULT], {}),
-    ],
+@rows(
+    "messages, changes",
+    ([LIVE, ERROR], {}),  # before the handshake
+    ([LIVE, RESULT], {"method": "ping"}),
+    ([{**LIVE, "headers": []}, RESULT], {}),  # of the modern era, which ignores the header
+    ([{**LIVE, "headers": []}, RESULT], {"session": ""}),
 )
-async def test_other_answers_tell_nothing(asked: Any, messages: list[Message], changes: dict[str, Any]) -> None:
-    sessions = LiveSessions()
-    await answer(sessions, asked, *messages, **changes)
+async def test_other_answers_tell_nothing(messages: list[Message], changes: dict[str, Any]) -> None:
+    sessions = await Scripted().open()
+    await sessions.answer(*messages, **changes)
     assert sessions.find("s1", "ann") is None
 
 
-async def test_a_request_passes_through_the_sdk_now_and_then() -> None:
-    clock = Clock()
-    sessions = LiveSessions(clock)
-    await answer(sessions, scope(), LIVE, RESULT)
-    clock.now = FRESH + 1
-    assert sessions.find("s1", "ann") is None
-    await answer(sessions, scope(), LIVE, RESULT)
-    assert sessions.find("s1", "ann") is not None
-
-
-async def running(sessions: LiveSessions) -> asyncio.Task[Any]:
+async def running(sessions: Scripted) -> asyncio.Task[Any]:
     """Start a call in the session of Ann; its result is the body that is sent in the end."""
-    await answer(sessions, scope(), LIVE, RESULT)
-    session, begun = sessions.find("s1", "ann"), asyncio.Event()
+    await sessions.answer(LIVE, RESULT)
+    session, begun, peer = sessions.find("s1", "ann"), asyncio.Event(), Peer()
     assert session is not None
 
     async def call() -> HttpResponse:
@@ -368,15 +343,9 @@ async def running(sessions: LiveSessions) -> asyncio.Task[Any]:
         await asyncio.Event().wait()
         raise AssertionError
 
-    sent: list[Message] = []
-
-    async def send(message: Message) -> None:
-        sent.append(message)
-
-    async def run() -> bytes:
-        await session.follow(7, call(), [], HttpResponse(200, [], b"cancelled"))({}, asyncio.Event().wait, send)  # type: ignore[arg-type]
-        body: bytes = sent[-1]["body"]
-        return body
+    async def run() -> Any:
+        await session.follow(7, call(), [], HttpResponse(200, [], b"cancelled"))({}, peer.receive, peer.send)
+        return peer.messages[-1]["body"]
 
     task = asyncio.create_task(run())
     await begun.wait()
@@ -385,25 +354,23 @@ async def running(sessions: LiveSessions) -> asyncio.Task[Any]:
 
 @pytest.mark.parametrize("request_id", [7, "7"])
 async def test_a_call_is_cancelled_by_its_client(request_id: int | str) -> None:
-    sessions = LiveSessions()
+    sessions = await Scripted().open()
     task = await running(sessions)
-    sessions.cancel(scope(), "bob", request_id)
-    sessions.cancel(scope(session=b"s2"), "ann", request_id)
-    sessions.cancel(scope(session=None), "ann", request_id)
-    sessions.cancel(scope(), "ann", [request_id])
-    sessions.cancel(scope(), "ann", 8)
+    await sessions.cancel(request_id, agent="bob")
+    await sessions.cancel(request_id, session="s2")
+    await sessions.cancel(request_id, session="")
+    await sessions.cancel([request_id])
+    await sessions.cancel(8)
     assert not task.cancelling()
-    sessions.cancel(scope(), "ann", request_id)
+    await sessions.cancel(request_id)
     assert await task == b"cancelled"
 
 
 async def test_the_end_of_a_session_cancels_its_calls() -> None:
-    sessions = LiveSessions()
+    sessions = await Scripted().open()
     task = await running(sessions)
-    ended = {"type": "http.response.start", "status": 404, "headers": []}
-    await answer(sessions, scope(), ended, agent_id="bob")
+    await sessions.answer(ENDED, agent="bob")
     assert sessions.find("s1", "ann") is not None
-    await answer(sessions, scope(), ended)
+    await sessions.answer(ENDED)
     assert sessions.find("s1", "ann") is None
     assert await task == b"cancelled"
-    sessions.forget("s1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +18,7 @@ from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.local import connect_local
 from bespeak.app.server.mcp_backend import ClientBackend
 from bespeak.app.server.serving import assemble_target
+from bespeak.app.server.settings import HttpAssembly
 from bespeak.app.server.target import Target, load_app
 from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
@@ -40,7 +41,15 @@ if TYPE_CHECKING:
 MODERN, LEGACY = "2026-07-28", "legacy"
 ERAS = (MODERN, LEGACY)
 SCOPES = ("rooms:read", "rooms:write")
-
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
+}
+WATCHES: Any = {"impact": "informational", "scopes": ["rooms:read"]}
+READS: Any = {**WATCHES, "idempotent": True}
+CHANGES: Any = {"impact": "reversible", "scopes": ["rooms:write"]}
 Answer = Callable[[str], Mapping[str, Any]]
 """The user: a question to an action and, if it is accept, the content of the form."""
 
@@ -102,20 +111,14 @@ class Rooms:
             "Rooms", server_id="rooms.example", operator="Tests", contact="ops@rooms.example", **options
         )
 
-        @app.endpoint("QUERY", "/rooms", impact="informational", idempotent=True, scopes=["rooms:read"])
+        @app.endpoint("QUERY", "/rooms", **READS, outcome="The rooms are returned.")
         def rooms(beds: int = 1) -> dict[str, list[str]]:
-            """Find rooms with enough beds.
-
-            Outcome: The rooms are returned.
-            """
+            """Find rooms with enough beds."""
             return {"rooms": ["12", "14"][: 3 - beds]}
 
-        @app.endpoint("LIST", "/floors", impact="informational", idempotent=True, scopes=["rooms:read"])
+        @app.endpoint("LIST", "/floors", **READS, outcome="The floors are returned.")
         def floors() -> list[int]:
-            """List the floors.
-
-            Outcome: The floors are returned.
-            """
+            """List the floors."""
             return [1, 2]
 
         @app.endpoint(
@@ -124,43 +127,32 @@ class Rooms:
             impact="irreversible",
             scopes=["rooms:write"],
             errors={"room_unavailable": "The room is taken."},
+            outcome="A reservation exists and its id is returned.",
         )
         def book(room_id: str) -> dict[str, str]:
-            """Reserve a room.
-
-            Outcome: A reservation exists and its id is returned.
-            """
+            """Reserve a room."""
             if room_id in self.booked:
                 raise Refusal("room_unavailable", "Taken.", next_free="14")
             self.booked.append(room_id)
             return {"reservation_id": f"r{len(self.booked)}"}
 
-        @app.endpoint("RESET", "/rooms", impact="reversible", scopes=["rooms:write"])
+        @app.endpoint("RESET", "/rooms", **CHANGES, outcome="The rooms are as new.")
         def broken() -> None:
-            """Reset the rooms.
-
-            Outcome: The rooms are as new.
-            """
+            """Reset the rooms."""
             raise RuntimeError("secret of the handler")
 
-        @app.endpoint("WATCH", "/rooms", impact="informational", scopes=["rooms:read"])
+        @app.endpoint("WATCH", "/rooms", **WATCHES, outcome="The rooms have changed.")
         async def wait() -> None:
-            """Watch the rooms.
-
-            Outcome: The rooms have changed.
-            """
+            """Watch the rooms."""
             self.waiting.set()
             try:
                 await asyncio.Event().wait()
             finally:
                 self.cancelled.set()
 
-        @app.endpoint("INSPECT", "/ledger", impact="informational", internal=True)
+        @app.endpoint("INSPECT", "/ledger", impact="informational", internal=True, outcome="The ledger is returned.")
         def internal() -> None:
-            """Inspect the ledger.
-
-            Outcome: The ledger is returned.
-            """
+            """Inspect the ledger."""
 
     @asynccontextmanager
     async def serving(
@@ -207,21 +199,15 @@ class Archive:
     def __init__(self) -> None:
         self.app = app = App("Archive", server_id="archive.example", operator="Tests", contact="ops@archive.example")
 
-        @app.endpoint("LIST", "/records", impact="informational", idempotent=True, scopes=["rooms:read"])
+        @app.endpoint("LIST", "/records", **READS, outcome="The records are returned.")
         def records(limit: int = 3_000, offset: int = 0) -> Records:
-            """List the records.
-
-            Outcome: The records are returned.
-            """
+            """List the records."""
             found = [Record(number, "dusty", "") for number in range(offset, min(offset + limit, self.COUNT))]
             return Records(found, self.COUNT)
 
-        @app.endpoint("FETCH", "/novel", impact="informational", idempotent=True, scopes=["rooms:read"])
+        @app.endpoint("FETCH", "/novel", **READS, outcome="Its text is returned.")
         def novel() -> Book:
-            """Fetch the novel.
-
-            Outcome: Its text is returned.
-            """
+            """Fetch the novel."""
             return Book("A long story. " * 20_000, "The Book")
 
     serving = Rooms.serving
@@ -238,45 +224,33 @@ class Survey:
         self.returned = threading.Event()
         self.app = app = App("Survey", server_id="survey.example", operator="Tests", contact="ops@survey.example")
 
-        @app.endpoint("ANALYZE", "/halls", impact="informational", scopes=["rooms:read"])
+        @app.endpoint("ANALYZE", "/halls", **WATCHES, outcome="Their number is returned.")
         async def halls(context: Context) -> dict[str, int]:
-            """Analyze the halls.
-
-            Outcome: Their number is returned.
-            """
+            """Analyze the halls."""
             for number in range(1, self.STEPS + 1):
                 context.progress(number, self.STEPS, f"hall {number}")
                 await asyncio.sleep(0)
             return {"halls": self.STEPS}
 
-        @app.endpoint("ANALYZE", "/cellars", impact="informational", scopes=["rooms:read"], blocking=True)
+        @app.endpoint("ANALYZE", "/cellars", **WATCHES, blocking=True, outcome="Their number is returned.")
         def cellars(context: Context) -> dict[str, int]:
-            """Analyze the cellars.
-
-            Outcome: Their number is returned.
-            """
+            """Analyze the cellars."""
             for number in range(1, self.STEPS + 1):
                 context.progress(number, self.STEPS)
             return {"cellars": self.STEPS}
 
-        @app.endpoint("MODIFY", "/halls", impact="reversible", scopes=["rooms:write"])
+        @app.endpoint("MODIFY", "/halls", **CHANGES, outcome="The halls are modified.")
         async def modify() -> None:
-            """Modify the halls.
-
-            Outcome: The halls are modified.
-            """
+            """Modify the halls."""
             self.waiting.set()
             try:
                 await asyncio.Event().wait()
             finally:
                 self.cancelled.set()
 
-        @app.endpoint("MODIFY", "/cellars", impact="reversible", scopes=["rooms:write"], blocking=True)
+        @app.endpoint("MODIFY", "/cellars", **CHANGES, blocking=True, outcome="The cellars are modified.")
         def modify_blocking(context: Context) -> dict[str, int]:
-            """Modify the cellars.
-
-            Outcome: The cellars are modified.
-            """
+            """Modify the cellars."""
             loop.call_soon_threadsafe(self.waiting.set)
             self.left.wait(20)
             context.progress(1, 1)
@@ -294,63 +268,22 @@ async def on_http(
     target: Target, document: ServerDocument | None = None, *, stateless: bool = False
 ) -> AsyncIterator[tuple[str, Keeper, McpApplication]]:
     """Serve the tools of a target on a real port; yield the URL of MCP, and what serves it."""
-    from bespeak.app.server.http_face import make_face
-    from bespeak.app.server.mcp_face import make_mcp, mounted
+    from bespeak.app.server.http_face import make_face, make_mcp, mount_mcp
     from bespeak.faces.http.server import HttpServer
 
     document = document or ServerDocument()
     keeper = Keeper(assemble_target(target, "2026-11-16T00:00:00Z"), open_store(MEMORY, role="sole"), document)
     await keeper.start()
-    mcp = make_mcp(keeper.dispatcher, document.http, document.auth, document.mcp, loopback=True, stateless=stateless)
+    assembly = HttpAssembly(keeper.dispatcher, document.http, document.auth, loopback=True, stateless=stateless)
+    mcp = make_mcp(assembly, document.mcp)
     await mcp.start()
     face = make_face(keeper.dispatcher, document.http)
-    server = HttpServer(face, streamed=mounted(mcp, document.http), timeouts=Timeouts(drain=5.0))
+    server = HttpServer(face, streamed=mount_mcp(mcp, document.http), timeouts=Timeouts(drain=5.0))
     [(host, port)] = await server.start("127.0.0.1", 0)
     try:
         yield f"http://{host}:{port}/mcp", keeper, mcp
     finally:
         await server.drain()
-        await mcp.stop()
-        await keeper.stop()
-
-
-Exchange = Callable[[Mapping[str, str], bytes], Awaitable[tuple[int, dict[str, str], str]]]
-"""Sends headers and a body; returns status, headers and body of the answer."""
-
-
-@asynccontextmanager
-async def on_asgi(rooms: Rooms) -> AsyncIterator[Exchange]:
-    """Serve the tools without a port."""
-    from bespeak.app.server.mcp_face import make_mcp
-
-    document = ServerDocument()
-    assembled = assemble_target(load_app(rooms.app, Path()), "2026-11-16T00:00:00Z")
-    keeper = Keeper(assembled, open_store(MEMORY, role="sole"), document)
-    await keeper.start()
-    mcp = make_mcp(keeper.dispatcher, document.http, document.auth, document.mcp)
-    await mcp.start()
-
-    async def exchange(headers: Mapping[str, str], body: bytes) -> tuple[int, dict[str, str], str]:
-        waiting, answer = [body], []
-
-        async def receive() -> Any:
-            if waiting:
-                return {"type": "http.request", "body": waiting.pop(), "more_body": False}
-            await asyncio.Event().wait()
-            return None
-
-        async def send(message: Any) -> None:
-            answer.append(message)
-
-        pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-        scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": pairs}
-        await asyncio.wait_for(mcp(scope, receive, send), 30)
-        found = {name.decode(): value.decode() for name, value in answer[0]["headers"]}
-        return answer[0]["status"], found, b"".join(each.get("body", b"") for each in answer).decode()
-
-    try:
-        yield exchange
-    finally:
         await mcp.stop()
         await keeper.stop()
 
@@ -370,6 +303,23 @@ async def connected_to(url: str, era: str, answer: Answer | None = None, **heade
         ) as client,
     ):
         yield client
+
+
+@asynccontextmanager
+async def opened(
+    service: Rooms | Archive | Survey, way: str, era: str, settings: McpSettings | None = None
+) -> AsyncIterator[Client]:
+    """Connect a client to the server of the command, or to that of the HTTP face, and list the tools."""
+    if way == "stdio":
+        async with service.serving(settings=settings) as (server, _), connected(server, era) as client:
+            await client.list_tools()
+            yield client
+    else:
+        document = ServerDocument(mcp=settings or McpSettings())
+        authority = {"agent_id": AGENT, "authority_scope": ", ".join(SCOPES)}
+        async with service.on_http(document) as (url, _), connected_to(url, era, **authority) as client:
+            await client.list_tools()
+            yield client
 
 
 def modern(method: str, **params: Any) -> tuple[dict[str, str], dict[str, Any]]:
@@ -415,6 +365,14 @@ def answering(answer: Answer | None) -> Any:
 def agree(_: str) -> Mapping[str, Any]:
     """Answer for a user who agrees to everything."""
     return {"action": "accept", "content": {"confirm": True}}
+
+
+class Agreeing(list[str]):
+    """A user who agrees to everything, and what was asked."""
+
+    def __call__(self, question: str) -> Mapping[str, Any]:
+        self.append(question)
+        return agree(question)
 
 
 def error_in(result: types.CallToolResult) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.protocol.exchange.principal import Scopes, covers, is_scope_token, meet, parse_scopes
 
@@ -27,18 +28,16 @@ def test_any_other_text_is_not_a_token(text: str) -> None:
 
 
 @pytest.mark.requirement("CORE-7.5-2")
-@pytest.mark.parametrize(
-    ("granted", "wanted", "expected"),
-    [
-        ("booking:room", "booking:room", True),
-        ("booking:*", "booking:room", True),
-        ("*:query", "documents:query", True),
-        ("booking:*", "booking:room:write", True),
-        ("*:query", "documents:read:query", False),
-        ("booking:room", "booking:*", False),
-        ("booking:room", "booking:room:write", False),
-        ("mcp:tools:execute", "mcp:tools", False),
-    ],
+@rows(
+    "granted, wanted, expected",
+    ("booking:room", "booking:room", True),
+    ("booking:*", "booking:room", True),
+    ("*:query", "documents:query", True),
+    ("booking:*", "booking:room:write", True),
+    ("*:query", "documents:read:query", False),
+    ("booking:room", "booking:*", False),
+    ("booking:room", "booking:room:write", False),
+    ("mcp:tools:execute", "mcp:tools", False),
 )
 def test_a_star_matches_one_segment_and_at_the_end_any_tail(granted: str, wanted: str, expected: bool) -> None:
     assert covers(granted, wanted) is expected
@@ -61,18 +60,12 @@ def test_a_header_is_read_regardless_of_white_space(tokens: list[str]) -> None:
     assert parse_scopes(" ,\t".join(tokens)) == Scopes(tokens)
 
 
-def test_the_first_invalid_token_is_returned() -> None:
+def test_first_invalid_or_surplus_token_is_refused_and_missing_scopes_keep_their_order() -> None:
     assert parse_scopes("booking:room, nonsense") == "nonsense"
     assert parse_scopes("") == ""
-
-
-def test_missing_scopes_keep_their_order() -> None:
-    assert Scopes(["b:*"]).missing(["z:a", "b:c", "a:a"]) == ["z:a", "a:a"]
-
-
-def test_more_tokens_than_any_agent_needs_are_refused() -> None:
     assert isinstance(parse_scopes(",".join(["a:b"] * 256)), Scopes)
     assert isinstance(parse_scopes(",".join(["a:b"] * 257)), str)
+    assert Scopes(["b:*"]).missing(["z:a", "b:c", "a:a"]) == ["z:a", "a:a"]
 
 
 @given(near, near)

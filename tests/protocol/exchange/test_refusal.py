@@ -1,4 +1,4 @@
-""""""
+"""Refusals, faults and the outcomes they become."""
 
 from __future__ import annotations
 
@@ -22,17 +22,14 @@ def test_parsers_return_a_fault_that_names_the_wrong_part() -> None:
         parse_key("none"),
     ]
     assert [fault.at for fault in faults if isinstance(fault, Fault)] == [
-        *("{id}x", "tokens", "/properties/a/type", "tokens", ""),
+        *("{id}x", "tokens", "/properties/a/type", "tokens", "")
     ]
 
 
-def test_a_refusal_is_an_outcome_with_its_details() -> None:
+def test_refusal_is_an_outcome_with_its_details_and_a_waiting_call_names_its_case() -> None:
     found = refused(Refused(422, "sold", "The seat is sold.", {"free": ["A2"]}))
     assert found == Outcome(422, error={"code": "sold", "message": "The seat is sold.", "free": ["A2"]})
     assert (found.ok, Outcome(200, {"seat": "A1"}).ok) == (False, True)
-
-
-def test_a_call_that_waits_for_a_confirmation_names_its_case() -> None:
     error = {"code": "confirmation-required", "message": "Wait.", "confirmation_id": "conf-1"}
     assert Outcome(262, error=error).confirmation_id == "conf-1"
     assert Outcome(262, error={**error, "code": "sold"}).confirmation_id is None

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import (
@@ -36,16 +37,14 @@ def test_every_hint_is_read() -> None:
     assert read_hints({"compact": "false"}) == TokenHints()
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "part"),
-    [
-        *(("compact", text, "write true or false") for text in ("", "1", "True", "yes", "x" * 5000)),
-        *(("fields", text, "is not a field name") for text in ("", ",", "a,", "a..b", ".a", " ", "a, ,b")),
-        ("fields", "a" * 2001, "at most 2000 characters; got 2001"),
-        ("fields", ",".join(["a"] * 101), "at most 100 fields are allowed; got 101"),
-        ("fields", ".".join(["a"] * 11), "more than 10 levels"),
-        *(("since", text, "is not a valid time") for text in ("", "yesterday", "1796119200", "2026-13-01", "x" * 5000)),
-    ],
+@rows(
+    "name, text, part",
+    *(("compact", text, "write true or false") for text in ("", "1", "True", "yes", "x" * 5000)),
+    *(("fields", text, "is not a field name") for text in ("", ",", "a,", "a..b", ".a", " ", "a, ,b")),
+    ("fields", "a" * 2001, "at most 2000 characters; got 2001"),
+    ("fields", ",".join(["a"] * 101), "at most 100 fields are allowed; got 101"),
+    ("fields", ".".join(["a"] * 11), "more than 10 levels"),
+    *(("since", text, "is not a valid time") for text in ("", "yesterday", "1796119200", "2026-13-01", "x" * 5000)),
 )
 def test_an_invalid_hint_is_refused_with_the_reason(name: str, text: str, part: str) -> None:
     refused = read_hints({name: text})
@@ -56,28 +55,24 @@ def test_an_invalid_hint_is_refused_with_the_reason(name: str, text: str, part: 
     assert len(refused.message) < 300
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("a", {"a": None}),
-        ("a,b", {"a": None, "b": None}),
-        (" a , b ", {"a": None, "b": None}),
-        ("a.b,a.c", {"a": {"b": None, "c": None}}),
-        ("a,a.b", {"a": None}),
-        ("a.b,a", {"a": None}),
-        (",".join(["a"] * 100), {"a": None}),
-    ],
+@rows(
+    "text, wanted",
+    ("a", {"a": None}),
+    ("a,b", {"a": None, "b": None}),
+    (" a , b ", {"a": None, "b": None}),
+    ("a.b,a.c", {"a": {"b": None, "c": None}}),
+    ("a,a.b", {"a": None}),
+    ("a.b,a", {"a": None}),
+    (",".join(["a"] * 100), {"a": None}),
 )
 def test_fields_are_read_into_a_tree(text: str, wanted: dict[str, Any]) -> None:
     assert read_fields(text) == wanted
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
-    [
-        *("2026-12-01T12:00:00Z", "2026-12-01T12:00:00", "2026-12-01 12:00", "2026-12-01T14:00:00+02:00"),
-        "2026-12-01T14:00:00 02:00",  # as a query of the web arrives
-    ],
+    *("2026-12-01T12:00:00Z", "2026-12-01T12:00:00", "2026-12-01 12:00", "2026-12-01T14:00:00+02:00"),
+    "2026-12-01T14:00:00 02:00",  # as a query of the web arrives
 )
 def test_a_moment_is_read_in_utc(text: str) -> None:
     assert read_since(text) == NOON
@@ -88,15 +83,13 @@ def test_a_date_begins_at_midnight() -> None:
     assert read_since("1960-01-01") == datetime(1960, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("updated_at", ("updated_at",)),
-        ("meta.updated_at", ("meta", "updated_at")),
-        ("[].updated_at", (LIST, "updated_at")),
-        ("rooms[].updated_at", ("rooms", LIST, "updated_at")),
-        ("a[][].b.c", ("a", LIST, LIST, "b", "c")),
-    ],
+@rows(
+    "text, place",
+    ("updated_at", ("updated_at",)),
+    ("meta.updated_at", ("meta", "updated_at")),
+    ("[].updated_at", (LIST, "updated_at")),
+    ("rooms[].updated_at", ("rooms", LIST, "updated_at")),
+    ("a[][].b.c", ("a", LIST, LIST, "b", "c")),
 )
 def test_a_place_is_read(text: str, place: tuple[str, ...]) -> None:
     assert read_place(text) == place
@@ -145,19 +138,17 @@ def rooms(*moments: Any) -> list[dict[str, Any]]:
     return [{"id": index, "at": moment} for index, moment in enumerate(moments)]
 
 
-@pytest.mark.parametrize(
-    ("moment", "stays"),
-    [
-        ("2026-12-01T12:00:00Z", False),
-        ("2026-12-01T12:00:00.000001Z", True),
-        ("2026-12-01T13:00:00+02:00", False),
-        ("2026-12-01T11:00:00-02:00", True),
-        ("1950-01-01T00:00:00Z", False),
-        ("2026-11-30", False),
-        ("2026-12-01", True),  # it may have changed in the afternoon
-        ("9999-12-31", True),
-        *((unusable, True) for unusable in ("", "soon", None, 5, 1796119200, True, [], {})),
-    ],
+@rows(
+    "moment, stays",
+    ("2026-12-01T12:00:00Z", False),
+    ("2026-12-01T12:00:00.000001Z", True),
+    ("2026-12-01T13:00:00+02:00", False),
+    ("2026-12-01T11:00:00-02:00", True),
+    ("1950-01-01T00:00:00Z", False),
+    ("2026-11-30", False),
+    ("2026-12-01", True),  # it may have changed in the afternoon
+    ("9999-12-31", True),
+    *((unusable, True) for unusable in ("", "soon", None, 5, 1796119200, True, [], {})),
 )
 def test_unchanged_items_are_removed_and_undated_ones_stay(moment: Any, stays: bool) -> None:
     kept = keep_changed({"rooms": rooms(moment)}, ("rooms", LIST, "at"), NOON)

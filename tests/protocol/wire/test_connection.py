@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.errors import LocalProtocolError
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.translation import RequestReader
 from bespeak.protocol.wire.connection import (
     ClientConnection,
-    Reader,
+    MessageReader,
     ResponseReader,
     encode_ok,
     encode_request,
@@ -65,31 +66,17 @@ SMALL = Limits(line=40, head=160, headers=5, body=30)
 
 PIECES = st.sampled_from(
     [
-        b"AGTP/1.0 QUERY /rooms?x=1\r\n",
-        b"AGTP/1.0 QUERY\r\n",
-        b"AGTP/1.0 ",
-        b"AGTP/1.1 QUERY /\r\n",
-        b"AGTP/1.0 200 OK\r\n",
-        b"Agent-ID: a\r\n",
-        b"agent-id: b\n",
-        b"Accept: x\n",
-        b"Content-Length: 4\r\n",
-        b"Content-Length: 31\r\n",
-        b"Transfer-Encoding: chunked\r\n",
-        b"\r\n",
-        b"\n",
-        b"\r",
-        b"body",
-        b" folded\r\n",
-        b"\xff",
-        b"\x00",
+        *(b"AGTP/1.0 QUERY /rooms?x=1\r\n", b"AGTP/1.0 QUERY\r\n", b"AGTP/1.0 ", b"AGTP/1.1 QUERY /\r\n"),
+        *(b"AGTP/1.0 200 OK\r\n", b"Agent-ID: a\r\n", b"agent-id: b\n", b"Accept: x\n", b"Content-Length: 4\r\n"),
+        *(b"Content-Length: 31\r\n", b"Transfer-Encoding: chunked\r\n", b"\r\n", b"\n", b"\r", b"body"),
+        *(b" folded\r\n", b"\xff", b"\x00"),
         b"x" * 50,
     ]
 )
 STREAMS = st.lists(PIECES | st.binary(max_size=6), max_size=14).map(b"".join)
 
 
-def events(reader: Reader[Any, object], pieces: list[bytes], *, eof: bool = False) -> list[object]:
+def events(reader: MessageReader[Any, object], pieces: list[bytes], *, eof: bool = False) -> list[object]:
     """Return every event of a stream that arrives in these pieces, up to the first fault."""
     seen: list[object] = []
 
@@ -124,18 +111,14 @@ def single_bytes(data: bytes) -> list[bytes]:
 
 
 @pytest.mark.requirement("CORE-1-13")
-@given(STREAMS, st.lists(st.integers(0, 400), max_size=6), st.booleans())
-def test_requests_are_the_same_however_the_bytes_are_cut(data: bytes, places: list[int], eof: bool) -> None:
-    whole = events(RequestReader(SMALL, CONNECTION), [data] if data else [], eof=eof)
-    assert events(RequestReader(SMALL, CONNECTION), cut(data, places), eof=eof) == whole
-    assert events(RequestReader(SMALL, CONNECTION), single_bytes(data), eof=eof) == whole
-
-
-@given(STREAMS, st.lists(st.integers(0, 400), max_size=6), st.booleans())
-def test_responses_are_the_same_however_the_bytes_are_cut(data: bytes, places: list[int], eof: bool) -> None:
-    whole = events(ResponseReader(SMALL), [data] if data else [], eof=eof)
-    assert events(ResponseReader(SMALL), cut(data, places), eof=eof) == whole
-    assert events(ResponseReader(SMALL), single_bytes(data), eof=eof) == whole
+@pytest.mark.parametrize("reader", [lambda: RequestReader(SMALL, CONNECTION), lambda: ResponseReader(SMALL)])
+@given(data=STREAMS, places=st.lists(st.integers(0, 400), max_size=6), eof=st.booleans())
+def test_messages_are_the_same_however_the_bytes_are_cut(
+    reader: Callable[[], MessageReader[Any, object]], data: bytes, places: list[int], eof: bool
+) -> None:
+    whole = events(reader(), [data] if data else [], eof=eof)
+    assert events(reader(), cut(data, places), eof=eof) == whole
+    assert events(reader(), single_bytes(data), eof=eof) == whole
 
 
 @given(STREAMS)
@@ -156,26 +139,15 @@ def test_pipelined_requests_are_returned_in_order() -> None:
 
 
 def test_a_response_has_status_reason_headers_and_body() -> None:
-    [response] = events(
-        ResponseReader(), [b"AGTP/1.0 263 Proposal Approved\r\nServer-ID: s\r\nContent-Length: 2\r\n\r\n{}"]
-    )
-    assert isinstance(response, ResponseMessage)
-    assert (response.status, response.reason, response.headers["server-id"], response.body) == (
-        263,
-        "Proposal Approved",
-        "s",
-        b"{}",
-    )
+    data = b"AGTP/1.0 263 Proposal Approved\r\nServer-ID: s\r\nContent-Length: 2\r\n\r\n{}"
+    headers = {"server-id": "s", "content-length": "2"}
+    assert events(ResponseReader(), [data]) == [ResponseMessage(263, "Proposal Approved", headers, b"{}")]
 
 
-def test_lines_may_end_with_a_bare_lf() -> None:
+def test_lines_may_end_with_a_bare_lf_and_an_unfinished_message_needs_data() -> None:
     [request] = events(RequestReader(), [b"AGTP/1.0 QUERY /a\nTask-ID: t\nContent-Length: 3\n\n\n\r\n"])
     assert isinstance(request, Request)
-    assert request.headers["task-id"] == "t"
-    assert request.body == b"\n\r\n"
-
-
-def test_an_unfinished_message_needs_data() -> None:
+    assert (request.headers["task-id"], request.body) == ("t", b"\n\r\n")
     reader = RequestReader()
     reader.receive_data(b"AGTP/1.0 QUERY /\r\nContent-Length: 5\r\n\r\n1234")
     assert reader.next_event() is NEED_DATA
@@ -187,14 +159,11 @@ def test_an_unfinished_message_needs_data() -> None:
 @pytest.mark.parametrize(
     "part", [b"AGTP", b"AGTP/1.0 QUERY /\r\n", b"AGTP/1.0 QUERY /\r\nContent-Length: 5\r\n\r\n1234"]
 )
-def test_the_end_in_the_middle_of_a_message_is_a_fault(part: bytes) -> None:
+def test_the_end_is_a_fault_only_in_the_middle_of_a_message(part: bytes) -> None:
+    assert events(RequestReader(), [], eof=True) == [CLOSED]
     [fault] = events(RequestReader(), [part], eof=True)
     assert isinstance(fault, Malformed)
     assert fault.code == "incomplete-message"
-
-
-def test_the_end_between_messages_is_closed() -> None:
-    assert events(RequestReader(), [], eof=True) == [CLOSED]
 
 
 def test_nothing_is_read_after_a_fault() -> None:
@@ -207,28 +176,16 @@ def test_nothing_is_read_after_a_fault() -> None:
     assert reader.buffered == 0
 
 
-def test_a_foreign_protocol_is_refused_by_its_first_bytes() -> None:
-    reader = RequestReader()
-    reader.receive_data(b"\x16\x03\x01\x02\x00")  # a TLS ClientHello on a plain port
-    fault = reader.next_event()
+@rows(
+    "data, code",
+    (b"\x16\x03\x01\x02\x00", "invalid-request-line"),  # a TLS ClientHello on a plain port
+    (b"AGTP/1.0 " + b"A" * 20_000, "request-line-too-long"),
+    (b"AGTP/1.0 QUERY /\r\nX: " + b"a" * 70_000, "head-too-large"),
+)
+def test_a_message_that_cannot_become_valid_is_refused_before_its_end(data: bytes, code: str) -> None:
+    [fault] = events(RequestReader(), [data])
     assert isinstance(fault, Malformed)
-    assert (fault.status, fault.code) == (400, "invalid-request-line")
-
-
-def test_a_line_without_end_is_refused_at_the_limit() -> None:
-    reader = RequestReader()
-    reader.receive_data(b"AGTP/1.0 " + b"A" * 20_000)
-    fault = reader.next_event()
-    assert isinstance(fault, Malformed)
-    assert (fault.status, fault.code) == (400, "request-line-too-long")
-
-
-def test_headers_without_end_are_refused_at_the_limit() -> None:
-    reader = RequestReader()
-    reader.receive_data(b"AGTP/1.0 QUERY /\r\nX: " + b"a" * 70_000)
-    fault = reader.next_event()
-    assert isinstance(fault, Malformed)
-    assert (fault.status, fault.code) == (400, "head-too-large")
+    assert (fault.status, fault.code) == (400, code)
 
 
 def test_a_body_within_the_limit_arrives_whole_from_small_pieces() -> None:
@@ -275,55 +232,42 @@ def test_discarded_input_is_released_and_no_more_is_read() -> None:
 
 NAMES = st.from_regex(r"X-[A-Za-z0-9]{1,8}", fullmatch=True)
 VALUES = st.text(st.characters(codec="utf-8"), max_size=20)
+TASK = ("Task-ID", "t")
 
 
-@pytest.mark.requirement("CORE-2.1-4")
-def test_a_request_has_three_tokens_and_its_length() -> None:
-    assert encode_request("QUERY", "/", [("Task-ID", "t")], b"{}") == (
-        b"AGTP/1.0 QUERY /\r\nTask-ID: t\r\nContent-Length: 2\r\n\r\n{}"
-    )
+@pytest.mark.requirement("CORE-2.1-4", "CORE-2.3-10", "CORE-2.4-11", "CORE-2.4-10")
+@rows(
+    "encoded, expected",
+    (encode_request("QUERY", "/"), b"QUERY /\r\nContent-Length: 0\r\n\r\n"),
+    (encode_request("QUERY", "/", [TASK], b"{}"), b"QUERY /\r\nTask-ID: t\r\nContent-Length: 2\r\n\r\n{}"),
+    (encode_response(200, "OK"), b"200 OK\r\nContent-Length: 0\r\n\r\n"),
+    (
+        encode_response(200, "OK", b"Server-ID: s\r\n", [TASK], b"{}"),
+        b"200 OK\r\nServer-ID: s\r\nTask-ID: t\r\nContent-Length: 2\r\n\r\n{}",
+    ),
+    (  # neither body nor Content-Type
+        encode_response(204, "No Content", b"A: b\r\ncontent-type: a/b\r\n", [("Content-Type", "a/b"), TASK], b"{}"),
+        b"204 No Content\r\nA: b\r\nTask-ID: t\r\nContent-Length: 0\r\n\r\n",
+    ),
+    (encode_response(304, "Not Modified", body=b"{}"), b"304 Not Modified\r\nContent-Length: 0\r\n\r\n"),
+)
+def test_a_message_is_written_with_its_headers_and_length(encoded: bytes, expected: bytes) -> None:
+    assert encoded == b"AGTP/1.0 " + expected
 
 
-@pytest.mark.requirement("CORE-2.3-10")
-def test_an_empty_body_has_length_zero() -> None:
-    assert encode_request("QUERY", "/") == b"AGTP/1.0 QUERY /\r\nContent-Length: 0\r\n\r\n"
-    assert encode_response(200, "OK") == b"AGTP/1.0 200 OK\r\nContent-Length: 0\r\n\r\n"
-
-
-@pytest.mark.requirement("CORE-2.4-11")
-def test_a_response_has_block_headers_and_body() -> None:
-    assert encode_response(200, "OK", b"Server-ID: s\r\n", [("Task-ID", "t")], b"{}") == (
-        b"AGTP/1.0 200 OK\r\nServer-ID: s\r\nTask-ID: t\r\nContent-Length: 2\r\n\r\n{}"
-    )
-
-
-@pytest.mark.requirement("CORE-2.4-10")
-def test_no_content_has_neither_body_nor_content_type() -> None:
-    block = b"Server-ID: s\r\ncontent-type: a/b\r\n"
-    assert encode_response(204, "No Content", block, [("Content-Type", "a/b"), ("Task-ID", "t")], b"{}") == (
-        b"AGTP/1.0 204 No Content\r\nServer-ID: s\r\nTask-ID: t\r\nContent-Length: 0\r\n\r\n"
-    )
-
-
-def test_not_modified_has_no_body() -> None:
-    assert encode_response(304, "Not Modified", b"", [("ETag", '"1"')], b"{}").endswith(b"Content-Length: 0\r\n\r\n")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("X", "a\r\nAgent-ID: b"),
-        ("X", "a\nb"),
-        ("X", "a\rb"),
-        ("X", "\x00"),
-        ("X", "\ud800"),
-        ("X\r\nY", "a"),
-        ("X Y", "a"),
-        ("", "a"),
-        ("X:", "a"),
-        ("Content-Length", "3"),
-        ("transfer-encoding", "chunked"),
-    ],
+@rows(
+    "name, value",
+    ("X", "a\r\nAgent-ID: b"),
+    ("X", "a\nb"),
+    ("X", "a\rb"),
+    ("X", "\x00"),
+    ("X", "\ud800"),
+    ("X\r\nY", "a"),
+    ("X Y", "a"),
+    ("", "a"),
+    ("X:", "a"),
+    ("Content-Length", "3"),
+    ("transfer-encoding", "chunked"),
 )
 def test_a_header_that_would_break_the_framing_is_refused(name: str, value: str) -> None:
     with pytest.raises(LocalProtocolError):
@@ -332,19 +276,17 @@ def test_a_header_that_would_break_the_framing_is_refused(name: str, value: str)
         encode_response(200, "OK", headers=[(name, value)])
 
 
-@pytest.mark.parametrize(
-    ("method", "target"),
-    [
-        ("", "/"),
-        ("QUERY", ""),
-        ("QU ERY", "/"),
-        ("QUERY", "/a b"),
-        ("QUERY", "/#a"),
-        ("QUERY", "/\r\nX: y"),
-        ("QÜRY", "/"),
-        ("QUERY", "/räume"),
-        ("QUERY", "/\ud800"),
-    ],
+@rows(
+    "method, target",
+    ("", "/"),
+    ("QUERY", ""),
+    ("QU ERY", "/"),
+    ("QUERY", "/a b"),
+    ("QUERY", "/#a"),
+    ("QUERY", "/\r\nX: y"),
+    ("QÜRY", "/"),
+    ("QUERY", "/räume"),
+    ("QUERY", "/\ud800"),
 )
 def test_a_request_line_that_would_not_be_read_back_is_refused(method: str, target: str) -> None:
     with pytest.raises(LocalProtocolError):

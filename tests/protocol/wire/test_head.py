@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 import bespeak
 from bespeak.protocol.wire.head import (
@@ -40,18 +41,11 @@ def refused(head: bytes) -> tuple[int, str]:
     return fault.status, fault.code
 
 
-def test_a_request_line_has_version_method_and_target() -> None:
+@pytest.mark.requirement("CORE-2.1-2", "API-5.5-1")
+def test_request_line_has_version_method_and_target_split_at_the_first_question_mark() -> None:
     head = accepted(b"AGTP/1.0 BOOK /room\r\n")
     assert (head.method, head.path, head.query) == ("BOOK", "/room", "")
-
-
-def test_two_tokens_mean_the_path_slash() -> None:
     assert accepted(b"AGTP/1.0 DISCOVER\r\n").path == "/"
-
-
-@pytest.mark.requirement("CORE-2.1-2")
-@pytest.mark.requirement("API-5.5-1")
-def test_the_target_is_split_at_the_first_question_mark() -> None:
     head = accepted(b"AGTP/1.0 SCHEDULE /meeting?date=050526&q=a?b\r\n")
     assert (head.path, head.query) == ("/meeting", "date=050526&q=a?b")
 
@@ -66,68 +60,36 @@ def test_a_fragment_anywhere_in_the_line_is_refused(line: bytes) -> None:
 
 
 @pytest.mark.requirement("CORE-2.1-1")
-@pytest.mark.parametrize(
+@rows(
     "line",
-    [
-        b"",
-        b"AGTP/1.0",
-        b"AGTP/1.0 ",
-        b"AGTP/1.1 QUERY /",
-        b"AGTP/2.0 QUERY /",
-        b"agtp/1.0 QUERY /",
-        b"GET / HTTP/1.1",
-        b" AGTP/1.0 QUERY /",
-        b"AGTP/1.0  QUERY /",
-        b"AGTP/1.0 QUERY  /",
-        b"AGTP/1.0 QUERY / ",
-        b"AGTP/1.0 QUERY / extra",
-        b"AGTP/1.0\tQUERY /",
-        b"AGTP/1.0 QUERY\t/",
-        b"AGTP/1.0 QU\x00ERY /",
-        b"AGTP/1.0 QUERY /\x00",
-        b"AGTP/1.0 QUERY /\x7f",
-        b"AGTP/1.0 QUERY /\rx",
-        b"AGTP/1.0 QUERY /\xff",
-        b"AGTP/1.0 QU\xc3\x84RY /",
-    ],
+    *(b"", b"AGTP/1.0", b"AGTP/1.0 ", b"AGTP/1.1 QUERY /", b"AGTP/2.0 QUERY /", b"agtp/1.0 QUERY /"),
+    *(b"GET / HTTP/1.1", b" AGTP/1.0 QUERY /", b"AGTP/1.0  QUERY /", b"AGTP/1.0 QUERY  /", b"AGTP/1.0 QUERY / "),
+    *(b"AGTP/1.0 QUERY / extra", b"AGTP/1.0\tQUERY /", b"AGTP/1.0 QUERY\t/", b"AGTP/1.0 QU\x00ERY /"),
+    *(b"AGTP/1.0 QUERY /\x00", b"AGTP/1.0 QUERY /\x7f", b"AGTP/1.0 QUERY /\rx", b"AGTP/1.0 QUERY /\xff"),
+    b"AGTP/1.0 QU\xc3\x84RY /",
 )
 def test_a_malformed_request_line_is_refused(line: bytes) -> None:
     assert refused(line + b"\r\nAgent-ID: a\r\n") == (400, "invalid-request-line")
 
 
-def test_a_target_that_is_not_a_path_is_left_to_the_path_rules() -> None:
+def test_unusual_targets_and_methods_are_left_to_later_rules_within_the_line_limit() -> None:
     assert accepted(b"AGTP/1.0 QUERY rooms\r\n").path == "rooms"
     assert accepted("AGTP/1.0 QUERY /räume\r\n".encode()).path == "/räume"
-
-
-def test_an_unknown_method_within_the_line_limit_is_left_to_the_catalog() -> None:
     assert accepted(b"AGTP/1.0 %s /\r\n" % (b"A" * 8000)).method == "A" * 8000
-
-
-def test_a_method_of_twenty_thousand_letters_is_refused() -> None:
     assert refused(b"AGTP/1.0 %s /\r\n" % (b"A" * 20_000)) == (400, "request-line-too-long")
 
 
-def test_names_are_lower_case_and_values_trimmed() -> None:
+@pytest.mark.requirement("CORE-2.2-1")
+def test_header_names_are_lower_case_and_values_trimmed_utf8_and_joined_if_repeated() -> None:
     assert accepted(LINE + b"Agent-ID: \t a b \t\r\nX-Empty:\r\n").headers == {"agent-id": "a b", "x-empty": ""}
-
-
-def test_values_may_hold_utf8() -> None:
     assert accepted(LINE + "Task-ID: prüfen\tjetzt\r\n".encode()).headers == {"task-id": "prüfen\tjetzt"}
+    assert accepted(LINE + b"Accept: a\r\nACCEPT: b\r\n").headers == {"accept": "a, b"}
 
 
-@pytest.mark.parametrize(
+@rows(
     "field",
-    [
-        b"no colon",
-        b"Name : value",
-        b" folded: value",
-        b"\tfolded",
-        b": value",
-        b"Na me: v",
-        b"N\xc3\xa4me: v",
-        b"(x): v",
-    ],
+    *(b"no colon", b"Name : value", b" folded: value", b"\tfolded", b": value", b"Na me: v", b"N\xc3\xa4me: v"),
+    b"(x): v",
 )
 def test_a_malformed_header_is_refused(field: bytes) -> None:
     assert refused(LINE + b"Task-ID: t\r\n" + field + b"\r\n") == (400, "invalid-header")
@@ -144,13 +106,13 @@ def test_a_header_with_one_meaning_may_occur_only_once(name: str) -> None:
     assert refused(LINE + line.upper() + line) == (400, "invalid-header")
 
 
-@pytest.mark.requirement("CORE-2.2-1")
-def test_other_repeated_headers_are_joined() -> None:
-    assert accepted(LINE + b"Accept: a\r\nACCEPT: b\r\n").headers == {"accept": "a, b"}
-
-
-def test_without_content_length_there_is_no_body() -> None:
+@pytest.mark.requirement("CORE-1-14")
+def test_body_needs_one_content_length_and_too_many_headers_or_transfer_encoding_are_refused() -> None:
     assert accepted(LINE).length == 0
+    assert refused(LINE + b"Content-Length: 3\r\nContent-Length: 3\r\n") == (400, "invalid-content-length")
+    assert refused(LINE + b"Transfer-Encoding: chunked\r\n") == (400, "invalid-header")
+    assert refused(LINE + b"A: b\r\n" * 129) == (400, "head-too-large")
+    assert accepted(LINE + b"A: b\r\n" * 128).headers["a"].count("b") == 128
 
 
 @pytest.mark.parametrize(("value", "length"), [(b"0", 0), (b"007", 7), (b" 12 ", 12)])
@@ -165,33 +127,16 @@ def test_any_other_content_length_is_refused(value: bytes) -> None:
     assert refused(LINE + b"Content-Length: " + value + b"\r\n") == (400, "invalid-content-length")
 
 
-def test_two_content_lengths_are_refused_even_if_equal() -> None:
-    assert refused(LINE + b"Content-Length: 3\r\nContent-Length: 3\r\n") == (400, "invalid-content-length")
-
-
 @pytest.mark.parametrize("value", [LIMITS.body + 1, 10**12])
 def test_a_body_beyond_the_limit_is_too_large(value: int) -> None:
     assert refused(LINE + b"Content-Length: %d\r\n" % value) == (413, "content-too-large")
 
 
-@pytest.mark.requirement("CORE-1-14")
-def test_transfer_encoding_does_not_exist() -> None:
-    assert refused(LINE + b"Transfer-Encoding: chunked\r\n") == (400, "invalid-header")
-
-
-def test_too_many_headers_are_refused() -> None:
-    assert refused(LINE + b"A: b\r\n" * 129) == (400, "head-too-large")
-    assert accepted(LINE + b"A: b\r\n" * 128).headers["a"].count("b") == 128
-
-
-def test_a_fault_shows_only_a_short_part_of_the_message() -> None:
+@pytest.mark.requirement("CORE-2.1-5")
+def test_fault_shows_only_a_short_part_of_the_message_and_a_status_line_may_lack_its_text() -> None:
     fault = parse_request_head(LINE + b"x" * 5000 + b"\r\n", LIMITS)
     assert isinstance(fault, Malformed)
     assert len(fault.message) < 200
-
-
-@pytest.mark.requirement("CORE-2.1-5")
-def test_a_status_line_may_lack_its_text() -> None:
     head = parse_response_head(b"AGTP/1.0 200\r\n", LIMITS)
     assert isinstance(head, ResponseHead)
     assert (head.status, head.reason) == (200, "")
@@ -220,31 +165,12 @@ SMALL = Limits(line=40, head=400, headers=5, body=30)
 
 LINES = st.sampled_from(
     [
-        b"Agent-ID: a\r\n",
-        b"agent-id: b\r\n",
-        b"Accept: x\r\n",
-        b"Accept:x\n",
-        b"X: \xc3\xa4\r\n",
-        b"X: \xff\r\n",
-        b"X:\ta\tb \r\n",
-        b"X : a\r\n",
-        b": a\r\n",
-        b" folded\r\n",
-        b"Task-ID: t-1\r\n",
-        b"Task-ID: two words\r\n",
-        b"Task-ID: \r\n",
-        b"Task-ID: t\n",
-        b"Task-ID: t\r\r\n",
-        b"Task-ID: \xc3\xa4\r\n",
-        b"task-id: other\r\n",
-        b"Request-ID: r-1\r\n",
-        b"Request-ID: r\tq\r\n",
-        b"Content-Length: 4\r\n",
-        b"Content-Length: 04 \r\n",
-        b"Content-Length: 31\r\n",
-        b"Content-Length: x\r\n",
-        b"Transfer-Encoding: chunked\r\n",
-        b"\r",
+        *(b"Agent-ID: a\r\n", b"agent-id: b\r\n", b"Accept: x\r\n", b"Accept:x\n", b"X: \xc3\xa4\r\n"),
+        *(b"X: \xff\r\n", b"X:\ta\tb \r\n", b"X : a\r\n", b": a\r\n", b" folded\r\n", b"Task-ID: t-1\r\n"),
+        *(b"Task-ID: two words\r\n", b"Task-ID: \r\n", b"Task-ID: t\n", b"Task-ID: t\r\r\n"),
+        *(b"Task-ID: \xc3\xa4\r\n", b"task-id: other\r\n", b"Request-ID: r-1\r\n", b"Request-ID: r\tq\r\n"),
+        *(b"Content-Length: 4\r\n", b"Content-Length: 04 \r\n", b"Content-Length: 31\r\n", b"Content-Length: x\r\n"),
+        *(b"Transfer-Encoding: chunked\r\n", b"\r"),
     ]
 )
 STARTS = st.sampled_from(
@@ -304,18 +230,15 @@ def test_strangers_do_not_choose_how_much_is_remembered() -> None:
 
 
 SOURCE = Path(bespeak.__file__).parent
-OF_OUR_OWN = {"_declared", "load_bundled", "load_schema"}
-"""Functions with a cache without bound whose arguments are types or bundled names, never what callers send."""
+OF_OUR_OWN = {"declared", "load_bundled", "load_schema", "_validator", "parse"}
+"""Functions with a cache without bound: of types and bundled names, and `parse`, which lives as long as one call."""
 
 
-def test_a_text_is_read_once() -> None:
+def test_memory_reads_a_text_once_and_never_holds_more_than_it_may() -> None:
     seen: list[bytes] = []
     memory = Memory(lambda text: seen.append(text) or text.upper(), most=4, longest=9)
     assert [memory[b"a"], memory[b"a"], memory[b"b"]] == [b"A", b"A", b"B"]
     assert seen == [b"a", b"b"]
-
-
-def test_it_never_holds_more_than_it_may() -> None:
     memory = Memory(len, most=4, longest=9)
     for number in range(1000):
         assert memory[str(number).encode()] == len(str(number))

@@ -1,17 +1,27 @@
-"""The composition binding: one recipe may stand behind several endpoints."""
+"""Bindings to compositions, procedures and functions, and what handlers share."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
+from tests.cases import rows
 from tests.compositions import TEXT, captured, compose, given, recipe, step
-from tests.service import Bench, Reply, build, make_endpoint
+from tests.service import AGENT, Bench, Reply, build, make_endpoint
 
+from bespeak.contract.procedure import Procedure
+from bespeak.errors import ConfigError, ContractError
 from bespeak.protocol.exchange.messages import Request, Response
+from bespeak.runtime.bindings.function import Lifespan, read_lifespan
+from bespeak.runtime.bindings.procedure import path_of
+
+pytestmark = pytest.mark.anyio
 
 
 def test_one_recipe_answers_for_several_endpoints() -> None:
@@ -122,3 +132,124 @@ async def test_a_step_may_wait_until_the_time_of_the_composition_is_over() -> No
 
     assert (await ask(["Ann"], 30)).json == {"count": 1}
     assert (await ask([], 0.001)).error["details"]["code"] == "composition-timeout"
+
+
+def check(number: int) -> dict[str, int]:
+    """Check a number."""
+    return {"number": number}
+
+
+def look(number: int) -> dict[str, int]:
+    """Look at a number."""
+    return {"number": number}
+
+
+@rows(
+    "procedure, fault",
+    (Procedure(procedure_id="x", function="nowhere:check"), "nowhere"),
+    (Procedure(procedure_id="x", function="os:nothing"), "nothing"),
+    (Procedure(procedure_id="x", steps=({"verb": "FIND"},)), "its steps are not valid"),
+    (Procedure(procedure_id="x", steps=({"method": "FIND"},), input_schema={"type": 3}), "its input schema"),
+    (Procedure(procedure_id="x", target=check, input_schema={"type": "object"}), "needs 'number'"),
+    (Procedure(procedure_id="x"), "either a function or steps"),
+)
+def test_what_cannot_run_is_reported(procedure: Procedure, fault: str) -> None:
+    bench = build(procedures=(procedure,))
+    assert "x" not in bench.server.registrar.procedures
+    (finding,) = [one for one in bench.findings if one.rule == "Y824"]
+    assert fault in finding.message
+
+
+def test_procedures_have_one_id_and_no_request_or_document_reaches_them() -> None:
+    bench = build(procedures=(Procedure(procedure_id="x", target=check), Procedure(procedure_id="x", target=look)))
+    assert bench.server.registrar.procedures["x"].procedure.target is check
+    assert "another procedure has its id" in bench.findings[-1].message
+    bench = build(procedures=(Procedure(procedure_id="look", target=check),), methods=("RUN",))
+    assert bench.send("RUN", path_of("look"), {"number": 1}, scopes="activation:run").status == 404
+    assert path_of("look") not in str(bench.send("DISCOVER", "/methods", agent_id=AGENT).json)
+
+
+async def test_resources_are_opened_and_closed_by_the_same_task() -> None:
+    seen: list[Any] = []
+
+    async def resources() -> AsyncIterator[str]:
+        seen.append(asyncio.current_task())
+        async with asyncio.TaskGroup():  # a task group refuses to be left by another task
+            yield "pool"
+        seen.append(asyncio.current_task())
+
+    lifespan = Lifespan(read_lifespan(resources))
+    assert await asyncio.create_task(lifespan.open()) == "pool"
+    await asyncio.create_task(lifespan.close())
+    assert len(seen) == 2
+    assert seen[0] is seen[1]
+
+
+async def test_a_plain_generator_and_a_context_manager_are_lifespans_too() -> None:
+    @contextlib.asynccontextmanager
+    async def managed() -> AsyncIterator[str]:
+        yield "managed"
+
+    def plain() -> Iterator[str]:
+        yield "plain"
+
+    for function, value in ((managed, "managed"), (plain, "plain")):
+        lifespan = Lifespan(read_lifespan(function))
+        assert await lifespan.open() == value
+        await lifespan.close()
+
+
+async def test_a_failing_start_names_the_line() -> None:
+    async def resources() -> AsyncIterator[None]:
+        raise ValueError("no such database")
+        yield
+
+    with pytest.raises(
+        ConfigError, match=r"the lifespan function failed at .*test_composition\.py:\d+ with ValueError: no"
+    ):
+        await Lifespan(read_lifespan(resources)).open()
+
+
+async def test_a_failing_end_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async def resources() -> AsyncIterator[None]:
+        yield
+        raise ValueError("already closed")
+
+    lifespan = Lifespan(read_lifespan(resources))
+    await lifespan.open()
+    with caplog.at_level(logging.ERROR):
+        await lifespan.close()
+    assert "the lifespan function failed while the server stopped" in caplog.text
+    assert "already closed" in caplog.text
+
+
+async def test_a_start_that_is_given_up_closes_what_was_opened() -> None:
+    closed = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def resources() -> AsyncIterator[None]:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+            yield
+        finally:
+            closed.set()
+
+    lifespan = Lifespan(read_lifespan(resources))
+    opening = asyncio.create_task(lifespan.open())
+    await begun.wait()
+    opening.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await opening
+    await lifespan.close()
+    assert closed.is_set()
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [(lambda: None, "must be a generator with one `yield`"), (lambda app: (yield app), "called without arguments")],
+    ids=["not a generator", "with a parameter"],
+)
+def test_other_functions_are_refused_at_declaration(function: Any, message: str) -> None:
+    with pytest.raises(ContractError, match=message):
+        read_lifespan(function)

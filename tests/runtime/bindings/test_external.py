@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import trustme
+from tests.cases import rows
 from tests.compositions import TEXT, compose, given, recipe, step
 from tests.service import build, echo, make_endpoint
 
@@ -211,13 +212,11 @@ def checked(url: str, tls: ssl.SSLContext, *, trusts: bool = False, **semantic: 
     return binding
 
 
-@pytest.mark.parametrize(
-    ("semantic", "advice"),
-    [
-        ({}, "may have taken effect: do not repeat it without the same Idempotency-Key."),
-        ({"is_idempotent": True}, "may have taken effect; it is idempotent and may be repeated."),
-        ({"impact": "informational", "capability": "retrieval"}, "breaks the output schema of BOOK /room."),
-    ],
+@rows(
+    "semantic, advice",
+    ({}, "may have taken effect: do not repeat it without the same Idempotency-Key."),
+    ({"is_idempotent": True}, "may have taken effect; it is idempotent and may be repeated."),
+    ({"impact": "informational", "capability": "retrieval"}, "breaks the output schema of BOOK /room."),
 )
 @pytest.mark.parametrize(("code", "body"), [(201, b'{"id": 7}'), (200, b"[]"), (204, b"")])
 async def test_answer_that_breaks_the_schema_says_what_happened(
@@ -264,6 +263,17 @@ async def test_the_input_goes_out_as_json_and_the_answer_comes_back(authority: t
     assert server.seen[0].headers["content-type"] == "application/json"
 
 
+@pytest.mark.parametrize(
+    ("code", "body", "method", "output"),
+    [(200, b"", "HEAD", {}), (204, b"", "POST", {}), (200, b"[1, 2]", "POST", [1, 2])],
+)
+async def test_an_answer_without_a_body_is_an_empty_output_and_a_list_stays_one(
+    authority: trustme.CA, code: int, body: bytes, method: str, output: Any
+) -> None:
+    async with facade(authority, answer(code, body), method=method) as (binding, _):
+        assert await binding.call({}, CONTEXT) == output
+
+
 @pytest.mark.requirement("API-12.3-5", "API-12.3-6")
 async def test_fields_are_renamed_both_ways_and_others_pass(authority: trustme.CA) -> None:
     body = b'{"confirmationNumber": "c-1", "price": 90, "note": null}'
@@ -276,9 +286,6 @@ async def test_fields_are_renamed_both_ways_and_others_pass(authority: trustme.C
         output = await binding.call({"guest_id": "g", "room_id": "12"}, CONTEXT)
     assert json.loads(server.seen[0].body) == {"guestId": "g", "room_id": "12"}
     assert output == {"confirmation_code": "c-1", "price": 90, "note": None}
-
-
-async def test_two_names_can_be_swapped(authority: trustme.CA) -> None:
     async with facade(authority, answer(200), input_transform={"a": "b", "b": "a"}) as (binding, server):
         await binding.call({"a": 1, "b": 2}, CONTEXT)
     assert json.loads(server.seen[0].body) == {"b": 1, "a": 2}
@@ -288,8 +295,7 @@ async def test_two_names_can_be_swapped(authority: trustme.CA) -> None:
 async def test_methods_without_a_body_carry_the_input_in_the_query(authority: trustme.CA, method: str) -> None:
     async with facade(authority, answer(200), "/rooms?page=1", method=method) as (binding, server):
         await binding.call({"room_id": "a b&c", "free": True, "nights": 2, "tags": ["x"]}, CONTEXT)
-    target = server.seen[0].line.split(" ")[1]
-    assert target == "/rooms?page=1&room_id=a%20b%26c&free=true&nights=2&tags=%5B%22x%22%5D"
+    assert server.seen[0].line.split(" ")[1] == "/rooms?page=1&room_id=a%20b%26c&free=true&nights=2&tags=%5B%22x%22%5D"
     assert server.seen[0].body == b""
 
 
@@ -303,13 +309,10 @@ async def test_placeholders_in_the_path_take_encoded_values_that_are_not_sent_tw
 @pytest.mark.parametrize(
     "given", [{}, *({"room_id": value} for value in ("", ".", "..", "..%2F..%2Fadmin", "../../admin", "a\\b"))]
 )
-async def test_a_value_that_would_choose_another_resource_is_not_passed_on(
-    authority: trustme.CA, given: dict[str, str]
-) -> None:
+async def test_value_that_would_change_the_resource_is_refused(authority: trustme.CA, given: dict[str, str]) -> None:
     async with facade(authority, answer(200), "/rooms/{room_id}") as (binding, server):
         refused = await refusal(binding, **given)
-    assert refused.code == "input-validation-failed"
-    assert refused.details["violations"][0]["pointer"] == "/room_id"
+    assert (refused.code, refused.details["violations"][0]["pointer"]) == ("input-validation-failed", "/room_id")
     assert server.seen == []
 
 
@@ -319,31 +322,15 @@ async def test_an_input_too_long_for_a_url_is_refused(authority: trustme.CA) -> 
     assert server.seen == []
 
 
-@pytest.mark.parametrize(("method", "code"), [("HEAD", 200), ("POST", 204)])
-async def test_an_answer_without_a_body_is_an_empty_output(authority: trustme.CA, method: str, code: int) -> None:
-    async with facade(authority, answer(code, b""), method=method) as (binding, _):
-        assert await binding.call({}, CONTEXT) == {}
-
-
-async def test_connections_are_kept_between_calls(authority: trustme.CA) -> None:
-    async with facade(authority, answer(200)) as (binding, server):
-        for _ in range(3):
-            await binding.call({}, CONTEXT)
-    assert (len(server.seen), server.connections) == (3, 1)
-
-
-@pytest.mark.parametrize(
-    ("code", "body", "fields"),
-    [
-        (204, b"", {}),
-        (200, b"", {"method": "HEAD"}),
-        (404, b"nothing here" * 100, {}),
-        (200, b"<html>" * 100, {"answer": "none"}),
-    ],
+@rows(
+    "code, body, fields",
+    (200, b"{}", {}),
+    (204, b"", {}),
+    (200, b"", {"method": "HEAD"}),
+    (404, b"nothing here" * 100, {}),
+    (200, b"<html>" * 100, {"answer": "none"}),
 )
-async def test_connections_are_reused_after_unread_answers(
-    authority: trustme.CA, code: int, body: bytes, fields: dict[str, Any]
-) -> None:
+async def test_connections_are_reused(authority: trustme.CA, code: int, body: bytes, fields: dict[str, Any]) -> None:
     async with facade(authority, answer(code, body), **fields) as (binding, server):
         for _ in range(3):
             await binding.call({}, CONTEXT)
@@ -454,18 +441,10 @@ async def test_a_broken_exchange_is_upstream_connection_error(authority: trustme
 
 
 @pytest.mark.requirement("API-12.3-15")
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"<html>", b'{"a":', b"{\xff}", b"[" * 100_000],
-    ids=lambda body: repr(body[:8]),
-)
+@pytest.mark.parametrize("body", [b"", b"<html>", b'{"a":', b"{\xff}", b"[" * 100_000, b"\x1f\x8b\x08\x00"], ids=repr)
 async def test_a_success_that_is_not_json_is_upstream_malformed_response(authority: trustme.CA, body: bytes) -> None:
-    async with facade(authority, answer(200, body)) as (binding, _):
-        assert (await refusal(binding)).code == "upstream_malformed_response"
-
-
-async def test_an_unrequested_compressed_answer_is_not_unpacked(authority: trustme.CA) -> None:
-    async with facade(authority, answer(200, b"\x1f\x8b\x08\x00", "Content-Encoding: gzip")) as (binding, server):
+    coding = ("Content-Encoding: gzip",) if body.startswith(b"\x1f") else ()
+    async with facade(authority, answer(200, body, *coding)) as (binding, server):
         assert (await refusal(binding)).code == "upstream_malformed_response"
     assert server.seen[0].headers["accept-encoding"] == "identity"
 
@@ -493,23 +472,16 @@ async def test_an_endless_answer_is_cut_off_as_upstream_malformed_response(autho
 async def test_rejected_credentials_are_upstream_authentication_failed(authority: trustme.CA, code: int) -> None:
     async with facade(authority, answer(code)) as (binding, _):
         refused = await refusal(binding)
-    assert refused.code == "upstream_authentication_failed"
-    assert refused.details == {"details": {"upstream_status": code}}
+    assert (refused.code, refused.details) == ("upstream_authentication_failed", {"details": {"upstream_status": code}})
 
 
 @pytest.mark.requirement("API-12.3-17")
-@pytest.mark.parametrize("code", [400, 404, 418, 500, 503])
-async def test_other_failures_are_upstream_error(authority: trustme.CA, code: int) -> None:
-    async with facade(authority, answer(code, b"secret stack trace")) as (binding, _):
+@pytest.mark.parametrize("code", [302, 400, 404, 418, 500, 503])
+async def test_redirects_and_other_failures_are_upstream_error(authority: trustme.CA, code: int) -> None:
+    async with facade(authority, answer(code, b"secret stack trace", "Location: /elsewhere")) as (binding, server):
         refused = await refusal(binding)
-    assert refused.code == "upstream_error"
+    assert (refused.code, len(server.seen)) == ("upstream_error", 1)
     assert "secret" not in str(refused)
-
-
-async def test_a_redirect_is_not_followed(authority: trustme.CA) -> None:
-    async with facade(authority, answer(302, b"", "Location: /elsewhere")) as (binding, server):
-        assert (await refusal(binding)).code == "upstream_error"
-    assert len(server.seen) == 1
 
 
 @pytest.mark.requirement("API-12.3-19")
@@ -519,9 +491,6 @@ async def test_a_mapped_status_is_the_declared_error(authority: trustme.CA, code
         refused = await refusal(binding)
     assert (refused.code, refused.message) == ("room_unavailable", "The room is taken.")
     assert refused.details == {"details": {"upstream_status": code}}
-
-
-async def test_a_declared_error_without_a_description_reports_the_upstream_failure(authority: trustme.CA) -> None:
     async with facade(authority, answer(409), error_map={"409": "undescribed"}) as (binding, _):
         assert (await refusal(binding)).message == "The upstream answered 409."
 
@@ -539,44 +508,31 @@ async def test_after_a_failure_the_next_call_succeeds(authority: trustme.CA) -> 
 
 
 @pytest.mark.requirement("API-12.3-4")
-async def test_an_unset_variable_refuses_registration_by_name() -> None:
+async def test_unset_variables_and_unusable_headers_refuse_registration_by_name() -> None:
     (finding,) = findings("https://up.example/", headers={"Authorization": "Bearer ${BOOKING_API_TOKEN}"})
     assert "'BOOKING_API_TOKEN'" in finding.message
     assert "'Authorization'" in finding.message
     assert "BOOK /room" in finding.message
-
-
-async def test_every_unusable_header_is_reported() -> None:
     headers = {"A": "${X}", "B": "${Y}", "C C": "1", "D": "${NEWLINE}", "E": "${}"}
     found = findings("https://up.example/", {"NEWLINE": "a\r\nEvil: 1"}, headers=headers)
     assert [finding.pointer.rpartition("/")[2] for finding in found] == ["A", "B", "C C", "D", "E"]
 
 
-@pytest.mark.parametrize(
-    "url", ["", "https://", "https:///x", "up.example/x", "https://[::1", "https://a:x/", "https://\x00/"]
+URLS = ("", "https://", "https:///x", "up.example/x", "https://[::1", "https://a:x/", "https://\x00/")
+HOSTS = ("https://{room_id}.example/", "https://{room_id}@up.example/", "https://up.example:{room_id}/")
+
+
+@rows(
+    "url, fields, said",
+    *((url, {}, "/handler/url: ") for url in URLS),
+    *((url, {}, "the host of") for url in HOSTS),
+    ("https://up.example/{room_id}/{other}", {}, "'other'"),
+    ("https://up.example/", {"input_transform": {"a": "x", "b": "x"}}, "input_transform gives"),
+    ("https://up.example/", {"output_transform": {"a": "x", "b": "x"}}, "output_transform gives"),
 )
-async def test_a_url_that_cannot_be_called_refuses_registration(url: str) -> None:
-    (finding,) = findings(url)
-    assert finding.pointer == "/endpoint/handler/url"
-
-
-@pytest.mark.parametrize(
-    "url", ["https://{room_id}.example/", "https://{room_id}@up.example/", "https://up.example:{room_id}/"]
-)
-async def test_the_input_cannot_choose_the_host(url: str) -> None:
-    (finding,) = findings(url)
-    assert "host" in finding.message
-
-
-async def test_a_placeholder_the_input_does_not_declare_refuses_registration() -> None:
-    (finding,) = findings("https://up.example/{room_id}/{other}")
-    assert "'other'" in finding.message
-
-
-@pytest.mark.parametrize("member", ["input_transform", "output_transform"])
-async def test_two_fields_under_one_upstream_name_refuse_registration(member: str) -> None:
-    (finding,) = findings("https://up.example/", **{member: {"a": "x", "b": "x"}})
-    assert member in finding.message
+async def test_an_upstream_that_cannot_be_called_refuses_registration(url: str, fields: Any, said: str) -> None:
+    (finding,) = findings(url, **fields)
+    assert said in f"{finding.pointer}: {finding.message}"
 
 
 @pytest.mark.requirement("API-12.3-10")
@@ -584,14 +540,7 @@ async def test_without_a_timeout_the_upstream_has_thirty_seconds() -> None:
     assert ExternalService(url="https://up.example/", method="POST").timeout_seconds == 30
 
 
-async def test_a_list_is_passed_on_as_it_is(authority: trustme.CA) -> None:
-    async with facade(authority, answer(200, b"[1, 2]")) as (binding, _):
-        assert await binding.call({}, CONTEXT) == [1, 2]
-
-
-async def test_an_upstream_can_be_a_step_of_a_composition(
-    authority: trustme.CA, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_upstream_can_be_a_step_of_a_composition(authority: trustme.CA, monkeypatch: pytest.MonkeyPatch) -> None:
     async def respond(seen: Seen, writer: asyncio.StreamWriter) -> None:
         body = b'{"confirmation": "C1"}' if b"12" in seen.body else b"{}"
         writer.write(b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n" % (200 if b"12" in seen.body else 409, len(body)))

@@ -61,11 +61,13 @@ def bench(
     return built
 
 
-def test_outputs_become_inputs_and_the_last_one_is_the_answer() -> None:
+def test_outputs_become_inputs_unless_they_cannot_be_picked() -> None:
     made = bench(
         step("FIND /rooms", "found", {"city": given("city")}), step("FETCH /rooms/{id}", take={"id": CHEAPEST})
     )
     assert made.send("FIND", "/offer", {"city": "Riga"}).json == {"id": "b", "view": "view of b"}
+    details = made.send("FIND", "/offer", {"city": "Oslo"}).error["details"]
+    assert (details["step"], details["status"], details["code"]) == (2, None, "no-element")
 
 
 def test_the_output_can_be_mapped_merged_or_listed() -> None:
@@ -108,14 +110,6 @@ def test_an_internal_step_is_not_named_when_it_fails() -> None:
     text = made.send("FIND", "/offer").response.body.decode()
     assert "composition_failed" in text
     assert not [word for word in ("vault", "FETCH", "empty", "s3cret") if word in text]
-
-
-def test_a_value_that_cannot_be_picked_fails_before_the_call() -> None:
-    made = bench(
-        step("FIND /rooms", "found", {"city": given("city")}), step("FETCH /rooms/{id}", take={"id": CHEAPEST})
-    )
-    details = made.send("FIND", "/offer", {"city": "Oslo"}).error["details"]
-    assert (details["step"], details["status"], details["code"]) == (2, None, "no-element")
 
 
 def test_an_input_that_does_not_fit_is_not_sent_to_the_handler() -> None:
@@ -187,9 +181,11 @@ def test_a_step_runs_for_each_element_and_failed_ones_may_be_left_out() -> None:
     assert (failing["step"], failing["element"], failing["code"]) == (2, 2, "room_closed")
 
 
-def test_a_list_that_is_too_long_fails_instead_of_being_cut() -> None:
+def test_all_pages_of_a_list_are_read_and_too_many_or_too_long_ones_fail() -> None:
     made = bench(step("FIND /rooms", "found", {"city": "Riga"}), each(max_items=2))
     assert made.send("FIND", "/offer").error["details"]["code"] == "too-many-elements"
+    assert pages(4).send("FIND", "/offer").json == {"data": {"rows": [0, 1, 2, 3]}, "total": 4}
+    assert pages(3).send("FIND", "/offer").error["details"]["code"] == "too-many-pages"
 
 
 def pages(most: int) -> Bench:
@@ -199,14 +195,6 @@ def pages(most: int) -> Bench:
     listing = make_endpoint("FETCH", "/rows", read, properties={"cursor": {"type": "integer"}})
     paging = Paging(parameter="cursor", cursor="next", items="data.rows", most=most)
     return bench(step("FETCH /rows", pages=paging), endpoints=(listing,))
-
-
-def test_all_pages_of_a_list_are_read() -> None:
-    assert pages(4).send("FIND", "/offer").json == {"data": {"rows": [0, 1, 2, 3]}, "total": 4}
-
-
-def test_more_pages_than_allowed_fail_instead_of_being_cut() -> None:
-    assert pages(3).send("FIND", "/offer").error["details"]["code"] == "too-many-pages"
 
 
 @pytest.mark.requirement("API-12.1-5", "API-12.1-6", "API-12.1-7")
@@ -270,8 +258,7 @@ async def test_steps_of_a_group_run_at_the_same_time() -> None:
         endpoints=endpoints,
         output={"met": captured("b.met"), "all": captured("", select={"a": item("a.met"), "c": item("c.met")})},
     )
-    response = await answer(made, "FIND", "/offer")
-    assert response.body == b'{"met":"/b","all":{"a":"/a","c":"/c"}}'
+    assert (await answer(made, "FIND", "/offer")).body == b'{"met":"/b","all":{"a":"/a","c":"/c"}}'
 
 
 @pytest.mark.anyio
@@ -322,14 +309,8 @@ def test_a_step_that_took_too_long_is_repeated_only_if_that_does_no_harm(idempot
     assert (failure.error["code"], failure.is_transient) == ("composition-timeout", idempotent)
 
 
-def test_outputs_that_are_too_large_are_left_out() -> None:
+def test_failures_number_their_element_and_leave_out_large_or_odd_outputs() -> None:
     made = refused(Response(500), big="x" * MOST_OUTPUT)
     assert (made.details["details"]["outputs"], made.details["details"]["outputs_omitted"]) == ({}, True)
-
-
-def test_the_element_that_failed_is_numbered() -> None:
     assert refused(Response(500), "1/17:2").details["details"]["element"] == 17
-
-
-def test_a_body_that_is_not_an_error_object_is_tolerated() -> None:
     assert failed_answer(STEP, "1", Response(500, b"[]")) == Failure(STEP, "1", 500, {}, None)

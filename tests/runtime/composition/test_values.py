@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given as example
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.compositions import captured, given, item
 
 from bespeak.contract.recipe import COMPARISONS, Condition, Source, constant
@@ -34,45 +35,48 @@ def read(source: Source, element: Any = None) -> Any:
     return compile_value(source)(SCOPE, element)
 
 
-@pytest.mark.parametrize(
-    ("source", "value"),
-    [
-        (constant(3), 3),
-        (given("city"), "Riga"),
-        (given("guest.name"), "Ann"),
-        (given(""), SCOPE.input),
-        (given("town"), MISSING),
-        (given("city.name"), MISSING),
-        (given("town", default="Tallinn"), "Tallinn"),
-        (given("none", default=1), 1),
-        (given("none"), None),
-        (captured("rooms.items.id"), [1, 2]),
-        (captured("rooms.items.tags"), ["a", "b", "c"]),
-        (captured("halls.items"), MISSING),
-        (captured("rooms.items", limit=constant(1), get="id"), [1]),
-        (captured("rooms.items", pick="first", get="id"), 1),
-        (
-            captured("rooms.items", limit=constant(1), select={"n": item("id"), "at": given("city")}),
-            [{"n": 1, "at": "Riga"}],
-        ),
-        (given("guest", select={"who": item("name"), "age": item("age")}), {"who": "Ann"}),
-        (given("town", select={"who": item("name")}), MISSING),
-    ],
+@rows(
+    "source, value",
+    (constant(3), 3),
+    (given("city"), "Riga"),
+    (given("guest.name"), "Ann"),
+    (given(""), SCOPE.input),
+    (given("town"), MISSING),
+    (given("city.name"), MISSING),
+    (given("town", default="Tallinn"), "Tallinn"),
+    (given("none", default=1), 1),
+    (given("none"), None),
+    (captured("rooms.items.id"), [1, 2]),
+    (captured("rooms.items.tags"), ["a", "b", "c"]),
+    (captured("halls.items"), MISSING),
+    (captured("rooms.items", limit=constant(1), get="id"), [1]),
+    (captured("rooms.items", pick="first", get="id"), 1),
+    (
+        captured("rooms.items", limit=constant(1), select={"n": item("id"), "at": given("city")}),
+        [{"n": 1, "at": "Riga"}],
+    ),
+    (given("guest", select={"who": item("name"), "age": item("age")}), {"who": "Ann"}),
+    (given("town", select={"who": item("name")}), MISSING),
 )
 def test_a_source_gives_its_value(source: Source, value: Any) -> None:
     assert read(source) == value
 
 
-def test_the_element_of_a_list_is_a_source() -> None:
+def test_elements_of_lists_are_sources_and_paths_continue_in_each() -> None:
     assert read(item("id"), {"id": 7}) == 7
     assert read(item(), 7) == 7
+    assert follow([{"a": [{"b": 1}, {"b": 2}]}, {"a": {"b": 3}}, 4], ("a", "b")) == [1, 2, 3]
+    nested = Source(kind="constant", value={}, select={"id": item("id"), "at": given("city")})
+    source = captured("rooms.items", limit=constant(1), select={"room": nested})
+    assert read(source) == [{"room": {"id": 1, "at": "Riga"}}]
 
 
-def test_null_is_left_out_where_it_is_not_allowed() -> None:
+def test_null_is_left_out_and_is_not_there() -> None:
     schema = {"properties": {"a": {"type": "string"}, "b": {"type": ["string", "null"]}, "c": {"$ref": "#/$defs/c"}}}
     schema["$defs"] = {"c": {"type": "string"}}
     build = compile_members({name: constant(None) for name in ("a", "b", "c", "d")}, schema)
     assert build(SCOPE, None) == {"b": None, "d": None}
+    assert [is_there(value) for value in (MISSING, None, 0, "", [])] == [False, False, True, True, True]
 
 
 def test_null_is_left_out_of_selected_elements_too() -> None:
@@ -83,31 +87,19 @@ def test_null_is_left_out_of_selected_elements_too() -> None:
     assert compile_members({"rows": shaped}, schema)(SCOPE, None) == {"rows": [{}, {"n": 1}]}
 
 
-@pytest.mark.parametrize(
-    ("condition", "met"),
-    [
-        (Condition(left=given("city"), right=constant("Riga")), True),
-        (Condition(left=given("city"), right=constant("Oslo")), False),
-        (Condition(left=given("city"), right=given("town")), True),
-        (Condition(left=given("town"), right=constant("Riga")), False),
-        (Condition(left=given("town"), op="ne", right=constant("Riga")), True),
-        (Condition(left=given("town"), op="absent"), True),
-        (Condition(left=given("none"), op="present"), False),
-        (Condition(left=given("city"), op="present"), True),
-    ],
+@rows(
+    "condition, met",
+    (Condition(left=given("city"), right=constant("Riga")), True),
+    (Condition(left=given("city"), right=constant("Oslo")), False),
+    (Condition(left=given("city"), right=given("town")), True),
+    (Condition(left=given("town"), right=constant("Riga")), False),
+    (Condition(left=given("town"), op="ne", right=constant("Riga")), True),
+    (Condition(left=given("town"), op="absent"), True),
+    (Condition(left=given("none"), op="present"), False),
+    (Condition(left=given("city"), op="present"), True),
 )
 def test_conditions_of_a_step(condition: Condition, met: bool) -> None:
     assert compile_conditions((condition,))(SCOPE, None) is met
-
-
-def test_a_path_into_a_list_continues_in_each_element() -> None:
-    assert follow([{"a": [{"b": 1}, {"b": 2}]}, {"a": {"b": 3}}, 4], ("a", "b")) == [1, 2, 3]
-
-
-def test_a_new_object_keeps_the_element_around_it() -> None:
-    nested = Source(kind="constant", value={}, select={"id": item("id"), "at": given("city")})
-    source = captured("rooms.items", limit=constant(1), select={"room": nested})
-    assert read(source) == [{"room": {"id": 1, "at": "Riga"}}]
 
 
 ROW = st.fixed_dictionaries({"id": st.integers(0, 9)}, optional={"price": st.integers(-5, 5) | st.none()})
@@ -151,122 +143,78 @@ def test_a_join_agrees_with_comparing_each_with_each(left: list[dict[str, Any]],
     ]
 
 
-def test_a_join_of_two_long_lists_does_not_compare_each_with_each() -> None:
+def test_long_lists_are_joined_by_index_and_not_compared_each_with_each() -> None:
     rows = [{"id": number} for number in range(10_000)]
     same = Condition(left=item("id"), right=item("id"))
     source = given("left", select={"found": captured("rows", where=(same,), pick="only", get="id")})
     joined = compile_value(source)(scope(rows, left=rows), None)
     assert [row["found"] for row in joined] == list(range(10_000))
-
-
-def test_comparing_each_with_each_of_two_long_lists_is_refused() -> None:
-    rows = [{"id": number} for number in range(10_000)]
     smaller = Condition(left=item("id"), op="lt", right=item("id"))
     source = given("left", select={"found": captured("rows", where=(smaller,))})
     with pytest.raises(UnmetError, match=f"{MOST_ROWS:,}"):
         compile_value(source)(scope(rows, left=rows), None)
 
 
-def test_several_fields_give_an_order() -> None:
+def test_several_fields_give_an_order_and_only_dates_are_dates() -> None:
     rows = [{"a": 1, "b": 1}, {"a": 2, "b": 1}, {"a": 1, "b": 2}]
     source = captured("rows", sort=constant(["a", "-b"]))
     assert compile_value(source)(scope(rows), None) == [rows[2], rows[0], rows[1]]
-
-
-@pytest.mark.parametrize(
-    ("pick", "count", "code"), [("first", 0, "no-element"), ("only", 0, "no-element"), ("only", 2, "several-elements")]
-)
-def test_a_pick_that_cannot_be_made_fails(pick: str, count: int, code: str) -> None:
-    with pytest.raises(UnmetError) as raised:
-        compile_value(captured("rows", pick=pick))(scope([{}] * count), None)
-    assert raised.value.code == code
-
-
-def test_a_pick_from_nothing_fails_and_all_of_nothing_is_nothing() -> None:
-    with pytest.raises(UnmetError, match="no element"):
-        compile_value(captured("other", pick="first"))(scope([]), None)
-    assert compile_value(captured("other", limit=constant(1)))(scope([]), None) is MISSING
-
-
-@pytest.mark.parametrize("limit", [-1, True, "3", 1.5])
-def test_a_limit_that_is_not_a_count_fails(limit: Any) -> None:
-    with pytest.raises(UnmetError, match="limit"):
-        compile_value(captured("rows", limit=given("limit")))(scope([1], limit=limit), None)
-
-
-@pytest.mark.parametrize("order", ["", 3, ["a", 1]])
-def test_an_order_that_names_no_field_fails(order: Any) -> None:
-    with pytest.raises(UnmetError, match="order"):
-        compile_value(captured("rows", sort=given("order")))(scope([1], order=order), None)
-
-
-def test_absent_fields_can_be_asked_for() -> None:
-    source = captured("rows", where=(Condition(left=item("closed"), op="absent"),), get="id")
-    assert compile_value(source)(scope([{"id": 1}, {"id": 2, "closed": True}]), None) == [1]
-
-
-def compare(left: Any, op: str, right: Any) -> bool:
-    return COMPARE[op](right)(left)
-
-
-def test_every_operator_with_a_right_side_can_be_computed() -> None:
-    assert {*COMPARE, "present", "absent"} == {*COMPARISONS}
-
-
-@pytest.mark.parametrize(
-    ("left", "op", "right"),
-    [
-        (2, "eq", 2.0),
-        ("a", "ne", "A"),
-        (9, "lt", 10),
-        ("9", "gt", "10"),
-        ("2026-01-01T01:00:00+01:00", "eq", "2026-01-01T00:00:00Z"),
-        ("2026-01-01", "lt", "2026-01-01T00:00:01Z"),
-        ("2026-01-01", "lte", "2026-01-01T00:00:00"),
-        ("Sea View", "contains", "sea"),
-        ([1, 2], "contains", 2),
-        ("a", "in", ["a", "b"]),
-        ({"b": 1, "a": 2}, "eq", {"a": 2, "b": 1}),
-    ],
-)
-def test_comparisons_that_hold(left: Any, op: str, right: Any) -> None:
-    assert compare(left, op, right)
-
-
-@pytest.mark.parametrize(
-    ("left", "op", "right"),
-    [
-        (1, "eq", True),
-        (1, "eq", "1"),
-        (1, "lt", "2"),
-        ("2026-99-99", "eq", "2026-01-01"),
-        (5, "contains", 5),
-        ("a", "in", "abc"),
-        ("a", "contains", 1),
-    ],
-)
-def test_comparisons_that_do_not_hold(left: Any, op: str, right: Any) -> None:
-    assert not compare(left, op, right)
-
-
-def test_a_text_that_only_looks_like_a_date_is_a_text() -> None:
     assert normal("2026-02-31") == normal("2026-02-31")
     assert normal("2026-02-31")[0] == normal("x")[0]
 
 
-def test_null_is_not_there_but_zero_and_empty_are() -> None:
-    assert [is_there(value) for value in (MISSING, None, 0, "", [])] == [False, False, True, True, True]
+@rows(
+    "source, rows, code",
+    (captured("rows", pick="first"), [], "no-element"),
+    (captured("rows", pick="only"), [], "no-element"),
+    (captured("other", pick="first"), [], "no-element"),
+    (captured("rows", pick="only"), [{}, {}], "several-elements"),
+    *((captured("rows", limit=constant(limit)), [1], "invalid-limit") for limit in (-1, True, "3", 1.5)),
+    *((captured("rows", sort=constant(order)), [1], "invalid-order") for order in ("", 3, ["a", 1])),
+)
+def test_a_pick_a_limit_and_an_order_that_cannot_be_fail(source: Source, rows: list[Any], code: str) -> None:
+    with pytest.raises(UnmetError) as raised:
+        compile_value(source)(scope(rows), None)
+    assert raised.value.code == code
 
 
-def test_a_new_output_makes_indexes_of_old_ones_invalid() -> None:
+def test_conditions_ask_for_absent_fields_and_all_operators() -> None:
+    assert compile_value(captured("other", limit=constant(1)))(scope([]), None) is MISSING
+    source = captured("rows", where=(Condition(left=item("closed"), op="absent"),), get="id")
+    assert compile_value(source)(scope([{"id": 1}, {"id": 2, "closed": True}]), None) == [1]
+    assert {*COMPARE, "present", "absent"} == {*COMPARISONS}
+
+
+@rows(
+    "left, op, right, holds",
+    (2, "eq", 2.0, True),
+    ("a", "ne", "A", True),
+    (9, "lt", 10, True),
+    ("9", "gt", "10", True),
+    ("2026-01-01T01:00:00+01:00", "eq", "2026-01-01T00:00:00Z", True),
+    ("2026-01-01", "lt", "2026-01-01T00:00:01Z", True),
+    ("2026-01-01", "lte", "2026-01-01T00:00:00", True),
+    ("Sea View", "contains", "sea", True),
+    ([1, 2], "contains", 2, True),
+    ("a", "in", ["a", "b"], True),
+    ({"b": 1, "a": 2}, "eq", {"a": 2, "b": 1}, True),
+    (1, "eq", True, False),
+    (1, "eq", "1", False),
+    (1, "lt", "2", False),
+    ("2026-99-99", "eq", "2026-01-01", False),
+    (5, "contains", 5, False),
+    ("a", "in", "abc", False),
+    ("a", "contains", 1, False),
+)
+def test_comparisons(left: Any, op: str, right: Any, holds: bool) -> None:
+    assert COMPARE[op](right)(left) is holds
+
+
+def test_elements_are_indexed_anew_for_new_outputs_and_rows_of_a_run_bounded() -> None:
     scope = Scope({})
     scope.indexes[1] = {}
     scope.capture("rooms", [])
     assert (scope.captured, scope.indexes) == ({"rooms": []}, {})
-
-
-def test_the_rows_of_one_run_are_bounded() -> None:
-    scope = Scope({})
     scope.spend(MOST_ROWS)
     with pytest.raises(UnmetError, match="comparisons"):
         scope.spend(1)

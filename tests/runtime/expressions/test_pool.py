@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import rows
 
 from bespeak.runtime.expressions.pool import LONGEST, ExpressionFault, Expressions
 
@@ -34,35 +35,30 @@ async def code_of(expressions: Expressions, text: str, variables: dict[str, Any]
     return found.code if isinstance(found, ExpressionFault) else None
 
 
-async def test_values_come_from_the_variables(expressions: Expressions) -> None:
+async def test_values_come_from_variables_and_only_known_names_are_accepted(expressions: Expressions) -> None:
     variables = {"steps.search": {"items": [{"price": 1.5}]}, "steps.other": object}
     assert await expressions.evaluate("steps.search.items[0].price * 2.0", variables) == 3.0
     assert await expressions.evaluate("steps.search == null", {"steps.search": None}) is True
-
-
-async def test_only_known_names_are_accepted(expressions: Expressions) -> None:
     assert await expressions.check("steps.search.items[0] > 1", ["steps.search"]) is None
     fault = await expressions.check("steps.later.x", ["steps.search"])
     assert fault is not None
     assert "undeclared reference to 'steps.later" in fault
 
 
-@pytest.mark.parametrize(
-    ("text", "variables", "code"),
-    [
-        ("(" * 3000 + "1" + ")" * 900, {}, "invalid-expression"),
-        ("[" * 1000 + "]" * 1000, {}, "invalid-expression"),
-        ("1" * (LONGEST + 1), {}, "invalid-expression"),
-        ("+".join("1" * 1900), {}, "invalid-expression"),
-        (MAPS, {"x": list(range(100))}, "expression-failed"),
-        ("x.matches('(a{1000}){1000}')", {"x": "a"}, "expression-failed"),
-        ("('a' + x).matches('^(a+)+$')", {"x": "a" * 1000 + "!"}, None),
-        ("x.__class__", {"x": 1}, "expression-failed"),
-        ("9223372036854775807 + x", {"x": 1}, "expression-failed"),
-        ("x", {"x": 2**70}, "expression-failed"),
-        ("x", {"x": "a" * (9 * 1024 * 1024)}, "expression-failed"),
-        (DOUBLING, {}, "expression-memory"),
-    ],
+@rows(
+    "text, variables, code",
+    ("(" * 3000 + "1" + ")" * 900, {}, "invalid-expression"),
+    ("[" * 1000 + "]" * 1000, {}, "invalid-expression"),
+    ("1" * (LONGEST + 1), {}, "invalid-expression"),
+    ("+".join("1" * 1900), {}, "invalid-expression"),
+    (MAPS, {"x": list(range(100))}, "expression-failed"),
+    ("x.matches('(a{1000}){1000}')", {"x": "a"}, "expression-failed"),
+    ("('a' + x).matches('^(a+)+$')", {"x": "a" * 1000 + "!"}, None),
+    ("x.__class__", {"x": 1}, "expression-failed"),
+    ("9223372036854775807 + x", {"x": 1}, "expression-failed"),
+    ("x", {"x": 2**70}, "expression-failed"),
+    ("x", {"x": "a" * (9 * 1024 * 1024)}, "expression-failed"),
+    (DOUBLING, {}, "expression-memory"),
 )
 async def test_hostile_expressions_end_with_a_code(
     expressions: Expressions, text: str, variables: dict[str, Any], code: str | None
@@ -80,9 +76,7 @@ async def test_an_expression_that_takes_too_long_is_killed() -> None:
         expressions.close()
 
 
-async def test_nothing_is_started_before_the_first_expression_and_processes_are_used_again(
-    expressions: Expressions,
-) -> None:
+async def test_nothing_starts_before_the_first_expression_and_processes_are_reused(expressions: Expressions) -> None:
     assert expressions.processes == []
     await expressions.evaluate("1", {})
     first = expressions.processes

@@ -231,9 +231,14 @@ def test_without_pydantic_its_constraints_are_refused(monkeypatch: pytest.Monkey
         adapt(Annotated[int, annotated_types.Ge(123456)])
 
 
-def test_a_description_is_not_a_constraint() -> None:
+def test_descriptions_are_no_constraints_and_types_shown_as_written() -> None:
     described = Annotated[int, "the number of beds"]
     assert adapt(described) is described
+    assert show_type(dict[str, list[Size | None]]) == "dict[str, list[Size | None]]"
+    assert show_type(Annotated[tuple[int, ...], Meta(min_length=1)]) == "tuple[int, ...]"
+    assert show_type(Literal["a", 1]) == "Literal['a', 1]"
+    assert read_types([str, list[int]]) == ()
+    assert len(read_types([str, Node])) == 1
 
 
 def test_a_naive_datetime_in_a_result_is_explained(caplog: pytest.LogCaptureFixture) -> None:
@@ -252,12 +257,6 @@ def test_a_naive_datetime_in_a_result_is_explained(caplog: pytest.LogCaptureFixt
     with bespeak.connect_sync(app) as service:
         assert service.request("FETCH", "/time").status == 500
     assert "breaks its schema at /additionalProperties/format; a datetime needs a time zone" in caplog.text
-
-
-def test_types_are_shown_as_their_author_writes_them() -> None:
-    assert show_type(dict[str, list[Size | None]]) == "dict[str, list[Size | None]]"
-    assert show_type(Annotated[tuple[int, ...], Meta(min_length=1)]) == "tuple[int, ...]"
-    assert show_type(Literal["a", 1]) == "Literal['a', 1]"
 
 
 T = TypeVar("T")
@@ -285,11 +284,6 @@ def test_types_that_need_inspection_are_not_plain(annotation: Any) -> None:
     assert not is_plain(annotation)
 
 
-def test_plain_annotations_are_checked_and_left_out() -> None:
-    assert read_types([str, list[int]]) == ()
-    assert len(read_types([str, Node])) == 1
-
-
 def test_every_type_inside_is_found_and_one_that_holds_itself_only_once() -> None:
     found = list(walk(read_types([dict[str, list[Node]], tuple[Node, int]])))
     assert sum(isinstance(kind, kinds.DataclassType) for kind in found) == 1
@@ -308,13 +302,10 @@ class Model(pydantic.BaseModel):
     a: int
 
 
-def test_only_a_pydantic_model_describes_itself() -> None:
+def test_only_a_pydantic_model_describes_and_validates_itself() -> None:
     assert describes_itself(Model)
     assert not describes_itself(Model(a=1))
     assert not describes_itself(dict)
-
-
-def test_a_model_is_validated_by_itself() -> None:
     assert validate_foreign(Model, {"a": 1}) == Model(a=1)
     with pytest.raises(NotImplementedError):
         validate_foreign(complex, 1)

@@ -12,6 +12,7 @@ import msgspec
 import pydantic
 import pytest
 from msgspec import Meta
+from tests.cases import rows
 
 from bespeak.contract.schema.validation import DIALECT, Validator, compile_schema
 from bespeak.errors import ContractError
@@ -123,35 +124,33 @@ def test_a_function_without_parameters_has_an_empty_closed_input() -> None:
     assert not validator(schema).is_valid({"x": 1})
 
 
-@pytest.mark.parametrize(
-    ("annotation", "expected"),
-    [
-        (str, {"type": "string"}),
-        (bool, {"type": "boolean"}),
-        (float, {"type": "number"}),
-        (UUID, {"type": "string", "format": "uuid"}),
-        (date, {"type": "string", "format": "date"}),
-        (datetime, {"type": "string", "format": "date-time"}),
-        (time, {"type": "string"}),
-        (timedelta, {"type": "string", "format": "duration"}),
-        (Decimal, {"type": "string", "format": "decimal"}),
-        (Any, {}),
-        (Literal["a", "b"], {"enum": ["a", "b"]}),
-        (list[int], {"type": "array", "items": {"type": "integer"}}),
-        (Sequence[datetime], {"type": "array", "items": {"type": "string", "format": "date-time"}}),
-        (set[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
-        (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
-        (dict[str, datetime], {"type": "object", "additionalProperties": {"type": "string", "format": "date-time"}}),
-        (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
-        (datetime | int, {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer"}]}),
-        (Annotated[int, Meta(ge=1, le=9)], {"type": "integer", "minimum": 1, "maximum": 9}),
-        (
-            Annotated[str, Meta(pattern="^a", description="An a.")],
-            {"type": "string", "pattern": "^a", "description": "An a."},
-        ),
-        (Annotated[str, Meta(min_length=2, max_length=3)], {"type": "string", "minLength": 2, "maxLength": 3}),
-        (Annotated[list[int], Meta(max_length=3)], {"type": "array", "items": {"type": "integer"}, "maxItems": 3}),
-    ],
+@rows(
+    "annotation, expected",
+    (str, {"type": "string"}),
+    (bool, {"type": "boolean"}),
+    (float, {"type": "number"}),
+    (UUID, {"type": "string", "format": "uuid"}),
+    (date, {"type": "string", "format": "date"}),
+    (datetime, {"type": "string", "format": "date-time"}),
+    (time, {"type": "string"}),
+    (timedelta, {"type": "string", "format": "duration"}),
+    (Decimal, {"type": "string", "format": "decimal"}),
+    (Any, {}),
+    (Literal["a", "b"], {"enum": ["a", "b"]}),
+    (list[int], {"type": "array", "items": {"type": "integer"}}),
+    (Sequence[datetime], {"type": "array", "items": {"type": "string", "format": "date-time"}}),
+    (set[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
+    (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
+    (dict[str, datetime], {"type": "object", "additionalProperties": {"type": "string", "format": "date-time"}}),
+    (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
+    (datetime | int, {"anyOf": [{"type": "string", "format": "date-time"}, {"type": "integer"}]}),
+    (Annotated[int, Meta(ge=1, le=9)], {"type": "integer", "minimum": 1, "maximum": 9}),
+    (
+        Annotated[str, Meta(pattern="^a", description="An a.")],
+        {"type": "string", "pattern": "^a", "description": "An a."},
+    ),
+    (Annotated[str, Meta(min_length=2, max_length=3)], {"type": "string", "minLength": 2, "maxLength": 3}),
+    (Annotated[list[int], Meta(max_length=3)], {"type": "array", "items": {"type": "integer"}, "maxItems": 3}),
     ids=str,
 )
 def test_a_type_has_its_schema(annotation: Any, expected: dict[str, Any]) -> None:
@@ -161,9 +160,14 @@ def test_a_type_has_its_schema(annotation: Any, expected: dict[str, Any]) -> Non
     assert found == expected
 
 
-def test_a_tuple_has_its_items_one_by_one() -> None:
+def test_tuples_have_items_one_by_one_and_closed_types_stay_closed() -> None:
     schema = property_of(tuple[int, datetime])
     assert schema["prefixItems"] == [{"type": "integer"}, {"type": "string", "format": "date-time"}]
+
+    class Closed(msgspec.Struct, forbid_unknown_fields=True):
+        a: int
+
+    assert output_schema(Closed)["additionalProperties"] is False
 
 
 def test_objects_inside_an_input_are_closed_too() -> None:
@@ -229,15 +233,12 @@ def test_two_types_of_one_name_are_refused() -> None:
         schema_of(handler)
 
 
-def test_a_description_of_the_docstring_fills_in_but_does_not_replace() -> None:
+def test_docstrings_fill_in_descriptions_and_the_context_is_no_property() -> None:
     def handler(a: int, b: Annotated[int, Meta(description="from the type")]) -> None: ...
 
     properties = schema_of(handler, {"a": "from the docstring", "b": "from the docstring"})["properties"]
-    assert properties["a"]["description"] == "from the docstring"
-    assert properties["b"]["description"] == "from the type"
+    assert (properties["a"]["description"], properties["b"]["description"]) == ("from the docstring", "from the type")
 
-
-def test_the_context_is_not_a_property() -> None:
     def handler(a: int, context) -> None: ...  # type: ignore[no-untyped-def]
 
     assert list(schema_of(handler)["properties"]) == ["a"]
@@ -278,17 +279,23 @@ def test_an_annotation_without_a_schema_is_explained() -> None:
 
 def test_an_output_is_an_open_object() -> None:
     schema = output_schema(Guest)
-    assert schema["$schema"] == DIALECT
-    assert schema["type"] == "object"
+    assert (schema["$schema"], schema["type"]) == (DIALECT, "object")
     assert schema["additionalProperties"] is True
     assert validator(schema).is_valid({"name": "Ann", "more": 1})
     assert not validator(schema).is_valid({"more": 1})
 
 
-def test_a_function_that_returns_nothing_answers_an_empty_object() -> None:
+def test_missing_empty_and_undescribed_results_are_explained() -> None:
     assert output_schema(None) == output_schema(type(None))
     assert validator(output_schema(None)).is_valid({})
     assert not validator(output_schema(None)).is_valid([])
+    with pytest.raises(ContractError, match="the return annotation Opaque has no JSON Schema; use a dataclass"):
+        output_schema(Opaque)
+
+    def handler(): ...  # type: ignore[no-untyped-def]
+
+    with pytest.raises(ContractError, match="return annotation is missing"):
+        output_schema(read_signature(handler).returns)
 
 
 @pytest.mark.parametrize(
@@ -304,18 +311,6 @@ def test_anything_else_cannot_be_returned(annotation: Any) -> None:
         output_schema(annotation)
 
 
-def test_a_class_without_a_schema_cannot_be_returned() -> None:
-    with pytest.raises(ContractError, match="the return annotation Opaque has no JSON Schema; use a dataclass"):
-        output_schema(Opaque)
-
-
-def test_a_missing_return_annotation_is_explained() -> None:
-    def handler(): ...  # type: ignore[no-untyped-def]
-
-    with pytest.raises(ContractError, match="return annotation is missing"):
-        output_schema(read_signature(handler).returns)
-
-
 def test_a_recursive_type_refers_to_itself() -> None:
     schema = output_schema(Node)
     assert validator(schema).is_valid({"value": 1, "next": {"value": 2, "next": None}})
@@ -325,16 +320,8 @@ def test_a_recursive_type_refers_to_itself() -> None:
     assert not validator(schema).is_valid({"branches": [{"branches": 1}]})
 
 
-def test_a_closed_type_stays_closed() -> None:
-    class Closed(msgspec.Struct, forbid_unknown_fields=True):
-        a: int
-
-    assert output_schema(Closed)["additionalProperties"] is False
-
-
 def test_an_unset_default_leaves_the_field_out_of_required_and_without_a_default() -> None:
     def handler(night: date | msgspec.UnsetType = msgspec.UNSET) -> None: ...
 
     schema = schema_of(handler)
-    assert schema["required"] == []
-    assert schema["properties"]["night"] == {"type": "string", "format": "date"}
+    assert (schema["required"], schema["properties"]["night"]) == ([], {"type": "string", "format": "date"})

@@ -1,27 +1,36 @@
-""""""
+"""What a handler function declares: its parameters, types, docstring and errors."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date, time
-from typing import TYPE_CHECKING, Any, TypedDict
+from datetime import date, datetime, time
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from uuid import UUID
 
+import msgspec
 import pydantic
 import pytest
+import typing_extensions
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
+from tests.cases import rows
 
+from bespeak.contract import handler
+from bespeak.contract.handler import Refusal
+from bespeak.contract.handler import Refusal as No
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.messages import Connection, Context, Request
 from bespeak.protocol.exchange.principal import ANONYMOUS
+from bespeak.runtime.functions.output_filter import Shadow, Unshadowed
+from bespeak.runtime.functions.reading import Prose, locate, parse_docstring, read_handler, refused_names
 from bespeak.runtime.functions.signature import (
     MISSING,
     ConversionError,
-    Parameter,
+    HandlerParameter,
     _list_parameters,
     function_name,
     plan_call,
@@ -53,6 +62,12 @@ def unresolved(price: Decimal) -> None: ...
 def no_type(a: "1 +") -> None: ...  # type: ignore[valid-type]  # noqa: F722
 
 
+def two_contexts(context: Context, other: Context) -> None: ...
+
+
+def positions(*values: int) -> None: ...
+
+
 class Handler:
     def __call__(self, a: int) -> None: ...
 
@@ -61,49 +76,32 @@ class Handler:
 
 def test_a_parameter_has_its_annotation_default_and_kind() -> None:
     assert read_signature(plain).parameters == (
-        Parameter("a", int, MISSING, False),
-        Parameter("b", str, "x", False),
-        Parameter("c", float, MISSING, True),
+        HandlerParameter("a", int, MISSING, False),
+        HandlerParameter("b", str, "x", False),
+        HandlerParameter("c", float, MISSING, True),
     )
 
 
-def test_the_context_is_known_by_its_annotation_and_by_its_place() -> None:
+def test_the_context_is_known_by_annotation_place_or_name() -> None:
     signature = read_signature(with_context)
-    assert signature.context is not None
-    assert signature.context.name == "call"
-    assert signature.context_at == 1
+    assert (signature.context.name, signature.context_at) == ("call", 1)
     assert [parameter.name for parameter in signature.parameters] == ["a", "b"]
     assert read_signature(optional_context).context is not None
-
-
-def test_the_context_is_known_by_its_name_when_there_is_no_annotation() -> None:
     assert read_signature(by_name).context is not None
     assert read_signature(text_called_context).context is None
     assert read_signature(by_name, {"ctx"}).context is None
 
 
-def test_two_contexts_are_one_too_many() -> None:
-    def handler(context: Context, other: Context) -> None: ...
-
-    with pytest.raises(ContractError, match="one is enough"):
-        read_signature(handler)
-
-
-def test_positions_without_names_cannot_be_filled() -> None:
-    def handler(*values: int) -> None: ...
-
-    with pytest.raises(ContractError, match=r"\*values"):
-        read_signature(handler)
-
-
-def test_a_type_that_exists_only_for_the_type_checker_is_explained() -> None:
-    with pytest.raises(ContractError, match="'Decimal' is not defined"):
-        read_signature(unresolved)
-
-
-def test_an_annotation_that_is_not_a_type_is_explained() -> None:
-    with pytest.raises(ContractError, match="not a type"):
-        read_signature(no_type)
+@rows(
+    "function, said",
+    (two_contexts, "one is enough"),
+    (positions, r"\*values"),
+    (unresolved, "'Decimal' is not defined"),
+    (no_type, "not a type"),
+)
+def test_a_function_that_cannot_be_read_is_explained(function: Callable[..., Any], said: str) -> None:
+    with pytest.raises(ContractError, match=said):
+        read_signature(function)
 
 
 @pytest.mark.parametrize("function", [Handler(), Handler().method, functools.partial(plain, b="y", c=1.0)])
@@ -111,14 +109,21 @@ def test_every_callable_can_be_read(function: Any) -> None:
     assert read_signature(function).parameters[0].annotation is int
 
 
-def test_a_callable_without_a_name_has_that_of_its_class() -> None:
+def test_callables_have_the_name_of_their_class_and_schema_defaults_fill_in() -> None:
     assert function_name(Handler()) == "Handler"
     assert function_name(plain) == "plain"
 
+    def handler(day: date) -> Any:
+        return day
 
-def test_a_function_is_read_once() -> None:
+    assert plan_call(handler, schema(day={"default": "2026-01-01"}))({}, CONTEXT) == date(2026, 1, 1)
+
+
+def test_a_function_is_read_once_and_may_take_nothing_or_one_property() -> None:
     assert read_signature(plain) is read_signature(plain, {"a"})
     assert read_signature(by_name) is not read_signature(by_name, {"ctx"})
+    assert plan_call(lambda: {"a": 1}, schema())({}, CONTEXT) == {"a": 1}
+    assert plan_call(whole_unannotated, schema("body"))({"body": 5}, CONTEXT) == 5
 
 
 def test_a_callable_object_need_not_be_hashable() -> None:
@@ -202,10 +207,6 @@ async def test_a_coroutine_function_gives_its_coroutine() -> None:
     assert await plan_call(book, schema("nights"))({"nights": 2}, CONTEXT) == 2
 
 
-def test_a_function_may_take_nothing() -> None:
-    assert plan_call(lambda: {"a": 1}, schema())({}, CONTEXT) == {"a": 1}
-
-
 def context_first(call: Context, a: int, b: int) -> Any:
     return call, a, b
 
@@ -269,23 +270,12 @@ def test_a_single_parameter_that_is_not_a_property_gets_the_whole_input(function
     assert plan_call(function, schema("a", "b"))(values, CONTEXT) is values
 
 
-def test_a_single_parameter_that_is_a_property_gets_that_property() -> None:
-    assert plan_call(whole_unannotated, schema("body"))({"body": 5}, CONTEXT) == 5
-
-
 def test_rest_receives_the_undeclared_properties() -> None:
     def handler(a: date, **rest: Any) -> Any:
         return a, rest
 
     call = plan_call(handler, schema("a", "b", "c-d"))
     assert call({"a": "2026-01-01", "b": 2, "c-d": 3}, CONTEXT) == (date(2026, 1, 1), {"b": 2, "c-d": 3})
-
-
-def test_a_default_of_the_schema_fills_in_for_the_function() -> None:
-    def handler(day: date) -> Any:
-        return day
-
-    assert plan_call(handler, schema(day={"default": "2026-01-01"}))({}, CONTEXT) == date(2026, 1, 1)
 
 
 def test_a_mismatch_is_refused_with_the_names() -> None:
@@ -362,3 +352,209 @@ def test_any_json_is_converted_or_refused(first: Any, second: Any) -> None:
     except ConversionError as error:
         outcome = error.violations
     assert outcome
+
+
+async def cancel(reservation_id: str, context) -> None:  # type: ignore[no-untyped-def]
+    """Cancel a reservation.
+
+    Args:
+        reservation_id: Which one.
+        context: Who calls.
+
+    Outcome: It is cancelled.
+    """
+    raise Refusal("not_found")
+
+
+def mistaken(a: int) -> None:
+    """Do it.
+
+    Args:
+        b: No such parameter.
+    """
+
+
+def test_a_function_is_read_as_a_whole() -> None:
+    reading = read_handler(cancel)
+    assert reading.prose.intent == "Cancel a reservation."
+    assert reading.input_schema["properties"] == {"reservation_id": {"type": "string", "description": "Which one."}}
+    assert reading.output_schema["type"] == "object"
+    assert [name for name, _ in reading.refused] == ["not_found"]
+    assert reading.is_async
+
+
+def test_a_described_parameter_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(ContractError, match="describes 'b'"):
+        read_handler(mistaken)
+
+
+def test_names_and_functions_have_a_place() -> None:
+    place = locate(cancel)
+    assert (place.file, place.line) == (__file__, cancel.__code__.co_firstlineno)
+    assert locate(len) is None
+    assert list(refused_names(direct)) == [("taken", direct.__code__.co_firstlineno + 1)]
+    assert names(several) == {"renamed", "qualified"}
+    assert names(inner) == {"inside"}
+    assert names(logged(direct)) == {"taken"}
+
+
+def direct() -> None:
+    raise Refusal("taken", "It is taken.")
+
+
+def several(name: str) -> None:
+    if name:
+        raise No("renamed")
+    raise handler.Refusal("qualified")
+
+
+def inner() -> None:
+    def later() -> None:
+        raise Refusal("inside")
+
+    later()
+
+
+def made_at_run_time(name: str) -> None:
+    raise Refusal(name)
+
+
+def harmless() -> str:
+    return "Refusal('nothing')"
+
+
+def logged(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*arguments: Any) -> Any:
+        return function(*arguments)
+
+    return wrapper
+
+
+def names(function: Callable[..., Any]) -> set[str]:
+    return {name for name, _ in refused_names(function)}
+
+
+def test_computed_names_are_left_to_the_dispatcher() -> None:
+    assert names(made_at_run_time) == set()
+    assert names(harmless) == set()
+    assert names(len) == set()
+    space: dict[str, Any] = {"Refusal": Refusal}
+    exec("def handler():\n    raise Refusal('no source')", space)
+    assert names(space["handler"]) == set()
+
+
+FULL = """Reserve a room for the named guest
+    at the named property.
+
+    More prose, for people only.
+    Note: not an outcome.
+
+    Args:
+        guest_id: Who stays.
+        room_id (str): Which room, as the
+            catalog of rooms names it.
+
+    Outcome: A confirmed reservation exists
+    and its id is returned.
+
+    Errors:
+        room_unavailable: The room is taken.
+        invalid_dates: Departure is not after arrival: at
+            least one night.
+
+    Returns:
+        other: nothing of this is read.
+    """
+
+
+def test_a_docstring_is_taken_apart() -> None:
+    assert parse_docstring(FULL) == Prose(
+        intent="Reserve a room for the named guest at the named property.",
+        outcome="A confirmed reservation exists and its id is returned.",
+        parameters={"guest_id": "Who stays.", "room_id": "Which room, as the catalog of rooms names it."},
+        errors={
+            "room_unavailable": "The room is taken.",
+            "invalid_dates": "Departure is not after arrival: at least one night.",
+        },
+    )
+
+
+@rows(
+    "text, prose",
+    (None, Prose()),
+    ("   ", Prose()),
+    # The outcome may directly follow the intent, or begin on the next line.
+    ("Do it.\nOutcome: It is done.", Prose(intent="Do it.", outcome="It is done.")),
+    ("Do it.\n\nOutcome:\n    It is done.\n\nMore.", Prose(intent="Do it.", outcome="It is done.")),
+    # A word with a colon is only a heading if it is known.
+    ("Beware: this is hot.", Prose(intent="Beware: this is hot.")),
+)
+def test_a_short_docstring_is_read(text: str | None, prose: Prose) -> None:
+    assert parse_docstring(text) == prose
+
+
+@given(st.text())
+def test_any_text_can_be_read(text: str) -> None:
+    prose = parse_docstring(text)
+    assert prose.intent == " ".join(prose.intent.split())
+
+
+@dataclass
+class Chain:
+    """A type that refers to itself."""
+
+    name: str
+    rest: Chain | None = None
+
+
+class Model(BaseModel):
+    """A type of pydantic."""
+
+    name: str
+
+
+class Open(typing_extensions.TypedDict, extra_items=int):
+    """A type with room for more."""
+
+    name: str
+
+
+class Priced(TypedDict):
+    """A type with a number that may be infinite."""
+
+    price: Annotated[float, msgspec.Meta(ge=0)]
+
+
+def test_a_shadow_holds_the_declared_fields_at_every_depth() -> None:
+    value = {"name": "a", "key": 1, "rest": {"name": "b", "key": 2}}
+    assert msgspec.to_builtins(Shadow(Chain).convert(value)) == {"name": "a", "rest": {"name": "b"}}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [(Chain, {"rest": None}), (Chain, 5), (Priced, {"price": -1}), (list[datetime], [datetime(2026, 1, 1)])],
+)
+def test_a_value_of_another_type_is_refused(annotation: Any, value: Any) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        Shadow(annotation).convert(value)
+
+
+@rows(
+    "annotation, dumps, is_exact, has_numbers",
+    (Chain, False, True, False),
+    (Priced, False, True, True),
+    (list[Model], True, True, True),
+    (dict[str, Annotated[str, msgspec.Meta(pattern="^a")]], False, False, False),
+    (list[Annotated[int, msgspec.Meta(extra_json_schema={"format": "odd"})]], False, False, False),
+    (list[Annotated[int, msgspec.Meta(description="an odd number")]], False, True, False),
+)
+def test_a_shadow_knows_what_it_does_not_check(annotation: Any, dumps: bool, is_exact: bool, has_numbers: bool) -> None:
+    shadow = Shadow(annotation)
+    assert (shadow.dumps, shadow.is_exact, shadow.has_numbers) == (dumps, is_exact, has_numbers)
+
+
+@pytest.mark.parametrize("annotation", [Open, msgspec.Raw, list[Iterator[int]]])
+def test_some_types_have_no_shadow(annotation: Any) -> None:
+    with pytest.raises((Unshadowed, TypeError)):
+        Shadow(annotation)

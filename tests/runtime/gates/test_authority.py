@@ -12,6 +12,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.service import AGENT, Bench, build, echo, make_endpoint
 from tests.state.identity.issuer import claims, new_key, public, sign, write_keys
 
@@ -69,15 +70,10 @@ def token(**changes: Any) -> str:
 
 
 @pytest.mark.requirement("CORE-6.1-1")
-def test_a_header_alone_is_not_believed(tmp_path: Path) -> None:
+def test_an_agent_is_believed_with_its_proof_and_not_by_a_header_alone(tmp_path: Path) -> None:
     bench = served(tmp_path, "token")
-    reply = bench.send("BOOK", "/room", agent_id=AGENT)
-    assert (reply.status, reply.error["code"]) == (401, "agent-unauthenticated")
+    assert bench.send("BOOK", "/room", agent_id=AGENT).refusal == (401, "agent-unauthenticated")
     assert bench.send("BOOK", "/room", scopes="booking:room").status == 401
-
-
-def test_a_proven_agent_has_its_document_and_its_proof(tmp_path: Path) -> None:
-    bench = served(tmp_path, "token")
     assert bench.send("BOOK", "/room", authorization=token()).status == 200
     assert bench.send("FETCH", "/menu", authorization=token()).json == {"agent": AGENT, "by": "token"}
     call = Call(Request("FETCH", "/menu", "", {"authorization": token()}, b"", Connection()), bench.server)
@@ -85,13 +81,19 @@ def test_a_proven_agent_has_its_document_and_its_proof(tmp_path: Path) -> None:
     assert (call.principal.principal_id, call.principal.trust_tier, call.principal.known) == ("acme", 1, True)
 
 
-def test_a_token_narrows_and_never_widens(tmp_path: Path) -> None:
+@pytest.mark.requirement("CORE-7.6-1")
+def test_a_token_narrows_and_no_chain_to_itself_widens_it(tmp_path: Path) -> None:
     bench = served(tmp_path, "token")
     assert bench.send("BOOK", "/room", authorization=token(scope="booking:room payments:buy")).status == 200
     narrow = bench.send("BOOK", "/room", authorization=token(scope="booking:table"))
     assert (narrow.status, narrow.error["missing_scopes"]) == (455, ["booking:room"])
     beyond = bench.send("BOOK", "/room", authorization=token(scope="booking:table"), authority_scope="booking:room")
     assert (beyond.status, beyond.error["code"]) == (262, "scope-claim-invalid")
+    chain = signed_chain([AGENT, AGENT], [["booking:*"]])
+    narrow = token(scope="calendar:read")
+    assert bench.send("BOOK", "/room", authorization=narrow).status == 455
+    reply = bench.send("BOOK", "/room", authorization=narrow, delegation_chain=chain)
+    assert (reply.status, reply.error["reason"]) == (551, "repeated-agent")
 
 
 def test_an_unknown_agent_with_a_token_has_the_scopes_of_the_token(tmp_path: Path) -> None:
@@ -114,8 +116,7 @@ def test_a_caller_without_credentials_is_anonymous_and_cannot_claim_authority(tm
     assert nobody["message"].endswith("; send a token (Authorization: Bearer TOKEN).")
     for headers in ({"authority_scope": "booking:room"}, {"delegation_chain": "a.b.c"}):
         reply = bench.send("FETCH", "/menu", **headers)
-        assert (reply.status, reply.error["type"]) == (262, "credentials-missing")
-        assert reply.error["modes"] == ["token"]
+        assert (reply.status, reply.error["type"], reply.error["modes"]) == (262, "credentials-missing", ["token"])
 
 
 def signed_chain(path: Sequence[str], scopes: Sequence[Sequence[str]]) -> str:
@@ -135,16 +136,6 @@ def signed_chain(path: Sequence[str], scopes: Sequence[Sequence[str]]) -> str:
         )
         tokens.append(sign_token(claims, KEYS[one]))
     return ", ".join(tokens)
-
-
-@pytest.mark.requirement("CORE-7.6-1")
-def test_chain_from_an_agent_to_itself_does_not_widen_its_token(tmp_path: Path) -> None:
-    bench = served(tmp_path, "token")
-    chain = signed_chain([AGENT, AGENT], [["booking:*"]])
-    narrow = token(scope="calendar:read")
-    assert bench.send("BOOK", "/room", authorization=narrow).status == 455
-    reply = bench.send("BOOK", "/room", authorization=narrow, delegation_chain=chain)
-    assert (reply.status, reply.error["reason"]) == (551, "repeated-agent")
 
 
 @pytest.mark.requirement("CORE-7.6-1")
@@ -212,8 +203,7 @@ def test_unknown_keys_ask_for_new_ones_and_are_refused_when_there_are_none(tmp_p
     assert isinstance(refused, Refused)
     assert refused.status == 401
     write_keys(tmp_path / "keys.json", public(ISSUER, kid="k"), public(other, kid="new"))
-    call = Call(request, bench.server)
-    assert isinstance(identity_gate(call), Outdated)
+    assert isinstance(identity_gate(Call(request, bench.server)), Outdated)
 
 
 def signed(bench: Bench, key: Ed25519PrivateKey = AGENT_KEY, **headers: str) -> Call:
@@ -233,7 +223,6 @@ def test_a_signature_proves_a_registered_agent_and_leaves_its_nonce_to_be_used_o
     assert 1 <= seconds <= 91
     forged = signed(bench, Ed25519PrivateKey.generate())
     refused = identity_gate(forged)
-    assert refused is not None
     assert (refused.status, refused.code, forged.nonce) == (401, "signature-invalid", None)
 
 
@@ -265,8 +254,7 @@ def strict(*, agents: tuple[Agent, ...] = ()) -> Bench:
 def test_a_grant_counts_as_declared_and_an_empty_claim_gives_it_up() -> None:
     bench = strict(agents=(SCOPE_DESK,))
     assert bench.send("FETCH", "/menu", agent_id=AGENT).status == 200
-    narrowed = bench.send("FETCH", "/menu", agent_id=AGENT, authority_scope="")
-    assert (narrowed.status, narrowed.error["type"]) == (262, "scope-required")
+    assert bench.send("FETCH", "/menu", agent_id=AGENT, authority_scope="").told("type") == (262, "scope-required")
     given_up = bench.send("BOOK", "/room", agent_id=AGENT, authority_scope="")
     assert given_up.status == 455
     assert given_up.error["message"].endswith("leave it out to use everything that is granted to the agent.")
@@ -319,17 +307,15 @@ def test_anonymous_caller_in_open_mode_is_told_what_to_declare() -> None:
 _GRANT = "the operator of this server must grant them to the agent"
 
 
-@pytest.mark.parametrize(
-    ("mode", "agents", "remedy"),
-    [
-        ("open", (), "send them in Authority-Scope"),
-        ("open", (BARE,), _GRANT),
-        ("token", (), "get a token with them"),
-        ("token", (BARE,), f"{_GRANT}, and its token must not leave them out"),
-        ("mtls", (), "the operator of this server must register the agent with them"),
-        ("mtls", (BARE,), _GRANT),
-        ("signed", (BARE,), _GRANT),
-    ],
+@rows(
+    "mode, agents, remedy",
+    ("open", (), "send them in Authority-Scope"),
+    ("open", (BARE,), _GRANT),
+    ("token", (), "get a token with them"),
+    ("token", (BARE,), f"{_GRANT}, and its token must not leave them out"),
+    ("mtls", (), "the operator of this server must register the agent with them"),
+    ("mtls", (BARE,), _GRANT),
+    ("signed", (BARE,), _GRANT),
 )
 @pytest.mark.parametrize(("target", "number"), [(("BOOK", "/room"), 455), (("FETCH", "/menu"), 262)])
 def test_caller_without_the_scope_is_told_how_it_can_get_it(
@@ -345,8 +331,7 @@ def test_caller_without_the_scope_is_told_how_it_can_get_it(
 @pytest.mark.parametrize("method", ["DISCOVER", "DESCRIBE"])
 def test_discovery_takes_no_scope(method: str) -> None:
     bench = strict()
-    assert bench.send(method, "/").status == 200
-    assert bench.send("DISCOVER", "/methods").status == 200
+    assert (bench.send(method, "/").status, bench.send("DISCOVER", "/methods").status) == (200, 200)
     assert bench.send("DISCOVER", "/agents").status == 200
 
 
@@ -355,8 +340,7 @@ def test_discovery_for_agents_only_leaves_the_services_own_endpoints_alone() -> 
     policies = Policies(anonymous_discovery=False, scope_required_for_invocation=False)
     bench = build(PLAIN, policies=policies)
     for method, path in (("DISCOVER", "/"), ("DESCRIBE", "/"), ("DISCOVER", "/methods"), ("DISCOVER", "/agents")):
-        reply = bench.send(method, path)
-        assert (reply.status, reply.error["type"]) == (262, "anonymous-discovery-disabled")
+        assert bench.send(method, path).told("type") == (262, "anonymous-discovery-disabled")
     assert bench.send("FETCH", "/menu").status == 200
 
 
@@ -372,11 +356,9 @@ def test_ad_hoc_calls_take_the_consent_of_both_sides_and_a_scope(accepted: bool,
     agent = Agent(agent_id=AGENT, name="explorer", wildcards=consents, scopes=("booking:room",))
     policies = Policies(wildcards_accepted=accepted)
     bench = build(policies=policies, agents=(agent,), wildcard_handler=wildcard)
-    reply = bench.send("SCAN", "/attic", agent_id=AGENT)
-    assert (reply.status == 200) is (accepted and consents)
+    assert (bench.send("SCAN", "/attic", agent_id=AGENT).status == 200) is (accepted and consents)
     assert calls == (["/attic"] if accepted and consents else [])
     assert bench.send("SCAN", "/attic").status != 200
     if accepted and consents:
-        without = bench.send("SCAN", "/attic", agent_id=AGENT, authority_scope="")
-        assert (without.status, without.error["type"]) == (262, "scope-required")
+        assert bench.send("SCAN", "/attic", agent_id=AGENT, authority_scope="").told("type") == (262, "scope-required")
     assert len(calls) <= 1

@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.service import AGENT, make_endpoint
 from tests.state.identity.issuer import Clock, Key, new_key, public, sign, write_keys
 from tests.stateful import StatefulBench, keeping
@@ -20,6 +21,8 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.extensions.messages.fanout import Fanout
+from bespeak.extensions.messages.store import ListSubscribers
+from bespeak.extensions.monitors.store import KEPT_CALL as CALL
 from bespeak.extensions.workflows.spec import Spec, StepSpec, encode
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.messages import Connection, Request
@@ -34,8 +37,6 @@ from bespeak.state.identity.credentials import Authenticated
 from bespeak.state.identity.key_text import generate_key
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.agents import PutAgent
-from bespeak.state.store.commands.messages import ListSubscribers
-from bespeak.state.store.commands.monitors import KEPT_CALL as CALL
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, Record
 from bespeak.state.store.opening import open_store
 
@@ -273,8 +274,7 @@ async def test_a_delegation_that_the_server_signs_ends_with_the_credential(tmp_p
 async def test_nothing_is_published_after_the_end_of_the_credential(tmp_path: Path) -> None:
     async with serve(tmp_path) as desk:
         body = {"channel": "news", "content": "x", "schedule_at": write_instant(desk.clock.now + LIFE + 60)}
-        refused = await desk.send("PUBLISH", "/", body)
-        assert (refused.status, refused.error["code"]) == (400, "invalid-time")
+        assert (await desk.send("PUBLISH", "/", body)).refusal == (400, "invalid-time")
         body["schedule_at"] = write_instant(desk.clock.now + LIFE - 60)
         made = (await desk.send("PUBLISH", "/", body)).json["result"]
         record = await desk.become_due(made["content_id"])
@@ -317,15 +317,13 @@ async def test_scopes_that_an_agent_gets_later_do_not_widen_what_it_made(tmp_pat
             assert list(judged.scopes) == left
 
 
-@pytest.mark.parametrize(
-    ("changes", "code"),
-    [
-        ({"verified": "token", "expires": None}, "authority-expired"),  # of an earlier release
-        ({"verified": None}, "credential-not-accepted"),  # made before [auth] was set
-        ({"verified": "mtls"}, "credential-not-accepted"),
-        ({"verified": "token", "known": True}, "agent-unknown"),
-        ({"verified": "token"}, None),
-    ],
+@rows(
+    "changes, code",
+    ({"verified": "token", "expires": None}, "authority-expired"),  # of an earlier release
+    ({"verified": None}, "credential-not-accepted"),  # made before [auth] was set
+    ({"verified": "mtls"}, "credential-not-accepted"),
+    ({"verified": "token", "known": True}, "agent-unknown"),
+    ({"verified": "token"}, None),
 )
 async def test_what_the_server_would_not_admit_now_does_not_act(
     tmp_path: Path, changes: dict[str, Any], code: str | None
@@ -355,8 +353,7 @@ async def test_the_end_is_stored_and_heeded_by_another_process_on_a_database(tmp
         assert await reads(desk) == 455
         await desk.server.part("monitors").carry([await desk.become_due(record_id)])
         await desk.server.part("monitors")._looking.pop()
-        told = await desk.check(record_id)
-        assert (desk.calls, told["status"]) == (["/news"], "stopped")
+        assert (desk.calls, (await desk.check(record_id))["status"]) == (["/news"], "stopped")
 
 
 WORDS = st.sets(st.sampled_from(["a:x", "a:y", "b:x"]), max_size=3)

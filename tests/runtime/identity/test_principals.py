@@ -1,17 +1,31 @@
-"""Who calls, and with which authority."""
+"""Who calls with which authority: agents of files and of the store, grants, and the signing key."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any
 
+import msgspec
 import pytest
+from joserfc.jwk import OKPKey
+from tests.cases import rows
+from tests.service import make_endpoint
 
 from bespeak.contract.agent import Agent
+from bespeak.documents.projections.manifest_signature import SIGNATURE_MEMBER
+from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.principal import NO_SCOPES, Principal, Scopes
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.identity.agents import Agents
+from bespeak.runtime.identity.grants import Grant
 from bespeak.runtime.identity.principals import Principals
+from bespeak.runtime.identity.signer import Signer
 from bespeak.state.identity.credentials import Authenticated
+from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
+from bespeak.state.store.store import Store
+
+pytestmark = pytest.mark.anyio
 
 KNOWN = "1" * 64
 OTHER = "2" * 64
@@ -32,38 +46,28 @@ def refused(found: Principal | Refused) -> Refused:
     return found
 
 
-@pytest.mark.requirement("CORE-2.3-6")
-def test_a_known_agent_inherits_its_whole_grant_when_it_claims_nothing() -> None:
+def accepted(found: Principal | Refused) -> Principal:
+    assert isinstance(found, Principal)
+    return found
+
+
+@pytest.mark.requirement("CORE-2.3-6", "CORE-2.3-4", "CORE-2.3-5", "CORE-7.5-6")
+def test_a_known_agent_inherits_its_grant_and_claims_no_more() -> None:
     found = principals().resolve(KNOWN, None)
     assert found == Principal(KNOWN, Scopes(["booking:*", "calendar:read"]), wildcards=True, known=True)
-
-
-@pytest.mark.requirement("CORE-2.3-4")
-def test_a_claim_narrows_the_grant() -> None:
-    found = principals().resolve(KNOWN, "booking:room , calendar:read")
-    assert isinstance(found, Principal)
-    assert found.scopes == Scopes(["booking:room", "calendar:read"])
-
-
-@pytest.mark.requirement("CORE-2.3-5")
-def test_a_claim_wider_than_the_grant_is_a_262() -> None:
+    assert accepted(principals().resolve(KNOWN, "booking:room , calendar:read")).scopes == Scopes(
+        ["booking:room", "calendar:read"]
+    )
     found = refused(principals().resolve(KNOWN, "booking:room,payments:purchase"))
     assert (found.status, found.code, found.details["type"]) == (262, "scope-claim-invalid", "scope-required")
     assert found.details["invalid"] == ["payments:purchase"]
-
-
-@pytest.mark.requirement("CORE-7.5-6")
-def test_a_wildcard_claim_needs_a_grant_as_wide() -> None:
     assert refused(principals().resolve(KNOWN, "calendar:*")).status == 262
     assert isinstance(principals().resolve(KNOWN, "booking:*"), Principal)
 
 
-def test_the_claim_of_an_unknown_agent_is_taken_as_asserted() -> None:
-    assert principals().resolve(OTHER, "booking:room") == Principal(OTHER, Scopes(["booking:room"]))
-
-
 @pytest.mark.requirement("CORE-6.1-1", "CORE-7.1-5")
-def test_an_unknown_agent_is_a_401_where_agents_must_be_known() -> None:
+def test_the_claim_of_an_unknown_agent_is_taken_unless_agents_must_be_known() -> None:
+    assert principals().resolve(OTHER, "booking:room") == Principal(OTHER, Scopes(["booking:room"]))
     assert refused(principals(require_known=True).resolve(OTHER, None)).status == 401
 
 
@@ -89,26 +93,27 @@ def test_anonymous_caller_claims_no_scope_where_agents_are_registered() -> None:
     assert isinstance(principals().resolve(None, "any:thing"), Principal)
 
 
-@pytest.mark.requirement("CORE-2.3-1")
-def test_an_id_that_is_not_canonical_is_a_400() -> None:
+@pytest.mark.requirement("CORE-2.3-1", "CORE-7.5-1")
+def test_unreadable_ids_and_scopes_are_a_400() -> None:
     for agent_id in ("agt-7f3a", "A" * 64, "1" * 63, "agtp://" + "1" * 64, ""):
         assert refused(principals().resolve(agent_id, None)).code == "invalid-canonical-id"
-
-
-@pytest.mark.requirement("CORE-7.5-1")
-def test_an_invalid_scope_is_a_400_that_shows_it() -> None:
     for value in ("booking", "Booking:room", "booking:room calendar:read", "a:b,,c:d", "x" * 5000):
         found = refused(principals().resolve(KNOWN, value))
         assert (found.status, found.code) == (400, "invalid-authority-scope")
         assert len(found.message) < 400
 
 
-@pytest.mark.requirement("CORE-6.1-5", "CORE-7.4-3", "CORE-7.4-4", "CORE-3-6")
-def test_a_suspended_agent_is_a_503_and_a_revoked_one_a_410() -> None:
+@pytest.mark.requirement("CORE-6.1-5", "CORE-7.4-3", "CORE-7.4-4", "CORE-3-6", "CORE-7.1-5", "CORE-7.4-5")
+def test_suspended_revoked_and_pending_agents_are_refused_with_their_status() -> None:
     assert refused(principals(status="Suspended").resolve(KNOWN, None)).status == 503
     for state in ("revoked", "Retired", "deprecated"):
         gone = refused(principals(status=state, updated_at="2026-05-01T00:00:00Z").resolve(KNOWN, None))
         assert (gone.status, gone.details["since"]) == (410, "2026-05-01T00:00:00Z")
+    for state in ("pending", "unreadable"):
+        found = refused(principals(status=state).resolve(KNOWN, None))
+        assert (found.status, found.code) == (401, "agent-not-active")
+    for state, expected in (("suspended", 503), ("retired", 410), ("pending", 401)):
+        assert refused(principals(status=state).prove(proven(), None)).status == expected
 
 
 def test_long_headers_of_strangers_are_not_remembered() -> None:
@@ -119,34 +124,26 @@ def test_long_headers_of_strangers_are_not_remembered() -> None:
     assert made._recent.cache_info().currsize == 0
 
 
-@pytest.mark.requirement("CORE-7.1-5")
-def test_a_pending_agent_and_one_with_an_unreadable_document_are_a_401() -> None:
-    for state in ("pending", "unreadable"):
-        found = refused(principals(status=state).resolve(KNOWN, None))
-        assert (found.status, found.code) == (401, "agent-not-active")
-
-
-def test_a_proven_agent_has_the_grant_of_its_document_and_its_proof() -> None:
-    found = principals().prove(proven(principal_id="alice", tls_identity="ab"), None)
-    assert isinstance(found, Principal)
+def test_a_proven_agent_has_its_grant_and_a_chain_needs_an_identified_caller() -> None:
+    found = accepted(principals().prove(proven(principal_id="alice", tls_identity="ab"), None))
     assert (found.agent_id, found.scopes) == (KNOWN, Scopes(["booking:*", "calendar:read"]))
     assert (found.verified, found.principal_id, found.tls_identity, found.known) == ("token", "alice", "ab", True)
+    found = refused(principals().delegate(Principal(), "a.b.c", None))
+    assert (found.status, found.details["type"]) == (262, "credentials-missing")
+    assert refused(principals().delegate(Principal(KNOWN), "a.b.c", None)).status == 551
 
 
-@pytest.mark.parametrize(
-    ("credited", "expected"),
-    [
-        (["booking:room"], ["booking:room"]),
-        (["booking:*", "payments:*"], ["booking:*"]),
-        (["*:*"], ["booking:*", "calendar:read"]),
-        (["*:room"], ["booking:room"]),
-        (["payments:purchase"], []),
-        ([], []),
-    ],
+@rows(
+    "credited, expected",
+    (["booking:room"], ["booking:room"]),
+    (["booking:*", "payments:*"], ["booking:*"]),
+    (["*:*"], ["booking:*", "calendar:read"]),
+    (["*:room"], ["booking:room"]),
+    (["payments:purchase"], []),
+    ([], []),
 )
 def test_a_credential_narrows_a_document_and_never_widens_it(credited: list[str], expected: list[str]) -> None:
-    found = principals().prove(proven(scopes=Scopes(credited)), None)
-    assert isinstance(found, Principal)
+    found = accepted(principals().prove(proven(scopes=Scopes(credited)), None))
     assert list(found.scopes) == expected
 
 
@@ -158,34 +155,168 @@ def test_a_claim_beyond_document_and_credential_is_a_262() -> None:
     assert (found.status, found.code, found.details["declared"]) == (262, "scope-claim-invalid", ["booking:room"])
 
 
-def test_an_unknown_agent_has_only_the_scopes_of_its_credential() -> None:
+def test_credentials_decide_scopes_of_unknown_agents_and_the_principal() -> None:
     made = principals()
-    found = made.prove(proven(OTHER, Scopes(["booking:room"])), None)
-    assert isinstance(found, Principal)
+    found = accepted(made.prove(proven(OTHER, Scopes(["booking:room"])), None))
     assert (found.scopes, found.known) == (Scopes(["booking:room"]), False)
-    bare = made.prove(proven(OTHER), None)
-    assert isinstance(bare, Principal)
-    assert bare.scopes == NO_SCOPES
+    assert accepted(made.prove(proven(OTHER), None)).scopes == NO_SCOPES
     assert refused(made.prove(proven(OTHER), "booking:room")).code == "scope-claim-invalid"
     assert refused(principals(require_known=True).prove(proven(OTHER), None)).status == 401
+    for identity in ("ab", "cd"):
+        assert accepted(made.prove(proven(tls_identity=identity), None)).tls_identity == identity
 
 
-@pytest.mark.requirement("CORE-7.4-5")
-def test_proof_does_not_bring_a_suspended_or_revoked_agent_back() -> None:
-    for state, expected in (("suspended", 503), ("retired", 410), ("pending", 401)):
-        assert refused(principals(status=state).prove(proven(), None)).status == expected
+FILED = "1" * 64
+STORED = "2" * 64
 
 
-def test_another_way_of_proof_gives_another_principal() -> None:
-    made = principals()
-    one = made.prove(proven(tls_identity="ab"), None)
-    other = made.prove(proven(tls_identity="cd"), None)
-    assert isinstance(one, Principal)
-    assert isinstance(other, Principal)
-    assert (one.tls_identity, other.tls_identity) == ("ab", "cd")
+def put(agent_id: str = STORED, name: str = "desk", **members: Any) -> PutAgent:
+    document = {"agent_id": agent_id, "name": name, **members}
+    return PutAgent(agent_id, name, "active", msgspec.json.encode(document).decode(), "operator")
 
 
-def test_a_chain_requires_an_identified_caller() -> None:
-    found = refused(principals().delegate(Principal(), "a.b.c", None))
-    assert (found.status, found.details["type"]) == (262, "credentials-missing")
-    assert refused(principals().delegate(Principal(KNOWN), "a.b.c", None)).status == 551
+def suspend(agent_id: str, allowed_from: frozenset[str] = frozenset({"active"}), **fields: Any) -> SetAgentStatus:
+    return SetAgentStatus(agent_id, "DEACTIVATE", allowed_from, "suspended", "operator", "", **fields)
+
+
+def filed(**fields: Any) -> Agents:
+    return Agents([Agent(agent_id=FILED, name="lobby", scopes=("booking:*",), **fields)])
+
+
+async def changed(agents: Agents, seen: int) -> None:
+    """Wait until the agents are another revision."""
+    arrived = asyncio.Event()
+    agents.watch(arrived.set)
+    if agents.revision == seen:
+        await asyncio.wait_for(arrived.wait(), 10)
+
+
+async def test_agents_of_both_places_are_known(store: Store) -> None:
+    await store.do(put(scopes_accepted=["calendar:read"]))
+    agents = filed()
+    await agents.follow(store)
+    assert {agent.agent_id for agent in agents} == {FILED, STORED}
+    assert agents.grant_of(STORED) == Scopes(["calendar:read"])
+    assert agents.grant_of(FILED) == Scopes(["booking:*"])
+    assert agents.get("3" * 64) is agents.get(None) is agents.grant_of("3" * 64) is None
+
+
+async def test_the_store_has_the_last_word_on_documents_and_states(store: Store) -> None:
+    await store.do(put(FILED, "lobby", scopes_accepted=["calendar:read"]))
+    await store.do(suspend(FILED))
+    agents = filed()
+    await agents.follow(store)
+    agent = agents.get(FILED)
+    assert (agent.scopes, agent.status) == (("calendar:read",), "suspended")
+    assert agents.grant_of(FILED) is None
+
+
+async def test_the_state_of_an_agent_in_a_file_is_kept_in_the_store(store: Store) -> None:
+    await store.do(suspend(FILED, name="lobby", assumed="active"))
+    agents = filed()
+    await agents.follow(store)
+    agent = agents.get(FILED)
+    assert (agent.status, agent.scopes) == ("suspended", ("booking:*",))
+    # The file may go; what became of the agent stays.
+    without = Agents()
+    await without.follow(store)
+    left = without.get(FILED)
+    assert (left.status, left.scopes) == ("suspended", ())
+
+
+async def test_changes_are_taken_in_as_they_happen(store: Store) -> None:
+    agents = filed()
+    await agents.follow(store)
+    assert agents.get(STORED) is None
+    seen = agents.revision
+    await store.do(put())
+    await changed(agents, seen)
+    assert agents.get(STORED) is not None
+    seen = agents.revision
+    await store.do(suspend(STORED))
+    await changed(agents, seen)
+    assert agents.get(STORED).status == "suspended"
+    await agents.close()
+
+
+async def test_an_unchanged_store_does_not_change_the_agents(store: Store) -> None:
+    await store.do(put())
+    agents = filed()
+    await agents.follow(store)
+    seen = agents.revision
+    await agents.refresh()
+    assert agents.revision == seen
+
+
+async def test_many_agents_are_read_at_once(store: Store) -> None:
+    await store.do(*(put(f"{number:064x}", f"agent-{number}") for number in range(40)))
+    agents = Agents()
+    await agents.follow(store)
+    assert len(agents) == 40
+
+
+async def test_a_document_that_cannot_be_read_leaves_an_agent_that_may_do_nothing(store: Store) -> None:
+    await store.do(PutAgent(STORED, "desk", "active", '{"agent_id": 7}', "operator"))
+    await store.do(PutAgent(FILED, "lobby", "active", put(STORED).document, "operator"))
+    broken = json.dumps({"agent_id": "3" * 64, "name": "bar", "trust_tier": 9})
+    await store.do(PutAgent("3" * 64, "bar", "active", broken, "operator"))
+    agents = Agents()
+    await agents.follow(store)
+    for agent_id in (STORED, FILED, "3" * 64):
+        assert (agents.get(agent_id).status, agents.grant_of(agent_id)) == ("unreadable", None)
+
+
+async def test_a_broken_file_stays_refused_in_every_state_of_the_store(store: Store) -> None:
+    await store.do(suspend(FILED, name="lobby", assumed="unreadable", allowed_from=frozenset({"unreadable"})))
+    lift = SetAgentStatus(FILED, "REINSTATE", frozenset({"suspended"}), "active", "operator", "")
+    await store.do(lift)
+    agents = Agents([Agent(agent_id=FILED, name="lobby", status="unreadable")])
+    await agents.follow(store)
+    assert agents.get(FILED).status == "unreadable"
+
+
+async def test_processes_that_learn_of_agents_one_by_one_or_at_once_list_them_alike(store: Store) -> None:
+    early, late = filed(), filed()
+    await early.follow(store)
+    for number, name in (("4", "spa"), ("3", "desk"), ("5", "bar")):
+        seen = early.revision
+        await store.do(put(number * 64, name))
+        await changed(early, seen)
+    await late.follow(store)
+    assert [agent.name for agent in early] == [agent.name for agent in late] == ["lobby", "bar", "desk", "spa"]
+    assert early.updated == late.updated > 0.0
+
+
+NEWS = make_endpoint("FETCH", "/news/today", dict)
+
+
+@rows(
+    "resource, fields, holds",
+    ("*", {}, True),
+    ("/news", {}, True),
+    ("/", {}, True),
+    ("/new", {}, False),
+    ("/news/today", {}, True),
+    ("FETCH /news/today", {}, True),
+    ("BOOK /news/today", {}, False),
+    ("FETCH /news", {}, False),
+    ("/news", {"methods": ("BOOK",)}, False),
+    ("/news", {"paths": ("/news/today",)}, True),
+    ("/news", {"paths": ("/news",)}, False),
+)
+def test_grant_holds_for_resource_and_condition(resource: str, fields: dict[str, tuple[str, ...]], holds: bool) -> None:
+    assert Grant("s", resource, ("a:b",), "g", 1e12, **fields).holds_for(NEWS) is holds
+
+
+def test_the_private_half_of_a_key_signs() -> None:
+    key = OKPKey.generate_key("Ed25519")
+    signer = Signer(key)
+    manifest = {"document_version": "v-1"}
+    signer.sign_manifest(manifest)
+    assert manifest[SIGNATURE_MEMBER].count(".") == signer.sign(b"{}").count(".") == 2
+    assert signer.key_id == key.thumbprint()
+
+
+def test_the_public_half_of_a_key_signs_nothing() -> None:
+    with pytest.raises(ConfigError, match="private"):
+        Signer(OKPKey.import_key(OKPKey.generate_key("Ed25519").as_dict(private=False)))

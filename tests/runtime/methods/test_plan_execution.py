@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.extensions.workflows.test_methods_plan import BOOKING, GOAL, GUEST
+from tests.cases import rows
+from tests.extensions.workflows.test_goals import BOOKING, GOAL, GUEST
 from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
@@ -30,17 +31,13 @@ async def plan(bench: StatefulBench) -> dict[str, Any]:
     return result
 
 
-async def test_a_kept_plan_is_executed_by_its_id() -> None:
+async def test_a_plan_is_executed_by_its_id_or_as_it_was_returned() -> None:
     async with keeping(BOOKING, GUEST) as bench:
         reply = await execute(bench, plan_id=(await plan(bench))["plan_id"])
         result = reply.json["result"]
         assert (reply.status, result["status"]) == (200, "completed")
         assert result["output"] == {"name": "name of guest_id of b-1"}
         assert reply.json["attribution"]["agent_id"] == AGENT
-
-
-async def test_a_plan_is_executed_as_it_was_returned() -> None:
-    async with keeping(BOOKING, GUEST) as bench:
         made = await plan(bench)
         result = (await execute(bench, plan={"ordered_steps": made["ordered_steps"]})).json["result"]
         assert [step["status"] for step in result["steps"]] == ["done", "done"]
@@ -64,45 +61,35 @@ async def test_a_repeated_request_runs_the_plan_once() -> None:
         assert (first.json["result"], len(ran)) == (second.json["result"], 1)
 
 
-async def test_the_authority_of_the_caller_counts_for_every_step() -> None:
+async def test_a_plan_is_for_its_agent_with_the_authority_of_the_caller() -> None:
     async with keeping(BOOKING, GUEST) as bench:
         plan_id = (await plan(bench))["plan_id"]
         result = (await execute(bench, "other:scope", plan_id=plan_id)).json["result"]
         assert (result["status"], result["error"]["code"]) == ("failed", "scope-violation")
-
-
-async def test_a_plan_of_another_agent_does_not_exist() -> None:
-    async with keeping(BOOKING, GUEST) as bench:
         plan_id = (await plan(bench))["plan_id"]
         for agent, wanted in ((FRIEND, plan_id), (AGENT, "plan-" + "0" * 32)):
             refused = await bench.send("EXECUTE", "/", {"plan_id": wanted}, agent=agent, authority_scope=SCOPE)
             assert (refused.status, refused.error["code"]) == (404, "plan-not-found")
 
 
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        ({}, "input-validation-failed"),
-        ({"plan_id": "plan-" + "0" * 32, "action": "x"}, "input-validation-failed"),
-        ({"plan_id": "rm -rf /"}, "input-validation-failed"),
-        ({"plan": "ls"}, "input-validation-failed"),
-        ({"plan": []}, "invalid-plan"),
-        ({"plan": ["ls"]}, "invalid-plan"),
-        ({"plan": {"steps": 3}}, "invalid-plan"),
-        ({"plan": [{"method": "FETCH", "path": "/nowhere"}]}, "invalid-plan"),
-        ({"plan": [{"method": "FETCH", "path": "/bookings/{id}"}]}, "invalid-plan"),
-        ({"plan": [{"method": "CHAIN", "parameters": {"steps": []}}]}, "invalid-plan"),
-        (
-            {"plan": [{"method": "FETCH", "path": "/bookings/1", "parameters": {"id": {"$from": "2.id"}}}]},
-            "invalid-plan",
-        ),
-        ({"plan": [{"method": "FETCH", "path": "/bookings/1", "procedure": "x"}]}, "invalid-plan"),
-    ],
+@rows(
+    "body, code",
+    ({}, "input-validation-failed"),
+    ({"plan_id": "plan-" + "0" * 32, "action": "x"}, "input-validation-failed"),
+    ({"plan_id": "rm -rf /"}, "input-validation-failed"),
+    ({"plan": "ls"}, "input-validation-failed"),
+    ({"plan": []}, "invalid-plan"),
+    ({"plan": ["ls"]}, "invalid-plan"),
+    ({"plan": {"steps": 3}}, "invalid-plan"),
+    ({"plan": [{"method": "FETCH", "path": "/nowhere"}]}, "invalid-plan"),
+    ({"plan": [{"method": "FETCH", "path": "/bookings/{id}"}]}, "invalid-plan"),
+    ({"plan": [{"method": "CHAIN", "parameters": {"steps": []}}]}, "invalid-plan"),
+    ({"plan": [{"method": "FETCH", "path": "/bookings/1", "parameters": {"id": {"$from": "2.id"}}}]}, "invalid-plan"),
+    ({"plan": [{"method": "FETCH", "path": "/bookings/1", "procedure": "x"}]}, "invalid-plan"),
 )
 async def test_a_wrong_plan_is_refused_and_nothing_runs(body: dict[str, Any], code: str) -> None:
     async with keeping(BOOKING, methods=("CHAIN",)) as bench:
-        refused = await execute(bench, **body)
-        assert (refused.status, refused.error["code"]) == (422, code)
+        assert (await execute(bench, **body)).told("code") == (422, code)
 
 
 async def test_a_plan_is_not_a_step_of_a_workflow() -> None:
@@ -138,8 +125,7 @@ async def test_an_action_may_be_a_procedure() -> None:
     procedures = (Procedure(procedure_id="check", target=check),)
     async with keeping(make_endpoint("FIND", "/rooms", echo), methods=("RUN",), procedures=procedures) as bench:
         reply = await execute(bench, action="check", parameters={"number": 3})
-        assert reply.json["result"]["output"] == {"number": 3}
-        assert reply.json["attribution"]["agent_id"] == AGENT
+        assert (reply.json["result"]["output"], reply.json["attribution"]["agent_id"]) == ({"number": 3}, AGENT)
         assert (await execute(bench, "other:scope", action="check", parameters={"number": 3})).status == 455
         assert (await execute(bench, action="rm -rf /")).error["code"] == "unknown-action"
 

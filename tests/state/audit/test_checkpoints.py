@@ -9,26 +9,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.state.audit.trails import ANN, BOB, append, append_one, faults_in, make_checkpointer, make_sealer
+from tests.state.audit.trails import (
+    ANN,
+    BOB,
+    KEY,
+    KEYS,
+    NOW,
+    append,
+    append_one,
+    faults_in,
+    make_checkpointer,
+    make_sealer,
+    sealing,
+)
 
 from bespeak.errors import StoreError
-from bespeak.state.audit.checkpoints import make_checkpoint, read_checkpoint
-from bespeak.state.audit.record import FIRST, payload_of
-from bespeak.state.identity.key_files import SigningKey
+from bespeak.protocol.exchange.header_values import encode64
+from bespeak.state.audit.checkpoints import BoundStream, make_checkpoint, read_checkpoint
+from bespeak.state.audit.record import FIRST, encode_header, jws_id, parse_compact, payload_of
+from bespeak.state.audit.sealer import StreamHead
+from bespeak.state.identity.key_files import SigningKey, check_signature
 from bespeak.state.identity.key_text import generate_key
-from bespeak.state.store.commands.audit import (
-    CHECKPOINTS,
-    AppendAudit,
-    AppendCheckpoint,
-    ScanAudit,
-    ScanCheckpoints,
-    ScanOtherStreams,
-)
+from bespeak.state.store.commands import audit
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Command, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
-
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -36,9 +42,8 @@ async def bound(store: Store) -> list[dict[str, int]]:
     """Return the counts of each checkpoint, by stream."""
     found = []
     previous = FIRST
-    for _, checkpoint_id, jws in await store.read(ScanCheckpoints()):
+    for _, checkpoint_id, jws in await store.read(audit.ScanCheckpoints()):
         checkpoint = read_checkpoint(jws)
-        assert checkpoint is not None
         assert checkpoint.previous_checkpoint_id == previous
         previous = checkpoint_id
         found.append({entry.stream: entry.count for entry in checkpoint.streams})
@@ -47,7 +52,7 @@ async def bound(store: Store) -> list[dict[str, int]]:
 
 async def changes(store: Store) -> list[str]:
     """Return what each checkpoint records about signing."""
-    found = [read_checkpoint(jws) for _, _, jws in await store.read(ScanCheckpoints())]
+    found = [read_checkpoint(jws) for _, _, jws in await store.read(audit.ScanCheckpoints())]
     return [checkpoint.signing for checkpoint in found if checkpoint is not None]
 
 
@@ -77,9 +82,7 @@ async def test_signing_that_ends_and_begins_again_is_recorded_with_the_streams_b
 
 
 async def test_end_stays_recorded_while_another_process_still_signs(store: Store) -> None:
-    sealer = make_sealer()
-    store.attach(sealer)
-    running = make_checkpointer(store, sealer)
+    _, running = sealing(store)
     await running.start()
     await make_checkpointer(store, make_sealer(signing=None, prefix="plain")).end()
     await append(store, [ANN])
@@ -94,20 +97,17 @@ async def test_new_key_vouches_at_once_for_the_checkpoints_before_it(store: Stor
 
 
 async def test_untrusted_checkpoint_does_not_end_signing(store: Store) -> None:
-    checkpointer = make_checkpointer(store, make_sealer())
-    await checkpointer.start()
+    await make_checkpointer(store, make_sealer()).start()
     forged = make_checkpoint(
         SigningKey(generate_key()), [], server_id="rooms", issued_at=1.0, previous=FIRST, position=0, signing="ends"
     )
-    await store.do(AppendCheckpoint(forged.checkpoint_id, forged.jws))
+    await store.do(audit.AppendCheckpoint(forged.checkpoint_id, forged.jws))
     await make_checkpointer(store, make_sealer(prefix="b")).start()
     assert await changes(store) == ["begins", "ends", ""]
 
 
 async def test_stopping_writes_a_checkpoint(store: Store) -> None:
-    sealer = make_sealer()
-    store.attach(sealer)
-    checkpointer = make_checkpointer(store, sealer)
+    _, checkpointer = sealing(store)
     await checkpointer.start()
     await append(store, [ANN, BOB, ANN])
     await checkpointer.stop()
@@ -116,9 +116,7 @@ async def test_stopping_writes_a_checkpoint(store: Store) -> None:
 
 
 async def test_checkpoint_holds_only_new_records(store: Store) -> None:
-    sealer = make_sealer()
-    store.attach(sealer)
-    checkpointer = make_checkpointer(store, sealer)
+    _, checkpointer = sealing(store)
     await append(store, [ANN, BOB])
     assert len(await checkpointer.write()) == 1
     assert await checkpointer.write() == []
@@ -128,12 +126,10 @@ async def test_checkpoint_holds_only_new_records(store: Store) -> None:
 
 
 async def test_checkpoint_is_written_after_the_configured_number_of_records(memory: Store) -> None:
-    sealer = make_sealer()
-    memory.attach(sealer)
-    checkpointer = make_checkpointer(memory, sealer, every=3)
+    _, checkpointer = sealing(memory, every=3)
     written = asyncio.Event()
     await checkpointer.start()
-    memory.watch(CHECKPOINTS, written.set)
+    memory.watch(audit.CHECKPOINTS, written.set)
     await append(memory, [ANN, BOB, ANN])
     await written.wait()
     assert await bound(memory) == [{}, {"s1": 3}]
@@ -150,9 +146,7 @@ async def test_start_writes_a_checkpoint_for_records_of_a_killed_process(store: 
     record = await append_one(store, ANN)
     await checkpointer.stop()
     assert await bound(store) == [{"old1": 3}, {"new1": 1}]
-    content = payload_of(record.jws)
-    assert content is not None
-    assert content["checkpoint_id"] == (await store.read(ScanCheckpoints()))[0][1]
+    assert payload_of(record.jws)["checkpoint_id"] == (await store.read(audit.ScanCheckpoints()))[0][1]
     assert await faults_in(store) == []
 
 
@@ -191,9 +185,7 @@ class Failing(Command, frozen=True):
 
 
 async def test_abandoned_stream_is_checkpointed(store: Store) -> None:
-    sealer = make_sealer()
-    store.attach(sealer)
-    checkpointer = make_checkpointer(store, sealer)
+    sealer, checkpointer = sealing(store)
     await append(store, [ANN, BOB])
     sealer.seal(ANN, {})
     sealer.discard()
@@ -204,9 +196,7 @@ async def test_abandoned_stream_is_checkpointed(store: Store) -> None:
 
 
 async def test_stored_records_of_a_failed_commit_are_checkpointed(memory: Store) -> None:
-    sealer = make_sealer()
-    memory.attach(sealer)
-    checkpointer = make_checkpointer(memory, sealer)
+    sealer, checkpointer = sealing(memory)
     await append(memory, [ANN])
     record = sealer.seal(ANN, {"agent_id": ANN})
     sealer.discard()
@@ -218,21 +208,19 @@ async def test_stored_records_of_a_failed_commit_are_checkpointed(memory: Store)
 
 
 async def test_sole_process_does_not_read_its_own_stream_again(memory: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    sealer = make_sealer()
-    memory.attach(sealer)
-    checkpointer = make_checkpointer(memory, sealer)
+    sealer, checkpointer = sealing(memory)
     await checkpointer.write()
     asked: list[Command] = []
     read = memory.read
     monkeypatch.setattr(memory, "read", lambda command: asked.append(command) or read(command))
     await append(memory, [ANN, BOB])
     await checkpointer.write()
-    assert not any(isinstance(command, ScanOtherStreams) for command in asked)
+    assert not any(isinstance(command, audit.ScanOtherStreams) for command in asked)
     sealer.seal(ANN, {})
     sealer.discard()
     await append(memory, [ANN])
     await checkpointer.write()
-    assert any(isinstance(command, ScanOtherStreams) for command in asked)
+    assert any(isinstance(command, audit.ScanOtherStreams) for command in asked)
     assert await bound(memory) == [{"s1": 2}, {"s2": 1}]
 
 
@@ -268,20 +256,18 @@ async def test_last_checkpoint_by_an_unknown_key_is_not_trusted(memory: Store) -
     await append(memory, [ANN] * 3)
     other = generate_key()
     await make_checkpointer(memory, stranger, key=other).write()
-    await memory.do(AppendCheckpoint("0" * 64, "no checkpoint"))
+    await memory.do(audit.AppendCheckpoint("0" * 64, "no checkpoint"))
     await make_checkpointer(memory, sealer).start()
-    checkpoint = read_checkpoint((await memory.read(ScanCheckpoints()))[-1][2])
+    checkpoint = read_checkpoint((await memory.read(audit.ScanCheckpoints()))[-1][2])
     assert checkpoint is not None
     assert [entry.count for entry in checkpoint.streams] == [3]
 
 
 async def test_store_outage_does_not_stop_the_checkpointer(memory: Store) -> None:
-    sealer = make_sealer()
-    memory.attach(sealer)
-    checkpointer = make_checkpointer(memory, sealer)
+    _, checkpointer = sealing(memory)
     await append(memory, [ANN])
     with pytest.raises(StoreError):
-        await memory.do(Failing(), AppendAudit(ANN, {}))
+        await memory.do(Failing(), audit.AppendAudit(ANN, {}))
     await memory.do(Drop())
     await checkpointer.stop()
 
@@ -330,9 +316,34 @@ async def test_records_survive_a_kill_and_are_checkpointed_by_the_next_process(t
         await checkpointer.start()
         await checkpointer.stop()
         assert await faults_in(store) == []
-        rows = await store.read(ScanAudit(limit=100_000))
+        rows = await store.read(audit.ScanAudit(limit=100_000))
         assert {row[4] for row in rows} >= set(told)
         counts = Counter(row[1] for row in rows)
         assert await bound(store) == [dict(counts)]
     finally:
         await store.close()
+
+
+def test_checkpoint_is_signed_and_holds_the_position_of_each_stream() -> None:
+    head = StreamHead("s1", 7, bytes(range(32)))
+    made = make_checkpoint(SigningKey(KEY), [head], server_id="rooms", issued_at=NOW, previous=FIRST, position=12)
+    compact, read = parse_compact(made.jws), read_checkpoint(made.jws)
+    assert compact is not None
+    assert read is not None
+    assert check_signature(compact, KEYS) == "good"
+    assert made.checkpoint_id == jws_id(made.jws)
+    assert read.streams == (BoundStream("s1", 7, bytes(range(32)).hex()),)
+    assert (read.server_id, read.previous_checkpoint_id, read.position) == ("rooms", FIRST, 12)
+    assert read.issued_at == "2026-05-01T12:00:00.000Z"
+
+
+def test_record_is_not_accepted_as_checkpoint() -> None:
+    sealer = make_sealer()
+    sealer.learn(ANN, None)
+    assert read_checkpoint(sealer.seal(ANN, {}).jws) is None
+
+
+@pytest.mark.parametrize("payload", [b"", b"{}", b"[]", b'{"streams": 1}'])
+def test_text_without_claims_is_not_a_checkpoint(payload: bytes) -> None:
+    header = encode_header(SigningKey(KEY).header("checkpoint+jwt"))
+    assert read_checkpoint((header + encode64(payload)).decode() + ".x") is None

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from joserfc.jwk import OKPKey
+from tests.cases import rows
 from tests.state.audit.trails import ANN, BOB, KEY, KEYS, NOW, append, faults_in, make_checkpointer, make_sealer
 
 from bespeak.state.audit.checkpoints import make_checkpoint
@@ -20,7 +21,6 @@ from bespeak.state.store.commands.audit import AppendCheckpoint, LastCheckpoint
 from bespeak.state.store.store import Command, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
-
 EACH, CHECKPOINTS, NONE = (Expectation(sign) for sign in ("each", "checkpoints", "none"))
 NEW = generate_key()
 BOTH = {**KEYS, **trusted([NEW])}
@@ -174,18 +174,16 @@ async def test_removed_checkpoints_are_missed_by_the_records(store: Store) -> No
     assert ("checkpoint", "a1") in await kinds(store)
 
 
-@pytest.mark.parametrize(
+@rows(
     "change",
-    [
-        "UPDATE audit SET stream = 'x1' WHERE stream = 'a1'",
-        "DELETE FROM audit WHERE stream = 'a1'",
-        "DELETE FROM audit WHERE sequence = 1",
-        "DELETE FROM audit WHERE sequence = 3",
-        "INSERT INTO audit (position, stream, sequence, agent_id, audit_id, jws) "
-        "SELECT position + 500, stream, sequence, agent_id, audit_id, jws FROM audit WHERE stream = 'a1'",
-        "INSERT INTO audit (position, stream, sequence, agent_id, audit_id, jws) "
-        "SELECT position + 500, 'x1', sequence, agent_id, audit_id, jws FROM audit WHERE stream = 'a1'",
-    ],
+    "UPDATE audit SET stream = 'x1' WHERE stream = 'a1'",
+    "DELETE FROM audit WHERE stream = 'a1'",
+    "DELETE FROM audit WHERE sequence = 1",
+    "DELETE FROM audit WHERE sequence = 3",
+    "INSERT INTO audit (position, stream, sequence, agent_id, audit_id, jws) "
+    "SELECT position + 500, stream, sequence, agent_id, audit_id, jws FROM audit WHERE stream = 'a1'",
+    "INSERT INTO audit (position, stream, sequence, agent_id, audit_id, jws) "
+    "SELECT position + 500, 'x1', sequence, agent_id, audit_id, jws FROM audit WHERE stream = 'a1'",
 )
 @pytest.mark.parametrize("signing", ["each", "checkpoints"])
 async def test_renamed_removed_cut_or_copied_stream_is_a_fault(store: Store, signing: Signing, change: str) -> None:

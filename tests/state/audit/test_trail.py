@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tests.cases import rows
 from tests.state.audit.trails import ANN, BOB, append, exported, faults_of_lines, make_checkpointer, make_sealer
 
 from bespeak.errors import ConfigError
@@ -71,18 +72,16 @@ async def test_concurrent_writes_leave_no_dangling_references_in_an_export(memor
     assert await faults_of_lines(lines, tmp_path / "trail.jsonl") == []
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        (b"", "not an export"),
-        (b"{}\n", "not an export"),
-        (b"not json\n", "not an export"),
-        (b'{"form":"bespeak-audit/1"}\n{', "line 2"),
-        (b'{"form":"bespeak-audit/1"}\n{"type":"record"}', "line 2"),
-        (b'{"form":"bespeak-audit/1"}\n{"type":"other"}', "neither"),
-        (b'{"form":"bespeak-audit/1"}\n[]', "neither"),
-        (b'{"form":"bespeak-audit/1"}\n"' + b"a" * 5_000_000 + b'"', "too long"),
-    ],
+@rows(
+    "text, reason",
+    (b"", "not an export"),
+    (b"{}\n", "not an export"),
+    (b"not json\n", "not an export"),
+    (b'{"form":"bespeak-audit/1"}\n{', "line 2"),
+    (b'{"form":"bespeak-audit/1"}\n{"type":"record"}', "line 2"),
+    (b'{"form":"bespeak-audit/1"}\n{"type":"other"}', "neither"),
+    (b'{"form":"bespeak-audit/1"}\n[]', "neither"),
+    (b'{"form":"bespeak-audit/1"}\n"' + b"a" * 5_000_000 + b'"', "too long"),
     ids=["empty", "object", "text", "broken", "incomplete", "unknown", "array", "long"],
 )
 async def test_another_file_is_refused_with_the_line(tmp_path: Path, text: bytes, reason: str) -> None:

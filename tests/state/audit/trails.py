@@ -50,6 +50,13 @@ def make_checkpointer(store: Store, sealer: ChainSealer, *, every: int = 1000, k
     )
 
 
+def sealing(store: Store, **options: Any) -> tuple[ChainSealer, Checkpointer]:
+    """Let a new sealer seal the records of a store; return it with its checkpointer."""
+    sealer = make_sealer()
+    store.attach(sealer)
+    return sealer, make_checkpointer(store, sealer, **options)
+
+
 async def append(store: Store, agents: Iterable[str], **members: Any) -> list[Sealed]:
     """Append a record for each agent, each in its own transaction."""
     return [await append_one(store, agent, **members) for agent in agents]

@@ -17,7 +17,6 @@ AGENT = "ab" * 32
 OTHER = "cd" * 32
 SERVER = "rooms.example"
 NOW = 1_800_000_000.0
-
 Key = OKPKey | ECKey | RSAKey
 
 

@@ -6,19 +6,13 @@ import msgspec
 import pytest
 
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.identity.artifact_signature import (
-    ArtifactStatement,
-    SignedArtifact,
-    sign_artifact,
-    signature_fault,
-    verify_artifact,
-)
+from bespeak.state.identity import artifact_signature
 from bespeak.state.identity.jws import PrivateKey, sign_compact
 from bespeak.state.identity.key_files import trusted
 from bespeak.state.identity.key_text import generate_key, key_id
 
 KEY, OTHER = generate_key(), generate_key()
-STATEMENT = ArtifactStatement("ontology", "https://ex.org/onto/cs", "1.0", "ab" * 32)
+STATEMENT = artifact_signature.ArtifactStatement("ontology", "https://ex.org/onto/cs", "1.0", "ab" * 32)
 
 
 def private() -> PrivateKey:
@@ -26,21 +20,20 @@ def private() -> PrivateKey:
     return KEY.private_key
 
 
-TOKEN = sign_artifact(STATEMENT, private(), key_id(KEY), 1_790_000_000.0)
+TOKEN = artifact_signature.sign_artifact(STATEMENT, private(), key_id(KEY), 1_790_000_000.0)
 
 
 def test_signature_of_a_trusted_key_is_verified() -> None:
-    signed = verify_artifact(TOKEN, trusted([KEY]))
-    assert signed == SignedArtifact(STATEMENT, key_id(KEY), "2026-09-21T14:13:20Z")
-    assert signature_fault(signed, STATEMENT) is None
+    signed = artifact_signature.verify_artifact(TOKEN, trusted([KEY]))
+    assert signed == artifact_signature.SignedArtifact(STATEMENT, key_id(KEY), "2026-09-21T14:13:20Z")
+    assert artifact_signature.signature_fault(signed, STATEMENT) is None
 
 
 @pytest.mark.parametrize("field", ["kind", "id", "version", "sha256"])
 def test_signature_of_other_content_does_not_fit(field: str) -> None:
-    signed = verify_artifact(TOKEN, trusted([KEY]))
-    assert isinstance(signed, SignedArtifact)
-    fault = signature_fault(signed, msgspec.structs.replace(STATEMENT, **{field: "other"}))
-    assert fault is not None
+    signed = artifact_signature.verify_artifact(TOKEN, trusted([KEY]))
+    assert isinstance(signed, artifact_signature.SignedArtifact)
+    fault = artifact_signature.signature_fault(signed, msgspec.structs.replace(STATEMENT, **{field: "other"}))
     assert fault.at == field
 
 
@@ -50,7 +43,7 @@ def test_foreign_changed_and_malformed_tokens_are_faults() -> None:
     record = sign_compact(header, b'{"agtp_signed":{}}', private())
     changed = (f"{head}.{body}.{sealed[::-1]}", f"{head}.{head}.{sealed}", f"{record.split('.')[0]}.{body}.{sealed}")
     for token in ("", "a.b", "a.b.c", record, "x" * 20_000, *changed):
-        assert isinstance(verify_artifact(token, trusted([KEY])), Fault), token
-    fault = verify_artifact(TOKEN, trusted([OTHER]))
+        assert isinstance(artifact_signature.verify_artifact(token, trusted([KEY])), Fault), token
+    fault = artifact_signature.verify_artifact(TOKEN, trusted([OTHER]))
     assert isinstance(fault, Fault)
     assert fault.message.endswith("which is not trusted")

@@ -13,6 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1
 from cryptography.hazmat.primitives.asymmetric.ec import generate_private_key as generate_curve_key
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from tests.cases import rows
 from tests.state.identity.certificates import ENDS, Authority, certificate
 from tests.state.identity.issuer import (
     AGENT,
@@ -39,18 +41,18 @@ from bespeak.protocol.exchange.principal import Scopes
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.tls import client_context, server_context
 from bespeak.state.identity.authenticator import Authenticator
-from bespeak.state.identity.credentials import Authenticated, Outdated
-from bespeak.state.identity.jwks import FETCH_GAP, FILE_PERIOD
+from bespeak.state.identity.credentials import Authenticated, Outdated, ed25519_mark, key_mark
+from bespeak.state.identity.jwks import FETCH_GAP
 from bespeak.state.identity.settings import AuthSettings, MtlsSettings, SignedSettings, TokenSettings
 from bespeak.state.identity.signed_request import AHEAD, sign_request
 
 pytestmark = pytest.mark.anyio
-
 KEY = new_key()
 AGENT_KEY = Ed25519PrivateKey.generate()
 CERTIFICATE = certificate(uris=[f"agtp://{AGENT}"])
 FOREIGN = certificate(uris=[f"agtp://{OTHER}"])
 TOKEN = sign(KEY, kid="k")
+OTHER_SCHEMES = ("Basic YTpi", "bearer", "", "Bearer", "Token x", "Bearer\tx", "é")
 
 
 class Bench:
@@ -92,22 +94,16 @@ def signed(agent_id: str = AGENT, *, key: Ed25519PrivateKey = AGENT_KEY, **more:
     return Request("QUERY", "/rooms", "", {**plain.headers, "agent-signature": value}, b"", plain.connection)
 
 
-def test_a_token_gives_agent_scopes_and_principal(every: Bench) -> None:
+def test_token_certificate_and_signature_give_agent_and_what_each_proves(every: Bench) -> None:
     token = sign(KEY, claims(principal_id="acme"), kid="k")
     assert every.agent(request(token)) == Authenticated(
         AGENT, ("token",), Scopes(["booking:room"]), "acme", expires_at=NOW + 600
     )
     assert every.agent(request(token, agent_id=AGENT)) == every.agent(request(token))
-
-
-def test_certificate_gives_agent_and_tls_identity_but_no_scopes(every: Bench) -> None:
     found = every.agent(request(certificate=CERTIFICATE))
     identity = hashlib.sha256(CERTIFICATE).hexdigest()
     assert (found.agent_id, found.modes, found.scopes) == (AGENT, ("mtls",), None)
     assert (found.tls_identity, found.expires_at) == (identity, ENDS.timestamp())
-
-
-def test_signature_gives_agent_and_nonce(every: Bench) -> None:
     found = every.agent(signed())
     assert (found.agent_id, found.modes, found.scopes) == (AGENT, ("signed",), None)
     assert found.nonce
@@ -121,8 +117,7 @@ def test_result_of_a_known_credential_is_reused(every: Bench, presented: Request
 
 def test_credentials_add_up_when_they_agree(every: Bench) -> None:
     found = every.agent(signed(token=TOKEN, certificate=CERTIFICATE))
-    assert found.modes == ("mtls", "token", "signed")
-    assert found.verified == "mtls+token+signed"
+    assert (found.modes, found.verified) == (("mtls", "token", "signed"), "mtls+token+signed")
     assert found.scopes == Scopes(["booking:room"])
     assert found.tls_identity
     assert found.nonce
@@ -130,19 +125,13 @@ def test_credentials_add_up_when_they_agree(every: Bench) -> None:
 
 
 @pytest.mark.requirement("CORE-10.1-5")
-@pytest.mark.parametrize(
+@rows(
     "disagreeing",
-    [
-        request(TOKEN, agent_id=OTHER),
-        request(TOKEN, agent_id="short"),
-        request(TOKEN, agent_id=""),
-        request(certificate=CERTIFICATE, agent_id=OTHER),
-        request(TOKEN, certificate=FOREIGN),
-        request(TOKEN, certificate=FOREIGN, agent_id=AGENT),
-        request(TOKEN, certificate=FOREIGN, agent_id=OTHER),
-        signed(certificate=FOREIGN),
-        signed(token=sign(KEY, claims(agent_id=OTHER), kid="k")),
-    ],
+    *(request(TOKEN, agent_id=OTHER), request(TOKEN, agent_id="short"), request(TOKEN, agent_id="")),
+    *(request(certificate=CERTIFICATE, agent_id=OTHER), request(TOKEN, certificate=FOREIGN)),
+    request(TOKEN, certificate=FOREIGN, agent_id=AGENT),
+    *(request(TOKEN, certificate=FOREIGN, agent_id=OTHER), signed(certificate=FOREIGN)),
+    signed(token=sign(KEY, claims(agent_id=OTHER), kid="k")),
 )
 def test_credentials_of_different_agents_are_refused(every: Bench, disagreeing: Request) -> None:
     assert every.code(disagreeing) == "agent-id-mismatch"
@@ -151,17 +140,17 @@ def test_credentials_of_different_agents_are_refused(every: Bench, disagreeing: 
     assert OTHER not in str(found)
 
 
-@pytest.mark.parametrize(
-    ("presented", "code"),
-    [
-        (request(sign(new_key(), kid="k"), certificate=CERTIFICATE), "token-signature-invalid"),
-        (request(TOKEN, certificate=certificate()), "certificate-without-agent"),
-        (request(TOKEN, certificate=certificate(generate_private_key(65537, 2048))), "certificate-key-refused"),
-        (signed(token="x", certificate=CERTIFICATE), "token-malformed"),
-        (signed(key=Ed25519PrivateKey.generate(), token=TOKEN), "signature-invalid"),
-        (signed(OTHER), "agent-key-unknown"),
-        (request(TOKEN, agent_signature=""), "agent-id-missing"),
-    ],
+@rows(
+    "presented, code",
+    (request(sign(new_key(), kid="k"), certificate=CERTIFICATE), "token-signature-invalid"),
+    (request(TOKEN, certificate=certificate()), "certificate-without-agent"),
+    (request(TOKEN, certificate=certificate(generate_private_key(65537, 2048))), "certificate-key-refused"),
+    (signed(token="x", certificate=CERTIFICATE), "token-malformed"),
+    (signed(key=Ed25519PrivateKey.generate(), token=TOKEN), "signature-invalid"),
+    (signed(OTHER), "agent-key-unknown"),
+    (request(TOKEN, agent_signature=""), "agent-id-missing"),
+    *[(request(agent_id=unproven), "agent-unauthenticated") for unproven in (AGENT, "", "short", "x" * 5000)],
+    *[(request(authorization=other), "token-malformed") for other in OTHER_SCHEMES],
 )
 def test_one_bad_credential_refuses_the_request(every: Bench, presented: Request, code: str) -> None:
     assert every.code(presented) == code
@@ -175,29 +164,19 @@ def test_token_bound_to_a_certificate_needs_that_certificate(every: Bench) -> No
     assert every.code(request(bound, certificate=another)) == "token-binding-wrong"
 
 
-def test_request_without_credentials_is_anonymous(every: Bench) -> None:
+def test_request_without_credentials_is_anonymous_and_the_scheme_is_written_in_any_case(every: Bench) -> None:
     assert every.authenticator.authenticate(request()) is None
     assert every.authenticator.authenticate(request(authority_scope="booking:room")) is None
-
-
-@pytest.mark.parametrize("agent_id", [AGENT, "", "short", "x" * 5000])
-def test_unproven_id_is_refused(every: Bench, agent_id: str) -> None:
-    assert every.code(request(agent_id=agent_id)) == "agent-unauthenticated"
-
-
-@pytest.mark.parametrize("value", ["Basic YTpi", "bearer", "", "Bearer", "Token x", "Bearer\tx", "é"])
-def test_other_authorization_scheme_is_refused(every: Bench, value: str) -> None:
-    assert every.code(request(authorization=value)) == "token-malformed"
-
-
-def test_the_scheme_is_written_in_any_case(every: Bench) -> None:
     assert every.agent(request(authorization=f"BEARER  {TOKEN}")).agent_id == AGENT
 
 
-def test_credential_of_a_disabled_mode_is_refused(tmp_path: Path) -> None:
+def test_credential_of_a_disabled_mode_is_refused_and_such_a_certificate_ignored(tmp_path: Path) -> None:
     assert Bench(tmp_path, "mtls").code(request(TOKEN)) == "credential-not-accepted"
     assert Bench(tmp_path, "token").code(signed(token=TOKEN)) == "credential-not-accepted"
     assert Bench(tmp_path, "signed").agent(signed(certificate=None)).modes == ("signed",)
+    bench = Bench(tmp_path, "token")
+    assert bench.agent(request(TOKEN, certificate=FOREIGN)).modes == ("token",)
+    assert bench.authenticator.authenticate(Request("QUERY", "/", "", {}, b"", Connection(certificate=FOREIGN))) is None
 
 
 def test_open_mode_trusts_headers_and_ignores_credentials() -> None:
@@ -259,14 +238,6 @@ async def test_without_tokens_there_is_nothing_to_refresh(tmp_path: Path) -> Non
     assert bench.authenticator.authenticate(request()) is None
 
 
-def test_cached_token_expires_with_its_key(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, "token")
-    bench.agent(request(TOKEN))
-    write_keys(bench.path, public(new_key(), kid="n"))
-    bench.clock.now += FILE_PERIOD
-    assert bench.code(request(TOKEN)) == "token-key-unknown"
-
-
 def test_missing_requirement_of_a_mode_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="register of agents"):
         Authenticator(AuthSettings(modes=("signed",)), SERVER)
@@ -274,12 +245,6 @@ def test_missing_requirement_of_a_mode_is_refused(tmp_path: Path) -> None:
         Authenticator(AuthSettings(modes=("token",)), SERVER)
     with pytest.raises(ConfigError, match="gone"):
         Authenticator(AuthSettings(modes=("token",), token=TokenSettings(keys=tmp_path / "gone")), SERVER)
-
-
-def test_certificate_is_ignored_unless_the_mode_is_enabled(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, "token")
-    assert bench.agent(request(TOKEN, certificate=FOREIGN)).modes == ("token",)
-    assert bench.authenticator.authenticate(Request("QUERY", "/", "", {}, b"", Connection(certificate=FOREIGN))) is None
 
 
 class _Door:
@@ -359,3 +324,16 @@ print([name for name in ("cryptography", "httpx", "joserfc") if name in sys.modu
 """
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
     assert result.stdout.strip() == str(loaded)
+
+
+def test_several_proofs_are_joined_in_one_word_and_a_nonce_is_not_shown() -> None:
+    assert Authenticated(AGENT, ("token",)).verified == "token"
+    assert Authenticated(AGENT, ("mtls", "signed")).verified == "mtls+signed"
+    assert "secret-nonce" not in repr(Authenticated(AGENT, ("signed",), nonce="secret-nonce"))
+
+
+def test_raw_key_and_its_certificate_form_have_the_same_mark() -> None:
+    one, other = (Ed25519PrivateKey.generate().public_key() for _ in range(2))
+    spki = one.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    assert ed25519_mark(one.public_bytes_raw()) == key_mark(spki)
+    assert ed25519_mark(other.public_bytes_raw()) != key_mark(spki)

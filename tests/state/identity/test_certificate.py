@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed448, rsa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.state.identity.certificates import ENDS, certificate
 from tests.state.identity.issuer import AGENT, NOW, OTHER, Clock
 
@@ -18,6 +19,7 @@ from bespeak.state.identity.certificate import CertificateReader
 from bespeak.state.identity.credentials import Authenticated, ed25519_mark
 
 READER = CertificateReader(clock=Clock())
+GOOD = certificate(None, uris=[f"agtp://{AGENT}"])
 
 
 def code(der: bytes) -> str:
@@ -27,23 +29,20 @@ def code(der: bytes) -> str:
     return found.code
 
 
-@pytest.mark.parametrize(
+@rows(
     "names",
-    [
-        {"uris": [f"agtp://{AGENT}"]},
-        {"uris": [f"agtp://{AGENT}@rooms.example:4480"]},
-        {"uris": [f"agtp://{AGENT}", f"agtp://{AGENT}@rooms.example", "https://acme.example/"]},
-        {"uris": [f"agtp://{AGENT}"], "common": OTHER},
-        {"common": AGENT},
-        {"common": AGENT, "uris": ["https://acme.example/"]},
-    ],
+    {"uris": [f"agtp://{AGENT}"]},
+    {"uris": [f"agtp://{AGENT}@rooms.example:4480"]},
+    {"uris": [f"agtp://{AGENT}", f"agtp://{AGENT}@rooms.example", "https://acme.example/"]},
+    {"uris": [f"agtp://{AGENT}"], "common": OTHER},
+    {"common": AGENT},
+    {"common": AGENT, "uris": ["https://acme.example/"]},
 )
 @pytest.mark.parametrize("key", [None, ec.generate_private_key(ec.SECP384R1())])
 def test_agent_is_read_from_a_uri_or_else_the_common_name(names: dict[str, Any], key: Any) -> None:
     der = certificate(key, **names)
     identity = hashlib.sha256(der).hexdigest()
     found = READER.identify(der)
-    assert isinstance(found, Authenticated)
     assert (found.agent_id, found.modes, found.tls_identity) == (AGENT, ("mtls",), identity)
     assert found.expires_at == ENDS.timestamp()
 
@@ -56,22 +55,13 @@ def test_certificates_of_one_key_have_its_mark() -> None:
     assert one.holders == other.holders == (ed25519_mark(key.public_key().public_bytes_raw()),)
 
 
-@pytest.mark.parametrize(
+@rows(
     "names",
-    [
-        {},
-        {"common": "alice"},
-        {"common": AGENT.upper()},
-        {"common": AGENT[:63]},
-        {"uris": [f"agtp://{AGENT}", f"agtp://{OTHER}"]},
-        {"uris": [f"https://{AGENT}"]},
-        {"uris": [f"agtp://{AGENT}/rooms"]},
-        {"uris": [f"agtp://{AGENT[:63]}"]},
-        {"uris": [f"agtp://{AGENT}@"]},
-        {"uris": [f"agtp://{AGENT}\n"]},
-        {"uris": ["agtp://" + AGENT.upper()]},
-        {"dns": [AGENT[:63]]},
-    ],
+    *({}, {"common": "alice"}, {"common": AGENT.upper()}, {"common": AGENT[:63]}),
+    *({"uris": [f"agtp://{AGENT}", f"agtp://{OTHER}"]}, {"uris": [f"https://{AGENT}"]}),
+    *({"uris": [f"agtp://{AGENT}/rooms"]}, {"uris": [f"agtp://{AGENT[:63]}"]}),
+    *({"uris": [f"agtp://{AGENT}@"]}, {"uris": [f"agtp://{AGENT}\n"]}),
+    *({"uris": ["agtp://" + AGENT.upper()]}, {"dns": [AGENT[:63]]}),
 )
 def test_certificate_without_exactly_one_agent_is_refused(names: dict[str, Any]) -> None:
     assert code(certificate(None, **names)) == "certificate-without-agent"
@@ -102,9 +92,6 @@ def test_a_certificate_is_read_once() -> None:
 @pytest.mark.parametrize("der", [b"", b"0", b"\x30\x82", b"x" * 40_000])
 def test_invalid_certificate_bytes_are_refused(der: bytes) -> None:
     assert code(der) == "certificate-malformed"
-
-
-GOOD = certificate(None, uris=[f"agtp://{AGENT}"])
 
 
 @pytest.mark.filterwarnings("ignore")  # the library warns of odd certificates, which TLS lets no one present

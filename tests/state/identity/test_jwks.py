@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from hypothesis import given
+from hypothesis import strategies as st
+from joserfc.jwk import OKPKey
+from tests.cases import rows
 from tests.state.identity.certificates import Authority
 from tests.state.identity.issuer import Clock, jwks, new_key, public, write_keys
 from tests.state.identity.key_server import KeyServer, publishing
 
 from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.protocol.tls import server_context
 from bespeak.state.identity import jwks as module
-from bespeak.state.identity.jwks import FETCH_GAP, FILE_PERIOD, FileKeys, UrlKeys
+from bespeak.state.identity.jwks import FETCH_GAP, FILE_PERIOD, FileKeys, KeySet, UrlKeys, parse_key_set
 
 pytestmark = pytest.mark.anyio
-
 FIRST, SECOND = public(new_key(), kid="first"), public(new_key(), kid="second")
+ED, P256, P384, RSA = (new_key(kind) for kind in ("Ed25519", "P-256", "P-384", "RSA"))
+members = st.sampled_from(["kty", "crv", "x", "y", "n", "e", "kid", "use", "alg", "key_ops", "keys"])
+words = st.sampled_from(["OKP", "EC", "RSA", "oct", "Ed25519", "P-256", "AQAB", "A" * 43, "A" * 342, "sig", "EdDSA"])
 
 
 @pytest.fixture
@@ -132,19 +143,17 @@ async def test_due_keys_are_fetched_in_the_background(issuer: KeyServer) -> None
     assert issuer.fetched == 2
 
 
-@pytest.mark.parametrize(
-    ("control", "seconds"),
-    [
-        ("", 300),
-        ("Cache-Control: max-age=900\r\n", 900),
-        ("Cache-Control: public, MAX-AGE=120, must-revalidate\r\n", 120),
-        ("Cache-Control: max-age=1\r\n", 60),
-        ("Cache-Control: max-age=999999999\r\n", 3600),
-        ("Cache-Control: max-age=99999999999999999999\r\n", 3600),
-        ("Cache-Control: max-age=-5\r\n", 300),
-        ("Cache-Control: no-store, max-age=900\r\n", 60),
-        ("Cache-Control: s-max-age=900\r\n", 300),
-    ],
+@rows(
+    "control, seconds",
+    ("", 300),
+    ("Cache-Control: max-age=900\r\n", 900),
+    ("Cache-Control: public, MAX-AGE=120, must-revalidate\r\n", 120),
+    ("Cache-Control: max-age=1\r\n", 60),
+    ("Cache-Control: max-age=999999999\r\n", 3600),
+    ("Cache-Control: max-age=99999999999999999999\r\n", 3600),
+    ("Cache-Control: max-age=-5\r\n", 300),
+    ("Cache-Control: no-store, max-age=900\r\n", 60),
+    ("Cache-Control: s-max-age=900\r\n", 300),
 )
 async def test_cache_lifetime_of_the_issuer_is_bounded(issuer: KeyServer, control: str, seconds: int) -> None:
     issuer.headers = control
@@ -154,16 +163,14 @@ async def test_cache_lifetime_of_the_issuer_is_bounded(issuer: KeyServer, contro
     assert source.due == clock.now + seconds
 
 
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (("500 Oops", "", b""), "500"),
-        (("302 Found", "Location: http://127.0.0.1:1/\r\n", b""), "302"),
-        (("200 OK", "", b"no keys"), "no public key"),
-        (("200 OK", "", b"\xff\xfe"), "UTF-8"),
-        (("200 OK", "", b"x" * 300_000), "bytes"),
-        (("200 OK", "Content-Encoding: gzip\r\n", b"\x1f\x8b"), "compressed"),
-    ],
+@rows(
+    "answer, words",
+    (("500 Oops", "", b""), "500"),
+    (("302 Found", "Location: http://127.0.0.1:1/\r\n", b""), "302"),
+    (("200 OK", "", b"no keys"), "no public key"),
+    (("200 OK", "", b"\xff\xfe"), "UTF-8"),
+    (("200 OK", "", b"x" * 300_000), "bytes"),
+    (("200 OK", "Content-Encoding: gzip\r\n", b"\x1f\x8b"), "compressed"),
 )
 async def test_a_failed_fetch_leaves_the_last_keys_and_is_logged(
     issuer: KeyServer, caplog, answer: tuple[str, str, bytes], words: str
@@ -246,3 +253,96 @@ def unused_tcp() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def keys(text: str) -> KeySet:
+    found = parse_key_set(text)
+    assert isinstance(found, KeySet), found
+    return found
+
+
+def fault(text: str) -> str:
+    found = parse_key_set(text)
+    assert isinstance(found, Fault)
+    return found.message
+
+
+def weak_rsa() -> str:
+    raw = generate_private_key(65537, 1024).public_key()
+    return raw.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+
+@pytest.mark.parametrize(
+    ("key", "algorithms"), [(ED, {"EdDSA", "Ed25519"}), (P256, {"ES256"}), (P384, {"ES384"}), (RSA, {"RS256", "PS256"})]
+)
+def test_a_key_is_found_for_the_algorithms_of_its_type_only(key: Any, algorithms: set[str]) -> None:
+    pem = key.as_pem(private=False).decode()
+    for text in (json.dumps(public(key)), jwks(public(key)), pem, f"a comment\n{pem}"):
+        every = ("EdDSA", "Ed25519", "ES256", "ES384", "RS256", "PS256", "HS256", "none")
+        assert {name for name in every if keys(text).find(None, name)} == algorithms
+
+
+def test_a_key_is_found_by_its_name_and_one_without_a_name_by_any() -> None:
+    named = keys(jwks(public(ED, kid="a"), public(new_key(), kid="b")))
+    assert len(named.find("a", "EdDSA")) == 1
+    assert len(named.find(None, "EdDSA")) == 2
+    assert named.find("c", "EdDSA") == []
+    assert named.names("a")
+    assert not named.names("c")
+    assert not named.names(None)
+    assert len(keys(jwks(public(ED), public(new_key(), kid="b"))).find("c", "EdDSA")) == 1
+
+
+def test_token_is_tried_with_few_keys_of_its_algorithm_and_pem_blocks_are_several_keys() -> None:
+    assert len(keys(jwks(*(public(new_key()) for _ in range(30)))).find(None, "EdDSA")) == 8
+    assert len(keys(ED.as_pem(private=False).decode() + P256.as_pem(private=False).decode())) == 2
+    only = keys(jwks(public(RSA, alg="PS256")))
+    assert only.find(None, "PS256")
+    assert not only.find(None, "RS256")
+
+
+@rows(
+    "unusable",
+    *({"kty": "oct", "k": "c2VjcmV0"}, {"kty": "LMS", "kid": "x"}, {"kty": ["EC"]}),
+    *({"kty": "OKP", "crv": "X25519", "x": "AAAA"}, {"kty": "OKP", "crv": "Ed25519", "x": "AAAA"}),
+    *({"kty": "OKP", "crv": "Ed25519", "x": 5}, {"kty": "EC", "crv": "P-256", "x": "AAAA", "y": "AAAA"}),
+    *({"kty": "RSA", "n": "AAAA", "e": "AQAB"}, public(ED, use="enc"), public(ED, key_ops=["sign"])),
+    *(public(ED, kid=7), public(ED, alg="ES256"), public(P256, alg="EdDSA"), public(new_key("secp256k1"))),
+    *(public(OKPKey.generate_key("Ed448")), ED.as_dict(private=True), "text", None),
+)
+def test_unusable_key_is_skipped_or_a_fault_if_it_is_the_only_one(unusable: Any) -> None:
+    assert len(keys(jwks(unusable, public(P384, kid="good")))) == 1
+    assert fault(jwks(unusable))
+
+
+@rows(
+    "text, words",
+    (ED.as_pem(private=True).decode(), "public half"),
+    (json.dumps(ED.as_dict(private=True)), "public half"),
+    ("", "no public key"),
+    ("{", "not JSON"),
+    ("{}", "unknown type"),
+    ('{"keys": 1}', "no public key"),
+    ('{"keys": []}', "no public key"),
+    ("[" * 100_000, "no public key"),
+    ('{"keys": ' + "[" * 100_000, "not JSON"),
+    ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "broken"),
+    ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", "certificate"),
+    ("-----BEGIN PUBLIC KEY-----\n" * 9000, "no public key"),
+    ("x" * 300_000, "bytes"),
+    ids=range(13),
+)
+def test_text_without_a_key_is_a_fault_with_the_reason(text: str, words: str) -> None:
+    assert words in fault(text)
+
+
+def test_short_rsa_key_and_repeated_member_are_refused_without_quoting_secrets() -> None:
+    assert "bits" in fault(weak_rsa())
+    assert str(ED.as_dict(private=True)["d"]) not in fault(json.dumps(ED.as_dict(private=True)))
+    text = jwks(public(ED)).replace('"kty"', '"kty": "EC", "kty"', 1)
+    assert isinstance(parse_key_set(text), Fault)
+
+
+@given(st.text() | st.dictionaries(members, words | st.text() | st.integers() | st.lists(words, max_size=2)).map(jwks))
+def test_any_text_gives_keys_or_a_fault(text: str) -> None:
+    assert isinstance(parse_key_set(text), KeySet | Fault)

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from joserfc.jwk import OKPKey
+from tests.cases import rows
 
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.key_files import PastKey, history_path, history_text, parse_history, read_history, read_key
-from bespeak.state.identity.key_text import generate_key, key_id, private_text, public_jwk
+from bespeak.state.identity.key_text import generate_key, key_id, parse_jwk, parse_key, private_text, public_jwk
 
 KEY, OLD = generate_key(), generate_key()
 THEN = 1_800_000_000.5
@@ -85,12 +86,10 @@ def test_changed_set_is_a_fault(tmp_path: Path, change: Any) -> None:
     assert fault.message.endswith("is not signed by the key in server.pem: it was changed, or belongs to another key")
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
-    [
-        *("", "[]", "7", "{}", '{"keys": {}}', '{"keys": [1]}', '{"keys": [{}]}', "[" * 100_000),
-        json.dumps({"keys": [{**public_jwk(KEY), "replaced_at": "yesterday"}]}),
-    ],
+    *("", "[]", "7", "{}", '{"keys": {}}', '{"keys": [1]}', '{"keys": [{}]}', "[" * 100_000),
+    json.dumps({"keys": [{**public_jwk(KEY), "replaced_at": "yesterday"}]}),
 )
 def test_invalid_set_is_a_fault(text: str, tmp_path: Path) -> None:
     assert isinstance(parse_history(text), Fault)
@@ -111,3 +110,49 @@ def test_a_key_is_read_from_its_file(tmp_path: Path) -> None:
     assert isinstance(read, OKPKey)
     assert key_id(read) == key_id(key)
     assert isinstance(read_key(tmp_path / "none.pem"), Fault)
+
+
+def test_key_round_trips_as_pem_jwk_and_bytes() -> None:
+    key = generate_key()
+    public = public_jwk(key)
+    for text in (private_text(key), json.dumps(public), json.dumps(key.as_dict(private=True)), public["x"]):
+        again = parse_key(text)
+        assert isinstance(again, OKPKey)
+        assert key_id(again) == key_id(key)
+
+
+@rows(
+    "text",
+    *("", "no key", "{}", "{", '{"kty":"oct","k":"AAAA"}', '{"kty":"OKP","crv":"X25519","x":"AAAA"}'),
+    "-----BEGIN PRIVATE KEY-----",
+)
+def test_text_that_is_not_an_ed25519_key_is_a_fault(text: str) -> None:
+    assert isinstance(parse_key(text), Fault)
+
+
+def test_key_on_another_curve_and_other_content_are_faults_that_say_what_is_wanted() -> None:
+    fault = parse_key(OKPKey.generate_key("Ed448").as_pem(private=True).decode())
+    assert isinstance(fault, Fault)
+    assert "Ed448" in fault.message
+    fault = parse_key("from bespeak import App\n")
+    assert isinstance(fault, Fault)
+    assert fault.message == "not an Ed25519 key: it is neither PEM, which has a line -----BEGIN ..., nor a JWK"
+
+
+def test_the_public_half_has_no_private_part_and_reads_back() -> None:
+    key = generate_key()
+    again = parse_jwk(public_jwk(key))
+    assert isinstance(again, OKPKey)
+    assert not again.is_private
+    assert key_id(again) == key_id(key)
+    assert "d" not in public_jwk(again)
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_a_key_or_a_fault(text: str) -> None:
+    assert isinstance(parse_key(text), Fault | OKPKey)
+
+
+@given(st.dictionaries(st.sampled_from(["kty", "crv", "x", "d", "kid", "use"]), st.text() | st.integers() | st.none()))
+def test_any_members_are_a_key_or_a_fault(members: dict[str, object]) -> None:
+    assert isinstance(parse_jwk({"kty": "OKP", "crv": "Ed25519", **members}), Fault | OKPKey)

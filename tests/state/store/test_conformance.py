@@ -10,6 +10,7 @@ import pytest
 from tests.state.store.sealing import PlainSealer
 
 from bespeak.errors import StoreError, StoreUnavailableError
+from bespeak.extensions.messages.store import PutOutbox
 from bespeak.state.store.commands.audit import AppendAudit, ScanAudit
 from bespeak.state.store.commands.cases import OpenCase
 from bespeak.state.store.commands.idempotency import (
@@ -22,7 +23,6 @@ from bespeak.state.store.commands.idempotency import (
     ReleaseKey,
     UseNonce,
 )
-from bespeak.state.store.commands.messages import PutOutbox
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Command, Conflict, Notify, Sealed, Statement, Steps, Store
 
@@ -97,10 +97,15 @@ async def audit_of(store: Store) -> list[tuple[str, str]]:
     return [(row[3], row[4]) for row in await store.read(ScanAudit())]
 
 
-async def test_unit_returns_the_results_of_its_commands_in_order(store: Store) -> None:
+async def test_unit_returns_the_results_in_order_and_more_commands_follow_from_them(store: Store) -> None:
     assert await store.do(Put("a"), UseNonce("k", "v", 60.0), Put("b")) == ["a", True, "b"]
     assert await store.do() == []
     assert await store.read(All()) == ["a", "b"]
+    done = await store.do(Put("c"), then=lambda results: [Put(f"{results[0]}d"), Put("e")])
+    assert done == ["c", "cd", "e"]
+    assert await store.do(Put("x"), then=lambda _: [Refuse()]) == Conflict("no", {"why": "never"})
+    assert await store.do(Put("y"), then=lambda _: []) == ["y"]
+    assert await store.read(All()) == ["a", "b", "c", "cd", "e", "y"]
 
 
 @pytest.mark.parametrize(
@@ -118,14 +123,6 @@ async def test_guard_rolls_back_earlier_commands(store: Store) -> None:
     assert await store.do(PutOutbox("t", "r", "{}"), UseNonce("k", "used", 60.0)) == Conflict("nonce-used")
     assert await store.do(UseNonce("k", "new", 60.0), UseNonce("k", "used", 60.0)) == Conflict("nonce-used")
     assert await store.do(UseNonce("k", "new", 60.0)) == [True]
-
-
-async def test_more_commands_can_be_made_from_the_results_in_the_same_transaction(store: Store) -> None:
-    done = await store.do(Put("a"), then=lambda results: [Put(f"{results[0]}b"), Put("c")])
-    assert done == ["a", "ab", "c"]
-    assert await store.do(Put("x"), then=lambda _: [Refuse()]) == Conflict("no", {"why": "never"})
-    assert await store.do(Put("y"), then=lambda _: []) == ["y"]
-    assert await store.read(All()) == ["a", "ab", "c", "y"]
 
 
 async def test_error_in_a_unit_rolls_it_back_and_is_a_fault(store: Store) -> None:
@@ -160,14 +157,11 @@ async def test_a_value_the_database_refuses_does_not_harm_the_units_beside_it(st
         assert await store.read(FindKey("s", f"k{number}")) == Recorded(b"", b"")
 
 
-async def test_reading_cannot_write(store: Store) -> None:
+async def test_reading_cannot_write_and_concurrent_reads_are_allowed(store: Store) -> None:
     for command in (Put("a"), AppendAudit("a", {})):
         with pytest.raises(StoreError):
             await store.read(command)
     assert await store.read(All()) == []
-
-
-async def test_concurrent_reads_are_allowed(store: Store) -> None:
     await store.do(Put("a"))
     assert await asyncio.gather(*(store.read(All()) for _ in range(50))) == [["a"]] * 50
 

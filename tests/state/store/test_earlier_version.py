@@ -12,9 +12,9 @@ from tests.messaging import ANN, BOB, CAT, DAN, METHODS, inbox, sent, subscribe,
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
+from bespeak.extensions.messages.store import NewMessage, PutMessages
 from bespeak.state.store import sql
 from bespeak.state.store.commands.agents import SetAgentStatus
-from bespeak.state.store.commands.messages import NewMessage, PutMessages
 from bespeak.state.store.commands.records import ListRecords
 from bespeak.state.store.examination import examine, upgrade
 from bespeak.state.store.opening import open_store
@@ -35,7 +35,8 @@ SERVED: dict[str, Any] = {
 async def earlier(shared_place: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """Return the place of a store whose tables have the earlier version."""
     with monkeypatch.context() as patch:
-        patch.setattr(sql, "MIGRATIONS", sql.MIGRATIONS[:VERSION])
+        earlier = sql.migrations()[:VERSION]
+        patch.setattr(sql, "migrations", lambda: earlier)
         for module in ("sqlite_file", "postgres_connection"):
             patch.setattr(f"bespeak.state.store.{module}.CURRENT", VERSION)
         store = open_store(shared_place)

@@ -32,8 +32,7 @@ async def test_intact_store_is_described(shared_place: str) -> None:
     assert found.is_current
     assert found.damage == []
     assert found.size > 0
-    assert found.rows == dict.fromkeys(shapes(), 0) | {"nonces": 3}
-    assert found.expired["nonces"] == 1
+    assert (found.rows, found.expired["nonces"]) == (dict.fromkeys(shapes(), 0) | {"nonces": 3}, 1)
     assert await upgrade(shared_place) == CURRENT
 
 

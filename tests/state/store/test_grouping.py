@@ -12,11 +12,11 @@ import pytest
 from tests.state.store.sealing import PlainSealer
 
 import bespeak.state.store.commands
+from bespeak.extensions.messages.store import AckOutbox, ClaimOutbox, PutOutbox
+from bespeak.extensions.workflows.store import JournalSteps, NoteSteps, ReadSteps, StepRow
 from bespeak.state.store.commands.audit import AppendAudit
 from bespeak.state.store.commands.idempotency import ClaimKey, FinishKey, RecordKey, ReleaseKey, UseNonce
-from bespeak.state.store.commands.messages import AckOutbox, ClaimOutbox, PutOutbox
 from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
-from bespeak.state.store.commands.steps import JournalSteps, NoteSteps, ReadSteps, StepRow
 from bespeak.state.store.postgres import PostgresStore
 from bespeak.state.store.store import Command, Conflict, Statement, Steps
 
@@ -126,11 +126,15 @@ def plain(result: Any) -> Any:
     return (type(result).__name__, result.request_hash) if hasattr(result, "seconds") else result
 
 
-def test_a_command_is_a_value_that_cannot_be_changed() -> None:
+def test_command_is_a_frozen_value_that_is_neither_guard_nor_grouped_by_default() -> None:
     command = UseNonce("k", "v", 60)
     assert command == UseNonce("k", "v", 60)
     with pytest.raises(AttributeError):
         command.value = "w"  # type: ignore[misc]
+    assert not Command.guards
+    assert Command.grouping is None
+    with pytest.raises(NotImplementedError):
+        Command().steps()
 
 
 def test_steps_have_no_side_effects_and_can_be_run_again() -> None:
@@ -143,10 +147,3 @@ def test_steps_have_no_side_effects_and_can_be_run_again() -> None:
         with pytest.raises(StopIteration) as end:
             program.send(rows)
         assert end.value.value == result
-
-
-def test_command_is_neither_a_guard_nor_grouped_by_default() -> None:
-    assert not Command.guards
-    assert Command.grouping is None
-    with pytest.raises(NotImplementedError):
-        Command().steps()

@@ -10,11 +10,15 @@ from typing import Any
 
 import asyncpg
 import pytest
+from tests.cases import rows
 from tests.postgres import PostgresServer, running_postgres
 from tests.state.store.relay import relayed
 from tests.state.store.sealing import PlainSealer
 
 from bespeak.errors import ConfigError, StoreError, StoreUnavailableError
+from bespeak.extensions.messages.store import PutOutbox
+from bespeak.extensions.payments.store import HELD, SALES, CheckLedger, ListAccounts, MoveMoney, OpenAccount
+from bespeak.extensions.workflows.store import NoteSteps, StepRow
 from bespeak.state.store import postgres, postgres_connection
 from bespeak.state.store.commands.audit import AppendAudit, ScanAudit
 from bespeak.state.store.commands.idempotency import (
@@ -26,10 +30,7 @@ from bespeak.state.store.commands.idempotency import (
     ReleaseKey,
     UseNonce,
 )
-from bespeak.state.store.commands.ledger import HELD, SALES, CheckLedger, ListAccounts, MoveMoney, OpenAccount
-from bespeak.state.store.commands.messages import PutOutbox
 from bespeak.state.store.commands.records import ListRecords, PutRecord
-from bespeak.state.store.commands.steps import NoteSteps, StepRow
 from bespeak.state.store.postgres import Listener, PostgresStore, rows_of
 from bespeak.state.store.postgres_connection import Address
 from bespeak.state.store.store import Command, Conflict, Statement, Steps, Then
@@ -255,26 +256,24 @@ async def store(postgres_dsn: str) -> AsyncIterator[PostgresStore]:
     await store.close()
 
 
-@pytest.mark.parametrize(
-    ("commands", "rows"),
-    [
-        ((CLAIM,), {("idempotency", "s", "k")}),
-        ((FINISH, APPEND), {("idempotency", "s", "k")}),
-        ((FINISH, PutOutbox("t", "r", "{}"), APPEND), {("idempotency", "s", "k")}),
-        ((APPEND,), set()),
-        ((UseNonce("k", "v", 1.0), ReleaseKey("s", "k", 1)), {("nonces", "k", "v"), ("idempotency", "s", "k")}),
-        ((APPEND, FINISH), None),
-        ((FINISH, UseNonce("k", "v", 1.0)), None),
-        ((FINISH, ReleaseKey("s", "k", 1)), None),
-        (
-            (PutRecord("p", "purchase", "ann", "settled", "{}"), HOLD, SETTLE),
-            {("records", "p"), ("accounts", "principal/acme", "EUR"), ("transactions", "1"), ("transactions", "2")},
-        ),
-        ((HOLD, MoveMoney("3", "principal/acme", HELD, "EUR", 1)), None),
-        ((CLAIM, APPEND), None),
-        ((FINISH, Look()), None),
-        ((), None),
-    ],
+@rows(
+    "commands, rows",
+    ((CLAIM,), {("idempotency", "s", "k")}),
+    ((FINISH, APPEND), {("idempotency", "s", "k")}),
+    ((FINISH, PutOutbox("t", "r", "{}"), APPEND), {("idempotency", "s", "k")}),
+    ((APPEND,), set()),
+    ((UseNonce("k", "v", 1.0), ReleaseKey("s", "k", 1)), {("nonces", "k", "v"), ("idempotency", "s", "k")}),
+    ((APPEND, FINISH), None),
+    ((FINISH, UseNonce("k", "v", 1.0)), None),
+    ((FINISH, ReleaseKey("s", "k", 1)), None),
+    (
+        (PutRecord("p", "purchase", "ann", "settled", "{}"), HOLD, SETTLE),
+        {("records", "p"), ("accounts", "principal/acme", "EUR"), ("transactions", "1"), ("transactions", "2")},
+    ),
+    ((HOLD, MoveMoney("3", "principal/acme", HELD, "EUR", 1)), None),
+    ((CLAIM, APPEND), None),
+    ((FINISH, Look()), None),
+    ((), None),
 )
 async def test_unit_is_grouped_if_no_command_judges_what_an_earlier_one_changes(
     commands: tuple[Command, ...], rows: set[Any] | None

@@ -8,39 +8,36 @@ import socket
 
 import asyncpg
 import pytest
+from tests.cases import rows
 from tests.postgres import PostgresServer
 
 from bespeak.errors import ConfigError, StoreUnavailableError
 from bespeak.state.store.postgres_connection import Address, Availability, is_collision, is_outage
 
 
-@pytest.mark.parametrize(
-    ("dsn", "name"),
-    [
-        ("postgresql://u:s3cret@db.example:6000/shop", "The PostgreSQL database shop at db.example:6000"),
-        ("postgres://db.example", "The PostgreSQL at db.example"),
-        ("postgresql:///shop", "The PostgreSQL database shop at localhost"),
-        ("postgresql:///shop?host=/run/postgresql", "The PostgreSQL database shop at localhost"),
-        ("postgresql://u:s3%40cret@[::1]/shop?sslmode=require", "The PostgreSQL database shop at [::1]"),
-        ("postgresql://u:s3cret@one:1,two:2/shop", "The PostgreSQL database shop at one:1,two:2"),
-        ("postgresql://u:s3cret@1234@one/shop", "The PostgreSQL database shop at one"),
-    ],
+@rows(
+    "dsn, name",
+    ("postgresql://u:s3cret@db.example:6000/shop", "The PostgreSQL database shop at db.example:6000"),
+    ("postgres://db.example", "The PostgreSQL at db.example"),
+    ("postgresql:///shop", "The PostgreSQL database shop at localhost"),
+    ("postgresql:///shop?host=/run/postgresql", "The PostgreSQL database shop at localhost"),
+    ("postgresql://u:s3%40cret@[::1]/shop?sslmode=require", "The PostgreSQL database shop at [::1]"),
+    ("postgresql://u:s3cret@one:1,two:2/shop", "The PostgreSQL database shop at one:1,two:2"),
+    ("postgresql://u:s3cret@1234@one/shop", "The PostgreSQL database shop at one"),
 )
 def test_a_database_is_named_without_user_and_password(dsn: str, name: str) -> None:
     assert Address(dsn, "full").name == name
 
 
-@pytest.mark.parametrize(
+@rows(
     "dsn",
-    [
-        "postgresql://u:x@db:s3cret/x",
-        "postgresql://u:s3cret/9@db/x",
-        "postgresql://u:1/s3cret@db/x",
-        "postgresql://u:1?s3cret@db/x",
-        "postgresql://u:1#s3cret@db/x",
-        "postgresql://u:x@d b;s3cret/x",
-        "postgresql://u:s3cret@[::1/x",
-    ],
+    "postgresql://u:x@db:s3cret/x",
+    "postgresql://u:s3cret/9@db/x",
+    "postgresql://u:1/s3cret@db/x",
+    "postgresql://u:1?s3cret@db/x",
+    "postgresql://u:1#s3cret@db/x",
+    "postgresql://u:x@d b;s3cret/x",
+    "postgresql://u:s3cret@[::1/x",
 )
 def test_invalid_address_is_refused_without_quoting_it(dsn: str) -> None:
     with pytest.raises(ConfigError, match="cannot be read") as caught:
@@ -48,27 +45,25 @@ def test_invalid_address_is_refused_without_quoting_it(dsn: str) -> None:
     assert "s3cret" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("error", "outage", "collision"),
-    [
-        (ConnectionRefusedError(), True, False),
-        (TimeoutError(), True, False),
-        (asyncpg.InterfaceError("connection is closed"), True, False),
-        (asyncpg.ConnectionDoesNotExistError(), True, False),
-        (asyncpg.AdminShutdownError(), True, False),
-        (asyncpg.CannotConnectNowError(), True, False),
-        (asyncpg.DiskFullError(), True, False),
-        (asyncpg.TooManyConnectionsError(), True, False),
-        (asyncpg.ReadOnlySQLTransactionError(), True, False),
-        (asyncpg.IdleInTransactionSessionTimeoutError(), True, False),
-        (asyncpg.LockNotAvailableError(), False, False),
-        (asyncpg.DeadlockDetectedError(), False, True),
-        (asyncpg.SerializationError(), False, True),
-        (asyncpg.UniqueViolationError(), False, False),
-        (asyncpg.DataError(), False, False),
-        (asyncpg.exceptions._base.DataError("invalid input for query argument"), False, False),
-        (KeyError("x"), False, False),
-    ],
+@rows(
+    "error, outage, collision",
+    (ConnectionRefusedError(), True, False),
+    (TimeoutError(), True, False),
+    (asyncpg.InterfaceError("connection is closed"), True, False),
+    (asyncpg.ConnectionDoesNotExistError(), True, False),
+    (asyncpg.AdminShutdownError(), True, False),
+    (asyncpg.CannotConnectNowError(), True, False),
+    (asyncpg.DiskFullError(), True, False),
+    (asyncpg.TooManyConnectionsError(), True, False),
+    (asyncpg.ReadOnlySQLTransactionError(), True, False),
+    (asyncpg.IdleInTransactionSessionTimeoutError(), True, False),
+    (asyncpg.LockNotAvailableError(), False, False),
+    (asyncpg.DeadlockDetectedError(), False, True),
+    (asyncpg.SerializationError(), False, True),
+    (asyncpg.UniqueViolationError(), False, False),
+    (asyncpg.DataError(), False, False),
+    (asyncpg.exceptions._base.DataError("invalid input for query argument"), False, False),
+    (KeyError("x"), False, False),
 )
 def test_errors_of_the_server_are_distinguished_from_those_of_a_statement(
     error: Exception, outage: bool, collision: bool
@@ -76,18 +71,16 @@ def test_errors_of_the_server_are_distinguished_from_those_of_a_statement(
     assert (is_outage(error), is_collision(error)) == (outage, collision)
 
 
-@pytest.mark.parametrize(
-    ("error", "words"),
-    [
-        (asyncpg.InvalidPasswordError("password authentication failed"), "refused the login"),
-        (asyncpg.InvalidCatalogNameError("no database"), "does not exist"),
-        (asyncpg.InsufficientPrivilegeError("denied"), "Grant the user"),
-        (asyncpg.TooManyConnectionsError("too many"), "max_connections"),
-        (TimeoutError(), "does not answer in time"),
-        (asyncpg.LockNotAvailableError(), "kept a row locked for 4 s"),
-        (ConnectionRefusedError(111, "Connection refused"), r"cannot be reached \(Connection refused\)"),
-        (asyncpg.DiskFullError("no space left"), "cannot be used: no space left"),
-    ],
+@rows(
+    "error, words",
+    (asyncpg.InvalidPasswordError("password authentication failed"), "refused the login"),
+    (asyncpg.InvalidCatalogNameError("no database"), "does not exist"),
+    (asyncpg.InsufficientPrivilegeError("denied"), "Grant the user"),
+    (asyncpg.TooManyConnectionsError("too many"), "max_connections"),
+    (TimeoutError(), "does not answer in time"),
+    (asyncpg.LockNotAvailableError(), "kept a row locked for 4 s"),
+    (ConnectionRefusedError(111, "Connection refused"), r"cannot be reached \(Connection refused\)"),
+    (asyncpg.DiskFullError("no space left"), "cannot be used: no space left"),
 )
 def test_each_fault_says_what_to_do(error: Exception, words: str) -> None:
     with pytest.raises(ConfigError, match=words):

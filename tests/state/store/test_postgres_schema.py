@@ -13,7 +13,7 @@ from tests.postgres import PostgresServer
 from bespeak.errors import ConfigError, StoreUnavailableError
 from bespeak.state.store import postgres_connection
 from bespeak.state.store.postgres import PostgresStore
-from bespeak.state.store.postgres_connection import READERS, READING, Address, Pool, migrate, version_of
+from bespeak.state.store.postgres_connection import READERS, READING, Address, ConnectionPool, migrate, version_of
 from bespeak.state.store.sql import CURRENT
 from bespeak.state.store.transfer import shapes
 
@@ -81,7 +81,9 @@ async def test_concurrent_stores_of_one_process_create_the_tables_once(postgres_
 
 async def test_a_migration_that_fails_leaves_nothing_behind(postgres_dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("bespeak.state.store.sql.MIGRATIONS", (("CREATE TABLE idempotency (a TEXT)", "NONSENSE"),))
+        patch.setattr(
+            "bespeak.state.store.sql.migrations", lambda: (("CREATE TABLE idempotency (a TEXT)", "NONSENSE"),)
+        )
         with pytest.raises(ConfigError, match="syntax error"):
             await PostgresStore(postgres_dsn).start()
     assert await rows(postgres_dsn, "SELECT nspname FROM pg_namespace WHERE nspname = 'bespeak'") == []
@@ -135,11 +137,11 @@ async def test_a_database_in_another_encoding_is_refused(postgres_server: Postgr
 
 
 @pytest.fixture
-def pool(postgres_dsn: str) -> Pool:
-    return Pool(Address(postgres_dsn, "full"), READERS, READING)
+def pool(postgres_dsn: str) -> ConnectionPool:
+    return ConnectionPool(Address(postgres_dsn, "full"), READERS, READING)
 
 
-async def test_connection_is_reused(pool: Pool) -> None:
+async def test_connection_is_reused(pool: ConnectionPool) -> None:
     first = await pool.take()
     pool.give_back(first)
     assert await pool.take() is first
@@ -148,7 +150,7 @@ async def test_connection_is_reused(pool: Pool) -> None:
     assert first.is_closed()
 
 
-async def test_closed_or_busy_connection_is_not_reused(pool: Pool) -> None:
+async def test_closed_or_busy_connection_is_not_reused(pool: ConnectionPool) -> None:
     closed = await pool.take()
     pool.give_back(closed)
     closed.terminate()
@@ -163,7 +165,7 @@ async def test_closed_or_busy_connection_is_not_reused(pool: Pool) -> None:
     await pool.close()
 
 
-async def test_pool_is_bounded_and_waiting_times_out(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_pool_is_bounded_and_waiting_times_out(pool: ConnectionPool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres_connection, "COMMAND_SECONDS", 0.01)
     taken = [await pool.take() for _ in range(READERS)]
     with pytest.raises(StoreUnavailableError, match="busy"):
@@ -176,7 +178,7 @@ async def test_pool_is_bounded_and_waiting_times_out(pool: Pool, monkeypatch: py
     await pool.close()
 
 
-async def test_read_connection_cannot_write(pool: Pool) -> None:
+async def test_read_connection_cannot_write(pool: ConnectionPool) -> None:
     connection = await pool.take()
     assert [tuple(row) for row in await connection.fetch("SHOW transaction_read_only")] == [("on",)]
     pool.give_back(connection)
@@ -184,14 +186,14 @@ async def test_read_connection_cannot_write(pool: Pool) -> None:
 
 
 async def test_failed_attempt_does_not_occupy_a_slot() -> None:
-    pool = Pool(Address("postgresql://127.0.0.1:1/nowhere", "full"), READERS, READING)
+    pool = ConnectionPool(Address("postgresql://127.0.0.1:1/nowhere", "full"), READERS, READING)
     for _ in range(READERS + 1):
         with pytest.raises(StoreUnavailableError, match="cannot be reached"):
             await pool.take()
 
 
 async def test_those_behind_others_wait_longer_if_the_database_is_far_away(
-    pool: Pool, monkeypatch: pytest.MonkeyPatch
+    pool: ConnectionPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = [await pool.take() for _ in range(READERS)]
     monkeypatch.setattr(postgres_connection, "COMMAND_SECONDS", 0.0)  # no time at all, beside that for those in front

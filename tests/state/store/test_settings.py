@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.documents.deployment.server_toml import ServerDocument, parse_server
 from bespeak.state.store.settings import (
@@ -40,14 +41,11 @@ def only(text: str) -> Diagnostic:
     return finding
 
 
-def test_default_store_is_a_file_with_full_durability() -> None:
+def test_default_store_is_a_file_with_full_durability_and_every_setting_is_read() -> None:
     document = clean("")
     assert document.store == StoreSettings(place=None, durability="full")
     assert document.store.located(BASE, {}) == str(BASE / "bespeak.db")
     assert document.idempotency == IdempotencySettings(retention=86400, lease=30, require=False)
-
-
-def test_every_setting_is_read() -> None:
     document = clean(
         '[store]\nplace = "s.db"\ndurability = "process"\n[idempotency]\nretention = 60\nlease = 1.5\nrequire = true\n'
     )
@@ -55,19 +53,17 @@ def test_every_setting_is_read() -> None:
     assert document.idempotency == IdempotencySettings(retention=60, lease=1.5, require=True)
 
 
-@pytest.mark.parametrize(
-    ("written", "environment", "place"),
-    [
-        ("memory", {}, "memory"),
-        ("state/s.db", {}, str(BASE / "state/s.db")),
-        ("/var/s.db", {}, "/var/s.db"),
-        ("${DIR}/s.db", {"DIR": "/var"}, "/var/s.db"),
-        ("${DIR}/s.db", {"DIR": "state"}, str(BASE / "state/s.db")),
-        ("${STORE}", {"STORE": "memory"}, "memory"),
-        ("${STORE}", {"STORE": "postgresql://h/n"}, "postgresql://h/n"),
-        ("postgresql://u:${P}@h/n", {"P": "s3cret"}, "postgresql://u:s3cret@h/n"),
-        ("postgres:///n", {}, "postgres:///n"),
-    ],
+@rows(
+    "written, environment, place",
+    ("memory", {}, "memory"),
+    ("state/s.db", {}, str(BASE / "state/s.db")),
+    ("/var/s.db", {}, "/var/s.db"),
+    ("${DIR}/s.db", {"DIR": "/var"}, "/var/s.db"),
+    ("${DIR}/s.db", {"DIR": "state"}, str(BASE / "state/s.db")),
+    ("${STORE}", {"STORE": "memory"}, "memory"),
+    ("${STORE}", {"STORE": "postgresql://h/n"}, "postgresql://h/n"),
+    ("postgresql://u:${P}@h/n", {"P": "s3cret"}, "postgresql://u:s3cret@h/n"),
+    ("postgres:///n", {}, "postgres:///n"),
 )
 def test_place_is_resolved_with_folder_and_environment(written: str, environment: dict[str, str], place: str) -> None:
     assert clean(f'[store]\nplace = "{written}"\n').store.located(BASE, environment) == place
@@ -79,15 +75,13 @@ def test_unset_variable_is_an_error_that_names_it(environment: dict[str, str]) -
     assert settings.located(BASE, environment) == MissingVariable("P")
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ('""', "`place` is empty"),
-        ('"  "', "`place` is empty"),
-        ('"redis://user:hunter2@h"', "`place` must be a path, memory or postgresql://...; got redis://"),
-        ('"sqlite:///s.db"', "`place` must be a path, memory or postgresql://...; got sqlite://"),
-        (r'"a\u0000b"', "`place` has characters that cannot be printed"),
-    ],
+@rows(
+    "value, message",
+    ('""', "`place` is empty"),
+    ('"  "', "`place` is empty"),
+    ('"redis://user:hunter2@h"', "`place` must be a path, memory or postgresql://...; got redis://"),
+    ('"sqlite:///s.db"', "`place` must be a path, memory or postgresql://...; got sqlite://"),
+    (r'"a\u0000b"', "`place` has characters that cannot be printed"),
 )
 def test_place_of_unknown_kind_is_refused_without_quoting_its_password(value: str, message: str) -> None:
     finding = only(f"[store]\nplace = {value}\n")
@@ -155,17 +149,15 @@ def test_every_setting_of_sessions_and_cases_is_read() -> None:
     assert document.cases == CaseSettings(default_recipient="front desk", confirmation=300)
 
 
-@pytest.mark.parametrize(
-    ("table", "line"),
-    [
-        ("sessions", "idle = 0"),
-        ("sessions", "idle = 2592001"),
-        ("sessions", "suspended = -1"),
-        ("cases", "confirmation = 1e12"),
-        ("cases", 'default_recipient = " "'),
-        ("cases", 'default_recipient = "a\\nb"'),
-        ("cases", f'default_recipient = "{"x" * 257}"'),
-    ],
+@rows(
+    "table, line",
+    ("sessions", "idle = 0"),
+    ("sessions", "idle = 2592001"),
+    ("sessions", "suspended = -1"),
+    ("cases", "confirmation = 1e12"),
+    ("cases", 'default_recipient = " "'),
+    ("cases", 'default_recipient = "a\\nb"'),
+    ("cases", f'default_recipient = "{"x" * 257}"'),
 )
 def test_a_value_out_of_bounds_is_reported_and_keeps_its_default(table: str, line: str) -> None:
     document, (finding,) = read(f"[{table}]\n{line}\n")
@@ -173,9 +165,11 @@ def test_a_value_out_of_bounds_is_reported_and_keeps_its_default(table: str, lin
     assert (document.sessions, document.cases) == (SessionSettings(), CaseSettings())
 
 
-def test_unknown_keys_are_reported_with_a_suggestion() -> None:
+def test_unknown_keys_get_a_suggestion_and_bounds_are_plain_numbers() -> None:
     _, (finding,) = read("[sessions]\nidel = 60\n")
     assert (finding.rule, finding.help) == ("D105", "Did you mean `idle`?")
+    _, findings = read("[sessions]\nidle = 0\n")
+    assert findings[0].message == "`idle` must be 1 to 2592000 seconds; got 0"
 
 
 @given(
@@ -191,8 +185,3 @@ def test_any_table_gives_usable_settings(block: dict[str, object]) -> None:
     assert 1 <= sessions.suspended <= 366 * 86400
     assert 1 <= cases.confirmation <= 366 * 86400
     assert cases.default_recipient.strip()
-
-
-def test_bounds_are_written_as_plain_numbers() -> None:
-    _, findings = read("[sessions]\nidle = 0\n")
-    assert findings[0].message == "`idle` must be 1 to 2592000 seconds; got 0"

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import sqlite3
 import time
+from pathlib import Path
 
 import pytest
+from tests.cases import rows
 
+from bespeak.state.store import sql
 from bespeak.state.store.sql import (
     CURRENT,
-    MIGRATIONS,
     POSTGRES_WORDS,
     SQLITE_WORDS,
+    migrations,
     postgres_sql,
     sqlite_count,
     sqlite_sql,
@@ -20,9 +23,15 @@ from bespeak.state.store.sql import (
 )
 from bespeak.state.store.transfer import shapes
 
+SOURCE = Path(sql.__file__).parents[2]
+
 
 def test_the_version_is_the_number_of_migrations() -> None:
-    assert len(MIGRATIONS) == CURRENT
+    files = (SOURCE / "state/store/tables.sql", *(SOURCE / "extensions").glob("*/tables.sql"))
+    numbers = {
+        int(number) for file in files for number in re.findall(r"^-- migration (\d+)$", file.read_text(), re.MULTILINE)
+    }
+    assert numbers == set(range(1, CURRENT + 1))
     assert statements(CURRENT, SQLITE_WORDS) == []
 
 
@@ -44,7 +53,7 @@ def test_migration_from_each_version_leads_to_the_same_tables(version: int) -> N
 def test_announcements_that_nobody_delivered_are_removed() -> None:
     connection = sqlite3.connect(":memory:")
     clearing = next(
-        number for number, migration in enumerate(MIGRATIONS) if migration[0].startswith("DELETE FROM outbox")
+        number for number, migration in enumerate(migrations()) if migration[0].startswith("DELETE FROM outbox")
     )
     rest = statements(clearing, SQLITE_WORDS)
     everything = statements(0, SQLITE_WORDS)
@@ -60,7 +69,7 @@ def test_announcements_that_nobody_delivered_are_removed() -> None:
 
 
 def test_each_placeholder_is_defined_for_both_databases() -> None:
-    used = {word for migration in MIGRATIONS for text in migration for word in re.findall(r"\{(\w+)\}", text)}
+    used = {word for migration in migrations() for text in migration for word in re.findall(r"\{(\w+)\}", text)}
     assert used <= SQLITE_WORDS.keys()
     assert SQLITE_WORDS.keys() == POSTGRES_WORDS.keys()
 
@@ -99,9 +108,13 @@ def test_accounts_that_need_no_row_lose_it() -> None:
     assert left == [("opening",), ("principal/acme",)]
 
 
-def test_parameters_are_numbered_for_postgresql_and_left_for_sqlite() -> None:
+def test_parameters_are_numbered_and_sequences_advanced_for_postgresql_only() -> None:
     assert postgres_sql("SELECT ? + ?, '{other}'") == "SELECT $1 + $2, '{other}'"
     assert sqlite_sql("SELECT ? + ?, '{other}'") == "SELECT ? + ?, '{other}'"
+    assert sqlite_sql("{advance audit}") == "SELECT 1"
+    sql = postgres_sql("{advance audit}")
+    assert "pg_get_serial_sequence('audit', 'position')" in sql
+    assert "FROM audit" in sql
 
 
 @pytest.mark.parametrize(("word", "clause"), [("lock", "FOR UPDATE"), ("skip", "FOR UPDATE SKIP LOCKED")])
@@ -118,22 +131,13 @@ def test_the_clock_of_sqlite_counts_seconds_since_1970_with_fractions() -> None:
     assert before - 0.01 <= found <= time.time() + 0.01
 
 
-def test_sequence_is_advanced_after_an_import_if_the_database_does_not() -> None:
-    assert sqlite_sql("{advance audit}") == "SELECT 1"
-    sql = postgres_sql("{advance audit}")
-    assert "pg_get_serial_sequence('audit', 'position')" in sql
-    assert "FROM audit" in sql
-
-
-@pytest.mark.parametrize(
+@rows(
     "change",
-    [
-        "INSERT INTO t VALUES (1, 'new') ON CONFLICT (k) DO UPDATE SET v = 'new' WHERE v = 'old' RETURNING 1",
-        "INSERT INTO t VALUES (2, 'new') ON CONFLICT (k) DO UPDATE SET v = 'new' WHERE v = 'none' RETURNING 1",
-        "INSERT INTO t VALUES (3, 'new') RETURNING 1",
-        "UPDATE t SET v = 'new' RETURNING 1",
-        "DELETE FROM t WHERE k = 9 RETURNING 1",
-    ],
+    "INSERT INTO t VALUES (1, 'new') ON CONFLICT (k) DO UPDATE SET v = 'new' WHERE v = 'old' RETURNING 1",
+    "INSERT INTO t VALUES (2, 'new') ON CONFLICT (k) DO UPDATE SET v = 'new' WHERE v = 'none' RETURNING 1",
+    "INSERT INTO t VALUES (3, 'new') RETURNING 1",
+    "UPDATE t SET v = 'new' RETURNING 1",
+    "DELETE FROM t WHERE k = 9 RETURNING 1",
 )
 def test_sqlite_counts_the_rows_that_returning_one_would_give(change: str) -> None:
     connections = [sqlite3.connect(":memory:") for _ in range(2)]

@@ -68,11 +68,12 @@ def test_durability_decides_what_a_commit_waits_for(tmp_path: Path, durability: 
         connection.close()
 
 
-def test_existing_empty_file_is_used(tmp_path: Path) -> None:
+def test_existing_empty_file_is_used_and_a_missing_folder_is_named(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     path.touch()
     open_writer(str(path), "full").close()
     assert path.stat().st_size > 0
+    assert f"the folder {tmp_path / 'none'} does not exist" in refusal(tmp_path / "none" / "s.db")
 
 
 def test_existing_file_keeps_its_rows(tmp_path: Path) -> None:
@@ -94,10 +95,6 @@ def refusal(path: Path) -> str:
         open_store(str(path), role="sole")
     assert str(again.value) == str(caught.value)
     return str(caught.value)
-
-
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    assert f"the folder {tmp_path / 'none'} does not exist" in refusal(tmp_path / "none" / "s.db")
 
 
 def test_a_folder_in_the_place_of_the_file_is_named(tmp_path: Path) -> None:
@@ -233,7 +230,7 @@ def test_several_processes_may_migrate_one_file_at_once(tmp_path: Path) -> None:
 
 def test_a_migration_that_fails_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "s.db"
-    monkeypatch.setattr("bespeak.state.store.sql.MIGRATIONS", (("CREATE TABLE a (b)", "CREATE TABLE a (c)"),))
+    monkeypatch.setattr("bespeak.state.store.sql.migrations", lambda: (("CREATE TABLE a (b)", "CREATE TABLE a (c)"),))
     with pytest.raises(ConfigError, match="already exists"):
         open_writer(str(path), "full")
     connection = sqlite3.connect(path)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import pytest
+from tests.cases import rows
 
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.state.store.commands.idempotency import Claimed, ClaimKey, UseNonce
@@ -52,8 +53,10 @@ async def test_unit_is_atomic(store: Store) -> None:
     assert await store.read(CountRows("nonces")) == 2
 
 
-async def test_empty_unit_does_nothing(store: Store) -> None:
+async def test_empty_unit_does_nothing_and_one_of_many_concurrent_claims_succeeds(store: Store) -> None:
     assert list(await store.do()) == []  # type: ignore[arg-type]
+    outcomes = await asyncio.gather(*(store.do(UseNonce("k", "one", 60)) for _ in range(50)))
+    assert sorted(map(str, outcomes)) == sorted([str([True])] + [str(Conflict("nonce-used"))] * 49)
 
 
 async def test_commands_made_from_the_results_belong_to_the_same_transaction(store: Store) -> None:
@@ -65,11 +68,6 @@ async def test_commands_made_from_the_results_belong_to_the_same_transaction(sto
     refused = await store.do(UseNonce("k", "b", 60), then=lambda _: [UseNonce("k", "a", 60)])
     assert refused == Conflict("nonce-used")
     assert await store.read(CountRows("nonces")) == 1
-
-
-async def test_one_of_many_concurrent_claims_succeeds(store: Store) -> None:
-    outcomes = await asyncio.gather(*(store.do(UseNonce("k", "one", 60)) for _ in range(50)))
-    assert sorted(map(str, outcomes)) == sorted([str([True])] + [str(Conflict("nonce-used"))] * 49)
 
 
 async def test_a_failed_unit_leaves_the_store_in_order(store: Store) -> None:
@@ -155,35 +153,28 @@ async def test_results_are_in_command_order_with_following_ones_last() -> None:
     assert seen == [["a", "b"]]
 
 
-async def test_a_unit_without_commands_can_still_be_followed() -> None:
+async def test_unit_without_commands_is_followed_a_conflict_ends_it_and_a_rollback_drops_topics() -> None:
     assert run_unit(await unit(then=lambda _: [Say("a")]), execute, seal) == ["a"]
     assert run_unit(await unit(), execute, seal) == []
 
-
-async def test_first_conflict_is_the_outcome_and_ends_the_unit() -> None:
     def then(_: Sequence[Any]) -> Sequence[Command]:
         raise AssertionError
 
     assert run_unit(await unit(Say("a"), Refuse(), Talk(), then=then), execute, seal) == Conflict("no")
     assert run_unit(await unit(Say("a"), then=lambda _: [Refuse()]), execute, seal) == Conflict("no")
-
-
-async def test_topics_of_a_rolled_back_attempt_are_dropped() -> None:
     again = await unit(Talk())
     again.topics.add("of an earlier attempt")
     run_unit(again, execute, seal)
     assert again.topics == {"topic"}
 
 
-@pytest.mark.parametrize(
-    ("commands", "then", "needed"),
-    [
-        ((Say("a"),), None, False),
-        ((Refuse(),), None, False),
-        ((Refuse(), Say("a")), None, False),
-        ((Say("a"), Refuse()), None, True),
-        ((Say("a"),), lambda _: (), True),
-    ],
+@rows(
+    "commands, then, needed",
+    ((Say("a"),), None, False),
+    ((Refuse(),), None, False),
+    ((Refuse(), Say("a")), None, False),
+    ((Say("a"), Refuse()), None, True),
+    ((Say("a"),), lambda _: (), True),
 )
 async def test_a_savepoint_is_needed_where_a_conflict_may_follow_a_change(
     commands: tuple[Command, ...], then: Any, needed: bool

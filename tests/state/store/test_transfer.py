@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.state.store.commands.audit import AppendAudit, ScanAudit
 from bespeak.state.store.commands.idempotency import ClaimKey, FindKey, FinishKey, Recorded, UseNonce
@@ -60,8 +61,7 @@ async def test_export_and_import_round_trip_on_both_databases(store: Store, tmp_
     with file.open("wb") as out:
         assert await export_store(store, out.write) == 253
     lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
-    assert lines[0] == HEAD
-    assert lines[-1] == {"rows": 253}
+    assert (lines[0], lines[-1]) == (HEAD, {"rows": 253})
     assert {base64.b64decode(line["row"]["answer"] or "") for line in lines if line.get("table") == "idempotency"} == {
         b"",
         bytes(range(256)),
@@ -111,39 +111,37 @@ def row(table: str, **values: Any) -> dict[str, Any]:
     return {"table": table, "row": {column.name: blank[column.kind] for column in shapes()[table].columns} | values}
 
 
-@pytest.mark.parametrize(
-    ("content", "line", "message"),
-    [
-        (b"", 1, "truncated"),
-        (b"\n", 1, "truncated"),
-        (b"\xff\xfe", 1, "malformed"),
-        (b"[" * 100_000, 1, ""),
-        (text({"format": "other", "version": 1}), 1, "not an export of a store"),
-        (text({"format": "bespeak-store", "version": CURRENT + 1}), 1, f"newer bespeak.*version {CURRENT + 1}"),
-        (text({"format": "bespeak-store", "version": 0}), 1, "older bespeak.*bespeak store migrate"),
-        (text({"format": "bespeak-store"}), 1, "version"),
-        (text(HEAD), 2, "truncated"),
-        (text(HEAD, NONCE), 3, "truncated"),
-        (text(HEAD, NONCE)[:-5], 2, "truncated"),
-        (text(HEAD, NONCE, {"rows": 2}), 3, "announces 2 rows but has 1"),
-        (text(HEAD, NONCE, {"rows": 1}, NONCE), 4, "after the last line"),
-        (text(HEAD, {"table": "orders", "row": {}}, {"rows": 1}), 2, "no table 'orders'"),
-        (text(HEAD, {"table": "sqlite_master", "row": {}}), 2, "no table"),
-        (text(HEAD, {"table": "nonces", "row": {"kind": "k", "value": "v"}}), 2, "'expires' of nonces is missing"),
-        (text(HEAD, row("nonces", more=1)), 2, "'more' of nonces is not a column"),
-        (text(HEAD, {**NONCE, "more": 1}), 2, "unknown field"),
-        (text(HEAD, row("nonces", kind=None)), 2, "'kind' of nonces must be text"),
-        (text(HEAD, row("nonces", kind=1)), 2, "must be text"),
-        (text(HEAD, row("nonces", kind="a\0b")), 2, "must be text"),
-        (text(HEAD, row("nonces", expires="1")), 2, "must be a number"),
-        (text(HEAD, row("nonces", expires=True)), 2, "must be a number"),
-        (text(HEAD, row("nonces", expires=10**400)), 2, ""),
-        (text(HEAD, row("idempotency", fence=1.5)), 2, "must be an integer"),
-        (text(HEAD, row("idempotency", fence=1 << 70)), 2, "must be an integer"),
-        (text(HEAD, row("idempotency", request_hash="*")), 2, "must be base64"),
-        (text(HEAD, row("idempotency", request_hash=7)), 2, "must be base64"),
-        (text(HEAD, NONCE, NONCE, {"rows": 2}), 2, "has the key of another one"),
-    ],
+@rows(
+    "content, line, message",
+    (b"", 1, "truncated"),
+    (b"\n", 1, "truncated"),
+    (b"\xff\xfe", 1, "malformed"),
+    (b"[" * 100_000, 1, ""),
+    (text({"format": "other", "version": 1}), 1, "not an export of a store"),
+    (text({"format": "bespeak-store", "version": CURRENT + 1}), 1, f"newer bespeak.*version {CURRENT + 1}"),
+    (text({"format": "bespeak-store", "version": 0}), 1, "older bespeak.*bespeak store migrate"),
+    (text({"format": "bespeak-store"}), 1, "version"),
+    (text(HEAD), 2, "truncated"),
+    (text(HEAD, NONCE), 3, "truncated"),
+    (text(HEAD, NONCE)[:-5], 2, "truncated"),
+    (text(HEAD, NONCE, {"rows": 2}), 3, "announces 2 rows but has 1"),
+    (text(HEAD, NONCE, {"rows": 1}, NONCE), 4, "after the last line"),
+    (text(HEAD, {"table": "orders", "row": {}}, {"rows": 1}), 2, "no table 'orders'"),
+    (text(HEAD, {"table": "sqlite_master", "row": {}}), 2, "no table"),
+    (text(HEAD, {"table": "nonces", "row": {"kind": "k", "value": "v"}}), 2, "'expires' of nonces is missing"),
+    (text(HEAD, row("nonces", more=1)), 2, "'more' of nonces is not a column"),
+    (text(HEAD, {**NONCE, "more": 1}), 2, "unknown field"),
+    (text(HEAD, row("nonces", kind=None)), 2, "'kind' of nonces must be text"),
+    (text(HEAD, row("nonces", kind=1)), 2, "must be text"),
+    (text(HEAD, row("nonces", kind="a\0b")), 2, "must be text"),
+    (text(HEAD, row("nonces", expires="1")), 2, "must be a number"),
+    (text(HEAD, row("nonces", expires=True)), 2, "must be a number"),
+    (text(HEAD, row("nonces", expires=10**400)), 2, ""),
+    (text(HEAD, row("idempotency", fence=1.5)), 2, "must be an integer"),
+    (text(HEAD, row("idempotency", fence=1 << 70)), 2, "must be an integer"),
+    (text(HEAD, row("idempotency", request_hash="*")), 2, "must be base64"),
+    (text(HEAD, row("idempotency", request_hash=7)), 2, "must be base64"),
+    (text(HEAD, NONCE, NONCE, {"rows": 2}), 2, "has the key of another one"),
 )
 async def test_invalid_file_is_refused_with_its_line_and_changes_nothing(
     tmp_path: Path, content: bytes, line: int, message: str
@@ -154,8 +152,7 @@ async def test_invalid_file_is_refused_with_its_line_and_changes_nothing(
     try:
         outcome = await import_store(store, file)
         assert isinstance(outcome, Conflict)
-        assert outcome.reason == "wrong-row"
-        assert outcome.details["line"] == line
+        assert (outcome.reason, outcome.details["line"]) == ("wrong-row", line)
         assert re.search(message, outcome.details["message"]), outcome.details["message"]
         assert await contents(store) == {}
         file.write_bytes(text(HEAD, NONCE, {"rows": 1}))

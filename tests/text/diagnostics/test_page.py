@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.cases import check_each
+from tests.cases import check_each, rows
 from tests.checks.lint.contexts import CONTEXT
 
 from bespeak.checks.evolution.rule_index import RULES as CHANGES
@@ -22,7 +22,8 @@ EVERY: Final = (*all_rules().values(), *CHANGES.values())
 
 def test_every_rule_has_a_page_with_a_reason_and_both_examples_or_neither() -> None:
     def check(rule: Rule) -> None:
-        why, bad, good, _ = page_of(rule)
+        summary, why, bad, good, _ = page_of(rule)
+        assert summary.endswith(".")
         assert why.endswith((".", "!"))
         assert (bool(bad), bad != good) in ((True, True), (False, False))
 
@@ -34,7 +35,10 @@ def test_every_page_belongs_to_a_rule() -> None:
     assert pages == {f"{rule.page}.md" for rule in EVERY}
 
 
-PAGE: Final = "# X100\n\n## Why\n\nIt is\nwrong.\n\n## Bad\n\n```toml\na = 1\n\n```\n\n## Good\n\n```toml\na = 2\n```\n"
+PAGE: Final = (
+    "# X100\n\nA is\ntwo.\n\n## Why\n\nIt is\nwrong.\n\n"
+    "## Bad\n\n```toml\na = 1\n\n```\n\n## Good\n\n```toml\na = 2\n```\n"
+)
 
 
 def read(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Page:
@@ -44,25 +48,25 @@ def read(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Page:
 
 
 def test_page_has_a_paragraph_and_two_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert read(tmp_path, PAGE, monkeypatch) == ("It is wrong.", "a = 1\n\n", "a = 2\n", "toml")
-    assert read(tmp_path, PAGE.partition("\n## Bad")[0], monkeypatch) == ("It is wrong.", "", "", "yaml")
+    assert read(tmp_path, PAGE, monkeypatch) == ("A is two.", "It is wrong.", "a = 1\n\n", "a = 2\n", "toml")
+    assert read(tmp_path, PAGE.partition("\n## Bad")[0], monkeypatch) == ("A is two.", "It is wrong.", "", "", "yaml")
+    assert read(tmp_path, PAGE.replace("A is\ntwo.\n\n", ""), monkeypatch).summary == ""
 
 
-@pytest.mark.parametrize(
-    ("part", "instead"),
-    [
-        ("# X100", "# X101"),
-        ("# X100\n\n", ""),
-        ("## Why", "## Reason"),
-        ("It is\nwrong.\n", ""),
-        ("It is\n", "It is\n\n"),
-        ("## Bad", "## Wrong"),
-        ("```toml", "```"),
-        ("```toml\na = 2", "```yaml\na: 2"),
-        ("a = 2\n", ""),
-        ("a = 2\n```\n", "a = 2\n"),
-        ("a = 2\n```\n", "a = 2\n```\n\nMore.\n"),
-    ],
+@rows(
+    "part, instead",
+    ("# X100", "# X101"),
+    ("# X100\n\n", ""),
+    ("two.\n", "two.\n\nTwo.\n"),
+    ("## Why", "## Reason"),
+    ("It is\nwrong.\n", ""),
+    ("It is\n", "It is\n\n"),
+    ("## Bad", "## Wrong"),
+    ("```toml", "```"),
+    ("```toml\na = 2", "```yaml\na: 2"),
+    ("a = 2\n", ""),
+    ("a = 2\n```\n", "a = 2\n"),
+    ("a = 2\n```\n", "a = 2\n```\n\nMore.\n"),
 )
 def test_page_of_another_form_is_refused(
     part: str, instead: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

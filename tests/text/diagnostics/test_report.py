@@ -7,7 +7,17 @@ from dataclasses import replace
 import pytest
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Severity
-from bespeak.text.diagnostics.report import Finding, Gain, Part, Report, Score, score_entry, score_lines, shown, summary
+from bespeak.text.diagnostics.report import (
+    Finding,
+    Gain,
+    Report,
+    Score,
+    ScorePart,
+    score_entry,
+    score_lines,
+    shown,
+    summary,
+)
 from bespeak.text.source.tree import Location
 
 
@@ -15,8 +25,13 @@ def finding(severity: Severity, fix: Fix | None = None) -> Finding:
     return Finding(Diagnostic("P301", severity, "wrong", Location("a.toml"), fix=fix))
 
 
-def test_the_summary_of_a_clean_run_says_so() -> None:
+def test_summary_says_what_was_checked_and_what_is_hidden() -> None:
     assert summary(Report(findings=[], files=["a.toml"])) == "Checked 1 file: nothing found."
+    report = Report(findings=[], files=["a"], ignored=2, baselined=1, left_out=5)
+    assert summary(report) == "Checked 1 file: nothing found. 5 more are not shown. 2 ignored, 1 in the baseline."
+    assert summary(Report(findings=[], files=["a.toml", "https://x.test/"])) == "Checked 2 documents: nothing found."
+    found = Finding(Diagnostic("W101", "error", "wrong", Location("https://x.test")))
+    assert summary(Report(findings=[found])) == "Checked 0 documents: 1 error."
 
 
 def test_summary_counts_by_severity_and_names_fixable_findings() -> None:
@@ -33,35 +48,27 @@ def test_summary_counts_by_severity_and_names_fixable_findings() -> None:
     assert report.fixable() == (1, 1)
 
 
-def test_summary_names_hidden_findings() -> None:
-    report = Report(findings=[], files=["a"], ignored=2, baselined=1, left_out=5)
-    assert summary(report) == "Checked 1 file: nothing found. 5 more are not shown. 2 ignored, 1 in the baseline."
-
-
 def test_a_finding_without_a_place_has_no_file() -> None:
     assert Finding(Diagnostic("P301", "error", "wrong")).file == ""
     assert finding("error").file == "a.toml"
 
 
-def test_summary_of_a_run_over_addresses_counts_documents() -> None:
-    assert summary(Report(findings=[], files=["a.toml", "https://x.test/"])) == "Checked 2 documents: nothing found."
-    found = Finding(Diagnostic("W101", "error", "wrong", Location("https://x.test")))
-    assert summary(Report(findings=[found])) == "Checked 0 documents: 1 error."
-
-
 SCORE = Score(
     subject="https://flights.test",
-    parts=(Part(name="document", points=33.4, of=35), Part(name="headers", points=65, of=65)),
+    parts=(ScorePart(name="document", points=33.4, of=35), ScorePart(name="headers", points=65, of=65)),
     gains=(Gain(points=1.6, part="document", what="Mend the warnings", rules=("D175",)),),
     rating=(94, "Excellent"),
 )
 
 
-def test_points_are_whole_and_a_hundred_only_if_nothing_is_missing() -> None:
+def test_points_are_whole_and_an_unknown_rating_is_left_out() -> None:
     assert SCORE.points == 98
-    almost = Score(subject="", parts=(Part(name="a", points=99.95, of=100),))
+    almost = Score(subject="", parts=(ScorePart(name="a", points=99.95, of=100),))
     assert almost.points == 99
-    assert Score(subject="", parts=(Part(name="a", points=0.1 + 0.2 + 99.7, of=100),)).points == 100
+    assert Score(subject="", parts=(ScorePart(name="a", points=0.1 + 0.2 + 99.7, of=100),)).points == 100
+    unrated = replace(SCORE, rating=None)
+    assert score_lines(unrated)[0] == "https://flights.test: score 98/100"
+    assert score_entry(unrated)["platform"] is None
 
 
 def test_text_shows_total_parts_and_improvements() -> None:
@@ -71,12 +78,6 @@ def test_text_shows_total_parts_and_improvements() -> None:
         "  headers      65 of 65",
         "  +1.6  Mend the warnings (D175)",
     ]
-
-
-def test_unknown_rating_is_left_out() -> None:
-    unrated = replace(SCORE, rating=None)
-    assert score_lines(unrated)[0] == "https://flights.test: score 98/100"
-    assert score_entry(unrated)["platform"] is None
 
 
 def test_json_shows_the_same() -> None:

@@ -19,16 +19,12 @@ def test_without_vectors_there_is_no_cosine() -> None:
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="the extra 'embeddings' is not installed")
-def test_related_texts_have_a_higher_cosine() -> None:
+def test_related_texts_have_a_higher_cosine_of_vectors_of_length_1() -> None:
     near = embedding.cosine("BOOK", "Books a restaurant table")
     far = embedding.cosine("BOOK", "Compresses an audio stream")
     assert near is not None
     assert far is not None
     assert -1 <= far < near <= 1.0001
-
-
-@pytest.mark.skipif(not AVAILABLE, reason="the extra 'embeddings' is not installed")
-def test_vectors_have_length_1() -> None:
     vectors = embedding.embed(["table", "chair"])
     assert vectors is not None
     assert [round(float(one @ one), 3) for one in vectors] == [1.0, 1.0]

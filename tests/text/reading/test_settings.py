@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import rows
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.settings import (
@@ -58,28 +59,23 @@ def read(data: dict[str, Any], *known: str) -> tuple[Whole, list[Diagnostic]]:
     return read_settings(Whole, Table(data, "", findings), Path("d").joinpath, known), findings.found
 
 
-def test_written_values_replace_the_defaults() -> None:
+def test_written_values_replace_the_defaults_of_an_empty_table() -> None:
     data = {"wait": 5, "mode": "bee", "even": "ab", "modes": ["bee", "bee"], "file": "x", "inner": {"name": "n"}}
     settings, findings = read(data)
     assert findings == []
     assert settings == Whole(wait=5, mode="bee", even="ab", modes=("bee",), file=Path("d/x"), inner=Part(name="n"))
-
-
-def test_empty_table_has_the_defaults() -> None:
     assert read({}) == (Whole(), [])
     assert read({"modes": [], "file": ""}) == (Whole(), [])
 
 
-@pytest.mark.parametrize(
-    ("data", "message", "advice"),
-    [
-        ({"wait": 61}, "`wait` must be 1 to 60 seconds; got 61", ""),
-        ({"even": "abc"}, "`even` must be a text of even length; got 'abc'", "Add a letter."),
-        ({"modes": ["be", "be"]}, "each value of `modes` must be one of a, bee; got 'be'", 'Did you mean "bee"?'),
-        ({"inner": {}}, "`name` is missing", "Name it."),
-        ({"inner": {"name": "n", "nam": 1}}, "`nam` is not a known key", "Did you mean `name`?"),
-        ({"wait": 3, "wate": 3}, "`wate` is not a known key", "Did you mean `wait`?"),
-    ],
+@rows(
+    "data, message, advice",
+    ({"wait": 61}, "`wait` must be 1 to 60 seconds; got 61", ""),
+    ({"even": "abc"}, "`even` must be a text of even length; got 'abc'", "Add a letter."),
+    ({"modes": ["be", "be"]}, "each value of `modes` must be one of a, bee; got 'be'", 'Did you mean "bee"?'),
+    ({"inner": {}}, "`name` is missing", "Name it."),
+    ({"inner": {"name": "n", "nam": 1}}, "`nam` is not a known key", "Did you mean `name`?"),
+    ({"wait": 3, "wate": 3}, "`wate` is not a known key", "Did you mean `wait`?"),
 )
 def test_wrong_value_is_reported_and_keeps_its_default(data: dict[str, Any], message: str, advice: str) -> None:
     settings, [finding] = read(data)
@@ -88,16 +84,10 @@ def test_wrong_value_is_reported_and_keeps_its_default(data: dict[str, Any], mes
     assert settings.wait in (3, 30)
 
 
-def test_earlier_spelling_is_read_and_reported() -> None:
+def test_earlier_spellings_known_keys_and_constraints_between_settings_are_judged() -> None:
     settings, [finding] = read({"way": "bee"})
     assert (settings.mode, finding.rule) == ("bee", "D107")
-
-
-def test_keys_that_are_read_elsewhere_are_known() -> None:
     assert read({"other": 1, "inner": {"name": "n", "elsewhere": 1}}, "other")[1] == []
-
-
-def test_settings_that_constrain_each_other_are_checked() -> None:
     settings, findings = read({"half": True})
     assert (settings.wait, findings) == (2.0, [])
 
@@ -151,16 +141,10 @@ def test_kind_follows_from_the_default() -> None:
     }
 
 
-def test_key_may_differ_from_the_field() -> None:
+def test_key_may_differ_from_its_field_and_only_a_required_setting_has_no_default() -> None:
     assert [key for _, key, _ in declared(Outer)][:2] == ["flag", "how-many"]
-
-
-def test_settings_have_their_defaults() -> None:
     assert (Outer().flag, Outer().count, Outer().inner, Outer().absent) == (True, 3, (), None)
     assert Outer().limits is not Outer().limits
-
-
-def test_required_setting_must_be_given() -> None:
     with pytest.raises(TypeError):
         Inner()
 

@@ -1,4 +1,4 @@
-""""""
+"""Findings and values of tables read from documents."""
 
 from __future__ import annotations
 
@@ -37,10 +37,12 @@ def test_hundred_findings_are_kept_and_the_rest_is_one_error() -> None:
     assert noted.failed
 
 
-def test_text_of_a_message_is_shortened_with_or_without_quotation_marks() -> None:
+def test_texts_are_shortened_and_only_the_strings_of_a_list_are_kept() -> None:
     assert brief("room") == "'room'"
     assert unquoted("room") == "room"
     assert len(unquoted("x" * 1_000)) < 100
+    assert as_texts(["a", 1, None, "b"]) == ("a", "b")
+    assert as_texts("ab") == ()
 
 
 @pytest.mark.parametrize("value", [None, 1, True, "a", [1], {"a": 1}])
@@ -48,8 +50,3 @@ def test_value_of_another_type_counts_as_missing(value: object) -> None:
     assert as_mapping(value) == (value if isinstance(value, dict) else {})
     assert as_list(value) == (value if isinstance(value, list) else [])
     assert as_text(value) == (value if isinstance(value, str) else "")
-
-
-def test_strings_of_a_list_are_kept_and_other_items_skipped() -> None:
-    assert as_texts(["a", 1, None, "b"]) == ("a", "b")
-    assert as_texts("ab") == ()

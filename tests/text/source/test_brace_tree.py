@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cases import check_each
+from tests.cases import check_each, rows
 from tests.growth import assert_linear
 
 from bespeak.text.source.brace_tree import BraceTree, parse_braces
@@ -96,8 +96,15 @@ RESERVATIONS = {
 }
 
 
-def test_the_draft_s_first_document_is_read_completely() -> None:
+def test_documents_of_the_draft_are_read_with_places_and_without_ellipses() -> None:
     assert tree(example("reservations")).data == RESERVATIONS
+    data = tree(example("patients")).data
+    assert [list(endpoint) for endpoint in data["endpoints"]] == [["method", "path", "semantic"]] * 2
+    assert data["vocabulary"]["declared_verbs"] == ["TRIAGE", "ADMIT"]
+    parsed = tree(example("reservations"))
+    assert str(parsed.locate("/endpoints/0/semantic/actor", key=True)) == "x.agis:12:10"
+    assert str(parsed.locate("/endpoints/0/semantic/nothing")) == "x.agis:9:8"
+    assert str(parsed.locate("/endpoints/0/input/additionalProperties")) == "x.agis:18:8"
 
 
 def test_the_draft_s_financial_document_is_read_completely() -> None:
@@ -121,12 +128,6 @@ def test_the_draft_s_financial_document_is_read_completely() -> None:
     ]
     assert data["data_manifest"]["available_data"][1]["requires_authorization"] is False
     assert data["data_manifest"]["pre_auth_discovery"] is True
-
-
-def test_ellipses_of_the_draft_are_skipped() -> None:
-    data = tree(example("patients")).data
-    assert [list(endpoint) for endpoint in data["endpoints"]] == [["method", "path", "semantic"]] * 2
-    assert data["vocabulary"]["declared_verbs"] == ["TRIAGE", "ADMIT"]
 
 
 def test_the_draft_s_fields_become_json_schemas() -> None:
@@ -179,21 +180,19 @@ def test_blank_lines_indentation_and_line_ends_do_not_matter(name: str) -> None:
     assert tree(text.replace("\n", "\r\n")).data == data
 
 
-@pytest.mark.parametrize(
-    ("at", "value"),
-    [
-        ("/agis", '"1.0"'),
-        ("/endpoints/0/method", "BOOK"),
-        ("/endpoints/1/path", "/restaurants"),
-        ("/endpoints/0/semantic/actor", "agent"),
-        ("/endpoints/0/errors/2", "restaurant_not_found"),
-        ("/endpoints/0/input/properties/party_size", "party_size (int)"),
-        ("/endpoints/0/input/properties/party_size/type", "party_size (int)"),
-        ("/endpoints/0/input/required/2", "datetime (ISO8601)"),
-        ("/endpoints/0/output/properties/status", "status"),
-        ("/endpoints/1/output/properties/restaurants", "[array of restaurant objects]"),
-        ("/vocabulary/declared_verbs/1", "FIND"),
-    ],
+@rows(
+    "at, value",
+    ("/agis", '"1.0"'),
+    ("/endpoints/0/method", "BOOK"),
+    ("/endpoints/1/path", "/restaurants"),
+    ("/endpoints/0/semantic/actor", "agent"),
+    ("/endpoints/0/errors/2", "restaurant_not_found"),
+    ("/endpoints/0/input/properties/party_size", "party_size (int)"),
+    ("/endpoints/0/input/properties/party_size/type", "party_size (int)"),
+    ("/endpoints/0/input/required/2", "datetime (ISO8601)"),
+    ("/endpoints/0/output/properties/status", "status"),
+    ("/endpoints/1/output/properties/restaurants", "[array of restaurant objects]"),
+    ("/vocabulary/declared_verbs/1", "FIND"),
 )
 def test_value_has_its_place(at: str, value: str) -> None:
     parsed = tree(example("reservations"))
@@ -202,29 +201,20 @@ def test_value_has_its_place(at: str, value: str) -> None:
     assert parsed.text[span.start : span.end] == value
 
 
-def test_key_has_its_place_and_a_missing_key_that_of_its_block() -> None:
-    parsed = tree(example("reservations"))
-    assert str(parsed.locate("/endpoints/0/semantic/actor", key=True)) == "x.agis:12:10"
-    assert str(parsed.locate("/endpoints/0/semantic/nothing")) == "x.agis:9:8"
-    assert str(parsed.locate("/endpoints/0/input/additionalProperties")) == "x.agis:18:8"
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "column", "message"),
-    [
-        ("BOOK /x {\n  semantic {\n    intent: a\n", 2, 12, "not closed"),
-        ("BOOK /x {}\n}", 2, 1, "closes nothing"),
-        ('a: "x', 1, 4, "a quoted text is not closed"),
-        ('a: "x\nb: "y"', 1, 4, "a quoted text is not closed"),
-        ("a: [1, 2", 1, 4, "a list in brackets is not closed"),
-        ("a: 1\na: 2", 2, 1, "the key 'a' is repeated; line 1"),
-        ("semantic {\n  intent Books\n}", 2, 3, "neither `key: value` nor a block"),
-        ("a: long # note\n  text\nb: 1", 2, 3, "neither `key: value` nor a block"),
-        ("a: 1e999", 1, 4, "too large"),
-        ("a: \0", 1, 4, "control character"),
-        ("a {\n - b\n}", 2, 2, "a list item stands among keys"),
-        ("BOOK /x { method: FIND }", 1, 1, "a method in its block"),
-    ],
+@rows(
+    "text, line, column, message",
+    ("BOOK /x {\n  semantic {\n    intent: a\n", 2, 12, "not closed"),
+    ("BOOK /x {}\n}", 2, 1, "closes nothing"),
+    ('a: "x', 1, 4, "a quoted text is not closed"),
+    ('a: "x\nb: "y"', 1, 4, "a quoted text is not closed"),
+    ("a: [1, 2", 1, 4, "a list in brackets is not closed"),
+    ("a: 1\na: 2", 2, 1, "the key 'a' is repeated; line 1"),
+    ("semantic {\n  intent Books\n}", 2, 3, "neither `key: value` nor a block"),
+    ("a: long # note\n  text\nb: 1", 2, 3, "neither `key: value` nor a block"),
+    ("a: 1e999", 1, 4, "too large"),
+    ("a: \0", 1, 4, "control character"),
+    ("a {\n - b\n}", 2, 2, "a list item stands among keys"),
+    ("BOOK /x { method: FIND }", 1, 1, "a method in its block"),
 )
 def test_fault_has_a_message_and_a_place(text: str, line: int, column: int, message: str) -> None:
     found = fault(text)
@@ -233,21 +223,19 @@ def test_fault_has_a_message_and_a_place(text: str, line: int, column: int, mess
     assert found.help
 
 
-@pytest.mark.parametrize(
-    ("text", "data"),
-    [
-        ("a: x, y # note\nb: {c: 1, d: [e, {f}]}", {"a": "x, y", "b": {"c": 1, "d": ["e", "{f}"]}}),
-        ("a:\nb: ~\nc: 'it''s'", {"a": None, "b": None, "c": "it's"}),
-        ("a: long\n  text\nb: 1", {"a": "long text", "b": 1}),
-        ("a:\n- b\n- c: 1\n  d: 2\n- - e\n  - f\n-", {"a": ["b", {"c": 1, "d": 2}, ["e", "f"], None]}),
-        ("a {\n  b: x, y\n    and z\n  c: 1\n}", {"a": {"b": "x, y and z", "c": 1}}),
-        ("a { b: x, c: y\n  d: x, y\n}", {"a": {"b": "x", "c": "y", "d": "x, y"}}),
-        ('a: "x" -> "y"', {"a": '"x" -> "y"'}),
-        ('a: "\\u00e9\\n\\"" ', {"a": 'é\n"'}),
-        ("a: ...\nb { ... }\nerrors { }", {"a": None, "b": {}, "errors": []}),
-        ("output { a: string, b: integer }", {"output": fields(a=TEXT_FIELD, b={"type": "integer"})}),
-        ("", {}),
-    ],
+@rows(
+    "text, data",
+    ("a: x, y # note\nb: {c: 1, d: [e, {f}]}", {"a": "x, y", "b": {"c": 1, "d": ["e", "{f}"]}}),
+    ("a:\nb: ~\nc: 'it''s'", {"a": None, "b": None, "c": "it's"}),
+    ("a: long\n  text\nb: 1", {"a": "long text", "b": 1}),
+    ("a:\n- b\n- c: 1\n  d: 2\n- - e\n  - f\n-", {"a": ["b", {"c": 1, "d": 2}, ["e", "f"], None]}),
+    ("a {\n  b: x, y\n    and z\n  c: 1\n}", {"a": {"b": "x, y and z", "c": 1}}),
+    ("a { b: x, c: y\n  d: x, y\n}", {"a": {"b": "x", "c": "y", "d": "x, y"}}),
+    ('a: "x" -> "y"', {"a": '"x" -> "y"'}),
+    ('a: "\\u00e9\\n\\"" ', {"a": 'é\n"'}),
+    ("a: ...\nb { ... }\nerrors { }", {"a": None, "b": {}, "errors": []}),
+    ("output { a: string, b: integer }", {"output": fields(a=TEXT_FIELD, b={"type": "integer"})}),
+    ("", {}),
 )
 def test_details_of_the_notation_are_read(text: str, data: Any) -> None:
     assert tree(text).data == data

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.text.source.brace_tree import parse_braces
 from bespeak.text.source.edit import apply_edits, edits
@@ -84,34 +85,32 @@ verbs: []
 """
 
 
-@pytest.mark.parametrize(
-    ("change", "old", "new"),
-    [
-        (Change("replace", "/agis", "2.0"), 'agis: "1.0"   # the version', 'agis: "2.0"   # the version'),
-        (Change("replace", "/endpoints/0/path", "/suite"), "path: /room  # where", "path: /suite  # where"),
-        (Change("replace", "/endpoints/0/path", "/a/{id}"), "path: /room", "path: /a/{id}"),
-        (Change("replace", "/endpoints/0/method", "yes"), "method: BOOK", 'method: "yes"'),
-        (Change("replace", "/endpoints/0/errors/1", "it's"), "'too_late'", "'it''s'"),
-        (Change("replace", "/endpoints/0/errors/0", "a, b"), "[room_gone,", '["a, b",'),
-        (Change("replace", "/verbs", ["BOOK", "FIND"]), "verbs: []", "verbs: [BOOK, FIND]"),
-        (Change("rename", "/endpoints/0/path", key="route"), "path: /room", "route: /room"),
-        (Change("remove", "/agis"), 'agis: "1.0"   # the version\n', ""),
-        (Change("remove", "/endpoints/0/method"), "- method: BOOK\n    path", "- path"),
-        (Change("remove", "/endpoints/0/errors/0"), "[room_gone, 'too_late']", "['too_late']"),
-        (Change("remove", "/endpoints/0/errors/1"), "[room_gone, 'too_late']", "[room_gone]"),
-        (Change("remove", "/endpoints/1/errors/0"), "      - none   # never\n", ""),
-        (Change("append", "/endpoints/0/errors", "new"), "'too_late']", "'too_late', new]"),
-        (Change("append", "/endpoints/1/errors", "new"), "      - other\n", "      - other\n      - new\n"),
-        (Change("append", "/verbs", "BOOK"), "verbs: []", "verbs: [BOOK]"),
-        (Change("append", "/endpoints", {"a": 1}), "      - other\n", "      - other\n  - {a: 1}\n"),
-        (
-            Change("insert", "/endpoints/0/semantic", True, "is_idempotent"),
-            "      hints: {}\n",
-            "      hints: {}\n      is_idempotent: true\n",
-        ),
-        (Change("insert", "", 1, "new"), "verbs: []\n", "verbs: []\nnew: 1\n"),
-        (Change("insert", "/endpoints/0/semantic/hints", ["x"], "a"), "hints: {}", "hints: {a: [x]}"),
-    ],
+@rows(
+    "change, old, new",
+    (Change("replace", "/agis", "2.0"), 'agis: "1.0"   # the version', 'agis: "2.0"   # the version'),
+    (Change("replace", "/endpoints/0/path", "/suite"), "path: /room  # where", "path: /suite  # where"),
+    (Change("replace", "/endpoints/0/path", "/a/{id}"), "path: /room", "path: /a/{id}"),
+    (Change("replace", "/endpoints/0/method", "yes"), "method: BOOK", 'method: "yes"'),
+    (Change("replace", "/endpoints/0/errors/1", "it's"), "'too_late'", "'it''s'"),
+    (Change("replace", "/endpoints/0/errors/0", "a, b"), "[room_gone,", '["a, b",'),
+    (Change("replace", "/verbs", ["BOOK", "FIND"]), "verbs: []", "verbs: [BOOK, FIND]"),
+    (Change("rename", "/endpoints/0/path", key="route"), "path: /room", "route: /room"),
+    (Change("remove", "/agis"), 'agis: "1.0"   # the version\n', ""),
+    (Change("remove", "/endpoints/0/method"), "- method: BOOK\n    path", "- path"),
+    (Change("remove", "/endpoints/0/errors/0"), "[room_gone, 'too_late']", "['too_late']"),
+    (Change("remove", "/endpoints/0/errors/1"), "[room_gone, 'too_late']", "[room_gone]"),
+    (Change("remove", "/endpoints/1/errors/0"), "      - none   # never\n", ""),
+    (Change("append", "/endpoints/0/errors", "new"), "'too_late']", "'too_late', new]"),
+    (Change("append", "/endpoints/1/errors", "new"), "      - other\n", "      - other\n      - new\n"),
+    (Change("append", "/verbs", "BOOK"), "verbs: []", "verbs: [BOOK]"),
+    (Change("append", "/endpoints", {"a": 1}), "      - other\n", "      - other\n  - {a: 1}\n"),
+    (
+        Change("insert", "/endpoints/0/semantic", True, "is_idempotent"),
+        "      hints: {}\n",
+        "      hints: {}\n      is_idempotent: true\n",
+    ),
+    (Change("insert", "", 1, "new"), "verbs: []\n", "verbs: []\nnew: 1\n"),
+    (Change("insert", "/endpoints/0/semantic/hints", ["x"], "a"), "hints: {}", "hints: {a: [x]}"),
 )
 def test_a_change_of_yaml_touches_only_its_place(change: Change, old: str, new: str) -> None:
     assert YAML.count(old) == 1
@@ -132,19 +131,17 @@ JSON = """\
 """
 
 
-@pytest.mark.parametrize(
-    ("change", "old", "new"),
-    [
-        (Change("replace", "/agis", "é"), '"1.0"', '"é"'),
-        (Change("rename", "/agis", key='a"b'), '"agis"', '"a\\"b"'),
-        (Change("remove", "/agis"), '"agis": "1.0",\n  ', ""),
-        (Change("remove", "/errors/1"), ', "b"', ""),
-        (Change("remove", "/semantic"), ',\n  "semantic": {\n    "intent": "x"\n  }', ""),
-        (Change("remove", "/semantic/intent"), '\n    "intent": "x"\n  ', ""),
-        (Change("append", "/verbs", "BOOK"), "[]", '["BOOK"]'),
-        (Change("append", "/errors", {"name": "c"}), '"b"]', '"b", {"name": "c"}]'),
-        (Change("insert", "/semantic", 0.85, "guide"), '"intent": "x"', '"intent": "x",\n    "guide": 0.85'),
-    ],
+@rows(
+    "change, old, new",
+    (Change("replace", "/agis", "é"), '"1.0"', '"é"'),
+    (Change("rename", "/agis", key='a"b'), '"agis"', '"a\\"b"'),
+    (Change("remove", "/agis"), '"agis": "1.0",\n  ', ""),
+    (Change("remove", "/errors/1"), ', "b"', ""),
+    (Change("remove", "/semantic"), ',\n  "semantic": {\n    "intent": "x"\n  }', ""),
+    (Change("remove", "/semantic/intent"), '\n    "intent": "x"\n  ', ""),
+    (Change("append", "/verbs", "BOOK"), "[]", '["BOOK"]'),
+    (Change("append", "/errors", {"name": "c"}), '"b"]', '"b", {"name": "c"}]'),
+    (Change("insert", "/semantic", 0.85, "guide"), '"intent": "x"', '"intent": "x",\n    "guide": 0.85'),
 )
 def test_a_change_of_json_touches_only_its_place(change: Change, old: str, new: str) -> None:
     assert edited(JSON, "json", change) == JSON.replace(old, new)
@@ -170,21 +167,19 @@ c = 1
 """
 
 
-@pytest.mark.parametrize(
-    ("change", "old", "new"),
-    [
-        (Change("replace", "/title", "y"), "'x'", "'y'"),
-        (Change("replace", "/title", "it's"), "'x'", '"it\'s"'),
-        (Change("replace", "/endpoint/method", "FIND"), '"BOOK"', '"FIND"'),
-        (Change("rename", "/endpoint/method", key="a b"), "method =", '"a b" ='),
-        (Change("remove", "/title"), "title = 'x'  # note\n", ""),
-        (Change("remove", "/endpoint/list/1"), ', # first\n  "b",', " # first\n  ,"),
-        (Change("append", "/endpoint/list", "c"), '"b",', '"b",\n  "c",'),
-        (Change("insert", "", 1, "new"), "# note\n", "# note\nnew = 1\n"),
-        (Change("insert", "/empty", [1], "new"), "[empty]\n", "[empty]\nnew = [1]\n"),
-        (Change("insert", "/endpoint", True, "new"), "deep.er = 1 }\n", "deep.er = 1 }\nnew = true\n"),
-        (Change("insert", "/endpoint/step/0", "t", "new"), 'name = "one"\n', 'name = "one"\nnew = "t"\n'),
-    ],
+@rows(
+    "change, old, new",
+    (Change("replace", "/title", "y"), "'x'", "'y'"),
+    (Change("replace", "/title", "it's"), "'x'", '"it\'s"'),
+    (Change("replace", "/endpoint/method", "FIND"), '"BOOK"', '"FIND"'),
+    (Change("rename", "/endpoint/method", key="a b"), "method =", '"a b" ='),
+    (Change("remove", "/title"), "title = 'x'  # note\n", ""),
+    (Change("remove", "/endpoint/list/1"), ', # first\n  "b",', " # first\n  ,"),
+    (Change("append", "/endpoint/list", "c"), '"b",', '"b",\n  "c",'),
+    (Change("insert", "", 1, "new"), "# note\n", "# note\nnew = 1\n"),
+    (Change("insert", "/empty", [1], "new"), "[empty]\n", "[empty]\nnew = [1]\n"),
+    (Change("insert", "/endpoint", True, "new"), "deep.er = 1 }\n", "deep.er = 1 }\nnew = true\n"),
+    (Change("insert", "/endpoint/step/0", "t", "new"), 'name = "one"\n', 'name = "one"\nnew = "t"\n'),
 )
 def test_a_change_of_toml_touches_only_its_place(change: Change, old: str, new: str) -> None:
     after = edited(TOML, "toml", change)
@@ -196,18 +191,16 @@ def test_a_change_of_toml_touches_only_its_place(change: Change, old: str, new: 
     assert parsed(after, "toml").data == changed(parsed(TOML, "toml").data, change)
 
 
-@pytest.mark.parametrize(
+@rows(
     "change",
-    [
-        Change("remove", "/endpoint"),
-        Change("rename", "/endpoint", key="x"),
-        Change("insert", "/a", 1, "new"),
-        Change("insert", "/endpoint/semantic", 1, "new"),
-        Change("remove", "/endpoint/semantic/deep/er"),
-        Change("append", "/endpoint/step", {}),
-        Change("replace", "/title", None),
-        Change("replace", "/nowhere", 1),
-    ],
+    Change("remove", "/endpoint"),
+    Change("rename", "/endpoint", key="x"),
+    Change("insert", "/a", 1, "new"),
+    Change("insert", "/endpoint/semantic", 1, "new"),
+    Change("remove", "/endpoint/semantic/deep/er"),
+    Change("append", "/endpoint/step", {}),
+    Change("replace", "/title", None),
+    Change("replace", "/nowhere", 1),
 )
 def test_changes_that_toml_cannot_make_in_place_are_refused(change: Change) -> None:
     assert edited(TOML, "toml", change) is None
@@ -225,52 +218,43 @@ BOOK /room {
 """
 
 
-@pytest.mark.parametrize(
-    ("change", "old", "new"),
-    [
-        (Change("replace", "/endpoints/0/method", "FIND"), "BOOK", "FIND"),
-        (Change("replace", "/endpoints/0/path", "/room/{id}"), "/room", "/room/{id}"),
-        (Change("replace", "/endpoints/0/semantic/intent", 'says "x"'), '"Books"', '"says \\"x\\""'),
-        (Change("replace", "/endpoints/0/semantic/actor", "user"), "agent", "user"),
-        (Change("replace", "/endpoints/0/errors/1", "room_late"), "late", "room_late"),
-    ],
+@rows(
+    "change, old, new",
+    (Change("replace", "/endpoints/0/method", "FIND"), "BOOK", "FIND"),
+    (Change("replace", "/endpoints/0/path", "/room/{id}"), "/room", "/room/{id}"),
+    (Change("replace", "/endpoints/0/semantic/intent", 'says "x"'), '"Books"', '"says \\"x\\""'),
+    (Change("replace", "/endpoints/0/semantic/actor", "user"), "agent", "user"),
+    (Change("replace", "/endpoints/0/errors/1", "room_late"), "late", "room_late"),
 )
 def test_values_in_braces_are_replaced(change: Change, old: str, new: str) -> None:
     assert edited(BRACES, "braces", change) == BRACES.replace(old, new)
 
 
-@pytest.mark.parametrize(
+@rows(
     "change",
-    [
-        Change("replace", "/endpoints/0/method", "two words"),
-        Change("replace", "/endpoints/0/input/properties/a", {}),
-        Change("remove", "/endpoints/0/semantic/actor"),
-        Change("replace", "/endpoints/0/semantic", {}),
-    ],
+    Change("replace", "/endpoints/0/method", "two words"),
+    Change("replace", "/endpoints/0/input/properties/a", {}),
+    Change("remove", "/endpoints/0/semantic/actor"),
+    Change("replace", "/endpoints/0/semantic", {}),
 )
 def test_changes_that_braces_cannot_make_in_place_are_refused(change: Change) -> None:
     assert edited(BRACES, "braces", change) is None
 
 
-def test_expanded_schema_is_not_edited() -> None:
+def test_expanded_schema_aliases_and_adjacent_text_are_not_edited() -> None:
     tree = parsed("input:\n  required: [a (int)]\noutput: {type: object}\n", "yaml")
     expand_tree(tree)
     assert edits(tree, Change("insert", "/input", True, "additionalProperties")) is None
     assert edits(tree, Change("remove", "/input/required/0")) is None
     assert edits(tree, Change("insert", "/output", {}, "properties")) is not None
-
-
-def test_document_with_aliases_is_not_edited() -> None:
     assert edited("a: &x 1\nb: *x\n", "yaml", Change("replace", "/b", 2)) is None
+    assert edited("--- # doc\nother: {}#\n...\n", "yaml", Change("replace", "", "it's")) is None
 
 
-def test_windows_line_ends_are_preserved() -> None:
+def test_windows_line_ends_are_preserved_and_the_second_of_two_overlapping_edits_is_dropped() -> None:
     tree = parsed("a: 1\r\nb: 2\r\n", "yaml")
     assert tree.crlf
     assert apply_edits(tree.text, edits(tree, Change("remove", "/a")) or ()) == "b: 2\n"
-
-
-def test_second_of_two_overlapping_edits_is_dropped() -> None:
     tree = parsed("a: [1, 2, 3]\n", "yaml")
     both = [*(edits(tree, Change("remove", "/a")) or ()), *(edits(tree, Change("remove", "/a/1")) or ())]
     assert apply_edits(tree.text, both) == "{}\n"
@@ -457,7 +441,3 @@ def test_removing_items_of_a_long_list_takes_linear_time(text: str, notation: st
     tree = parsed(text.replace("{}", ", ".join(f'"item {number}"' for number in range(10_000))), notation)
     made = [edits(tree, Change("remove", f"/a/{number}")) for number in range(10_000)]
     assert len({edit for some in made for edit in some or ()}) == 10_000
-
-
-def test_value_with_adjacent_text_is_not_edited() -> None:
-    assert edited("--- # doc\nother: {}#\n...\n", "yaml", Change("replace", "", "it's")) is None

@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 from bespeak.text.source.pointer import ABSENT, child, is_index, parent, pointer, unescaped, value_at
 
 
-def test_slashes_and_tildes_are_escaped() -> None:
+def test_slashes_and_tildes_are_escaped_and_the_whole_document_is_its_own_parent() -> None:
     assert pointer(["a/b", "c~d", 0]) == "/a~1b/c~0d/0"
-
-
-def test_the_whole_document_is_its_own_parent() -> None:
     assert parent("") == ""
 
 

@@ -51,16 +51,10 @@ def test_each_part_of_a_declaration_has_its_place() -> None:
     assert found["/semantic/impact"] == '"irreversible"'
 
 
-def test_a_declaration_without_a_matching_decorator_is_at_its_function() -> None:
+def test_declaration_is_at_its_decorator_its_function_or_its_line() -> None:
     assert shown(16, "FIND", "/x")[""] == "plain"
     assert shown(1, "BOOK", "/other")[""] == "book"
-
-
-def test_a_line_without_a_function_is_shown_whole() -> None:
     assert shown(8, "BOOK", "/room") == {"": "Outcome: A reservation"}
-
-
-def test_a_comment_on_a_declaration_is_about_the_whole_endpoint() -> None:
     spans = {f"/endpoints/0{at}": span for at, span in PythonSource(SOURCE).spans(1, "BOOK", "/room").items()}
     tree = PythonTree(SOURCE, "app.py", {}, spans)
     assert [line for line in range(1, 17) if tree.scope_of(line)] == [2, 3, 4]

@@ -6,6 +6,7 @@ import pytest
 import tomli
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.text.source.pointer import child
 from bespeak.text.source.toml_tree import MAX_BYTES, TomlTree, parse_toml, toml_comments
@@ -56,45 +57,44 @@ def fault(text: str) -> SyntaxFault:
     return parsed
 
 
-@pytest.mark.parametrize(
-    ("at", "line", "column"),
-    [
-        ("/title", 2, 1),
-        ("/endpoint", 4, 2),
-        ("/endpoint/method", 5, 1),
-        ("/endpoint/quo~1ted", 6, 1),
-        ("/endpoint/quo~1ted/in ner", 6, 13),
-        ("/endpoint/literal", 10, 1),
-        ("/endpoint/list", 11, 1),
-        ("/endpoint/after", 15, 1),
-        ("/endpoint/input/required/0", 17, 18),
-        ("/endpoint/input/required/0/name", 18, 1),
-        ("/endpoint/input/required/1/name", 21, 3),
-        ("/endpoint/input/required/1/schema", 22, 3),
-        ("/endpoint/input/required/1/extra/deep", 25, 3),
-        ("/endpoint/semantic/escape", 28, 1),
-    ],
+@rows(
+    "at, line, column",
+    ("/title", 2, 1),
+    ("/endpoint", 4, 2),
+    ("/endpoint/method", 5, 1),
+    ("/endpoint/quo~1ted", 6, 1),
+    ("/endpoint/quo~1ted/in ner", 6, 13),
+    ("/endpoint/literal", 10, 1),
+    ("/endpoint/list", 11, 1),
+    ("/endpoint/after", 15, 1),
+    ("/endpoint/input/required/0", 17, 18),
+    ("/endpoint/input/required/0/name", 18, 1),
+    ("/endpoint/input/required/1/name", 21, 3),
+    ("/endpoint/input/required/1/schema", 22, 3),
+    ("/endpoint/input/required/1/extra/deep", 25, 3),
+    ("/endpoint/semantic/escape", 28, 1),
 )
 def test_key_has_its_place(at: str, line: int, column: int) -> None:
     assert tree(TEXT).locate(at) == Location("x.toml", line, column)
 
 
-def test_place_inside_a_value_is_that_of_its_key() -> None:
+def test_place_is_that_of_the_key_its_table_or_the_document_with_any_line_ends() -> None:
     assert tree(TEXT).locate("/endpoint/list/2/k") == Location("x.toml", 11, 1)
     assert tree(TEXT).locate("/endpoint/input/required/1/schema/type").line == 22
+    assert tree(TEXT).locate("/endpoint/semantic/intent").line == 27
+    assert tree(TEXT).locate("/nowhere/at/all") == Location("x.toml")
+    assert tree(TEXT.replace("\n", "\r\n")).locate("/endpoint/after") == Location("x.toml", 15, 1)
 
 
-@pytest.mark.parametrize(
-    ("at", "key", "value"),
-    [
-        ("/title", "title", '"x"'),
-        ("/endpoint/quo~1ted/in ner", "'in ner'", '"""\n[not.a.header]\nkey = 1\n"""'),
-        ("/endpoint/literal", "literal", "'''it's ''fine'' '''"),
-        ("/endpoint/list/1", '"]"', '"]"'),
-        ("/endpoint/list/2/k", "k", "1"),
-        ("/endpoint/input/required/1/schema", "schema", '{ type = "string" }'),
-        ("/endpoint/input/required/1/schema/type", "type", '"string"'),
-    ],
+@rows(
+    "at, key, value",
+    ("/title", "title", '"x"'),
+    ("/endpoint/quo~1ted/in ner", "'in ner'", '"""\n[not.a.header]\nkey = 1\n"""'),
+    ("/endpoint/literal", "literal", "'''it's ''fine'' '''"),
+    ("/endpoint/list/1", '"]"', '"]"'),
+    ("/endpoint/list/2/k", "k", "1"),
+    ("/endpoint/input/required/1/schema", "schema", '{ type = "string" }'),
+    ("/endpoint/input/required/1/schema/type", "type", '"string"'),
 )
 def test_value_has_its_place(at: str, key: str, value: str) -> None:
     parsed = tree(TEXT)
@@ -110,26 +110,12 @@ def test_a_table_with_a_header_has_a_key_and_no_value() -> None:
     assert parsed.locate("/endpoint/list/1", key=True) == Location("x.toml", 13, 3, 13, 6)
 
 
-def test_missing_key_has_the_place_of_its_table() -> None:
-    assert tree(TEXT).locate("/endpoint/semantic/intent").line == 27
-
-
-def test_the_whole_document_has_no_line() -> None:
-    assert tree(TEXT).locate("/nowhere/at/all") == Location("x.toml")
-
-
-def test_windows_line_ends_do_not_move_a_place() -> None:
-    assert tree(TEXT.replace("\n", "\r\n")).locate("/endpoint/after") == Location("x.toml", 15, 1)
-
-
-@pytest.mark.parametrize(
-    ("text", "place"),
-    [
-        ("a = 1\nb = = 2\n", Location("x.toml", 2, 5)),
-        ("a = 1\na = 2\n", Location("x.toml", 2, 6)),
-        ("a = [1,\n", Location("x.toml", 2, 1)),
-        ("[t]\n[t]\n", Location("x.toml", 2, 3)),
-    ],
+@rows(
+    "text, place",
+    ("a = 1\nb = = 2\n", Location("x.toml", 2, 5)),
+    ("a = 1\na = 2\n", Location("x.toml", 2, 6)),
+    ("a = [1,\n", Location("x.toml", 2, 1)),
+    ("[t]\n[t]\n", Location("x.toml", 2, 3)),
 )
 def test_fault_has_the_place_given_by_tomli(text: str, place: Location) -> None:
     found = fault(text)
@@ -137,17 +123,15 @@ def test_fault_has_the_place_given_by_tomli(text: str, place: Location) -> None:
     assert "(at" not in found.message
 
 
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("a" * (MAX_BYTES + 1), "longer"),
-        ("a = " + "[" * 100_000, "nested"),
-        ("a = " + "{a=" * 100_000, "nested"),
-        ("a." * 400_000 + "a = 1", "more than 64 parts"),
-        ('"".' * 200_000 + "a = 1", "more than 64 parts"),
-        ("t = {" + "a." * 400_000 + "a = 1}", "more than 64 parts"),
-        ("a = " + "9" * 500_000, "too many digits"),
-    ],
+@rows(
+    "text, reason",
+    ("a" * (MAX_BYTES + 1), "longer"),
+    ("a = " + "[" * 100_000, "nested"),
+    ("a = " + "{a=" * 100_000, "nested"),
+    ("a." * 400_000 + "a = 1", "more than 64 parts"),
+    ('"".' * 200_000 + "a = 1", "more than 64 parts"),
+    ("t = {" + "a." * 400_000 + "a = 1}", "more than 64 parts"),
+    ("a = " + "9" * 500_000, "too many digits"),
 )
 def test_hostile_text_is_refused_quickly(text: str, reason: str) -> None:
     assert reason in fault(text).message
@@ -161,21 +145,9 @@ def test_long_dotted_text_in_a_string_is_not_a_key(quote: str) -> None:
 KEYS = st.sampled_from(["a", "b", "c-d", "e_1", '"x y"', "'p/q'", '"\\u00e9"', "1"])
 VALUES = st.sampled_from(
     [
-        "1",
-        '"text"',
-        "'lit#eral'",
-        "true",
-        '"""\n[no]\nx = 1\n"""',
-        "'''\n'q'\n'''",
-        "[1, 2]",
-        "[\n  1, # ]\n  2,\n]",
-        "{ k = 1, l.m = '}' }",
-        "2026-01-01",
-        "1.5",
-        "[[1], ['=']]",
-        '"""two ""\\"""""',
-        "[]",
-        "{}",
+        *("1", '"text"', "'lit#eral'", "true", '"""\n[no]\nx = 1\n"""', "'''\n'q'\n'''", "[1, 2]"),
+        *("[\n  1, # ]\n  2,\n]", "{ k = 1, l.m = '}' }", "2026-01-01", "1.5", "[[1], ['=']]", '"""two ""\\"""""'),
+        *("[]", "{}"),
     ]
 )
 PAIRS = st.tuples(st.lists(KEYS, min_size=1, max_size=3).map(" . ".join), VALUES).map(" = ".join)
@@ -239,18 +211,16 @@ def found(text: str) -> list[str]:
     return [text[span.start : span.end] for span in toml_comments(text)]
 
 
-@pytest.mark.parametrize(
-    ("text", "comments"),
-    [
-        ("# a\nb = 1 # c\n", ["# a", "# c"]),
-        ('a = "# no" # yes', ["# yes"]),
-        ("a = '# no' # yes", ["# yes"]),
-        ('a = "\\"# no" # yes', ["# yes"]),
-        ('a = """\n# no\n"# no"\n""" # yes', ["# yes"]),
-        ("a = '''\n# no\n''' # yes", ["# yes"]),
-        ("a = [ # one\n 1, # two\n]", ["# one", "# two"]),
-        ("", []),
-    ],
+@rows(
+    "text, comments",
+    ("# a\nb = 1 # c\n", ["# a", "# c"]),
+    ('a = "# no" # yes', ["# yes"]),
+    ("a = '# no' # yes", ["# yes"]),
+    ('a = "\\"# no" # yes', ["# yes"]),
+    ('a = """\n# no\n"# no"\n""" # yes', ["# yes"]),
+    ("a = '''\n# no\n''' # yes", ["# yes"]),
+    ("a = [ # one\n 1, # two\n]", ["# one", "# two"]),
+    ("", []),
 )
 def test_only_comments_are_found(text: str, comments: list[str]) -> None:
     tomli.loads(text)

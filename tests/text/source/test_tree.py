@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.text.source.json_tree import JsonTree, parse_json
 from bespeak.text.source.tree import (
@@ -17,9 +18,9 @@ from bespeak.text.source.tree import (
     WORDS,
     Lines,
     Location,
+    NumberTooLarge,
     Span,
     TextEdit,
-    TooLarge,
     apply_edits,
     deletion,
     detect_notation,
@@ -30,23 +31,21 @@ from bespeak.text.source.tree import (
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("", None),
-        ("~", None),
-        ("null", None),
-        ("true", True),
-        ("0", 0),
-        ("-12", -12),
-        ("+7", 7),
-        ("007", 7),
-        ("0o17", 15),
-        ("0xff", 255),
-        ("1.", 1.0),
-        (".5", 0.5),
-        ("-1e3", -1000.0),
-    ],
+@rows(
+    "text, value",
+    ("", None),
+    ("~", None),
+    ("null", None),
+    ("true", True),
+    ("0", 0),
+    ("-12", -12),
+    ("+7", 7),
+    ("007", 7),
+    ("0o17", 15),
+    ("0xff", 255),
+    ("1.", 1.0),
+    (".5", 0.5),
+    ("-1e3", -1000.0),
 )
 def test_a_word_or_number_has_its_type(text: str, value: Any) -> None:
     assert (plain_value(text), type(plain_value(text))) == (value, type(value))
@@ -61,7 +60,7 @@ def test_values_typed_only_by_yaml_1_1_are_text(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["1" * (MAX_DIGITS + 1), "1e999", "-1e999"])
 def test_number_without_an_interoperable_value_is_refused(text: str) -> None:
-    with pytest.raises(TooLarge):
+    with pytest.raises(NumberTooLarge):
         plain_value(text)
 
 
@@ -78,23 +77,21 @@ def test_written_number_is_read_back(number: float) -> None:
     assert plain_value(repr(number)) == number
 
 
-@pytest.mark.parametrize(
-    ("text", "notation"),
-    [
-        ('{"agis": "1.0"}', "json"),
-        ("\ufeff\n  [1]", "json"),
-        ("", "yaml"),
-        ("agis: '1.0'\nendpoints: []\n", "yaml"),
-        ("endpoints:\n  - method: BOOK\n    path: /account/{id}\n", "yaml"),
-        ("output: { a, b }\n", "yaml"),
-        ("input:\n  required: [size (integer, minimum: 1)]\n", "yaml"),
-        ("input:\n  required:\n    - size (integer)\n", "yaml"),
-        ("   BOOK /room {\n", "braces"),
-        ("agis: '1.0'\nendpoints:\n\n  BOOK /room/{id} {\n", "braces"),
-        ("vocabulary {\n", "braces"),
-        ("input:\n  required:\n    - size  (integer, minimum: 1)\n", "braces"),
-        ("output:\n  status   (string)\n", "braces"),
-    ],
+@rows(
+    "text, notation",
+    ('{"agis": "1.0"}', "json"),
+    ("\ufeff\n  [1]", "json"),
+    ("", "yaml"),
+    ("agis: '1.0'\nendpoints: []\n", "yaml"),
+    ("endpoints:\n  - method: BOOK\n    path: /account/{id}\n", "yaml"),
+    ("output: { a, b }\n", "yaml"),
+    ("input:\n  required: [size (integer, minimum: 1)]\n", "yaml"),
+    ("input:\n  required:\n    - size (integer)\n", "yaml"),
+    ("   BOOK /room {\n", "braces"),
+    ("agis: '1.0'\nendpoints:\n\n  BOOK /room/{id} {\n", "braces"),
+    ("vocabulary {\n", "braces"),
+    ("input:\n  required:\n    - size  (integer, minimum: 1)\n", "braces"),
+    ("output:\n  status   (string)\n", "braces"),
 )
 def test_notation_is_detected(text: str, notation: str) -> None:
     assert detect_notation(text) == notation
@@ -117,15 +114,13 @@ def tree() -> JsonTree:
     return parsed
 
 
-@pytest.mark.parametrize(
-    ("at", "key", "value"),
-    [
-        ("", None, TEXT),
-        ("/a~1b", '"a/b"', '[10, {"~": 20}]'),
-        ("/a~1b/0", "10", "10"),
-        ("/a~1b/1/~0", '"~"', "20"),
-        ("/c", '"c"', "{}"),
-    ],
+@rows(
+    "at, key, value",
+    ("", None, TEXT),
+    ("/a~1b", '"a/b"', '[10, {"~": 20}]'),
+    ("/a~1b/0", "10", "10"),
+    ("/a~1b/1/~0", '"~"', "20"),
+    ("/c", '"c"', "{}"),
 )
 def test_a_pointer_leads_to_the_key_and_the_value(at: str, key: str | None, value: str) -> None:
     def written(span: Span | None) -> str | None:
@@ -162,16 +157,10 @@ def test_disabled_collector_stays_disabled() -> None:
         gc.enable()
 
 
-def test_edits_are_made_in_the_order_of_their_places() -> None:
+def test_edits_are_made_in_the_order_of_their_places_and_the_first_of_two_that_overlap() -> None:
     made = [deletion(4, 5), insertion(0, "<"), TextEdit(Span(1, 3), "x"), insertion(6, ">")]
     assert apply_edits("abcdef", made) == "<axdf>"
-
-
-def test_first_of_two_overlapping_edits_is_applied() -> None:
     assert apply_edits("abcdef", [TextEdit(Span(2, 5), "y"), TextEdit(Span(1, 3), "x")]) == "axdef"
-
-
-def test_two_insertions_at_one_place_keep_their_order() -> None:
     assert apply_edits("ab", [insertion(1, "x"), insertion(1, "y")]) == "axyb"
 
 
@@ -200,9 +189,6 @@ def test_lines_and_columns_match_an_editor(text: str, start: int, length: int) -
     assert Lines(text, "x").location(start, end) == place
 
 
-def test_location_without_an_end_has_no_end() -> None:
+def test_location_may_lack_an_end_and_is_printed_by_its_start() -> None:
     assert location_of("a\nb", "x", 2) == Location("x", 2, 1) == Lines("a\nb", "x").location(2)
-
-
-def test_location_is_printed_by_its_start() -> None:
     assert str(Location("x", 2, 1, 2, 9)) == "x:2:1"

@@ -10,6 +10,7 @@ import pytest
 import tomli
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 
 from bespeak.text.source.value_text import (
     LONGEST_KEY,
@@ -52,17 +53,15 @@ def test_a_key_is_read_back(key: str, flow: bool) -> None:
     assert read(f"{{{written}: 1}}\n" if flow else f"{written}: 1\n") == {key: 1}
 
 
-@pytest.mark.parametrize(
-    ("text", "style", "written"),
-    [
-        ("Book a room", "", "Book a room"),
-        ("no", "", '"no"'),
-        ("12", "", '"12"'),
-        ("a: b", "", '"a: b"'),
-        ("it's", "'", "'it''s'"),
-        ("a\nb", "'", '"a\\nb"'),
-        ("a\u2028b", "", '"a\\u2028b"'),
-    ],
+@rows(
+    "text, style, written",
+    ("Book a room", "", "Book a room"),
+    ("no", "", '"no"'),
+    ("12", "", '"12"'),
+    ("a: b", "", '"a: b"'),
+    ("it's", "'", "'it''s'"),
+    ("a\nb", "'", '"a\\nb"'),
+    ("a\u2028b", "", '"a\\u2028b"'),
 )
 def test_text_keeps_its_style_if_possible(text: str, style: str, written: str) -> None:
     assert string_text(text, style=style) == written
@@ -96,16 +95,14 @@ def test_value_on_one_line_is_read_back(key: str, value: Any, literal: bool) -> 
     assert tomli.loads(f"{name} = {written}") == {key: value}
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (True, "true"),
-        (1e16, "10000000000000000.0"),
-        (10**400, str(10**400)),
-        (["a", {"b c": 1}], '["a", { "b c" = 1 }]'),
-        ({}, "{}"),
-        ("\x7f", '"\\u007f"'),
-    ],
+@rows(
+    "value, text",
+    (True, "true"),
+    (1e16, "10000000000000000.0"),
+    (10**400, str(10**400)),
+    (["a", {"b c": 1}], '["a", { "b c" = 1 }]'),
+    ({}, "{}"),
+    ("\x7f", '"\\u007f"'),
 )
 def test_values_are_written_in_the_usual_style(value: Any, text: str) -> None:
     assert toml_value(value) == text
@@ -127,38 +124,34 @@ def test_key_is_bare_if_possible() -> None:
     assert [toml_key(key) for key in ("a-b_1", "a.b", "", "\ud800")] == ["a-b_1", '"a.b"', '""', None]
 
 
-@pytest.mark.parametrize(
-    ("text", "in_block", "in_list"),
-    [
-        ("agent", "agent", "agent"),
-        ("/room/{id}", "/room/{id}", '"/room/{id}"'),
-        ("NONE -> CONFIRMED", "NONE -> CONFIRMED", "NONE -> CONFIRMED"),
-        ("a, b", "a, b", '"a, b"'),
-        ("booking:room", "booking:room", '"booking:room"'),
-        ("agtp://a.example:4480", "agtp://a.example:4480", '"agtp://a.example:4480"'),
-        ("yes", '"yes"', '"yes"'),
-        ("1.0", '"1.0"', '"1.0"'),
-        ("a: b", '"a: b"', '"a: b"'),
-        ("C # sharp", '"C # sharp"', '"C # sharp"'),
-        ("Grüße", '"Grüße"', '"Grüße"'),
-        ("", '""', '""'),
-    ],
+@rows(
+    "text, in_block, in_list",
+    ("agent", "agent", "agent"),
+    ("/room/{id}", "/room/{id}", '"/room/{id}"'),
+    ("NONE -> CONFIRMED", "NONE -> CONFIRMED", "NONE -> CONFIRMED"),
+    ("a, b", "a, b", '"a, b"'),
+    ("booking:room", "booking:room", '"booking:room"'),
+    ("agtp://a.example:4480", "agtp://a.example:4480", '"agtp://a.example:4480"'),
+    ("yes", '"yes"', '"yes"'),
+    ("1.0", '"1.0"', '"1.0"'),
+    ("a: b", '"a: b"', '"a: b"'),
+    ("C # sharp", '"C # sharp"', '"C # sharp"'),
+    ("Grüße", '"Grüße"', '"Grüße"'),
+    ("", '""', '""'),
 )
 def test_quotes_are_used_if_necessary(text: str, in_block: str, in_list: str) -> None:
     assert (text_scalar(text), text_scalar(text, in_list=True)) == (in_block, in_list)
 
 
-@pytest.mark.parametrize(
-    ("text", "written"),
-    [
-        ('say "hi"', r'"say \"hi\""'),
-        ("a\\b", r'"a\\b"'),
-        ("a\nb\tc", r'"a\nb\tc"'),
-        ("\x1b[31m", r'"\x1B[31m"'),
-        ("\u202egod", r'"\u202Egod"'),
-        ("\U000e0001", r'"\U000E0001"'),
-        ("می\u200cخواهم", '"می\u200cخواهم"'),
-    ],
+@rows(
+    "text, written",
+    ('say "hi"', r'"say \"hi\""'),
+    ("a\\b", r'"a\\b"'),
+    ("a\nb\tc", r'"a\nb\tc"'),
+    ("\x1b[31m", r'"\x1B[31m"'),
+    ("\u202egod", r'"\u202Egod"'),
+    ("\U000e0001", r'"\U000E0001"'),
+    ("می\u200cخواهم", '"می\u200cخواهم"'),
 )
 def test_invisible_characters_are_escaped(text: str, written: str) -> None:
     assert quoted(text) == written

@@ -50,8 +50,7 @@ class Pool:
         """
         headers = tuple(headers)
         async with self._slots:
-            kept = self._take()
-            if kept is not None:
+            if (kept := self._take()) is not None:
                 try:
                     return await self._exchange(kept, method, target, headers, body)
                 except ConnectionResetError:

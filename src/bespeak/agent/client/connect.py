@@ -1,7 +1,4 @@
-"""`connect` opens a client for the service at a URI.
-
-It returns a context manager that explains itself if a client is used outside its block.
-"""
+"""`connect` opens a client for the service at a URI; used outside its block, it explains itself."""
 
 from __future__ import annotations
 
@@ -74,8 +71,6 @@ class Block(_Block, AbstractContextManager[ClientT], Generic[ClientT]):
 
 
 def async_block(opener: Callable[P, AbstractAsyncContextManager[ClientT]]) -> Callable[P, AsyncBlock[ClientT]]:
-    """Make an opener return an AsyncBlock."""
-
     @functools.wraps(opener)
     def opened(*arguments: P.args, **options: P.kwargs) -> AsyncBlock[ClientT]:
         return AsyncBlock(opener(*arguments, **options))
@@ -84,8 +79,6 @@ def async_block(opener: Callable[P, AbstractAsyncContextManager[ClientT]]) -> Ca
 
 
 def block(opener: Callable[P, AbstractContextManager[ClientT]]) -> Callable[P, Block[ClientT]]:
-    """Make an opener return a Block."""
-
     @functools.wraps(opener)
     def opened(*arguments: P.args, **options: P.kwargs) -> Block[ClientT]:
         return Block(opener(*arguments, **options))

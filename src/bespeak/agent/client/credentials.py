@@ -19,11 +19,10 @@ from bespeak.state.identity.signed_request import sign_request
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 
-TokenSource = str | Callable[[], str]
-"""Token, or a function that returns the current one; it is called for each request."""
-
+TokenSource = str | Callable[[], str]  # token, or a function that returns the current one, called for each request
 _LONGEST: Final = 65536
 _FORM: Final = re.compile(r"[A-Za-z0-9._~+/=-]+")  # token syntax of RFC 6750 2.1
+_SCHEME: Final = "agtp://"
 
 
 class BearerCredential:
@@ -62,9 +61,6 @@ def _checked(token: object) -> str:
     if isinstance(token, str) and _FORM.fullmatch(token):
         return token
     raise ConfigError("The token is not valid: it must be one word of letters, digits and -._~+/=.")
-
-
-_SCHEME: Final = "agtp://"
 
 
 class Signer:

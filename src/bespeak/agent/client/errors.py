@@ -61,12 +61,10 @@ class ServiceError(BespeakError):
         return self.reply.headers.get("negotiation-id") or self._text("negotiation_id")
 
     def _texts(self, name: str) -> tuple[str, ...]:
-        """Return the strings of a list in the error object, skipping other values."""
         found = self._members.get(name)
         return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
 
     def _objects(self, name: str) -> tuple[Mapping[str, Any], ...]:
-        """Return the objects of a list in the error object, skipping other values."""
         found = self._members.get(name)
         return tuple(item for item in found if isinstance(item, dict)) if isinstance(found, list) else ()
 

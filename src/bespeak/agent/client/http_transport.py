@@ -1,8 +1,4 @@
-"""HTTP transport of the client: builds the request of a capability, sends it, reads the whole response.
-
-Requests keep to the rate that the service allows (ai-discovery 3.6). Problem details (RFC 9457) and transport errors
-become errors of AGTP.
-"""
+"""HTTP transport of the client: requests of capabilities, at the allowed rate (ai-discovery 3.6), errors as AGTP's."""
 
 from __future__ import annotations
 
@@ -23,16 +19,8 @@ from bespeak.agent.discovery.fetcher import MOST_REDIRECTS, REDIRECTS, BodyError
 from bespeak.contract.http_value import encode_pairs, in_cookie, in_header, in_path, pairs, unusable
 from bespeak.contract.schema.validation import Violation
 from bespeak.errors import LocalProtocolError, RemoteProtocolError
+from bespeak.protocol import address_guard
 from bespeak.protocol import status as codes
-from bespeak.protocol.address_guard import (
-    AddressFault,
-    Origin,
-    PinnedTransport,
-    WebAddress,
-    find_cause,
-    parse_web_address,
-    resolve_address,
-)
 from bespeak.protocol.exchange.headers import FORM, MEDIA_JSON, essence, is_header_name, is_json
 from bespeak.protocol.wire.connection import Pairs
 from bespeak.protocol.wire.messages import RESPONSE_LIMITS, ResponseMessage
@@ -44,6 +32,8 @@ _MEDIA: Final = "application/problem+json"
 _OWN: Final = frozenset({"type", "title", "status", "detail"})
 _TOLD: Final = _OWN | {"code", "agtp_status", "task_id", "instance"}
 _AGTP_STATUS: Final = "agtp-status"
+_AGIS_METHOD: Final = "X-AGIS-Method"
+_MINUTE: Final = 60.0
 
 
 def agtp_status(status: int, headers: Mapping[str, str]) -> int:
@@ -61,9 +51,7 @@ def error_body(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
         told = decode_json(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return body
-    if not isinstance(told, dict):
-        return body
-    return msgspec.json.encode(_error(status, told))
+    return body if not isinstance(told, dict) else msgspec.json.encode(_error(status, told))
 
 
 def _error(status: int, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,13 +71,12 @@ def _error(status: int, told: Mapping[str, Any]) -> dict[str, Any]:
     return {"error": error} if task_id is None else {"error": error, "task_id": task_id}
 
 
-_AGIS_METHOD: Final = "X-AGIS-Method"
-
-
 class HttpExchanger:
     """Sends requests to absolute addresses. Follows redirects only for safe methods and only on the same host."""
 
-    def __init__(self, transport: PinnedTransport, *, insecure: bool = False, most: int = RESPONSE_LIMITS.body) -> None:
+    def __init__(
+        self, transport: address_guard.PinnedTransport, *, insecure: bool = False, most: int = RESPONSE_LIMITS.body
+    ) -> None:
         self._transport = transport
         self._insecure = insecure
         self._most = most
@@ -98,8 +85,8 @@ class HttpExchanger:
         self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
     ) -> ResponseMessage:
         """Send a request and return its response. Raises OSError or RemoteProtocolError if there is none."""
-        address = parse_web_address(target, insecure=self._insecure)
-        if isinstance(address, AddressFault):
+        address = address_guard.parse_web_address(target, insecure=self._insecure)
+        if isinstance(address, address_guard.AddressFault):
             raise LocalProtocolError(f"{address.message}.")
         followed = 0
         while True:
@@ -108,13 +95,23 @@ class HttpExchanger:
             if method not in ("GET", "HEAD") or message.status not in REDIRECTS or location is None:
                 return message
             followed += 1
-            onward = resolve_address(location, address, insecure=self._insecure)
-            if isinstance(onward, AddressFault) or onward.origin != address.origin or followed > MOST_REDIRECTS:
+            onward = address_guard.resolve_address(location, address, insecure=self._insecure)
+            if (
+                isinstance(onward, address_guard.AddressFault)
+                or onward.origin != address.origin
+                or followed > MOST_REDIRECTS
+            ):
                 return message
             address = onward
 
     async def exchange(
-        self, method: str, address: WebAddress, headers: Mapping[str, str], body: bytes, *, retry: bool = False
+        self,
+        method: str,
+        address: address_guard.WebAddress,
+        headers: Mapping[str, str],
+        body: bytes,
+        *,
+        retry: bool = False,
     ) -> ResponseMessage:
         """Send a request and return its response, whatever the status."""
         import httpx  # noqa: PLC0415 - slow to load, and a client of AGTP does without
@@ -122,22 +119,18 @@ class HttpExchanger:
         given = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "bespeak", **headers}
         try:
             return await self._once(method, address, given, body)
-        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError) as error:
-            if not retry:
+        except httpx.TransportError as error:
+            if not (retry and isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError)):
                 raise _translated(error) from error
-        except httpx.TransportError as error:
-            raise _translated(error) from error
         # The server may have closed an idle connection while the request was on its way.
-        try:
-            return await self._once(method, address, given, body)
-        except httpx.TransportError as error:
-            raise _translated(error) from error
+        return await self.exchange(method, address, headers, body)
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._transport.close()
 
-    async def _once(self, method: str, address: WebAddress, headers: Mapping[str, str], body: bytes) -> ResponseMessage:
+    async def _once(
+        self, method: str, address: address_guard.WebAddress, headers: Mapping[str, str], body: bytes
+    ) -> ResponseMessage:
         response = await self._transport.send(method, address, headers, body)
         try:
             content = await read_body(response, self._most) if method != "HEAD" else b""
@@ -151,12 +144,11 @@ class HttpExchanger:
 
 
 class FaceExchanger:
-    """Sends AGTP requests to the HTTP face of a service: `BOOK /room` becomes POST `/room:book`.
+    """Sends `BOOK /room` as POST `/room:book`; if the service knows only AGIS 10.1, with the method in a header."""
 
-    For a service that follows only AGIS 10.1, the method is sent in a header and the path is unchanged.
-    """
-
-    def __init__(self, http: HttpExchanger, origin: Origin, prefix: str = "", *, by_header: bool = False) -> None:
+    def __init__(
+        self, http: HttpExchanger, origin: address_guard.Origin, prefix: str = "", *, by_header: bool = False
+    ) -> None:
         self._http = http
         self._origin = origin
         self._prefix = prefix
@@ -172,12 +164,10 @@ class FaceExchanger:
             given[_AGIS_METHOD] = method
         else:
             path = f"{path}:{method.lower()}"
-        address = WebAddress(self._origin, f"{self._prefix}{path}{mark}{query}")
-        message = await self._http.exchange("POST", address, given, body, retry=retry)
-        return in_agtp_terms(message)
+        address = address_guard.WebAddress(self._origin, f"{self._prefix}{path}{mark}{query}")
+        return in_agtp_terms(await self._http.exchange("POST", address, given, body, retry=retry))
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._http.close()
 
 
@@ -185,12 +175,10 @@ def in_agtp_terms(message: ResponseMessage) -> ResponseMessage:
     """Convert an HTTP response into an AGTP response."""
     number = agtp_status(message.status, message.headers)
     body = message.body if codes.is_success(number) else error_body(number, message.headers, message.body)
-    reason = codes.REASONS.get(number, message.reason)
-    return ResponseMessage(number, reason, message.headers, body)
+    return ResponseMessage(number, codes.REASONS.get(number, message.reason), message.headers, body)
 
 
 def _translated(error: Exception) -> Exception:
-    """Convert an error of httpx into OSError or RemoteProtocolError."""
     import httpx  # noqa: PLC0415 - as above
 
     if isinstance(error, httpx.LocalProtocolError):
@@ -198,18 +186,15 @@ def _translated(error: Exception) -> Exception:
     if isinstance(error, httpx.RemoteProtocolError):
         return RemoteProtocolError(f"{error}.")
     for kind in (ssl.SSLError, ConnectionRefusedError):
-        behind = find_cause(error, kind)
-        if behind is not None:
+        if (behind := address_guard.find_cause(error, kind)) is not None:
             return behind
     return ConnectionResetError(str(error) or type(error).__name__)
 
 
 @dataclass(slots=True)
 class CapabilityRequest:
-    """HTTP request to send."""
-
     method: str
-    address: WebAddress
+    address: address_guard.WebAddress
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
 
@@ -251,11 +236,10 @@ def build_request(
     target = PLACEHOLDER.sub(lambda match: parts.path[match[1]], capability.target)
     if parts.query:
         target += ("&" if "?" in target else "?") + encode_pairs(parts.query)
-    return CapabilityRequest(capability.method, WebAddress(capability.origin, target), headers, body)
+    return CapabilityRequest(capability.method, address_guard.WebAddress(capability.origin, target), headers, body)
 
 
 def _put(parts: _Parts, placement: Placement, value: Any, at: str) -> None:
-    """Add one member of the input at its place."""
     name = placement.name
     match placement.place:
         case "body":
@@ -270,9 +254,8 @@ def _put(parts: _Parts, placement: Placement, value: Any, at: str) -> None:
             if may_name_header(name):
                 parts.headers[name] = in_header(value, at, parts.faults)
             else:
-                parts.faults.append(
-                    unusable(at, f"the document sends it as header {brief(name)}, which is not allowed")
-                )
+                message = f"the document sends it as header {brief(name)}, which is not allowed"
+                parts.faults.append(unusable(at, message))
         case "cookie":
             if is_header_name(name):
                 parts.cookies.append(f"{name}={in_cookie(value, at, parts.faults)}")
@@ -281,7 +264,6 @@ def _put(parts: _Parts, placement: Placement, value: Any, at: str) -> None:
 
 
 def _body(parts: _Parts, media_type: str, styles: Mapping[str, str]) -> tuple[bytes, str | None]:
-    """Return the body and its media type, or None if there is no body."""
     if not (parts.has_whole or parts.body):
         return b"", None
     content = parts.whole if parts.has_whole else parts.body
@@ -302,10 +284,7 @@ def _body(parts: _Parts, media_type: str, styles: Mapping[str, str]) -> tuple[by
     return b"", None
 
 
-_MINUTE: Final = 60.0
-
-
-class Pace:
+class RequestPace:
     """Sliding-window rate limiter over one minute."""
 
     def __init__(
@@ -318,16 +297,14 @@ class Pace:
         self.per_minute = per_minute
         self._clock = clock
         self._sleep = sleep
-        self._turns: deque[float] = deque()
-        """Start times of the requests of the last minute, including reserved ones in the future."""
+        self._turns: deque[float] = deque()  # start times of the requests of the last minute, and of reserved ones
 
     async def turn(self, longest: float) -> float:
         """Wait for the next slot and return 0. If it is more than `longest` seconds away, return that delay at once."""
         now = self._clock()
         while self._turns and self._turns[0] <= now - _MINUTE:
             self._turns.popleft()
-        full = len(self._turns) >= self.per_minute
-        wait = self._turns[-self.per_minute] + _MINUTE - now if full else 0.0
+        wait = self._turns[-self.per_minute] + _MINUTE - now if len(self._turns) >= self.per_minute else 0.0
         if wait > longest:
             return wait
         self._turns.append(now + wait)

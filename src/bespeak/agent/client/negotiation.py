@@ -1,8 +1,4 @@
-"""A negotiation: PROPOSE, wait for the decision, follow counter-proposals, escalate (AGTP-API 10.2).
-
-It ends in a synthesis, the endpoint that the server made for the agent (10.4). What the server offers is compared
-with what the agent asked for.
-"""
+"""A negotiation: PROPOSE, wait, follow counter-proposals, escalate (AGTP-API 10.2); at its end a synthesis (10.4)."""
 
 from __future__ import annotations
 
@@ -13,26 +9,12 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator,
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
-from bespeak.agent.client.errors import (
-    ContractMismatchError,
-    ProposalEscalatedError,
-    ProposalPendingError,
-    ProposalRejectedError,
-    error_of,
-)
+from bespeak.agent.client import errors
 from bespeak.agent.client.proposal import Proposal, read_proposal
 from bespeak.agent.client.reply import Reply
 from bespeak.agent.client.sender import RetryPolicy
+from bespeak.checks.evolution import schema_diff
 from bespeak.checks.evolution.change import ChangeList, ContractChange
-from bespeak.checks.evolution.schema_diff import (
-    ANNOTATION_CHANGED,
-    DEFAULT_CHANGED,
-    FIELD_ADDED,
-    FIELD_REMOVED,
-    NOT_COMPARABLE,
-    TYPE_CHANGED,
-    diff_schemas,
-)
 from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.contract.handler import Composition
 from bespeak.documents.projections.agtp_manifest import project_endpoint
@@ -41,11 +23,10 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import MEDIA_ENDPOINT
 from bespeak.protocol.exchange.principal import Scopes
 
-JUDGED: Final = ("input_schema", "output_schema", "semantic")
-"""Members by which a contract is judged."""
-_HARMLESS: Final = frozenset({ANNOTATION_CHANGED, DEFAULT_CHANGED, FIELD_ADDED})
+JUDGED: Final = ("input_schema", "output_schema", "semantic")  # members by which a contract is judged
+_HARMLESS: Final = frozenset({schema_diff.ANNOTATION_CHANGED, schema_diff.DEFAULT_CHANGED, schema_diff.FIELD_ADDED})
 """Changes of an output that take nothing away."""
-_REFUSING: Final = frozenset({FIELD_REMOVED, TYPE_CHANGED, NOT_COMPARABLE})
+_REFUSING: Final = frozenset({schema_diff.FIELD_REMOVED, schema_diff.TYPE_CHANGED, schema_diff.NOT_COMPARABLE})
 """Changes of an input after which a value that the agent has is not taken. A narrower value is only noted: the agent
 learns it from the schema before it calls."""
 
@@ -54,13 +35,9 @@ learns it from the schema before it calls."""
 class ContractFit:
     """What an offered contract lacks of the one that was asked for."""
 
-    differences: tuple[str, ...]
-    """What was asked for and is not offered; empty if the contract can be used."""
-    notes: tuple[str, ...]
-    """Differences that take nothing away."""
-
-    unstated: tuple[str, ...]
-    """Members that the server did not state, so that they cannot be compared."""
+    differences: tuple[str, ...]  # what was asked for and is not offered; empty if the contract can be used
+    notes: tuple[str, ...]  # differences that take nothing away
+    unstated: tuple[str, ...]  # members that the server did not state, so that they cannot be compared
 
     @property
     def fits(self) -> bool:
@@ -113,20 +90,20 @@ def _place(asked: Endpoint, offered: Endpoint, notes: list[str], *, elsewhere: b
 def _schemas(asked: Endpoint, offered: Endpoint, stated: Collection[str]) -> list[ContractChange]:
     changes = ChangeList(str(offered))
     if "input_schema" in stated:
-        diff_schemas(asked.input_schema, offered.input_schema, "request", "/input_schema", changes)
+        schema_diff.diff_schemas(asked.input_schema, offered.input_schema, "request", "/input_schema", changes)
     if "output_schema" in stated:
-        diff_schemas(asked.output_schema, offered.output_schema, "response", "/output_schema", changes)
+        schema_diff.diff_schemas(asked.output_schema, offered.output_schema, "response", "/output_schema", changes)
     return changes.found
 
 
 def _is_refused(change: ContractChange) -> bool:
     """Return True if the endpoint does not take the inputs that the agent has."""
-    return change.about in _REFUSING or (change.about == FIELD_ADDED and change.level == "breaking")
+    return change.about in _REFUSING or (change.about == schema_diff.FIELD_ADDED and change.level == "breaking")
 
 
 def _is_lost(change: ContractChange) -> bool:
     """Return True if the endpoint does not promise an output that the agent needs."""
-    if change.about == FIELD_REMOVED:
+    if change.about == schema_diff.FIELD_REMOVED:
         return change.level == "breaking"
     return change.level != "safe" and change.about not in _HARMLESS
 
@@ -185,9 +162,7 @@ class Synthesis:
         }
 
 
-MOST_TURNS: Final = 3
-"""AGTP-API 10.2: a proposal is made at most three times; after three rejections the agent must ESCALATE."""
-
+MOST_TURNS: Final = 3  # AGTP-API 10.2: proposals of one negotiation; after three rejections the agent must ESCALATE
 _CLEAR: Final = frozenset({"composition-impossible", "out-of-scope", "policy-refused"})
 """Reasons of a rejection whose counter-proposal is followed if it fits. With any other, above all `ambiguous`, the
 service does not know what is meant, and a contract that fits may still do something else.
@@ -212,7 +187,6 @@ class Requester(Protocol):
         scopes: Iterable[str] | None = None,
     ) -> Reply:
         """Send one request and return its reply, whatever the status."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,24 +195,20 @@ class Terms:
 
     scopes: tuple[str, ...] | None = None
     """Scopes that it declares, and the widest that the endpoint may require; None for all that the server grants."""
-    confidence: float = 0.0
-    """Least confidence that the endpoint must have."""
+    confidence: float = 0.0  # least confidence that the endpoint must have
     persistent: bool = False
     duration: str | None = None
     session_id: str | None = None
     escalate: bool = False
-    follow_effects: bool = False
-    """True to follow counter-proposals that change something."""
-    follow_ambiguous: bool | Callable[[ProposalRejectedError], bool] = False
+    follow_effects: bool = False  # True to follow counter-proposals that change something
+    follow_ambiguous: bool | Callable[[errors.ProposalRejectedError], bool] = False
     """True to follow counter-proposals of a service that doubts what is meant, or a function that decides."""
-    wait: float = 30.0
-    """Seconds to wait for a decision that takes long."""
+    wait: float = 30.0  # seconds to wait for a decision that takes long
     polling: RetryPolicy = field(default_factory=lambda: _POLLING)
 
     def compare(
         self, asked: Endpoint, offered: Endpoint, definition: Collection[str] = JUDGED, *, elsewhere: bool = False
     ) -> ContractFit:
-        """Compare an offered endpoint with the one that was asked for."""
         scopes = None if self.scopes is None else Scopes(self.scopes)
         return compare_contracts(
             asked, offered, definition, scopes=scopes, confidence=self.confidence, elsewhere=elsewhere
@@ -256,8 +226,6 @@ class Terms:
 
 
 class Negotiation:
-    """One negotiation about one endpoint."""
-
     def __init__(
         self,
         service: Requester,
@@ -275,10 +243,7 @@ class Negotiation:
         self._followed = False
 
     async def run(self, proposal: Proposal, existing: Iterable[Endpoint] = ()) -> Synthesis:
-        """Negotiate an endpoint. Raises a ServiceError if the server refuses it for good.
-
-        `existing` are the endpoints of the service: a counter-proposal that is one of them is used without asking.
-        """
+        """Negotiate an endpoint, unless one in `existing` fits. Raises a ServiceError if the server refuses."""
         known = {endpoint.key: endpoint for endpoint in existing}
         found = known.get(proposal.endpoint.key)
         # A composition may have been made for another agent, which alone may call it: the server knows.
@@ -293,8 +258,8 @@ class Negotiation:
             reply = await self._decided(await self._send("PROPOSE", "/", body, **{"Content-Type": MEDIA_ENDPOINT}))
             if reply.status == status.PROPOSAL_APPROVED:
                 return self._approved(proposal, current, reply)
-            error = error_of(reply)
-            if not isinstance(error, ProposalRejectedError):
+            error = errors.error_of(reply)
+            if not isinstance(error, errors.ProposalRejectedError):
                 raise error
             counter = self._counter(proposal, error)
             if counter is not None and counter.endpoint.key in known:
@@ -320,14 +285,15 @@ class Negotiation:
             if self._proposal_id is None:
                 raise RemoteProtocolError("The 261 reply has no proposal_id, so its proposal cannot be followed.")
             polls += 1
-            delay = max(self._terms.polling.delay(polls), _retry_after(reply))
+            told = reply.headers.get("retry-after", "")
+            least = float(told) if told.isascii() and told.isdigit() and len(told) < 7 else 0.0
+            delay = max(self._terms.polling.delay(polls), least)
             waited += delay
             if waited > self._terms.wait or polls > _MOST_POLLS:
-                raise ProposalPendingError(self._proposal_id, self._id, reply)
+                raise errors.ProposalPendingError(self._proposal_id, self._id, reply)
             await self._sleep(delay)
             # The reference implementation takes the id in the body alone (core 11.3).
-            in_body = _members(reply).get("polling_path") == "/proposals"
-            path = "/proposals" if in_body else "/proposals/{proposal_id}"
+            path = "/proposals" if _members(reply).get("polling_path") == "/proposals" else "/proposals/{proposal_id}"
             reply = await self._send("QUERY", path, {"proposal_id": self._proposal_id})
         return reply
 
@@ -344,21 +310,18 @@ class Negotiation:
         except ConfigError as error:
             raise RemoteProtocolError(f"The 263 reply has no usable endpoint. {error}") from error
         # A path beside the endpoint is only where to call it.
-        asked = replace(
-            proposal.endpoint,
-            method=current.endpoint.method,
-            path=current.endpoint.path if "path" in definition else offered.path,
-        )
+        where = current.endpoint.path if "path" in definition else offered.path
+        asked = replace(proposal.endpoint, method=current.endpoint.method, path=where)
         fit = self._terms.compare(asked, offered, definition)
         if not fit.fits:
-            raise ContractMismatchError(offered, fit.differences, reply)
+            raise errors.ContractMismatchError(offered, fit.differences, reply)
         self._notes += (*fit.notes, *fit.unstated)
         if self._terms.persistent and members.get("persistent") is not True:
             # AGTP-API 10.5: granted or not, independently of the synthesis.
             self._notes.append("the server did not make it persistent")
         return self._use(offered, members, _read_id(reply, "synthesis-id"))
 
-    def _counter(self, proposal: Proposal, error: ProposalRejectedError) -> Proposal | None:
+    def _counter(self, proposal: Proposal, error: errors.ProposalRejectedError) -> Proposal | None:
         """Return the counter-proposal of a rejection if its reason allows that, and it gives all that was asked."""
         offered = error.counter_proposal
         inner = offered.get("endpoint") if isinstance(offered, dict) else None
@@ -374,7 +337,8 @@ class Negotiation:
         if counter.endpoint.semantic.impact != "informational" and not self._terms.follow_effects:
             # The server doubts what is meant: only the caller can say whether this effect is.
             lacking = (*lacking, "it changes something, and follow_effects is not set")
-        if not lacking and error.rejection not in _CLEAR and not self._decides_for(error):
+        wish = self._terms.follow_ambiguous
+        if not lacking and error.rejection not in _CLEAR and not (wish(error) if callable(wish) else wish):
             lacking = ("the service doubts what is meant, and follow_ambiguous is not set",)
         if lacking:
             lacks = "; ".join(lacking[:5])
@@ -384,12 +348,9 @@ class Negotiation:
         self._notes += [f"the server's counter-proposal was followed: {error.message}", *fit.notes]
         return counter
 
-    def _decides_for(self, error: ProposalRejectedError) -> bool:
-        """Return True if the caller wants what the counter-proposal of a doubtful service does."""
-        wish = self._terms.follow_ambiguous
-        return wish(error) if callable(wish) else wish
-
-    async def _rejected(self, proposal: Proposal, error: ProposalRejectedError, *, last: bool) -> ProposalRejectedError:
+    async def _rejected(
+        self, proposal: Proposal, error: errors.ProposalRejectedError, *, last: bool
+    ) -> errors.ProposalRejectedError:
         """Return the error of a final rejection; first escalate it if the server demands that and the agent may."""
         if not (last or error.must_escalate) or not self._terms.escalate:
             return error
@@ -406,9 +367,10 @@ class Negotiation:
             # The reference implementation's name for the same (core 11.2).
             reply = await self._send("ESCALATE", "/", {**given, "decision_point": f"PROPOSE {proposal.endpoint}"})
         if not reply.ok:
-            error.add_note(f"It could not be escalated: {error_of(reply)}")
+            error.add_note(f"It could not be escalated: {errors.error_of(reply)}")
             return error
-        return ProposalEscalatedError(error.reply, str(proposal.endpoint), _read_id(reply, "escalation-id") or task_id)
+        case_id = _read_id(reply, "escalation-id") or task_id
+        return errors.ProposalEscalatedError(error.reply, str(proposal.endpoint), case_id)
 
     def _use(self, endpoint: Endpoint, members: Mapping[str, Any], synthesis_id: str | None) -> Synthesis:
         headers = {"Synthesis-Id": synthesis_id, "Session-ID": self._terms.session_id}
@@ -419,8 +381,11 @@ class Negotiation:
                 endpoint.method, endpoint.path, given or None, headers=sent, scopes=self._terms.scopes
             )
             if not reply.ok:
-                raise error_of(reply)
-            return _unwrap(reply.output, synthesis_id)
+                raise errors.error_of(reply)
+            output = reply.output
+            # The reference implementation wraps the output of a synthesis with its steps (core 11.3).
+            wrapped = isinstance(output, dict) and "output" in output and "steps" in output
+            return output["output"] if wrapped and output.get("synthesis_id") == synthesis_id is not None else output
 
         return Synthesis(
             endpoint=endpoint,
@@ -438,7 +403,6 @@ class Negotiation:
 
 
 def _members(reply: Reply) -> Mapping[str, Any]:
-    """Return the members of a reply: those of its result, or of its error object."""
     if not reply.ok:
         return reply.error.members if reply.error is not None else {}
     output = reply.output
@@ -451,24 +415,12 @@ def _read_id(reply: Reply, name: str) -> str | None:
     return found if isinstance(found, str) and _ID.fullmatch(found) else None
 
 
-def _retry_after(reply: Reply) -> float:
-    said = reply.headers.get("retry-after", "")
-    return float(said) if said.isascii() and said.isdigit() and len(said) < 7 else 0.0
-
-
 def _text(members: Mapping[str, Any], name: str) -> str | None:
     found = members.get(name)
     return found if isinstance(found, str) else None
 
 
 def _lines(explanation: Any) -> tuple[str, ...]:
-    """Return an explanation as lines: it is a text or a list of them."""
     if isinstance(explanation, str):
         return (explanation,)
     return tuple(map(str, explanation)) if isinstance(explanation, list) else ()
-
-
-def _unwrap(output: Any, synthesis_id: str | None) -> Any:
-    """Return the output of a synthesis; the reference implementation wraps it with its steps (core 11.3)."""
-    wrapped = isinstance(output, dict) and "output" in output and "steps" in output
-    return output["output"] if wrapped and output.get("synthesis_id") == synthesis_id is not None else output

@@ -1,7 +1,4 @@
-"""A proposal: the complete definition of the endpoint that an agent asks for (AGTP-API 10.2, step 3).
-
-Fields have a short notation: `email`, `limit?:integer`, `invoices[].total:number`.
-"""
+"""A proposal (AGTP-API 10.2, step 3); fields are written `email`, `limit?:integer`, `invoices[].total:number`."""
 
 from __future__ import annotations
 
@@ -28,11 +25,12 @@ _STEP: Final = re.compile(r"([^\[]+)((?:\[\])*)")
 _LONGEST: Final = 500
 _DEEPEST: Final = 16
 _MOST: Final = 500  # most fields of one list: more than people write, and servers refuse more
-
 _PYTHON: Final[Mapping[Any, str]] = {str: "string", int: "integer", float: "number", bool: "boolean"}
-
-Fields = Iterable[str] | Mapping[str, Any]
-"""Fields in the notation, types by field in the notation, or a JSON Schema of an object."""
+Fields = Iterable[str] | Mapping[str, Any]  # fields in the notation, a mapping of them to types, or a JSON Schema
+_READING: Final = ("discovery", "retrieval", "analysis")  # capabilities whose verbs change nothing
+_PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
+_TYPED: Final = ("type", "format", "enum")
+_TEXT: Final[Mapping[str, Any]] = {"type": "string"}
 
 
 def read_fields(fields: Fields) -> dict[str, Any]:
@@ -71,7 +69,6 @@ def read_type(kind: Any, field: str) -> dict[str, Any]:
 
 
 def _split(text: Any) -> tuple[list[str], bool, str | None]:
-    """Return the steps of a field, whether it is optional, and its type."""
     match = _FIELD.fullmatch(text) if isinstance(text, str) and len(text) <= _LONGEST else None
     steps = match[1].split(".") if match else []
     if match is None or len(steps) > _DEEPEST or text.count("[]") > _DEEPEST:
@@ -82,7 +79,6 @@ def _split(text: Any) -> tuple[list[str], bool, str | None]:
 
 
 def _add(root: dict[str, Any], steps: list[str], schema: dict[str, Any], text: str, *, required: bool) -> None:
-    """Add a field to an object schema, with the objects and arrays around it."""
     node = root
     for number, step in enumerate(steps, 1):
         match = _STEP.fullmatch(step)
@@ -108,12 +104,6 @@ def _open(node: dict[str, Any], kind: str, text: str) -> dict[str, Any]:
 
 def _kind(schema: Mapping[str, Any]) -> str:
     return str(schema.get("format") or schema.get("type") or "any value")
-
-
-_READING: Final = ("discovery", "retrieval", "analysis")  # capabilities whose verbs change nothing
-_PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
-_TYPED: Final = ("type", "format", "enum")
-_TEXT: Final[Mapping[str, Any]] = {"type": "string"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +148,10 @@ def define(
     verb = load_bundled().verbs.get(method)
     capability = next((name for name in verb.categories if name in CAPABILITIES), "") if verb else ""
     worst = impact or ("informational" if capability in _READING else "irreversible")
-    said = intent or f"{method.capitalize()} {_words(path)}.".replace(" .", ".")
+    words = " ".join(filter(None, re.split(r"[/_-]+", _PARAMETER.sub("", path))))  # `/rooms/cheap` gives `rooms cheap`
+    said = intent or f"{method.capitalize()} {words}.".replace(" .", ".")
+    names = list(read_fields(needs).get("properties", ()))
+    named = f"The caller has {', '.join(names[:8])}{' and more' if len(names) > 8 else ''}."
     return read_proposal(
         {
             "method": method,
@@ -167,7 +160,7 @@ def define(
             "semantic": {
                 "intent": said,
                 "actor": "agent",
-                "outcome": _outcome(read_fields(needs)),
+                "outcome": named if names else "It is done.",
                 "capability": capability or "domain_spanning",
                 # The server lowers it to what its steps give; a lower value would be taken for theirs.
                 "confidence": 1.0,
@@ -180,16 +173,6 @@ def define(
             "handler": {"type": "composition"},
         }
     )
-
-
-def _words(path: str) -> str:
-    """Return the words of a path, parameters last: `/rooms/cheap` gives `rooms cheap`."""
-    return " ".join(word for word in re.split(r"[/_-]+", _PARAMETER.sub("", path)) if word)
-
-
-def _outcome(output: Mapping[str, Any]) -> str:
-    names = list(output.get("properties", ()))
-    return f"The caller has {', '.join(names[:8])}{' and more' if len(names) > 8 else ''}." if names else "It is done."
 
 
 def _input(path: str, schema: dict[str, Any], known: Iterable[Endpoint]) -> dict[str, Any]:

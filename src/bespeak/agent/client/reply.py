@@ -1,7 +1,4 @@
-"""Reply of a service, and the inventory that DISCOVER /methods returns (AGTP-API 5.8).
-
-A refusal is a reply too; nothing is raised here.
-"""
+"""Reply of a service, also a refusal, and the inventory that DISCOVER /methods returns (AGTP-API 5.8)."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ from bespeak.text.reading.json_data import decode_json
 
 _ENVELOPE: Final = frozenset({"status", "task_id", "result", "attribution"})
 """Core 5.3: floor methods wrap their result in these members."""
-
 _WARNING_HEADERS: Final[tuple[tuple[Literal["catalog", "endpoint"], str], ...]] = (
     ("catalog", "agtp-catalog-warning"),
     ("endpoint", "agtp-endpoint-warning"),
@@ -77,12 +73,8 @@ class Reply(msgspec.Struct, frozen=True):
     def output(self) -> Any:
         """The output of the endpoint: the body, or the result inside the envelope of a floor method."""
         value = self.json()
-        if (
-            isinstance(value, dict)
-            and value.keys() <= _ENVELOPE
-            and value.get("status") == self.status
-            and "result" in value
-        ):
+        is_enveloped = isinstance(value, dict) and value.keys() <= _ENVELOPE and "result" in value
+        if is_enveloped and value.get("status") == self.status:
             return value["result"]
         return {} if value is None else value
 

@@ -1,7 +1,4 @@
-"""Sends one request and reads its response: deadline, retries, error messages.
-
-A request is repeated only if it is idempotent (AGTP-API 7.1).
-"""
+"""Sends one request: deadline, error messages, and repetition if it is idempotent (AGTP-API 7.1)."""
 
 from __future__ import annotations
 
@@ -43,7 +40,7 @@ class RetryPolicy:
         return random.uniform(0, bound)  # noqa: S311 - spreads load, guards nothing
 
 
-class Idempotency:
+class EndpointIdempotency:
     """Idempotency of endpoints by request path, taken from a manifest."""
 
     def __init__(self, endpoints: Iterable[tuple[str, str, bool]] = ()) -> None:
@@ -61,8 +58,7 @@ class Idempotency:
 
     def may_repeat(self, method: str, path: str) -> bool:
         """Return True if the call may be sent again. If several templates match, all of them must allow it."""
-        known = self._exact.get((method, path))
-        if known is not None:
+        if (known := self._exact.get((method, path))) is not None:
             return known
         segments = path[1:].split("/")
         found = [
@@ -79,20 +75,13 @@ class Exchanger(Protocol):
     async def request(
         self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
     ) -> ResponseMessage:
-        """Send a request and return its response. Raises OSError or RemoteProtocolError if there is none.
-
-        `retry` allows sending it again at once if a pooled connection is dead.
-        """
-        ...
+        """Send a request, again at once with `retry`. Raises OSError or RemoteProtocolError without a response."""
 
     async def close(self) -> None:
         """Close the connections."""
-        ...
 
 
 class Sender:
-    """Sends requests to one service."""
-
     def __init__(
         self,
         exchanger: Exchanger,
@@ -104,8 +93,7 @@ class Sender:
         signer: Signer | None = None,
         credential: BearerCredential | None = None,
     ) -> None:
-        self.signer = signer
-        """Signer of requests; None if they are not signed."""
+        self.signer = signer  # signer of requests; None if they are not signed
         self._exchanger = exchanger
         self._locator = locator
         self._timeout = timeout
@@ -117,11 +105,7 @@ class Sender:
     async def send(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
     ) -> ResponseMessage:
-        """Send a request and return the response, whatever its status.
-
-        A repeatable request is sent again after a broken connection, after a 503, and while the server is still
-        processing an earlier attempt.
-        """
+        """Send a request; a repeatable one again after a broken connection, a 503 or a conflict that passes."""
         attempts = self._retry.attempts if repeatable else 1
         failures = 0
         try:
@@ -144,7 +128,6 @@ class Sender:
             raise CallTimeoutError(f"{place}: no reply within {self._timeout:g} seconds.") from error
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._exchanger.close()
 
     async def _exchange(
@@ -176,8 +159,6 @@ class Sender:
         return f"{what} If the server uses TLS, set tls=True (--tls) or pass its ca_file (--ca-file)."
 
 
-def _is_passing(message: ResponseMessage) -> bool:
+def _is_passing(reply: ResponseMessage) -> bool:
     """Return True if a refusal is temporary: a 503, or a 409 with Retry-After."""
-    return message.status == status.UNAVAILABLE or (
-        message.status == status.CONFLICT and "retry-after" in message.headers
-    )
+    return reply.status == status.UNAVAILABLE or (reply.status == status.CONFLICT and "retry-after" in reply.headers)

@@ -13,17 +13,11 @@ from urllib.parse import quote
 import msgspec
 from joserfc.jwk import OKPKey
 
-from bespeak.agent.client.errors import (
-    IdentityMismatchError,
-    NoCommonCatalogError,
-    ProposalRejectedError,
-    ServiceError,
-    error_of,
-)
+from bespeak.agent.client import errors
 from bespeak.agent.client.negotiation import Negotiation, Synthesis, Terms
 from bespeak.agent.client.proposal import Fields, define, read_proposal
 from bespeak.agent.client.reply import InventoryEntry, Reply, parse_inventory
-from bespeak.agent.client.sender import Idempotency, Sender
+from bespeak.agent.client.sender import EndpointIdempotency, Sender
 from bespeak.contract.catalog.catalog import common_version
 from bespeak.contract.catalog.document import bundled_versions
 from bespeak.contract.confirmation import needs_confirmation
@@ -47,6 +41,8 @@ if TYPE_CHECKING:
     from bespeak.agent.tools.tool_runner import Confirm
 
 _QUERY: Final = re.compile(r"\?\S+")
+_logger = logging.getLogger(__name__)
+_API_VERSION: Final = "agtp-api-version"
 
 
 class Requesting(Protocol):
@@ -56,7 +52,6 @@ class Requesting(Protocol):
 
     async def discover(self, *, refresh: bool = False) -> ManifestDocument:
         """Return the manifest."""
-        ...
 
     async def request(
         self,
@@ -67,25 +62,19 @@ class Requesting(Protocol):
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
         """Send one request and return its reply."""
-        ...
 
 
 class CalledService:
     """The endpoints of a service, called with the authority of a client."""
 
     def __init__(self, client: Requesting, *, policies: Policies | None = None, scopes: Scopes | None = None) -> None:
-        """Call through a client.
-
-        `policies` are those of a loaded service; None for those of the manifest. `scopes` are the authority of the
-        client; None if only the service knows it.
-        """
+        """Call through a client. Without `policies` the manifest has them; without `scopes` the service knows."""
         self._client = client
         self._policies = policies
         self._scopes = scopes
         self._manifest: ManifestDocument | None = None
         self._endpoints: tuple[Endpoint, ...] = ()
-        self._confirmed: set[tuple[str, str]] = set()
-        """Endpoints whose service has demanded a confirmation: not all documents on the web tell."""
+        self._confirmed: set[tuple[str, str]] = set()  # endpoints whose service has demanded a confirmation
 
     async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
         """Return the endpoints of the manifest, the same object until they change."""
@@ -100,11 +89,9 @@ class CalledService:
         return needs_confirmation(endpoint, policies) or endpoint.key in self._confirmed
 
     def lacking(self, endpoint: Endpoint) -> list[str]:
-        """Return the scopes that a call needs and the client is known not to have."""
         return [] if self._scopes is None else self._scopes.missing(endpoint.required_scopes)
 
     async def call(self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> Outcome:
-        """Call an endpoint and read its reply, whatever the status."""
         try:
             reply = await self._client.request(*self._named(endpoint), arguments or None, headers=headers)
         except BespeakError as error:  # the client says what failed and what may help
@@ -136,11 +123,6 @@ def _outcome(reply: Reply) -> Outcome:
     return Outcome(reply.status, output, warning=warning, mapping=mapping)
 
 
-_logger = logging.getLogger(__name__)
-
-_API_VERSION: Final = "agtp-api-version"
-
-
 class ServiceClient:
     """A client of one service on behalf of one agent. `bespeak.connect` creates it."""
 
@@ -164,18 +146,19 @@ class ServiceClient:
         self.discovered: Discovered | None = None
         """The discovery documents found on the web; None for a service reached by AGTP."""
         self._sender = sender
-        self._agent_id = _checked_agent(agent_id or locator.agent_id)
+        self._agent_id = agent_id = agent_id or locator.agent_id
+        if agent_id is not None and not is_canonical_id(agent_id):
+            raise ConfigError(f"An agent id must be 64 lower-case hexadecimal digits; got {agent_id[:80]!r}.")
         self._scopes = _join_scopes(scopes)
         self._signing_key = signing_key
         self._ids = ids or {}
-        self._idempotency = Idempotency()
+        self._idempotency = EndpointIdempotency()
         self._etag: str | None = None
         self._api_version: str | None = None
         self._stale = False
         self._discovering = asyncio.Lock()
         # What the client declares limits what it has; what it has without declaring it only the service knows.
-        declared = Scopes(self._scopes.split(", ")) if self._scopes else None
-        self._called = CalledService(self, scopes=declared)
+        self._called = CalledService(self, scopes=Scopes(self._scopes.split(", ")) if self._scopes else None)
 
     async def request(
         self,
@@ -221,7 +204,6 @@ class ServiceClient:
         standard: Mapping[str, str | None],
         special: Mapping[str, str],
     ) -> Reply:
-        """Carry out a request over AGTP."""
         if not path:
             method, path = self._named(method)
         path, given = _fill_path(path, given)
@@ -240,12 +222,12 @@ class ServiceClient:
         """
         if self.manifest is not None and self.catalog_version is None:
             offered = ", ".join(self.manifest.catalog_versions_supported)
-            raise NoCommonCatalogError(
+            raise errors.NoCommonCatalogError(
                 f"{self.locator} supports catalog {offered}; this client supports {', '.join(bundled_versions())}."
             )
         reply = await self.request(method, path or "", input or None)
         if not reply.ok:
-            raise error_of(reply)
+            raise errors.error_of(reply)
         return self._output(reply)
 
     def _output(self, reply: Reply) -> Any:
@@ -317,7 +299,7 @@ class ServiceClient:
         negotiation_id: str | None = None,
         escalate: bool = False,
         follow_effects: bool = False,
-        follow_ambiguous: bool | Callable[[ProposalRejectedError], bool] = False,
+        follow_ambiguous: bool | Callable[[errors.ProposalRejectedError], bool] = False,
         wait: float = 30.0,
     ) -> Synthesis:
         """Ask for an endpoint that the service does not have, composed of those that it has (AGTP-API 10).
@@ -363,7 +345,7 @@ class ServiceClient:
         """Return the endpoints of the manifest; none if the service does not show it."""
         try:
             return (await self.discover()).endpoints
-        except ServiceError:
+        except errors.ServiceError:
             return ()
 
     async def discover(self, *, refresh: bool = False) -> ManifestDocument:
@@ -372,11 +354,10 @@ class ServiceClient:
             if self.manifest is not None and not (refresh or self._stale):
                 return self.manifest
             # AGTP-API 8.10: the absence of Agent-ID asks for the manifest.
-            condition = {"If-None-Match": self._etag} if self._etag is not None else {}
-            reply = await self._send("DISCOVER", "/", condition)
+            reply = await self._send("DISCOVER", "/", {"If-None-Match": self._etag} if self._etag is not None else {})
             if reply.status != status.NOT_MODIFIED or self.manifest is None:
                 if not reply.ok:
-                    raise error_of(reply)
+                    raise errors.error_of(reply)
                 self._adopt(self._read(reply))
                 self._etag = reply.headers.get("etag")
             self._stale = False
@@ -399,17 +380,17 @@ class ServiceClient:
         asked = None if wanted == self._agent_id else {"agent_id": wanted}
         reply = await self.request("DESCRIBE", "/", asked, headers={"Accept": MEDIA_IDENTITY})
         if not reply.ok:
-            raise error_of(reply)
+            raise errors.error_of(reply)
         document = reply.output
         found = document.get("agent_id") if isinstance(document, dict) else None
         if found != wanted:
             # Core 3, form 1a: the host is only a hint, and here it is wrong.
-            raise IdentityMismatchError(f"{self.locator} answered with the identity of {str(found)[:80]!r}.")
+            raise errors.IdentityMismatchError(f"{self.locator} answered with the identity of {str(found)[:80]!r}.")
         if self._signing_key is not None:
             # Core 7.3: a document is trusted only after its signature is verified.
             verdict = verify_manifest(document, self._signing_key)
             if not verdict.trusted:
-                raise IdentityMismatchError(
+                raise errors.IdentityMismatchError(
                     f"{self.locator} answered with an identity that the pinned key has not signed "
                     f"({verdict.state}): {verdict.reason}"
                 )
@@ -420,10 +401,9 @@ class ServiceClient:
         await self._sender.close()
 
     def _adopt(self, manifest: ManifestDocument) -> None:
-        """Use a manifest for all further calls."""
         offered = manifest.catalog_versions_supported or (manifest.catalog_version,)
         self.catalog_version = common_version(DEFAULT_CATALOG, bundled_versions(), offered)
-        self._idempotency = Idempotency(
+        self._idempotency = EndpointIdempotency(
             (endpoint.method, endpoint.path, endpoint.semantic.is_idempotent) for endpoint in manifest.endpoints
         )
         self.manifest = manifest
@@ -462,12 +442,6 @@ class ServiceClient:
         return Reply(message.status, message.reason, message.headers, message.body)
 
 
-def _checked_agent(agent_id: str | None) -> str | None:
-    if agent_id is not None and not is_canonical_id(agent_id):
-        raise ConfigError(f"An agent id must be 64 lower-case hexadecimal digits; got {agent_id[:80]!r}.")
-    return agent_id
-
-
 def _join_scopes(scopes: Iterable[str]) -> str | None:
     if isinstance(scopes, str):
         raise ConfigError(f"scopes must be a list, not the string {scopes[:80]!r}; write [{scopes[:80]!r}].")
@@ -486,7 +460,6 @@ def merge_headers(standard: Mapping[str, str | None], special: Mapping[str, str]
 
 
 def _fill_path(path: str, given: Mapping[str, Any] | None) -> tuple[str, Mapping[str, Any] | None]:
-    """Replace each `{name}` of a path by that field of the input; return the path and the rest of the input."""
     filled = fill_path(path, given or {})
     if isinstance(filled, Fault):
         raise ConfigError(filled.message)
@@ -494,7 +467,6 @@ def _fill_path(path: str, given: Mapping[str, Any] | None) -> tuple[str, Mapping
 
 
 def _hints(fields: Iterable[str] | None, since: str | datetime | None, *, compact: bool) -> dict[str, Any]:
-    """Return token hints as parameters of a query."""
     hints: dict[str, Any] = {COMPACT: True} if compact else {}
     if fields is not None:
         if isinstance(fields, str):
@@ -509,14 +481,10 @@ def _encode_query(path: str, query: Mapping[str, Any] | None) -> str:
     """Append query parameters to a path: text as it is, other values as JSON; a space is %20 (RFC 3986)."""
     if not query:
         return ""
-    texts = (
-        (name, value if isinstance(value, str) else encode_json(value, "query").decode())
-        for name, value in query.items()
-    )
+    texts = {name: one if isinstance(one, str) else encode_json(one, "query").decode() for name, one in query.items()}
     try:
-        return ("&" if "?" in path else "?") + "&".join(
-            f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in texts
-        )
+        pairs = [f"{quote(name, safe='')}={quote(text, safe='')}" for name, text in texts.items()]
+        return ("&" if "?" in path else "?") + "&".join(pairs)
     except UnicodeEncodeError as error:
         raise ConfigError(f"The query cannot be sent: {error}.") from error
 

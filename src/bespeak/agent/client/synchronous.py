@@ -25,13 +25,10 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 ResultT = TypeVar("ResultT")
-
 _CLOSED: Final = "This client is closed; use it inside its with block."
 
 
 class _LoopThread:
-    """Event loop in its own thread."""
-
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._open = True
@@ -60,7 +57,6 @@ class _LoopThread:
             future.cancel()
 
     def stop(self) -> None:
-        """Stop the loop and the thread."""
         with self._turn:
             self._open = False
             self._loop.call_soon_threadsafe(self._loop.stop)
@@ -70,8 +66,6 @@ class _LoopThread:
 def _waiting(
     method: Callable[Concatenate[ServiceClient, P], Coroutine[Any, Any, ResultT]],
 ) -> Callable[Concatenate[SyncServiceClient, P], ResultT]:
-    """Wrap a coroutine method of the service client into a blocking one."""
-
     @functools.wraps(method)
     def wait(self: SyncServiceClient, /, *arguments: P.args, **options: P.kwargs) -> ResultT:
         own: Callable[P, Coroutine[Any, Any, ResultT]] = getattr(self._service, method.__name__)
@@ -133,9 +127,7 @@ class SyncServiceClient:
         return self._service.catalog_version
 
 
-def blocking(
-    opener: Callable[P, AbstractAsyncContextManager[ServiceClient]],
-) -> Callable[P, Block[SyncServiceClient]]:
+def blocking(opener: Callable[P, AbstractAsyncContextManager[ServiceClient]]) -> Callable[P, Block[SyncServiceClient]]:
     """Wrap a function that opens an asynchronous client into one that opens a blocking client."""
 
     @block

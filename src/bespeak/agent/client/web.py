@@ -1,7 +1,4 @@
-"""Client for a web address: discovers the service, chooses the transport, and calls its capabilities.
-
-The manifest is built from the discovery documents, so that services on the web look like AGTP services.
-"""
+"""Client for a web address: its manifest is built from discovery documents, as if it were an AGTP service."""
 
 from __future__ import annotations
 
@@ -18,16 +15,9 @@ from urllib.parse import unquote
 import msgspec
 from joserfc.jwk import OKPKey
 
+from bespeak.agent.client import http_transport
 from bespeak.agent.client.credentials import BearerCredential, Signer
 from bespeak.agent.client.errors import NothingDiscoveredError, UnreachableError
-from bespeak.agent.client.http_transport import (
-    CapabilityRequest,
-    FaceExchanger,
-    HttpExchanger,
-    Pace,
-    build_request,
-    in_agtp_terms,
-)
 from bespeak.agent.client.reply import InventoryEntry, Reply
 from bespeak.agent.client.sender import RetryPolicy, Sender
 from bespeak.agent.client.service import ServiceClient, encode_json, merge_headers
@@ -44,18 +34,8 @@ from bespeak.contract.schema.validation import compile_schema, refuse_input
 from bespeak.contract.service import DEFAULT_CATALOG, ServerIdentity
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.errors import ConfigError
-from bespeak.protocol import status
+from bespeak.protocol import address_guard, status
 from bespeak.protocol.address import Locator
-from bespeak.protocol.address_guard import (
-    AddressFault,
-    AddressGuard,
-    Origin,
-    PinnedTransport,
-    WebAddress,
-    parse_web_address,
-    trust,
-    typed_host,
-)
 from bespeak.protocol.exchange.headers import essence
 from bespeak.protocol.exchange.refusal import Fault, Refused
 
@@ -110,8 +90,7 @@ def _raw(discovered: Discovered, endpoints: tuple[Endpoint, ...]) -> dict[str, A
     }
 
 
-_ABSENT: Final = CredentialPlace("bearer")
-"""Default place of a credential if the service does not name one: it may be needed."""
+_ABSENT: Final = CredentialPlace("bearer")  # default place of a credential if the service does not name one
 
 
 class DescribedClient(ServiceClient):
@@ -129,9 +108,7 @@ class DescribedClient(ServiceClient):
         return self.manifest
 
     async def methods(self) -> list[InventoryEntry]:
-        """Return the short inventory of endpoints."""
-        manifest = await self.discover()
-        return [InventoryEntry(each.method, each.path, each.description) for each in manifest.endpoints]
+        return [InventoryEntry(each.method, each.path, each.description) for each in (await self.discover()).endpoints]
 
     async def identify(self) -> dict[str, Any]:
         """Raise ConfigError: services on the web have no identity documents."""
@@ -154,13 +131,11 @@ class WebServiceClient(DescribedClient):
         *,
         credential: BearerCredential | None = None,
         trusted_hosts: Iterable[str] = (),
-        pace: Pace | None = None,
+        pace: http_transport.RequestPace | None = None,
         longest_wait: float = 0.0,
         **options: Any,
     ) -> None:
-        """Create a client. `pace` is the rate limit of the service; a call that must wait more than `longest_wait`
-        is refused.
-        """
+        """Create a client. A call that must wait for `pace` more than `longest_wait` seconds is refused."""
         super().__init__(sender, locator, discovered, **options)
         self._credential = credential
         self._pace = pace
@@ -179,22 +154,17 @@ class WebServiceClient(DescribedClient):
         standard: Mapping[str, str | None],
         special: Mapping[str, str],
     ) -> Reply:
-        """Carry out a request over HTTP.
-
-        Services on the web have no scopes or task ids. They receive the idempotency key, but the key alone does not
-        make a method that changes something repeatable.
-        """
+        """Carry out a request without scopes and task id; an idempotency key alone makes nothing repeatable."""
         found = self._find(method, path)
         if found is None:
             return _refusal(self._unknown(method, path))
         capability, inside = found
         given = msgspec.json.decode(encode_json({**inside, **(given or {}), **query}, "input"))
-        refused = _check(capability, given)
-        if refused is not None:
+        if (refused := _check(capability, given)) is not None:
             return _refusal(refused)
         credentials = self._credentials(capability)
-        built = build_request(capability, given, credentials.get("query"))
-        if not isinstance(built, CapabilityRequest):
+        built = http_transport.build_request(capability, given, credentials.get("query"))
+        if not isinstance(built, http_transport.CapabilityRequest):
             return _refusal(refuse_input(capability.method, capability.path, built))
         own = {**built.headers, **credentials.get("header", {})}
         if standard["Idempotency-Key"] is not None:
@@ -211,7 +181,7 @@ class WebServiceClient(DescribedClient):
             built.body,
             repeatable=capability.is_idempotent,
         )
-        answer = in_agtp_terms(message)
+        answer = http_transport.in_agtp_terms(message)
         return Reply(answer.status, answer.reason, answer.headers, answer.body)
 
     def _output(self, reply: Reply) -> Any:
@@ -234,7 +204,6 @@ class WebServiceClient(DescribedClient):
         return Refused(status.RATE_LIMITED, "rate-limited", message, {}, (("Retry-After", str(seconds)),))
 
     def _find(self, method: str, path: str) -> tuple[Capability, dict[str, str]] | None:
-        """Find the capability and the parameters that the path contains."""
         if not path:
             found = self._by_id.get(method)
             return (found, {}) if found else None
@@ -257,8 +226,7 @@ class WebServiceClient(DescribedClient):
         """Return the credential at the place where the service expects it; empty if the origin is not trusted."""
         if self._credential is None or not self._is_trusted(capability.origin):
             return {}
-        wanted = capability.credentials or (_ABSENT,)
-        place = next((each for each in wanted if each.kind != "unknown"), None)
+        place = next((each for each in capability.credentials or (_ABSENT,) if each.kind != "unknown"), None)
         if place is None or place.kind == "none":
             return {}
         token = self._credential.present()
@@ -268,7 +236,7 @@ class WebServiceClient(DescribedClient):
             return {"cookie": {place.name: token}}
         return {"header": {"Authorization": f"{place.kind.capitalize()} {token}"}}
 
-    def _is_trusted(self, origin: Origin) -> bool:
+    def _is_trusted(self, origin: address_guard.Origin) -> bool:
         return (
             origin == self.discovered.address.origin
             or f"{origin.host}:{origin.port}" in self._trusted
@@ -285,7 +253,6 @@ def _check(capability: Capability, given: Mapping[str, Any]) -> Refused | None:
 
 
 def _refusal(refused: Refused) -> Reply:
-    """Convert a refusal of this client into a reply, as if the service had sent it."""
     error = {"code": refused.code, "message": refused.message, **refused.details}
     reason = status.REASONS.get(refused.status, "")
     headers = {"content-type": "application/json", **{name.lower(): text for name, text in refused.headers}}
@@ -293,7 +260,6 @@ def _refusal(refused: Refused) -> Reply:
 
 
 def _inside(template: str, path: str) -> dict[str, str] | None:
-    """Extract the parameters of a template from a path; return None if the path does not match."""
     names = PLACEHOLDER.findall(template)
     if not names or len(set(names)) < len(names):
         return None
@@ -322,7 +288,7 @@ class WebConnection:
             raise ConfigError("client_key (--client-key) requires client_cert (--client-cert).")
         if self.ca_file is None and self.client_cert is None:
             return None
-        return trust(self.ca_file, cert=self.client_cert, key=self.client_key)
+        return address_guard.trust(self.ca_file, cert=self.client_cert, key=self.client_key)
 
 
 async def look_up(uri: str, connection: WebConnection, options: WebOptions) -> Discovered:
@@ -338,7 +304,7 @@ async def look_up(uri: str, connection: WebConnection, options: WebOptions) -> D
         found = await Lookup(fetcher, most=options.most_capabilities).find(uri)
     finally:
         await fetcher.close()
-    if isinstance(found, AddressFault):
+    if isinstance(found, address_guard.AddressFault):
         raise ConfigError(str(found))
     return found
 
@@ -355,8 +321,8 @@ async def open_web(
 ) -> AsyncIterator[ServiceClient]:
     """Open a client for a service on the web. Raises NothingDiscoveredError or UnreachableError if there is none."""
     discovered = await look_up(uri, connection, options)
-    transport = PinnedTransport(_guard(uri, options), connection.tls(), keep=connection.pool_size)
-    http = HttpExchanger(transport, insecure=connection.insecure)
+    transport = address_guard.PinnedTransport(_guard(uri, options), connection.tls(), keep=connection.pool_size)
+    http = http_transport.HttpExchanger(transport, insecure=connection.insecure)
     try:
         caller: dict[str, Any] = {"agent_id": agent_id, "scopes": scopes, "signing_key": key}
         yield _choose(discovered, http, connection, options, caller)
@@ -365,9 +331,12 @@ async def open_web(
 
 
 def _choose(
-    discovered: Discovered, http: HttpExchanger, connection: WebConnection, options: WebOptions, caller: dict[str, Any]
+    discovered: Discovered,
+    http: http_transport.HttpExchanger,
+    connection: WebConnection,
+    options: WebOptions,
+    caller: dict[str, Any],
 ) -> ServiceClient:
-    """Choose the client for a discovered service."""
     address = discovered.address
     if discovered.kind in ("none", "a2a"):
         raise _nothing(discovered)
@@ -377,7 +346,7 @@ def _choose(
             raise NothingDiscoveredError(message, discovered)
         prefix = address.path.rstrip("/") if discovered.kind == "agtp" else ""
         locator = _locator(address, prefix)
-        face = FaceExchanger(http, address.origin, prefix, by_header=discovered.kind == "agis")
+        face = http_transport.FaceExchanger(http, address.origin, prefix, by_header=discovered.kind == "agis")
         sender = _sender(face, locator, connection, signer=connection.signer, credential=connection.credential)
         if discovered.kind == "agis":
             return DescribedClient(sender, locator, discovered, **caller)
@@ -392,32 +361,38 @@ def _choose(
         discovered,
         credential=connection.credential,
         trusted_hosts=options.trusted_hosts,
-        pace=Pace(asked) if asked else None,
+        pace=http_transport.RequestPace(asked) if asked else None,
         longest_wait=connection.timeout,
         **caller,
     )
 
 
 def _sender(
-    exchanger: FaceExchanger | HttpExchanger, locator: Locator, connection: WebConnection, **proofs: Any
+    exchanger: http_transport.FaceExchanger | http_transport.HttpExchanger,
+    locator: Locator,
+    connection: WebConnection,
+    **proofs: Any,
 ) -> Sender:
     secure = locator.web is not None and locator.web.startswith("https")
     return Sender(exchanger, locator, timeout=connection.timeout, retry=connection.retry, secure=secure, **proofs)
 
 
-def _locator(address: WebAddress, prefix: str) -> Locator:
+def _locator(address: address_guard.WebAddress, prefix: str) -> Locator:
     return Locator(address.origin.host, address.origin.port, web=f"{address.origin}{prefix}")
 
 
-def _guard(uri: str, options: WebOptions) -> AddressGuard:
+def _guard(uri: str, options: WebOptions) -> address_guard.AddressGuard:
     """Create a guard that allows a private address if the user named it, and others only on request."""
-    address = parse_web_address(uri, insecure=True)
-    typed = () if isinstance(address, AddressFault) else typed_host(address.origin.host, address.origin.port)
-    return AddressGuard(typed, allow_private=options.allow_private, resolve=options.resolve)
+    address = address_guard.parse_web_address(uri, insecure=True)
+    typed = (
+        ()
+        if isinstance(address, address_guard.AddressFault)
+        else address_guard.typed_host(address.origin.host, address.origin.port)
+    )
+    return address_guard.AddressGuard(typed, allow_private=options.allow_private, resolve=options.resolve)
 
 
 def _ids(discovered: Discovered, prefix: str) -> dict[str, tuple[str, str]]:
-    """Map the capability ids of the discovery document to endpoints."""
     found: dict[str, tuple[str, str]] = {}
     for capability in discovered.capabilities:
         named = split_verb(capability.target.removeprefix(prefix))

@@ -28,8 +28,6 @@ _SCHEMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AgentInterface:
-    """One address at which an agent takes messages."""
-
     url: str
     binding: str
     version: str
@@ -37,8 +35,6 @@ class AgentInterface:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSkill:
-    """One skill, as the card describes it."""
-
     id: str
     description: str
     tags: tuple[str, ...] = ()
@@ -59,17 +55,13 @@ class AgentCard:
     skills: tuple[AgentSkill, ...] = ()
     credentials: tuple[str, ...] = ()  # kinds of the credentials that the agent takes
     openapi: str | None = None  # address of a description with the schemas of the skills
-    left_out: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-    """Pointers with the reason why an interface is not usable."""
+    left_out: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # Pointers, and why an interface is unusable.
 
 
 def read_card(
     data: bytes, base: WebAddress, *, insecure: bool = False, most: int | None = None
 ) -> tuple[AgentCard | None, list[Diagnostic]]:
-    """Read the card in the bytes of a response, tolerantly; return None if it is not one. Never raises.
-
-    At most `most` skills are read.
-    """
+    """Read a card with at most `most` skills, tolerantly; return None if it is not one. Never raises."""
     root = json_table(data, str(base), tolerant=True)
     if isinstance(root, Diagnostic):
         return None, [root]
@@ -85,14 +77,12 @@ def read_card(
             left_out.append((at, f"{at} is left out: {place.message}"))
         else:
             interfaces.append(AgentInterface(str(place), binding, version))
-    usable = [entry for entry in skills if _brief(entry.get("id"))][:most]
-    said = _Texts(left_out)
     found = AgentCard(
-        name=said.read(card.get("name"), "/name") or str(base.origin),
-        description=said.read(card.get("description"), "/description"),
+        name=_said(card.get("name"), "/name", left_out) or str(base.origin),
+        description=_said(card.get("description"), "/description", left_out),
         version=_brief(card.get("version")),
         interfaces=tuple(interfaces),
-        skills=tuple(_judged(usable, said)),
+        skills=tuple(_judged([entry for entry in skills if _brief(entry.get("id"))][:most], left_out)),
         credentials=tuple(dict.fromkeys(_credentials(as_mapping(card.get("securitySchemes"))))),
         openapi=_openapi(card),
         left_out=tuple(left_out),
@@ -101,11 +91,9 @@ def read_card(
 
 
 def _interfaces(card: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield pointer, URL, binding and version of each interface."""
     for number, entry in enumerate(as_list(card.get("supportedInterfaces"))[:_MOST_LISTED]):
         one = as_mapping(entry)
-        url = as_text(one.get("url"))
-        if url:
+        if url := as_text(one.get("url")):
             binding, version = _brief(one.get("protocolBinding")), _brief(one.get("protocolVersion"))
             yield f"/supportedInterfaces/{number}", url, binding, version
     if as_text(card.get("url")):
@@ -117,43 +105,37 @@ def _interfaces(card: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
                 yield f"/additionalInterfaces/{number}", as_text(one["url"]), _brief(one.get("transport")), version
 
 
-class _Texts:
-    """Reads the texts of a card without what tells a model what to do, which is reported."""
+def _said(value: object, at: str, left_out: list[tuple[str, str]]) -> str:
+    """Return a text up to its first instruction to a model, which is reported."""
+    from bespeak.documents.adoption.sanitizer import plain_text  # noqa: PLC0415 - loads the language, for cards only
 
-    def __init__(self, left_out: list[tuple[str, str]]) -> None:
-        self._left_out = left_out
-
-    def read(self, value: object, at: str) -> str:
-        """Return a text up to its first instruction to a model."""
-        from bespeak.documents.adoption.sanitizer import plain_text  # noqa: PLC0415 - loads the language, for cards only
-
-        text = _brief(value)
-        plain = plain_text(text, _LONGEST)
-        if not plain.fault:
-            return text
-        self._left_out.append((at, f"a part of {at} is left out: it holds {plain.fault}"))
-        return plain.text
+    text = _brief(value)
+    plain = plain_text(text, _LONGEST)
+    if not plain.fault:
+        return text
+    left_out.append((at, f"a part of {at} is left out: it holds {plain.fault}"))
+    return plain.text
 
 
-def _judged(entries: Sequence[Mapping[str, Any]], said: _Texts) -> Iterator[AgentSkill]:
+def _judged(entries: Sequence[Mapping[str, Any]], left_out: list[tuple[str, str]]) -> Iterator[AgentSkill]:
     """Yield the skills, with what their words say about the impact of a call."""
     from bespeak.documents.adoption.judgement import judge_all  # noqa: PLC0415 - loads the language, for cards only
 
-    candidates = [_candidate(entry) for entry in entries]
-    for number, (entry, judged) in enumerate(zip(entries, judge_all(candidates, load_bundled()), strict=True)):
-        guessed = [guess.confidence for guess in judged.guesses if guess.at == "/semantic/impact"]
-        named = said.read(judged.candidate.name, f"/skills/{number}/id")
+    judgements = judge_all([_candidate(entry) for entry in entries], load_bundled())
+    for number, (entry, judged) in enumerate(zip(entries, judgements, strict=True)):
+        candidate, at = judged.candidate, f"/skills/{number}"
+        named = _said(candidate.name, f"{at}/id", left_out)
         if not named:
             continue
+        guessed = [guess.confidence for guess in judged.guesses if guess.at == "/semantic/impact"]
+        described = _said(candidate.description or candidate.summary, f"{at}/description", left_out)
+        tags = [_said(tag, f"{at}/tags", left_out) for tag in candidate.tags]
+        examples = [_said(one, f"{at}/examples", left_out) for one in _texts(entry.get("examples"))]
         yield AgentSkill(
             id=named,
-            description=said.read(
-                judged.candidate.description or judged.candidate.summary, f"/skills/{number}/description"
-            ),
-            tags=tuple(filter(None, (said.read(tag, f"/skills/{number}/tags") for tag in judged.candidate.tags))),
-            examples=tuple(
-                filter(None, (said.read(one, f"/skills/{number}/examples") for one in _texts(entry.get("examples"))))
-            ),
+            description=described,
+            tags=tuple(filter(None, tags)),
+            examples=tuple(filter(None, examples)),
             scopes=tuple(dict.fromkeys(_scopes(entry)))[:_MOST_LISTED],
             impact=judged.semantic.impact,
             confidence=min(guessed, default=0.5),
@@ -176,7 +158,6 @@ def _candidate(entry: Mapping[str, Any]) -> Candidate:
 
 
 def _scopes(entry: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the scopes that a skill names, in either form."""
     for alternative in as_list(entry.get("securityRequirements")):
         for scopes in as_mapping(as_mapping(alternative).get("schemes")).values():
             yield from _texts(as_mapping(scopes).get("list"))

@@ -7,49 +7,51 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from bespeak.agent.discovery.capability import Capability
-from bespeak.agent.discovery.examination import Examination, Name
+from bespeak.agent.discovery.examination import HostExamination, Name
 from bespeak.agent.discovery.readers import ai_capabilities, openapi_capabilities
 from bespeak.checks.lint import served as rules
 from bespeak.contract.http_route import split_verb
 from bespeak.documents.ai.rules import CAPABILITY_ELSEWHERE
+from bespeak.protocol.address import AUTHORITY
 from bespeak.protocol.address_guard import WebAddress, is_loopback, parse_web_address
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.reading.table import as_text
 from bespeak.text.source.tree import Location
 
-MEMBERS: Final = (
+MEMBERS: Final = (  # Required members of agis.json (AGIS 11.1); `mcp_tools_list` is optional.
     *("agis", "service", "agtp", "agis_document", "methods", "domain", "namespace", "negotiable"),
     *("capability_summary", "data_classes", "pre_auth_discovery", "version", "interaction_protocols"),
     "related_services",
 )
-"""Required members of agis.json (AGIS 11.1); `mcp_tools_list` is optional."""
 _MOST: Final = 5  # maximum number of names in a message
-_HOST: Final = re.compile(r"agtp://(?:[^@/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]+)")
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 
 
-def check_agreement(seen: Examination) -> Iterator[Diagnostic]:
+def check_agreement(seen: HostExamination) -> Iterator[Diagnostic]:
     """Find contradictions between two documents, or within one."""
     yield from seen.found
     yield from _check_names(seen)
     yield from _check_summary(seen)
     yield from _check_addresses(seen)
     capabilities = _of_ai(seen)
-    yield from _check_hosts(seen, capabilities)
+    elsewhere = {str(each.origin) for each in capabilities if each.origin.host != seen.address.origin.host}
+    if elsewhere:
+        message = f"capabilities are at {_some(elsewhere)}, where agents do not send the credential for this host"
+        yield CAPABILITY_ELSEWHERE.found(message, Location(_url(seen, "ai")))
     yield from _check_openapi(seen, capabilities)
     yield from _check_agis(seen, capabilities)
 
 
-def _at(rule: Rule, seen: Examination, name: Name, message: str, advice: str) -> Diagnostic:
+def _at(rule: Rule, seen: HostExamination, name: Name, message: str, advice: str) -> Diagnostic:
     return rule.found(message, Location(_url(seen, name)), advice=advice)
 
 
-def _url(seen: Examination, name: Name) -> str:
+def _url(seen: HostExamination, name: Name) -> str:
     served = seen.documents.get(name)
     return served.fetched.final_url if served is not None else str(seen.address.origin)
 
 
-def _check_names(seen: Examination) -> Iterator[Diagnostic]:
+def _check_names(seen: HostExamination) -> Iterator[Diagnostic]:
     said: dict[Name, str] = {
         "ai": seen.ai.name if seen.ai else "",
         "summary": as_text((seen.summary or {}).get("service")),
@@ -64,7 +66,7 @@ def _check_names(seen: Examination) -> Iterator[Diagnostic]:
             yield _at(rules.NAMES, seen, name, message, "Use one name.")
 
 
-def _check_summary(seen: Examination) -> Iterator[Diagnostic]:
+def _check_summary(seen: HostExamination) -> Iterator[Diagnostic]:
     summary = seen.summary
     if summary is None:
         return
@@ -84,14 +86,15 @@ def _check_summary(seen: Examination) -> Iterator[Diagnostic]:
             yield _at(rules.METHODS, seen, "summary", message, "List the methods of the document.")
 
 
-def _check_addresses(seen: Examination) -> Iterator[Diagnostic]:
+def _check_addresses(seen: HostExamination) -> Iterator[Diagnostic]:
     endpoint = (seen.bootstrap or {}).get("endpoint")
     said: dict[Name, object] = {
         "summary": (seen.summary or {}).get("agtp"),
         "agis": seen.agis.agtp if seen.agis else None,
         "agtp": f"agtp://{endpoint}" if isinstance(endpoint, str) else None,
     }
-    hosts = [(name, found[1].lower()) for name, text in said.items() if (found := _HOST.match(str(text))) is not None]
+    found = {name: AUTHORITY.match(str(text)) for name, text in said.items()}
+    hosts = [(name, place["host"].lower()) for name, place in found.items() if place and place["host"]]
     for name, host in hosts[1:]:
         first, other = hosts[0]
         if host != other:
@@ -99,21 +102,13 @@ def _check_addresses(seen: Examination) -> Iterator[Diagnostic]:
             yield _at(rules.ADDRESSES, seen, name, message, "Use one host.")
 
 
-def _check_hosts(seen: Examination, capabilities: Iterable[Capability]) -> Iterator[Diagnostic]:
-    elsewhere = {str(each.origin) for each in capabilities if each.origin.host != seen.address.origin.host}
-    if elsewhere:
-        message = f"capabilities are at {_some(elsewhere)}, where agents do not send the credential for this host"
-        yield CAPABILITY_ELSEWHERE.found(message, Location(_url(seen, "ai")))
-
-
-def _check_openapi(seen: Examination, capabilities: list[Capability]) -> Iterator[Diagnostic]:
+def _check_openapi(seen: HostExamination, capabilities: list[Capability]) -> Iterator[Diagnostic]:
     base = _base(seen, "openapi")
     if seen.openapi is None or base is None:
         return
     operations, _ = openapi_capabilities(seen.openapi, base, insecure=True)
-    plain = {
-        str(each.origin) for each in operations if each.origin.scheme == "http" and not is_loopback(each.origin.host)
-    }
+    origins = {each.origin for each in operations}
+    plain = {str(origin) for origin in origins if origin.scheme == "http" and not is_loopback(origin.host)}
     if plain:
         message = f"operations are at {_some(plain)}"
         yield _at(rules.OVER_HTTP, seen, "openapi", message, "Use https addresses in servers.")
@@ -128,7 +123,7 @@ def _check_openapi(seen: Examination, capabilities: list[Capability]) -> Iterato
     yield from _check_auth(seen, [(each, operation) for each, operation in found if operation is not None])
 
 
-def _check_auth(seen: Examination, pairs: list[tuple[Capability, Capability]]) -> Iterator[Diagnostic]:
+def _check_auth(seen: HostExamination, pairs: list[tuple[Capability, Capability]]) -> Iterator[Diagnostic]:
     """Report differences that break a call: a credential that was not mentioned, or another place for it."""
     for capability, operation in pairs:
         wanted = {place.kind for place in operation.credentials}
@@ -141,7 +136,7 @@ def _check_auth(seen: Examination, pairs: list[tuple[Capability, Capability]]) -
         return
 
 
-def _check_agis(seen: Examination, capabilities: list[Capability]) -> Iterator[Diagnostic]:
+def _check_agis(seen: HostExamination, capabilities: list[Capability]) -> Iterator[Diagnostic]:
     if seen.agis is None:
         return
     known = {(entry.endpoint.method.upper(), _shape(entry.endpoint.path)) for entry in seen.agis.endpoints}
@@ -158,14 +153,12 @@ def _is_declared(method: str, path: str, known: set[tuple[str, str]]) -> bool:
     return any((method, path[at:]) in known for at, character in enumerate(path) if character == "/")
 
 
-def _of_ai(seen: Examination) -> list[Capability]:
+def _of_ai(seen: HostExamination) -> list[Capability]:
     base = _base(seen, "ai")
-    if seen.ai is None or base is None:
-        return []
-    return ai_capabilities(seen.ai, base, insecure=True)[0]
+    return [] if seen.ai is None or base is None else ai_capabilities(seen.ai, base, insecure=True)[0]
 
 
-def _base(seen: Examination, name: Name) -> WebAddress | None:
+def _base(seen: HostExamination, name: Name) -> WebAddress | None:
     found = parse_web_address(_url(seen, name), insecure=True)
     return found if isinstance(found, WebAddress) else None
 

@@ -17,10 +17,9 @@ Place = Literal["path", "query", "header", "cookie", "body", "whole-body"]
 PLACEHOLDER: Final = re.compile(r"\{([A-Za-z0-9_.-]{1,200})\}")
 _COLON: Final = re.compile(r"(?<=/):([A-Za-z_][A-Za-z0-9_]{0,199})(?=[/?]|$)")
 _MARK: Final = "bespeak-placeholder-"
-_FRAMING: Final = frozenset(
+_FRAMING: Final = frozenset(  # Headers for framing and routing, which a document must not set.
     {"host", "content-length", "transfer-encoding", "connection", "te", "trailer", "upgrade", "content-type", "expect"}
 )
-"""Headers for framing and routing, which a document must not set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +74,8 @@ class Capability:
         return self.method in ("GET", "HEAD", "PUT", "DELETE", "OPTIONS")
 
     def place_of(self, name: str) -> Placement:
-        """Return the place of a member of the input."""
-        found = self.placements.get(name)
-        if found is not None:
-            return found
+        if name in self.placements:
+            return self.placements[name]
         if name in self.placeholders:
             return Placement("path", name)
         return Placement("query" if self.method in QUERY_METHODS else "body", name)
@@ -133,7 +130,5 @@ def input_schema(
 
 def _colons_behind_host(text: str) -> str:
     head, slashes, rest = text.partition("://")
-    if not slashes:
-        return text
     host, slash, path = rest.partition("/")
-    return f"{head}://{host}" + in_braces(f"/{path}") if slash else text
+    return f"{head}://{host}" + in_braces(f"/{path}") if slashes and slash else text

@@ -47,23 +47,20 @@ class Discovered:
     card: AgentCard | None = None  # card of an A2A agent; it is read only if nothing else is found
 
     def capability(self, id: str) -> Capability | None:  # noqa: A002 - the draft's word
-        """Return the capability with an id."""
         return next((each for each in self.capabilities if each.id == id), None)
 
 
-_HOPELESS: Final = frozenset(
+_HOPELESS: Final = frozenset(  # Faults that every document of the host would share.
     {"address", "scheme", "credentials", "plain", "private", "name", "connection", "certificate", "timeout", "rate"}
 )
-"""Faults that every document of the host would share."""
+_DOCUMENTS: Final = ("agtp", "manifest", "ai", "summary", "agis", "openapi", "card")  # what a search has and a result
 _MOST_LEFT_OUT: Final = 100
 _LONGEST_NAME: Final = 200
 _LONGEST_DESCRIPTION: Final = 300
 
 
 @dataclass(slots=True)
-class Search:
-    """Results of the search so far."""
-
+class DiscoverySearch:
     address: WebAddress
     steps: list[Fetched] = field(default_factory=list)
     findings: list[Diagnostic] = field(default_factory=list)
@@ -81,18 +78,11 @@ class Search:
     @property
     def kind(self) -> Kind:
         """Best kind of document found so far."""
-        if self.is_face:
-            return "agtp"
-        if self.ai is not None:
-            return "ai"
-        if self.agis is not None:
-            return "agis"
-        if self.openapi is not None:
-            return "openapi"
-        return "a2a" if self.card is not None else "none"
+        documents: dict[Kind, object] = {"ai": self.ai, "agis": self.agis, "openapi": self.openapi, "a2a": self.card}
+        found: Kind = next((kind for kind, document in documents.items() if document is not None), "none")
+        return "agtp" if self.is_face else found
 
     def is_hopeless(self) -> bool:
-        """Return True if the host cannot be reached."""
         fault = self.steps[-1].fault if self.steps else None
         return fault is not None and fault.kind in _HOPELESS
 
@@ -103,22 +93,12 @@ class Search:
         self.base = self.base or found
         return found
 
-    def say(
-        self,
-        rule: Rule,
-        message: str,
-        url: str,
-        *,
-        help: str = "",  # noqa: A002 - as in Diagnostic
-        severity: Severity = "warning",
-    ) -> None:
-        """Add a finding about an address."""
-        self.findings.append(rule.found(message, Location(url), advice=help, severity=severity))
+    def say(self, rule: Rule, message: str, url: str, advice: str = "", *, severity: Severity = "warning") -> None:
+        self.findings.append(rule.found(message, Location(url), advice=advice, severity=severity))
 
     def leave_out(self, wrong: list[tuple[str, str]], url: str) -> None:
         """Add findings for capabilities that cannot be called: pointers with the reason."""
-        for pointer, message in wrong[:_MOST_LEFT_OUT]:
-            self.findings.append(UNUSABLE_CAPABILITY.found(message, Location(url), pointer))
+        self.findings += (UNUSABLE_CAPABILITY.found(text, Location(url), at) for at, text in wrong[:_MOST_LEFT_OUT])
 
     def result(self, preferences: Mapping[str, str]) -> Discovered:
         """Build the result, with the preferences about the use of the service's content."""
@@ -140,17 +120,10 @@ class Search:
             findings=tuple(self.findings),
             steps=tuple(self.steps),
             preferences=preferences,
-            agtp=self.agtp,
-            manifest=self.manifest,
-            ai=self.ai,
-            summary=self.summary,
-            agis=self.agis,
-            openapi=self.openapi,
-            card=self.card,
+            **{field: getattr(self, field) for field in _DOCUMENTS},
         )
 
     def _names(self) -> tuple[str, str]:
-        """Return the name and the description of the service."""
         if self.ai is not None:
             return self.ai.name, self.ai.description
         if self.manifest is not None:

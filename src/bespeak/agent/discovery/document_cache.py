@@ -1,7 +1,4 @@
-"""Disk cache of documents, and their freshness by HTTP's caching headers (RFC 9111).
-
-It stores nothing secret: the documents are public.
-"""
+"""Disk cache of public documents, and their freshness by HTTP's caching headers (RFC 9111)."""
 
 from __future__ import annotations
 
@@ -23,13 +20,12 @@ VARIABLE: Final = "BESPEAK_CACHE"  # environment variable for the cache folder; 
 _VERSION: Final = 1
 _OWNER_ONLY: Final = 0o600
 _SUFFIX: Final = ".document"
-_KEPT_HEADERS: Final = frozenset(
+_KEPT_HEADERS: Final = frozenset(  # Headers that are cached, without Set-Cookie and others for one caller.
     {
         *("age", "cache-control", "date", "etag", "expires", "last-modified", "vary", "content-type", "link"),
         *("agtp-status", "content-usage", "tdm-policy", "tdm-reservation"),
     }
 )
-"""Response headers that are cached. Set-Cookie and other headers for one caller are left out."""
 _MOST_ENTRIES: Final = 500
 _MOST_BYTES: Final = 200_000_000
 _LARGEST: Final = 48_000_000
@@ -37,8 +33,6 @@ _LEFT_BEHIND: Final = 3600.0  # age in seconds at which an unfinished file is re
 
 
 class CacheEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """Cached response."""
-
     url: str
     accept: str
     status: int
@@ -73,14 +67,14 @@ class DocumentCache:
         """Store a response. Addresses with a query may contain a secret and are not stored."""
         if "?" in entry.url or len(entry.body) > _LARGEST - 65536:
             return
-        kept = msgspec.structs.replace(entry, headers=kept_headers(entry.headers))
+        headers = {name: value for name, value in entry.headers.items() if name in _KEPT_HEADERS}
+        kept = msgspec.structs.replace(entry, headers=headers)
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             replace_bytes(self._path(entry.url, entry.accept), msgspec.msgpack.encode(kept), _OWNER_ONLY)
             self._shrink()
 
     def forget(self, url: str, accept: str) -> None:
-        """Remove the entry for an address."""
         with contextlib.suppress(OSError):
             self._path(url, accept).unlink(missing_ok=True)
 
@@ -115,11 +109,6 @@ class DocumentCache:
                 path.unlink(missing_ok=True)
 
 
-def kept_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that may be cached."""
-    return {name: value for name, value in headers.items() if name in _KEPT_HEADERS}
-
-
 def open_cache(folder: str | Path | None = None, environment: Mapping[str, str] = os.environ) -> DocumentCache | None:
     """Open the cache in a folder, else in that of the environment, else in the default one; None if disabled."""
     chosen = str(folder) if folder is not None else environment.get(VARIABLE)
@@ -147,19 +136,15 @@ def directives(text: str) -> dict[str, str]:
 
 
 def may_be_kept(headers: Mapping[str, str]) -> bool:
-    """Return True if a response may be stored."""
     return "no-store" not in directives(headers.get("cache-control", "")) and headers.get("vary", "").strip() != "*"
 
 
 def lifetime(headers: Mapping[str, str], now: float, default: float = 0.0) -> float:
-    """Return the seconds for which a response is fresh."""
     said = directives(headers.get("cache-control", ""))
     if "no-cache" in said or "no-store" in said:
         return 0.0
     if "max-age" in said:
-        age = seconds(said["max-age"])
-        whole = 0.0 if age is None else age
-        return max(0.0, min(whole, _LONGEST) - (seconds(headers.get("age", "0")) or 0.0))
+        return max(0.0, min(seconds(said["max-age"]) or 0.0, _LONGEST) - (seconds(headers.get("age", "0")) or 0.0))
     if "expires" in headers:
         until = http_date(headers["expires"])
         return max(0.0, min(until - now, _LONGEST)) if until is not None else 0.0
@@ -171,11 +156,8 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     text = headers.get("retry-after")
     if text is None:
         return None
-    whole = seconds(text)
-    if whole is not None:
-        return whole
-    until = http_date(text)
-    return None if until is None else max(0.0, until - now)
+    whole, until = seconds(text), http_date(text)
+    return whole if whole is not None or until is None else max(0.0, until - now)
 
 
 def seconds(text: str) -> float | None:

@@ -30,35 +30,30 @@ ABSENT: Final = "/.well-known/bespeak-asks-what-is-not-there"  # path that no se
 PLACES: Final = frozenset({"/", WELL_KNOWN_AI, WELL_KNOWN_AGIS, WELL_KNOWN_AGTP, OPENAPI_PLACES[0], LLMS, ALIAS})
 """Paths that a user may type after the host; each means the whole host."""
 
-# Any media type is read: a wrong type and wrong content are separate findings.
-_AI: Final = replace(DISCOVERY, any_type=True)
-_SUMMARY: Final = replace(SUMMARY, any_type=True)
-_OPENAPI: Final = replace(OPENAPI, most=8_000_000)
-_AGIS: Final = replace(AGIS, most=1_000_000)
-_AGTP: Final = DocumentKind(what="the AGTP bootstrap", accept="application/json", most=64_000)
 _LLMS: Final = DocumentKind(
     what="the llms.txt",
     accept="text/plain, text/markdown;q=0.9",
     most=1_000_000,
     types=frozenset({"text/plain", "text/markdown"}),
 )
-_ALIAS: Final = replace(_AI, what="the alias /ai")
 _ABSENT: Final = DocumentKind(what="a document that is not there", accept="*/*", most=64_000, any_type=True, cut=True)
-_KINDS: Final[Mapping[Name, DocumentKind]] = {
-    "ai": _AI,
-    "summary": _SUMMARY,
-    "agis": _AGIS,
-    "openapi": _OPENAPI,
-    "agtp": _AGTP,
-    "llms": _LLMS,
+# Any media type is read: a wrong type and wrong content are separate findings.
+_DOCUMENTS: Final[Mapping[Name, tuple[str, DocumentKind]]] = {
+    "ai": (WELL_KNOWN_AI, replace(DISCOVERY, any_type=True)),
+    "summary": (WELL_KNOWN_AGIS, replace(SUMMARY, any_type=True)),
+    "agis": ("/", replace(AGIS, most=1_000_000)),
+    "openapi": (OPENAPI_PLACES[0], replace(OPENAPI, most=8_000_000)),
+    "agtp": (WELL_KNOWN_AGTP, DocumentKind(what="the AGTP bootstrap", accept="application/json", most=64_000)),
+    "llms": (LLMS, _LLMS),
 }
+"""Path and kind of each document. The AGIS document is elsewhere if the summary says so."""
+_ALIAS: Final = replace(DISCOVERY, any_type=True, what="the alias /ai")
+_PAGES: Final = ("text/html", "application/xhtml+xml")  # what catch-all hosts send for every path
 _UNREACHED: Final = frozenset({"address", "scheme", "credentials", "plain", "private", "name", "connection", "timeout"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """Document as a host serves it."""
-
     name: Name
     fetched: Fetched
     is_there: bool  # True if the response is meant to be this document, valid or not
@@ -74,9 +69,7 @@ class Served:
 
 
 @dataclass(slots=True, kw_only=True)
-class Examination:
-    """Everything that was fetched from a host."""
-
+class HostExamination:
     address: WebAddress
     documents: dict[Name, Served] = field(default_factory=dict)  # all requested documents, including missing ones
     alias: Fetched | None = None
@@ -115,48 +108,55 @@ class Examiner:
         self._clock = clock
         self._until = 0.0
 
-    async def examine(self, address: WebAddress) -> Examination:
+    async def examine(self, address: WebAddress) -> HostExamination:
         """Fetch everything there is to check of a host. Never raises for what a server does."""
-        seen = Examination(address=address)
+        seen = HostExamination(address=address)
         self._until = self._clock() + self._budget
-        first = await self._ask(seen, "ai", WELL_KNOWN_AI, _AI)
-        if first is not None and first.fault is not None and first.fault.kind in _UNREACHED and not first.hops:
-            seen.unreachable = first.fault
+        first = await self._ask(seen, "ai")
+        fault = first.fault if first is not None else None
+        if first is not None and fault is not None and fault.kind in _UNREACHED and not first.hops:
+            seen.unreachable = fault
+        if seen.unreachable or (fault is not None and fault.kind == "certificate"):
             return seen
-        if first is not None and first.fault is not None and first.fault.kind == "certificate":
-            return seen
-        self._read_ai(seen)
-        await self._ask(seen, "summary", WELL_KNOWN_AGIS, _SUMMARY)
+        if (served := seen.there("ai")) is not None:
+            seen.ai_data = _members(seen, "ai")
+            seen.ai, _ = read_ai_document(served.fetched.body, served.fetched.final_url, most=None)
+        await self._ask(seen, "summary")
         await self._find_agis(seen)
-        await self._ask(seen, "openapi", OPENAPI_PLACES[0], _OPENAPI)
-        self._read_openapi(seen)
-        await self._ask(seen, "agtp", WELL_KNOWN_AGTP, _AGTP)
+        await self._ask(seen, "openapi")
+        if (served := seen.there("openapi")) is not None:
+            from bespeak.documents.openapi.reader import read_description  # noqa: PLC0415 - few services have one
+
+            url = served.fetched.final_url
+            seen.openapi, wrong = read_description(served.fetched.body, url, base_url=url)
+            seen.found += [replace(finding, severity="warning") for finding in wrong[:1] if seen.openapi is None]
+        await self._ask(seen, "agtp")
         seen.bootstrap = _members(seen, "agtp")
-        await self._ask(seen, "llms", LLMS, _LLMS)
+        await self._ask(seen, "llms")
         await self._look_behind(seen)
         return seen
 
-    async def _look_behind(self, seen: Examination) -> None:
+    async def _look_behind(self, seen: HostExamination) -> None:
         """Fetch the same documents by HEAD and under the alias, and a path that does not exist."""
         for name, served in list(seen.documents.items()):
             if served.is_there:
-                kind = DocumentKind(
-                    what=served.fetched.what, accept=_KINDS[name].accept, most=1 << 40, any_type=True, method="HEAD"
-                )
-                head = await self._get(seen, served.fetched.final_url, kind)
-                seen.documents[name] = replace(served, head=head)
+                accept = _DOCUMENTS[name][1].accept
+                kind = DocumentKind(served.fetched.what, accept, most=1 << 40, any_type=True, method="HEAD")
+                seen.documents[name] = replace(served, head=await self._get(seen, served.fetched.final_url, kind))
         # The alias is checked only if the host has the document (ai-discovery-01 4), or if the user names it.
         if seen.there("ai") is not None or seen.address.path == ALIAS:
             seen.alias = await self._get(seen, f"{seen.address.origin}{ALIAS}", _ALIAS)
         seen.absent = await self._get(seen, f"{seen.address.origin}{ABSENT}", _ABSENT)
 
-    async def _ask(self, seen: Examination, name: Name, place: str, kind: DocumentKind) -> Fetched | None:
+    async def _ask(self, seen: HostExamination, name: Name) -> Fetched | None:
+        place, kind = _DOCUMENTS[name]
         fetched = await self._get(seen, f"{seen.address.origin}{place}", kind)
         if fetched is not None:
-            seen.documents[name] = Served(name=name, fetched=fetched, is_there=fetched.ok and not _is_page(fetched))
+            is_there = fetched.ok and fetched.media_type not in _PAGES
+            seen.documents[name] = Served(name=name, fetched=fetched, is_there=is_there)
         return fetched
 
-    async def _get(self, seen: Examination, url: str, kind: DocumentKind) -> Fetched | None:
+    async def _get(self, seen: HostExamination, url: str, kind: DocumentKind) -> Fetched | None:
         if self._clock() >= self._until:
             seen.unasked.append(f"{kind.method} {url}" if kind.method != "GET" else url)
             return None
@@ -167,26 +167,17 @@ class Examiner:
             fault = FetchFault("timeout", f"no document within {self._longest:g} seconds", url)
             return Fetched(what=kind.what, url=url, final_url=url, fault=fault)
 
-    def _read_ai(self, seen: Examination) -> None:
-        served = seen.there("ai")
-        if served is None:
-            return
-        seen.ai_data = _members(seen, "ai")
-        seen.ai, _ = read_ai_document(served.fetched.body, served.fetched.final_url, most=None)
-
-    async def _find_agis(self, seen: Examination) -> None:
+    async def _find_agis(self, seen: HostExamination) -> None:
         """Find the AGIS document: where the summary says if that is on this host, else as the reply of the root."""
-        place = "/"
-        served = seen.there("summary")
-        if served is not None:
+        place, kind = _DOCUMENTS["agis"]
+        if (served := seen.there("summary")) is not None:
             seen.summary = _members(seen, "summary")
             if seen.summary is not None:
                 place = self._named(seen, served.fetched) or place
-        fetched = await self._get(seen, f"{seen.address.origin}{place}", _AGIS)
+        fetched = await self._get(seen, f"{seen.address.origin}{place}", kind)
         if fetched is None:
             return
-        document = _agis(fetched) if fetched.ok else None
-        seen.agis = document
+        seen.agis = document = _agis(fetched) if fetched.ok else None
         # The root of most hosts is an unrelated page, which is not a fault.
         if document is not None or not fetched.ok:
             seen.documents["agis"] = Served(name="agis", fetched=fetched, is_there=document is not None)
@@ -194,7 +185,7 @@ class Examiner:
             reason = fetched.fault.message if fetched.fault else "the response is not an AGIS document"
             seen.summary_fault = f"{fetched.url}: {reason}"
 
-    def _named(self, seen: Examination, fetched: Fetched) -> str | None:
+    def _named(self, seen: HostExamination, fetched: Fetched) -> str | None:
         """Return the path that agis.json names, if it is on this host."""
         named = (seen.summary or {}).get("agis_document")
         if not isinstance(named, str) or not named.strip():
@@ -210,24 +201,8 @@ class Examiner:
         # The named host may be the public name of this one, but an untrusted document is no reason to contact it.
         return place.target if place.origin == seen.address.origin else None
 
-    def _read_openapi(self, seen: Examination) -> None:
-        served = seen.there("openapi")
-        if served is None:
-            return
-        from bespeak.documents.openapi.reader import read_description  # noqa: PLC0415 - few services have one
 
-        url = served.fetched.final_url
-        seen.openapi, wrong = read_description(served.fetched.body, url, base_url=url)
-        if seen.openapi is None:
-            seen.found += [replace(finding, severity="warning") for finding in wrong[:1]]
-
-
-def _is_page(fetched: Fetched) -> bool:
-    """Return True if a response is an HTML page, as catch-all hosts send for every path."""
-    return fetched.media_type in ("text/html", "application/xhtml+xml")
-
-
-def _members(seen: Examination, name: Name) -> Mapping[str, Any] | None:
+def _members(seen: HostExamination, name: Name) -> Mapping[str, Any] | None:
     """Return the members of a JSON document that exists. Report why it has none, unless lint does."""
     served = seen.there(name)
     if served is None:

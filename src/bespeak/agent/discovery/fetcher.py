@@ -10,11 +10,20 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from bespeak.agent.discovery.document_cache import CacheEntry, DocumentCache, lifetime, may_be_kept, retry_after
 from bespeak.agent.discovery.robots import AGENT, ALL_ALLOWED, Robots, parse_robots
-from bespeak.agent.discovery.web_document import DAY, ROBOTS, DocumentKind, FaultKind, Fetched, FetchFault, Hop, Source
+from bespeak.agent.discovery.web_document import (
+    DAY,
+    ROBOTS,
+    DocumentKind,
+    FaultKind,
+    Fetched,
+    FetchFault,
+    RedirectHop,
+    Source,
+)
 from bespeak.protocol.address_guard import (
     AddressFault,
     AddressGuard,
@@ -37,9 +46,9 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 class BodyError(Exception):
-    """Body that cannot be read; `kind` is `size` or `encoding`."""
+    """Body that cannot be read."""
 
-    def __init__(self, kind: str, message: str) -> None:
+    def __init__(self, kind: Literal["size", "encoding"], message: str) -> None:
         self.kind = kind
         super().__init__(message)
 
@@ -75,14 +84,11 @@ async def read_body(response: httpx.Response, most: int, *, cut: bool = False) -
     return bytes(body)
 
 
-_COOKIES: Final = frozenset({"set-cookie", "set-cookie2"})
-"""Headers that are dropped because servers identify callers by them."""
+_COOKIES: Final = frozenset({"set-cookie", "set-cookie2"})  # Dropped: servers identify callers by them.
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedResponse:
-    """Single response of an address."""
-
     status: int
     headers: dict[str, str]
     body: bytes = b""
@@ -99,27 +105,22 @@ async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) ->
     """Convert a response; read its body if the status and the media type are accepted."""
     headers = {name.lower(): text for name, text in response.headers.items() if name.lower() not in _COOKIES}
     answer = FetchedResponse(response.status_code, headers)
-    if response.status_code != 200:
-        return answer
-    if not kind.takes(answer.media_type):
+    if response.status_code != 200 or not kind.takes(answer.media_type):
         return answer  # the body of another media type is not read
     try:
         return replace(answer, body=await read_body(response, kind.most, cut=kind.cut))
     except BodyError as error:
-        fault = FetchFault("size" if error.kind == "size" else "encoding", str(error), url)
-        return replace(answer, fault=fault)
+        return replace(answer, fault=FetchFault(error.kind, str(error), url))
 
 
 def broken(error: Exception, url: str) -> FetchedResponse:
     """Convert a transport error into a failed response."""
     import httpx  # noqa: PLC0415 - slow to load
 
-    certificate = find_cause(error, ssl.SSLCertVerificationError)
-    if certificate is not None:
+    if (certificate := find_cause(error, ssl.SSLCertVerificationError)) is not None:
         reason = getattr(certificate, "verify_message", None) or certificate
         return failed("certificate", f"the certificate is not valid: {reason}", url)
-    secure = find_cause(error, ssl.SSLError)
-    if secure is not None:
+    if (secure := find_cause(error, ssl.SSLError)) is not None:
         return failed("certificate", f"the TLS handshake failed: {getattr(secure, 'reason', None) or secure}", url)
     if isinstance(error, httpx.RemoteProtocolError):
         return failed("protocol", f"the response is incomplete or not HTTP: {brief(str(error))}", url)
@@ -131,7 +132,6 @@ def broken(error: Exception, url: str) -> FetchedResponse:
 
 
 def failed(kind: FaultKind, message: str, url: str) -> FetchedResponse:
-    """Build a response that reports a fault."""
     return FetchedResponse(0, {}, fault=FetchFault(kind, message, url))
 
 
@@ -145,13 +145,11 @@ _MISSING: Final = frozenset({404, 410})
 
 @dataclass(slots=True)
 class _Trace:
-    """State of one fetch."""
-
     kind: DocumentKind
     url: str
     left: float
     refresh: bool
-    hops: list[Hop] = field(default_factory=list)
+    hops: list[RedirectHop] = field(default_factory=list)
     attempts: int = 0
     first_seconds: float | None = None
 
@@ -188,12 +186,11 @@ class Fetcher:
 
         `within` is the time left, if that is less than the deadline.
         """
-        left = self._deadline if within is None else min(within, self._deadline)
-        trace = _Trace(kind, url, left, self._refresh)
+        trace = _Trace(kind, url, self._deadline if within is None else min(within, self._deadline), self._refresh)
         began = time.monotonic()
         address = parse_web_address(url, insecure=self.insecure)
         if isinstance(address, AddressFault):
-            return self._end(trace, url, began, None, _of_address(address, url))
+            return self._end(trace, url, began, None, FetchFault(address.kind, address.message, url))
         while True:
             fault = await self._permit(address, trace) if robots else None
             answer = None if fault else await self._ask(address, trace)
@@ -206,13 +203,11 @@ class Fetcher:
 
     async def robots(self, origin: Origin, within: float | None = None) -> Robots | FetchFault:
         """Fetch the robots.txt of a site, once."""
-        known = self._robots.get(origin)
-        if known is None:
-            known = self._robots[origin] = await self._read_robots(origin, within)
-        return known
+        if origin not in self._robots:
+            self._robots[origin] = await self._read_robots(origin, within)
+        return self._robots[origin]
 
     async def close(self) -> None:
-        """Close the connections."""
         await self._transport.close()
 
     async def _permit(self, address: WebAddress, trace: _Trace) -> FetchFault | None:
@@ -257,8 +252,8 @@ class Fetcher:
             return FetchFault("downgrade", f"a redirect leads from https to {brief(str(onward))}", at)
         onward_checked = parse_web_address(str(onward), insecure=self.insecure)
         if isinstance(onward_checked, AddressFault):
-            return _of_address(onward_checked, at)
-        trace.hops.append(Hop(at, answer.status, str(onward)))
+            return FetchFault(onward_checked.kind, onward_checked.message, at)
+        trace.hops.append(RedirectHop(at, answer.status, str(onward)))
         return onward
 
     async def _ask(self, address: WebAddress, trace: _Trace) -> FetchedResponse:
@@ -284,12 +279,9 @@ class Fetcher:
         if answer.status != 429 and answer.status < 500:
             return None
         asked = retry_after(answer.headers, self._clock())
-        if answer.status == 429:
-            return asked
-        return max(asked or 0.0, _FIRST_WAIT * float(1 << retries))
+        return asked if answer.status == 429 else max(asked or 0.0, _FIRST_WAIT * float(1 << retries))
 
     async def _once(self, address: WebAddress, trace: _Trace, held: CacheEntry | None) -> FetchedResponse:
-        """Send one request within the remaining time."""
         import httpx  # noqa: PLC0415 - slow to load
 
         headers = {"Accept": trace.kind.accept, "Accept-Encoding": "identity", "User-Agent": self._user_agent}
@@ -321,7 +313,6 @@ class Fetcher:
                 trace.first_seconds = spent
 
     def _kept(self, held: CacheEntry, url: str) -> FetchedResponse:
-        """Return the cached response, if it is still valid."""
         answer = FetchedResponse(held.status, held.headers, held.body, "cache")
         if held.status == 200:
             return answer
@@ -349,7 +340,8 @@ class Fetcher:
             return answer
         if status in _MISSING:
             # On loopback a developer is waiting, so the result is not cached.
-            if not is_loopback(_host(url)):
+            address = parse_web_address(url, insecure=True)
+            if isinstance(address, AddressFault) or not is_loopback(address.origin.host):
                 self._remember(url, trace.kind, answer, now + DAY)
             return replace(answer, fault=FetchFault("status", f"it does not exist: {status}", url))
         if status == 429:
@@ -361,18 +353,24 @@ class Fetcher:
         return replace(answer, fault=FetchFault("status", f"the status is {status}, not 200", url, wait))
 
     def _remember(self, url: str, kind: DocumentKind, answer: FetchedResponse, until: float) -> None:
-        """Cache a refusal, to avoid requests before it expires."""
+        """Cache a response; of a refusal, to avoid requests before it expires."""
         if self._cache is not None and kind.method == "GET":
-            self._cache.keep(_entry(url, kind, answer, self._clock(), until))
+            entry = CacheEntry(
+                url=url,
+                accept=kind.accept,
+                status=answer.status,
+                stored=self._clock(),
+                fresh_until=until,
+                headers=answer.headers,
+                body=answer.body,
+            )
+            self._cache.keep(entry)
 
     def _keep(self, url: str, kind: DocumentKind, answer: FetchedResponse, now: float) -> None:
-        if self._cache is None or kind.method != "GET":
-            return
-        if not may_be_kept(answer.headers):
+        if self._cache is not None and kind.method == "GET" and not may_be_kept(answer.headers):
             self._cache.forget(url, kind.accept)
         elif kind.takes(answer.media_type):
-            fresh = now + lifetime(answer.headers, now, kind.default_age)
-            self._cache.keep(_entry(url, kind, answer, now, fresh))
+            self._remember(url, kind, answer, now + lifetime(answer.headers, now, kind.default_age))
 
     def _end(
         self, trace: _Trace, final_url: str, began: float, answer: FetchedResponse | None, fault: FetchFault | None
@@ -397,27 +395,6 @@ class Fetcher:
             shown = brief(fetched.media_type) if fetched.media_type else "not given"
             return replace(fetched, fault=FetchFault("type", f"the Content-Type is {shown}", final_url))
         return replace(fetched, body=answer.body)
-
-
-def _of_address(fault: AddressFault, url: str) -> FetchFault:
-    return FetchFault(fault.kind, fault.message, url)
-
-
-def _entry(url: str, kind: DocumentKind, answer: FetchedResponse, now: float, fresh_until: float) -> CacheEntry:
-    return CacheEntry(
-        url=url,
-        accept=kind.accept,
-        status=answer.status,
-        stored=now,
-        fresh_until=fresh_until,
-        headers=answer.headers,
-        body=answer.body,
-    )
-
-
-def _host(url: str) -> str:
-    address = parse_web_address(url, insecure=True)
-    return "" if isinstance(address, AddressFault) else address.origin.host
 
 
 def _moment(seconds: float) -> str:

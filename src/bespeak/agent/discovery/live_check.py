@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bespeak.agent.discovery.agreement import check_agreement
-from bespeak.agent.discovery.examination import PLACES, Examination, Examiner, Name, Served
+from bespeak.agent.discovery.examination import PLACES, Examiner, HostExamination, Name, Served
 from bespeak.agent.discovery.lookup import WELL_KNOWN_AI
 from bespeak.agent.discovery.score import score
 from bespeak.agent.discovery.web_document import FaultKind, Fetched
 from bespeak.checks.lint import served as rules
 from bespeak.checks.lint.document import Checked, check_text
-from bespeak.checks.lint.served import CUT
-from bespeak.checks.lint.subject import Context, Kind
+from bespeak.checks.lint.subject import Kind, LintContext
 from bespeak.protocol.address_guard import AddressFault, WebAddress, is_loopback, parse_web_address
 from bespeak.protocol.exchange.headers import is_json
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, Severity, brief
@@ -37,7 +36,7 @@ _ADVICE: Final[dict[Rule, str]] = {
     rules.ROBOTS: "Write `Allow: /.well-known/` in robots.txt.",
     rules.CERTIFICATE: "Renew the certificate, for this host, with its whole chain.",
 }
-_FAULTS: Final[dict[FaultKind, Rule]] = {
+_FAULTS: Final[dict[FaultKind, Rule]] = {  # Rule for each kind of fetch fault; other faults are broken responses.
     "certificate": rules.CERTIFICATE,
     "redirect": rules.REDIRECTS,
     "downgrade": rules.DOWNGRADE,
@@ -46,7 +45,6 @@ _FAULTS: Final[dict[FaultKind, Rule]] = {
     "robots": rules.ROBOTS,
     "rate": rules.STATUS,
 }
-"""Rule for each kind of fetch fault; other faults are broken responses."""
 _OPTIONAL: Final = frozenset({"openapi", "agtp", "llms", "agis"})  # documents that a host may omit or restrict
 _MAX_AGE: Final = re.compile(r"(?:^|,)\s*(?:s-maxage|max-age)\s*=\s*\"?(\d{1,10})", re.IGNORECASE)
 _CHARSET: Final = re.compile(r";\s*charset\s*=\s*\"?utf-?8\"?\s*(?:;|$)", re.IGNORECASE)
@@ -57,7 +55,7 @@ _TYPES: Final[dict[Name, str]] = {
 }
 
 
-def check_answers(seen: Examination) -> Iterator[Diagnostic]:
+def check_answers(seen: HostExamination) -> Iterator[Diagnostic]:
     """Check how a host responds. The caller reports `unreachable`."""
     yield from _check_scheme(seen)
     for served in seen.documents.values():
@@ -70,17 +68,20 @@ def check_answers(seen: Examination) -> Iterator[Diagnostic]:
             yield from _check_head(served)
     yield from _check_presence(seen)
     yield from _check_alias(seen)
-    yield from _check_absent(seen)
+    if seen.absent is not None and seen.absent.status == 200:
+        shown = brief(seen.absent.media_type) if seen.absent.media_type else "no type"
+        message = f"a path that does not exist returned 200 with {shown}"
+        yield _at(rules.SOFT_404, seen.absent.url, message, "Return 404.")
     if seen.unasked:
         message = f"{len(seen.unasked)} requests were skipped because the host was too slow: {seen.unasked[0]}"
-        yield _at(CUT, str(seen.address.origin), message, "Speed up the responses, and run the check again.")
+        yield _at(rules.CUT, str(seen.address.origin), message, "Speed up the responses, and run the check again.")
 
 
 def _at(rule: Rule, url: str, message: str, advice: str = "", severity: Severity | None = None) -> Diagnostic:
     return rule.found(message, Location(url), advice=advice or _ADVICE.get(rule, ""), severity=severity)
 
 
-def _check_scheme(seen: Examination) -> Iterator[Diagnostic]:
+def _check_scheme(seen: HostExamination) -> Iterator[Diagnostic]:
     origin = seen.address.origin
     ai = seen.documents.get("ai")
     # A redirect from http to https is correct.
@@ -106,7 +107,7 @@ def _check_had(served: Served) -> Iterator[Diagnostic]:
         # Another media type may be another document, and robots.txt may disallow optional ones.
         return
     elif fault.kind == "size" and optional:
-        yield _at(CUT, fault.url, f"{fetched.what} was not checked: {fault.message}", "Publish a smaller one.")
+        yield _at(rules.CUT, fault.url, f"{fetched.what} was not checked: {fault.message}", "Publish a smaller one.")
     else:
         # An unreachable host fails at its robots.txt; the finding names the requested document instead.
         where = fault.url if fetched.hops else fetched.url
@@ -148,8 +149,7 @@ def _check_content(served: Served) -> Iterator[Diagnostic]:
         yield _at(rules.CHARSET, url, message, f"Send Content-Type: {wanted}.")
     encoding = fetched.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("", "identity"):
-        message = f"the body is encoded as {brief(encoding)}, which was not requested"
-        yield _at(rules.ENCODING, url, message)
+        yield _at(rules.ENCODING, url, f"the body is encoded as {brief(encoding)}, which was not requested")
     if fetched.body.startswith(BOM_UTF8):
         yield _at(rules.UTF8, url, "the document begins with a byte order mark", "Remove it.")
     elif served.text is None:
@@ -200,7 +200,7 @@ def _check_head(served: Served) -> Iterator[Diagnostic]:
         yield _at(rules.HEAD, fetched.final_url, message, advice)
 
 
-def _check_presence(seen: Examination) -> Iterator[Diagnostic]:
+def _check_presence(seen: HostExamination) -> Iterator[Diagnostic]:
     origin = str(seen.address.origin)
     ai = seen.documents.get("ai")
     if not any(seen.there(name) for name in ("ai", "summary", "agis", "openapi")):
@@ -212,7 +212,7 @@ def _check_presence(seen: Examination) -> Iterator[Diagnostic]:
         yield _at(rules.NO_DOCUMENT, f"{origin}{WELL_KNOWN_AI}", message, "Publish the discovery document.")
 
 
-def _check_alias(seen: Examination) -> Iterator[Diagnostic]:
+def _check_alias(seen: HostExamination) -> Iterator[Diagnostic]:
     alias, ai = seen.alias, seen.there("ai")
     if alias is None or ai is None or not alias.ok:
         return
@@ -221,21 +221,11 @@ def _check_alias(seen: Examination) -> Iterator[Diagnostic]:
         yield _at(rules.ALIAS, alias.url, message, "Serve the same bytes, or return 404.")
 
 
-def _check_absent(seen: Examination) -> Iterator[Diagnostic]:
-    absent = seen.absent
-    if absent is not None and absent.status == 200:
-        shown = brief(absent.media_type) if absent.media_type else "no type"
-        message = f"a path that does not exist returned 200 with {shown}"
-        yield _at(rules.SOFT_404, absent.url, message, "Return 404.")
-
-
 _KINDS: Final[Mapping[Name, Kind]] = {"ai": "ai", "agis": "agis"}  # documents that have lint rules for files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveCheck:
-    """Result of checking one host."""
-
     address: WebAddress
     checked: dict[str, Checked | None] = field(default_factory=dict)
     """All existing documents by address, with lint findings for the kinds that have rules."""
@@ -244,7 +234,6 @@ class LiveCheck:
 
     @property
     def is_reached(self) -> bool:
-        """True if the host responded."""
         return self.score is not None
 
 
@@ -257,7 +246,7 @@ def live_address(text: str, *, insecure: bool = False) -> WebAddress | AddressFa
     return address
 
 
-async def check_live(address: WebAddress, examiner: Examiner, context: Context) -> LiveCheck:
+async def check_live(address: WebAddress, examiner: Examiner, context: LintContext) -> LiveCheck:
     """Examine a host, and check everything that was fetched. Never raises for what a server does."""
     seen = await examiner.examine(address)
     if seen.unreachable is not None:
@@ -274,12 +263,11 @@ async def check_live(address: WebAddress, examiner: Examiner, context: Context) 
     return LiveCheck(address=address, checked=checked, found=found, score=score(seen, [*around, *written]))
 
 
-def _check_documents(seen: Examination, context: Context) -> dict[str, Checked | None]:
+def _check_documents(seen: HostExamination, context: LintContext) -> dict[str, Checked | None]:
     checked: dict[str, Checked | None] = {}
     for name, served in seen.documents.items():
         if served.is_there:
-            kind, text = _KINDS.get(name), served.text
-            url = served.fetched.final_url
+            kind, text, url = _KINDS.get(name), served.text, served.fetched.final_url
             known = kind is not None and text is not None
-            checked[url] = check_text(text, url, context, kind) if known and text is not None else checked.get(url)
+            checked[url] = check_text(text or "", url, context, kind) if known else checked.get(url)
     return checked

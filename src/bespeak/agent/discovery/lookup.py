@@ -1,7 +1,4 @@
-"""Lookup of a service by its address: try one source after the other until one is callable.
-
-Link headers (RFC 8288) may point to the description of a service (RFC 8631).
-"""
+"""Lookup of a service by its address: try one source after the other until one is callable."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from bespeak.agent.discovery.agent_card import WELL_KNOWN_CARDS, read_card
-from bespeak.agent.discovery.discovered import Discovered, Search
+from bespeak.agent.discovery.discovered import Discovered, DiscoverySearch
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.agent.discovery.readers import ai_capabilities, openapi_capabilities, read_agis_document, read_ai_document
 from bespeak.agent.discovery.robots import Robots
@@ -25,7 +22,6 @@ from bespeak.agent.discovery.web_document import (
     SUMMARY,
     DocumentKind,
     Fetched,
-    FetchFault,
 )
 from bespeak.contract.http_route import split_verb
 from bespeak.documents.ai.document import MOST_CAPABILITIES
@@ -42,7 +38,7 @@ _MOST: Final = 3
 
 
 def service_descriptions(answers: Iterable[Fetched], *, insecure: bool = False) -> list[str]:
-    """Collect the addresses that responses link as service descriptions, each once."""
+    """Collect the addresses that Link headers (RFC 8288) name as service descriptions (RFC 8631), each once."""
     found: dict[str, None] = {}
     for answer in answers:
         base = parse_web_address(answer.final_url, insecure=insecure)
@@ -62,9 +58,18 @@ WELL_KNOWN_AI: Final = "/.well-known/ai"
 ALIAS: Final = "/ai"  # alias of the discovery document; read only if the user names it (ai-discovery-01 4)
 WELL_KNOWN_AGIS: Final = "/.well-known/agis.json"
 OPENAPI_PLACES: Final = ("/openapi.json", "/.well-known/openapi.json", "/openapi.yaml")
+_PLACES: Final = {  # Where kinds of documents are, in the order in which they are looked for.
+    SUMMARY: (WELL_KNOWN_AGIS,),
+    AGIS: ("/",),  # the root may reply with the document (AGIS 11)
+    OPENAPI: OPENAPI_PLACES,
+    CARD: WELL_KNOWN_CARDS,
+}
 _DOCUMENTS: Final = (".json", ".yaml", ".yml", ".agis")
 _FACE: Final = "agtp-status"  # header that identifies an HTTP face of AGTP
 _SIGNALS: Final = ("tdm-reservation", "tdm-policy", "content-usage")
+
+
+Onward = tuple[str, DocumentKind] | None  # address and kind of a document that another one names
 
 
 class Lookup:
@@ -80,43 +85,54 @@ class Lookup:
         if isinstance(address, AddressFault):
             return address
         # The address of a discovery document stands for the service that it describes.
-        search = Search(address if address.path != WELL_KNOWN_AI else WebAddress(address.origin, "/"))
+        search = DiscoverySearch(address if address.path != WELL_KNOWN_AI else WebAddress(address.origin, "/"))
         if address.path.lower().endswith(_DOCUMENTS):
             await self._read_named(search)
         else:
             await self._look_around(search)
         return search.result(await self._preferences(search))
 
-    async def _look_around(self, search: Search) -> None:
-        await self._read_ai(search, WELL_KNOWN_AI)
+    async def _look_around(self, search: DiscoverySearch) -> None:
+        origin = search.address.origin
+        await self._read(search, f"{origin}{WELL_KNOWN_AI}", DISCOVERY)
         if search.address.path == ALIAS and search.ai is None and not search.is_hopeless():
-            await self._read_ai(search, ALIAS)
-        if search.is_hopeless():
-            return
-        if _may_be_face(search):
+            await self._read(search, f"{origin}{ALIAS}", DISCOVERY)
+        if not search.is_hopeless() and _may_be_face(search):
             await self._read_manifest(search)
-        for look in (self._read_summary, self._read_root, self._read_openapi, self._read_cards):
-            if search.is_hopeless() or search.kind != "none":
-                return
-            await look(search)
+        for kind, paths in _PLACES.items():
+            linked = service_descriptions(search.steps, insecure=self._fetcher.insecure) if kind is OPENAPI else ()
+            for url in (*linked, *(f"{origin}{path}" for path in paths)):
+                if search.is_hopeless() or search.kind != "none":
+                    return
+                await self._read(search, url, kind)
 
-    async def _read_ai(self, search: Search, path: str) -> None:
-        fetched = await self._get(search, f"{search.address.origin}{path}", DISCOVERY)
-        if not fetched.ok:
-            return
+    async def _read(self, search: DiscoverySearch, url: str, kind: DocumentKind) -> None:
+        """Read a document, and then the one that it names."""
+        takers = {
+            DISCOVERY: self._take_ai,
+            SUMMARY: self._take_summary,
+            AGIS: self._take_agis,
+            OPENAPI: self._take_openapi,
+            CARD: self._take_card,
+        }
+        fetched = await self._get(search, url, kind)
+        onward = takers[kind](search, fetched) if fetched.ok else None
+        if onward is not None:
+            await self._read(search, *onward)
+
+    def _take_ai(self, search: DiscoverySearch, fetched: Fetched) -> None:
         document, found = read_ai_document(fetched.body, fetched.final_url, most=self._most)
         search.findings += found
         if document is None:
             search.say(UNUSABLE_DOCUMENT, "the discovery document cannot be used", fetched.final_url)
             return
-        base = search.start_from(fetched)
-        usable, wrong = ai_capabilities(document, base, insecure=self._fetcher.insecure)
+        usable, wrong = ai_capabilities(document, search.start_from(fetched), insecure=self._fetcher.insecure)
         search.leave_out(wrong, fetched.final_url)
         if usable:
             search.ai = document
             search.capabilities += usable
 
-    async def _read_manifest(self, search: Search) -> None:
+    async def _read_manifest(self, search: DiscoverySearch) -> None:
         """Fetch the manifest of an HTTP face of AGTP: DISCOVER on its root."""
         place = f"{search.address.origin}{search.address.path.rstrip('/')}/:discover"
         # POST is sent only to hosts that have shown that they are an AGTP face; GET is harmless.
@@ -136,15 +152,12 @@ class Lookup:
         search.is_face, search.manifest = True, manifest
         search.base = search.address
 
-    async def _read_summary(self, search: Search) -> None:
-        """Read /.well-known/agis.json, and the document it names (AGIS 11.1)."""
-        fetched = await self._get(search, f"{search.address.origin}{WELL_KNOWN_AGIS}", SUMMARY)
-        if not fetched.ok:
-            return
+    def _take_summary(self, search: DiscoverySearch, fetched: Fetched) -> Onward:
+        """Take /.well-known/agis.json, which names the AGIS document (AGIS 11.1)."""
         root = json_table(fetched.body, fetched.final_url, tolerant=True)
         if isinstance(root, Diagnostic):
             search.findings.append(replace(root, severity="warning"))
-            return
+            return None
         named = root.text("agis_document")
         search.summary = root.data
         agtp = root.text("agtp")
@@ -153,92 +166,61 @@ class Lookup:
         base = parse_web_address(fetched.final_url, insecure=self._fetcher.insecure)
         if named is None or isinstance(base, AddressFault):
             search.say(UNUSABLE_DOCUMENT, "agis.json does not name an AGIS document", fetched.final_url)
-        elif named.startswith("agtp://"):
+            return None
+        if named.startswith("agtp://"):
             search.agtp = search.agtp or named
-        else:
-            place = resolve_address(named, base, insecure=self._fetcher.insecure)
-            if isinstance(place, AddressFault):
-                search.say(ADDRESS_REFUSED, f"agis.json names an invalid address: {place.message}", str(base))
-            else:
-                await self._read_agis(search, str(place))
+            return None
+        place = resolve_address(named, base, insecure=self._fetcher.insecure)
+        if isinstance(place, AddressFault):
+            search.say(ADDRESS_REFUSED, f"agis.json names an invalid address: {place.message}", str(base))
+            return None
+        return str(place), AGIS
 
-    async def _read_root(self, search: Search) -> None:
-        """Read the AGIS document that the root replies with (AGIS 11)."""
-        await self._read_agis(search, f"{search.address.origin}/")
-
-    async def _read_agis(self, search: Search, url: str) -> None:
-        fetched = await self._get(search, url, AGIS)
-        if fetched.ok:
-            self._take_agis(search, fetched)
-
-    def _take_agis(self, search: Search, fetched: Fetched) -> None:
+    def _take_agis(self, search: DiscoverySearch, fetched: Fetched) -> None:
         document, found = read_agis_document(fetched)
         search.findings += found
         if document is not None:
             search.agis, search.agtp = document, search.agtp or document.agtp or None
             search.start_from(fetched)
 
-    async def _read_openapi(self, search: Search) -> None:
-        linked = service_descriptions(search.steps, insecure=self._fetcher.insecure)
-        for url in (*linked, *(f"{search.address.origin}{path}" for path in OPENAPI_PLACES)):
-            fetched = await self._get(search, url, OPENAPI)
-            if fetched.ok and self._take_openapi(search, fetched):
-                return
-            if search.is_hopeless():
-                return
-
-    def _take_openapi(self, search: Search, fetched: Fetched) -> bool:
+    def _take_openapi(self, search: DiscoverySearch, fetched: Fetched) -> None:
         from bespeak.documents.openapi.reader import read_description  # noqa: PLC0415 - most services have something shorter
 
         description, found = read_description(fetched.body, fetched.final_url, base_url=fetched.final_url)
         if description is None:
             search.findings += [replace(finding, severity="warning") for finding in found[:1]]
-            return False
-        base = search.start_from(fetched)
-        usable, wrong = openapi_capabilities(description, base, insecure=self._fetcher.insecure)
+            return
+        usable, wrong = openapi_capabilities(description, search.start_from(fetched), insecure=self._fetcher.insecure)
         search.leave_out(wrong, fetched.final_url)
         if not usable:
             search.say(UNUSABLE_DOCUMENT, "the OpenAPI description has no callable operations", fetched.final_url)
-            return False
+            return
         search.openapi = description
         search.capabilities += usable[: self._most]
         if self._most is not None and len(usable) > self._most:
             message = f"only the first {self._most} of {len(usable)} operations are used"
-            search.say(DOCUMENT_CUT, message, fetched.final_url, help="Use --all to read all of them.")
-        return True
+            search.say(DOCUMENT_CUT, message, fetched.final_url, "Use --all to read all of them.")
 
-    async def _read_cards(self, search: Search) -> None:
-        for path in WELL_KNOWN_CARDS:
-            await self._read_card(search, f"{search.address.origin}{path}")
-            if search.is_hopeless() or search.card is not None:
-                return
-
-    async def _read_card(self, search: Search, url: str) -> None:
-        """Read the card of an A2A agent, and the description with its schemas if it names one."""
-        fetched = await self._get(search, url, CARD)
-        if not fetched.ok:
-            return
+    def _take_card(self, search: DiscoverySearch, fetched: Fetched) -> Onward:
+        """Take the card of an A2A agent, which may name a description with its schemas."""
         base = search.start_from(fetched)
         card, found = read_card(fetched.body, base, insecure=self._fetcher.insecure, most=self._most)
         search.findings += found
         if card is None:
             search.say(UNUSABLE_DOCUMENT, "the agent card has no name or no skills", fetched.final_url)
-            return
+            return None
         search.card = card
         search.leave_out(list(card.left_out), fetched.final_url)
         place = None if card.openapi is None else resolve_address(card.openapi, base, insecure=self._fetcher.insecure)
-        if isinstance(place, WebAddress):
-            description = await self._get(search, str(place), OPENAPI)
-            if description.ok:
-                self._take_openapi(search, description)
+        return (str(place), OPENAPI) if isinstance(place, WebAddress) else None
 
-    async def _read_named(self, search: Search) -> None:
+    async def _read_named(self, search: DiscoverySearch) -> None:
         """Read the document that an address names. A discovery document is valid only at its well-known path."""
-        if search.address.path == WELL_KNOWN_AGIS:
-            await self._read_summary(search)
-            return
-        if search.address.path in WELL_KNOWN_CARDS:
-            await self._read_card(search, str(search.address))
+        known = next((kind for kind in (SUMMARY, CARD) if search.address.path in _PLACES[kind]), None)
+        if known is not None:
+            # The summary is that of the host, whatever query the address has.
+            place = f"{search.address.origin}{search.address.path}" if known is SUMMARY else str(search.address)
+            await self._read(search, place, known)
             return
         fetched = await self._get(search, str(search.address), OPENAPI)
         if not fetched.ok:
@@ -252,17 +234,18 @@ class Lookup:
         else:
             self._take_openapi(search, fetched)
 
-    async def _get(self, search: Search, url: str, kind: DocumentKind) -> Fetched:
+    async def _get(self, search: DiscoverySearch, url: str, kind: DocumentKind) -> Fetched:
         fetched = await self._fetcher.get(url, kind)
         search.steps.append(fetched)
         fault = fetched.fault
-        # A missing document is not a finding: few services have all of them.
-        if fault is not None and not fetched.is_missing and not _is_other(fetched):
-            message = f"{kind.what}: {fault.message}"
-            search.say(fault.rule, message, fault.url, severity="error")
+        # A missing document is not a finding: few services have all of them. Nor is another one in its place: an HTML
+        # page, or the refusal of an unknown path or method.
+        is_other = fault is not None and fetched.what != DISCOVERY.what and fault.kind in ("type", "status")
+        if fault is not None and not fetched.is_missing and not is_other:
+            search.say(fault.rule, f"{kind.what}: {fault.message}", fault.url, severity="error")
         return fetched
 
-    async def _preferences(self, search: Search) -> dict[str, str]:
+    async def _preferences(self, search: DiscoverySearch) -> dict[str, str]:
         found: dict[str, str] = {}
         for step in search.steps:
             for name in _SIGNALS:
@@ -275,19 +258,12 @@ class Lookup:
         return found
 
 
-def _shows_face(search: Search) -> bool:
-    """Return True if a response comes from an HTTP face of AGTP."""
+def _shows_face(search: DiscoverySearch) -> bool:
     return any(_FACE in step.headers for step in search.steps)
 
 
-def _may_be_face(search: Search) -> bool:
+def _may_be_face(search: DiscoverySearch) -> bool:
     """Return True if the host looks like an HTTP face of AGTP, or the address has a path that may be one."""
     if search.address.path != "/" or _shows_face(search):
         return True
     return any(split_verb(each.target) is not None for each in search.capabilities)
-
-
-def _is_other(fetched: Fetched) -> bool:
-    """Return True if the response is not the document: an HTML page, or the refusal of an unknown path or method."""
-    fault: FetchFault | None = fetched.fault
-    return fault is not None and fetched.what != DISCOVERY.what and fault.kind in ("type", "status")

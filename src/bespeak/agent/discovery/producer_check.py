@@ -6,7 +6,7 @@ from typing import Final
 
 from bespeak.agent.discovery.web_document import AGIS, DISCOVERY, MANIFEST, Fetched
 from bespeak.checks.lint.document import check_text
-from bespeak.checks.lint.subject import Context, Kind
+from bespeak.checks.lint.subject import Kind, LintContext
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import UNREADABLE
@@ -25,4 +25,4 @@ def check_producer(fetched: Fetched) -> list[Diagnostic]:
     except UnicodeDecodeError as error:
         message = f"the document is not UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}"
         return [UNREADABLE.found(message, Location(fetched.final_url))]
-    return list(check_text(text, fetched.final_url, Context(catalog=load_bundled()), kind).findings)
+    return list(check_text(text, fetched.final_url, LintContext(catalog=load_bundled()), kind).findings)

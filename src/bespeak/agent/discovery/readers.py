@@ -1,7 +1,4 @@
-"""Readers of discovery documents for agents: /.well-known/ai, AGIS and OpenAPI.
-
-They return the capabilities that can be called. An invalid document is reported and not used.
-"""
+"""Readers of discovery documents for agents, /.well-known/ai, AGIS and OpenAPI: the capabilities that can be called."""
 
 from __future__ import annotations
 
@@ -53,8 +50,7 @@ def read_ai_document(
     root = json_table(data, source, tolerant=True)
     if isinstance(root, Diagnostic):
         return None, [root]
-    document = consume_ai(root, most=most)
-    return document, root.findings.found
+    return consume_ai(root, most=most), root.findings.found
 
 
 def ai_capabilities(
@@ -70,11 +66,10 @@ def ai_capabilities(
             wrong.append((f"{entry.at}/endpoint", f"{entry.id} is left out: {found.message}"))
             continue
         origin, target = found
-        here = origin == base.origin
         capability = Capability(
             id=entry.id,
             method=entry.method,
-            path=target if here else f"{origin}{target}",
+            path=target if origin == base.origin else f"{origin}{target}",
             origin=origin,
             target=target,
             description=entry.description,
@@ -241,13 +236,8 @@ def _openapi_credentials(operation: Operation, schemes: Mapping[str, SecuritySch
     """Return the places for a credential, for alternatives that need only one."""
     places: list[CredentialPlace] = []
     for alternative in operation.security:
-        if not alternative:
-            places.append(CredentialPlace("none"))
-        elif len(alternative) == 1:
-            scheme = schemes.get(next(iter(alternative)))
-            places.append(_place(scheme) if scheme else CredentialPlace("unknown"))
-        else:
-            places.append(CredentialPlace("unknown"))
+        scheme = schemes.get(next(iter(alternative))) if len(alternative) == 1 else None
+        places.append(_place(scheme) if scheme else CredentialPlace("unknown" if alternative else "none"))
     # Places for a credential come first, so that a configured credential is used.
     return tuple(sorted(places, key=lambda place: place.kind == "none"))
 
@@ -290,10 +280,8 @@ def read_agis_document(fetched: Fetched) -> tuple[AgisDocument | None, list[Diag
     document, found = read_agis(tree)
     if document is None or not document.endpoints:
         return None, [*found, _unused("the AGIS document cannot be used", fetched)]
-    wrong = _against_agis(fetched)
-    if wrong:
-        message = "the AGIS document is not valid and is not used"
-        return None, [*wrong[:_MOST_WRONG], _unused(message, fetched)]
+    if wrong := _against_agis(fetched):
+        return None, [*wrong[:_MOST_WRONG], _unused("the AGIS document is not valid and is not used", fetched)]
     return document, []
 
 
@@ -304,5 +292,4 @@ def _unused(message: str, fetched: Fetched) -> Diagnostic:
 def _against_agis(fetched: Fetched) -> list[Diagnostic]:
     from bespeak.agent.discovery.producer_check import check_producer  # noqa: PLC0415 - most services have something shorter
 
-    found = check_producer(replace(fetched, what=AGIS.what))
-    return [finding for finding in found if finding.severity == "error"]
+    return [finding for finding in check_producer(replace(fetched, what=AGIS.what)) if finding.severity == "error"]

@@ -14,15 +14,12 @@ MOST_BYTES: Final = 512_000  # Maximum size; RFC 9309 2.5 requires at least 500 
 _MOST_RULES: Final = 5_000
 _LONGEST_RULE: Final = 2_000
 _PRODUCT: Final = re.compile(r"[A-Za-z_-]+")
-_RESERVED: Final = re.compile(r"(%(?:2[345FAfa]|3[Ff]))")
-"""Characters that have another meaning when they are not encoded: # $ % * / ?"""
+_RESERVED: Final = re.compile(r"(%(?:2[345FAfa]|3[Ff]))")  # They mean something else if not encoded: # $ % * / ?
 _SAFE: Final = "/:@!$&'()*+,;=~-._?#[]%"
 
 
 @dataclass(frozen=True, slots=True)
 class RobotsRule:
-    """Rule line of a group."""
-
     allows: bool
     pattern: str
 
@@ -74,7 +71,6 @@ class _Groups:
         self._opening = True
 
     def take(self, key: str, value: str) -> None:
-        """Parse one line."""
         if key == "user-agent":
             self._open(value)
         elif key in ("allow", "disallow"):
@@ -104,10 +100,9 @@ def _canonical(text: str) -> str:
     """Normalise the percent-encoding of a path (RFC 9309 2.2.2)."""
     if not text.startswith(("/", "*", "$")):
         text = f"/{text}"
-    parts = _RESERVED.split(text)
-    return "".join(
-        part.upper() if _RESERVED.fullmatch(part) else quote(unquote(part), safe=_SAFE) for part in parts if part
-    )
+    # Of the parts, every second one is what the pattern matched.
+    parts = enumerate(_RESERVED.split(text))
+    return "".join(part.upper() if number % 2 else quote(unquote(part), safe=_SAFE) for number, part in parts)
 
 
 def _matches(pattern: str, path: str) -> bool:
@@ -125,6 +120,4 @@ def _matches(pattern: str, path: str) -> bool:
         if found < 0:
             return False
         at = found + len(piece)
-    if ends:
-        return len(path) - at >= len(last) and path.endswith(last)
-    return path.find(last, at) >= 0
+    return len(path) - at >= len(last) and path.endswith(last) if ends else path.find(last, at) >= 0

@@ -1,7 +1,4 @@
-"""Score of a live service: a list of checks with points that add up to 100.
-
-The rating of the public platform for /.well-known/ai documents is computed beside it, by the platform's own rules.
-"""
+"""Score of a live service, 100 points in all, and the rating that the public platform would give its document."""
 
 from __future__ import annotations
 
@@ -11,12 +8,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from bespeak.agent.discovery.examination import Examination
+from bespeak.agent.discovery.examination import HostExamination
 from bespeak.checks.lint import served
 from bespeak.documents.ai.document import METHODS, AiDocument
 from bespeak.documents.ai.param_notation import parse_param
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
-from bespeak.text.diagnostics.report import Gain, Part, Score
+from bespeak.text.diagnostics.report import Gain, Score, ScorePart
 from bespeak.text.reading.table import as_list, as_mapping
 
 _GRADES: Final = ((90, "Excellent"), (70, "Good"), (50, "Basic"), (0, "Poor"))
@@ -26,8 +23,6 @@ _WITH: Final = re.compile(r"\bwith\b", re.ASCII)
 
 
 class Rating(NamedTuple):
-    """Points out of 100, and their grade."""
-
     points: int
     grade: str
 
@@ -111,14 +106,13 @@ def _length(value: object) -> int:
 PARTS: Final = {"connection": 20, "headers": 15, "document": 35, "capabilities": 15, "agreement": 10, "economy": 5}
 """Points of each part."""
 _FIVE: Final = 5  # number of findings of a kind that costs all its points
-_WIRE: Final = (
+_WIRE: Final = (  # Rules that report a document which cannot be fetched.
     *(served.NO_DOCUMENT, served.NOTHING, served.CERTIFICATE, served.STATUS, served.CREDENTIALS, served.REDIRECTS),
     *(served.DOWNGRADE, served.TOO_LARGE, served.ENCODING, served.BROKEN, served.ROBOTS),
 )
-"""Rules that report a document which cannot be fetched."""
 
 
-class _Check(NamedTuple):
+class _ScoredCheck(NamedTuple):
     part: str
     points: float
     lost: float
@@ -126,26 +120,20 @@ class _Check(NamedTuple):
     rules: tuple[str, ...] = ()
 
 
-def score(seen: Examination, findings: Iterable[Diagnostic]) -> Score:
+def score(seen: HostExamination, findings: Iterable[Diagnostic]) -> Score:
     """Score a host by its documents and by all findings, including those hidden by settings."""
     found = list(findings)
     checks = [*_served(seen, found), *_written(seen, found)]
     parts = [
-        Part(name=name, points=of - sum(check.lost for check in checks if check.part == name), of=of)
+        ScorePart(name=name, points=of - sum(check.lost for check in checks if check.part == name), of=of)
         for name, of in PARTS.items()
     ]
-    gains = [
-        Gain(points=check.lost, part=check.part, what=check.what, rules=check.rules) for check in checks if check.lost
-    ]
-    return Score(
-        subject=str(seen.address.origin),
-        parts=parts,
-        gains=sorted(gains, key=lambda gain: -gain.points),
-        rating=_platform_rating(seen),
-    )
+    gains = [Gain(points=one.lost, part=one.part, what=one.what, rules=one.rules) for one in checks if one.lost]
+    gains.sort(key=lambda gain: -gain.points)
+    return Score(subject=str(seen.address.origin), parts=parts, gains=gains, rating=_platform_rating(seen))
 
 
-def _platform_rating(seen: Examination) -> Rating | None:
+def _platform_rating(seen: HostExamination) -> Rating | None:
     """Rate the host as the platform does; None if we have not seen what it would see.
 
     The platform reads the well-known path and the alias /ai, whichever has JSON, and asks no robots.txt.
@@ -158,8 +146,7 @@ def _platform_rating(seen: Examination) -> Rating | None:
     return None
 
 
-def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
-    """Check the responses."""
+def _served(seen: HostExamination, found: Sequence[Diagnostic]) -> Iterator[_ScoredCheck]:
     ai = seen.documents.get("ai")
     places = {ai.fetched.url, ai.fetched.final_url, str(seen.address.origin)} if ai else set()
     # Headers of other documents do not count.
@@ -173,33 +160,25 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
     }
     there = seen.there("ai") is not None
 
-    def lost(part: str, points: float, what: str, *rules: Rule, among: set[str] = broken) -> _Check:
+    def lost(part: str, points: float, what: str, *rules: Rule, among: set[str] = broken) -> _ScoredCheck:
         why = _of(among, *rules)
-        return _Check(part, points, points if why or not there else 0.0, what, why)
+        return _ScoredCheck(part, points, points if why or not there else 0.0, what, why)
 
     publish = "Publish /.well-known/ai without authentication, with status 200"
-    yield _Check("connection", 6, 0.0 if there else 6.0, publish, _of(broken, *_WIRE))
-    reached = ai is not None and ai.fetched.status is not None
+    yield _ScoredCheck("connection", 6, 0.0 if there else 6.0, publish, _of(broken, *_WIRE))
     unsafe = _of(broken, served.PLAIN, served.CERTIFICATE)
-    safe = reached and not unsafe
-    yield _Check("connection", 5, 0.0 if safe else 5.0, "Serve https with a valid certificate", unsafe)
+    safe = ai is not None and ai.fetched.status is not None and not unsafe
+    yield _ScoredCheck("connection", 5, 0.0 if safe else 5.0, "Serve https with a valid certificate", unsafe)
     yield lost("connection", 3, "Answer within 3 seconds", served.SLOW)
-    yield lost(
-        "connection", 2, "Serve the document without redirects", served.REDIRECTS, served.DOWNGRADE, served.ELSEWHERE
-    )
+    redirected = (served.REDIRECTS, served.DOWNGRADE, served.ELSEWHERE)
+    yield lost("connection", 2, "Serve the document without redirects", *redirected)
     anywhere = {finding.rule for finding in found}
     soft = _of(anywhere, served.SOFT_404)
     kept = seen.absent is not None and not soft
-    yield _Check("connection", 2, 0.0 if kept else 2.0, "Return 404 for missing paths", soft)
+    yield _ScoredCheck("connection", 2, 0.0 if kept else 2.0, "Return 404 for missing paths", soft)
     yield lost("connection", 2, "Let robots.txt allow /.well-known/", served.ROBOTS)
-    yield lost(
-        "headers",
-        4,
-        "Send plain UTF-8 with Content-Type: application/json",
-        served.MEDIA_TYPE,
-        served.UTF8,
-        served.ENCODING,
-    )
+    coded = (served.MEDIA_TYPE, served.UTF8, served.ENCODING)
+    yield lost("headers", 4, "Send plain UTF-8 with Content-Type: application/json", *coded)
     yield lost("headers", 2, "Set charset=utf-8 in the Content-Type", served.CHARSET, served.MEDIA_TYPE)
     yield lost("headers", 4, "Send Cache-Control: public, max-age=86400", served.NOT_KEPT, served.SHORT)
     yield lost("headers", 2, "Send an ETag", served.VALIDATOR)
@@ -215,20 +194,17 @@ def _served(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
     yield lost("agreement", 3, same, *reached_by, among=anywhere)
 
 
-def _written(seen: Examination, found: Sequence[Diagnostic]) -> Iterator[_Check]:
-    """Check the content of the documents."""
+def _written(seen: HostExamination, found: Sequence[Diagnostic]) -> Iterator[_ScoredCheck]:
     served = seen.there("ai")
-    url = served.fetched.final_url if served is not None else None
-    errors, warnings, others = _sorted(found, url)
+    errors, warnings, others = _sorted(found, served.fetched.final_url if served is not None else None)
     usable = seen.ai_data is not None
     verb = "Fix the" if usable else "Publish a document without"
     where = " in the discovery document" if usable else ""
     yield _part(16, errors, usable, f"{verb} errors{where}")
     yield _part(10, warnings, usable, f"{verb} warnings{where}")
     yield _part(4, others, True, "Fix the errors in the other documents")
-    document = seen.ai
-    yield from _wealth(document)
-    yield from _clarity(document)
+    yield from _wealth(seen.ai)
+    yield from _clarity(seen.ai)
 
 
 def _sorted(found: Sequence[Diagnostic], url: str | None) -> tuple[list[str], list[str], list[str]]:
@@ -246,13 +222,12 @@ def _sorted(found: Sequence[Diagnostic], url: str | None) -> tuple[list[str], li
     return errors, warnings, others
 
 
-def _part(points: float, wrong: list[str], usable: bool, what: str) -> _Check:
+def _part(points: float, wrong: list[str], usable: bool, what: str) -> _ScoredCheck:
     share = min(len(wrong), _FIVE) / _FIVE if usable else 1.0
-    named = tuple(sorted(set(wrong)))
-    return _Check("document", points, points * share, what, named)
+    return _ScoredCheck("document", points, points * share, what, tuple(sorted(set(wrong))))
 
 
-def _wealth(document: AiDocument | None) -> Iterator[_Check]:
+def _wealth(document: AiDocument | None) -> Iterator[_ScoredCheck]:
     """Check optional members that help agents to choose a service."""
     for points, said, what in (
         (1, document is not None and document.category, "Set a category of the service"),
@@ -260,25 +235,25 @@ def _wealth(document: AiDocument | None) -> Iterator[_Check]:
         (1, document is not None and document.token_hints, "Set token_hints if the endpoints support them"),
         (2, document is not None and document.auth_type, "Set auth, with type none if it is not needed"),
     ):
-        yield _Check("document", points, 0.0 if said else points, what)
+        yield _ScoredCheck("document", points, 0.0 if said else points, what)
 
 
-def _clarity(document: AiDocument | None) -> Iterator[_Check]:
+def _clarity(document: AiDocument | None) -> Iterator[_ScoredCheck]:
     capabilities = document.capabilities if document is not None else ()
     total = len(capabilities) or 1
     bare = sum(not each.returns for each in capabilities) if capabilities else 1
-    yield _Check("capabilities", 5, 5 * bare / total, "List in returns the fields of each capability's result")
+    yield _ScoredCheck("capabilities", 5, 5 * bare / total, "List in returns the fields of each capability's result")
     params = [text for each in capabilities for text in each.params.values()]
     loose = sum(not parse_param(text).schema for text in params)
     notation = (loose / len(params) if params else 0.0) if capabilities else 1.0
-    yield _Check("capabilities", 5, 5 * notation, "Write params as `type, requirement -- description`")
+    yield _ScoredCheck("capabilities", 5, 5 * notation, "Write params as `type, requirement -- description`")
     vague = sum(not 10 <= len(each.description) <= 150 for each in capabilities) if capabilities else 1
-    yield _Check("capabilities", 5, 5 * vague / total, "Describe each capability in 10 to 150 characters")
+    yield _ScoredCheck("capabilities", 5, 5 * vague / total, "Describe each capability in 10 to 150 characters")
     about = len(document.description) if document is not None else 0
-    yield _Check("economy", 2, 0.0 if 20 <= about <= 150 else 2.0, "Describe the service in 20 to 150 characters")
+    yield _ScoredCheck("economy", 2, 0.0 if 20 <= about <= 150 else 2.0, "Describe the service in 20 to 150 characters")
     mean = sum(len(each.description) for each in capabilities) / total
     brief = bool(capabilities) and mean <= 100
-    yield _Check("economy", 3, 0.0 if brief else 3.0, "Describe capabilities in 100 characters, on average")
+    yield _ScoredCheck("economy", 3, 0.0 if brief else 3.0, "Describe capabilities in 100 characters, on average")
 
 
 def _of(broken: set[str], *wanted: Rule) -> tuple[str, ...]:

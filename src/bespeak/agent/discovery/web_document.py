@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 from bespeak.agent.discovery import robots
 from bespeak.documents.ai.rules import ADDRESS_REFUSED, ROBOTS_DISALLOWED, UNREACHABLE, UNUSABLE_ANSWER
@@ -15,7 +15,7 @@ from bespeak.text.diagnostics.diagnostic import Rule
 DAY: Final = 86400.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class DocumentKind:
     """Kind of document: how to request it, and what to accept."""
 
@@ -25,14 +25,10 @@ class DocumentKind:
     types: frozenset[str] = frozenset()  # accepted media types besides those of JSON; if empty, all are accepted
     any_type: bool = False
     cut: bool = False  # True if a larger document is truncated instead of rejected
-    method: str = "GET"
-    """HTTP method; POST if the document is the reply of an endpoint. Such a reply is not cached, and redirects are
-    not followed.
-    """
+    method: str = "GET"  # POST if the document is the reply of an endpoint: not cached, and redirects are not followed
     default_age: float = 0.0  # seconds of freshness if the server gives none
 
     def takes(self, media_type: str) -> bool:
-        """Return True if a media type is accepted for this kind."""
         return self.any_type or is_json(media_type) or media_type in self.types
 
 
@@ -63,39 +59,22 @@ ROBOTS: Final = DocumentKind(
 )
 
 
-FaultKind = Literal[
-    "address",
-    "scheme",
-    "credentials",
-    "plain",
-    "private",
-    "name",
-    "connection",
-    "certificate",
-    "timeout",
-    "protocol",
-    "redirect",
-    "downgrade",
-    "status",
-    "rate",
-    "robots",
-    "size",
-    "encoding",
-    "type",
-]
+_Forbidden = Literal["address", "scheme", "credentials", "plain", "private", "downgrade"]
+_Unanswered = Literal["name", "connection", "certificate", "timeout", "protocol"]
+FaultKind = Literal[_Forbidden, _Unanswered, "redirect", "status", "rate", "robots", "size", "encoding", "type"]
 """Step at which the fetch failed."""
 
-Source = Literal["network", "cache", "revalidated"]
-"""Origin of a response: requested, cached, or cached and revalidated."""
+Source = Literal["network", "cache", "revalidated"]  # Requested, cached, or cached and revalidated.
 
-_FORBIDDEN: Final = frozenset({"address", "scheme", "credentials", "plain", "private", "downgrade"})
-_UNANSWERED: Final = frozenset({"name", "connection", "certificate", "timeout", "protocol"})
+_RULES: Final[dict[FaultKind, Rule]] = {
+    **dict.fromkeys(get_args(_Forbidden), ADDRESS_REFUSED),
+    **dict.fromkeys(get_args(_Unanswered), UNREACHABLE),
+    "robots": ROBOTS_DISALLOWED,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class FetchFault:
-    """Reason why a document could not be fetched."""
-
     kind: FaultKind
     message: str
     url: str  # address that failed; after a redirect it differs from the requested one
@@ -103,18 +82,11 @@ class FetchFault:
 
     @property
     def rule(self) -> Rule:
-        """Rule that reports this kind of fault."""
-        if self.kind == "robots":
-            return ROBOTS_DISALLOWED
-        return (
-            ADDRESS_REFUSED if self.kind in _FORBIDDEN else UNREACHABLE if self.kind in _UNANSWERED else UNUSABLE_ANSWER
-        )
+        return _RULES.get(self.kind, UNUSABLE_ANSWER)
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
-    """Redirect that was followed."""
-
+class RedirectHop:
     url: str
     status: int
     location: str
@@ -122,8 +94,6 @@ class Hop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """Result of one attempt to fetch a document."""
-
     what: str  # name of the document for messages: `the robots.txt`
     url: str
     final_url: str
@@ -131,7 +101,7 @@ class Fetched:
     headers: Mapping[str, str] = field(default_factory=dict)
     """Headers of the last response, with lower-case names and without Set-Cookie; reduced for a cached response."""
     body: bytes = b""  # decoded body, complete if there is no fault
-    hops: tuple[Hop, ...] = ()
+    hops: tuple[RedirectHop, ...] = ()
     attempts: int = 0  # number of requests sent; 0 for a cached response
     seconds: float = 0.0  # total duration, including delays
     first_seconds: float | None = None  # duration of the first response, from the request to the end of the body
@@ -140,7 +110,6 @@ class Fetched:
 
     @property
     def ok(self) -> bool:
-        """True if the document was fetched."""
         return self.fault is None
 
     @property

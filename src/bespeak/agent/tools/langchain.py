@@ -30,8 +30,6 @@ def adapt(tools: Sequence[ModelTool], runner: ToolRunner, *, approval: bool, wai
         return result.text
 
     class ServiceTool(BaseTool):
-        """One endpoint of a service."""
-
         def run(self, *given: Any, tool_call_id: str | None = None, **options: Any) -> Any:
             with _identified(tool_call_id):
                 return super().run(*given, tool_call_id=tool_call_id, **options)
@@ -50,10 +48,7 @@ def adapt(tools: Sequence[ModelTool], runner: ToolRunner, *, approval: bool, wai
 
     return [
         ServiceTool(
-            name=tool.name,
-            description=tool.description,
-            args_schema=tool.conversion.schema,
-            handle_tool_error=True,
+            name=tool.name, description=tool.description, args_schema=tool.conversion.schema, handle_tool_error=True
         )
         for tool in tools
     ]

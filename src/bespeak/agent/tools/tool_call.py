@@ -17,8 +17,10 @@ from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.diagnostic import brief
 
 Shape = Literal["openai", "openai-responses", "anthropic", "gemini", "plain"]
-
 _PARTS: Final = ("tool_calls", "output", "content", "parts")  # members of a message that list its calls
+MOST: Final = 50_000  # characters of a result, unless the program wants another limit
+LEAST: Final = 1_000  # least number of characters that a result may be limited to
+_MARKER: Final = 300  # characters for what is said beside a cut output
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +34,7 @@ class ToolCall:
 
 
 def read_call(call: Any) -> ToolCall:
-    """Read one call: an object of a provider's package, or the same as a dictionary.
-
-    Raises ConfigError if it is not a call of a function.
-    """
+    """Read a call of a provider's package, or the same as a dictionary. Raises ConfigError for anything else."""
     found = _find_call(_as_data(call))
     if found is None:
         raise ConfigError(
@@ -55,8 +54,7 @@ def _parts(message: Any) -> Iterator[Any]:
         yield from message
         return
     data = _as_data(message)
-    single = _find_call(data)
-    if single is not None:
+    if _find_call(data) is not None:
         yield data
     listed = next((data[name] for name in _PARTS if isinstance(data.get(name), list)), None)
     if listed is None and isinstance(data.get("candidates"), list) and data["candidates"]:
@@ -92,7 +90,6 @@ def _made(shape: Shape, data: Mapping[str, Any], arguments: str, call_id: Any) -
 
 
 def _as_data(value: Any) -> Mapping[str, Any]:
-    """Return an object of a provider's package as plain data."""
     if isinstance(value, Mapping):
         return value
     dump = getattr(value, "model_dump", None)
@@ -105,18 +102,12 @@ def _as_data(value: Any) -> Mapping[str, Any]:
     return data if isinstance(data, Mapping) else {}
 
 
-MOST: Final = 50_000  # characters of a result, unless the program wants another limit
-LEAST: Final = 1_000  # least number of characters that a result may be limited to
-_MARKER: Final = 300  # characters for what is said beside a cut output
-
-
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """What a model is told about its call."""
 
     output: Any = None  # output of the endpoint: JSON data or text
-    error: Mapping[str, Any] | None = None
-    """Code, message, details and remedy of a refusal; None if the call was carried out."""
+    error: Mapping[str, Any] | None = None  # code, message, details and remedy of a refusal; None after a success
 
     @property
     def text(self) -> str:

@@ -1,7 +1,4 @@
-"""Tools of a service for one model: the list that its API takes, and what carries out its calls.
-
-A query chooses the few endpoints that matter for it.
-"""
+"""Tools of a service for one model: the list that its API takes, chosen by a query, and what carries out its calls."""
 
 from __future__ import annotations
 
@@ -17,17 +14,13 @@ from bespeak.documents.projections.model_tools.providers import STYLES
 from bespeak.documents.projections.model_tools.tools import DEFERRING, definitions, make_model_tools
 from bespeak.errors import ConfigError
 
-FEW: Final = 10
-"""Number of tools that a query chooses unless another one is given."""
+FEW: Final = 10  # number of tools that a query chooses unless another one is given
 
 
 def choose(
     endpoints: Sequence[Endpoint], style: str, *, query: str | None = None, limit: int | None = None
 ) -> list[tuple[str, str]]:
-    """Return the keys of the chosen endpoints, for a query the best ones.
-
-    Raises ConfigError if the provider does not take that many tools.
-    """
+    """Return the keys of the endpoints, for a query the best. Raises ConfigError if the provider takes fewer."""
     listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
     if query is not None:
         from bespeak.contract.endpoint_index import EndpointIndex  # noqa: PLC0415 - only queries need the language data
@@ -43,9 +36,7 @@ def choose(
     return [endpoint.key for endpoint in listed]
 
 
-APPROVAL: Final = "approval"
-"""Value of `confirm` that leaves the question to the framework's own approval of calls."""
-
+APPROVAL: Final = "approval"  # value of `confirm` that leaves the question to the framework's own approval of calls
 _FRAMEWORKS: Final[Mapping[str, tuple[str, str, bool]]] = {
     "langchain": ("langchain", "openai", False),
     "openai-agents": ("openai_agents", "openai-responses", True),
@@ -110,10 +101,7 @@ async def list_tools(
     max_result: int = MOST,
     wait: Wait | None = None,
 ) -> ToolList:
-    """Make the tools of a service for a style. `wait` lets frameworks call them from other threads.
-
-    Raises ConfigError if the options do not fit the style.
-    """
+    """Make the tools of a service; `wait` is for threads. Raises ConfigError if the options do not fit the style."""
     module, base, may_be_strict = _FRAMEWORKS.get(style, ("", style, True))
     if base not in STYLES:
         known = ", ".join((*STYLES, *_FRAMEWORKS))

@@ -1,7 +1,4 @@
-"""Calls of tools on behalf of a model: arguments converted back and checked, a person asked, the endpoint called.
-
-The adapters of agent frameworks call tools through `carry_out`.
-"""
+"""Calls of tools on behalf of a model: arguments converted back and checked, a person asked, the endpoint called."""
 
 from __future__ import annotations
 
@@ -35,27 +32,22 @@ class ToolService(Protocol):
 
     async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
         """Return the endpoints. The same object is returned until they change; `refresh` looks for changes."""
-        ...
 
     def is_confirmed(self, endpoint: Endpoint) -> bool:
         """Return True if the service itself lets another party confirm every call of an endpoint."""
-        ...
 
     def lacking(self, endpoint: Endpoint) -> list[str]:
         """Return the scopes that a call needs and the client is known not to have."""
-        ...
 
     async def call(self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str]) -> Outcome:
         """Call an endpoint and return the outcome, whatever it is."""
-        ...
 
 
 _GRANTING: Final = Granting(
     lambda scopes: f"in the program: bespeak.connect(..., scopes={list(scopes)!r})",
     "in the program: bespeak.connect with agent_id, scopes or token",
 )
-_MOST_CALLS: Final = 128
-"""Maximum calls of one message that are carried out."""
+_MOST_CALLS: Final = 128  # maximum calls of one message that are carried out
 _LONGEST_NAME: Final = 80
 _LONGEST_ARGUMENTS: Final = 1_000_000
 _ACCEPTED: Final = "accepted"
@@ -81,8 +73,6 @@ Confirm = Callable[[Question], bool | Awaitable[bool]]
 
 
 class ToolRunner:
-    """Carries out the calls of a model in one style."""
-
     def __init__(
         self,
         service: ToolService,
@@ -93,11 +83,7 @@ class ToolRunner:
         conversation: str = "",
         max_result: int = MOST,
     ) -> None:
-        """Carry out calls of `tools`, or of every endpoint of the service if it is None.
-
-        `conversation` tells calls apart whose ids are unique only in their conversation. `max_result` is the limit of
-        characters in a result.
-        """
+        """Carry out calls of `tools`, or of all; `conversation` tells apart ids that are unique only in one."""
         if max_result < LEAST:
             raise ConfigError(f"max_result must be at least {LEAST:,}; got {max_result}.")
         self._service = service
@@ -112,12 +98,10 @@ class ToolRunner:
         self._tools: dict[str, ModelTool] = {}
 
     async def run(self, call: Any) -> dict[str, Any]:
-        """Carry out one call and return its result in the shape of the call."""
         read = read_call(call)
         return (await self.result(read)).message(read)
 
     async def run_all(self, message: Any) -> list[dict[str, Any]]:
-        """Carry out all calls of a message at the same time and return their results in order."""
         calls = read_calls(message)
         done = await asyncio.gather(*map(self.result, calls[:_MOST_CALLS]))
         late = ToolResult(error={"code": "too-many-calls", "message": f"At most {_MOST_CALLS} calls run at once."})
@@ -146,16 +130,14 @@ class ToolRunner:
                 self._endpoints, self._named, self._tools = endpoints, name_tools(endpoints, self._style), {}
             if name in self._named:
                 if name not in self._tools:
-                    key = self._named[name].key
-                    self._tools[name] = make_model_tools(endpoints, self._style, chosen=[key])[0]
+                    self._tools[name] = make_model_tools(endpoints, self._style, chosen=[self._named[name].key])[0]
                 return self._tools[name]
         return None
 
     def _unknown(self, name: str) -> dict[str, Any]:
         near = get_close_matches(name[:_LONGEST_NAME], self._named if self._offered is None else self._offered, 3)
         remedy = f"Call one of these instead: {', '.join(near)}." if near else "Call only the tools that are listed."
-        message = f"There is no tool {name[:_LONGEST_NAME]!r}."
-        return {"code": "unknown-tool", "message": message, "remedy": remedy}
+        return {"code": "unknown-tool", "message": f"There is no tool {name[:_LONGEST_NAME]!r}.", "remedy": remedy}
 
     async def _outcome(self, tool: ModelTool, call: ToolCall, *, agreed: bool) -> Outcome:
         arguments = _arguments(tool, call.arguments)
@@ -186,16 +168,13 @@ class ToolRunner:
         if not missing:
             return None
         message = f"{tool.name} needs the scopes {', '.join(missing)}, which this client does not have."
-        details = {"missing_scopes": missing}
-        return refused(Refused(status.SCOPE_VIOLATION, "scope-violation", message, details))
+        return refused(Refused(status.SCOPE_VIOLATION, "scope-violation", message, {"missing_scopes": missing}))
 
     async def _ask(self, tool: ModelTool, arguments: Mapping[str, Any]) -> Outcome | None:
-        """Let a person decide about a call; return the refusal if it may not run."""
         if self._confirm is None:
             message = f"{tool.name} cannot be undone, so a person must confirm it, and this program cannot ask one."
             remedy = "Tell the user. The program has to pass confirm=, a function that asks a person."
-            details = {"remedy": remedy}
-            return refused(Refused(status.AUTHORIZATION_REQUIRED, "confirmation-required", message, details))
+            return refused(Refused(status.AUTHORIZATION_REQUIRED, "confirmation-required", message, {"remedy": remedy}))
         calls = list_named(tool.endpoint, arguments, await self._service.endpoints())
         if isinstance(calls, Fault):
             return refused(unlisted(tool.name, calls))
@@ -220,16 +199,12 @@ class ToolRunner:
 
 
 async def run_tool(service: ToolService, call: Any, **options: Any) -> dict[str, Any]:
-    """Carry out one call of any endpoint of a service and return its result in the shape of the call.
-
-    The options are those of a ToolRunner.
-    """
+    """Carry out one call of any endpoint, with options of a ToolRunner; return its result in the shape of the call."""
     style = read_call(call).shape
     return await ToolRunner(service, "openai" if style == "plain" else style, **options).run(call)
 
 
 def _arguments(tool: ModelTool, given: Any) -> dict[str, Any] | Outcome:
-    """Return the arguments as the contract describes them, or the refusal."""
     try:
         data = _decoded(given)
         if not isinstance(data, dict):
@@ -249,16 +224,14 @@ def _decoded(given: Any) -> Any:
     text = given.encode(errors="surrogatepass") if isinstance(given, str) else given
     if not isinstance(text, bytes):
         text = msgspec.json.encode(given)
-        infinite = non_finite(given)
-        if infinite:
+        if infinite := non_finite(given):
             raise ValueError(infinite[0].message)
     if len(text) > _LONGEST_ARGUMENTS:
         raise ValueError(f"they have {len(text):,} bytes, more than {_LONGEST_ARGUMENTS:,}")
     return decode_json(text)
 
 
-Wait = Callable[[Coroutine[Any, Any, Any]], Any]
-"""Runs a coroutine on the event loop of a blocking client, from another thread."""
+Wait = Callable[[Coroutine[Any, Any, Any]], Any]  # Runs a coroutine on a blocking client's loop, from another thread.
 
 
 @contextmanager

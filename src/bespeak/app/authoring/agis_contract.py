@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import keyword
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path, PurePath
@@ -15,7 +15,7 @@ from bespeak.app.authoring.declarations import check_fit
 from bespeak.checks.lint.config import Configs
 from bespeak.checks.lint.document import check_text
 from bespeak.checks.lint.rules.handler import NO_ENDPOINT, NO_HANDLER
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import LintContext
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import HandlerBinding, RegisteredFunction
@@ -42,41 +42,33 @@ _ANNOTATIONS: Final = {
 
 def draft(document: str, endpoint: Endpoint) -> str:
     """Write the TOML and the Python that bind an endpoint of a document. The text continues a sentence."""
-    method, path = _quoted(endpoint.method), _quoted(endpoint.path)
-    function = _function(endpoint)
-    return "\n".join(
-        (
-            "write these files beside the document:",
-            "",
-            "# bespeak.toml",
-            f"document = {_quoted(document)}",
-            "",
-            f"[handlers.{_quoted(str(endpoint))}]",
-            'type = "registered_function"',
-            f'function = "{HANDLERS}.{_name(endpoint)}"',
-            "",
-            f"# {HANDLERS}.py",
-            function,
-            "",
-            "or write this file and serve it:",
-            "",
-            f"# {PurePath(document).stem}.py",
-            "from bespeak import App",
-            "",
-            f"app = App.from_agis({_quoted(document)})",
-            "",
-            "",
-            f"@app.handler({method}, {path})",
-            function,
-        )
-    )
-
-
-def _function(endpoint: Endpoint) -> str:
+    name = function_names([endpoint])[0]
     properties = endpoint.output_schema.get("properties")
     returned = [name for name in properties if name.isprintable()] if isinstance(properties, Mapping) else []
     what = f"  # with {', '.join(returned[:8])}" if returned else ""
-    return f"def {_name(endpoint)}({_parameters(endpoint)}) -> dict:\n    return {{}}{what}"
+    function = f"def {name}({_parameters(endpoint)}) -> dict:\n    return {{}}{what}"
+    return f"""write these files beside the document:
+
+# bespeak.toml
+document = {_quoted(document)}
+
+[handlers.{_quoted(str(endpoint))}]
+type = "registered_function"
+function = "{HANDLERS}.{name}"
+
+# {HANDLERS}.py
+{function}
+
+or write this file and serve it:
+
+# {PurePath(document).stem}.py
+from bespeak import App
+
+app = App.from_agis({_quoted(document)})
+
+
+@app.handler({_quoted(endpoint.method)}, {_quoted(endpoint.path)})
+{function}"""
 
 
 def _quoted(text: str) -> str:
@@ -84,25 +76,17 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _name(endpoint: Endpoint) -> str:
-    return function_names([endpoint])[0]
-
-
 def _parameters(endpoint: Endpoint) -> str:
     properties = endpoint.input_schema.get("properties", {})
     if not properties:
         return ""
-    if not all(_is_parameter(name) for name in properties):
+    if not all(one.isidentifier() and not keyword.iskeyword(one) and one not in CONTEXT_NAMES for one in properties):
         # A name that is not a Python identifier: the function takes the whole input.
         return f"{whole_input_name(properties)}: dict"
     required = endpoint.input_schema.get("required", ())
     needed = [_declared(name, properties[name]) for name in properties if name in required]
     optional = [_declared(name, properties[name], optional=True) for name in properties if name not in required]
     return ", ".join((*needed, *optional))
-
-
-def _is_parameter(name: str) -> bool:
-    return name.isidentifier() and not keyword.iskeyword(name) and name not in CONTEXT_NAMES
 
 
 def _declared(name: str, schema: Any, *, optional: bool = False) -> str:
@@ -114,10 +98,9 @@ def _declared(name: str, schema: Any, *, optional: bool = False) -> str:
 
 
 _OF_ENDPOINT: Final = re.compile(r"/endpoints/[^/]++(?=/|$)")
+# Maximum number of findings reported for a document that cannot be served. The reader stops after as many structural
+# findings, so the remaining endpoints are unchecked.
 _SHOWN: Final = 100
-"""Maximum number of findings reported for a document that cannot be served. The reader stops after as many
-structural findings, so the remaining endpoints are unchecked.
-"""
 
 Key = tuple[str, str]
 
@@ -128,7 +111,7 @@ def open_agis(path: Path, catalog: Catalog, policies: Policies | None = None) ->
     if isinstance(text, Diagnostic):
         raise ContractError(f"{path} cannot be served", [text])
     config = Configs(path.absolute().parent).run
-    context = Context(
+    context = LintContext(
         catalog=catalog,
         policies=policies or Policies(),
         level=config.conformance_level,
@@ -152,8 +135,6 @@ def _endpoint_of(finding: Diagnostic) -> str | None:
 
 
 class AgisContract:
-    """The endpoints of a document and their handlers."""
-
     def __init__(self, path: Path, document: AgisDocument, catalog: Catalog, errors: Sequence[Diagnostic]) -> None:
         """Create the contract without handlers. Endpoints with `errors` are skipped."""
         self.path = path
@@ -161,16 +142,13 @@ class AgisContract:
         wrong = {_endpoint_of(finding) for finding in errors}
         usable = tuple(entry for entry in document.endpoints if entry.at not in wrong)
         self._declared = {entry.endpoint.key for entry in document.endpoints}
-        self.service: Service = agis_service(replace(document, endpoints=usable), catalog)
-        """The service, without handlers."""
+        self.service: Service = agis_service(replace(document, endpoints=usable), catalog)  # without handlers
         self._usable = {endpoint.key: endpoint for endpoint in self.service.endpoints}
         self._bound: dict[Key, HandlerBinding] = {}
         self._places: dict[Key, Location | None] = {}
 
     def bind(self, method: str, path: str, handler: HandlerBinding, place: Location | None) -> list[Diagnostic]:
-        """Bind a handler to an endpoint; return the findings that prevent it. Handlers of skipped endpoints are
-        accepted.
-        """
+        """Bind a handler to an endpoint; return what prevents it. Handlers of skipped endpoints are accepted."""
         key = (method.upper(), path)
         if key not in self._declared:
             return [self._unknown(key, place)]
@@ -190,7 +168,6 @@ class AgisContract:
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The endpoints that have a handler."""
         return tuple(
             replace(endpoint, handler=self._bound[endpoint.key])
             for endpoint in self.service.endpoints
@@ -200,7 +177,10 @@ class AgisContract:
     @property
     def findings(self) -> list[Diagnostic]:
         """Findings for the endpoints that are not served: errors, or no handler."""
-        return [*self.errors, *self._unbound()]
+        advice = 'Write [handlers."{}"] into bespeak.toml, or @app.handler in Python.'
+        unbound = [endpoint for endpoint in self.service.endpoints if endpoint.key not in self._bound]
+        text = "it has no handler and is skipped"
+        return [*self.errors, *(NO_HANDLER.at(one, "", text, advice.format(one)) for one in unbound)]
 
     def unserved(self, wrong: Sequence[Diagnostic] = ()) -> BespeakError:
         """Build the error for a document without servable endpoints. `wrong` has the findings about its handlers."""
@@ -212,12 +192,6 @@ class AgisContract:
         what = "an endpoint" if count == 1 else f"{count} endpoints"
         message = f"{self.path} declares {what} without handlers. For {first},"
         return ConfigError(f"{message} {draft(self.path.name, first)}")
-
-    def _unbound(self) -> Iterator[Diagnostic]:
-        for endpoint in self.service.endpoints:
-            if endpoint.key not in self._bound:
-                advice = f'Write [handlers."{endpoint}"] into bespeak.toml, or @app.handler in Python.'
-                yield NO_HANDLER.at(endpoint, "", "it has no handler and is skipped", advice)
 
     def _unknown(self, key: Key, place: Location | None) -> Diagnostic:
         name = " ".join(key)

@@ -10,9 +10,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
-from bespeak.app.authoring.data_function import declared_data, with_function
-from bespeak.app.authoring.declarations import IN_PYTHON, check_behaviour, declare_errors, declaring
-from bespeak.app.authoring.procedure_function import ProcedureFunctions
+from bespeak.app.authoring.declarations import (
+    IN_PYTHON,
+    check_behaviour,
+    declare_errors,
+    declared_data,
+    declaring,
+    with_function,
+)
 from bespeak.app.authoring.recipe_trace import Input, RecipeTrace
 from bespeak.checks.lint import registration
 from bespeak.checks.lint.registration import check_endpoint, effective_policies
@@ -29,6 +34,7 @@ from bespeak.contract.endpoint import Deprecation, Endpoint, Impact, Semantic
 from bespeak.contract.handler import COMPOSITION_FAILED, Composition, HandlerBinding, RegisteredFunction
 from bespeak.contract.limits import Cost, read_cost
 from bespeak.contract.policy import Policies, Redirect
+from bespeak.contract.procedure import Procedure, find_repeated
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.rules import COST
 from bespeak.contract.service import (
@@ -44,6 +50,7 @@ from bespeak.contract.standard.methods import choose_methods, is_choice
 from bespeak.documents.deployment.server_toml import served_with
 from bespeak.errors import ContractError
 from bespeak.runtime.bindings.function import Resources, read_lifespan
+from bespeak.runtime.bindings.procedure import bind_procedure
 from bespeak.runtime.functions.reading import FunctionReading, locate, read_handler
 from bespeak.runtime.functions.signature import dotted_name
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief, has_errors
@@ -52,9 +59,7 @@ if TYPE_CHECKING:
     from bespeak.app.authoring.agis_contract import AgisContract
     from bespeak.runtime.extension import Extension
 
-DEFAULT_CONFIDENCE: Final = 0.9
-"""Default confidence of an endpoint. Below 1, because a tested function can still meet a failing resource."""
-
+DEFAULT_CONFIDENCE: Final = 0.9  # below 1, because a tested function can still meet a failing resource
 _NO_DOCSTRING: Final = (
     "the function has no docstring: its first paragraph is the intent, and a paragraph `Outcome:` describes the result"
 )
@@ -63,7 +68,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Items = TypeVar("_Items", bound=Callable[[], Iterable[str | Mapping[str, Any]]])
 
 
-class App(ProcedureFunctions):
+class App:
     """A service whose endpoints are decorated Python functions."""
 
     def __init__(
@@ -110,8 +115,8 @@ class App(ProcedureFunctions):
 
     def _start(self, service: Service, catalog: Catalog, contract: AgisContract | None = None) -> None:
         self.name = service.identity.name
+        # The AGIS document whose endpoints are bound here; None for an app written in Python only.
         self.contract = contract
-        """The AGIS document whose endpoints are bound here; None for an app written in Python only."""
         self._service = service
         self._catalog = catalog
         self._policies = service.policies
@@ -122,9 +127,9 @@ class App(ProcedureFunctions):
         self._redirects: list[Redirect] = []
         self._resources: list[Resource] = []
         self._data: list[DataSet] = []
+        self._procedures: list[Procedure] = []
         self._recipes: dict[str, tuple[Callable[..., Any], Recipe]] = {}
-        self._trace: RecipeTrace | None = None
-        """The recipe whose function runs; None most of the time."""
+        self._trace: RecipeTrace | None = None  # the recipe whose function runs; None most of the time
         self._wildcard: Callable[..., Any] | None = None
         self._lifespan: Resources | None = None
 
@@ -234,7 +239,7 @@ class App(ProcedureFunctions):
                 if isinstance(given, str):  # a string is a sequence too, so type checkers accept it
                     text = f"{word} must be a list; got the string {brief(given)}. Write [{brief(given)}]"
                     raise _refusal(name, function, rule, text)
-            reading = self._read(function, name)
+            reading, verb = self._read(function, name), self._catalog.verbs.get(method)
             prose = reading.prose
             if not (prose.intent or prose.outcome or (intent and outcome)):
                 raise _refusal(name, function, MISSING_TEXT, _NO_DOCSTRING)
@@ -246,7 +251,7 @@ class App(ProcedureFunctions):
                     intent=intent or prose.intent,
                     actor=actor,
                     outcome=outcome or prose.outcome,
-                    capability=self._category(method) if capability is None else capability,
+                    capability=(verb.categories[0] if verb else "") if capability is None else capability,
                     confidence=confidence,
                     impact=impact,
                     is_idempotent=impact == "informational" if idempotent is None else idempotent,
@@ -391,6 +396,51 @@ class App(ProcedureFunctions):
 
         return declare
 
+    def procedure(
+        self,
+        procedure_id: str,
+        *,
+        input: Mapping[str, Any] | None = None,  # noqa: A002 - the word of the draft
+        description: str = "",
+        idempotent: bool = False,
+        timeout: float = 300.0,
+        scopes: Sequence[str] = (),
+        errors: Sequence[str] = (),
+    ) -> Callable[[_Function], _Function]:
+        """Declare the decorated function as a procedure that RUN may run. The function is returned unchanged.
+
+        Raises ContractError if it cannot be run.
+
+        - `input` is the JSON Schema of its input; by default that of its parameters.
+        - `idempotent` says that it may run again after the server died while it ran. Otherwise such a run fails.
+        - `timeout` is the most seconds that it may take. A function that is not async runs in a thread, which goes on
+          after that.
+        - `scopes` are needed beside activation:run.
+        """
+
+        @declaring
+        def declare(function: _Function) -> _Function:
+            declared = Procedure(
+                procedure_id=procedure_id,
+                description=description,
+                function=dotted_name(function),
+                input_schema=input,
+                idempotent=idempotent,
+                timeout=timeout,
+                scopes=tuple(scopes),
+                errors=tuple(errors),
+                target=function,
+            )
+            fault = bind_procedure(declared)
+            if find_repeated((*self._procedures, declared)) is not None:
+                fault = "another procedure has its id"
+            if isinstance(fault, str):
+                raise ContractError(f"{locate(function)}: the procedure {procedure_id!r} cannot be run: {fault}")
+            self._procedures.append(declared)
+            return function
+
+        return declare
+
     def wildcard(self, function: _Function) -> _Function:
         """Declare the handler of ad-hoc invocations, which takes the Context. Needs `wildcards_accepted`."""
         place = locate(function)
@@ -434,7 +484,7 @@ class App(ProcedureFunctions):
             policies=policies,
             recipes=tuple(recipe for _, recipe in self._recipes.values()),
             resources=tuple(self._resources),
-            procedures=self.declared_procedures,
+            procedures=tuple(self._procedures),
             data_manifest=manifest,
             wildcard_handler=self._wildcard,
             lifespan=self._lifespan,
@@ -448,10 +498,6 @@ class App(ProcedureFunctions):
             if describing is function:
                 return Composition(recipe=name)
         return RegisteredFunction(function=dotted_name(function), target=function, blocking=blocking)
-
-    def _category(self, method: str) -> str:
-        verb = self._catalog.verbs.get(method)
-        return verb.categories[0] if verb else ""
 
     def _read(self, function: Callable[..., Any], endpoint: str) -> FunctionReading:
         known = self._readings.get(id(function))
@@ -478,8 +524,7 @@ class App(ProcedureFunctions):
 
 def _refusal(endpoint: str, function: Callable[..., Any], rule: Rule, message: str) -> ContractError:
     """Build the error for a mistake that is found before there is an endpoint to check."""
-    finding = rule.found(f"{endpoint}: {message}", locate(function))
-    return ContractError(f"{endpoint} cannot be declared", [finding])
+    return ContractError(f"{endpoint} cannot be declared", [rule.found(f"{endpoint}: {message}", locate(function))])
 
 
 def _declared_cost(

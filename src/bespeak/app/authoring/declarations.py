@@ -1,4 +1,4 @@
-"""Declarations of Python functions: declared errors, checks of the code, and mistakes, raised or collected."""
+"""Declarations of Python functions: errors, data sets, checks of the code, and mistakes, raised or collected."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
 from bespeak.checks.lint.rules.error import UNDECLARED_ERROR
 from bespeak.checks.lint.rules.handler import SIGNATURE
+from bespeak.contract.data_set import DataColumn, DataSet, read_column, with_null
 from bespeak.contract.endpoint import DeclaredError, Endpoint
+from bespeak.contract.schema.subschemas import inline
 from bespeak.documents.projections.deployment_files import near_field
 from bespeak.errors import ContractError
-from bespeak.runtime.functions.reading import refused_names
-from bespeak.runtime.functions.signature import plan_call, read_signature
+from bespeak.runtime.functions.hints import output_schema
+from bespeak.runtime.functions.reading import locate, refused_names
+from bespeak.runtime.functions.signature import function_name, plan_call, read_signature
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.tree import Location
 
@@ -81,9 +84,7 @@ def check_fit(endpoint: Endpoint, function: Callable[..., Any], *, blocking: boo
 
 
 def _check_spelling(endpoint: Endpoint, function: Callable[..., Any], advice: str) -> Iterator[Diagnostic]:
-    """Check a single parameter whose name resembles a field: it would receive the whole input, which is likely a
-    typo.
-    """
+    """Find a likely typo: a single parameter whose name resembles a field would receive the whole input."""
     fields: Mapping[str, Any] = endpoint.input_schema.get("properties", {})
     signature = read_signature(function, fields)
     if len(signature.parameters) != 1 or signature.parameters[0].name in fields:
@@ -104,10 +105,43 @@ def check_behaviour(
         yield SIGNATURE.at(endpoint, "/handler/function", message)
     for name, line in refused:
         if name not in endpoint.error_names:
-            place = Location(endpoint.location.file, line) if endpoint.location else None
-            yield UNDECLARED_ERROR.at(
-                replace(endpoint, location=place),
-                "/errors",
-                f"the handler refuses with {name!r}, which is not a declared error",
-                advice.format(name=name),
-            )
+            here = replace(endpoint, location=Location(endpoint.location.file, line) if endpoint.location else None)
+            message = f"the handler refuses with {name!r}, which is not a declared error"
+            yield UNDECLARED_ERROR.at(here, "/errors", message, advice.format(name=name))
+
+
+def declared_data(name: str, columns: Mapping[str, Any] | None, **settings: Any) -> DataSet:
+    """Build a data set from the arguments of a declaration. Raises ContractError for a column without a known type."""
+    read = {column: read_column(column, kind) for column, kind in (columns or {}).items()}
+    wrong = [column for column, known in read.items() if known is None]
+    if wrong:
+        raise ContractError(f"the data class {name!r}: the column {wrong[0]!r} has no known type")
+    lists = {key: tuple(value) for key, value in settings.items() if isinstance(value, list)}
+    known = tuple(column for column in read.values() if column is not None)
+    return DataSet(name=name, columns=known, **{**settings, **lists})
+
+
+def with_function(data: DataSet, function: Callable[..., Any]) -> DataSet:
+    """Add the function that returns the rows. Columns that are not declared come from its return annotation."""
+    columns = data.columns or _columns_of(function)
+    if not columns:
+        message = f"{locate(function)}: the columns of the data class {data.name!r} are not known"
+        raise ContractError(f"{message}; give `columns`, or annotate the function with the type of its rows")
+    return replace(data, target=function, function=function_name(function), columns=columns)
+
+
+def _columns_of(function: Callable[..., Any]) -> tuple[DataColumn, ...]:
+    rows = get_args(read_signature(function).returns)
+    if not rows:
+        return ()
+    schema = output_schema(list[rows[0]])  # type: ignore[valid-type] # the type is known only now
+    row = inline(schema.get("items"), schema)
+    members = (row.get("properties") or {}) if isinstance(row, Mapping) else {}
+    found = [(name, inline(one, schema)) for name, one in members.items()]
+    return tuple(column for name, one in found if (column := _column(name, one)) is not None)
+
+
+def _column(name: str, schema: Any) -> DataColumn | None:
+    options = [one for one in schema.get("anyOf", ()) if one.get("type") != "null"]
+    column = read_column(name, options[0] if len(options) == 1 else schema)
+    return column if column is None or len(options) != 1 else with_null(column)

@@ -40,7 +40,7 @@ class Traced:
         source = self._source
         if source.select is not None:
             raise ContractError(f"take {name!r} before `select`: what follows it is the shape of the value")
-        if source.get or _handles_rows(source):
+        if source.get or source.where or source.sort is not None or source.limit is not None or source.pick != "all":
             return Traced(replace(source, get=f"{source.get}.{name}".lstrip(".")))
         return Traced(replace(source, value=f"{source.value}.{name}".lstrip(".")))
 
@@ -51,10 +51,8 @@ class Traced:
         done = {"where": source.where, "sort": source.sort, "limit": source.limit, "first": source.pick != "all"}
         later = order[order.index("first" if method == "only" else method) + 1 :]
         if source.get or source.select is not None or done["first"] or any(done[name] for name in later):
-            raise ContractError(
-                f"`{method}` comes too late: a recipe keeps, sorts, limits and picks rows in this order, then takes "
-                "fields or shapes them. Let an endpoint do the rest"
-            )
+            order_text = "a recipe keeps, sorts, limits and picks rows in this order, then takes fields or shapes them"
+            raise ContractError(f"`{method}` comes too late: {order_text}. Let an endpoint do the rest")
         return Traced(replace(source, **change))
 
     def default(self, value: Any) -> Traced:
@@ -164,12 +162,10 @@ def as_members(value: Any) -> dict[str, Source]:
 
 
 def as_conditions(when: Any) -> tuple[Condition, ...]:
-    """Return one condition or several."""
     return tuple(_condition(each) for each in (when if isinstance(when, list | tuple) else (when,)))
 
 
 def plain(value: Any) -> Any:
-    """Return a constant as JSON data."""
     try:
         return msgspec.to_builtins(value, str_keys=True, enc_hook=dump_foreign)
     except (TypeError, ValueError, NotImplementedError) as error:
@@ -204,10 +200,6 @@ def _compare(left: Traced, op: str, right: Any) -> Condition:
     return Condition(left=left._source, op=op, right=as_source(right))
 
 
-def _handles_rows(source: Source) -> bool:
-    return bool(source.where) or source.sort is not None or source.limit is not None or source.pick != "all"
-
-
 def _refuse(value: Traced, what: str) -> ContractError:
     source = value._source
     named = f"{source.kind} {source.value}".strip() if isinstance(source.value, str) else source.kind
@@ -218,8 +210,6 @@ Input = Mapping[str, Any] | Callable[[Any], Mapping[str, Any]]
 
 
 class RecipeTrace:
-    """The steps of a recipe while its function runs."""
-
     def __init__(self) -> None:
         self._steps: list[RecipeStep] = []
         self._group: str | None = None
@@ -227,18 +217,17 @@ class RecipeTrace:
 
     def run(self, function: Callable[..., Any], *, name: str, timeout_seconds: float) -> Recipe:
         """Run a function and return its recipe. Raises ContractError for what a recipe cannot express."""
-        parameters = inspect.signature(function).parameters.values()
-        returned = function(**{each.name: _given(each) for each in parameters})
+        given = {}
+        for each in inspect.signature(function).parameters.values():
+            default = None if each.default is inspect.Parameter.empty else plain(each.default)
+            given[each.name] = Traced(Source(kind="proposal", value=each.name, default=default))
+        returned = function(**given)
         if not self._steps:
             raise ContractError("the function calls no step; write `app.step(METHOD, path, {...})` in it")
         last = Source(kind="previous_step", value=self._steps[-1].output)
         whole = isinstance(returned, Traced) and returned._source == last
-        return Recipe(
-            name=name,
-            steps=tuple(self._steps),
-            output={} if whole or returned is None else as_members(returned),
-            timeout_seconds=timeout_seconds,
-        )
+        output = {} if whole or returned is None else as_members(returned)
+        return Recipe(name=name, steps=tuple(self._steps), output=output, timeout_seconds=timeout_seconds)
 
     def add(
         self,
@@ -254,7 +243,6 @@ class RecipeTrace:
         on_failure: str = "fail",
         name: str | None = None,
     ) -> Traced:
-        """Add a step; return its output."""
         output = Source(kind="previous_step", value=name or f"step_{len(self._steps) + 1}")
         if any(step.output == output.value for step in self._steps):
             raise ContractError(f"two steps have the name {output.value!r}")
@@ -277,7 +265,6 @@ class RecipeTrace:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Put the steps of a block into one group."""
         if self._group is not None:
             raise ContractError("steps that run at the same time cannot be put into each other")
         self._groups += 1
@@ -286,11 +273,6 @@ class RecipeTrace:
             yield
         finally:
             self._group = None
-
-
-def _given(parameter: inspect.Parameter) -> Traced:
-    default = None if parameter.default is inspect.Parameter.empty else plain(parameter.default)
-    return Traced(Source(kind="proposal", value=parameter.name, default=default))
 
 
 def _applied(given: Input, source: Source) -> Mapping[str, Any]:

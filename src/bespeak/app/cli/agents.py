@@ -13,21 +13,27 @@ import click
 import msgspec
 from rich.text import Text
 
-from bespeak.app.cli.console import line, print_findings, print_json, print_lines
 from bespeak.app.cli.keys import write_secret
-from bespeak.app.cli.main import CommandFailedError
-from bespeak.app.cli.target_store import existing_place, is_there, lasting_place, store_option, store_options, use_store
 from bespeak.app.server.enrolment import enrol, filed_agents, issuer_of, read_key
-from bespeak.app.server.state import store_place
 from bespeak.contract.agent import UNREADABLE, Agent
-from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_scope_token
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.agent_json import parse_agent
 from bespeak.state.store.commands.agents import RETIRED, AgentRow, ListAgents, PutAgent, ReadLifecycle, SetAgentStatus
 from bespeak.state.store.store import Command, Conflict
-from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.terminal import CommandFailedError
+from bespeak.terminal.console import json_option, line, print_findings, print_list, print_result
+from bespeak.terminal.deployment import store_place
+from bespeak.terminal.target_store import (
+    existing_place,
+    is_there,
+    lasting_place,
+    store_option,
+    store_options,
+    usable,
+    use_store,
+)
 from bespeak.text.reading.text_file import read_text
 
 _ACTOR: Final = "operator"
@@ -55,15 +61,7 @@ def agents() -> None:
 @click.option("--new-key", type=click.Path(path_type=Path), help="Generate a key and write the private key here.")
 @click.option("--issuer-key", type=click.Path(path_type=Path), help="Sign with this key instead of the server's.")
 def add(
-    *,
-    words: tuple[str, ...],
-    override: str | None,
-    name: str | None,
-    description: str,
-    scopes: tuple[str, ...],
-    key: Path | None,
-    new_key: Path | None,
-    issuer_key: Path | None,
+    *, words: tuple[str, ...], override: str | None, name: str | None, new_key: Path | None, **described: Any
 ) -> None:
     """Register the agent of an identity DOCUMENT, or create one with --name, and print its Agent-ID.
 
@@ -80,42 +78,26 @@ def add(
         raise click.UsageError("Give either an identity DOCUMENT or --name, and at most one TARGET.")
     target = given[0] if given else "."
     if document is not None:
-        text = read_text(document)
-        if isinstance(text, Diagnostic):
-            raise ConfigError(f"{document}: {text.message}")
+        text = usable(read_text(document), document)
         agent = _read(text, str(document))
         _put(target, override, agent, text)
     else:
-        agent = _make(
-            target=target,
-            override=override,
-            name=name or "",
-            description=description,
-            scopes=scopes,
-            choice=_KeyChoice(key, new_key),
-            issuer_key=issuer_key,
-        )
+        agent = _make(target, override, name=name or "", new_key=new_key, **described)
     click.echo(f"Agent-ID     {agent.agent_id}")
     click.echo(f"name         {agent.name}")
     if new_key is not None:
         click.echo(f"private key  {new_key}")
 
 
-class _KeyChoice(msgspec.Struct, frozen=True):
-    """The key options of a new agent: an existing key file, or a file for a new key."""
-
-    given: Path | None
-    made: Path | None
-
-
 def _make(
-    *,
     target: str,
     override: str | None,
+    *,
     name: str,
     description: str,
     scopes: tuple[str, ...],
-    choice: _KeyChoice,
+    key: Path | None,
+    new_key: Path | None,
     issuer_key: Path | None,
 ) -> Agent:
     from bespeak.state.identity.key_text import generate_key, private_text, public_jwk  # noqa: PLC0415 - slow to load
@@ -125,30 +107,25 @@ def _make(
     wrong = next((scope for scope in scopes if not is_scope_token(scope)), None)
     if wrong is not None:
         raise click.UsageError(f"--scope {wrong!r} is not a valid scope; write domain:action in lower case.")
-    if choice.given is not None and choice.made is not None:
+    if key is not None and new_key is not None:
         raise click.UsageError("Give either --key or --new-key.")
     issuer = issuer_of(target, issuer_key)
-    key = generate_key() if choice.made is not None else read_key(choice.given) if choice.given is not None else None
-    made = enrol(
-        issuer,
-        name=name,
-        description=description,
-        scopes=scopes,
-        public_key=public_jwk(key) if key is not None else None,
-        issued_at=write_instant(time.time()),
-    )
+    own = generate_key() if new_key is not None else read_key(key) if key is not None else None
+    public_key = public_jwk(own) if own is not None else None
+    issued_at = write_instant(time.time())
+    made = enrol(issuer, name=name, description=description, scopes=scopes, public_key=public_key, issued_at=issued_at)
     if isinstance(made, Refused):
         raise CommandFailedError(made.message)
     text = msgspec.json.encode(made).decode()
     agent = _read(text, name)
-    if choice.made is not None and key is not None:
+    if new_key is not None and own is not None:
         # Before the agent is registered: without its key it could never authenticate.
-        write_secret(choice.made, private_text(key), force=None)
+        write_secret(new_key, private_text(own), force=None)
     try:
         _put(target, override, agent, text)
     except BaseException:
-        if choice.made is not None:
-            choice.made.unlink(missing_ok=True)
+        if new_key is not None:
+            new_key.unlink(missing_ok=True)
         raise
     return agent
 
@@ -162,8 +139,7 @@ def _read(text: str, file: str) -> Agent:
 
 
 def _put(target: str, override: str | None, agent: Agent, text: str) -> None:
-    filed = next((one for one in filed_agents(target) if one.agent_id == agent.agent_id), None)
-    if filed is not None and filed.status == RETIRED:
+    if any(one.agent_id == agent.agent_id and one.status == RETIRED for one in filed_agents(target)):
         done: Any = Conflict("agent-retired")
     else:
         done = _do(target, override, PutAgent(agent.agent_id, agent.name, agent.status, text, _ACTOR))
@@ -179,25 +155,17 @@ def _put(target: str, override: str | None, agent: Agent, text: str) -> None:
 
 @agents.command("list", short_help="List the agents of a deployment.")
 @store_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def list_(target: str, override: str | None, as_json: bool) -> None:
     """List the agents of a deployment, from its store and its files."""
-    found = _known(target, override)
-    if as_json:
-        print_json([_summary(one) for one in found])
-        return
-    if not found:
-        click.echo("no agents are registered; add one with `bespeak agents add`")
-        return
-    print_lines(
-        line(f"{one.name:<24} ", (f"{one.status:<11} ", _style(one)), f"{one.place:<6} ", one.agent_id) for one in found
-    )
+    nothing = "no agents are registered; add one with `bespeak agents add`"
+    print_list(_known(target, override), _as_dict, _summary, nothing, as_json=as_json)
 
 
 @agents.command(short_help="Show an agent and its lifecycle.")
 @click.argument("agent")
 @store_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.option("--id", "only_id", is_flag=True, help="Print only the Agent-ID.")
 def show(agent: str, target: str, override: str | None, as_json: bool, only_id: bool) -> None:
     """Show the status, scopes and lifecycle of an agent."""
@@ -206,11 +174,9 @@ def show(agent: str, target: str, override: str | None, as_json: bool, only_id: 
         click.echo(one.agent_id)
         return
     events = _ask(target, override, ReadLifecycle(one.agent_id)) or []
-    if as_json:
-        history = [{**msgspec.to_builtins(event), "at": write_instant(event.at)} for event in events]
-        print_json({**_summary(one), "document": one.document, "lifecycle": history})
-        return
-    print_lines(_lines(one, events))
+    history = [{**msgspec.to_builtins(event), "at": write_instant(event.at)} for event in events]
+    data = {**_as_dict(one), "document": one.document, "lifecycle": history}
+    print_result(data, _lines(one, events), as_json=as_json)
 
 
 @agents.command(short_help="Suspend an agent until it is reinstated.")
@@ -266,9 +232,7 @@ def _change(target: str, override: str | None, agent: str, event: str, reason: s
     click.echo(f"{one.name} is {done.status}" + (" already" if done.noop else f", and was {done.previous}"))
 
 
-class _Known(msgspec.Struct, frozen=True):
-    """An agent of the deployment, from its store or its files."""
-
+class _AgentEntry(msgspec.Struct, frozen=True):
     agent_id: str
     name: str
     status: str
@@ -285,27 +249,23 @@ class _Known(msgspec.Struct, frozen=True):
 
     @property
     def agent(self) -> Agent | None:
-        """The parsed document. Parse it only for agents that are shown: verifying thousands of documents takes
-        seconds.
-        """
+        """The parsed document. Parse it only for agents that are shown: verifying thousands takes seconds."""
         return parse_agent(self.kept, self.agent_id)[0] if self.kept is not None else self.filed
 
 
-def _known(target: str, override: str | None) -> list[_Known]:
+def _known(target: str, override: str | None) -> list[_AgentEntry]:
     """List all agents by name. The store takes precedence over files."""
     filed = {agent.agent_id: agent for agent in filed_agents(target)}
     rows: list[AgentRow] = _ask(target, override, ListAgents()) or []
-    found = {
-        agent.agent_id: _Known(agent.agent_id, agent.name, agent.status, "file", agent) for agent in filed.values()
-    }
+    found = {key: _AgentEntry(key, agent.name, agent.status, "file", agent) for key, agent in filed.items()}
     for row in rows:
         known = filed.get(row.agent_id) if row.document is None else None
         place = "file" if known is not None else "store"
-        found[row.agent_id] = _Known(row.agent_id, row.name, row.status, place, known, row.document)
+        found[row.agent_id] = _AgentEntry(row.agent_id, row.name, row.status, place, known, row.document)
     return sorted(found.values(), key=lambda one: (one.name, one.agent_id))
 
 
-def _find(target: str, override: str | None, wanted: str) -> _Known:
+def _find(target: str, override: str | None, wanted: str) -> _AgentEntry:
     every = _known(target, override)
     found = [one for one in every if wanted in (one.name, one.agent_id)]
     if not found and len(wanted) >= _SHORTEST_PREFIX:
@@ -322,21 +282,22 @@ def _find(target: str, override: str | None, wanted: str) -> _Known:
     )
 
 
-def _style(one: _Known) -> str:
-    return _STYLES.get(one.status, "red")
+def _summary(one: _AgentEntry) -> Text:
+    style = _STYLES.get(one.status, "red")
+    return line(f"{one.name:<24} ", (f"{one.status:<11} ", style), f"{one.place:<6} ", one.agent_id)
 
 
-def _summary(one: _Known) -> dict[str, Any]:
+def _as_dict(one: _AgentEntry) -> dict[str, Any]:
     agent = one.agent
     scopes = list(agent.scopes) if agent is not None else []
     return {"agent_id": one.agent_id, "name": one.name, "status": one.status, "place": one.place, "scopes": scopes}
 
 
-def _lines(one: _Known, events: Any) -> Iterator[Text]:
+def _lines(one: _AgentEntry, events: Any) -> Iterator[Text]:
     agent = one.agent
     yield line((one.name, "bold"))
     yield line(f"  Agent-ID   {one.agent_id}")
-    yield line("  status     ", (one.status, _style(one)))
+    yield line("  status     ", (one.status, _STYLES.get(one.status, "red")))
     if agent is not None:
         yield line(f"  scopes     {', '.join(agent.scopes) or 'none'}")
         yield line(f"  tier       {agent.trust_tier or 'not given'}")
@@ -356,7 +317,5 @@ def _ask(target: str, override: str | None, command: Command) -> Any:
 
 
 def _do(target: str, override: str | None, command: Command) -> Any:
-    """Execute a command and return its result or its Conflict."""
-    place = lasting_place(store_place(target, override))
-    done = asyncio.run(use_store(place, lambda store: store.do(command)))
+    done = asyncio.run(use_store(lasting_place(store_place(target, override)), lambda store: store.do(command)))
     return done if isinstance(done, Conflict) else done[0]

@@ -1,13 +1,9 @@
-"""`bespeak audit`: verify, show and export the audit trail.
-
-A verification relies on the keys and the configuration of the deployment, or on keys given with `--key`.
-"""
+"""`bespeak audit`: verify, show and export the audit trail, with the keys of the deployment or of `--key`."""
 
 from __future__ import annotations
 
 import asyncio
 import re
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
@@ -18,10 +14,6 @@ import click
 import msgspec
 from rich.text import Text
 
-from bespeak.app.cli.console import line, print_json, print_lines
-from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, CommandFailedError
-from bespeak.app.cli.target_store import existing_place, store_option, store_options, use_store, written_in_one_step
-from bespeak.app.server.state import server_document, store_place
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Fault
@@ -32,7 +24,10 @@ from bespeak.state.identity.key_files import TrustedKeys, check_signature, parse
 from bespeak.state.identity.key_text import key_id
 from bespeak.state.store.commands.audit import LatestAudit, ReadAudit
 from bespeak.state.store.store import Store
-from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, CommandFailedError
+from bespeak.terminal.console import json_option, limit_option, line, print_json, print_lines
+from bespeak.terminal.deployment import server_document, store_place
+from bespeak.terminal.target_store import store_option, store_options, usable, visit_store, write_export
 from bespeak.text.reading.text_file import read_text
 
 
@@ -50,10 +45,10 @@ def trust_of(target: str | None, key_files: Iterable[Path] = (), server_ids: Ite
 
     `key_files` replace the keys of the configuration, `server_ids` its server_id.
     """
-    given: dict[str, TrustedKeys] = {str(file): _read_keys(file) for file in key_files}
+    given = [usable(parse_keys(usable(read_text(file), file)), file) for file in key_files]
     trust = TrailTrust() if target is None else _configured(target, with_keys=not given)
     if given:
-        trust = replace(trust, keys={kid: key for keys in given.values() for kid, key in keys.items()})
+        trust = replace(trust, keys={kid: key for keys in given for kid, key in keys.items()})
     ids = frozenset(server_ids)
     return replace(trust, expected=replace(trust.expected, server_ids=ids)) if ids else trust
 
@@ -78,16 +73,6 @@ def _configured(target: str, *, with_keys: bool) -> TrailTrust:
     return TrailTrust(trusted([*(one.key for one in history), key]), replace(expected, replaced=replaced), is_off)
 
 
-def _read_keys(file: Path) -> TrustedKeys:
-    text = read_text(file)
-    if isinstance(text, Diagnostic):
-        raise ConfigError(f"{file}: {text.message}")
-    keys = parse_keys(text)
-    if isinstance(keys, Fault):
-        raise ConfigError(f"{file}: {keys.message}")
-    return keys
-
-
 _ID: Final = re.compile(r"[0-9a-fA-F]{64}")
 _SIGNATURES: Final = {
     "good": "good",
@@ -106,14 +91,13 @@ def audit() -> None:
     """
 
 
-def _key_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--key",
-        "key_files",
-        multiple=True,
-        type=click.Path(path_type=Path),
-        help="Trust only this public key (JWK, JWK set or PEM); repeatable.  [default: the key of TARGET]",
-    )(command)
+_key_option = click.option(
+    "--key",
+    "key_files",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Trust only this public key (JWK, JWK set or PEM); repeatable.  [default: the key of TARGET]",
+)
 
 
 @audit.command(short_help="Verify the audit trail.")
@@ -121,11 +105,7 @@ def _key_option(command: Callable[..., Any]) -> Callable[..., Any]:
 @_key_option
 @click.option("--file", type=click.Path(path_type=Path), help="Verify this export instead of the store.")
 @click.option(
-    "--expect",
-    "expected",
-    multiple=True,
-    metavar="ID",
-    help="Audit-ID or checkpoint that must exist; repeatable.",
+    "--expect", "expected", multiple=True, metavar="ID", help="Audit-ID or checkpoint that must exist; repeatable."
 )
 @click.option(
     "--server-id",
@@ -135,7 +115,7 @@ def _key_option(command: Callable[..., Any]) -> Callable[..., Any]:
     help="Server that the records must be of, for a trail from before it was renamed; repeatable.  "
     "[default: the server_id of TARGET]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def verify(
     *,
     target: str,
@@ -160,7 +140,6 @@ def verify(
     trust = trust_of(_audit_configured(target, override or file), key_files, server_ids)
     if trust.is_off and not as_json:
         click.echo('auditing is off: nothing is recorded while bespeak.toml has [audit] records = "off"', err=True)
-    keys = trust.keys
     faults: list[TrailFault] = []
 
     def tell(fault: TrailFault) -> None:
@@ -170,7 +149,7 @@ def verify(
             print_lines([_fault_line(fault)])
 
     async def check(trail: Trail) -> Tally:
-        verification = Verification(trail, keys, trust.expected)
+        verification = Verification(trail, trust.keys, trust.expected)
         async for fault in verification.faults():
             tell(fault)
         for wanted in expected:
@@ -183,8 +162,7 @@ def verify(
         with closing(FileTrail(file)) as trail:
             tally = asyncio.run(check(trail))
     else:
-        place = existing_place(store_place(target, override))
-        tally = asyncio.run(use_store(place, lambda store: check(StoreTrail(store))))
+        tally = visit_store(target, override, lambda store: check(StoreTrail(store)))
     if as_json:
         print_json({"auditing": not trust.is_off, **asdict(tally), "found": faults})
     else:
@@ -196,11 +174,9 @@ def verify(
 @click.argument("words", nargs=-1, metavar="[AUDIT-ID] [TARGET]")
 @store_option
 @click.option("--agent", metavar="ID", help="Show only this agent's records; `anonymous` for calls without an id.")
-@click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=20, show_default=True, help="Maximum number of records."
-)
+@limit_option("records", 20)
 @_key_option
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def show(
     *,
     words: tuple[str, ...],
@@ -235,7 +211,7 @@ def show(
         agent_id = "" if agent == "anonymous" else agent
         return [KeptRecord(*row) for row in await store.read(LatestAudit(limit, agent_id))]
 
-    records = asyncio.run(use_store(existing_place(store_place(target, override)), read))
+    records = visit_store(target, override, read)
     if not records:
         raise CommandFailedError(f"no record has the id {ids[0]}" if ids else "no records found")
     if as_json:
@@ -255,14 +231,7 @@ def export(target: str, override: str | None, output: Path | None) -> None:
 
     The export contains only those inputs that the configuration selects. Protect it like any log.
     """
-    place = existing_place(store_place(target, override))
-    if output is None:
-        asyncio.run(use_store(place, lambda store: _write(store, sys.stdout.buffer.write)))
-        sys.stdout.buffer.flush()
-        return
-    with written_in_one_step(output) as write:
-        lines = asyncio.run(use_store(place, lambda store: _write(store, write)))
-    click.echo(f"{lines} line{'' if lines == 1 else 's'} written to {output}")
+    write_export(store_place(target, override), output, _write, "line")
 
 
 async def _write(store: Store, write: Callable[[bytes], object]) -> int:
@@ -274,9 +243,7 @@ async def _write(store: Store, write: Callable[[bytes], object]) -> int:
 
 
 def _audit_configured(target: str, override: str | Path | None) -> str | None:
-    """Return the target whose configuration to use; None if only --store or --file was given, since that trail need
-    not belong to ".".
-    """
+    """Return the target whose configuration to use; None if only another trail is given, which need not be of "."."""
     return None if override is not None and target == "." else target
 
 
@@ -295,12 +262,8 @@ def _tally_lines(tally: Tally, trust: TrailTrust, pinned: tuple[str, ...]) -> It
         yield line(f"             {tally.behind:,} of the latest records are not yet covered")
     yield line(f"signatures   {_signatures(tally, trust.keys)}")
     yield line(f"checked      {_checked(trust)}")
-    for note in _notes(tally, pinned):
-        yield line(f"not proven   {note}")
-    if tally.faults:
-        yield line((_plural(tally.faults, "fault"), "bold red"))
-    else:
-        yield line("no faults")
+    yield from (line(f"not proven   {note}") for note in _notes(tally, pinned))
+    yield line((_plural(tally.faults, "fault"), "bold red")) if tally.faults else line("no faults")
 
 
 def _checked(trust: TrailTrust) -> str:

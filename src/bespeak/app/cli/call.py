@@ -14,13 +14,13 @@ import msgspec
 from bespeak.agent.client.reply import Reply
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.discovery.capability import Capability
-from bespeak.app.cli.console import console, line, print_json
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.subschemas import inline
 from bespeak.errors import BespeakError
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
 from bespeak.runtime.route import property_types
+from bespeak.terminal.console import console, line, print_json
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.json_data import decode_json
 
@@ -79,10 +79,11 @@ def call(
     async def run() -> Reply:
         # A case or a session that ends with the command would mislead, so a loaded service has no store.
         async with open_service(service, with_state=False, **options) as client:
+            types = await _property_types(client, method, path) if given else {}
             return await client.request(
                 method,
                 path,
-                await _with_given(client, method, path, whole, given) if given else whole,
+                {**(whole or {}), **dict(read_field(field, types) for field in given)} if given else whole,
                 headers=more,
                 task_id=task_id,
                 idempotency_key=idempotency_key,
@@ -108,13 +109,6 @@ def _what(method: str, path: str | None, given: tuple[str, ...]) -> tuple[str, s
     if not path.startswith("/") and "=" in path and "://" not in path.partition("=")[0]:
         return method, "", (path, *given)
     return method.upper(), path, given
-
-
-async def _with_given(
-    client: ServiceClient, method: str, path: str, whole: dict[str, Any] | None, given: tuple[str, ...]
-) -> dict[str, Any]:
-    types = await _property_types(client, method, path)
-    return {**(whole or {}), **dict(read_field(field, types) for field in given)}
 
 
 def _read_header(header: str) -> tuple[str, str]:
@@ -173,7 +167,6 @@ async def _property_types(client: ServiceClient, method: str, path: str) -> Mapp
 
 
 def inlined_properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the properties of a schema with their references replaced."""
     properties = schema.get("properties")
     return {name: inline(one, schema) for name, one in properties.items()} if isinstance(properties, Mapping) else {}
 
@@ -196,16 +189,6 @@ def read_field(field: str, properties: Mapping[str, Any]) -> tuple[str, Any]:
 
 
 def _print(reply: Reply) -> None:
-    _print_notes(reply)
-    if reply.ok:
-        print_json(reply.output)
-    elif reply.unchanged:
-        console(stderr=True).print(line(("note: nothing changed since then", "dim")))
-    else:
-        print_refusal(reply)
-
-
-def _print_notes(reply: Reply) -> None:
     aside = console(stderr=True)
     for advisory in reply.warnings:
         successor = f"; use {advisory.successor}" if advisory.successor else ""
@@ -214,6 +197,12 @@ def _print_notes(reply: Reply) -> None:
         aside.print(line((f"warning: this {what} is {advisory.kind}{successor}{removed}", "yellow")))
     if reply.replayed:
         aside.print(line(("note: this is the stored response to an earlier call with the same key", "dim")))
+    if reply.ok:
+        print_json(reply.output)
+    elif reply.unchanged:
+        aside.print(line(("note: nothing changed since then", "dim")))
+    else:
+        print_refusal(reply)
 
 
 def print_refusal(reply: Reply) -> None:

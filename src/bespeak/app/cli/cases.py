@@ -10,10 +10,6 @@ import click
 import msgspec
 from rich.text import Text
 
-from bespeak.app.cli.console import line, print_json, print_lines
-from bespeak.app.cli.decisions import carry_out, check_decision, decision_options, visit_store
-from bespeak.app.cli.main import CommandFailedError
-from bespeak.app.cli.target_store import store_options
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.cases import (
     ACCEPTED,
@@ -29,6 +25,10 @@ from bespeak.state.store.commands.cases import (
     ReadCase,
 )
 from bespeak.state.store.store import Conflict, Store
+from bespeak.terminal import CommandFailedError
+from bespeak.terminal.console import json_option, limit_option, line, print_json, print_lines, print_list, state_option
+from bespeak.terminal.decisions import carry_out, check_decision, decision_options
+from bespeak.terminal.target_store import store_options, visit_store
 
 _OPEN: Final = "open"
 _STYLES: Final = {PENDING: "bold yellow", DEFERRED: "yellow", ACCEPTED: "green", REJECTED: "red"}
@@ -58,17 +58,9 @@ def _decision(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @cases.command("list")
 @store_options
-@click.option(
-    "--state",
-    type=click.Choice([_OPEN, *STATES, "all"]),
-    default=_OPEN,
-    show_default=True,
-    help="Only cases in this state; open means pending or deferred.",
-)
-@click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="Maximum number of cases."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@state_option([_OPEN, *STATES], _OPEN, "Only cases in this state; open means pending or deferred.")
+@limit_option("cases")
+@json_option
 def list_(target: str, override: str | None, state: str, limit: int, as_json: bool) -> None:
     """List cases, oldest first."""
 
@@ -77,19 +69,14 @@ def list_(target: str, override: str | None, state: str, limit: int, as_json: bo
         found = [case for one in states for case in await store.read(ListCases(one, limit))]
         return sorted(found, key=lambda case: (case.created, case.case_id))[:limit]
 
-    found = visit_store(target, override, read)
-    if as_json:
-        print_json([_as_dict(case) for case in found])
-    elif found:
-        print_lines(_summary(case) for case in found)
-    else:
-        click.echo("no cases" if state == "all" else f"no {state} cases")
+    nothing = "no cases" if state == "all" else f"no {state} cases"
+    print_list(visit_store(target, override, read), _as_dict, _summary, nothing, as_json=as_json)
 
 
 @cases.command()
 @click.argument("case")
 @store_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def show(case: str, target: str, override: str | None, as_json: bool) -> None:
     """Show a case: the request, the agent and the decision."""
     found: Case | None = visit_store(target, override, lambda store: store.read(ReadCase(case)))
@@ -124,15 +111,8 @@ def reject(case: str, target: str, override: str | None, reason: str | None, by:
 
 def _decide(status: str, case: str, target: str, override: str | None, *, reason: str | None, by: str | None) -> None:
     name = check_decision(case, reason, by)
-    command = DecideCase(
-        case,
-        status,
-        f"operator:{name}",
-        f"att-{secrets.token_hex(16)}",
-        kinds=KINDS,
-        parties=(name.casefold(),),
-        reason=reason,
-    )
+    decider, attestation = f"operator:{name}", f"att-{secrets.token_hex(16)}"
+    command = DecideCase(case, status, decider, attestation, kinds=KINDS, parties=(name.casefold(),), reason=reason)
     details = {"escalation_id": case, "decision": status, "decided_by": name, "reason": reason}
     outcome = carry_out(target, override, command, verb="CONFIRM", path="/", details=details)
     if isinstance(outcome, Conflict):
@@ -182,13 +162,13 @@ def _details(case: Case) -> Iterator[Text]:
     moments = {name: getattr(case, name) for name in _MOMENTS}
     named |= {name: write_instant(value) for name, value in moments.items() if value is not None}
     parties = msgspec.json.decode(case.parties) if case.parties else []
-    behind = ", ".join(party for party in parties if party != case.agent_id) or None
     decided = {
-        "behind it": behind,
+        "behind it": ", ".join(party for party in parties if party != case.agent_id) or None,
         "decided by": case.decided_by,
         "reason": case.reason,
         "attestation": case.attestation_id,
+        "digest": f"sha-256:{case.digest}",
     }
-    for name, value in {**named, **decided, "digest": f"sha-256:{case.digest}"}.items():
+    for name, value in {**named, **decided}.items():
         if value is not None:
             yield line(f"  {name.replace('_', ' '):<12} {value}")

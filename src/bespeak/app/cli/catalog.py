@@ -8,10 +8,10 @@ import click
 from rich.text import Text
 
 from bespeak.app.cli.catalog_diff import catalog_diff
-from bespeak.app.cli.console import line, print_findings, print_json, print_lines
 from bespeak.contract.catalog.catalog import Catalog, Verb
 from bespeak.contract.catalog.document import open_catalog, versions_with
 from bespeak.contract.service import DEFAULT_CATALOG
+from bespeak.terminal.console import json_option, line, print_findings, print_result
 
 _version_option = click.option(
     "--version",
@@ -20,7 +20,6 @@ _version_option = click.option(
     show_default=True,
     help="Bundled version, or path of a catalog document.",
 )
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group()
@@ -34,7 +33,7 @@ catalog.add_command(catalog_diff, "diff")
 @catalog.command("list")
 @click.option("--category", help="Only verbs of this category.")
 @_version_option
-@_json_option
+@json_option
 def list_verbs(category: str | None, reference: str, as_json: bool) -> None:
     """List the approved verbs in alphabetical order."""
     chosen = _open(reference)
@@ -43,16 +42,14 @@ def list_verbs(category: str | None, reference: str, as_json: bool) -> None:
         raise click.BadParameter(f"{category!r} is not a valid category; use one of {known}.", param_hint="--category")
     verbs = chosen.verbs.values() if category is None else chosen.verbs_in(category)
     ordered = sorted(verbs, key=lambda verb: verb.name)
-    if as_json:
-        print_json({"version": chosen.version, "verbs": [verb.to_json() for verb in ordered]})
-        return
-    print_lines(_list_lines(ordered))
+    data = {"version": chosen.version, "verbs": [verb.to_json() for verb in ordered]}
+    print_result(data, _list_lines(ordered), as_json=as_json)
 
 
 @catalog.command()
 @click.argument("verb")
 @_version_option
-@_json_option
+@json_option
 def show(verb: str, reference: str, as_json: bool) -> None:
     """Show the catalog entry of VERB."""
     chosen = _open(reference)
@@ -61,10 +58,8 @@ def show(verb: str, reference: str, as_json: bool) -> None:
         click.echo(_unknown(verb, chosen), err=True)
         click.get_current_context().exit(1)
     embedded = found.name in chosen.embedded
-    if as_json:
-        print_json({"version": chosen.version, **found.to_json(), "embedded": embedded})
-        return
-    print_lines(_show_lines(found, chosen.version, embedded=embedded))
+    data = {"version": chosen.version, **found.to_json(), "embedded": embedded}
+    print_result(data, _show_lines(found, chosen.version, embedded=embedded), as_json=as_json)
 
 
 def _open(reference: str) -> Catalog:
@@ -99,13 +94,10 @@ def _show_lines(verb: Verb, version: str, *, embedded: bool) -> Iterator[Text]:
         ("removed in     ", verb.removed_in),
         ("successor      ", verb.successor),
     )
-    for label, value in facts:
-        if value is not None:
-            yield line((label, "yellow"), value)
+    yield from (line((label, "yellow"), value) for label, value in facts if value is not None)
 
 
 def _unknown(text: str, chosen: Catalog) -> str:
-    """Explain why a verb is unknown, and suggest others."""
     name = text.upper()
     if name in chosen.legacy:
         preferred = chosen.legacy[name].preferred

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 from rich.text import Text
 
-from bespeak.app.cli.console import line, print_findings, print_json, print_lines
 from bespeak.checks.evolution.catalog_diff import (
     CatalogConflict,
     CatalogDiff,
@@ -21,6 +20,7 @@ from bespeak.contract.catalog.catalog import Verb
 from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.rules import PYTHON_NOT_READ
+from bespeak.terminal.console import json_option, line, print_findings, print_json, print_lines
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.tree import MAX_BYTES, Location
@@ -47,7 +47,7 @@ _HEADINGS: Final = {
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Also report what would break in this deployment folder.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def catalog_diff(old: str, new: str, deployment: Path | None, as_json: bool) -> None:
     """Compare two catalogs. OLD and NEW are catalog documents or bundled versions.
 
@@ -62,7 +62,6 @@ def catalog_diff(old: str, new: str, deployment: Path | None, as_json: bool) -> 
 
 
 def main() -> None:
-    """Run the console script `agtp-catalog-diff`."""
     catalog_diff(prog_name="agtp-catalog-diff")
 
 
@@ -75,15 +74,18 @@ def _compare(old: str, new: str, deployment: Path | None, *, as_json: bool) -> i
     if diff is not None and deployment is not None:
         conflicts, found = _scan(deployment, diff)
         findings += found
+    breaking = any(conflict.breaking for conflict in conflicts or ())
     if as_json:
-        print_json(_document(diff, conflicts, findings))
+        listed = None if conflicts is None else [conflict.to_json() for conflict in conflicts]
+        written = None if diff is None else diff.to_json()
+        print_json({"diff": written, "conflicts": listed, "breaking": breaking, "findings": findings})
     else:
         print_findings(findings)
         if diff is not None:
             print_lines([*_diff_lines(diff), *_conflict_lines(conflicts, str(deployment))])
     if has_errors(findings):
         return PARSE_ERROR
-    return BREAKAGE if any(conflict.breaking for conflict in conflicts or ()) else NO_BREAKAGE
+    return BREAKAGE if breaking else NO_BREAKAGE
 
 
 def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[CatalogConflict], list[Diagnostic]]:
@@ -115,21 +117,11 @@ def _read_document(path: Path) -> tuple[tuple[Endpoint, ...], list[Diagnostic]]:
     return tuple(entry.endpoint for entry in subject.endpoints), []
 
 
-def _document(
-    diff: CatalogDiff | None, conflicts: list[CatalogConflict] | None, findings: list[Diagnostic]
-) -> dict[str, Any]:
-    return {
-        "diff": diff.to_json() if diff is not None else None,
-        "conflicts": [conflict.to_json() for conflict in conflicts] if conflicts is not None else None,
-        "breaking": any(conflict.breaking for conflict in conflicts or ()),
-        "findings": findings,
-    }
-
-
 def _diff_lines(diff: CatalogDiff) -> Iterator[Text]:
     yield line((f"Catalog {diff.old_version} -> {diff.new_version}", "bold"))
     yield from _section("Removed", "bold red", [(verb.name, _farewell(verb)) for verb in diff.removed])
-    yield from _section("Added", "bold green", [(verb.name, _introduction(verb)) for verb in diff.added])
+    added = [(verb.name, f"{verb.description} [{', '.join(verb.categories)}]") for verb in diff.added]
+    yield from _section("Added", "bold green", added)
     yield from _section("Newly deprecated", "bold yellow", [(verb.name, _fate(verb)) for verb in diff.newly_deprecated])
     yield from _section("Deprecation changed", "bold", _changes(diff.deprecation_changed, _fate))
     yield from _section("Recategorised", "bold", _changes(diff.recategorised, lambda verb: ", ".join(verb.categories)))
@@ -156,10 +148,6 @@ def _changes(changes: Iterable[VerbChange], aspect: Callable[[Verb], str]) -> li
     return [(change.name, f"{aspect(change.before)} -> {aspect(change.after)}") for change in changes]
 
 
-def _introduction(verb: Verb) -> str:
-    return f"{verb.description} [{', '.join(verb.categories)}]"
-
-
 def _farewell(verb: Verb) -> str:
     warned = f"deprecated since {verb.deprecated_in}" if verb.deprecated_in else "not deprecated before"
     return f"{warned}; use {verb.successor}" if verb.successor else warned
@@ -169,9 +157,8 @@ def _fate(verb: Verb) -> str:
     if verb.deprecated_in is None:
         return "not deprecated"
     end = f"removed in {verb.removed_in}" if verb.removed_in else "no removal planned"
-    return f"deprecated in {verb.deprecated_in}, {end}, " + (
-        f"use {verb.successor}" if verb.successor else "no successor"
-    )
+    successor = f"use {verb.successor}" if verb.successor else "no successor"
+    return f"deprecated in {verb.deprecated_in}, {end}, {successor}"
 
 
 def _version_line(diff: CatalogDiff) -> Text:

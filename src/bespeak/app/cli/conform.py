@@ -12,9 +12,9 @@ from typing import Any, Final
 import click
 from rich.text import Text
 
-from bespeak.app.cli.console import console, print_json
 from bespeak.app.conformance.check import Verdict
 from bespeak.app.conformance.run import ConformanceReport, run_conformance
+from bespeak.terminal.console import console, json_option, print_json
 
 _STYLES: Final = {
     Verdict.PASS: "green",
@@ -22,7 +22,6 @@ _STYLES: Final = {
     Verdict.COULD_NOT_TELL: "cyan",
     Verdict.FAIL: "bold red",
 }
-_QUIET: Final = "dim"
 
 
 @click.command()
@@ -38,7 +37,7 @@ _QUIET: Final = "dim"
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="With --agis: folder with your own valid, invalid and borderline documents.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 @click.option("--insecure", is_flag=True, help="Allow plain TCP to other hosts.")
 @click.option("--tls", is_flag=True, help="Use TLS for localhost too.")
 @click.option("--ca-file", type=click.Path(exists=True, dir_okay=False), help="Trust these certificate authorities.")
@@ -54,6 +53,7 @@ _QUIET: Final = "dim"
 @click.pass_context
 def conform(
     context: click.Context,
+    /,
     *,
     uri: str | None,
     agis: bool,
@@ -90,12 +90,17 @@ def conform(
         raise click.UsageError("give the URI of the server to check, or --agis")
     if validator is not None or documents is not None:
         raise click.UsageError("--validator and --documents require --agis")
-    checking = run_conformance(uri, agent_id=agent_id, tls=tls, ca_file=ca_file, insecure=insecure, timeout=timeout)
+    checking = run_conformance(uri, insecure=insecure, tls=tls, ca_file=ca_file, agent_id=agent_id, timeout=timeout)
     report = asyncio.run(_until_terminated(checking))
     if as_json:
         print_json(report.to_json())
     else:
-        _print(report)
+        out = console()
+        for verdict, line in report.lines():
+            text = Text(line)
+            if verdict is not None:
+                text.highlight_words([str(verdict)], _STYLES.get(verdict, "dim"))
+            out.print(text)
     context.exit(0 if report.conforms else 1)
 
 
@@ -109,7 +114,7 @@ async def _until_terminated(checking: Coroutine[Any, Any, ConformanceReport]) ->
 
 def _conform_agis(validator: str | None, documents: Path | None, *, as_json: bool) -> bool:
     """Run a validator on the document set; return True if every result is correct."""
-    from bespeak.app.conformance.document_set import KINDS, command_validator, find_cases, hold, own_validator  # noqa: PLC0415 - servers do not need them  # noqa: PLC0415
+    from bespeak.app.conformance.document_set import KINDS, command_validator, find_cases, hold, own_validator  # noqa: PLC0415 - servers do not need them
 
     judge = own_validator() if validator is None else command_validator(validator)
     results = list(hold(judge, find_cases(documents)))
@@ -124,12 +129,3 @@ def _conform_agis(validator: str | None, documents: Path | None, *, as_json: boo
         of_kind = [result for result in results if result.case.kind == kind]
         out.print(Text(f"{kind:<11} {sum(not each.wrong for each in of_kind)} of {len(of_kind)} correct"))
     return not wrong
-
-
-def _print(report: ConformanceReport) -> None:
-    out = console()
-    for verdict, line in report.lines():
-        text = Text(line)
-        if verdict is not None:
-            text.highlight_words([str(verdict)], _STYLES.get(verdict, _QUIET))
-        out.print(text)

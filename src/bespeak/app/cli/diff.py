@@ -1,7 +1,4 @@
-"""`bespeak diff OLD NEW`: show what changed between two contracts and whether it breaks clients.
-
-Each argument is a document, a folder, an app, a Git revision or a live server.
-"""
+"""`bespeak diff OLD NEW`: show what changed between two contracts and whether it breaks clients."""
 
 from __future__ import annotations
 
@@ -19,7 +16,6 @@ from typing import Any, Final, cast
 import click
 from rich.text import Text
 
-from bespeak.app.cli.console import line, print_findings, print_json, print_lines
 from bespeak.app.cli.service import service_options
 from bespeak.checks.evolution.approvals import APPROVALS, Approval, approve, judge, parse_approvals, with_entries
 from bespeak.checks.evolution.change import CATEGORIES, Category, ContractChange
@@ -38,6 +34,7 @@ from bespeak.documents.manifest_json import parse_manifest
 from bespeak.documents.replacement import replace_text
 from bespeak.errors import ConfigError, ContractError
 from bespeak.protocol.address import is_web
+from bespeak.terminal.console import choice_option, line, print_findings, print_json, print_lines
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.text.diagnostics.reporters import reporter
 from bespeak.text.reading.text_file import read_text
@@ -57,7 +54,6 @@ class ContractSource:
     locate: Locate = lambda change: change.location
 
     def place(self, changes: Iterable[ContractChange]) -> list[ContractChange]:
-        """Add source locations to the changes."""
         located = [replace(change, location=self.locate(change)) for change in changes]
         placed = with_positions(change.diagnostic() for change in located)
         return [replace(change, location=found.location) for change, found in zip(located, placed, strict=True)]
@@ -89,30 +85,27 @@ def _at_revision(target: str, other: str, open_files: ExitStack, *, tolerant: bo
     if not path or "://" in path:
         raise ConfigError(f"{target} has no path, and {other} is not a path; write git:{revision}:PATH")
     into = Path(open_files.enter_context(TemporaryDirectory(prefix="bespeak-")))
+    base = into
     if _is_module(path):
-        here = Path.cwd()
-        return _read_temporary(path, check_out(revision, here, into), tolerant=tolerant, into=into, name=target)
-    place = Path(path)
-    # A configuration and a module may refer to files beside them.
-    around = place.parent if place.suffix in (".py", ".toml") else None
-    found = check_out(revision, place, into, surroundings=around)
-    return _read_temporary(str(found), into, tolerant=tolerant, into=into, name=target)
+        base = check_out(revision, Path.cwd(), into)
+    else:
+        place = Path(path)
+        # A configuration and a module may refer to files beside them.
+        around = place.parent if place.suffix in (".py", ".toml") else None
+        path = str(check_out(revision, place, into, surroundings=around))
 
+    def shown(text: str) -> str:
+        return text.replace(f"{into}/", f"{target}:")
 
-def _read_temporary(path: str, base: Path, *, tolerant: bool, into: Path, name: str) -> ContractSource:
-    """Read a contract from a temporary folder, and hide that folder in locations and messages."""
     try:
         return ContractSource(_local(path, base, tolerant=tolerant).contract, lambda _: None)
     except ContractError as error:
-        findings = [finding for finding in error.findings if isinstance(finding, Diagnostic)]
-        shown = [replace(finding, location=_renamed(finding.location, into, name)) for finding in findings]
-        raise ContractError(error.message.replace(f"{into}/", f"{name}:"), shown) from error
+        found = [finding for finding in error.findings if isinstance(finding, Diagnostic)]
+        places = [one.location and replace(one.location, file=shown(one.location.file)) for one in found]
+        moved = [replace(one, location=location) for one, location in zip(found, places, strict=True)]
+        raise ContractError(shown(error.message), moved) from error
     except ConfigError as error:
-        raise ConfigError(str(error).replace(f"{into}/", f"{name}:")) from error
-
-
-def _renamed(location: Location | None, into: Path, name: str) -> Location | None:
-    return location and replace(location, file=location.file.replace(f"{into}/", f"{name}:"))
+        raise ConfigError(shown(str(error))) from error
 
 
 def _local(target: str, base: Path, *, tolerant: bool) -> ContractSource:
@@ -150,18 +143,14 @@ def _document(path: Path, *, tolerant: bool) -> ContractSource:
         raise ContractError(f"{path} is not a contract", subject.found)
     if not tolerant and has_errors(subject.found):
         raise ContractError(f"{path} has errors; fix them first", subject.found)
-    return ContractSource(_agis_contract(subject), _locator(subject))
-
-
-def _agis_contract(subject: Subject) -> Contract:
     document = subject.agis
-    assert document is not None
-    return Contract(
+    contract = Contract(
         endpoints=tuple(entry.endpoint for entry in document.endpoints),
         vocabulary=document.vocabulary,
         data_manifest=document.data_manifest,
         version=document.version or document.vocabulary.version,
     )
+    return ContractSource(contract, _locator(subject))
 
 
 def _locator(subject: Subject) -> Locate:
@@ -198,18 +187,12 @@ def _deployment(path: Path, base: Path) -> ContractSource:
         raise ContractError(f"{path} has errors; fix them first", found)
     contract = replace(service_contract(service, policies), catalog_version=catalog.version)
     configuration = next((path / name for name in CONFIGURATIONS if (path / name).is_file()), None)
-    return ContractSource(
-        contract,
-        lambda change: (
-            change.location or (Location(str(configuration)) if configuration and not change.endpoint else None)
-        ),
-    )
+    place = Location(str(configuration)) if configuration else None
+    return ContractSource(contract, lambda change: change.location or (None if change.endpoint else place))
 
 
 def _imported(target: str, base: Path) -> Contract:
-    """Read the contract of an app in a separate process, since two revisions of a module cannot be imported
-    together.
-    """
+    """Read the contract of an app in a separate process: two revisions of a module cannot be imported together."""
     command = [sys.executable, "-m", "bespeak", "discover", target, "--json"]
     try:
         done = subprocess.run(  # noqa: S603 - ourselves
@@ -242,21 +225,19 @@ _QUIET: Final = "dim"
 @click.command()
 @click.argument("old")
 @click.argument("new")
-@click.option(
+@choice_option(
     "--category",
-    type=click.Choice([name.lower() for name in CATEGORIES]),
+    of=[name.lower() for name in CATEGORIES],
     default="contract",
-    show_default=True,
     help="Changes to compare: the wire format; contract adds semantics, prose adds texts.",
 )
-@click.option(
+@choice_option(
     "--fail-on",
-    type=click.Choice(_FAIL_ON),
+    of=_FAIL_ON,
     default="breaking",
-    show_default=True,
     help="Changes that make the exit code 1; `bump` is a version bump too small for the changes.",
 )
-@click.option("--format", "form", type=click.Choice(_FORMATS), default="text", show_default=True, help="Output format.")
+@choice_option("--format", "form", of=_FORMATS, default="text", help="Output format.")
 @click.option(
     "--approvals",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -304,7 +285,13 @@ def diff(
         added = approve(report.failing, reason, expires.date() if expires else None)
         _append(place, added)
         report = replace(report, approved={**report.approved, **{entry.fingerprint: entry for entry in added}})
-    _print(report, "json" if as_json else form)
+    if as_json or form == "json":
+        print_json(report.to_json())
+    elif form == "text":
+        print_findings(report.other_findings)
+        print_lines(_lines(report))
+    else:
+        click.echo(markdown(report) if form == "markdown" else reporter(form)(report.findings_report()), nl=False)
     return 1 if report.failed else 0
 
 
@@ -318,7 +305,7 @@ def _compare(
         changes = after.place(within(everything, category))
     judgement = judge(everything, known, datetime.now().astimezone().date())
     # Prose changes need at most a patch bump, so they count for the version in every category.
-    counted = [*changes, *(change for change in everything if change.category == "PROSE")]
+    counted = [*changes, *(change for change in everything if change.about.category == "PROSE")]
     version = advise(counted, before.contract.version, after.contract.version)
     too_small = version.finding()
     return ChangeReport(
@@ -350,23 +337,10 @@ def _append(path: Path, added: list[Approval]) -> None:
     if not added:
         return
     try:
-        text = path.read_text("utf-8") if path.exists() else ""
-        replace_text(path, with_entries(text, added), create=True)
+        replace_text(path, with_entries(path.read_text("utf-8") if path.exists() else "", added), create=True)
     except OSError as error:
         raise ConfigError(f"cannot write the approvals to {path}: {error.strerror or error}") from error
     click.echo(f"{len(added)} approved in {path}", err=True)
-
-
-def _print(report: ChangeReport, form: str) -> None:
-    if form == "json":
-        print_json(report.to_json())
-    elif form == "markdown":
-        click.echo(markdown(report), nl=False)
-    elif form != "text":
-        click.echo(reporter(form)(report.findings_report()), nl=False)
-    else:
-        print_findings(report.other_findings)
-        print_lines(_lines(report))
 
 
 def _lines(report: ChangeReport) -> Iterator[Text]:

@@ -13,13 +13,13 @@ from rich.text import Text
 from bespeak.agent.client.errors import NothingDiscoveredError
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.discovery.discovered import Discovered
-from bespeak.app.cli.console import console, line, print_findings, print_json, print_lines
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.ai.document import MOST_CAPABILITIES
 from bespeak.documents.ai.rules import CONTENT_USAGE
 from bespeak.documents.manifest_json import ManifestDocument
+from bespeak.terminal import CommandFailedError
+from bespeak.terminal.console import console, line, print_findings, print_json, print_lines, print_result
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors, printable
 
 _IN_SUMMARY = (CONTENT_USAGE.id,)  # rules whose findings the summary already covers
@@ -32,10 +32,7 @@ _WIDEST = 60  # maximum width of a column, so that one long path does not pad ev
 @click.argument("service")
 @click.option("--methods", is_flag=True, help="Show only the compact list from DISCOVER /methods.")
 @click.option(
-    "--all",
-    "everything",
-    is_flag=True,
-    help=f"Show more than {MOST_CAPABILITIES} capabilities of a web document.",
+    "--all", "everything", is_flag=True, help=f"Show more than {MOST_CAPABILITIES} capabilities of a web document."
 )
 @service_options
 def discover(service: str, methods: bool, everything: bool, as_json: bool, **options: Any) -> int:
@@ -101,10 +98,8 @@ async def _discover(service: str, methods: bool, as_json: bool, options: dict[st
             console().print()
         if methods:
             inventory = await client.methods()
-            if as_json:
-                print_json(inventory)
-            else:
-                _print_rows([(entry.method, entry.path, entry.description) for entry in inventory])
+            rows = [(entry.method, entry.path, entry.description) for entry in inventory]
+            print_result(inventory, _rows(rows), as_json=as_json)
             return
         manifest = await client.discover()
         if as_json:
@@ -112,15 +107,14 @@ async def _discover(service: str, methods: bool, as_json: bool, options: dict[st
             return
         out = console()
         if client.discovered is None or client.discovered.kind == "agtp":
-            for part in _summary(manifest, client):
-                out.print(part)
+            print_lines(_summary(manifest, client))
         own = manifest.own_endpoints
         out.print()
-        _print_rows([(endpoint.method, endpoint.path, _about(endpoint)) for endpoint in own])
+        if own:
+            print_lines(_rows([(endpoint.method, endpoint.path, _about(endpoint)) for endpoint in own]))
         if len(own) < len(manifest.endpoints):
-            out.print(
-                Text(f"and {len(manifest.endpoints) - len(own)} built-in endpoints; --methods lists them too", _QUIET)
-            )
+            rest = len(manifest.endpoints) - len(own)
+            out.print(Text(f"and {rest} built-in endpoints; --methods lists them too", _QUIET))
 
 
 def _summary(manifest: ManifestDocument, client: ServiceClient) -> Iterator[Text]:
@@ -147,10 +141,8 @@ def _about(endpoint: Endpoint) -> str:
     return f"{endpoint.description}  [{', '.join(notes)}]"
 
 
-def _print_rows(rows: list[tuple[str, str, str]]) -> None:
-    out = console()
+def _rows(rows: list[tuple[str, str, str]]) -> Iterator[Text]:
     shown = [(printable(method), printable(path), text) for method, path, text in rows]
     first = min(max((len(method) for method, _, _ in shown), default=0), _WIDEST)
     second = min(max((len(path) for _, path, _ in shown), default=0), _WIDEST)
-    for method, path, text in shown:
-        out.print(line((f"{method:<{first}}", _METHOD), f"  {path:<{second}}  {text}"))
+    yield from (line((f"{method:<{first}}", _METHOD), f"  {path:<{second}}  {text}") for method, path, text in shown)

@@ -8,12 +8,11 @@ from typing import Any, Final
 from rich.text import Text
 
 from bespeak.agent.discovery.agent_card import AgentCard
-from bespeak.agent.discovery.capability import Capability
 from bespeak.agent.discovery.discovered import Discovered
 from bespeak.agent.discovery.producer_check import check_producer
 from bespeak.agent.discovery.web_document import FACE, Fetched
-from bespeak.app.cli.console import line
 from bespeak.documents.ai.param_notation import write_param
+from bespeak.terminal.console import line
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _METHOD: Final = "bold cyan"
@@ -30,28 +29,27 @@ _KINDS: Final = {
 
 
 def web_lines(discovered: Discovered) -> Iterator[Text]:
-    """Summarize the documents that were fetched and how the service is called."""
     yield line((discovered.name or str(discovered.address.origin), "bold"), f"  {discovered.description}")
     yield line(f"called by {_KINDS[discovered.kind]}")
     for step in discovered.steps:
-        if step.what == FACE.what:
-            continue  # a probe, not a document
-        yield line((f"  {step.final_url}  {_outcome(step)}", "" if step.ok else _QUIET))
+        if step.what != FACE.what:  # a probe, not a document
+            yield line((f"  {step.final_url}  {_outcome(step)}", "" if step.ok else _QUIET))
     if discovered.ai is not None:
         yield from _ai_lines(discovered)
     if discovered.card is not None:
-        yield from _card_lines(discovered.card)
+        for interface in discovered.card.interfaces:
+            yield line(f"takes messages at {interface.url}  {interface.binding} {interface.version}".rstrip())
+        if discovered.card.credentials:
+            yield line(f"authentication {' or '.join(discovered.card.credentials)}")
     if discovered.agtp is not None:
         yield line(f"also at {discovered.agtp}")
-    for name, value in discovered.preferences.items():
-        yield line((f"content usage: {name}: {value}", "yellow"))
+    yield from (line((f"content usage: {name}: {value}", "yellow")) for name, value in discovered.preferences.items())
     wrong = sum(finding.severity == "error" for step in discovered.steps for finding in check_producer(step))
     if wrong:
         yield line((f"its documents break {wrong} producer rules; run bespeak lint for details", _QUIET))
 
 
 def capability_lines(discovered: Discovered) -> Iterator[Text]:
-    """List each capability with its parameters."""
     widest = min(max((len(each.id) for each in discovered.capabilities), default=0), _WIDEST)
     for capability in discovered.capabilities:
         mark = "  [deprecated]" if capability.deprecated else ""
@@ -59,7 +57,10 @@ def capability_lines(discovered: Discovered) -> Iterator[Text]:
             (f"{capability.id:<{widest}}", _METHOD),
             f"  {capability.method} {capability.path}  {capability.description}{mark}",
         )
-        for name, text in _params(capability):
+        taken = capability.input_schema
+        properties, required = taken.get("properties"), taken.get("required", ())
+        for name, schema in properties.items() if isinstance(properties, dict) else ():
+            text = capability.params.get(name) or write_param(schema, required=name in required, root=taken)
             yield line((f"    {name}: {text}", _QUIET))
 
 
@@ -73,7 +74,6 @@ def skill_lines(card: AgentCard) -> Iterator[Text]:
 
 
 def web_json(discovered: Discovered) -> dict[str, Any]:
-    """Build the JSON form of the summary."""
     return {
         "kind": discovered.kind,
         "url": str(discovered.address),
@@ -84,14 +84,9 @@ def web_json(discovered: Discovered) -> dict[str, Any]:
         "preferences": dict(discovered.preferences),
         "capabilities": [
             {
-                "id": each.id,
-                "method": each.method,
-                "path": each.path,
+                **_members(each, "id", "method", "path"),
                 "url": f"{each.origin}{each.target}",
-                "description": each.description,
-                "input_schema": each.input_schema,
-                "returns": each.returns,
-                "deprecated": each.deprecated,
+                **_members(each, "description", "input_schema", "returns", "deprecated"),
             }
             for each in discovered.capabilities
         ],
@@ -101,6 +96,10 @@ def web_json(discovered: Discovered) -> dict[str, Any]:
         "findings": [_finding(finding) for finding in discovered.findings],
         "producer_findings": [_finding(finding) for step in discovered.steps for finding in check_producer(step)],
     }
+
+
+def _members(value: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names}
 
 
 def _ai_lines(discovered: Discovered) -> Iterator[Text]:
@@ -117,27 +116,16 @@ def _ai_lines(discovered: Discovered) -> Iterator[Text]:
         yield line(f"{document.requests_per_minute} requests per minute")
 
 
-def _card_lines(card: AgentCard) -> Iterator[Text]:
-    for interface in card.interfaces:
-        yield line(f"takes messages at {interface.url}  {interface.binding} {interface.version}".rstrip())
-    if card.credentials:
-        yield line(f"authentication {' or '.join(card.credentials)}")
-
-
 def _card(card: AgentCard) -> dict[str, Any]:
     return {
         "version": card.version,
-        "interfaces": [{"url": each.url, "binding": each.binding, "version": each.version} for each in card.interfaces],
+        "interfaces": [_members(each, "url", "binding", "version") for each in card.interfaces],
         "credentials": list(card.credentials),
         "skills": [
             {
-                "id": each.id,
-                "description": each.description,
-                "tags": list(each.tags),
-                "examples": list(each.examples),
-                "scopes": list(each.scopes),
+                **_members(each, "id", "description", "tags", "examples", "scopes"),
                 "input_schema": None,
-                "guessed": {"impact": each.impact, "confidence": each.confidence},
+                "guessed": _members(each, "impact", "confidence"),
             }
             for each in card.skills
         ],
@@ -151,17 +139,6 @@ def _auth(discovered: Discovered) -> dict[str, str | None] | None:
     return {"type": document.auth_type, "header": document.auth_header, "docs": document.auth_docs}
 
 
-def _params(capability: Capability) -> Iterator[tuple[str, str]]:
-    """Describe each parameter, by the document's text or by its schema."""
-    properties = capability.input_schema.get("properties")
-    required = capability.input_schema.get("required", ())
-    for name, schema in properties.items() if isinstance(properties, dict) else ():
-        yield (
-            name,
-            capability.params.get(name) or write_param(schema, required=name in required, root=capability.input_schema),
-        )
-
-
 def _outcome(step: Fetched) -> str:
     if step.fault is not None:
         return step.fault.message if not step.is_missing or step.source == "cache" else str(step.status)
@@ -172,26 +149,16 @@ def _outcome(step: Fetched) -> str:
 
 def _step(step: Fetched) -> dict[str, Any]:
     return {
-        "what": step.what,
-        "url": step.url,
-        "final_url": step.final_url,
-        "status": step.status,
-        "media_type": step.media_type,
+        **_members(step, "what", "url", "final_url", "status", "media_type"),
         "bytes": len(step.body),
-        "source": step.source,
-        "attempts": step.attempts,
+        **_members(step, "source", "attempts"),
         "seconds": round(step.seconds, 3),
-        "redirects": [{"url": hop.url, "status": hop.status, "location": hop.location} for hop in step.hops],
-        "fault": None if step.fault is None else {"kind": step.fault.kind, "message": step.fault.message},
+        "redirects": [_members(hop, "url", "status", "location") for hop in step.hops],
+        "fault": None if step.fault is None else _members(step.fault, "kind", "message"),
     }
 
 
 def _finding(finding: Diagnostic) -> dict[str, Any]:
-    return {
-        "rule": finding.rule,
-        "severity": finding.severity,
-        "message": finding.message,
-        "location": str(finding.location) if finding.location else None,
-        "pointer": finding.pointer,
-        "help": finding.help,
-    }
+    location = str(finding.location) if finding.location else None
+    told = _members(finding, "rule", "severity", "message")
+    return {**told, "location": location, **_members(finding, "pointer", "help")}

@@ -6,13 +6,13 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bespeak.app.cli.console import print_findings
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.contract.service import Service
 from bespeak.documents.agis.canonical import parse_agis
 from bespeak.documents.agis.document import agis_service, read_agis
 from bespeak.documents.openapi.description import MOST_BYTES, Description
 from bespeak.errors import ConfigError
+from bespeak.terminal import CommandFailedError
+from bespeak.terminal.console import print_findings
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.tree import MAX_BYTES
@@ -61,7 +61,6 @@ def _read(source: str) -> bytes:
 
 
 def _fetch(source: str, *, insecure: bool) -> tuple[bytes, str]:
-    """Fetch a URL; return the bytes and the final URL."""
     from bespeak.protocol.address_guard import AddressFault, parse_web_address  # noqa: PLC0415 - slow to load
 
     address = parse_web_address(source, insecure=insecure)

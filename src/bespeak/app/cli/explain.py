@@ -17,14 +17,9 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("rule", required=False)
 @click.option(
-    "--format",
-    "format_name",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Output format.",
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True, help="Output format."
 )
-def explain(rule: str | None, format_name: str) -> None:
+def explain(rule: str | None, form: str) -> None:
     """Explain RULE and show its settings in the current folder.
 
     RULE is the id or name of a lint rule, or of a change that `bespeak diff` reports, like C129. Without RULE, all
@@ -38,40 +33,31 @@ def explain(rule: str | None, format_name: str) -> None:
     from bespeak.checks.evolution.rule_index import RULES  # noqa: PLC0415 - `--help` does not need the rules
     from bespeak.checks.lint.config import Configs, Judge  # noqa: PLC0415
     from bespeak.checks.lint.rule_index import all_rules, find_rule, near_rules  # noqa: PLC0415
+    from bespeak.text.diagnostics.reporters.json_report import encoded  # noqa: PLC0415
 
     judge = Judge(Configs(Path.cwd()).run)
-    as_json = format_name == "json"
+    as_json = form == "json"
+    data: object
     if rule is None:
-        rules = all_rules().values()
-        if as_json:
-            _print_json([_data(entry, judge) for entry in rules])
-        else:
-            click.echo("\n".join(_listing(judge)))
-        return
-    change = find_rule(rule, RULES)
-    if change is not None:
-        _print_json(_change_data(change)) if as_json else click.echo("\n".join(_change_page(change)))
-        return
-    found = find_rule(rule)
-    if found is None:
+        # The pages of all rules take longer to read than the list.
+        data, lines = [_data(entry, judge) for entry in all_rules().values()] if as_json else None, _listing(judge)
+    elif (change := find_rule(rule, RULES)) is not None:
+        data, lines = _change_data(change), _change_page(change)
+    elif (found := find_rule(rule)) is not None:
+        data, lines = _data(found, judge), _page(found, judge)
+    else:
         near = near_rules(rule)
         hint = f" Did you mean {' or '.join(near)}?" if near else " See `bespeak explain` for all rules."
         raise click.UsageError(f"Rule {rule!r} not found.{hint}")
-    if as_json:
-        _print_json(_data(found, judge))
-    else:
-        click.echo("\n".join(_page(found, judge)))
+    click.echo(encoded(data) if as_json else "\n".join(lines))
 
 
 def _page(rule: Rule, judge: Judge) -> Iterator[str]:
     from bespeak.checks.lint.rule_index import facts, sections  # noqa: PLC0415
+    from bespeak.text.diagnostics.page import page_of  # noqa: PLC0415
 
-    yield f"{rule.id} {rule.name}"
-    yield ""
-    yield rule.summary
-    yield ""
-    for name, value in facts(rule, _passes().get(rule.id, "")):
-        yield f"{name:<10}{value}"
+    yield from (f"{rule.id} {rule.name}", "", page_of(rule).summary, "")
+    yield from (f"{name:<10}{value}" for name, value in facts(rule, _passes().get(rule.id, "")))
     yield f"{'here':<10}{_here(rule, judge)}"
     for title, text, is_code in sections(rule):
         yield ""
@@ -85,26 +71,21 @@ def _change_data(rule: Rule) -> dict[str, str]:
     from bespeak.text.diagnostics.page import page_of  # noqa: PLC0415
 
     kind = {"kind": rule.kind, "category": rule.category.lower()} if isinstance(rule, ChangeRule) else {}
-    return {"id": rule.id, "name": rule.name, **kind, "summary": rule.summary, "why": page_of(rule).why}
+    page = page_of(rule)
+    return {"id": rule.id, "name": rule.name, **kind, "summary": page.summary, "why": page.why}
 
 
 def _change_page(rule: Rule) -> Iterator[str]:
     data = _change_data(rule)
-    yield f"{rule.id} {rule.name}"
-    yield ""
-    yield rule.summary
-    yield ""
-    for name in ("kind", "category"):
-        if name in data:
-            yield f"{name:<10}{data[name]}"
-    yield "source    bespeak diff"
-    yield ""
-    yield f"Why: {data['why']}"
+    yield from (f"{rule.id} {rule.name}", "", data["summary"], "")
+    yield from (f"{name:<10}{data[name]}" for name in ("kind", "category") if name in data)
+    yield from ("source    bespeak diff", "", f"Why: {data['why']}")
 
 
 def _listing(judge: Judge) -> Iterator[str]:
     from bespeak.checks.lint.passes import pass_of  # noqa: PLC0415
     from bespeak.checks.lint.rule_index import all_rules  # noqa: PLC0415
+    from bespeak.text.diagnostics.page import page_of  # noqa: PLC0415
 
     names = _passes()
     groups: dict[int, list[Rule]] = {}
@@ -116,7 +97,7 @@ def _listing(judge: Judge) -> Iterator[str]:
         yield f"Pass {number}: {name}" if name else "AGTP-API and file reading"
         for rule in rules:
             severity = _severity(rule, judge) if judge.is_on(rule.id) else "off"
-            yield f"  {rule.id}  {severity:<8} {rule.name:<{width}}  {rule.summary}"
+            yield f"  {rule.id}  {severity:<8} {rule.name:<{width}}  {page_of(rule).summary}"
         yield ""
     yield "Run `bespeak explain RULE` for details, also for the changes (C1xx) of `bespeak diff`."
 
@@ -134,7 +115,6 @@ def _severity(rule: Rule, judge: Judge) -> str:
 
 
 def _passes() -> dict[str, str]:
-    """Map each rule to the name of its pass."""
     from bespeak.checks.lint.passes import PASSES, pass_of  # noqa: PLC0415
     from bespeak.checks.lint.rule_index import all_rules  # noqa: PLC0415
 
@@ -153,7 +133,6 @@ def _data(rule: Rule, judge: Judge) -> dict[str, Any]:
         "normative": rule.normative,
         "source": rule.source,
         "pass": pass_of(rule.id) or None,
-        "summary": rule.summary,
         **page_of(rule)._asdict(),
         "fix": rule.fix,
         "here": {
@@ -162,9 +141,3 @@ def _data(rule: Rule, judge: Judge) -> dict[str, Any]:
             "settings": str(judge.config.file) if judge.config.file else None,
         },
     }
-
-
-def _print_json(value: object) -> None:
-    from bespeak.text.diagnostics.reporters.json_report import encoded  # noqa: PLC0415
-
-    click.echo(encoded(value))

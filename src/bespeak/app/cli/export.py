@@ -12,9 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from bespeak.agent.client.service import ServiceClient
-from bespeak.app.cli.console import print_findings
 from bespeak.app.cli.document_source import open_agis_file
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.service import connection_options, open_service
 from bespeak.app.server.assembly import now
 from bespeak.app.server.serving import assemble_target
@@ -30,6 +28,8 @@ from bespeak.documents.projections.agis_document import complete_agis, project_a
 from bespeak.documents.projections.agtp_manifest import project_manifest
 from bespeak.errors import ConfigError
 from bespeak.state.identity.settings import AuthSettings
+from bespeak.terminal import CommandFailedError
+from bespeak.terminal.console import choice_option, print_findings
 
 _NO_AUTH = AuthSettings(modes=())  # empty authentication settings: a manifest does not describe authentication
 
@@ -100,10 +100,8 @@ def _local(target: str) -> Exported:
 
 
 def _with_defaults(service: Service, updated: str, catalog: str | None = None) -> Exported:
-    """Wrap a service with default settings."""
-    manifest = project_manifest(
-        service, service.endpoints, service.policies, catalog or service.catalog, updated=updated
-    )
+    parts = (service, service.endpoints, service.policies, catalog or service.catalog)
+    manifest = project_manifest(*parts, updated=updated)
     return Exported(service=service, version=manifest["document_version"], updated=updated)
 
 
@@ -120,14 +118,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _URL = click.option("--url", metavar="URL", help="HTTP address of the service.  [default: from its configuration]")
 
 
-def _form(default: str) -> Callable[[Command], Command]:
-    return click.option(
-        "--to", type=click.Choice(["yaml", "json"]), default=default, show_default=True, help="Output format."
-    )
+def _form(default: str) -> Callable[..., Any]:
+    return choice_option("--to", of=["yaml", "json"], default=default, help="Output format.")
 
 
 def _output(command: Command) -> Command:
-    """Add the options for the output file."""
     place = click.Path(path_type=Path)
     command = click.option("--force", is_flag=True, help="Replace an existing file.")(command)
     return click.option("-o", "--output", type=place, help="Write to this file instead of standard output.")(command)
@@ -157,7 +152,14 @@ def agis(service: str, output: Path | None, force: bool, to: str, **options: Any
     bespeak export agis examples/hotel -o hotel.agis
     bespeak export agis agtp://127.0.0.1 --to json
     """
-    found = asyncio.run(_export_live(service, options)) if "://" in service else _export_local(service)
+    if "://" in service:
+        found = asyncio.run(_export_live(service, options))
+    elif service.endswith(".agis"):
+        found = open_agis_file(Path(service))
+    else:
+        loaded = load_target(service)
+        print_findings(loaded.findings)
+        found = loaded.service
     if all(endpoint.is_basic for endpoint in found.endpoints):
         raise CommandFailedError(f"{service} has no endpoints of its own; an AGIS document needs at least one")
     document = project_agis(found)
@@ -226,11 +228,8 @@ def ai(service: str, part: str | None, output: Path | None, force: bool, url: st
     content = documents.main if part is None else documents.parts[part]
     _write(content.decode() + "\n", output, force=force)
     if documents.parts and part is None:
-        names = ", ".join(documents.parts)
-        click.echo(
-            f"bespeak: the document is split; the other parts are at {AI_PATH}/NAME: {names} (use --part NAME)",
-            err=True,
-        )
+        parts = f"the other parts are at {AI_PATH}/NAME: {', '.join(documents.parts)} (use --part NAME)"
+        click.echo(f"bespeak: the document is split; {parts}", err=True)
 
 
 @export.command(short_help="Export SERVICE as llms.txt.")
@@ -248,16 +247,16 @@ def llms(service: str, output: Path | None, force: bool, url: str | None, **opti
     bespeak export llms examples/hotel -o llms.txt
     """
     from bespeak.app.server.http_pages import ABOUT  # noqa: PLC0415
+    from bespeak.contract.core_ontology import DOCUMENT_PATH as jsonld_path  # noqa: PLC0415, N811
     from bespeak.documents.projections import a2a_card, discovery  # noqa: PLC0415 - for this document only
-    from bespeak.documents.projections.jsonld import PATH as jsonld_path  # noqa: PLC0415, N811
 
     found = open_exported(service, options, url=url)
-    absent = {
-        *(() if found.mcp and found.http.url else (discovery.SERVER_CARD_PATH,)),
-        *(() if found.a2a.enabled and found.http.url else (a2a_card.PATH,)),
-        *(() if found.service.semantic is not None else (jsonld_path,)),
+    served = {
+        discovery.SERVER_CARD_PATH: found.mcp and found.http.url,
+        a2a_card.PATH: found.a2a.enabled and found.http.url,
+        jsonld_path: found.service.semantic is not None,
     }
-    about = {path: text for path, text in ABOUT.items() if path not in absent}
+    about = {path: text for path, text in ABOUT.items() if served.get(path, True)}
     _write(discovery.project_llms(found.service, found.service.endpoints, found.http, about), output, force=force)
 
 
@@ -309,7 +308,7 @@ def jsonld(service: str, output: Path | None, force: bool, **options: Any) -> No
     Examples:
     bespeak export jsonld examples/hotel -o hotel.jsonld
     """
-    from bespeak.documents.projections.jsonld import project_jsonld  # noqa: PLC0415 - for this document only
+    from bespeak.extensions.semantics.jsonld import project_jsonld  # noqa: PLC0415 - for this document only
 
     found = open_exported(service, options)
     document = project_jsonld(found.service, found.service.endpoints, version=found.version)
@@ -354,15 +353,16 @@ def tools(
     bespeak export tools agtp://127.0.0.1 --style anthropic --query "book a room" -o tools.json
     """
     from bespeak.agent.tools.tool_list import choose  # noqa: PLC0415 - for this document only
-    from bespeak.documents.projections.model_tools.tools import (  # noqa: PLC0415
-        DEFERRING,
-        definitions,
-        make_model_tools,
-    )
+    from bespeak.documents.projections.model_tools.tools import DEFERRING, definitions, make_model_tools  # noqa: PLC0415
 
     if defer and style not in DEFERRING:
         raise click.UsageError(f"--defer is for {' and '.join(DEFERRING)}; the other APIs have no search.")
-    endpoints = asyncio.run(_offered(service, options))
+
+    async def offered() -> tuple[Endpoint, ...]:
+        async with open_service(service, **options, describes=True) as client:
+            return (await client.discover()).offered_endpoints
+
+    endpoints = asyncio.run(offered())
     made = make_model_tools(endpoints, style, strict=strict, chosen=choose(endpoints, style, query=query, limit=limit))
     if not made:
         raise CommandFailedError(f"{service} has no endpoint {'that fits the query' if query else 'of its own'}")
@@ -371,11 +371,6 @@ def tools(
     for tool in made:
         if tool.conversion.reasons:
             click.echo(f"note: {tool.name} is not strict: {tool.conversion.reasons[0]}", err=True)
-
-
-async def _offered(service: str, options: dict[str, Any]) -> tuple[Endpoint, ...]:
-    async with open_service(service, **options, describes=True) as client:
-        return (await client.discover()).offered_endpoints
 
 
 def _text(document: dict[str, Any], to: str) -> str:
@@ -393,14 +388,6 @@ def _write(text: str, output: Path | None, *, force: bool) -> None:
         raise ConfigError(f"{output} already exists. Use --force to replace it.") from None
     except OSError as error:
         raise ConfigError(f"{output} cannot be written: {error.strerror or error}") from error
-
-
-def _export_local(target: str) -> Service:
-    if target.endswith(".agis"):
-        return open_agis_file(Path(target))
-    loaded = load_target(target)
-    print_findings(loaded.findings)
-    return loaded.service
 
 
 async def _export_live(uri: str, options: dict[str, Any]) -> Service:

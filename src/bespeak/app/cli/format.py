@@ -10,11 +10,11 @@ from typing import Final
 
 import click
 
-from bespeak.app.cli.console import print_findings
 from bespeak.documents.agis.canonical import Form, format_agis
 from bespeak.documents.deployment.folder import is_folder, list_tree
 from bespeak.documents.replacement import replace_text
 from bespeak.errors import ConfigError
+from bespeak.terminal.console import plural, print_findings
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.reading.text_file import read_stream, read_text
 from bespeak.text.source.tree import MAX_BYTES
@@ -70,7 +70,10 @@ def format_documents(
             changed -= 1
     print_findings(findings)
     if paths != (_STDIN,):
-        click.echo(_summary(changed, unchanged, len(findings) + len(unwritten), would=check or diff), err=True)
+        done, failed = "would be formatted" if check or diff else "formatted", len(findings) + len(unwritten)
+        counts = ((changed, done), (unchanged, "unchanged"), (failed, "not formatted"))
+        listed = ", ".join(f"{plural(count, 'file')} {what}" for count, what in counts if count)
+        click.echo(listed or "no AGIS documents found", err=True)
     if unwritten:
         raise ConfigError("\n".join(unwritten))
     return 1 if findings or (changed and (check or diff)) else 0
@@ -102,8 +105,7 @@ def _write(path: Path, text: str) -> str | None:
 def _show(before: str, after: str, name: str) -> None:
     old, new = before.splitlines(), after.splitlines()
     compare = unified_diff if len(old) + len(new) <= _MOST_LINES else _whole_diff
-    lines = compare(old, new, name, f"{name} (formatted)", lineterm="")
-    click.echo("\n".join(printable(line) for line in lines))
+    click.echo("\n".join(printable(line) for line in compare(old, new, name, f"{name} (formatted)", lineterm="")))
 
 
 def _whole_diff(old: list[str], new: list[str], old_name: str, new_name: str, lineterm: str) -> Iterator[str]:
@@ -112,26 +114,8 @@ def _whole_diff(old: list[str], new: list[str], old_name: str, new_name: str, li
     head = next((at for at in range(shorter) if old[at] != new[at]), shorter)
     tail = next((at for at in range(shorter - head) if old[-1 - at] != new[-1 - at]), shorter - head)
     gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
-    yield f"--- {old_name}{lineterm}"
-    yield f"+++ {new_name}{lineterm}"
-    yield f"@@ -{_extent(head, gone)} +{_extent(head, come)} @@{lineterm}"
+    # An empty range starts at the line before it.
+    before, after = (f"{head + bool(lines)},{len(lines)}" for lines in (gone, come))
+    yield from (f"--- {old_name}{lineterm}", f"+++ {new_name}{lineterm}", f"@@ -{before} +{after} @@{lineterm}")
     yield from (f"-{line}" for line in gone)
     yield from (f"+{line}" for line in come)
-
-
-def _extent(start: int, lines: list[str]) -> str:
-    """Format the range of a hunk; an empty one starts at the line before it."""
-    return f"{start + bool(lines)},{len(lines)}"
-
-
-def _summary(changed: int, unchanged: int, failed: int, *, would: bool) -> str:
-    parts = [
-        f"{_files_of(changed)} {'would be formatted' if would else 'formatted'}" if changed else "",
-        f"{_files_of(unchanged)} unchanged" if unchanged else "",
-        f"{_files_of(failed)} not formatted" if failed else "",
-    ]
-    return ", ".join(part for part in parts if part) or "no AGIS documents found"
-
-
-def _files_of(count: int) -> str:
-    return f"{count} file{'' if count == 1 else 's'}"

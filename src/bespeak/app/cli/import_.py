@@ -9,20 +9,22 @@ from urllib.parse import urlsplit
 
 import click
 
-from bespeak.app.cli.console import print_findings, print_json
 from bespeak.app.cli.document_source import open_agis_file, open_description
-from bespeak.app.cli.main import CommandFailedError
-from bespeak.contract.service import Service
 from bespeak.documents.openapi.rules import UNCLEAR_SERVER
 from bespeak.documents.projections.deployment_files import HANDLERS, deployment_files
 from bespeak.documents.replacement import FolderTakenError, write_folder
 from bespeak.documents.toml_text import find_null
 from bespeak.errors import ConfigError
+from bespeak.terminal import CommandFailedError
+from bespeak.terminal.console import plural, print_findings, print_json
 from bespeak.text.diagnostics.diagnostic import brief, printable
 from bespeak.text.source.tree import without_collections
 
 if TYPE_CHECKING:
     from bespeak.documents.adoption.deployment import Imported
+
+
+_output_option = click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Output folder.")
 
 
 @click.group("import")
@@ -32,7 +34,7 @@ def import_() -> None:
 
 @import_.command(short_help="Create a deployment from an AGIS document.")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Output folder.")
+@_output_option
 @click.option("--force", is_flag=True, help="Replace existing files.")
 def agis(file: Path, output: Path, force: bool) -> int:
     """Create a deployment from the AGIS document FILE: bespeak.toml, endpoints/*.toml and handlers.py.
@@ -53,23 +55,20 @@ def agis(file: Path, output: Path, force: bool) -> int:
         for name, schema in (("input", endpoint.input_schema), ("output", endpoint.output_schema)):
             null = find_null(dict(schema))
             if null is not None:
-                raise CommandFailedError(
-                    f"{endpoint}: the {name} schema has null at {null}, which TOML cannot represent"
-                )
+                where = f"the {name} schema has null at {null}"
+                raise CommandFailedError(f"{endpoint}: {where}, which TOML cannot represent")
     _write(output, deployment_files(service), force=force)
-    count = len(service.endpoints)
-    endpoints = f"{count} endpoint{'' if count == 1 else 's'}"
+    endpoints = plural(len(service.endpoints), "endpoint")
     click.echo(f"{printable(str(output))}: {endpoints}; implement the functions in {HANDLERS}.py")
-    left = _left_out(service)
-    if left:
-        kept = printable(str(file))
-        click.echo(f"bespeak.toml cannot hold {', '.join(left)}; keep {kept}.", err=True)
+    if service.schemas:
+        shared = "shared schemas (each endpoint has its own copy)"
+        click.echo(f"bespeak.toml cannot hold {shared}; keep {printable(str(file))}.", err=True)
     return 0
 
 
 @import_.command(short_help="Create a facade for an HTTP API from OpenAPI.")
 @click.argument("source", metavar="FILE|URL")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Output folder.")
+@_output_option
 @click.option("--force", is_flag=True, help="Replace the files of an earlier import; others are kept.")
 @click.option(
     "--include",
@@ -126,7 +125,7 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     if server is not None:
         description, replaced = with_server(description, server)
         notes[:0] = [
-            LeftOut("--server", f"{server} is used instead of {base}, in {count} operation{'' if count == 1 else 's'}")
+            LeftOut("--server", f"{server} is used instead of {base}, in {plural(count, 'operation')}")
             for base, count in replaced.most_common()
         ]
     with without_collections():
@@ -140,14 +139,11 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
 
 @import_.command(short_help="Create a governed facade for an MCP server.")
 @click.argument("server", nargs=-1, required=True, metavar="COMMAND|URL")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Output folder.")
+@_output_option
 @click.option("--force", is_flag=True, help="Replace the files of an earlier import; reviewed decisions are kept.")
 @click.option("--env", multiple=True, metavar="NAME", help="Pass an environment variable to COMMAND; repeatable.")
 @click.option(
-    "--header",
-    multiple=True,
-    metavar="'NAME: VALUE'",
-    help="Send a header to URL; secrets as ${VAR}; repeatable.",
+    "--header", multiple=True, metavar="'NAME: VALUE'", help="Send a header to URL; secrets as ${VAR}; repeatable."
 )
 @click.option("--token-file", metavar="FILE", help="File with a bearer token for URL.")
 @click.option(
@@ -183,7 +179,7 @@ def mcp(  # noqa: PLR0917 - click passes them all by name
     bespeak serve time
     """
     from bespeak.app.cli.mcp_source import named_server, open_tools  # noqa: PLC0415 - slow to load
-    from bespeak.app.server.mcp_face import sdk_needed  # noqa: PLC0415
+    from bespeak.app.server.http_face import sdk_needed  # noqa: PLC0415
     from bespeak.documents.deployment.deployment import read_deployment  # noqa: PLC0415
     from bespeak.documents.mcp.facade import import_tools, reviewed_tools  # noqa: PLC0415
 
@@ -194,16 +190,21 @@ def mcp(  # noqa: PLR0917 - click passes them all by name
     if not listed.tools and not listed.offers:
         raise CommandFailedError(f"{brief(' '.join(server))} has no tools, prompts or resources")
     earlier = read_deployment(output)[0].endpoints if output.is_dir() else ()
-    reviewed = reviewed_tools(earlier, output)
-    imported = import_tools(listed, named, notes, reviewed)
+    imported = import_tools(listed, named, notes, reviewed_tools(earlier, output))
     _finish(output, imported, "mcp", force=force, as_json=as_json)
     return 0
 
 
 def _finish(output: Path, imported: Imported, command: str, *, force: bool, as_json: bool) -> None:
-    """Write the files of an import and print its summary."""
-    _check_own(output, imported.files, command)
-    _write(output, imported.files, force=force, outdated=_outdated(output, imported.files, command))
+    """Write the files of an import and print its summary. Files of others are not replaced, even with --force."""
+    for name in imported.files:
+        path = output / name
+        if path.exists() and not _is_ours(path, command):
+            raise ConfigError(f"{path} was not written by this command and will not be replaced. Give another folder.")
+    # Endpoint files of an earlier import whose operation no longer exists.
+    known = (path for path in sorted((output / "endpoints").glob("*.toml")) if _is_ours(path, command))
+    names = (f"endpoints/{path.name}" for path in known)
+    _write(output, imported.files, force=force, outdated=[name for name in names if name not in imported.files])
     if as_json:
         print_json(_summary(output, imported))
     else:
@@ -221,34 +222,17 @@ def _check_server(server: str | None) -> None:
         usable = False
     else:
         if "@" in parts.netloc:
-            raise ConfigError(
-                "--server must not contain a user or password. Send credentials in a header of the handlers."
-            )
+            advice = "Send credentials in a header of the handlers."
+            raise ConfigError(f"--server must not contain a user or password. {advice}")
     if not usable:
         raise ConfigError(f"--server must be a URL like https://api.acme.example; got {server[:200]!r}.")
 
 
 def _check_free(output: Path, *, force: bool) -> None:
-    """Check the output folder before the work is done."""
     if output.exists() and not output.is_dir():
         raise ConfigError(f"{output} is a file. Give a folder.")
     if not force and output.is_dir() and any(output.iterdir()):
         raise ConfigError(f"{output} is not empty. Use --force to replace the files of an earlier import.")
-
-
-def _check_own(output: Path, files: Collection[str], command: str) -> None:
-    """Refuse to replace files that this command did not write, even with --force."""
-    for name in files:
-        path = output / name
-        if path.exists() and not _is_ours(path, command):
-            raise ConfigError(f"{path} was not written by this command and will not be replaced. Give another folder.")
-
-
-def _outdated(output: Path, files: Collection[str], command: str) -> list[str]:
-    """List endpoint files of an earlier import whose operation no longer exists."""
-    known = (path for path in sorted((output / "endpoints").glob("*.toml")) if _is_ours(path, command))
-    found = (f"endpoints/{path.name}" for path in known)
-    return [name for name in found if name not in files]
 
 
 def _is_ours(path: Path, command: str) -> bool:
@@ -275,11 +259,10 @@ def _summary(output: Path, imported: Imported) -> dict[str, object]:
 
 def _print_summary(output: Path, imported: Imported) -> None:
     shown = printable(str(output))
-    count = len(imported.facades)
+    endpoints, notes = plural(len(imported.facades), "endpoint"), len(imported.notes)
     guesses = ", ".join(f"{number} {risk}" for risk, number in imported.guesses.items())
-    noted = f", {len(imported.notes)} notes on the description" if len(imported.notes) > 1 else ""
-    noted = ", one note on the description" if len(imported.notes) == 1 else noted
-    click.echo(f"{shown}: {count} endpoint{'' if count == 1 else 's'}, {len(imported.left_out)} left out{noted}")
+    noted = "" if not notes else f", {'one note' if notes == 1 else f'{notes} notes'} on the description"
+    click.echo(f"{shown}: {endpoints}, {len(imported.left_out)} left out{noted}")
     click.echo(f"Guesses by risk: {guesses}. Read {shown}/REVIEW.md.")
     if imported.variables:
         names = ", ".join(variable.name for variable in imported.variables)
@@ -295,8 +278,3 @@ def _write(folder: Path, files: dict[str, str], *, force: bool, outdated: Collec
         raise ConfigError(f"{folder} already contains {error}. Use --force to replace them.") from error
     except OSError as error:
         raise ConfigError(f"{folder} cannot be written: {error.strerror or error}") from error
-
-
-def _left_out(service: Service) -> list[str]:
-    parts = {"shared schemas (each endpoint has its own copy)": service.schemas}
-    return [name for name, value in parts.items() if value]

@@ -13,8 +13,6 @@ import click
 import msgspec
 from joserfc.jwk import OKPKey
 
-from bespeak.app.cli.console import print_json
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault
@@ -29,7 +27,9 @@ from bespeak.state.identity.key_files import (
 )
 from bespeak.state.identity.key_text import generate_key, key_id, parse_key, private_text, public_jwk
 from bespeak.state.identity.signed_document import read_signed
-from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.terminal import CommandFailedError
+from bespeak.terminal.console import print_json
+from bespeak.terminal.target_store import usable
 from bespeak.text.reading.text_file import read_text
 
 _OWNER_ONLY = 0o600
@@ -69,12 +69,10 @@ def new(out: Path | None, force: bool) -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 def show(file: Path) -> None:
     """Print the id and the public key of a PEM or JWK file, and those of the keys it replaced."""
-    text = _read(file)
+    text = usable(read_text(file), file)
     found = parse_history(text)
     if isinstance(found, Fault):
-        key = parse_key(text)
-        if isinstance(key, Fault):
-            raise ConfigError(f"{file}: {key.message}")
+        key = usable(parse_key(text), file)
         found = [PastKey(key), *_history(file, key)]
     for number, one in enumerate(found):
         if number:
@@ -93,9 +91,7 @@ def rotate(file: Path) -> None:
     private key is deleted. Clients that pinned or registered the old key need the new public key. Restart the server to
     use the new key.
     """
-    old = read_key(file)
-    if isinstance(old, Fault):
-        raise ConfigError(f"{file}: {old.message}")
+    old = usable(read_key(file), file)
     if not old.is_private:
         raise ConfigError(f"{file} holds a public key; give the private key file.")
     fresh = generate_key()
@@ -125,10 +121,8 @@ def verify(token: Path, file: Path, as_json: bool) -> None:
     TOKEN is a file with the signature, or - for standard input. --key is a PEM or JWK file, or the JWK set of a server
     that has replaced its keys.
     """
-    text = sys.stdin.read() if str(token) == "-" else _read(token)
-    trusted = parse_keys(_read(file))
-    if isinstance(trusted, Fault):
-        raise ConfigError(f"{file}: {trusted.message}")
+    text = sys.stdin.read() if str(token) == "-" else usable(read_text(token), token)
+    trusted = usable(parse_keys(usable(read_text(file), file)), file)
     signed = read_signed(text.strip(), trusted)
     if isinstance(signed, Fault):
         raise CommandFailedError(f"the signature is not valid: {signed.message}")
@@ -139,20 +133,12 @@ def verify(token: Path, file: Path, as_json: bool) -> None:
     click.echo(f"payload      {msgspec.json.encode(signed.payload).decode()}")
 
 
-def _read(file: Path) -> str:
-    text = read_text(file)
-    if isinstance(text, Diagnostic):
-        raise ConfigError(f"{file}: {text.message}")
-    return text
-
-
 def _history(file: Path, key: OKPKey) -> list[PastKey]:
     """Read the replaced keys, including any that was never used."""
     found = read_history(file, key)
     if isinstance(found, Fault):
-        raise ConfigError(
-            f"{found.message}. Restore or delete it; without it, signatures of earlier keys cannot be verified."
-        )
+        advice = "Restore or delete it; without it, signatures of earlier keys cannot be verified."
+        raise ConfigError(f"{found.message}. {advice}")
     return [one for one in found if key_id(one.key) != key_id(key)]
 
 
@@ -194,15 +180,9 @@ def _replace(path: Path, text: str, *, mode: int, owner: tuple[int, int] | None 
     except BaseException:
         beside.unlink()
         raise
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name durable, on systems where folders can be opened."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    if os.name == "posix":  # where folders can be opened: make the new name durable
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

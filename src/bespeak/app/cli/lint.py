@@ -6,18 +6,18 @@ import os
 import re
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE
 from bespeak.errors import ConfigError
-from bespeak.text.diagnostics.diagnostic import Severity
+from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE
 from bespeak.text.diagnostics.report import SEVERITIES, Report, summary
 from bespeak.text.diagnostics.reporters import FORMATS, reporter
-from bespeak.text.diagnostics.reporters.text import Style
+from bespeak.text.diagnostics.reporters.text import Style, render_concise, render_full
 
 if TYPE_CHECKING:
     from bespeak.app.cli.lint_fix import Fixes
@@ -51,13 +51,9 @@ def style() -> Style | None:
 def print_report(report: Report, name: str, *, quiet: bool = False, err: bool = False) -> None:
     """Print the report to standard output, or to standard error with `err`."""
     if name == "full":
-        from bespeak.text.diagnostics.reporters.text import render_full as full  # noqa: PLC0415 - a run uses one format
-
-        text = full(report, style(), quiet=quiet)
+        text = render_full(report, style(), quiet=quiet)
     elif name == "concise":
-        from bespeak.text.diagnostics.reporters.text import render_concise as concise  # noqa: PLC0415
-
-        text = concise(report, quiet=quiet)
+        text = render_concise(report, quiet=quiet)
     else:
         text = reporter(name)(report)
     # color=True: click would strip colours in a pipe even with FORCE_COLOR.
@@ -65,7 +61,6 @@ def print_report(report: Report, name: str, *, quiet: bool = False, err: bool = 
 
 
 def write_report(report: Report, name: str, file: Path) -> None:
-    """Write the report to a file."""
     try:
         file.write_text(reporter(name)(report), "utf-8")
     except OSError as error:
@@ -75,7 +70,6 @@ def write_report(report: Report, name: str, file: Path) -> None:
 def parse_outputs(
     _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
 ) -> list[tuple[str, Path]]:
-    """Parse the values of `--output FORMAT=FILE` for click."""
     pairs: list[tuple[str, Path]] = []
     for value in values:
         name, _, file = value.partition("=")
@@ -89,24 +83,21 @@ _STDIN: Final = "-"
 _WEB: Final = ("https://", "http://")
 _APP: Final = re.compile(r"(?:[^:]+\.py|\w+(?:\.\w+)*):[A-Za-z_]\w*")
 _WITH_EDITS: Final = frozenset({"json", "jsonl", "sarif"})  # the report formats that include fixes as edits
-_WITH_VERSION: Final = frozenset({"json", "sarif"})
-"""The report formats that include the version of bespeak. Looking it up takes a tenth of a short run."""
+_WITH_VERSION: Final = frozenset({"json", "sarif"})  # those that include the version, which is slow to look up
+_CHOOSING: Final = ("select", "extend_select", "ignore", "level", "fail_on")  # the options that choose rules
+_CONNECTING: Final = ("insecure", "allow_private", "ca_file")  # the options for live services
 
 
 class _PathOrAddress(click.Path):
-    """An existing path, or the URL of a live service."""
-
     name = "path or address"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, str) and (value[:8].lower().startswith(_WEB) or _is_app(value)):
+        # `module:app` and `file.py:app` are apps, unless there is a file of that name.
+        if isinstance(value, str) and (
+            value[:8].lower().startswith(_WEB) or (_APP.fullmatch(value) and not Path(value).exists())
+        ):
             return value
         return super().convert(value, param, ctx)
-
-
-def _is_app(value: str) -> bool:
-    """Return True for `module:app` and `file.py:app`, unless there is a file of that name."""
-    return _APP.fullmatch(value) is not None and not Path(value).exists()
 
 
 def _selectors(_context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
@@ -168,9 +159,7 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
 @click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Use this settings file.")
 @click.option("--no-config", is_flag=True, help="Ignore settings files and baselines that are not given as options.")
 @click.option(
-    "--baseline",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Hide the known findings in this file.",
+    "--baseline", type=click.Path(dir_okay=False, path_type=Path), help="Hide the known findings in this file."
 )
 @click.option("--write-baseline", is_flag=True, help="Add all current findings to the baseline.")
 @click.option("--fix", is_flag=True, help="Apply safe fixes in place; fixed standard input goes to standard output.")
@@ -222,21 +211,20 @@ def lint(paths: tuple[Path | str, ...], schema: bool, **options: Any) -> None:
     from bespeak.app.server.collector import collector_paused  # noqa: PLC0415 - `--help` does not need it
 
     # A run leaves almost no cyclic garbage; collecting it would take as long as the rules.
+    chosen = {name: options.pop(name) for name in _CHOOSING}
+    connection = {name: options.pop(name) for name in _CONNECTING}
     with collector_paused():
-        code = _run(paths, **options)
+        code = _run(paths, chosen, connection, **options)
     click.get_current_context().exit(code)
 
 
 def _run(
     paths: tuple[Path | str, ...],
+    chosen: Mapping[str, Any],
+    connection: Mapping[str, Any],
     *,
     format_name: str | None,
     outputs: list[tuple[str, Path]],
-    select: tuple[str, ...],
-    extend_select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    level: int | None,
-    fail_on: Severity | None,
     exit_zero: bool,
     config: Path | None,
     no_config: bool,
@@ -251,9 +239,6 @@ def _run(
     quiet: bool,
     stdin_filename: Path | None,
     no_import: bool,
-    insecure: bool,
-    allow_private: bool,
-    ca_file: Path | None,
 ) -> int:
     files = tuple(path for path in paths if isinstance(path, Path) and path.suffix != ".py")
     urls = tuple(path for path in paths if isinstance(path, str) and not _APP.fullmatch(path))
@@ -267,15 +252,7 @@ def _run(
     configs = Configs(Path.cwd(), file=config, isolated=no_config)
     format_name = format_name or default_format()
     names = {format_name, *(name for name, _ in outputs)}
-    options = Options(
-        select=select,
-        extend_select=extend_select,
-        ignore=ignore,
-        level=level,
-        fail_on=fail_on,
-        with_edits=bool(names & _WITH_EDITS),
-    )
-    project = Project(Path.cwd(), configs, options, measured=stats)
+    project = Project(Path.cwd(), configs, Options(**chosen, with_edits=bool(names & _WITH_EDITS)), measured=stats)
     given = _add(project, files, stdin_filename) if files or not (urls or apps) else None
     if not no_import and (apps or project.configurations()):
         from bespeak.app.cli.lint_python import check_apps  # noqa: PLC0415 - most runs have no app
@@ -285,8 +262,7 @@ def _run(
     if urls:
         from bespeak.app.cli.lint_live import LiveOptions, check_services  # noqa: PLC0415 - only needed for live services
 
-        asked = LiveOptions(insecure=insecure, allow_private=allow_private, ca_file=ca_file)
-        live = check_services(project, urls, asked)
+        live = check_services(project, urls, LiveOptions(**connection))
     project.check_together()
     fixes: Fixes | None = None
     if fix or diff:
@@ -295,8 +271,7 @@ def _run(
         known = _baseline(project, baseline, isolated=no_config, writing=False)
         fixes = Fixes(project.mend(known, unsafe=unsafe_fixes), given)
         if diff:
-            would = fixes.show(quiet=quiet)
-            return EXIT_REFUSED if would and not exit_zero else EXIT_GOOD
+            return EXIT_REFUSED if fixes.show(quiet=quiet) and not exit_zero else EXIT_GOOD
         fixes.write()
     known = _baseline(project, baseline, isolated=no_config, writing=write_baseline)
     outcome = project.outcome(known)
@@ -354,8 +329,7 @@ def _baseline(project: Project, given: Path | None, *, isolated: bool, writing: 
     if not writing:
         return read_baseline(path) if path else None
     path = path or project.root / NAME
-    old = read_baseline(path) if path.is_file() else Baseline(path, {})
-    new = project.new_baseline(old)
+    new = project.new_baseline(read_baseline(path) if path.is_file() else Baseline(path, {}))
     new.write()
     click.echo(f"Wrote {len(new.entries)} known findings to {path}.", err=True)
     return new

@@ -12,6 +12,7 @@ import click
 from bespeak.checks.lint.project import FixedDocument
 from bespeak.documents.replacement import replace_text
 from bespeak.errors import ConfigError
+from bespeak.terminal.console import plural
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.diagnostics.report import Finding
 
@@ -59,18 +60,15 @@ class Fixes:
         ]
 
     def summary(self, left: int) -> str:
-        """Summarize the applied fixes and the remaining findings."""
         return self._counted("Fixed", f"; {left} remain{'s' * (left == 1)}")
 
     def _counted(self, did: str, more: str = "") -> str:
         fixed = sum(len(one.result.applied) for one in self._changed)
-        files = len(self._changed)
-        text = f"{did} {fixed} finding{'s' * (fixed != 1)} in {files} file{'s' * (files != 1)}{more}."
+        text = f"{did} {plural(fixed, 'finding')} in {plural(len(self._changed), 'file')}{more}."
         if not self._stuck:
             return text
-        stuck = len(self._stuck)
-        which = "1 fix" if stuck == 1 else f"{stuck} fixes"
-        return f"{text} {which} could not be applied safely: edit the file by hand."
+        stuck = f"{len(self._stuck)} fix{'es' * (len(self._stuck) != 1)}"
+        return f"{text} {stuck} could not be applied safely: edit the file by hand."
 
 
 def _name(finding: Diagnostic) -> tuple[str, str, str, str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,13 +18,11 @@ from bespeak.text.diagnostics.report import Score
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.project import Project
-    from bespeak.checks.lint.subject import Context
+    from bespeak.checks.lint.subject import LintContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveOptions:
-    """Connection options for live services."""
-
     insecure: bool = False
     allow_private: bool = False
     ca_file: Path | None = None
@@ -32,18 +30,24 @@ class LiveOptions:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """The result of checking live services, except the findings."""
-
     scores: tuple[Score, ...] = ()
     all_reached: bool = True
 
 
-def check_services(project: Project, urls: Sequence[str], options: LiveOptions) -> Live:
+def check_services(project: Project, urls: Iterable[str], options: LiveOptions) -> Live:
     """Check each host and add its findings to the run. Raises UsageError if a URL is not a host address."""
-    addresses = [_address(url, options) for url in dict.fromkeys(urls)]
-    # Each host is checked once, however its URL was written.
-    hosts = {address.origin: address for address in addresses}
-    checks = asyncio.run(_check_all(project, list(hosts.values()), options))
+    hosts: dict[Any, WebAddress] = {}  # each host is checked once, however its URL was written
+    for url in urls:
+        address = live_address(url, insecure=options.insecure)
+        if isinstance(address, AddressFault):
+            raise click.UsageError(str(address))
+        hosts[address.origin] = address
+
+    async def check_all() -> list[LiveCheck]:
+        context = project.remote_context()
+        return [await _check_one(address, options, context) for address in hosts.values()]
+
+    checks = asyncio.run(check_all())
     for check in checks:
         for url in {**check.checked, **check.found}:
             is_document = url in check.checked
@@ -52,21 +56,8 @@ def check_services(project: Project, urls: Sequence[str], options: LiveOptions) 
     return Live(scores, all(check.is_reached for check in checks))
 
 
-def _address(url: str, options: LiveOptions) -> WebAddress:
-    address = live_address(url, insecure=options.insecure)
-    if isinstance(address, AddressFault):
-        raise click.UsageError(str(address))
-    return address
-
-
-async def _check_all(project: Project, addresses: Sequence[WebAddress], options: LiveOptions) -> list[LiveCheck]:
-    context = project.remote_context()
-    return [await _check_one(address, options, context) for address in addresses]
-
-
-async def _check_one(address: WebAddress, options: LiveOptions, context: Context) -> LiveCheck:
-    typed = typed_host(address.origin.host, address.origin.port)
-    guard = AddressGuard(typed, allow_private=options.allow_private)
+async def _check_one(address: WebAddress, options: LiveOptions, context: LintContext) -> LiveCheck:
+    guard = AddressGuard(typed_host(address.origin.host, address.origin.port), allow_private=options.allow_private)
     tls = trust(options.ca_file) if options.ca_file is not None else None
     # No cache and no retries: the check is about the current responses.
     fetcher = Fetcher(guard, tls=tls, insecure=options.insecure, retries=0)

@@ -44,8 +44,7 @@ def _check_results(project: Project, configuration: Path) -> None:
     deployment, _ = read_deployment(configuration)
     handlers = [endpoint.handler for endpoint in deployment.endpoints]
     handlers += [entry.handler for entry in deployment.server.handlers]
-    named = {handler.function for handler in handlers if isinstance(handler, RegisteredFunction)}
-    for dotted in sorted(named):
+    for dotted in sorted({handler.function for handler in handlers if isinstance(handler, RegisteredFunction)}):
         module, _, name = dotted.rpartition(".")
         stem = configuration.parent / module.replace(".", "/")
         for path in (stem.with_suffix(".py"), stem / "__init__.py"):
@@ -143,12 +142,7 @@ def _place(error: BaseException, base: Path, target: str, file: Path | None) -> 
     if isinstance(error, SyntaxError) and error.filename:
         return Location(error.filename, error.lineno or 1, error.offset or 1)
     ours = str(Path(__file__).parents[2])
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((ours, "<")) and Path(frame.filename).is_relative_to(base.absolute())
-    ]
-    if frames:
-        return Location(frames[-1].filename, frames[-1].lineno or 1)
-    named = file or base / f"{target.partition(':')[0].replace('.', '/')}.py"
-    return Location(str(named))
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if not frame.filename.startswith((ours, "<")) and Path(frame.filename).is_relative_to(base.absolute()):
+            return Location(frame.filename, frame.lineno or 1)
+    return Location(str(file or base / f"{target.partition(':')[0].replace('.', '/')}.py"))

@@ -3,77 +3,72 @@
 from __future__ import annotations
 
 import errno
-import importlib
 import os
 import sys
 from difflib import get_close_matches
-from typing import Final, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 import click
 
 from bespeak.app.server.collector import collector_paused
+from bespeak.contract.extensions import BUNDLED, CommandEntry, Lazy
 from bespeak.errors import BespeakError, ContractError
+from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE, CommandFailedError, LazyGroup, TargetLoader
 
-EXIT_GOOD: Final = 0
-EXIT_REFUSED: Final = 1  # findings, or a refusal
-EXIT_UNUSABLE: Final = 2  # usage, configuration or internal error
-
+if TYPE_CHECKING:
+    from bespeak.contract.service import Service
 
 _FULL: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 """Error codes of a failed write. If the error has no file name, the write was to standard output."""
 
 
-class CommandFailedError(BespeakError):
-    """A command failed; the exit code is 1."""
+_OWN: Final = (
+    # Name, module and attribute of each command, its section, and its summary.
+    ("serve", "serve:serve", "Run a service", "Serve a contract over AGTP and HTTP."),
+    ("mcp", "mcp:mcp", "Run a service", "Serve the endpoints of a service as MCP tools."),
+    ("agents", "agents:agents", "Run a service", "Register, list, suspend and revoke agents."),
+    ("keys", "keys:keys", "Run a service", "Create, show and rotate signing keys."),
+    ("cases", "cases:cases", "Run a service", "List, accept and reject open decisions."),
+    ("audit", "audit:audit", "Run a service", "Verify, show and export the audit trail."),
+    ("store", "store:store", "Run a service", "Inspect, export and import the store."),
+    ("extension", "extension:extension", "Run a service", "Run a command that an extension of a service adds."),
+    ("format", "format:format_documents", "Write a contract", "Format AGIS documents."),
+    ("import", "import_:import_", "Write a contract", "Create a service from an AGIS document or OpenAPI."),
+    ("review", "review:review", "Write a contract", "Review the guesses of an import, one by one."),
+    ("export", "export:export", "Write a contract", "Export a service as AGIS, OpenAPI, tools or others."),
+    ("schema", "schema:schema", "Write a contract", "Print the JSON Schema of a document format."),
+    ("discover", "discover:discover", "Use a service", "Show the endpoints of a service."),
+    ("call", "call:call", "Use a service", "Call an endpoint of a service."),
+    ("propose", "propose:propose", "Use a service", "Ask a service for an endpoint that it lacks."),
+    ("lint", "lint:lint", "Check a contract", "Check contracts for errors and style."),
+    ("explain", "explain:explain", "Check a contract", "Explain a rule."),
+    ("catalog", "catalog:catalog", "Check a contract", "Look up verbs and compare catalogs."),
+    ("methods", "methods:methods", "Check a contract", "Look up the standard methods."),
+    ("diff", "diff:diff", "Check a contract", "Compare two contracts and find breaking changes."),
+    ("lsp", "lsp:lsp", "Check a contract", "Run the language server for editors."),
+    ("conform", "conform:conform", "Check a contract", "Run the AGTP-API or AGIS conformance checks."),
+)
+_BELOW: Final = {"semantic": {"negotiate": Lazy("bespeak.app.cli.semantic_negotiate", "negotiate")}}
+"""Commands in groups of extensions that act for an agent, by group."""
 
 
-class CommandEntry(NamedTuple):
-    """The location of a command. Its module is imported only when the command runs, to keep start-up fast."""
+def _table() -> dict[str, CommandEntry]:
+    """Return the commands in the order of the help: those of extensions follow the ones that they name."""
+    found: dict[str, CommandEntry] = {}
+    added = [(known, one) for known in BUNDLED for one in known.commands if not one.below]
+    for name, place, section, summary in _OWN:
+        module, _, attribute = place.partition(":")
+        found[name] = CommandEntry(Lazy(f"bespeak.app.cli.{module}", attribute), section, summary)
+        for known, one in added:
+            if one.after in found and one.name not in found:
+                found[one.name] = CommandEntry(known.lazy(f"commands:{one.name}"), one.section, one.summary)
+    return found
 
-    module: str
-    attribute: str
-    group: str
-    summary: str
 
-
-COMMANDS: Final[dict[str, CommandEntry]] = {
-    "serve": CommandEntry("serve", "serve", "Run a service", "Serve a contract over AGTP and HTTP."),
-    "mcp": CommandEntry("mcp", "mcp", "Run a service", "Serve the endpoints of a service as MCP tools."),
-    "agents": CommandEntry("agents", "agents", "Run a service", "Register, list, suspend and revoke agents."),
-    "keys": CommandEntry("keys", "keys", "Run a service", "Create, show and rotate signing keys."),
-    "cases": CommandEntry("cases", "cases", "Run a service", "List, accept and reject open decisions."),
-    "proposals": CommandEntry(
-        "proposals", "proposals", "Run a service", "Approve, publish and promote proposed endpoints."
-    ),
-    "workflows": CommandEntry("workflows", "workflows", "Run a service", "Show, pause, resume and cancel workflows."),
-    "audit": CommandEntry("audit", "audit", "Run a service", "Verify, show and export the audit trail."),
-    "store": CommandEntry("store", "store", "Run a service", "Inspect, export and import the store."),
-    "format": CommandEntry("format", "format_documents", "Write a contract", "Format AGIS documents."),
-    "import": CommandEntry(
-        "import_", "import_", "Write a contract", "Create a service from an AGIS document or OpenAPI."
-    ),
-    "review": CommandEntry("review", "review", "Write a contract", "Review the guesses of an import, one by one."),
-    "export": CommandEntry(
-        "export", "export", "Write a contract", "Export a service as AGIS, OpenAPI, tools or others."
-    ),
-    "schema": CommandEntry("schema", "schema", "Write a contract", "Print the JSON Schema of a document format."),
-    "discover": CommandEntry("discover", "discover", "Use a service", "Show the endpoints of a service."),
-    "call": CommandEntry("call", "call", "Use a service", "Call an endpoint of a service."),
-    "propose": CommandEntry("propose", "propose", "Use a service", "Ask a service for an endpoint that it lacks."),
-    "lint": CommandEntry("lint", "lint", "Check a contract", "Check contracts for errors and style."),
-    "explain": CommandEntry("explain", "explain", "Check a contract", "Explain a rule."),
-    "catalog": CommandEntry("catalog", "catalog", "Check a contract", "Look up verbs and compare catalogs."),
-    "methods": CommandEntry("methods", "methods", "Check a contract", "Look up the standard methods."),
-    "diff": CommandEntry("diff", "diff", "Check a contract", "Compare two contracts and find breaking changes."),
-    "semantic": CommandEntry("semantic", "semantic", "Check a contract", "Publish, register and align ontologies."),
-    "lsp": CommandEntry("lsp", "lsp", "Check a contract", "Run the language server for editors."),
-    "conform": CommandEntry("conform", "conform", "Check a contract", "Run the AGTP-API or AGIS conformance checks."),
-}
+COMMANDS: Final = _table()
 
 
 class CommandTable(click.Group):
-    """Commands that are imported on demand and listed by task."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -82,9 +77,14 @@ class CommandTable(click.Group):
         if entry is None:
             return None
         with collector_paused():  # a quarter of the start would be spent on looking for garbage among modules
-            module = importlib.import_module(f"bespeak.app.cli.{entry.module}")
-        command = getattr(module, entry.attribute)
+            command = entry.command.load()
         assert isinstance(command, click.Command)
+        if isinstance(command, LazyGroup):
+            for known in BUNDLED:
+                command.lazy |= {
+                    one.name: known.lazy(f"commands:{one.name}") for one in known.commands if one.below == cmd_name
+                }
+            command.lazy |= _BELOW.get(cmd_name, {})
         return command
 
     def resolve_command(
@@ -96,9 +96,9 @@ class CommandTable(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for group in dict.fromkeys(entry.group for entry in COMMANDS.values()):
+        for group in dict.fromkeys(entry.section for entry in COMMANDS.values()):
             with formatter.section(group):
-                formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items() if entry.group == group])
+                formatter.write_dl([(name, one.summary) for name, one in COMMANDS.items() if one.section == group])
 
 
 @click.group(
@@ -109,8 +109,16 @@ class CommandTable(click.Group):
     "Exit codes: 0 success, 1 findings or a refusal, 2 usage, configuration or internal error.",
 )
 @click.version_option(package_name="bespeak")
-def bespeak() -> None:
+@click.pass_context
+def bespeak(context: click.Context) -> None:
     """Write an agent-facing contract once; serve it, check it and publish it."""
+    context.obj = TargetLoader(_load_service)
+
+
+def _load_service(target: str) -> Service:
+    from bespeak.app.server.target import load_target  # noqa: PLC0415 - few commands load a service
+
+    return load_target(target).service
 
 
 def main() -> NoReturn:
@@ -151,9 +159,7 @@ def main() -> NoReturn:
 
 
 def _open_streams() -> None:
-    """Replace streams that were closed before the start (`<&-`, `>&-`) with the null device; Python sets them to
-    None.
-    """
+    """Replace streams that were closed before the start (`<&-`, `>&-`), which are None, with the null device."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - open to the end

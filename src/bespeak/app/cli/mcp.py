@@ -1,7 +1,4 @@
-"""`bespeak mcp`: a service as an MCP server over standard input and output.
-
-`bespeak mcp install` adds it to the configuration of an MCP client.
-"""
+"""`bespeak mcp`: a service as an MCP server over standard input and output; `install` adds it to an MCP client."""
 
 from __future__ import annotations
 
@@ -15,20 +12,18 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 from click.core import ParameterSource
 
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.service import VARIABLE, connection_options, declared_scopes, derived_id, is_address, open_service
+from bespeak.app.server.http_face import sdk_needed
 from bespeak.app.server.lifecycle import run, stop_on_signals
 from bespeak.app.server.log import LEVELS, log_to_stderr
 from bespeak.app.server.mcp_backend import ClientBackend
-from bespeak.app.server.mcp_face import sdk_needed
-from bespeak.app.server.state import names_attribute, store_place
 from bespeak.app.server.target import Target, load_target
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.folder import is_folder, is_there
@@ -51,12 +46,14 @@ from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import DEFAULT_FILE, MEMORY, POSTGRES, CaseSettings, has_password
 from bespeak.state.store.store import Store
+from bespeak.terminal import CommandFailedError
+from bespeak.terminal.console import choice_option
+from bespeak.terminal.deployment import names_attribute, store_place
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 
 if TYPE_CHECKING:
     from bespeak.app.server.mcp_stdio import Wire
-    from bespeak.faces.mcp.catalog import Catalog
     from bespeak.runtime.server import Server
 
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")  # names that every client accepts
@@ -66,15 +63,12 @@ _SENT: Final = {"agent_id", "as_name", "scopes"}  # options that become headers 
 _TYPED: Final = ParameterSource.COMMANDLINE
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    """What is to be added."""
-
+class _Installation(NamedTuple):
     client: McpClient
     name: str
     service: str
     variables: tuple[str, ...]
-    given: tuple[click.Option, ...]  # options that were typed
+    given: list[click.Option]  # options that were typed
     options: Mapping[str, Any]
 
 
@@ -122,11 +116,9 @@ def make_install(passed: Sequence[click.Option]) -> click.Command:
         chosen = CLIENTS[client]
         place = _place(chosen, project=project)
         given = [option for option in passed if context.get_parameter_source(option.name or "") is _TYPED]
-        wish = _Wish(
-            chosen, _name(service, name), service, _variables(chosen, variables, options), tuple(given), options
-        )
-        entry = _remote(wish) if remote else _started(wish)
-        _write(chosen, place, wish.name, entry, dry_run=dry_run)
+        names = _variables(chosen, variables, options)
+        wish = _Installation(chosen, _name(service, name), service, names, given, options)
+        _write(chosen, place, wish.name, _remote(wish) if remote else _started(wish), dry_run=dry_run)
         return 0
 
     install.params.extend(passed)
@@ -146,9 +138,8 @@ def _name(service: str, given: str | None) -> str:
         given = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:64]
         given = given if given[:1].isalpha() else f"service-{given}"[:64].strip("-")
     if _NAME.fullmatch(given) is None:
-        raise click.UsageError(
-            f"--name must be a letter and up to 63 letters, digits, hyphens and underscores; got {given!r}."
-        )
+        allowed = "a letter and up to 63 letters, digits, hyphens and underscores"
+        raise click.UsageError(f"--name must be {allowed}; got {given!r}.")
     return given
 
 
@@ -176,7 +167,7 @@ def _variables(client: McpClient, given: Sequence[str], options: Mapping[str, An
     return names
 
 
-def _started(wish: _Wish) -> ServerEntry:
+def _started(wish: _Installation) -> ServerEntry:
     """Build the entry of a process, after the target was loaded once: clients hide why a process ends."""
     if importlib.util.find_spec("mcp") is None:
         raise ConfigError("MCP needs the official SDK: pip install 'bespeak[mcp]'")
@@ -195,7 +186,7 @@ def _started(wish: _Wish) -> ServerEntry:
     return started_entry(wish.client, wish.name, command, environment, wish.variables)
 
 
-def _remote(wish: _Wish) -> ServerEntry:
+def _remote(wish: _Installation) -> ServerEntry:
     client, url, options = wish.client, wish.service, wish.options
     if not client.takes_urls:
         raise CommandFailedError(
@@ -208,22 +199,20 @@ def _remote(wish: _Wish) -> ServerEntry:
     if unsent:
         raise click.UsageError(f"{unsent[0]} is for a server that the client starts; leave it or --remote out.")
     agent_id = options["agent_id"] or (derived_id(options["as_name"]) if options["as_name"] else None)
-    scopes = ", ".join(declared_scopes(options["scopes"]))
-    headers = {"Agent-ID": agent_id, "Authority-Scope": scopes}
+    headers = {"Agent-ID": agent_id, "Authority-Scope": ", ".join(declared_scopes(options["scopes"]))}
     sent = {header: value for header, value in headers.items() if value}
     return remote_entry(client, wish.name, url, sent, VARIABLE if wish.variables else None)
 
 
-def _written(wish: _Wish) -> Iterator[str]:
+def _written(wish: _Installation) -> Iterator[str]:
     """Yield the options as `bespeak mcp` takes them, with absolute paths."""
     for option in wish.given:
         value = wish.options[option.name or ""]
         if option.is_flag:
             yield option.opts[0]
-            continue
-        for one in value if option.multiple else (value,):
-            yield option.opts[0]
-            yield _absolute(option, one)
+        else:
+            for one in value if option.multiple else (value,):
+                yield from (option.opts[0], _absolute(option, one))
 
 
 def _absolute(option: click.Option, value: Any) -> str:
@@ -274,14 +263,13 @@ def _write(client: McpClient, path: Path, name: str, entry: ServerEntry, *, dry_
     click.echo(f"Added {name} to {path}.{kept}\n{client.advice}")
 
 
+# Seconds between looks for new endpoints: a loaded service answers at once, another one is asked over the network.
 _LOCAL_INTERVAL: Final = 1.0
 _REMOTE_INTERVAL: Final = 60.0
-"""Seconds between looks for new endpoints: a loaded service answers at once, another one is asked over the network."""
 _MOST_NAMED: Final = 20
 
 
 def _check_most(_: click.Context, parameter: click.Parameter, given: str | None) -> str | None:
-    """Refuse a text that is not a number of tools."""
     if given is None or given == ALL or (given.isascii() and given.isdecimal() and int(given[:20]) > 0):
         return given
     raise click.BadParameter(f"must be a number above 0, or {ALL}; got {given[:80]!r}", param=parameter)
@@ -309,14 +297,7 @@ class _Mcp(click.Command):
     metavar="PLACE",
     help="Store of a TARGET: a file, memory, or postgresql://...  [default: bespeak.db beside TARGET]",
 )
-@click.option(
-    "--log",
-    "level",
-    type=click.Choice(LEVELS),
-    default="warning",
-    show_default=True,
-    help="Log level on standard error.",
-)
+@choice_option("--log", "level", of=LEVELS, default="warning", help="Log level on standard error.")
 @click.option(
     "--toolset",
     "toolsets",
@@ -414,7 +395,10 @@ async def _serve(
         settings = replace(target.document.mcp if target else McpSettings(), **chosen)
         tools = ToolServer(backend, Asking(store, cases, _acceptance(service, override, store)), settings)
         await tools.refresh()
-        _check_toolsets(tools.catalog)
+        if tools.catalog.missing:
+            there = ", ".join(tools.catalog.namespaces[:_MOST_NAMED])
+            wrong = tools.catalog.missing[0][:80]
+            raise click.UsageError(f"no endpoint is in the namespace {wrong!r}; there are {there}")
         watching = asyncio.create_task(tools.watch(_LOCAL_INTERVAL if target else _REMOTE_INTERVAL))
         stack.push_async_callback(_cancel, watching)
         await serve_stdio(tools.server, wire, stop_on_signals())
@@ -450,13 +434,6 @@ def _report_missing(endpoints: Sequence[Endpoint], scopes: Scopes | None) -> Non
         wanted = sorted({scope for each in lacking for scope in scopes.missing(each.required_scopes)})
         options = " ".join(f"--scope {scope}" for scope in wanted[:8]) + (" ..." if len(wanted) > 8 else "")
         click.echo(f"note: {len(lacking)} of {len(endpoints)} tools need more authority: --as NAME {options}", err=True)
-
-
-def _check_toolsets(catalog: Catalog) -> None:
-    """Refuse a toolset that no endpoint belongs to."""
-    if catalog.missing:
-        there = ", ".join(catalog.namespaces[:_MOST_NAMED])
-        raise click.UsageError(f"no endpoint is in the namespace {catalog.missing[0][:80]!r}; there are {there}")
 
 
 def _acceptance(service: str, override: str | None, store: Store) -> str | None:

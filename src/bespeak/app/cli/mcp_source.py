@@ -7,9 +7,8 @@ import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.server.lifecycle import run
 from bespeak.checks.lint.rules.upstream import secrets
 from bespeak.contract.handler import VARIABLE, McpServer, is_usable_address
@@ -17,10 +16,8 @@ from bespeak.documents.adoption.guess import LeftOut
 from bespeak.documents.mcp.tools import ToolList
 from bespeak.errors import ConfigError
 from bespeak.runtime.bindings.mcp.launch import Launch, McpFailure, resolve_server
+from bespeak.terminal import CommandFailedError
 from bespeak.text.diagnostics.diagnostic import brief, printable
-
-if TYPE_CHECKING:
-    from bespeak.runtime.bindings.mcp.connection import McpConnection
 
 _UNNAMED: Final = "MCP server"
 
@@ -32,11 +29,11 @@ def named_server(
     if len(words) == 1 and "://" in words[0]:
         if env:
             raise ConfigError("--env is for a command. Send a credential to a URL with --header or --token-file.")
-        server = McpServer(tool="", url=words[0], headers=_headers(headers), token_file=_absolute(token_file))
+        token = "" if token_file is None else str(Path(token_file).absolute())
+        server = McpServer(tool="", url=words[0], headers=_headers(headers), token_file=token)
         if not is_usable_address(VARIABLE.sub("x", server.url)):
-            raise ConfigError(
-                f"{brief(server.url)} cannot be used. Give an https:// URL without a user, or http:// on this machine."
-            )
+            advice = "Give an https:// URL without a user, or http:// on this machine."
+            raise ConfigError(f"{brief(server.url)} cannot be used. {advice}")
     else:
         if headers or token_file:
             raise ConfigError("--header and --token-file are for a URL. Pass variables to a command with --env.")
@@ -46,10 +43,8 @@ def named_server(
         server = McpServer(tool="", command=command, args=tuple(arguments), env=tuple(env), folder=folder)
     written = next(secrets(server), None)
     if written is not None:
-        raise ConfigError(
-            f"The value of {written[1]} would be written to files. Write it as '${{NAME}}' in single quotes, and set "
-            "the variable NAME."
-        )
+        advice = "Write it as '${NAME}' in single quotes, and set the variable NAME."
+        raise ConfigError(f"The value of {written[1]} would be written to files. {advice}")
     return server
 
 
@@ -60,37 +55,31 @@ def open_tools(server: McpServer, source: str, seconds: float = 60.0) -> tuple[T
         raise ConfigError(f"{printable(launch[0][1])}. Set it and run the command again.")
     if launch.fault:
         raise ConfigError(f"{printable(launch.fault)}.")
-    found: list[tuple[ToolList, list[LeftOut]] | McpFailure] = []
+    found: list[tuple[ToolList, list[LeftOut]]] = []
 
     async def read() -> None:
-        found.append(await _list(launch, source, seconds))
+        from bespeak.runtime.bindings.mcp.connection import McpConnection  # noqa: PLC0415 - slow to load
+
+        connection = McpConnection(launch, start_seconds=seconds)
+        try:
+            failure = await connection.open() or await connection.read_offers()
+            if failure is not None:
+                raise CommandFailedError(f"{brief(source)}: {_reason(failure)}")
+            listed = ToolList(
+                tools=tuple(connection.tools.values()),
+                title=connection.title or launch.name or _UNNAMED,
+                version=connection.version,
+                instructions=connection.instructions,
+                source=source,
+                offers=tuple(connection.offers),
+            )
+            why = "the server lists it more than once; only the first can be called"
+            found.append((listed, [LeftOut(name, why) for name in connection.repeated]))
+        finally:
+            await asyncio.shield(connection.close())
 
     run(read())
-    if isinstance(found[0], McpFailure):
-        raise CommandFailedError(f"{brief(source)}: {_reason(found[0])}")
     return found[0]
-
-
-async def _list(launch: Launch, source: str, seconds: float) -> tuple[ToolList, list[LeftOut]] | McpFailure:
-    from bespeak.runtime.bindings.mcp.connection import McpConnection  # noqa: PLC0415 - slow to load
-
-    connection: McpConnection = McpConnection(launch, start_seconds=seconds)
-    try:
-        failure = await connection.open() or await connection.read_offers()
-        if failure is not None:
-            return failure
-        listed = ToolList(
-            tools=tuple(connection.tools.values()),
-            title=connection.title or launch.name or _UNNAMED,
-            version=connection.version,
-            instructions=connection.instructions,
-            source=source,
-            offers=tuple(connection.offers),
-        )
-        why = "the server lists it more than once; only the first can be called"
-        return listed, [LeftOut(name, why) for name in connection.repeated]
-    finally:
-        await asyncio.shield(connection.close())
 
 
 def _reason(failure: McpFailure) -> str:
@@ -114,7 +103,3 @@ def _headers(lines: Sequence[str]) -> dict[str, str]:
             raise ConfigError(f"--header must be 'NAME: VALUE'; got {brief(line)}.")
         found[name.strip()] = value.strip()
     return found
-
-
-def _absolute(path: str | None) -> str:
-    return "" if path is None else str(Path(path).absolute())

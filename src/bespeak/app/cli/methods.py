@@ -8,11 +8,9 @@ from typing import Any
 import click
 from rich.text import Text
 
-from bespeak.app.cli.console import line, print_json, print_lines
-from bespeak.contract.standard.definition import StandardMethod
+from bespeak.contract.standard.definition import StandardMethod, object_of
 from bespeak.contract.standard.methods import CATEGORIES, STANDARD
-
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+from bespeak.terminal.console import json_option, line, print_result
 
 
 @click.group()
@@ -25,29 +23,22 @@ def methods() -> None:
 
 @methods.command("list")
 @click.option("--category", type=click.Choice(CATEGORIES), help="Only methods of this category.")
-@_json_option
+@json_option
 def list_methods(category: str | None, as_json: bool) -> None:
     """List the methods with their category and impact."""
     found = [method for method in STANDARD.values() if category in (None, method.category)]
-    if as_json:
-        print_json([_data(method) for method in found])
-        return
-    print_lines(_list_lines(found))
+    print_result([_data(method) for method in found], _list_lines(found), as_json=as_json)
 
 
 @methods.command()
 @click.argument("name")
-@_json_option
+@json_option
 def show(name: str, as_json: bool) -> None:
     """Show the parameters, results, errors and scopes of the method NAME."""
-    known = STANDARD
-    if name.upper() not in known:
-        raise click.BadParameter(f"{name!r} is not a valid standard method; use one of {', '.join(known)}.")
-    method = STANDARD[name.upper()]
-    if as_json:
-        print_json(_data(method))
-        return
-    print_lines(_show_lines(method))
+    method = STANDARD.get(name.upper())
+    if method is None:
+        raise click.BadParameter(f"{name!r} is not a valid standard method; use one of {', '.join(STANDARD)}.")
+    print_result(_data(method), _show_lines(method), as_json=as_json)
 
 
 def _data(method: StandardMethod) -> dict[str, Any]:
@@ -62,17 +53,15 @@ def _data(method: StandardMethod) -> dict[str, Any]:
         "scopes": list(method.scopes),
         "parameters": dict(method.parameters),
         "required": list(method.required),
-        "result": dict(method.result or {}),
+        "result": object_of(method.returns or {})["properties"],
         "errors": [{"name": one.name, "status": one.status, "description": one.description} for one in method.errors],
     }
 
 
 def _list_lines(found: list[StandardMethod]) -> Iterator[Text]:
     width = max((len(method.name) for method in found), default=0)
-    for method in found:
-        yield line(
-            (f"{method.name:{width}}", "bold"), f"  {method.category:11}  {method.impact:13}  {method.description}"
-        )
+    for one in found:
+        yield line((f"{one.name:{width}}", "bold"), f"  {one.category:11}  {one.impact:13}  {one.description}")
 
 
 def _show_lines(method: StandardMethod) -> Iterator[Text]:
@@ -87,16 +76,14 @@ def _show_lines(method: StandardMethod) -> Iterator[Text]:
         must = "required" if name in method.required else "optional"
         yield line(f"  {name:20} {must:9} {_kind(schema)}")
     yield line(("Result", "bold"))
-    for name, schema in (method.result or {}).items():
-        always = "always" if name in method.returned else "sometimes"
-        yield line(f"  {name:20} {always:9} {_kind(schema)}")
+    for name, schema in (method.returns or {}).items():
+        always = "sometimes" if name.endswith("?") else "always"
+        yield line(f"  {name.removesuffix('?'):20} {always:9} {_kind(schema)}")
     yield line(("Errors", "bold"))
-    for error in method.errors:
-        yield line(f"  {error.name:20} {error.status}       {error.description}")
+    yield from (line(f"  {error.name:20} {error.status}       {error.description}") for error in method.errors)
 
 
 def _kind(schema: Any) -> str:
-    """Describe a schema in a few words."""
     if "enum" in schema:
         return " | ".join(str(value) for value in schema["enum"])
     kind = schema.get("type", "anything")

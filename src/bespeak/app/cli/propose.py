@@ -23,18 +23,22 @@ from bespeak.agent.client.negotiation import Synthesis
 from bespeak.agent.client.proposal import Proposal, define, read_proposal
 from bespeak.agent.client.service import ServiceClient
 from bespeak.app.cli.call import check_text, inlined_properties, print_refusal, read_field
-from bespeak.app.cli.console import console, line, print_json
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import IMPACTS
 from bespeak.contract.schema.shape import shape_of
 from bespeak.documents.ai.returns_notation import write_fields
 from bespeak.runtime.route import property_types
+from bespeak.terminal.console import console, line, print_json
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import json_table
 
 _WIDEST = 300
 _SIMILAR = 3
 _MISSES = 5
+_TERMS = (  # options of `ServiceClient.propose`
+    *("confidence", "persistent", "duration", "session_id", "negotiation_id", "wait"),
+    *("follow_effects", "follow_ambiguous", "escalate"),
+)
 
 
 @click.command()
@@ -87,19 +91,10 @@ def propose(
     file: Path | None,
     intent: str | None,
     impact: str | None,
-    confidence: float,
     dry_run: bool,
     explain: bool,
     fields: tuple[str, ...],
     as_json: bool,
-    persistent: bool,
-    duration: str | None,
-    session_id: str | None,
-    negotiation_id: str | None,
-    wait: float,
-    follow_effects: bool,
-    follow_ambiguous: bool,
-    escalate: bool,
     **options: Any,
 ) -> int:
     """Ask SERVICE for an endpoint that it does not have, composed of those that it has.
@@ -116,24 +111,16 @@ def propose(
     bespeak propose agtp://127.0.0.1 "FIND /rooms/cheap" --given max_price --needs 'rooms[]' --call max_price=120
     bespeak propose agtp://127.0.0.1 -f endpoint.json --persistent --duration 7d --agent-id ID
     """
-    check_text(*wanted, *given, *needs, *fields, intent or "", duration or "", session_id or "", negotiation_id or "")
+    terms: dict[str, Any] = {name: options.pop(name) for name in _TERMS}
+    terms["follow_ambiguous"] = terms["follow_ambiguous"] or (not as_json and _confirm_plan)
+    texts = (intent, terms["duration"], terms["session_id"], terms["negotiation_id"])
+    check_text(*wanted, *given, *needs, *fields, *(text or "" for text in texts))
     place = [word for text in wanted if "=" not in text for word in text.split()]
     inputs = tuple(text for text in (*fields, *wanted) if "=" in text)
     written = _read_file(file) if file is not None else {}
     method, path = _place(place, written)
     if file is not None and (given or needs):
         raise click.UsageError("Give either -f or --given and --needs.")
-    terms: dict[str, Any] = {
-        "confidence": confidence,
-        "persistent": persistent,
-        "duration": duration,
-        "session_id": session_id,
-        "negotiation_id": negotiation_id,
-        "wait": wait,
-        "follow_effects": follow_effects,
-        "follow_ambiguous": follow_ambiguous or (not as_json and _confirm_plan),
-        "escalate": escalate,
-    }
 
     async def run() -> int:
         async with open_service(service, **options) as client:
@@ -213,8 +200,7 @@ async def _negotiate(
 
 def _rejection(error: ServiceError) -> Iterator[Text]:
     """Yield what a rejection says beyond its message."""
-    for note in getattr(error, "__notes__", ()):
-        yield line(f"note: {note}")
+    yield from (line(f"note: {note}") for note in getattr(error, "__notes__", ()))
     if isinstance(error, ProposalEscalatedError):
         yield line(f"escalated: people decide about it as case {error.escalation_id}")
     if not isinstance(error, ProposalRejectedError):
@@ -223,8 +209,7 @@ def _rejection(error: ServiceError) -> Iterator[Text]:
     for miss in error.misses[:_MISSES]:
         nearest = f" (nearest: {miss['nearest']})" if "nearest" in miss else ""
         yield line(f"missing: {miss.get('field')}: {miss.get('reason')}{nearest}")
-    for step in error.counter_plan:
-        yield line(f"counter-proposal: {step}")
+    yield from (line(f"counter-proposal: {step}") for step in error.counter_plan)
     for entry in error.similar[:_SIMILAR]:
         about = entry.get("description") or ""
         yield line(f"similar: {entry.get('method')} {entry.get('path')}  {about}")
@@ -248,8 +233,7 @@ def _summary(synthesis: Synthesis, *, explain: bool) -> Iterator[Text]:
     if explain:
         steps = synthesis.explanation or ("the service does not explain it",)
         yield from (line(f"  {'plan' if not number else '':<8}  {step}") for number, step in enumerate(steps))
-    for note in synthesis.notes:
-        yield line((f"  note      {note}", "yellow"))
+    yield from (line((f"  note      {note}", "yellow")) for note in synthesis.notes)
 
 
 def _fields(schema: Mapping[str, Any]) -> str:

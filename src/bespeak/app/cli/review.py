@@ -10,8 +10,6 @@ from typing import Any, Final
 import click
 from rich.text import Text
 
-from bespeak.app.cli.console import line, print_findings, print_json, print_lines
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.checks.lint.registration import check_endpoint
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import load_bundled, open_catalog
@@ -24,6 +22,8 @@ from bespeak.documents.deployment.endpoint_toml import endpoint_of
 from bespeak.documents.deployment.server_toml import parse_server
 from bespeak.documents.replacement import replace_text
 from bespeak.errors import ConfigError
+from bespeak.terminal import CommandFailedError
+from bespeak.terminal.console import line, print_findings, print_json, print_lines
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.reading.text_file import read_text, toml_table
 
@@ -64,15 +64,17 @@ def review(folder: Path, listing: bool, accepted: tuple[tuple[str, str], ...], a
     waiting = waiting_files(deployment)
     if accepted:
         _accept_named(_Reviewer(deployment), waiting, accepted)
-    elif listing or as_json:
-        _list(waiting, as_json=as_json)
+    elif as_json:
+        print_json([_as_dict(file) for file in waiting])
+    elif listing:
+        if waiting:
+            print_lines(_summary(file) for file in waiting)
+        click.echo(_left(len(waiting)))
     else:
         _walk(_Reviewer(deployment), waiting)
 
 
 class _Reviewer:
-    """Writes the decisions of a review to the files of one deployment."""
-
     def __init__(self, deployment: Deployment) -> None:
         server = deployment.server
         catalog = open_catalog(server.main.catalog, deployment.root)[0] if server.main.catalog else None
@@ -93,9 +95,8 @@ class _Reviewer:
     def accept(self, file: ReviewFile) -> list[Diagnostic] | str:
         """Mark a file as reviewed. Return errors that prevent it, or a text why it was not done."""
         accepted = file.accepted()
-        if accepted is None:
-            return "`reviewed = false` is not on a line of its own; remove it by hand"
-        return self._write(file, accepted)
+        stuck = "`reviewed = false` is not on a line of its own; remove it by hand"
+        return stuck if accepted is None else self._write(file, accepted)
 
     def change(self, file: ReviewFile, note: Note, typed: str) -> list[Diagnostic] | str:
         """Write another value for a guess. Return errors that prevent it, or a text why it was not done."""
@@ -136,10 +137,12 @@ class _Reviewer:
 def _accept_named(reviewer: _Reviewer, waiting: Sequence[ReviewFile], named: Sequence[tuple[str, str]]) -> None:
     chosen: dict[Path, ReviewFile] = {}
     for method, path in named:
-        found = [file for file in waiting if _is_named(file.name, f"{method} {path}")]
+        wanted = f"{method} {path}"
+        # Of the wildcards of fnmatch, only `*` is one here.
+        pattern = wanted.replace("[", "[[]").replace("?", "[?]")
+        found = [file for file in waiting if file.name == wanted or ("*" in wanted and fnmatchcase(file.name, pattern))]
         if not found:
-            name = printable(f"{method} {path}")
-            raise CommandFailedError(f"{name} does not wait for a review; use --list to see what does")
+            raise CommandFailedError(f"{printable(wanted)} does not wait for a review; use --list to see what does")
         chosen.update((file.path, file) for file in found)
     for file in chosen.values():
         problem = reviewer.accept(file)
@@ -148,19 +151,6 @@ def _accept_named(reviewer: _Reviewer, waiting: Sequence[ReviewFile], named: Seq
             raise CommandFailedError(f"{printable(file.name)} is not accepted")
         click.echo(f"accepted {printable(file.name)}")
     click.echo(_left(len(waiting) - len(chosen)))
-
-
-def _is_named(name: str, wanted: str) -> bool:
-    return name == wanted or ("*" in wanted and fnmatchcase(name, wanted.replace("[", "[[]").replace("?", "[?]")))
-
-
-def _list(waiting: Sequence[ReviewFile], *, as_json: bool) -> None:
-    if as_json:
-        print_json([_as_dict(file) for file in waiting])
-        return
-    if waiting:
-        print_lines(_summary(file) for file in waiting)
-    click.echo(_left(len(waiting)))
 
 
 def _as_dict(file: ReviewFile) -> dict[str, Any]:
@@ -174,8 +164,11 @@ def _as_dict(file: ReviewFile) -> dict[str, Any]:
 
 def _summary(file: ReviewFile) -> Text:
     count = len(file.notes)
-    danger = f"  {DANGERS[file.danger]}" if file.danger else ""
-    return line((file.name, "bold"), f"  {count} guess{'' if count == 1 else 'es'}", (danger, "yellow"))
+    return line((file.name, "bold"), f"  {count} guess{'' if count == 1 else 'es'}", (_danger(file), "yellow"))
+
+
+def _danger(file: ReviewFile) -> str:
+    return f"  {DANGERS[file.danger]}" if file.danger else ""
 
 
 def _left(count: int) -> str:
@@ -245,8 +238,7 @@ def _note(file: ReviewFile, number: str) -> Note | None:
 
 def _shown(file: ReviewFile, position: str) -> Iterator[Text]:
     yield Text("")
-    danger = f"  {DANGERS[file.danger]}" if file.danger else ""
-    yield line(f"[{position}] ", (file.name, "bold"), (danger, "bold yellow"))
+    yield line(f"[{position}] ", (file.name, "bold"), (_danger(file), "bold yellow"))
     yield line((f"  {file.path}", "dim"))
     endpoint = file.endpoint
     if endpoint is not None:

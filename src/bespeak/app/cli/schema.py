@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from bespeak.app.cli.console import line, print_lines
 from bespeak.documents.schemas import SCHEMAS, schema_text
+from bespeak.terminal.console import line, print_lines
 
 
 @click.command()

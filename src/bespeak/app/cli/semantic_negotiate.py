@@ -11,21 +11,20 @@ import click
 
 from bespeak.agent.client.reply import Reply
 from bespeak.app.cli.call import print_refusal
-from bespeak.app.cli.console import line, print_findings, print_json, print_lines
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.app.cli.service import is_address, open_service, service_options
-from bespeak.app.cli.target_store import is_there
-from bespeak.app.server.state import store_place
-from bespeak.contract.ontology.alignment import Alignment
-from bespeak.contract.ontology.ontology import Ontology
-from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.documents.alignment.notation import read_alignment
-from bespeak.documents.envelope.message import find_payload
-from bespeak.documents.ontology.reader import load_ontology, read_bytes
-from bespeak.errors import ConfigError
+from bespeak.extensions.semantics.alignment.alignment import Alignment
+from bespeak.extensions.semantics.alignment.notation import read_alignment
+from bespeak.extensions.semantics.envelope.message import find_payload
 from bespeak.extensions.semantics.knowledge import Snapshot
 from bespeak.extensions.semantics.layer import SemanticLayer
+from bespeak.extensions.semantics.ontology.reader import load_ontology, read_bytes
+from bespeak.extensions.semantics.settings import SemanticSettings
+from bespeak.extensions.semantics.terms import Ontology
 from bespeak.state.store.opening import open_store
+from bespeak.terminal import CommandFailedError
+from bespeak.terminal.console import line, print_findings, print_result
+from bespeak.terminal.deployment import store_place
+from bespeak.terminal.target_store import is_there, usable
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import json_value
 
@@ -63,7 +62,7 @@ def negotiate(
     bespeak semantic negotiate agtp://127.0.0.1 profile.json --endpoint 'SUMMARIZE /note'
     bespeak semantic negotiate clinical.ttl profile.json --ontology radiology.ttl --alignment radiology-clinical.json
     """
-    message = json_value(_read(file), str(file))
+    message = json_value(usable(read_bytes(file), file), str(file))
     if isinstance(message, Diagnostic):
         print_findings([message])
         raise CommandFailedError(f"{file} cannot be used; see the finding")
@@ -78,10 +77,10 @@ def negotiate(
             print_refusal(reply)
             context.exit(1)
         told = reply.output["semantic"]
-    if as_json:
-        print_json(told)
-    else:
-        _print(told)
+    confidence = f", confidence {told['confidence']:.2f}" if told["match"] == "mapped" else ""
+    status = f" ({told['status']})" if told["match"] == "none" else ""
+    lines = (f"{told['match']}{confidence}{status}", *(f"  {text}" for text in told["explanation"]))
+    print_result(told, map(line, lines), as_json=as_json)
     if told["match"] == "none":
         context.exit(1)
 
@@ -118,12 +117,6 @@ def _negotiate_locally(
     return outcome.document()
 
 
-def _print(told: Mapping[str, Any]) -> None:
-    confidence = f", confidence {told['confidence']:.2f}" if told["match"] == "mapped" else ""
-    status = f" ({told['status']})" if told["match"] == "none" else ""
-    print_lines([line(f"{told['match']}{confidence}{status}"), *(line(f"  {text}") for text in told["explanation"])])
-
-
 def _load(path: Path) -> Ontology:
     ontology, findings = load_ontology(path)
     if ontology is None:
@@ -133,15 +126,8 @@ def _load(path: Path) -> Ontology:
 
 
 def _load_alignment(path: Path) -> Alignment:
-    document = read_alignment(_read(path), str(path))
+    document = read_alignment(usable(read_bytes(path), path), str(path))
     if document.alignment is None:
         print_findings(document.findings)
         raise CommandFailedError(f"{path} cannot be used as it is; see the findings")
     return document.alignment
-
-
-def _read(path: Path) -> bytes:
-    data = read_bytes(path)
-    if isinstance(data, Diagnostic):
-        raise ConfigError(f"{path}: {data.message}")
-    return data

@@ -15,15 +15,15 @@ from typing import Any, Final
 
 import click
 
-from bespeak.app.cli.console import print_findings
 from bespeak.app.cli.main import main
 from bespeak.app.server.assembly import Assembled
 from bespeak.app.server.lifecycle import STOP_SIGNALS
 from bespeak.app.server.log import FORMATS, LEVELS, log_findings, log_to_stderr
 from bespeak.app.server.serving import serve_target
 from bespeak.app.server.settings import Settings, is_described, plan_settings
-from bespeak.app.server.state import names_attribute
 from bespeak.app.server.target import load_target
+from bespeak.terminal.console import choice_option, plural, print_findings
+from bespeak.terminal.deployment import names_attribute
 
 
 @click.command()
@@ -37,26 +37,16 @@ from bespeak.app.server.target import load_target
 @click.option("--cert", "certificate", type=click.Path(path_type=Path), help="Certificate chain (PEM), for TLS 1.3.")
 @click.option("--key", type=click.Path(path_type=Path), help="Private key of the certificate (PEM).")
 @click.option(
-    "--store",
-    metavar="PLACE",
-    help="Store: a file, memory, or postgresql://...  [default: bespeak.db beside TARGET]",
+    "--store", metavar="PLACE", help="Store: a file, memory, or postgresql://...  [default: bespeak.db beside TARGET]"
 )
 @click.option("--insecure", is_flag=True, help="Allow plain TCP and unauthenticated agents from other hosts.")
-@click.option(
-    "--log",
-    "level",
-    type=click.Choice(LEVELS),
+@choice_option(
+    *("--log", "level"),
+    of=LEVELS,
     default="warning",
-    show_default=True,
     help="Log level on standard error; info logs refusals, debug logs all responses.",
 )
-@click.option(
-    "--log-format",
-    type=click.Choice(FORMATS),
-    default="text",
-    show_default=True,
-    help="Log format: text, or one JSON object per line.",
-)
+@choice_option("--log-format", of=FORMATS, default="text", help="Log format: text, or one JSON object per line.")
 @click.option("--reload", is_flag=True, help="Restart when a file of TARGET changes; for development.")
 @click.option("--strict", is_flag=True, help="Do not start if an endpoint is invalid.")
 def serve(target: str, level: str, log_format: str, reload: bool, **options: Any) -> int:
@@ -89,24 +79,20 @@ def serve(target: str, level: str, log_format: str, reload: bool, **options: Any
 def _announce(assembled: Assembled, settings: Settings) -> None:
     """Print one line for each transport once it accepts connections."""
     secured = settings.certificate is not None
-    own = sum(not endpoint.builtin for endpoint in assembled.registrar.endpoints.values())
-    click.echo(
-        f"AGTP  agtp://{settings.address}  {'TLS 1.3' if secured else 'plain TCP'}, "
-        f"{own} endpoint{'' if own == 1 else 's'}, {settings.workers} worker{'' if settings.workers == 1 else 's'}"
-    )
+    registrar = assembled.registrar
+    own = sum(not endpoint.builtin for endpoint in registrar.endpoints.values())
+    counts = f"{plural(own, 'endpoint')}, {plural(settings.workers, 'worker')}"
+    click.echo(f"AGTP  agtp://{settings.address}  {'TLS 1.3' if secured else 'plain TCP'}, {counts}")
     if settings.http is not None:
-        scheme = "https" if secured else "http"
-        here = f"{scheme}://{settings.http}"
-        registrar = assembled.registrar
+        here = f"{'https' if secured else 'http'}://{settings.http}"
         described = is_described(registrar.policies, registrar.endpoints.values())
-        notes = ["described at /.well-known/ai" if described else "no public documents"]
-        if settings.mcp.enabled:
-            notes.append("MCP at /mcp")
-        if settings.a2a.enabled:
-            notes.append("A2A at /a2a")
-        if settings.web.url and settings.web.url != here:
-            notes.append(f"public URL {settings.web.url}")
-        click.echo(f"HTTP  {here}  {', '.join(notes)}")
+        notes = {
+            "described at /.well-known/ai" if described else "no public documents": True,
+            "MCP at /mcp": settings.mcp.enabled,
+            "A2A at /a2a": settings.a2a.enabled,
+            f"public URL {settings.web.url}": settings.web.url not in ("", here),
+        }
+        click.echo(f"HTTP  {here}  {', '.join(note for note, holds in notes.items() if holds)}")
     if settings.operations is not None:
         click.echo(f"OPS   http://{settings.operations}  /healthz, /metrics")
     sys.stdout.flush()
@@ -121,10 +107,7 @@ Snapshot = dict[str, tuple[int, int]]
 
 
 def serve_reloading(target: str, arguments: list[str]) -> int:
-    """Run `bespeak` with these arguments until a stop signal; restart it after every change. Return the exit code.
-
-    A child that cannot start has printed why; it is started again after the next change.
-    """
+    """Run `bespeak` with these arguments until a stop signal; restart it after every change. Return the exit code."""
     base = _base(target)
     click.echo(f"watching {base}; the server restarts when a file changes", err=True)
     stopping = threading.Event()
@@ -134,7 +117,11 @@ def serve_reloading(target: str, arguments: list[str]) -> int:
         seen = snapshot(base)
         child = _start(arguments)
         changed = _next_change(base, seen, child, stopping)
-        _end(child)
+        child.terminate()
+        child.join(_PATIENCE)
+        if child.is_alive():
+            child.kill()
+            child.join()
         if changed is None:
             return 0
         click.echo(f"reloading: {os.path.relpath(changed, base)} changed", err=True)
@@ -176,8 +163,7 @@ def _next_change(base: Path, seen: Snapshot, child: SpawnProcess, stopping: thre
             click.echo(f"the server ended with code {child.exitcode}; it starts again after a change", err=True)
         elif not alive:
             stopping.wait(_INTERVAL)
-        now = snapshot(base)
-        changed = sorted(seen.items() ^ now.items())
+        changed = sorted(seen.items() ^ snapshot(base).items())
         if changed:
             return changed[0][0]
     return None
@@ -197,16 +183,7 @@ def _run(arguments: list[str]) -> None:
     main()
 
 
-def _end(child: SpawnProcess) -> None:
-    child.terminate()
-    child.join(_PATIENCE)
-    if child.is_alive():
-        child.kill()
-        child.join()
-
-
 def _base(target: str) -> Path:
-    """Return the folder whose files make the target."""
     path = Path(target.rpartition(":")[0] if names_attribute(target) else target)
     if path.is_dir():
         return path

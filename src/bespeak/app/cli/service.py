@@ -16,11 +16,11 @@ from bespeak.agent.client.connect import connect
 from bespeak.agent.client.credentials import read_token
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web_options import WebOptions
-from bespeak.app.cli.console import print_findings
-from bespeak.app.cli.main import CommandFailedError
 from bespeak.documents.ai.document import MOST_CAPABILITIES
 from bespeak.errors import ConfigError
 from bespeak.protocol.address import is_web
+from bespeak.terminal import CommandFailedError
+from bespeak.terminal.console import json_option, print_findings
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 
@@ -34,41 +34,22 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 VARIABLE = "BESPEAK_TOKEN"
 """Environment variable of the token. There is no option for it, because process lists show command lines."""
 
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OPTIONS = (
     click.option("--agent-id", metavar="ID", help="Agent-ID of the caller: 64 hexadecimal digits."),
     click.option("--as", "as_name", metavar="NAME", help="Call with an Agent-ID derived from a name, for development."),
     click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="Scope to declare; repeatable."),
     click.option("--tls", is_flag=True, help="Use TLS for localhost too."),
+    click.option("--ca-file", type=_FILE, help="Trust these certificate authorities."),
+    click.option("--signing-key", type=_FILE, help="Public key (PEM or JWK) that must have signed the manifest."),
     click.option(
-        "--ca-file",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Trust these certificate authorities.",
+        "--token-file", type=_FILE, help=f"File with the bearer token.  [default: the environment variable {VARIABLE}]"
     ),
+    click.option("--client-cert", type=_FILE, help="Client certificate (PEM)."),
     click.option(
-        "--signing-key",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Public key (PEM or JWK) that must have signed the manifest.",
+        "--client-key", type=_FILE, help="Private key (PEM) of the client certificate, if it is in another file."
     ),
-    click.option(
-        "--token-file",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help=f"File with the bearer token.  [default: the environment variable {VARIABLE}]",
-    ),
-    click.option(
-        "--client-cert",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Client certificate (PEM).",
-    ),
-    click.option(
-        "--client-key",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Private key (PEM) of the client certificate, if it is in another file.",
-    ),
-    click.option(
-        "--agent-key",
-        type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Private key (PEM or JWK) of the agent, to sign requests.",
-    ),
+    click.option("--agent-key", type=_FILE, help="Private key (PEM or JWK) of the agent, to sign requests."),
     click.option("--server-id", metavar="ID", help="Server id that signatures are for.  [default: the host name]"),
     click.option("--insecure", is_flag=True, help="Allow plain TCP or HTTP to other hosts."),
     click.option("--allow-private", is_flag=True, help="Allow web discovery in private networks."),
@@ -92,15 +73,13 @@ _OPTIONS = (
 
 
 def connection_options(command: Command) -> Command:
-    """Add the options of a command that connects to a service."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
 
 
 def service_options(command: Command) -> Command:
-    """Add the connection options and --json."""
-    return connection_options(click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command))
+    return connection_options(json_option(command))
 
 
 @contextmanager
@@ -154,7 +133,9 @@ async def open_service(
             raise click.UsageError("Give either --agent-id or --as.")
         agent_id = derived_id(as_name)
     with _quiet_client_log():
-        trusted = _read_key(signing_key) if signing_key else None
+        trusted = read_text(signing_key) if signing_key else None
+        if isinstance(trusted, Diagnostic):
+            raise ConfigError(f"The signing key {signing_key}: {trusted.message}.")
         token = read_token(token_file) if token_file else os.environ.get(VARIABLE, "").strip() or None
         tokens = declared_scopes(scopes)
         if isinstance(service, str) and is_address(service):
@@ -183,13 +164,11 @@ async def open_service(
                     await _require_signature(client)
                 yield client
         elif isinstance(service, str) and "://" in service:
-            raise ConfigError(
-                f"{service!r} is not a supported URI: give agtp://HOST[:PORT], https://HOST, a folder or a file"
-            )
+            advice = "give agtp://HOST[:PORT], https://HOST, a folder or a file"
+            raise ConfigError(f"{service!r} is not a supported URI: {advice}")
         elif trusted is not None:
-            raise ConfigError(
-                f"--signing-key requires a live service; {service!r} is loaded locally and has no signature"
-            )
+            reason = f"{service!r} is loaded locally and has no signature"
+            raise ConfigError(f"--signing-key requires a live service; {reason}")
         else:
             # The whole server, which a live service does not need here.
             from bespeak.app.server.local import connect_local  # noqa: PLC0415
@@ -224,13 +203,6 @@ def declared_scopes(scopes: tuple[str, ...]) -> list[str]:
 def derived_id(name: str) -> str:
     """Return the Agent-ID for a name: the same on every machine, and proof of nothing."""
     return hashlib.sha256(b"bespeak --as " + name.encode(errors="surrogateescape")).hexdigest()
-
-
-def _read_key(path: Path) -> str:
-    text = read_text(path)
-    if isinstance(text, Diagnostic):
-        raise ConfigError(f"The signing key {path}: {text.message}.")
-    return text
 
 
 async def _require_signature(client: ServiceClient) -> None:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 import msgspec
 from rich.text import Text
 
-from bespeak.app.cli.console import line, print_json, print_lines
-from bespeak.app.cli.decisions import visit_store
-from bespeak.app.cli.main import EXIT_GOOD, EXIT_REFUSED, CommandFailedError
-from bespeak.app.cli.store_ledger import ledger
-from bespeak.app.cli.target_store import existing_place, store_options, use_store, written_in_one_step
-from bespeak.app.server.state import store_place
 from bespeak.errors import ConfigError
+from bespeak.extensions.workflows.store import WORKFLOW, ReadSteps
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.records import (
     NEVER,
@@ -29,15 +23,24 @@ from bespeak.state.store.commands.records import (
     ListRecords,
     Record,
 )
-from bespeak.state.store.commands.steps import WORKFLOW, ReadSteps
 from bespeak.state.store.examination import RECORDS, Examination, examine, upgrade
 from bespeak.state.store.sql import CURRENT
 from bespeak.state.store.store import Conflict, Store
 from bespeak.state.store.sweeper import Sweeper
 from bespeak.state.store.transfer import export_store, import_store
-
-_MOST: Final = 10_000
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, CommandFailedError, LazyGroup
+from bespeak.terminal.console import (
+    json_option,
+    limit_option,
+    line,
+    plural,
+    print_json,
+    print_lines,
+    print_list,
+    print_result,
+)
+from bespeak.terminal.deployment import store_place
+from bespeak.terminal.target_store import store_options, use_store, visit_store, write_export
 
 
 @click.command(short_help="List records by kind.")
@@ -45,10 +48,8 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.
 @click.option("--kind", help="List the records of this kind; without it, count those of every kind.")
 @click.option("--state", help="Only records in this state.")
 @click.option("--owner", help="Only records of this owner, such as an Agent-ID.")
-@click.option(
-    "--limit", type=click.IntRange(1, _MOST), default=100, show_default=True, help="Maximum number of records."
-)
-@_json_option
+@limit_option("records")
+@json_option
 def records(
     *,
     target: str,
@@ -73,17 +74,19 @@ def records(
         if state is not None or owner is not None:
             raise click.UsageError("--state and --owner need --kind")
         counts: list[KindCount] = visit_store(target, override, lambda store: store.read(CountRecords()))
-        _print_counts(counts, as_json=as_json)
+        if as_json:
+            kinds: dict[str, dict[str, int]] = {}
+            for count in counts:
+                kinds.setdefault(count.kind, {})[count.state] = count.records
+            print_json(kinds)
+        elif counts:
+            print_lines(line(f"{one.kind:<16}", f"  {one.state:<16}", f"  {one.records:>10,}") for one in counts)
+        else:
+            click.echo("no records")
         return
-    states = () if state is None else (state,)
-    wanted = ListRecords(kind, owner, states, limit=limit)
+    wanted = ListRecords(kind, owner, () if state is None else (state,), limit=limit)
     found: list[Record] = visit_store(target, override, lambda store: store.read(wanted))
-    if as_json:
-        print_json([_as_dict(record) for record in found])
-    elif found:
-        print_lines(_list_line(record) for record in found)
-    else:
-        click.echo(f"no records of kind {kind}")
+    print_list(found, _as_dict, _list_line, f"no records of kind {kind}", as_json=as_json)
 
 
 @click.command(short_help="Show a record.")
@@ -128,20 +131,7 @@ def expire(target: str, override: str | None, ids: tuple[str, ...]) -> None:
             assert not isinstance(done, Conflict)
         return await Sweeper(store).sweep()
 
-    removed = visit_store(target, override, remove)
-    click.echo(f"{removed} expired row{'' if removed == 1 else 's'} removed")
-
-
-def _print_counts(counts: list[KindCount], *, as_json: bool) -> None:
-    if as_json:
-        kinds: dict[str, dict[str, int]] = {}
-        for count in counts:
-            kinds.setdefault(count.kind, {})[count.state] = count.records
-        print_json(kinds)
-    elif counts:
-        print_lines(line(f"{one.kind:<16}", f"  {one.state:<16}", f"  {one.records:>10,}") for one in counts)
-    else:
-        click.echo("no records")
+    click.echo(f"{plural(visit_store(target, override, remove), 'expired row')} removed")
 
 
 def _list_line(record: Record) -> Text:
@@ -150,7 +140,6 @@ def _list_line(record: Record) -> Text:
 
 
 def _as_dict(record: Record) -> dict[str, Any]:
-    """Return what is known of a record beside its content."""
     times = {"created": record.created, "updated": record.updated, "due": record.due, "expires": record.expires}
     return {
         **{name: getattr(record, name) for name in ("record_id", "kind", "owner", "key", "state", "version")},
@@ -158,7 +147,7 @@ def _as_dict(record: Record) -> dict[str, Any]:
     }
 
 
-@click.group()
+@click.group(cls=LazyGroup)
 def store() -> None:
     """Inspect, migrate, export and import the store of a deployment, and expire what it keeps.
 
@@ -166,23 +155,21 @@ def store() -> None:
     """
 
 
-for _command in (records, show, expire, ledger):
+for _command in (records, show, expire):
     store.add_command(_command)
 
 
 @store.command()
 @store_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@json_option
 def check(target: str, override: str | None, as_json: bool) -> int:
     """Check the store for damage, and show its version and row counts.
 
     Nothing is changed. The exit code is 1 if the store is damaged or its tables are out of date.
     """
     found = asyncio.run(examine(store_place(target, override)))
-    if as_json:
-        print_json({**_store_as_dict(found), "current": CURRENT})
-    else:
-        print_lines(_lines(found))
+    data = {**{name: getattr(found, name) for name in found.__struct_fields__}, "current": CURRENT}
+    print_result(data, _lines(found), as_json=as_json)
     return EXIT_REFUSED if found.damage or not found.is_current else EXIT_GOOD
 
 
@@ -194,10 +181,8 @@ def migrate(target: str, override: str | None) -> None:
     A server does the same when it starts. Stop the server first.
     """
     before = asyncio.run(upgrade(store_place(target, override)))
-    if before == CURRENT:
-        click.echo(f"the tables are already at version {CURRENT}")
-    else:
-        click.echo(f"migrated the tables from version {before} to version {CURRENT}")
+    done = f"migrated the tables from version {before} to version {CURRENT}"
+    click.echo(f"the tables are already at version {CURRENT}" if before == CURRENT else done)
 
 
 @store.command(short_help="Export the store as JSON Lines.")
@@ -213,14 +198,7 @@ def export(target: str, override: str | None, output: Path | None) -> None:
     bespeak store export examples/hotel -o backup.jsonl
     bespeak store export --store postgresql://localhost/rooms > backup.jsonl
     """
-    place = existing_place(store_place(target, override))
-    if output is None:
-        asyncio.run(use_store(place, lambda opened: export_store(opened, sys.stdout.buffer.write)))
-        sys.stdout.buffer.flush()
-        return
-    with written_in_one_step(output) as write:
-        rows = asyncio.run(use_store(place, lambda opened: export_store(opened, write)))
-    click.echo(f"{rows} row{'' if rows == 1 else 's'} written to {output}")
+    write_export(store_place(target, override), output, export_store, "row")
 
 
 @store.command("import", short_help="Import an export into an empty store.")
@@ -236,7 +214,7 @@ def import_(file: Path, target: str, override: str | None) -> None:
     place = store_place(target, override)
     outcome = asyncio.run(use_store(place, lambda opened: import_store(opened, file), role="sole"))
     if not isinstance(outcome, Conflict):
-        click.echo(f"{outcome} row{'' if outcome == 1 else 's'} imported from {file}")
+        click.echo(f"{plural(outcome, 'row')} imported from {file}")
         return
     details = outcome.details
     if outcome.reason == "not-empty":
@@ -245,10 +223,6 @@ def import_(file: Path, target: str, override: str | None) -> None:
         )
     where = f"{file}, line {details['line']}" if details["line"] else str(file)
     raise CommandFailedError(f"{where}: {details['message']}. Nothing was imported.")
-
-
-def _store_as_dict(found: Examination) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in found.__struct_fields__}
 
 
 def _lines(found: Examination) -> Iterator[Text]:
@@ -260,9 +234,7 @@ def _lines(found: Examination) -> Iterator[Text]:
         expired = found.expired.get(name, 0)
         yield line(f"  {name:<18} {count:>10,}" + (f"  ({expired:,} expired)" if expired else ""))
         if name == RECORDS:
-            for kind, number in found.kinds.items():
-                yield line(f"    {kind:<16} {number:>10,}")
-    for fault in found.damage:
-        yield line(("damaged: ", "bold red"), fault)
+            yield from (line(f"    {kind:<16} {number:>10,}") for kind, number in found.kinds.items())
+    yield from (line(("damaged: ", "bold red"), fault) for fault in found.damage)
     if not found.damage:
         yield line("no damage")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import Final, Literal
 
 from bespeak.app.conformance.probe import Exchanged
@@ -15,13 +16,10 @@ _LISTED: Final = 5  # limit of named faults of the same kind
 
 
 class Verdict(StrEnum):
-    """The verdict of a check."""
-
     PASS = "pass"  # noqa: S105 - a verdict, no password
     WARN = "warn"  # a SHOULD is not met, or the drafts leave the answer open
     FAIL = "fail"
-    COULD_NOT_TELL = "could-not-tell"
-    """No response shows whether the statement holds; the note gives the reason. Counts neither as pass nor failure."""
+    COULD_NOT_TELL = "could-not-tell"  # no response shows it; neither pass nor failure
     NOT_APPLICABLE = "not-applicable"  # the server has nothing that the check is about
 
 
@@ -31,11 +29,12 @@ SEVERITY: Final = (Verdict.NOT_APPLICABLE, Verdict.PASS, Verdict.COULD_NOT_TELL,
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """A verdict, its reason, and the exchanges that show it."""
-
     verdict: Verdict
     note: str = ""
     evidence: tuple[Exchanged, ...] = ()
+
+
+CheckRun = Callable[[Subject], Awaitable[CheckOutcome]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,40 +44,25 @@ class Check:
     id: str
     title: str
     section: str
-    run: Callable[[Subject], Awaitable[CheckOutcome]]
+    run: CheckRun
     level: Literal["MUST", "SHOULD"] = "MUST"
     needs_manifest: bool = True  # True if the check compares the server with its manifest
 
     def judge(self, outcome: CheckOutcome) -> CheckOutcome:
-        """Return the outcome at this check's level."""
         if self.level == "SHOULD" and outcome.verdict is Verdict.FAIL:
             return replace(outcome, verdict=Verdict.WARN)
         return outcome
 
 
-def passed(*evidence: Exchanged) -> CheckOutcome:
-    """Report that the server meets the requirement."""
-    return CheckOutcome(Verdict.PASS, "", evidence)
+def _outcome(verdict: Verdict, note: str, *evidence: Exchanged) -> CheckOutcome:
+    return CheckOutcome(verdict, note, evidence)
 
 
-def failed(note: str, *evidence: Exchanged) -> CheckOutcome:
-    """Report that the server does something else."""
-    return CheckOutcome(Verdict.FAIL, note, evidence)
-
-
-def warned(note: str, *evidence: Exchanged) -> CheckOutcome:
-    """Report a deviation that the drafts leave open."""
-    return CheckOutcome(Verdict.WARN, note, evidence)
-
-
-def could_not_tell(note: str, *evidence: Exchanged) -> CheckOutcome:
-    """Report that the responses show neither that the statement holds nor that it is violated."""
-    return CheckOutcome(Verdict.COULD_NOT_TELL, note, evidence)
-
-
-def not_applicable(note: str) -> CheckOutcome:
-    """Report that the check does not apply."""
-    return CheckOutcome(Verdict.NOT_APPLICABLE, note)
+passed: Final = partial(_outcome, Verdict.PASS, "")
+failed: Final = partial(_outcome, Verdict.FAIL)
+warned: Final = partial(_outcome, Verdict.WARN)
+could_not_tell: Final = partial(_outcome, Verdict.COULD_NOT_TELL)
+not_applicable: Final = partial(_outcome, Verdict.NOT_APPLICABLE)
 
 
 def undecided(seen: Exchanged) -> CheckOutcome | None:
@@ -93,7 +77,6 @@ def undecided(seen: Exchanged) -> CheckOutcome | None:
 
 
 def expect(seen: Exchanged, *statuses: int) -> CheckOutcome:
-    """Judge a response by its status."""
     refused = None if seen.status in statuses and not seen.refuses_caller else undecided(seen)
     if refused is not None:
         return refused

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
 from bespeak.checks.lint.document import check_text
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import LintContext
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -19,7 +19,8 @@ from bespeak.text.source.tree import MAX_BYTES
 
 Kind = Literal["valid", "invalid", "borderline"]
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
-
+_SECONDS: Final = 60  # time limit of a foreign validator, per document
+_PLACE: Final = "{}"
 PACKAGED: Final = Path(__file__).with_name("documents")  # folder of the set in an installed package
 SOURCE: Final = Path(__file__).resolve().parents[4] / "tests" / "documents"  # folder of the set in a working copy
 
@@ -36,21 +37,18 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One document of the set."""
-
+class DocumentCase:
     kind: Kind
     file: Path
     expected: tuple[Expected, ...] = ()
 
     @property
     def name(self) -> str:
-        """Name in reports."""
         return f"{self.kind}/{self.file.name}"
 
 
 @dataclass(frozen=True, slots=True)
-class Validation:
+class Acceptance:
     """The result of a validator: True if the document is accepted, and its errors if the validator lists them."""
 
     accepted: bool
@@ -58,22 +56,21 @@ class Validation:
     note: str = ""
 
 
-Validator = Callable[[Case], Validation]
+Validator = Callable[[DocumentCase], Acceptance]
 
 
 @dataclass(frozen=True, slots=True)
 class CaseResult:
     """A case and the mistakes of the validator; empty if there are none."""
 
-    case: Case
+    case: DocumentCase
     wrong: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as data."""
         return {"document": self.case.name, "right": not self.wrong, "wrong": self.wrong}
 
 
-def find_cases(root: Path | None = None) -> list[Case]:
+def find_cases(root: Path | None = None) -> list[DocumentCase]:
     """Find the cases in a folder with `valid`, `invalid` and `borderline`; by default the bundled set."""
     folder = root or (PACKAGED if PACKAGED.is_dir() else SOURCE)
     cases = [case for kind in KINDS for case in _cases(folder / kind, kind)]
@@ -82,19 +79,18 @@ def find_cases(root: Path | None = None) -> list[Case]:
     return cases
 
 
-def hold(validator: Validator, cases: list[Case]) -> Iterator[CaseResult]:
+def hold(validator: Validator, cases: list[DocumentCase]) -> Iterator[CaseResult]:
     """Run a validator on each case and report its mistakes (AGIS 9.3)."""
-    for case in cases:
-        yield CaseResult(case, _wrong(case, validator(case)))
+    yield from (CaseResult(case, _wrong(case, validator(case))) for case in cases)
 
 
-def _cases(folder: Path, kind: Kind) -> Iterator[Case]:
+def _cases(folder: Path, kind: Kind) -> Iterator[DocumentCase]:
     for file in sorted(folder.glob("*.agis")) if folder.is_dir() else ():
         beside = file.with_suffix(".expected")
         expected = _read_expected(beside) if kind == "invalid" else ()
         if kind == "invalid" and not expected:
             raise ConfigError(f"{beside} lists no findings; an invalid document needs at least one")
-        yield Case(kind, file, expected)
+        yield DocumentCase(kind, file, expected)
 
 
 def _read_expected(file: Path) -> tuple[Expected, ...]:
@@ -102,11 +98,10 @@ def _read_expected(file: Path) -> tuple[Expected, ...]:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file} cannot be read: {error}") from error
-    stated = (line.partition("#")[0].split() for line in lines)
-    return tuple(Expected(*parts[:2]) for parts in stated if parts)
+    return tuple(Expected(*parts[:2]) for parts in (line.partition("#")[0].split() for line in lines) if parts)
 
 
-def _wrong(case: Case, verdict: Validation) -> str:
+def _wrong(case: DocumentCase, verdict: Acceptance) -> str:
     if case.kind != "invalid":
         errors = ", ".join(str(error) for error in verdict.errors or ())
         return "" if verdict.accepted else f"is rejected{f' for {errors}' if errors else ''}{verdict.note}"
@@ -116,29 +111,19 @@ def _wrong(case: Case, verdict: Validation) -> str:
         return ""
     missing = [str(expected) for expected in case.expected if expected not in verdict.errors]
     more = [str(error) for error in verdict.errors if error not in case.expected]
-    return "; ".join(
-        part
-        for part in (
-            f"lacks {', '.join(missing)}" if missing else "",
-            f"has unexpected {', '.join(more)}" if more else "",
-        )
-        if part
-    )
-
-
-_SECONDS: Final = 60
-_PLACE: Final = "{}"
+    parts = {"lacks": missing, "has unexpected": more}
+    return "; ".join(f"{what} {', '.join(listed)}" for what, listed in parts.items() if listed)
 
 
 def own_validator() -> Validator:
     """Return a validator that applies the rules of `bespeak lint` without configuration."""
-    context = Context(catalog=load_bundled())
+    context = LintContext(catalog=load_bundled())
 
-    def judge(case: Case) -> Validation:
+    def judge(case: DocumentCase) -> Acceptance:
         text = read_text(case.file, MAX_BYTES)
         found = (text,) if isinstance(text, Diagnostic) else check_text(text, str(case.file), context).findings
         errors = sorted({Expected(each.rule, each.pointer) for each in found if each.severity == "error"})
-        return Validation(not errors, tuple(errors))
+        return Acceptance(not errors, tuple(errors))
 
     return judge
 
@@ -154,14 +139,14 @@ def command_validator(command: str) -> Validator:
     if not any(_PLACE in word for word in words):
         words.append(_PLACE)
 
-    def judge(case: Case) -> Validation:
+    def judge(case: DocumentCase) -> Acceptance:
         line = [word.replace(_PLACE, str(case.file)) for word in words]
         try:
             done = subprocess.run(line, capture_output=True, timeout=_SECONDS, check=False)  # noqa: S603 - the user's own command
         except subprocess.TimeoutExpired:
-            return Validation(False, note=f" after {_SECONDS} seconds without a result")
+            return Acceptance(False, note=f" after {_SECONDS} seconds without a result")
         except OSError as error:
             raise ConfigError(f"the validator cannot be run: {words[0]}: {error.strerror or error}") from error
-        return Validation(done.returncode == 0)
+        return Acceptance(done.returncode == 0)
 
     return judge

@@ -26,12 +26,11 @@ _CALLER: Final = re.compile(r"agent|identity|credential|caller|principal|canonic
 """Words in the error code of a refusal that is about the caller: servers differ in their codes."""
 
 _SHOWN: Final = 240  # limit of shown evidence; `bespeak call` shows the whole response
+_CHUNK: Final = 65536
 
 
 @dataclass(frozen=True)
 class Exchanged:
-    """A request and its response."""
-
     method: str
     target: str
     sent: bytes
@@ -44,7 +43,6 @@ class Exchanged:
     invented: bool = False  # True if the path is a template that was filled with made-up values
 
     def header(self, name: str) -> str | None:
-        """Return a response header by name in any case."""
         return self.headers.get(name.lower())
 
     @cached_property
@@ -120,9 +118,6 @@ def _short(body: bytes) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
-_CHUNK: Final = 65536
-
-
 def direct_sender(host: str, port: int, *, tls: ssl.SSLContext | None, timeout: float) -> Send:
     """Return a sender for one server. A new connection per request suits servers that close after each reply."""
 
@@ -134,17 +129,8 @@ def direct_sender(host: str, port: int, *, tls: ssl.SSLContext | None, timeout: 
         head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""])
         async with asyncio.timeout(timeout):
             reply = await _exchange(host, port, tls, head.encode() + body)
-        return Exchanged(
-            method,
-            target,
-            body,
-            reply.status,
-            reply.reason,
-            reply.headers,
-            reply.body,
-            headers.get("Agent-ID"),
-            headers.get("Authority-Scope"),
-        )
+        caller = headers.get("Agent-ID"), headers.get("Authority-Scope")
+        return Exchanged(method, target, body, reply.status, reply.reason, reply.headers, reply.body, *caller)
 
     return send
 
@@ -155,22 +141,16 @@ async def _exchange(host: str, port: int, tls: ssl.SSLContext | None, data: byte
         outgoing.write(data)
         with suppress(ConnectionError):  # a server may refuse and close before it has read everything
             await outgoing.drain()
-        return await _read(incoming)
+        reader = ResponseReader()
+        while not isinstance(event := reader.next_event(), ResponseMessage):
+            if isinstance(event, Malformed):
+                raise RemoteProtocolError(event.message)
+            received = await incoming.read(_CHUNK)
+            if not received:
+                raise RemoteProtocolError("the server closed the connection before the response was complete")
+            reader.receive_data(received)
+        return event
     finally:
         outgoing.close()
         with suppress(OSError):
             await outgoing.wait_closed()
-
-
-async def _read(incoming: asyncio.StreamReader) -> ResponseMessage:
-    reader = ResponseReader()
-    while True:
-        event = reader.next_event()
-        if isinstance(event, ResponseMessage):
-            return event
-        if isinstance(event, Malformed):
-            raise RemoteProtocolError(event.message)
-        data = await incoming.read(_CHUNK)
-        if not data:
-            raise RemoteProtocolError("the server closed the connection before the response was complete")
-        reader.receive_data(data)

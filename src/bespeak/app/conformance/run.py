@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,23 +35,16 @@ ITEMS: Final[Mapping[str, str]] = {
     "13.1-13": "DISCOVER /methods",
     "core": "Headers of the base protocol",
 }
-"""Items of AGTP-API 13.1 by the first part of their checks' ids."""
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
-    """A check and its outcome."""
-
+class CheckResult:
     check: Check
     outcome: CheckOutcome
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as data."""
         return {
-            "id": self.check.id,
-            "title": self.check.title,
-            "section": self.check.section,
-            "level": self.check.level,
+            **{name: getattr(self.check, name) for name in ("id", "title", "section", "level")},
             "verdict": str(self.outcome.verdict),
             "note": self.outcome.note,
             "evidence": [str(seen) for seen in self.outcome.evidence],
@@ -59,28 +53,21 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class ConformanceReport:
-    """All results of one run."""
-
     uri: str
     manifest: Mapping[str, Any]
     agent_id: str | None
-    results: tuple[Result, ...]
+    results: tuple[CheckResult, ...]
 
     @property
     def conforms(self) -> bool:
-        """True if no check failed."""
-        return not self._with(Verdict.FAIL)
+        return all(result.outcome.verdict is not Verdict.FAIL for result in self.results)
 
     @property
     def is_conclusive(self) -> bool:
         """True if every check that applies reached a verdict."""
-        return not self._with(Verdict.COULD_NOT_TELL)
+        return all(result.outcome.verdict is not Verdict.COULD_NOT_TELL for result in self.results)
 
-    def _with(self, verdict: Verdict) -> list[Result]:
-        return [result for result in self.results if result.outcome.verdict is verdict]
-
-    def of_item(self, item: str) -> list[Result]:
-        """Return the results of one item."""
+    def of_item(self, item: str) -> list[CheckResult]:
         return [result for result in self.results if result.check.id.startswith(item)]
 
     def verdict(self, item: str) -> Verdict:
@@ -88,7 +75,6 @@ class ConformanceReport:
         return max((result.outcome.verdict for result in self.of_item(item)), key=SEVERITY.index)
 
     def lines(self) -> Iterator[tuple[Verdict | None, str]]:
-        """Format the report as lines of text, each with its verdict."""
         yield None, f"{self.uri}  AGTP-API {printable(str(self.manifest.get('agtp_api_version', 'unknown')))}"
         yield None, f"asked as {f'agent {self.agent_id}' if self.agent_id else 'anonymous (no Agent-ID)'}"
         for item, title in ITEMS.items():
@@ -101,21 +87,18 @@ class ConformanceReport:
         yield None, ", ".join(f"{counts[verdict]} {verdict}" for verdict in reversed(SEVERITY) if counts[verdict])
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as data."""
         return {
             "uri": self.uri,
             "agent_id": self.agent_id,
             "agtp_api_version": self.manifest.get("agtp_api_version"),
             "conforms": self.conforms,
             "conclusive": self.is_conclusive,
-            "items": [
-                {"id": item, "title": title, "verdict": str(self.verdict(item))} for item, title in ITEMS.items()
-            ],
+            "items": [{"id": key, "title": title, "verdict": str(self.verdict(key))} for key, title in ITEMS.items()],
             "checks": [result.to_json() for result in self.results],
         }
 
 
-def _result_lines(result: Result) -> Iterator[tuple[Verdict | None, str]]:
+def _result_lines(result: CheckResult) -> Iterator[tuple[Verdict | None, str]]:
     outcome, check = result.outcome, result.check
     yield outcome.verdict, f"  {check.id:<9} {outcome.verdict:<14} {check.title} ({check.section})"
     if outcome.verdict is Verdict.PASS:
@@ -127,27 +110,9 @@ def _result_lines(result: Result) -> Iterator[tuple[Verdict | None, str]]:
             yield None, f"            {printable(str(seen))}"
 
 
-_LAST: Final = calls.HEADER_CHECKS  # checks about all exchanges, which run last
-
-CHECKS: Final[tuple[Check, ...]] = (
-    *sorted(
-        (
-            *manifest.ENDPOINT_CHECKS,
-            *grammar.METHOD_CHECKS,
-            *grammar.PATH_CHECKS,
-            *refusals.POLICY_CHECKS,
-            *manifest.CHECKS,
-            *negotiation.CHECKS,
-            *refusals.CODE_CHECKS,
-            *calls.INPUT_CHECKS,
-            *calls.WARNING_CHECKS,
-            *manifest.INVENTORY_CHECKS,
-        ),
-        key=lambda check: check.id,
-    ),
-    *_LAST,
-)
-"""All checks, in the order of the items of AGTP-API 13.1."""
+_GROUPS: Final = (manifest.CHECKS, grammar.CHECKS, refusals.CHECKS, negotiation.CHECKS, calls.CHECKS)
+CHECKS: Final[tuple[Check, ...]] = tuple(sorted(chain.from_iterable(_GROUPS), key=lambda check: check.id))
+"""All checks, in the order of the items of AGTP-API 13.1. Those about all exchanges, `core`, run last."""
 
 
 async def run_conformance(
@@ -172,7 +137,7 @@ async def run_conformance(
     except (OSError, UnicodeError, RemoteProtocolError) as error:
         raise UnreachableError(f"{locator} does not answer DISCOVER: {_reason(error)}") from error
     try:
-        results = [Result(check, check.judge(await _run(check, subject))) for check in CHECKS]
+        results = [CheckResult(check, check.judge(await _run(check, subject))) for check in CHECKS]
     finally:
         await subject.release()
     return ConformanceReport(str(locator), subject.manifest, subject.agent_id, tuple(results))
@@ -194,6 +159,4 @@ async def _run(check: Check, subject: Subject) -> CheckOutcome:
 def _reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return "timeout"
-    if isinstance(error, ConnectionRefusedError):
-        return "connection refused"
-    return str(error) or type(error).__name__
+    return "connection refused" if isinstance(error, ConnectionRefusedError) else str(error) or type(error).__name__

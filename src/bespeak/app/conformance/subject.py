@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final, TypeVar
+from itertools import product
+from typing import Any, Final, TypeVar, cast
 from urllib.parse import quote
 
 import msgspec
@@ -22,7 +23,7 @@ from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_JSON
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class InputForm:
     """How input is written: AGTP-API validates the body itself, the base protocol has an envelope (core 5.2)."""
 
     wrapped: bool = False
@@ -33,20 +34,15 @@ class Form:
         return {"parameters": input} if self.wrapped and isinstance(input, dict) else input
 
 
-FORMS: Final = (Form(), Form(media=MEDIA_JSON), Form(wrapped=True), Form(wrapped=True, media=MEDIA_JSON))
-"""Forms in the order in which they are tried."""
-
-
 _NOT_THERE: Final = "/zz-no-such-thing"
+FORMS: Final = tuple(InputForm(*form) for form in product((False, True), (MEDIA_AGTP, MEDIA_JSON)))
 
 
 def objects(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Return the objects in a list; empty if the value is not a list."""
     yield from (item for item in value if isinstance(item, dict)) if isinstance(value, list) else ()
 
 
 def strings(value: Any) -> list[str]:
-    """Return the strings in a list; empty if the value is not a list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
@@ -58,23 +54,19 @@ def method_names(value: Any) -> list[str]:
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
-    """Return the value if it is an object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def properties(endpoint: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the declared input fields of an endpoint."""
     return mapping(mapping(endpoint.get("input_schema")).get("properties"))
 
 
 def path_parameters(endpoint: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the parameters in an endpoint's path."""
     parsed = parse_template(endpoint["path"])
     return parsed.parameters if isinstance(parsed, Template) else ()
 
 
 def concrete_path(endpoint: Mapping[str, Any]) -> str:
-    """Return a request path of an endpoint, with a sample value for each parameter."""
     path: str = endpoint["path"]
     for name in path_parameters(endpoint):
         value = sample(mapping(properties(endpoint).get(name)))
@@ -88,9 +80,8 @@ def matches(template: str, path: str) -> bool:
     given = path[1:].split("/")
     if not isinstance(parsed, Template) or len(parsed.segments) != len(given):
         return False
-    return all(
-        value if segment is None else segment == value for segment, value in zip(parsed.segments, given, strict=True)
-    )
+    pairs = zip(parsed.segments, given, strict=True)
+    return all(value if wanted is None else wanted == value for wanted, value in pairs)
 
 
 def missing_path(endpoints: Iterable[Mapping[str, Any]]) -> str:
@@ -103,44 +94,30 @@ def missing_path(endpoints: Iterable[Mapping[str, Any]]) -> str:
 
 
 def is_informational(endpoint: Mapping[str, Any]) -> bool:
-    """Return True if the endpoint declares that it changes nothing."""
     return mapping(endpoint.get("semantic")).get("impact") == "informational"
 
 
-def is_refused_when_empty(endpoint: Mapping[str, Any]) -> bool:
-    """Return True if the endpoint requires a field outside its path, so that empty input is refused."""
-    return bool(required_fields(endpoint))
-
-
 def is_safe(endpoint: Mapping[str, Any]) -> bool:
-    """Return True if input with only the probe field is harmless, even on a server that accepts it."""
-    return is_informational(endpoint) or is_refused_when_empty(endpoint)
+    """Return True if input with only the probe field changes nothing, even on a server that accepts that field."""
+    return is_informational(endpoint) or bool(required_fields(endpoint))
 
 
 def required_fields(endpoint: Mapping[str, Any]) -> list[str]:
-    """Return the required input fields outside the path."""
     required = strings(mapping(endpoint.get("input_schema")).get("required"))
     return [name for name in required if name not in path_parameters(endpoint)]
 
 
 def valid_input(endpoint: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return valid input without path parameters for an endpoint that changes nothing; None for any other."""
-    if not is_informational(endpoint):
-        return None
-    value = sample(mapping(endpoint.get("input_schema")))
+    value = sample(mapping(endpoint.get("input_schema"))) if is_informational(endpoint) else None
     if not isinstance(value, dict):
         return None
     return {name: given for name, given in value.items() if name not in path_parameters(endpoint)}
 
 
-PROBE_FIELD: Final = "conformance_probe"
-"""Field that no endpoint declares. Every input schema is closed, so a request with it must be refused (13.3)."""
-
-PROBE_AGENT: Final = hashlib.sha256(b"bespeak conformance probe").hexdigest()
-"""Our Agent-ID where a server accepts any well-formed id."""
-
+PROBE_FIELD: Final = "conformance_probe"  # declared by no endpoint: inputs are closed, so it is refused (13.3)
+PROBE_AGENT: Final = hashlib.sha256(b"bespeak conformance probe").hexdigest()  # our Agent-ID where any is accepted
 PROBE_SCOPE: Final = "conformance:probe"  # scope that no endpoint requires
-
 _HOSTED_TRIED: Final = 8
 _FORMS_TRIED: Final = 3
 _AGENT_ID: Final = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
@@ -159,15 +136,12 @@ class Subject:
         self._known: dict[object, Any] = {}
         self.agent_id = agent_id
         self.exchanges: list[Exchanged] = []
-        self._made: dict[str, str | None] = {}
-        """Ids of proposals and syntheses that the server has made for us, each with the identity that asked for it."""
+        self._made: dict[str, str | None] = {}  # ids of our proposals and syntheses, and the identity that asked
         self.manifest: Mapping[str, Any] = {}
         self.has_manifest = False
-        self.identities: tuple[str | None, ...] = (agent_id,)
-        """Identities that may be tried, ours first."""
-        self.form: Form = FORMS[0]
-        self.knows_form = False
-        """True if the server accepted an input in our form: only then is a 400 about the input."""
+        self.identities: tuple[str | None, ...] = (agent_id,)  # identities that may be tried, ours first
+        self.form: InputForm = FORMS[0]
+        self.knows_form = False  # True if an input in our form was accepted: a 400 is about the input
 
     @classmethod
     async def meet(cls, send: Send, agent_id: str | None = None) -> Subject:
@@ -204,9 +178,8 @@ class Subject:
         free = [endpoint for endpoint in self.endpoints if not endpoint.get("required_scopes")]
         inputs = [(endpoint, given) for endpoint in free for given in _telling_inputs(endpoint)]
         # At a template, the server may find nothing for a value that is made up.
-        for endpoint, given in sorted(inputs, key=lambda pair: (bool(path_parameters(pair[0])), not pair[1]))[
-            :_FORMS_TRIED
-        ]:
+        inputs.sort(key=lambda pair: (bool(path_parameters(pair[0])), not pair[1]))
+        for endpoint, given in inputs[:_FORMS_TRIED]:
             for form in FORMS:
                 self.form = form
                 if (await self.call(endpoint, given)).is_success:
@@ -226,17 +199,9 @@ class Subject:
         media: str | None = None,
         invented: bool = False,
     ) -> Exchanged:
-        """Send one request exactly as given, anonymously unless an agent is named.
-
-        `invented` is True if the target has made-up values for the parameters of a path.
-        """
-        headers: dict[str, str] = {}
-        if agent_id is not None:
-            headers["Agent-ID"] = agent_id
-        if scope is not None:
-            headers["Authority-Scope"] = scope
-        if task_id is not None:
-            headers["Task-ID"] = task_id
+        """Send one request as given, anonymously unless an agent is named. `invented`: its path has made-up values."""
+        named = {"Agent-ID": agent_id, "Authority-Scope": scope, "Task-ID": task_id}
+        headers = {name: value for name, value in named.items() if value is not None}
         content = b""
         if body is not None:
             headers["Content-Type"] = media or self.form.media
@@ -267,7 +232,6 @@ class Subject:
                 await self.send("SUSPEND", "/", {"synthesis_id": made_id}, agent_id=agent_id)
 
     async def ask(self, method: str, target: str, body: Any = None, *, invented: bool = False) -> Exchanged:
-        """Send one request with our identity."""
         return await self.send(method, target, body, agent_id=self.agent_id, invented=invented)
 
     async def call(self, endpoint: Mapping[str, Any], input: Any = None, query: str = "") -> Exchanged:  # noqa: A002 - the draft's word
@@ -285,8 +249,7 @@ class Subject:
         """Return the result of a question that several checks share; it is put once."""
         if question not in self._known:
             self._known[question] = await question(self)
-        result: T = self._known[question]
-        return result
+        return cast("T", self._known[question])
 
     @property
     def endpoints(self) -> list[Mapping[str, Any]]:
@@ -299,17 +262,14 @@ class Subject:
 
     @cached_property
     def missing_path(self) -> str:
-        """Path that no published endpoint covers."""
         return missing_path(self.endpoints)
 
     @property
     def policies(self) -> Mapping[str, Any]:
-        """Policies block; empty if missing."""
         return mapping(self.manifest.get("policies"))
 
     @property
     def method_policy(self) -> Mapping[str, Any]:
-        """Method policy; empty if missing."""
         return mapping(self.policies.get("methods"))
 
     @property
@@ -328,9 +288,7 @@ def _hosted_ids(hosted: Any) -> list[str]:
 
 
 def _telling_inputs(endpoint: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Return valid inputs of a harmless endpoint, with an optional field first: an empty input looks alike in all
-    forms.
-    """
+    """Return valid inputs of a harmless endpoint. One with an optional field is first: empty ones look alike."""
     given = valid_input(endpoint)
     if given is None:
         return

@@ -48,7 +48,7 @@ def _comments(finding: Diagnostic, positions: Positions) -> Iterator[tuple[TextE
     if place is None or not place.line:
         return
     text, mark = positions.text, f"# bespeak: ignore[{finding.rule}]"
-    start = positions.line_start(place.line)
+    start = positions.from_finding(place.line, 1)
     end = text.find("\n", start)
     line = text[start : end if end >= 0 else len(text)].rstrip("\r")
     known = _IGNORE.search(line)
@@ -85,13 +85,11 @@ def _key(finding: Diagnostic, tree: Tree, positions: Positions) -> list[TextEdit
         change = Change("append", child(at, IGNORES), finding.rule)
     else:
         change = Change("insert", at, {finding.rule: ""}, IGNORES)
-    fix = Fix("Ignore it", (change,))
-    return [positions.edit(made) for made in replacements(replace(finding, fix=fix), tree)]
+    return [positions.edit(made) for made in replacements(replace(finding, fix=Fix("Ignore it", (change,))), tree)]
 
 
 FIX_ALL: Final = "source.fixAll.bespeak"
 QUICK_FIX: Final = types.CodeActionKind.QuickFix.value
-
 _MOST: Final = 20  # maximum number of findings with actions in one menu
 
 
@@ -109,7 +107,8 @@ def code_actions(
         return only is None or any(kind == one or kind.startswith(f"{one}.") for one in only)
 
     def action(title: str, kind: str, edits: Iterable[TextEdit], finding: Finding | None = None) -> types.CodeAction:
-        changes = types.TextDocumentEdit(document, [positions.for_editor(edit) for edit in edits])
+        made = [types.TextEdit(positions.span(edit.span.start, edit.span.end), edit.text) for edit in edits]
+        changes = types.TextDocumentEdit(document, made)
         found = [to_diagnostic(finding, positions)] if finding else None
         edit = types.WorkspaceEdit(document_changes=[changes])
         return types.CodeAction(title, kind=kind, diagnostics=found, edit=edit)
@@ -131,8 +130,7 @@ def code_actions(
     if wanted(FIX_ALL) and any(map(is_safe, checked.findings)):
         text = fix_all(checked, check)
         if text != checked.text:
-            whole = TextEdit(Span(0, len(checked.text)), text)
-            actions.append(action("Fix all safe problems", FIX_ALL, [whole]))
+            actions.append(action("Fix all safe problems", FIX_ALL, [TextEdit(Span(0, len(checked.text)), text)]))
     return actions
 
 

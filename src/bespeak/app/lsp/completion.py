@@ -11,13 +11,14 @@ from lsprotocol import types
 
 from bespeak.app.lsp.cursor import Cursor
 from bespeak.app.lsp.diagnostics import CheckedText, catalog_of
-from bespeak.app.lsp.fields import choices, field_at, is_rule, is_text, is_verb, properties
+from bespeak.app.lsp.fields import choices, field_at, is_verb
 from bespeak.app.lsp.hover import IGNORE, verb_text
 from bespeak.app.lsp.positions import Positions
 from bespeak.checks.lint.rule_index import all_rules
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.catalog.catalog import Catalog
-from bespeak.text.reading.settings import Outline
+from bespeak.text.diagnostics.page import page_of
+from bespeak.text.reading.settings import RULE, Outline
 from bespeak.text.reading.table import IGNORES, as_list, as_mapping, as_text, as_texts
 from bespeak.text.source.tree import Tree
 
@@ -28,38 +29,29 @@ _SOON, _LATER = "0", "1"
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """Completes one word."""
-
     cursor: Cursor
     kind: Kind
     positions: Positions
     checked: CheckedText | None = None
     tree: Tree | None = None  # last tree that could be parsed; its text may be older
 
-    def items(self) -> list[types.CompletionItem]:
-        """Return the items that are valid here and match the typed prefix."""
-        return list(self._items())
-
-    def _items(self) -> Iterator[types.CompletionItem]:
+    def items(self) -> Iterator[types.CompletionItem]:
+        """Yield the items that are valid here and match the typed prefix."""
         cursor, place = self.cursor, self.cursor.place
-        if cursor.comment:
+        if cursor.comment or place is None:
             if IGNORE.search(cursor.comment):
                 yield from self._rules()
             return
-        if place is None:
-            return
-        if place.path and place.path[-1] == IGNORES:
+        last, field = place.path[-1] if place.path else "", field_at(self.kind, place.path)
+        if last == IGNORES:
             yield from self._rules(as_key=True)
-            return
-        if place.path and place.path[-1] == "$ref":
+        elif last == "$ref":
             yield from self._references()
+        elif field is None:
             return
-        field = field_at(self.kind, place.path)
-        if field is None:
-            return
-        if is_verb(field):
+        elif is_verb(field):
             yield from self._verbs()
-        elif is_rule(field):
+        elif field.get("format") == RULE:
             yield from self._rules()
         elif values := choices(field):
             yield from self._choices(field, values)
@@ -70,17 +62,15 @@ class Completion:
 
     def _keys(self, path: tuple[str, ...], field: Outline) -> Iterator[types.CompletionItem]:
         present = self._present(path)
-        for name in properties(field):
+        for name in field.get("properties", {}):
             if name in present and name != self.cursor.word:
                 continue
             inner = field_at(self.kind, (*path, name)) or {}
-            item = self._item(name, types.CompletionItemKind.Property, self._key_text(name, inner))
-            if item is None:
-                continue
-            item.detail = str(inner.get("type", "")) if isinstance(inner.get("type"), str) else None
-            item.documentation = str(inner.get("description", "")) or None
-            item.sort_text = (_SOON if name in field.get("required", ()) else _LATER) + name
-            yield item
+            for item in self._item(name, types.CompletionItemKind.Property, self._key_text(name, inner)):
+                item.detail = str(inner.get("type", "")) if isinstance(inner.get("type"), str) else None
+                item.documentation = str(inner.get("description", "")) or None
+                item.sort_text = (_SOON if name in field.get("required", ()) else _LATER) + name
+                yield item
 
     def _key_text(self, name: str, field: Outline) -> str:
         """Write a key in the notation of the document, up to where its value starts."""
@@ -105,8 +95,8 @@ class Completion:
 
     def _choices(self, field: Outline, values: list[str]) -> Iterator[types.CompletionItem]:
         for number, value in enumerate(values):
-            item = self._item(value, types.CompletionItemKind.EnumMember, self._value_text(value, text=is_text(field)))
-            if item is not None:
+            text = self._value_text(value, text=field.get("type", "string") == "string")
+            for item in self._item(value, types.CompletionItemKind.EnumMember, text):
                 item.documentation = str(field.get("description", "")) or None
                 item.sort_text = f"{number:02}"
                 yield item
@@ -115,12 +105,10 @@ class Completion:
         catalog = catalog_of(self.checked)
         declared = self._declared()
         for name in sorted({*catalog.verbs, *declared}):
-            item = self._item(name, types.CompletionItemKind.Function, self._value_text(name) + after)
-            if item is None:
-                continue
-            item.sort_text = (_SOON if name in declared else _LATER) + name
-            _describe_verb(item, name, catalog)
-            yield item
+            for item in self._item(name, types.CompletionItemKind.Function, self._value_text(name) + after):
+                item.sort_text = (_SOON if name in declared else _LATER) + name
+                _describe_verb(item, name, catalog)
+                yield item
 
     def _declared(self) -> frozenset[str]:
         """Return the verbs that the document declares or uses, from its last good tree or from its lines."""
@@ -141,10 +129,9 @@ class Completion:
             text = self._key_text(rule.id, {}) if as_key else rule.id
             if not as_key and not self.cursor.comment:
                 text = self._value_text(rule.id)
-            item = self._item(rule.id, types.CompletionItemKind.Constant, text)
-            if item is not None:
+            for item in self._item(rule.id, types.CompletionItemKind.Constant, text):
                 item.detail = rule.name
-                item.documentation = rule.summary
+                item.documentation = page_of(rule).summary
                 item.sort_text = (_SOON if rule.id in found else _LATER) + rule.id
                 yield item
 
@@ -153,20 +140,17 @@ class Completion:
             reference = f"#/schemas/{name}"
             # Without quotation marks YAML would read it as a comment.
             text = reference if self.cursor.quote else f'"{reference}"'
-            item = self._item(reference, types.CompletionItemKind.Reference, text)
-            if item is not None:
-                yield item
+            yield from self._item(reference, types.CompletionItemKind.Reference, text)
 
     def _value_text(self, value: str, *, text: bool = True) -> str:
         quoted = text and self.cursor.notation in ("json", "toml") and not self.cursor.quote
         return f'"{value}"' if quoted else value
 
-    def _item(self, label: str, kind: types.CompletionItemKind, text: str) -> types.CompletionItem | None:
-        cursor = self.cursor
-        if not label.lower().startswith(cursor.typed.lower()):
-            return None
-        place = self.positions.span(cursor.start, cursor.end)
-        return types.CompletionItem(label, kind=kind, text_edit=types.TextEdit(place, text))
+    def _item(self, label: str, kind: types.CompletionItemKind, text: str) -> Iterator[types.CompletionItem]:
+        """Yield the item, if its label matches the typed prefix."""
+        if label.lower().startswith(self.cursor.typed.lower()):
+            place = self.positions.span(self.cursor.start, self.cursor.end)
+            yield types.CompletionItem(label, kind=kind, text_edit=types.TextEdit(place, text))
 
 
 def _describe_verb(item: types.CompletionItem, name: str, catalog: Catalog) -> None:

@@ -70,7 +70,6 @@ _LIST_KEY: Final = re.compile(r"[ \t]*+(?P<key>[A-Za-z_][\w-]*+)[ \t]*+:[ \t]*+$
 
 
 def brace_place(text: str, offset: int) -> CursorPlace:
-    """Return the place of an offset."""
     path = _blocks(text, offset)
     start = text.rfind("\n", 0, offset) + 1
     start = max(start, text.rfind("{", start, offset) + 1)  # a block may open and continue on one line
@@ -106,10 +105,7 @@ def _blocks(text: str, offset: int) -> tuple[str, ...]:
 
 def _list_above(text: str, start: int) -> tuple[str, ...]:
     """Return the key of the list whose items have dashes, if it is on a line above them."""
-    while start > 0:
-        end = start - 1
-        start = text.rfind("\n", 0, end) + 1
-        line = text[start:end].rstrip("\r")
+    for _, line in _upwards(text, start):
         key = _LIST_KEY.match(line)
         if key is not None:
             return (key["key"],)
@@ -179,7 +175,7 @@ _LINE: Final = re.compile(
 _FLOW_LINES: Final = 200  # number of lines above in which an open bracket is searched
 
 
-class _Line:
+class _YamlLine:
     """One line: the columns of its dashes, its key, and the rest."""
 
     def __init__(self, text: str) -> None:
@@ -195,21 +191,17 @@ class _Line:
 
 
 def yaml_place(text: str, offset: int) -> CursorPlace:
-    """Return the place of an offset."""
     start = text.rfind("\n", 0, offset) + 1
-    flow = _in_flow(text, start, offset)
-    if flow is not None:
-        return flow
-    return _block(text, start, offset)
+    return _in_flow(text, start, offset) or _block(text, start, offset)
 
 
 def _block(text: str, start: int, offset: int) -> CursorPlace:
-    line = _Line(text[start:offset])
+    line = _YamlLine(text[start:offset])
     path = (*_above(text, start, line), *(ITEM for _ in line.dashes))
     return CursorPlace(path, is_key=True) if line.key is None else CursorPlace((*path, line.key), is_key=False)
 
 
-def _above(text: str, start: int, line: _Line) -> tuple[str, ...]:
+def _above(text: str, start: int, line: _YamlLine) -> tuple[str, ...]:
     """Return the keys and lists that enclose a line, outermost first."""
     column = line.dashes[0] if line.dashes else line.column
     in_list = bool(line.dashes)
@@ -219,7 +211,7 @@ def _above(text: str, start: int, line: _Line) -> tuple[str, ...]:
             break
         if written.startswith(" " * (column + 1)):
             continue  # a shortcut for most lines of a long document
-        above = _Line(written)
+        above = _YamlLine(written)
         if above.is_empty:
             continue
         # The items of a list may be in the column of its key.
@@ -236,16 +228,14 @@ def _above(text: str, start: int, line: _Line) -> tuple[str, ...]:
 def _in_flow(text: str, start: int, offset: int) -> CursorPlace | None:
     """Return the place inside unclosed brackets that open on this line or a few lines above."""
     leftmost = None
-    lines = ((start, text[start:offset]), *islice(_upwards(text, start), _FLOW_LINES))
-    for at, written in lines:
-        line = _Line(written)
+    for at, written in ((start, text[start:offset]), *islice(_upwards(text, start), _FLOW_LINES)):
+        line = _YamlLine(written)
         # Text in brackets is indented further than their key; a key that is not ends them.
         if line.rest[:1] in ("[", "{") and (leftmost is None or line.column < leftmost):
             opening = at + line.rest_at
             inside = flow_place(text, opening, offset)
             if inside is not None:
-                outer = _block(text, at, opening)
-                return CursorPlace(outer.path + inside.path, inside.is_key)
+                return CursorPlace(_block(text, at, opening).path + inside.path, inside.is_key)
         if line.key is not None:
             leftmost = line.column if leftmost is None else min(leftmost, line.column)
         if leftmost == 0:
@@ -273,8 +263,6 @@ _LONGEST_WORD: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """The context of an offset."""
-
     notation: Notation
     start: int  # offset of the start of the word
     end: int
@@ -287,12 +275,10 @@ class Cursor:
 
 
 def notation_of(text: str, name: str) -> Notation:
-    """Return the notation of a text, as the linter detects it."""
     return "toml" if name.endswith(".toml") else detect_notation(text)
 
 
 def cursor_at(text: str, offset: int, name: str) -> Cursor:
-    """Return the context of an offset in a text."""
     notation = notation_of(text, name)
     left = max(text.rfind("\n", 0, offset) + 1, offset - _LONGEST_WORD)
     is_toml = notation == "toml"
@@ -309,28 +295,23 @@ def cursor_at(text: str, offset: int, name: str) -> Cursor:
         word=text[start:end],
         typed=text[start:offset],
         quote=quote,
-        place=None if comment else _place(text, start, notation),
+        place=None if comment else _PLACES[notation](text, start),
         comment=comment,
         has_value=follows[:1] == ("=" if is_toml else ":"),
     )
 
 
 def _comment(text: str, offset: int) -> str:
-    start = text.rfind("\n", 0, offset) + 1
-    line = text[start:offset]
+    line = text[text.rfind("\n", 0, offset) + 1 : offset]
     if "#" not in line:
         return ""
-    bare = _QUOTED.sub(lambda match: "_" * len(match[0]), line)
-    found = _COMMENT.search(bare)
+    found = _COMMENT.search(_QUOTED.sub(lambda match: "_" * len(match[0]), line))
     return line[found.start() :] if found else ""
 
 
-def _place(text: str, offset: int, notation: Notation) -> CursorPlace | None:
-    if notation == "yaml":
-        return yaml_place(text, offset)
-    if notation == "toml":
-        return toml_place(text, offset)
-    if notation == "braces":
-        return brace_place(text, offset)
+def _json_place(text: str, offset: int) -> CursorPlace | None:
     opening = _OPENING.search(text)
     return flow_place(text, opening.start(), offset) if opening is not None else None
+
+
+_PLACES: Final = {"yaml": yaml_place, "toml": toml_place, "braces": brace_place, "json": _json_place}

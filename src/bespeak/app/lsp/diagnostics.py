@@ -26,15 +26,12 @@ from bespeak.text.diagnostics.report import Finding
 from bespeak.text.reading.rules import UNREADABLE, WRONG_VALUE
 
 LONGEST: Final = 1 << 21  # Maximum characters of a text that is checked while typing. `bespeak lint` reads longer ones.
-
 _SUFFIXES: Final = (".agis", ".toml", ".json")
 _WELL_KNOWN: Final = (".well-known", "ai")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedText:
-    """The result of checking one text."""
-
     text: str
     findings: tuple[Finding, ...] = ()
     subject: Subject | None = None  # the parsed text; None if it cannot be parsed, which is common while typing
@@ -44,13 +41,9 @@ class CheckedText:
 
 def is_ours(path: Path | None, language: str, text: str) -> bool:
     """Return True if bespeak handles the document; editors send any JSON or TOML file."""
-    if language == "agis":
-        return True
-    if path is None:
-        return False
-    if path.name.endswith(_SUFFIXES) or path.parts[-2:] == _WELL_KNOWN:
-        return looks_ours(path.name, text)
-    return False
+    if language == "agis" or path is None:
+        return language == "agis"
+    return (path.name.endswith(_SUFFIXES) or path.parts[-2:] == _WELL_KNOWN) and looks_ours(path.name, text)
 
 
 def guess_kind(path: Path | None, text: str) -> Kind:
@@ -75,11 +68,10 @@ def is_excluded(path: Path, here: Path) -> bool:
 def check(text: str, path: Path | None, here: Path) -> CheckedText:
     """Return the findings `bespeak lint` would report if the text were saved. `here` is the project folder."""
     if len(text) > LONGEST:
-        megabytes = LONGEST >> 20
-        message = f"this document has more than {megabytes} million characters and is not checked while it is edited"
-        return CheckedText(
-            text, (Finding(UNREADABLE.found(message, advice="Run `bespeak lint` on it.", severity="info")),)
-        )
+        millions = LONGEST >> 20
+        message = f"this document has more than {millions} million characters and is not checked while it is edited"
+        found = UNREADABLE.found(message, advice="Run `bespeak lint` on it.", severity="info")
+        return CheckedText(text, (Finding(found),))
     try:
         return _run(text, path, here)
     except ContractError as error:

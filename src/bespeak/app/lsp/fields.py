@@ -17,11 +17,11 @@ from bespeak.contract.schema.subschemas import target
 from bespeak.contract.service import ServerIdentity
 from bespeak.documents.deployment.endpoint_toml import KEYWORDS, TYPES, DeprecationBlock
 from bespeak.documents.deployment.server_settings import ServerSettings
-from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.documents.deployment.server_toml import declared_tables
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.documents.schemas import SCHEMAS, load_schema
 from bespeak.protocol.exchange.header_values import UNITS
-from bespeak.text.reading.settings import RULE, SCHEMA, VERB, Outline, outline_of, properties_of
+from bespeak.text.reading.settings import SCHEMA, VERB, Outline, outline_of, outlines, properties_of
 
 _FORMATS: Final = ("date", "date-time", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uuid", "regex")
 
@@ -44,10 +44,6 @@ def _table(about: str, **properties: Outline) -> Outline:
 
 def _tables(about: str, **properties: Outline) -> Outline:
     return {"type": "array", "description": about, "items": {"type": "object", "properties": properties}}
-
-
-def _verb(about: str) -> Outline:
-    return _text(about, format=VERB)
 
 
 JSON_SCHEMA: Final[Outline] = {
@@ -78,14 +74,12 @@ JSON_SCHEMA: Final[Outline] = {
         "$ref": _text("A shared schema of the document, #/schemas/NAME."),
     },
 }
-"""The keywords of JSON Schema that editors offer."""
 
 _FIELD: Final = {
     "name": _text("The name of the field."),
     **{name: known for name, known in JSON_SCHEMA["properties"].items() if name in KEYWORDS},
     "schema": {"type": "object", "description": "The whole schema, for other keywords.", "format": SCHEMA},
 }
-"""The keys of a field in the lists `input` and `output`."""
 
 _HANDLER: Final = {
     "type": _text("The kind of handler.", enum=list(HANDLER_TYPES)),
@@ -109,7 +103,6 @@ _ENDPOINT: Final = {
     "cost": _DECLARED["cost"] | {"properties": {unit: _number(f"The most {unit} of one call.") for unit in UNITS}},
     "handler": _DECLARED["handler"] | {"properties": _HANDLER},
 }
-"""The keys of an endpoint, with what their own readers know of the inner ones."""
 
 _IDENTITY: Final = {field.name for field in fields(ServerIdentity)}
 _MEMBERS: Final = properties_of(ManifestDocument)
@@ -122,7 +115,7 @@ _MANIFEST: Final = {
 
 OUTLINES: Final[Mapping[Kind, Outline]] = {
     "endpoint": _table("An endpoint file.", endpoint=_table("The endpoint.", **_ENDPOINT)),
-    "server": _table("The server.", **properties_of(ServerDocument), lint=outline_of(Config)),
+    "server": _table("The server.", **outlines(declared_tables()), lint=outline_of(Config)),
     "recipes": _table("The compositions of a server.", recipe=_tables("One composition.", **properties_of(Recipe))),
     "manifest": _table("A manifest.", **_MANIFEST),
     "agent": _table(
@@ -143,7 +136,6 @@ OUTLINES: Final[Mapping[Kind, Outline]] = {
 
 
 def field_at(kind: Kind, path: tuple[str, ...]) -> Outline | None:
-    """Return the schema of the field at a path."""
     root = load_schema(kind) if kind in SCHEMAS else OUTLINES[kind]
     here: Outline | None = root
     for number, part in enumerate(path):
@@ -151,12 +143,6 @@ def field_at(kind: Kind, path: tuple[str, ...]) -> Outline | None:
             return None
         here = _resolved(_step(here, part, root), root, kind, path[: number + 1])
     return here
-
-
-def properties(field: Outline) -> Mapping[str, Outline]:
-    """Return the fields of a mapping."""
-    found: Mapping[str, Outline] = field.get("properties", {})
-    return found
 
 
 def choices(field: Outline) -> list[str]:
@@ -168,19 +154,8 @@ def choices(field: Outline) -> list[str]:
     return ["true", "false"] if field.get("type") == "boolean" else []
 
 
-def is_text(field: Outline) -> bool:
-    """Return True if the values of a field are strings, which some notations quote."""
-    return bool(field.get("type", "string") == "string")
-
-
 def is_verb(field: Outline) -> bool:
-    """Return True if the value of a field is a verb."""
     return bool(field.get("format") == VERB or field is load_schema("agis")["$defs"]["method"])
-
-
-def is_rule(field: Outline) -> bool:
-    """Return True if the value of a field is a rule."""
-    return bool(field.get("format") == RULE)
 
 
 def _step(field: Outline, part: str, root: Outline) -> Outline | None:
@@ -190,7 +165,7 @@ def _step(field: Outline, part: str, root: Outline) -> Outline | None:
     if "items" in field and "properties" not in field:
         # TOML passes through lists implicitly: [recipe.pattern] belongs to the last [[recipe]].
         field = _referenced(field["items"], root)
-    known = properties(field).get(part)
+    known: Outline | None = field.get("properties", {}).get(part)
     if known is not None:
         return known
     others = field.get("additionalProperties")
@@ -206,13 +181,10 @@ def _resolved(field: Outline | None, root: Outline, kind: Kind, path: tuple[str,
     if field is None:
         return None
     field = _referenced(field, root)
-    if field.get("format") == SCHEMA or (kind == "agis" and _is_schema(path)):
+    # A JSON Schema starts at these places of an AGIS document, whose own description says only `object`.
+    in_endpoint = len(path) == 3 and path[:2] == ("endpoints", ITEM) and path[2] in ("input", "output")
+    starts = kind == "agis" and (in_endpoint or (len(path) == 2 and path[0] == "schemas"))
+    if field.get("format") == SCHEMA or starts:
         about: Any = field.get("description")
         return JSON_SCHEMA | ({"description": about} if about else {})
     return field
-
-
-def _is_schema(path: tuple[str, ...]) -> bool:
-    """Return True if a JSON Schema starts at a path of an AGIS document; its own description says only `object`."""
-    in_endpoint = len(path) == 3 and path[:2] == ("endpoints", ITEM) and path[2] in ("input", "output")
-    return in_endpoint or (len(path) == 2 and path[0] == "schemas")

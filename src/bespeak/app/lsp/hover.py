@@ -8,7 +8,7 @@ from typing import Final
 
 from bespeak.app.lsp.cursor import Cursor
 from bespeak.app.lsp.diagnostics import CheckedText, catalog_of
-from bespeak.app.lsp.fields import choices, field_at, is_rule, is_verb
+from bespeak.app.lsp.fields import choices, field_at, is_verb
 from bespeak.app.lsp.positions import Positions
 from bespeak.checks.lint.passes import PASSES, pass_of
 from bespeak.checks.lint.rule_index import facts, find_rule, sections
@@ -16,6 +16,7 @@ from bespeak.checks.lint.subject import Kind
 from bespeak.contract.catalog.catalog import Catalog, Verb
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
 from bespeak.text.diagnostics.page import page_of
+from bespeak.text.reading.settings import RULE
 from bespeak.text.reading.table import IGNORES
 
 
@@ -45,18 +46,14 @@ def _entry(verb: Verb, catalog: Catalog) -> str:
 
 
 IGNORE: Final = re.compile(r"#[ \t]*+bespeak:[ \t]*+ignore(?:-file)?+\[(?P<rules>[^\]]*+)$")
-"""Comment up to a cursor inside the brackets of an ignore."""
 
 
 def hover_text(cursor: Cursor, kind: Kind, checked: CheckedText | None) -> str:
     """Return Markdown about the word at the cursor; empty if there is none."""
-    if not cursor.word:
-        return ""
     if cursor.comment:
-        inside = IGNORE.search(cursor.comment)
-        return _rule(cursor.word) if inside else ""
+        return _rule(cursor.word) if cursor.word and IGNORE.search(cursor.comment) else ""
     place = cursor.place
-    if place is None:
+    if place is None or not cursor.word:
         return ""
     if IGNORES in place.path:
         return _rule(cursor.word)
@@ -67,7 +64,7 @@ def hover_text(cursor: Cursor, kind: Kind, checked: CheckedText | None) -> str:
         return ""
     if is_verb(field):
         return verb_text(cursor.word, catalog_of(checked), _method_findings(cursor, checked))
-    if is_rule(field):
+    if field.get("format") == RULE:
         return _rule(cursor.word)
     if place.is_key:
         inner = field_at(kind, (*place.path, cursor.word))
@@ -87,9 +84,10 @@ def _rule(name: str) -> str:
 def rule_text(rule: Rule) -> str:
     """Return the text of `bespeak explain` for a rule as Markdown."""
     name = next((step.name for step in PASSES if step.number == pass_of(rule.id)), "")
-    parts = [f"**{rule.id}** `{rule.name}`", rule.summary]
+    page = page_of(rule)
+    parts = [f"**{rule.id}** `{rule.name}`", page.summary]
     parts.append("\n".join(f"- {title}: {text}" for title, text in facts(rule, name)))
-    fence = f"```{page_of(rule).notation}"
+    fence = f"```{page.notation}"
     for title, text, is_code in sections(rule):
         parts.append(f"**{title}**\n\n{fence}\n{text.rstrip()}\n```" if is_code else f"**{title}:** {text}")
     return "\n\n".join(parts)

@@ -6,7 +6,6 @@ import re
 from bisect import bisect_right
 from typing import Final
 
-from lsprotocol import types
 from lsprotocol.types import Position, PositionEncodingKind, Range
 
 from bespeak.text.diagnostics.report import Replacement
@@ -44,45 +43,30 @@ class Positions:
         return start + len(line)
 
     def position(self, offset: int) -> Position:
-        """Return the position of an offset."""
         line = bisect_right(self._starts, offset) - 1
         return Position(line, self._units(self.text[self._starts[line] : offset]))
 
     def span(self, start: int, end: int) -> Range:
-        """Return the range between two offsets."""
         return Range(self.position(start), self.position(end))
 
-    def whole(self) -> Range:
-        """Return the range of the whole text."""
-        return self.span(0, len(self.text))
-
     def place(self, location: Location | None) -> Range:
-        """Return the range of a finding: the word at its location if it has no end, the first line if it has no
-        location.
-        """
+        """Return the range of a finding: the word there if it has no end, the first line if it has no location."""
         if location is None or not location.line:
             first = _LINE_END.search(self.text)
             return self.span(0, first.start() if first else len(self.text))
-        start = self._from_finding(location.line, location.column)
+        start = self.from_finding(location.line, location.column)
         if location.end_line:
-            return self.span(start, max(start, self._from_finding(location.end_line, location.end_column)))
+            return self.span(start, max(start, self.from_finding(location.end_line, location.end_column)))
         word = _WORD.match(self.text, start)
         return self.span(start, word.end() if word else start)
 
     def edit(self, made: Replacement) -> TextEdit:
         """Convert a replacement by lines and columns, with the line ends of the text."""
-        start, end = self._from_finding(made.line, made.column), self._from_finding(made.end_line, made.end_column)
+        start, end = self.from_finding(made.line, made.column), self.from_finding(made.end_line, made.end_column)
         return TextEdit(Span(start, end), made.text.replace("\n", "\r\n") if "\r\n" in self.text else made.text)
 
-    def for_editor(self, edit: TextEdit) -> types.TextEdit:
-        """Convert an edit to one of the protocol."""
-        return types.TextEdit(self.span(edit.span.start, edit.span.end), edit.text)
-
-    def line_start(self, line: int) -> int:
-        """Return the start offset of a line, counted from one."""
-        return self._from_finding(line, 1)
-
-    def _from_finding(self, line: int, column: int) -> int:
+    def from_finding(self, line: int, column: int) -> int:
+        """Return the offset of a line and a column of a finding, both counted from one."""
         if line > len(self._feeds):
             return len(self.text)
         start = self._feeds[line - 1]

@@ -35,9 +35,7 @@ Check = Callable[[str, Path | None, Path], CheckedText]
 
 
 @dataclass(slots=True)
-class Known:
-    """The state of an open document."""
-
+class OpenDocument:
     checked: CheckedText | None = None
     tree: Tree | None = None  # last tree that could be parsed
     kind: Kind | None = None
@@ -45,17 +43,14 @@ class Known:
     published: bool = False  # True if diagnostics have been published
 
     def cancel(self) -> None:
-        """Cancel a check that has not begun."""
         if self.waiting is not None:
             self.waiting.cancel()
 
 
 class AskedPosition(NamedTuple):
-    """A position that a request is about."""
-
     cursor: Cursor
     kind: Kind
-    known: Known
+    known: OpenDocument
     positions: Positions
 
 
@@ -66,7 +61,7 @@ class Server(LanguageServer):
         # Each change sends the full text: it is small, and an editor and pygls may split lines differently.
         super().__init__("bespeak", version("bespeak"), types.TextDocumentSyncKind.Full)
         self._check = check
-        self._known: dict[str, Known] = {}
+        self._known: dict[str, OpenDocument] = {}
         # One thread: checks are CPU-bound, and the loop keeps answering meanwhile.
         self._worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="check")
         self.was_shut_down = False
@@ -77,8 +72,7 @@ class Server(LanguageServer):
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, text))
 
     def opened(self, uri: str) -> None:
-        """Handle an opened document."""
-        self._known[uri] = Known()
+        self._known[uri] = OpenDocument()
         self._check_soon(uri, 0)
 
     def changed(self, uri: str) -> None:
@@ -92,14 +86,12 @@ class Server(LanguageServer):
             self._check_soon(uri, 0)
 
     def closed(self, uri: str) -> None:
-        """Handle a closed document: remove its diagnostics."""
         known = self._known.pop(uri, None)
         if known is not None:
             known.cancel()
             self._publish(uri, [])
 
     def ended(self) -> None:
-        """Handle the shutdown request."""
         self.was_shut_down = True
         for known in self._known.values():
             known.cancel()
@@ -120,7 +112,6 @@ class Server(LanguageServer):
         return max(above, key=lambda folder: len(folder.parts), default=path.parent)
 
     def positions(self, text: str) -> Positions:
-        """Return the positions of a text in the negotiated units."""
         return Positions(text, self.workspace.position_encoding or types.PositionEncodingKind.Utf16)
 
     def asked(self, uri: str, position: types.Position) -> AskedPosition | None:
@@ -129,7 +120,7 @@ class Server(LanguageServer):
         text, path = document.source, self.path(uri)
         if len(text) > LONGEST or not self._is_ours(document, path):
             return None
-        known = self._known.get(uri) or Known()
+        known = self._known.get(uri) or OpenDocument()
         positions = self.positions(text)
         cursor = cursor_at(text, positions.offset(position), path.name if path else "")
         return AskedPosition(cursor, known.kind or guess_kind(path, text), known, positions)
@@ -151,7 +142,6 @@ class Server(LanguageServer):
         return checked
 
     async def work(self, function: Callable[..., T], *arguments: object) -> T:
-        """Run a function in the worker thread."""
         return await asyncio.get_running_loop().run_in_executor(self._worker, function, *arguments)
 
     def check_text(self, uri: str) -> Callable[[str], CheckedText]:
@@ -164,7 +154,7 @@ class Server(LanguageServer):
         return is_ours(path, document.language_id or "", document.source)
 
     def _check_soon(self, uri: str, delay: float) -> None:
-        known = self._known.setdefault(uri, Known())
+        known = self._known.setdefault(uri, OpenDocument())
         known.cancel()
         known.waiting = asyncio.get_running_loop().create_task(self._check_later(uri, delay))
 
@@ -176,14 +166,15 @@ class Server(LanguageServer):
             if known is None or self.was_shut_down:
                 return
             if checked is not None:
-                positions = self.positions(checked.text)
-                self._publish(uri, shown(checked.findings, positions))
+                self._publish(uri, shown(checked.findings, self.positions(checked.text)))
                 known.published = True
             elif known.published:
                 self._publish(uri, [])
         except Exception as error:  # noqa: BLE001 - one document must not stop the server for the others
             self.report_server_error(error, type(error))
-            self._publish(uri, [_defect(error)])
+            text = f"bespeak cannot check this document: {type(error).__name__}: {error}. This is a bug in bespeak."
+            start, severity = types.Position(0, 0), types.DiagnosticSeverity.Warning
+            self._publish(uri, [types.Diagnostic(types.Range(start, start), text, severity, source=SOURCE)])
 
     def _publish(self, uri: str, found: list[types.Diagnostic]) -> None:
         document = self.workspace.text_documents.get(uri)
@@ -191,27 +182,18 @@ class Server(LanguageServer):
         self.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, found, number))
 
 
-def _defect(error: Exception) -> types.Diagnostic:
-    start = types.Position(0, 0)
-    text = f"bespeak cannot check this document: {type(error).__name__}: {error}. This is a bug in bespeak."
-    return types.Diagnostic(types.Range(start, start), text, types.DiagnosticSeverity.Warning, source=SOURCE)
-
-
-_TRIGGERS = ["[", '"', " "]
-
-
 def make_server(server: Server | None = None) -> Server:
-    """Build a server with all features registered."""
     server = server or Server()
-    server.feature(types.TEXT_DOCUMENT_DID_OPEN)(_did_open)
-    server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(_did_change)
-    server.feature(types.TEXT_DOCUMENT_DID_SAVE)(_did_save)
-    server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(_did_close)
-    server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(_did_change_files)
-    server.feature(types.SHUTDOWN)(_shutdown)
+    server.feature(types.TEXT_DOCUMENT_DID_OPEN)(lambda params: server.opened(params.text_document.uri))
+    server.feature(types.TEXT_DOCUMENT_DID_CHANGE)(lambda params: server.changed(params.text_document.uri))
+    server.feature(types.TEXT_DOCUMENT_DID_SAVE)(lambda _: server.saved())
+    server.feature(types.TEXT_DOCUMENT_DID_CLOSE)(lambda params: server.closed(params.text_document.uri))
+    server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)(lambda _: server.saved())
+    server.feature(types.SHUTDOWN)(lambda _: server.ended())
     server.feature(types.TEXT_DOCUMENT_HOVER)(_hover)
     server.feature(types.TEXT_DOCUMENT_FORMATTING)(_formatting)
-    server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions(trigger_characters=_TRIGGERS))(_completion)
+    triggers = types.CompletionOptions(trigger_characters=["[", '"', " "])
+    server.feature(types.TEXT_DOCUMENT_COMPLETION, triggers)(_completion)
     kinds = types.CodeActionOptions(code_action_kinds=[QUICK_FIX, FIX_ALL])
     server.feature(types.TEXT_DOCUMENT_CODE_ACTION, kinds)(_code_action)
     return server
@@ -228,30 +210,6 @@ def serve(server: Server | None = None) -> int:
     return 0 if server.was_shut_down else 1
 
 
-def _did_open(server: Server, params: types.DidOpenTextDocumentParams) -> None:
-    server.opened(params.text_document.uri)
-
-
-def _did_change(server: Server, params: types.DidChangeTextDocumentParams) -> None:
-    server.changed(params.text_document.uri)
-
-
-def _did_save(server: Server, _params: types.DidSaveTextDocumentParams) -> None:
-    server.saved()
-
-
-def _did_change_files(server: Server, _params: types.DidChangeWatchedFilesParams) -> None:
-    server.saved()
-
-
-def _did_close(server: Server, params: types.DidCloseTextDocumentParams) -> None:
-    server.closed(params.text_document.uri)
-
-
-def _shutdown(server: Server, _params: None) -> None:
-    server.ended()
-
-
 def _hover(server: Server, params: types.HoverParams) -> types.Hover | None:
     asked = server.asked(params.text_document.uri, params.position)
     text = hover_text(asked.cursor, asked.kind, asked.known.checked) if asked is not None else ""
@@ -266,7 +224,7 @@ def _completion(server: Server, params: types.CompletionParams) -> types.Complet
     if asked is None:
         return None
     completion = Completion(asked.cursor, asked.kind, asked.positions, asked.known.checked, asked.known.tree)
-    return types.CompletionList(is_incomplete=False, items=completion.items())
+    return types.CompletionList(is_incomplete=False, items=list(completion.items()))
 
 
 async def _code_action(server: Server, params: types.CodeActionParams) -> list[types.CodeAction] | None:
@@ -290,4 +248,4 @@ async def _formatting(server: Server, params: types.DocumentFormattingParams) ->
         message = f"bespeak cannot format this document: {written.message}. {written.help}"
         server.window_show_message(types.ShowMessageParams(types.MessageType.Warning, message))
         return None
-    return [] if written == text else [types.TextEdit(server.positions(text).whole(), written)]
+    return [] if written == text else [types.TextEdit(server.positions(text).span(0, len(text)), written)]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from bespeak.app.server.collector import collector_paused
 from bespeak.contract.catalog.catalog import Catalog
@@ -19,6 +18,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.extensions import BUNDLED, FLOOR_HANDLERS, HOOKS, Lazy
 from bespeak.contract.service import Service, Vocabulary
 from bespeak.contract.standard.communicate import MESSAGES
+from bespeak.contract.standard.methods import STANDARD
 from bespeak.documents.deployment.rules import NO_EFFECT
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
@@ -27,40 +27,34 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.background import DueLoop
 from bespeak.runtime.confirmations import Confirmations
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.exchange import Auditor, Metrics, Subscriber, access_log
-from bespeak.runtime.extension import BuiltIn, Extension, Opening, check_names, read_settings, run_all
+from bespeak.runtime.exchange import Auditor, Metrics, RunningTrail, Subscriber, access_log
+from bespeak.runtime.extension import BuiltIn, Extension, Opening, check_names, close_all, read_settings, run_all
 from bespeak.runtime.idempotency import Idempotency
 from bespeak.runtime.identity.signer import Signer
 from bespeak.runtime.methods.builtin import builtin_endpoints
 from bespeak.runtime.rate import RateExchange
-from bespeak.runtime.registration import Registrar
+from bespeak.runtime.registration import DataEndpoint, Registrar
 from bespeak.runtime.responder import Responder
 from bespeak.runtime.server import Server
 from bespeak.runtime.sessions import Pausing, Sessions
 from bespeak.runtime.settlement import Settlement
-from bespeak.state.audit.settings import AuditSettings
-from bespeak.state.store.store import Conflict, Store
+from bespeak.state.store.store import Store
 from bespeak.state.store.sweeper import Sweeper
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
 
-    from bespeak.extensions.data.endpoints import OpenedData
-    from bespeak.state.audit.checkpoints import Checkpointer
-    from bespeak.state.audit.sealer import Signing
-
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A service whose endpoints are registered, with the findings about them."""
-
     registrar: Registrar
     findings: list[Diagnostic]
     updated: str  # time of the last change of the service; the same in every process that serves it
     signer: Signer | None
+    # Variables from which credentials are read.
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
-    """Variables from which credentials are read."""
+    extensions: tuple[Extension, ...] = ()  # extensions of the server; those that need a store do nothing without one
 
     def build_dispatcher(
         self,
@@ -71,18 +65,17 @@ class Assembled:
     ) -> Dispatcher:
         """Build a server with its state in `store`, and its dispatcher; `subscribers` are told of every exchange."""
         document = document or ServerDocument()
+        service = self.registrar.service
         server = Server(
             self.registrar,
             updated=self.updated,
-            issued=first_written(self.registrar.service),
+            issued=first_written(service),
             signer=self.signer,
             store=store,
             auth=document.auth,
             sessions=document.sessions,
             cases=document.cases,
-            extensions=choose_extensions(
-                self.registrar.service, stored=store is not None, delivers=document.delivery is not None
-            ),
+            extensions=self.extensions,
             hooks=HOOKS,
         )
         server.audited = server.principals.audited = auditor is not None
@@ -91,14 +84,11 @@ class Assembled:
         if store is not None:
             sessions = Sessions(document.sessions)
             sessions.watch(store)
+            chosen = document.idempotency
             settlement = Settlement(
                 store,
                 responder,
-                Idempotency(
-                    lease=document.idempotency.lease,
-                    retention=document.idempotency.retention,
-                    require=document.idempotency.require,
-                ),
+                Idempotency(lease=chosen.lease, retention=chosen.retention, require=chosen.require),
                 sessions=sessions,
                 pausing=Pausing(server.tasks),
                 confirmations=Confirmations(document.cases),
@@ -111,17 +101,20 @@ class Assembled:
             opening.settings = settings.get(extension.name)
             if extension.open is not None:
                 extension.open(opening)
+            elif opening.settings is not None:
+                opening.provide(extension.name, opening.settings)
         return dispatcher
 
 
-def choose_extensions(service: Service, *, stored: bool, delivers: bool = False) -> tuple[Extension, ...]:
+def choose_extensions(service: Service, *, stored: bool, tables: Iterable[str] = ()) -> tuple[Extension, ...]:
     """Load the extensions that a server needs, and add those of the author."""
     given = {
-        "methods": bool(service.methods),
+        "methods": not STANDARD.keys().isdisjoint(service.methods),
         "store": stored,
-        "delivery": delivers,
+        "delivery": "delivery" in tables,
         "negotiation": stored and service.policies.synthesis_enabled,
         "semantic": service.semantic is not None,
+        "data": service.data_manifest is not None,
     }
     bundled = (known.value.load() for known in BUNDLED if any(given[need] for need in known.needed_by))
     chosen: tuple[Extension, ...] = (*bundled, *service.extensions)
@@ -143,18 +136,13 @@ class _AnyVariable(dict[str, str]):
 
 
 def now() -> str:
-    """Return the current time in the format of manifests."""
     return write_instant(time.time())
 
 
 def first_written(service: Service) -> str | None:
-    """Return the time of the oldest file with an endpoint of the service; None if no file is known.
-
-    It stands for the first issue of a manifest that no store remembers (AGTP-API 8.3).
-    """
-    files = {endpoint.location.file for endpoint in service.endpoints if endpoint.location is not None}
+    """Return the time of the oldest endpoint file, for a manifest that no store remembers (AGTP-API 8.3); or None."""
     times = []
-    for file in files:
+    for file in {endpoint.location.file for endpoint in service.endpoints if endpoint.location is not None}:
         with contextlib.suppress(OSError, ValueError):
             times.append(Path(file).stat().st_mtime)
     return write_instant(min(times)) if times else None
@@ -169,32 +157,36 @@ def assemble(
     signing_key: OKPKey | None = None,
     verifies: bool = False,
     stored: bool = True,
+    tables: Iterable[str] = (),
     describes: bool = False,
 ) -> Assembled:
     """Register the endpoints of a service; omit and report those that are not valid. A missing catalog is fatal.
 
-    `verifies` says whether callers have to authenticate, `stored` whether the server will have a store. `describes` is
-    True if no endpoint will be called, so that no credential of an upstream is needed.
+    `verifies` says whether callers have to authenticate, `stored` whether the server will have a store, `tables`
+    which tables of extensions its configuration has. `describes` is True if no endpoint will be called, so that no
+    credential of an upstream is needed.
     """
     server_id = service.identity.server_id
     if not server_id.strip() or not is_header_value(server_id):
         raise ConfigError(f"server_id is sent in a header of every response, so it cannot be {server_id!r}")
-    findings: list[Diagnostic] = []
-    catalog, found = open_catalog(service.catalog, base)
+    catalog, findings = open_catalog(service.catalog, base)
     if catalog is None:
-        raise ConfigError("\n".join(str(finding) for finding in found))
-    findings += found
-    service, found = _disable_unsupported(service, verifies=verifies, stored=stored)
-    findings += found
-    updated = updated or now()
+        raise ConfigError("\n".join(str(finding) for finding in findings))
+    service, unkept = _disable_unsupported(service, verifies=verifies, stored=stored)
     service = _with_own_methods(service, catalog)
-    builtins = list_builtins(service, stored=stored)
-    opened, found = _open_data(service, base)
-    findings += found
+    extensions = choose_extensions(service, stored=stored, tables=tables)
+    builtins = list_builtins(service, extensions, stored=stored)
+    opened: list[DataEndpoint] = []
+    for extension in extensions:
+        if extension.sources is not None:
+            sources, found = extension.sources(service, base or Path())
+            opened += sources
+            unkept += found
     environment = _AnyVariable() if describes else os.environ
     registrar = Registrar(service, catalog, builtins, environment, opened)
     signer = None if signing_key is None else Signer(signing_key)
-    return Assembled(registrar, findings + registrar.findings, updated, signer, environment)
+    findings = [*findings, *unkept, *registrar.findings]
+    return Assembled(registrar, findings, updated or now(), signer, environment, extensions)
 
 
 def _with_own_methods(service: Service, catalog: Catalog) -> Service:
@@ -208,38 +200,30 @@ def _with_own_methods(service: Service, catalog: Catalog) -> Service:
     return replace(service, methods=(*service.methods, *names), policies=policies)
 
 
-def list_builtins(service: Service, *, stored: bool) -> list[Endpoint]:
-    """List the built-in endpoints of a service, with those of its extensions."""
+def list_builtins(service: Service, extensions: Sequence[Extension] | None = None, *, stored: bool) -> list[Endpoint]:
+    """List the built-in endpoints of a service, with those of extensions; by default of those that it needs."""
     messages = Lazy("bespeak.extensions.messages.methods_inbox", "messages")
     return builtin_endpoints(
         service,
         stored=stored,
-        extensions=choose_extensions(service, stored=stored),
+        extensions=choose_extensions(service, stored=stored) if extensions is None else extensions,
         floor_handlers=FLOOR_HANDLERS,
         added=(BuiltIn(MESSAGES, "/messages", messages),),
     )
 
 
-def _open_data(service: Service, base: Path | None) -> tuple[list[OpenedData], list[Diagnostic]]:
-    if service.data_manifest is None:
-        return [], []
-    from bespeak.extensions.data.endpoints import open_data  # noqa: PLC0415 - most servers hold no data
-
-    return open_data(service.data_manifest, base or Path(), os.environ)
-
-
 def _disable_unsupported(service: Service, *, verifies: bool, stored: bool) -> tuple[Service, list[Diagnostic]]:
     """Disable announced features that this server does not support, with a warning for each."""
     policies = service.policies
-    findings = []
+    unkept = {}  # what is announced, and its effect
     if policies.synthesis_enabled and not stored:
         policies = replace(policies, synthesis_enabled=False)
         message = "policies.synthesis_enabled is true, but this server has no store for what agents propose"
-        findings.append(_unkept(message, "The manifest says false and PROPOSE answers 463 synthesis-disabled."))
+        unkept[message] = "The manifest says false and PROPOSE answers 463 synthesis-disabled."
     if policies.wildcards_accepted and service.wildcard_handler is None:
         policies = replace(policies, wildcards_accepted=False)
         message = "policies.wildcards_accepted is true, but nothing answers ad-hoc calls"
-        findings.append(_unkept(message, "The manifest says false; set a wildcard_handler to change that."))
+        unkept[message] = "The manifest says false; set a wildcard_handler to change that."
     vocabulary = service.vocabulary
     # AGIS 8.2(e): a negotiable service has a data manifest.
     lacking = "policies.synthesis_enabled is false" if not policies.synthesis_enabled else ""
@@ -249,79 +233,12 @@ def _disable_unsupported(service: Service, *, verifies: bool, stored: bool) -> t
     if vocabulary is not None and vocabulary.negotiable and lacking:
         vocabulary = replace(vocabulary, negotiable=False)
         message = f"vocabulary.negotiable is true, but {lacking}"
-        findings.append(_unkept(message, "The AGIS document at the root does not say negotiable."))
+        unkept[message] = "The AGIS document at the root does not say negotiable."
     if service.agents and service.agent_disclosure == "authenticated" and not verifies:
         message = "agents are disclosed to authenticated callers, but open mode authenticates none"
-        findings.append(_unkept(message, "No caller sees hosted_agents; choose [auth] modes to change that."))
+        unkept[message] = "No caller sees hosted_agents; choose [auth] modes to change that."
+    findings = [NO_EFFECT.found(message, advice=effect) for message, effect in unkept.items()]
     return replace(service, policies=policies, vocabulary=vocabulary), findings
-
-
-def _unkept(message: str, effect: str) -> Diagnostic:
-    return NO_EFFECT.found(message, advice=effect)
-
-
-_logger = logging.getLogger(__name__)
-
-
-class RunningTrail:
-    """Attached to the store on creation; writes checkpoints from `start` to `stop`."""
-
-    def __init__(self, settings: AuditSettings, server_id: str, store: Store, keys: tuple[OKPKey, ...]) -> None:
-        """Attach to a store; `keys` are the signing key, followed by those it replaced; none for an unsigned trail."""
-        from bespeak.state.audit.sealer import ChainSealer  # noqa: PLC0415 - for servers with a trail
-
-        ends = settings.sign == "none"
-        signing = cast("Signing", settings.sign or "each")
-        self._store = store
-        self._ends = ends
-        self._checkpointer: Checkpointer | None = None
-        sealer = ChainSealer()
-        if keys:
-            from bespeak.state.audit.checkpoints import Checkpointer  # noqa: PLC0415
-            from bespeak.state.identity.key_files import SigningKey, trusted  # noqa: PLC0415
-
-            key = SigningKey(keys[0])
-            sealer = sealer if ends else ChainSealer(key, signing=signing)
-            self._checkpointer = Checkpointer(
-                store, sealer, key, server_id=server_id, trusted=trusted(keys), every=settings.checkpoint_every
-            )
-        store.attach(sealer)
-        self.auditor = Auditor(
-            server_id,
-            attributes=bool(keys) and signing == "each",
-            everything=settings.recording(lasting=store.lasting) == "all",
-            discovery=settings.discovery,
-            fields=settings.fields,
-        )
-
-    async def start(self) -> None:
-        """Write a checkpoint over the records of earlier processes, then continue."""
-        if self._checkpointer is None:
-            await self._warn_of_unrecorded_end()
-        elif self._ends:
-            await self._checkpointer.end()
-        else:
-            await self._checkpointer.start()
-
-    async def _warn_of_unrecorded_end(self) -> None:
-        from bespeak.state.store.commands.audit import LastCheckpoint  # noqa: PLC0415
-
-        done = await self._store.do(LastCheckpoint())
-        if isinstance(done, Conflict) or done[0] is None:
-            return
-        from bespeak.state.audit.checkpoints import ENDS, read_checkpoint  # noqa: PLC0415 - loads cryptography
-
-        last = read_checkpoint(done[0][1])
-        if last is not None and last.signing != ENDS:
-            _logger.warning(
-                "the audit trail was signed until now and there is no signing key any more, so `bespeak audit verify` "
-                'will report the new records; to end signing, write sign = "none" in [audit] and keep signing_key'
-            )
-
-    async def stop(self) -> None:
-        """Write the final checkpoint. No records may follow."""
-        if self._checkpointer is not None and not self._ends:
-            await self._checkpointer.stop()
 
 
 class Keeper:
@@ -337,16 +254,14 @@ class Keeper:
     ) -> None:
         """Open the state; `keys` are the signing key, followed by those it replaced."""
         self._store = store
-        self.metrics = metrics
-        """Numbers about the exchanges; None if nobody asks for them."""
-        server_id = assembled.registrar.service.identity.server_id
+        self.metrics = metrics  # numbers about the exchanges; None if nobody asks for them
+        service = assembled.registrar.service
         audited = document.audit.recording(lasting=store.lasting) != "off"
-        self._trail = RunningTrail(document.audit, server_id, store, keys) if audited else None
+        self._trail = RunningTrail(document.audit, service.identity.server_id, store, keys) if audited else None
         auditor = self._trail.auditor if self._trail is not None else None
         self.dispatcher = assembled.build_dispatcher(store, document, auditor, () if metrics is None else (metrics,))
         self._server = self.dispatcher.server
         self._sweeper = Sweeper(store)
-        service = assembled.registrar.service
         kinds = self._server.kinds if service.methods or service.extensions else {}
         due = {kind: how.due(self._server) for kind, how in kinds.items() if how.due is not None}
         self._due = DueLoop(store, due, lease=document.idempotency.lease)
@@ -355,7 +270,6 @@ class Keeper:
         self._exchange = RateExchange(rates, store) if rates is not None and not store.sole else None
 
     async def start(self) -> None:
-        """Start in the running loop."""
         await self._store.start()
         try:
             await self.dispatcher.start()
@@ -372,14 +286,8 @@ class Keeper:
         self._due.start()
 
     async def stop(self) -> None:
-        """Finish pending work and close."""
-        await self._due.stop()
-        await run_all(reversed(self._server.stops))
-        await self._sweeper.stop()
-        if self._exchange is not None:
-            await self._exchange.close()
-        await self._server.close()
-        await self.dispatcher.finish()
-        if self._trail is not None:
-            await self._trail.stop()
-        await self._store.close()
+        steps = [self._due.stop, *reversed(self._server.stops), self._sweeper.stop]
+        steps += [] if self._exchange is None else [self._exchange.close]
+        steps += [self._server.close, self.dispatcher.finish]
+        steps += [] if self._trail is None else [self._trail.stop]
+        await close_all((*steps, self._store.close))

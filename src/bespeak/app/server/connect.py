@@ -46,5 +46,4 @@ def _with_targets(
 
 
 connect = _with_targets(agent.connect)
-
 connect_sync = blocking(connect)  # `connect` for a plain `with` block: same options, blocking methods

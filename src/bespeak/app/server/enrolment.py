@@ -22,8 +22,6 @@ _UNSPECIFIED: Final = "unspecified"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issuer:
-    """The issuer of identities in a deployment."""
-
     server_id: str
     operator: str
     key: OKPKey
@@ -39,23 +37,17 @@ def issuer_of(target: str, key_file: Path | None) -> Issuer:
     server = _deployment(target).server
     path = key_file or server.signing_key
     if path is None:
-        raise ConfigError(
-            "an agent's identity must be signed, and there is no key: give --issuer-key FILE, or set "
-            "signing_key in bespeak.toml. `bespeak keys new --out FILE` makes one."
-        )
+        advice = "give --issuer-key FILE, or set signing_key in bespeak.toml. `bespeak keys new --out FILE` makes one."
+        raise ConfigError(f"an agent's identity must be signed, and there is no key: {advice}")
     key = read_key(path)
     if not key.is_private:
         raise ConfigError(f"{path} contains a public key; signing requires the private key")
-    identity = server.identity
-    return Issuer(
-        server_id=identity.server_id if identity is not None else _UNSPECIFIED,
-        operator=(identity.operator if identity is not None else "") or _UNSPECIFIED,
-        key=key,
-    )
+    if server.identity is None:
+        return Issuer(server_id=_UNSPECIFIED, operator=_UNSPECIFIED, key=key)
+    return Issuer(server_id=server.identity.server_id, operator=server.identity.operator or _UNSPECIFIED, key=key)
 
 
 def read_key(path: Path) -> OKPKey:
-    """Read the Ed25519 key in a file."""
     from bespeak.state.identity import key_files as key_file  # noqa: PLC0415 - slow to load
 
     key = key_file.read_key(path)

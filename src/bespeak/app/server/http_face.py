@@ -1,16 +1,21 @@
-"""Construction of the HTTP face, of guarded applications on it, and of the operator's `/healthz` and `/metrics`."""
+"""Construction of the HTTP face, of MCP and A2A on it, and of the operator's `/healthz` and `/metrics`."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from typing import Any, Final, cast
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import msgspec
 
-from bespeak.app.server.http_pages import Pages, Publishing, make_pages
+from bespeak.app.server.http_pages import Publishing, SitePages, make_pages, project_card_of
+from bespeak.app.server.settings import HttpAssembly
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
+from bespeak.documents.projections.a2a_card import INTERFACE as A2A_INTERFACE
+from bespeak.documents.projections.discovery import MCP_INTERFACE
 from bespeak.errors import ConfigError, StoreError
 from bespeak.faces.http.asgi import Application, HttpResponse, Receive, Scope, Send, send_response
 from bespeak.faces.http.face import HttpFace, Origins
@@ -27,6 +32,11 @@ from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.commands.endpoints import ReadRevision
 from bespeak.state.store.store import Store
 
+if TYPE_CHECKING:
+    from bespeak.faces.a2a.http import A2aApplication
+    from bespeak.faces.mcp.http import McpApplication
+
+_logger = logging.getLogger(__name__)
 CORS: Final[Mapping[str, Any]] = {
     "allow_methods": ("GET", "HEAD", "POST"),
     "allow_headers": ("content-type", *READ_HEADERS),
@@ -45,7 +55,7 @@ def make_face(
     """Build the ASGI application of a server; `loopback` is True if it listens on loopback only."""
     publishing = publishing or Publishing()
 
-    def pages(routes: RouteTable) -> Pages:
+    def pages(routes: RouteTable) -> SitePages:
         return make_pages(routes, settings, publishing, keeps_state=dispatcher.keeps_state)
 
     return HttpFace(
@@ -60,10 +70,7 @@ def make_face(
 
 
 def build_middleware(app: Application, settings: HttpSettings, cors: Mapping[str, Any] = CORS) -> Application | None:
-    """Build the configured middleware of an application; None if there is none.
-
-    The client address named by a trusted proxy is applied first. `cors` says what pages of other origins may send.
-    """
+    """Build the configured middleware, trusted proxies outermost, or None. `cors` is what other origins may send."""
     outer: Application | None = None
     if settings.cors:
         from starlette.middleware.cors import CORSMiddleware  # noqa: PLC0415 - only for CORS
@@ -76,20 +83,11 @@ def build_middleware(app: Application, settings: HttpSettings, cors: Mapping[str
     return outer
 
 
-ACCEPT: Final = "bespeak cases accept {case} TARGET"
-"""Command with which operators accept a case. Callers do not learn where the deployment is."""
+ACCEPT: Final = "bespeak cases accept {case} TARGET"  # for operators; callers do not learn where the deployment is
 
 
-def make_guard(
-    path: str,
-    dispatcher: Dispatcher,
-    web: HttpSettings,
-    auth: AuthSettings,
-    *,
-    limits: Limits = DEFAULT_LIMITS,
-    loopback: bool = False,
-) -> Guard:
-    """Build the guard of the application at `path`; `loopback` is True if the server listens on loopback only."""
+def make_guard(path: str, assembly: HttpAssembly) -> Guard:
+    dispatcher, web, auth = assembly.dispatcher, assembly.web, assembly.auth
     takes_tokens = "token" in auth.modes
     resource = None if web.url is None else f"{web.url}{path}"
     metadata = None
@@ -101,8 +99,8 @@ def make_guard(
         if (auth.token.issuer or "").startswith("https://"):
             metadata = Page(lambda: _metadata(dispatcher, resource, auth), MEDIA_JSON)
     return Guard(
-        origins=Origins(url=web.url, allowed=web.cors, loopback=loopback),
-        limits=limits,
+        origins=Origins(url=web.url, allowed=web.cors, loopback=assembly.loopback),
+        limits=assembly.limits,
         realm=dispatcher.server.routes.service.identity.server_id if takes_tokens else None,
         metadata=metadata,
         metadata_url=f"{(web.url or '').removesuffix(web.prefix)}{METADATA}{web.prefix}{path}",
@@ -138,23 +136,96 @@ def extra_needed(what: str, extra: str, *packages: str) -> Iterator[None]:
         raise ConfigError(f"{what} needs the official SDK: pip install 'bespeak[{extra}]'") from error
 
 
+_MCP_CORS: Final[Mapping[str, Any]] = {
+    "allow_methods": ("GET", "POST", "DELETE"),
+    "allow_headers": (
+        *CORS["allow_headers"],
+        *("last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"),
+    ),
+    "expose_headers": ("Mcp-Session-Id", "WWW-Authenticate"),
+}
+
+
+def sdk_needed() -> AbstractContextManager[None]:
+    """Raise ConfigError with install advice if an import of the extra fails inside the block."""
+    return extra_needed("MCP", "mcp", "mcp", "mcp_types")
+
+
+def make_mcp(assembly: HttpAssembly, settings: McpSettings) -> McpApplication:
+    with sdk_needed():
+        from bespeak.faces.asking import Asking  # noqa: PLC0415 - slow to load
+        from bespeak.faces.http.dispatched import DispatchBackend  # noqa: PLC0415
+        from bespeak.faces.mcp.http import McpApplication  # noqa: PLC0415
+        from bespeak.faces.mcp.server import ToolServer  # noqa: PLC0415
+    server = assembly.dispatcher.server
+    assert server.store is not None, "a server that is reached has a store"
+    backend = DispatchBackend(assembly.dispatcher, server, "mcp")
+    tools = ToolServer(backend, Asking(server.store, server.cases, ACCEPT), settings, keeps=not assembly.stateless)
+    return McpApplication(tools, backend, make_guard(MCP_INTERFACE, assembly), stateless=assembly.stateless)
+
+
+def mount_mcp(mcp: McpApplication, web: HttpSettings) -> dict[str, Application]:
+    """Return the applications of MCP by path. The metadata is at the root, too: clients of MCP look there last."""
+    places = mount(MCP_INTERFACE, mcp, web, _MCP_CORS)
+    return {**places, METADATA: places[f"{METADATA}{MCP_INTERFACE}"]}
+
+
+_A2A_CORS: Final[Mapping[str, Any]] = {
+    "allow_methods": ("POST",),
+    "allow_headers": (*CORS["allow_headers"], "a2a-version", "a2a-extensions"),
+    "expose_headers": ("WWW-Authenticate",),
+}
+_A2A_LOGGERS: Final = ("a2a.server", "a2a.compat")
+
+
+def make_a2a(assembly: HttpAssembly, settings: A2aSettings) -> A2aApplication:
+    with extra_needed("A2A", "a2a", "a2a", "google", "jsonrpc", "sse_starlette"):
+        from bespeak.faces.a2a.calls import SkillCalls  # noqa: PLC0415
+        from bespeak.faces.a2a.handler import SkillHandler  # noqa: PLC0415 - slow to load
+        from bespeak.faces.a2a.http import A2aApplication  # noqa: PLC0415
+        from bespeak.faces.a2a.tasks import SkillTasks  # noqa: PLC0415
+        from bespeak.faces.asking import Asking  # noqa: PLC0415
+        from bespeak.faces.http.dispatched import DispatchBackend  # noqa: PLC0415
+    for name in _A2A_LOGGERS:
+        # The SDK logs the trace of every malformed request, which anybody can send.
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    if not {"open", "token", "mtls"}.intersection(assembly.auth.modes):
+        _logger.warning("A2A takes no signatures, and [auth] has no other mode: it serves only anonymous callers")
+    server = assembly.dispatcher.server
+    assert server.store is not None, "a server that is reached has a store"
+    backend = DispatchBackend(assembly.dispatcher, server, "a2a")
+    tasks = SkillTasks(server.store, retention=settings.retention, most=settings.most_tasks)
+    calls = SkillCalls(backend, Asking(server.store, server.cases, ACCEPT, face="a2a"), tasks)
+
+    def extended() -> Mapping[str, Any] | None:
+        routes = server.routes
+        if routes.policies.anonymous_discovery:
+            return None
+        return project_card_of(routes, assembly.web, Publishing(auth=assembly.auth, a2a=settings))
+
+    handler = SkillHandler(calls, tasks, extended)
+    return A2aApplication(handler, calls, tasks, backend, make_guard(A2A_INTERFACE, assembly))
+
+
+def mount_a2a(a2a: A2aApplication, web: HttpSettings) -> dict[str, Application]:
+    return mount(A2A_INTERFACE, a2a, web, _A2A_CORS)
+
+
 WITHIN: Final = 0.9  # seconds for the store to answer: load balancers do not wait much longer
 MOST_CONNECTIONS: Final = 32
 MOST_BUFFERED: Final = 1024 * 1024
 
 
-class Operations:
+class OperationsApp:
     """ASGI application for monitoring. It calls no endpoint and is not authenticated."""
 
     def __init__(self, dispatcher: Dispatcher, metrics: Metrics | None, *, loopback: bool) -> None:
         self._store = dispatcher.server.store
         self._metrics = metrics
         self._origins = Origins(loopback=loopback)
-        self._looking: asyncio.Task[int] | None = None
-        """Reading of the store that has not ended."""
+        self._looking: asyncio.Task[int] | None = None  # reading of the store that has not ended
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         forbidden = self._origins.check_host(headers) or self._origins.check_origin(headers)
         if forbidden is not None:
@@ -162,7 +233,10 @@ class Operations:
         elif scope["method"] not in ("GET", "HEAD"):
             reply = _json(status.METHOD_NOT_ALLOWED, {"error": "use GET"})
         elif scope["path"] == "/healthz":
-            reply = await self._health()
+            # 200 if calls can be answered: this process runs, and its store can be read in time.
+            reason = "" if self._store is None else await self._look(self._store)
+            failed = _json(status.UNAVAILABLE, {"status": "unavailable", "reason": reason})
+            reply = failed if reason else _json(status.OK, {"status": "ok"})
         elif scope["path"] == "/metrics" and self._metrics is not None:
             text, media_type = self._metrics.write()
             reply = _reply(status.OK, text, media_type)
@@ -171,17 +245,8 @@ class Operations:
             reply = _json(status.NOT_FOUND, {"error": f"this address has {known}"})
         await send_response(reply, scope["method"], send)
 
-    async def _health(self) -> HttpResponse:
-        """Answer 200 if calls can be answered: this process runs, and its store can be read in time."""
-        reason = "" if self._store is None else await self._look(self._store)
-        if reason:
-            return _json(status.UNAVAILABLE, {"status": "unavailable", "reason": reason})
-        return _json(status.OK, {"status": "ok"})
-
     async def _look(self, store: Store) -> str:
-        """Read the store, and return what is wrong with it. A reading that takes too long goes on: it may have to
-        connect first, and whoever asks next waits for the same one.
-        """
+        """Return what is wrong with the store. A reading that takes too long goes on, for the next request."""
         looking = self._looking
         if looking is None:
             looking = self._looking = asyncio.get_running_loop().create_task(store.read(ReadRevision()))

@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from bespeak.app.server.assembly import Keeper
-from bespeak.app.server.settings import Settings
-from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.app.server.settings import HttpAssembly, Settings
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.faces.http.asgi import Application
@@ -22,9 +22,7 @@ from bespeak.faces.limits import Capacity, Timeouts
 from bespeak.faces.server import FaceServer
 from bespeak.protocol.address import Address
 from bespeak.protocol.tls import ALPN, server_context
-from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
-from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.state.identity.settings import AuthSettings
+from bespeak.protocol.wire.messages import Limits
 
 if TYPE_CHECKING:
     from bespeak.faces.http.server import HttpServer
@@ -37,37 +35,21 @@ class _Startable(Protocol):
 
 
 class WebApplications:
-    """The chosen applications."""
-
-    def __init__(
-        self,
-        dispatcher: Dispatcher,
-        web: HttpSettings,
-        auth: AuthSettings,
-        *,
-        mcp: McpSettings,
-        a2a: A2aSettings,
-        limits: Limits = DEFAULT_LIMITS,
-        loopback: bool = False,
-        stateless: bool = False,
-    ) -> None:
-        """Build them. `loopback` is True if the server listens on loopback only, `stateless` if it has several
-        processes, so that no session can be kept in one.
-        """
+    def __init__(self, assembly: HttpAssembly, mcp: McpSettings, a2a: A2aSettings) -> None:
         self._parts: list[_Startable] = []
         self._places: dict[str, Application] = {}
+        if not (mcp.enabled or a2a.enabled):
+            return
+        from bespeak.app.server import http_face  # noqa: PLC0415 - only for HTTP
+
         if mcp.enabled:
-            from bespeak.app.server import mcp_face  # noqa: PLC0415 - only for MCP
-
-            tools = mcp_face.make_mcp(dispatcher, web, auth, mcp, limits=limits, loopback=loopback, stateless=stateless)
+            tools = http_face.make_mcp(assembly, mcp)
             self._parts.append(tools)
-            self._places |= mcp_face.mounted(tools, web)
+            self._places |= http_face.mount_mcp(tools, assembly.web)
         if a2a.enabled:
-            from bespeak.app.server import a2a_face  # noqa: PLC0415 - only for A2A
-
-            skills = a2a_face.make_a2a(dispatcher, web, auth, a2a, limits=limits, loopback=loopback)
+            skills = http_face.make_a2a(assembly, a2a)
             self._parts.append(skills)
-            self._places |= a2a_face.mounted(skills, web)
+            self._places |= http_face.mount_a2a(skills, assembly.web)
 
     @property
     def places(self) -> Mapping[str, Application] | None:
@@ -85,8 +67,8 @@ class WebApplications:
             await part.stop()
 
 
+# Signals that stop a server in order; the last one is sent when its terminal closes.
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))
-"""Signals that stop a server in order; the last one is sent when its terminal closes."""
 
 
 async def serve(
@@ -97,10 +79,7 @@ async def serve(
     reuse_port: bool = False,
     lifeline: int | None = None,
 ) -> None:
-    """Accept connections until a stop signal, or until `lifeline` becomes readable; then finish running requests.
-
-    `ready` is called with the settings, which contain the actual addresses.
-    """
+    """Accept connections until a stop signal or `lifeline` is readable; `ready` gets the actual addresses."""
     stop = stop_on_signals()
     if lifeline is not None:
         asyncio.get_running_loop().add_reader(lifeline, stop.set)
@@ -110,7 +89,11 @@ async def serve(
     agtp = AgtpServer(keeper.dispatcher, limits=limits, timeouts=timeouts, capacity=capacity)
     web: HttpServer | None = None
     operations: HttpServer | None = None
-    beside = _beside(keeper.dispatcher, settings, limits)
+    loopback = settings.http is not None and settings.http.is_loopback
+    assembly = HttpAssembly(
+        keeper.dispatcher, settings.web, settings.auth, limits, loopback, stateless=settings.workers > 1
+    )
+    beside = WebApplications(assembly, settings.mcp, settings.a2a)
     if not await _started(keeper, stop):
         return
     try:
@@ -119,7 +102,7 @@ async def serve(
         settings = replace(settings, address=Address(*at[0]))
         if settings.http is not None:
             # Its documents contain the port of AGTP, which is known now.
-            web = _web_server(keeper.dispatcher, settings, limits, timeouts, capacity, beside=beside)
+            web = _web_server(assembly, settings, beside, timeouts, capacity)
             await beside.start()
             context = _tls(settings, "http/1.1")
             at = await web.start(settings.http.host, settings.http.port, ssl=context, reuse_port=reuse_port)
@@ -163,33 +146,13 @@ async def _started(keeper: Keeper, stop: asyncio.Event) -> bool:
     return True
 
 
-def _beside(dispatcher: Dispatcher, settings: Settings, limits: Limits) -> WebApplications:
-    return WebApplications(
-        dispatcher,
-        settings.web,
-        settings.auth,
-        mcp=settings.mcp,
-        a2a=settings.a2a,
-        limits=limits,
-        loopback=settings.http is not None and settings.http.is_loopback,
-        stateless=settings.workers > 1,
-    )
-
-
 def _web_server(
-    dispatcher: Dispatcher,
-    settings: Settings,
-    limits: Limits,
-    timeouts: Timeouts,
-    capacity: Capacity,
-    *,
-    beside: WebApplications,
+    assembly: HttpAssembly, settings: Settings, beside: WebApplications, timeouts: Timeouts, capacity: Capacity
 ) -> HttpServer:
     from bespeak.app.server.http_face import build_middleware, make_face  # noqa: PLC0415
     from bespeak.app.server.http_pages import Publishing  # noqa: PLC0415
     from bespeak.faces.http.server import HttpServer  # noqa: PLC0415 - loads httptools, only for HTTP
 
-    assert settings.http is not None
     publishing = Publishing(
         auth=settings.auth,
         keys_required=settings.keys_required,
@@ -197,7 +160,8 @@ def _web_server(
         mcp=settings.mcp.enabled,
         a2a=settings.a2a,
     )
-    face = make_face(dispatcher, settings.web, limits=limits, loopback=settings.http.is_loopback, publishing=publishing)
+    limits, loopback = assembly.limits, assembly.loopback
+    face = make_face(assembly.dispatcher, settings.web, limits=limits, loopback=loopback, publishing=publishing)
     outer = build_middleware(face, settings.web)
     return HttpServer(face, outer, streamed=beside.places, timeouts=timeouts, capacity=capacity)
 
@@ -205,42 +169,27 @@ def _web_server(
 def _operations(
     keeper: Keeper, settings: Settings, timeouts: Timeouts, servers: Mapping[str, FaceServer | None]
 ) -> HttpServer:
-    from bespeak.app.server.http_face import (  # noqa: PLC0415
-        MOST_BUFFERED,
-        MOST_CONNECTIONS,
-        Operations,
-        make_face,
-    )
+    from bespeak.app.server.http_face import MOST_BUFFERED, MOST_CONNECTIONS, OperationsApp, make_face  # noqa: PLC0415
     from bespeak.faces.http.server import HttpServer  # noqa: PLC0415 - loads httptools, only for HTTP
 
     assert settings.operations is not None
     for face, server in servers.items():
         if keeper.metrics is not None and server is not None:
-            keeper.metrics.gauge(f"bespeak_{face}_connections", "Open connections.", partial(_count, server))
-    app = Operations(keeper.dispatcher, keeper.metrics, loopback=settings.operations.is_loopback)
+            count = partial(attrgetter("connections"), server)
+            keeper.metrics.gauge(f"bespeak_{face}_connections", "Open connections.", count)
+    app = OperationsApp(keeper.dispatcher, keeper.metrics, loopback=settings.operations.is_loopback)
     face_behind = make_face(keeper.dispatcher, settings.web)
     return HttpServer(face_behind, app, timeouts=timeouts, capacity=Capacity(MOST_CONNECTIONS, MOST_BUFFERED))
 
 
-def _count(server: FaceServer) -> float:
-    return float(server.connections)
-
-
 def _tls(settings: Settings, alpn: str) -> ssl.SSLContext | None:
-    """Build the TLS context of a face; None for plain TCP."""
     if settings.certificate is None or settings.key is None:
         return None
-    return server_context(
-        settings.certificate,
-        settings.key,
-        client_ca=settings.client_ca,
-        required=settings.client_required,
-        alpn=alpn,
-    )
+    files = (settings.certificate, settings.key)
+    return server_context(*files, client_ca=settings.client_ca, required=settings.client_required, alpn=alpn)
 
 
 def stop_on_signals() -> asyncio.Event:
-    """Return an event that a stop signal sets."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in STOP_SIGNALS:

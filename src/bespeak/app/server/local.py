@@ -14,10 +14,11 @@ from bespeak.agent.client.service import ServiceClient
 from bespeak.app.authoring.app import App
 from bespeak.app.server.assembly import Assembled, Keeper, now
 from bespeak.app.server.log import log_findings
-from bespeak.app.server.serving import assemble_target, signing_keys
+from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.target import Target, load_app, load_target
 from bespeak.protocol.address import Locator
 from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.identity.signer import signing_keys
 from bespeak.runtime.server import Server
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.settings import MEMORY

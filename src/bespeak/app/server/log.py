@@ -12,14 +12,10 @@ import msgspec
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 
-LEVELS: Final = ("error", "warning", "info", "debug")
-"""Levels: failures, warnings for the operator, every refusal, every answer."""
-
+LEVELS: Final = ("error", "warning", "info", "debug")  # failures, warnings for operators, refusals, answers
 FORMATS: Final = ("text", "json")
-
+# Libraries that log request URLs, including their query, at the info and debug levels.
 _CHATTY: Final = ("asyncio", "asyncpg", "httpcore", "httpx")
-"""Libraries that log request URLs, including their query, at the info and debug levels."""
-
 _IN_TEXT: Final = (
     ("principal", "principal_id"),
     ("request", "request_id"),
@@ -30,7 +26,6 @@ _IN_TEXT: Final = (
 
 
 def log_to_stderr(level: str, form: str = "text") -> None:
-    """Send log entries of a level and above to standard error."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else TextLines())
     root = logging.getLogger()
@@ -47,12 +42,9 @@ def log_findings(findings: Iterable[Diagnostic]) -> None:
     logger = logging.getLogger(f"{__package__}.findings")
     for finding in findings:
         place = {"place": str(finding.location)} if finding.location else {}
-        logger.log(
-            logging.getLevelNamesMapping()[finding.severity.upper()],
-            "%s",
-            finding.message,
-            extra={"particulars": {"rule": finding.rule, **place, "help": finding.help or None}},
-        )
+        particulars = {"rule": finding.rule, **place, "help": finding.help or None}
+        level = logging.getLevelNamesMapping()[finding.severity.upper()]
+        logger.log(level, "%s", finding.message, extra={"particulars": particulars})
 
 
 class TextLines(logging.Formatter):
@@ -105,9 +97,7 @@ def _word(text: str) -> str:
 
 def _escape(line: str) -> str:
     """Encode as JSON, escaping all characters that terminals or line readers interpret: DEL, NEL, U+2028 and so on."""
-    if line.isprintable():
-        return line
-    return "".join(char if char.isprintable() else _unicode_escape(char) for char in line)
+    return line if line.isprintable() else "".join(c if c.isprintable() else _unicode_escape(c) for c in line)
 
 
 def _unicode_escape(char: str) -> str:

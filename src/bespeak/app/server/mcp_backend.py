@@ -24,8 +24,6 @@ from bespeak.runtime.server import Server
 
 
 class ClientBackend:
-    """Calls a service with the authority of its client."""
-
     def __init__(
         self,
         client: ServiceClient,
@@ -46,9 +44,8 @@ class ClientBackend:
         self._described: Sequence[Endpoint] | None = None
         self._offered: Sequence[Endpoint] = ()
         self._manifest = manifest
-        self._service = CalledService(
-            client, policies=manifest.policies if service is None else service.policies, scopes=scopes
-        )
+        policies = manifest.policies if service is None else service.policies
+        self._service = CalledService(client, policies=policies, scopes=scopes)
         self._caller = caller
         name = manifest.server.name if service is None else service.identity.name
         self.name = name or manifest.server.server_id
@@ -82,7 +79,6 @@ class ClientBackend:
         return reply.body if reply.ok and kind.startswith(media_type) else None
 
     def caller(self, request: Any) -> str:
-        """Return the Agent-ID of the client."""
         return self._caller
 
     def parties(self, request: Any) -> tuple[str, ...]:
@@ -92,7 +88,6 @@ class ClientBackend:
     async def calls(
         self, endpoint: Endpoint, arguments: Mapping[str, Any], request: Any
     ) -> tuple[ListedCall, ...] | Fault:
-        """List the calls that a composite would make."""
         if self._server is None:
             return list_named(endpoint, arguments, await self._service.endpoints())
         found = self._server.routes.endpoints.get(endpoint.key)
@@ -130,5 +125,4 @@ class ClientBackend:
     async def call(
         self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str], request: Any
     ) -> Outcome:
-        """Call an endpoint and read its reply, whatever the status."""
         return await self._service.call(endpoint, arguments, headers)

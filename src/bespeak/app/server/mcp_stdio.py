@@ -16,7 +16,7 @@ import mcp_types as types
 from mcp.server.lowlevel import Server
 from mcp.shared.message import SessionMessage
 
-from bespeak.faces.mcp.message import Unreadable, is_id, read_message
+from bespeak.faces.mcp.message import InvalidMessage, is_id, read_message
 
 LONGEST: Final = 16 * 1024 * 1024  # bytes of a line
 _GRACE: Final = 5.0  # seconds in which cancelled calls must end, and the last answers must be read
@@ -65,14 +65,13 @@ async def _read(file: BinaryIO, incoming: Any, answers: Any) -> None:
         while line := await asyncio.to_thread(file.readline, LONGEST):
             if len(line) == LONGEST and not line.endswith(b"\n"):
                 await asyncio.to_thread(_skip_line, file)
-                found: types.JSONRPCMessage = _refuse(
-                    Unreadable(types.INVALID_REQUEST, f"The line is longer than {LONGEST} bytes", None)
-                )
+                message = f"The line is longer than {LONGEST} bytes"
+                found: types.JSONRPCMessage = _refuse(InvalidMessage(types.INVALID_REQUEST, message, None))
             elif line.isspace():
                 continue
             else:
                 found = parse_line(line)
-            await (answers if isinstance(found, _Refusal) else incoming).send(SessionMessage(found))
+            await (answers if isinstance(found, _RefusedMessage) else incoming).send(SessionMessage(found))
 
 
 def _skip_line(file: BinaryIO) -> None:
@@ -82,33 +81,33 @@ def _skip_line(file: BinaryIO) -> None:
 
 async def _write(file: BinaryIO, outgoing: Any) -> None:
     """Write messages until there are no more, or the client does not read them."""
+
+    def put(line: bytes) -> None:
+        file.write(line)
+        file.flush()
+
     with suppress(OSError):
         async for sent in outgoing:
             line = sent.message.model_dump_json(by_alias=True, exclude_unset=True) + "\n"
-            await asyncio.to_thread(_put, file, line.encode())
+            await asyncio.to_thread(put, line.encode())
 
 
-def _put(file: BinaryIO, line: bytes) -> None:
-    file.write(line)
-    file.flush()
-
-
-class _Refusal(types.JSONRPCError):
+class _RefusedMessage(types.JSONRPCError):
     """An error of ours. A client sends errors, too: in reply to a question."""
 
 
 def parse_line(line: bytes) -> types.JSONRPCMessage:
     """Parse a line into a message of the client; return the error that answers it if it is not one."""
     message = read_message(line)
-    if isinstance(message, Unreadable):
+    if isinstance(message, InvalidMessage):
         return _refuse(message)
     try:
         return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
         number = message.id if is_id(message.id) else None
-        return _refuse(Unreadable(types.INVALID_REQUEST, "This message cannot be read", number))
+        return _refuse(InvalidMessage(types.INVALID_REQUEST, "This message cannot be read", number))
 
 
-def _refuse(found: Unreadable) -> _Refusal:
+def _refuse(found: InvalidMessage) -> _RefusedMessage:
     error = types.ErrorData(code=found.code, message=found.message)
-    return _Refusal(jsonrpc="2.0", id=found.id, error=error)
+    return _RefusedMessage(jsonrpc="2.0", id=found.id, error=error)

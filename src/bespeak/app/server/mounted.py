@@ -16,8 +16,8 @@ from bespeak.app.server.http_face import build_middleware, make_face
 from bespeak.app.server.http_pages import Publishing
 from bespeak.app.server.lifecycle import WebApplications
 from bespeak.app.server.log import log_findings
-from bespeak.app.server.serving import assemble_target, signing_keys
-from bespeak.app.server.state import store_place
+from bespeak.app.server.serving import assemble_target
+from bespeak.app.server.settings import HttpAssembly
 from bespeak.app.server.target import Target, load_app, load_target
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.errors import BespeakError, ConfigError
@@ -26,8 +26,10 @@ from bespeak.faces.http.face import refusal
 from bespeak.faces.http.translation import local_path
 from bespeak.protocol import status
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
+from bespeak.runtime.identity.signer import signing_keys
 from bespeak.state.store.opening import Role, open_store
 from bespeak.state.store.settings import MEMORY
+from bespeak.terminal.deployment import store_place
 from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Findings, Table
 from bespeak.text.source.tree import Location
@@ -121,11 +123,9 @@ class MountedService:
             keeper = Keeper(self._assembled, store, document, signing_keys(document.signing_key))
             await keeper.start()
             limits = Limits(body=document.limits.max_body or DEFAULT_LIMITS.body)
+            keys_required = document.idempotency.require
             publishing = Publishing(
-                auth=document.auth,
-                keys_required=document.idempotency.require,
-                mcp=document.mcp.enabled,
-                a2a=document.a2a,
+                auth=document.auth, keys_required=keys_required, mcp=document.mcp.enabled, a2a=document.a2a
             )
             face = make_face(keeper.dispatcher, self._settings, limits=limits, publishing=publishing)
             application = build_middleware(face, self._settings) or face
@@ -134,11 +134,9 @@ class MountedService:
             return application
 
     async def _with_others(self, application: Application, keeper: Keeper, limits: Limits) -> Application:
-        """Serve what the configuration enables beside an application."""
         document = self._target.document
-        self._beside = beside = WebApplications(
-            keeper.dispatcher, self._settings, document.auth, mcp=document.mcp, a2a=document.a2a, limits=limits
-        )
+        assembly = HttpAssembly(keeper.dispatcher, self._settings, document.auth, limits)
+        self._beside = beside = WebApplications(assembly, document.mcp, document.a2a)
         await beside.start()
         places = beside.places
         if places is None:
@@ -151,7 +149,6 @@ class MountedService:
         return answer
 
     async def stop(self) -> None:
-        """Finish running requests and close the store."""
         keeper, self._keeper, self._loop, self._application = self._keeper, None, None, None
         beside, self._beside = self._beside, None
         if beside is not None:
@@ -160,19 +157,15 @@ class MountedService:
             await keeper.stop()
 
     async def _follow_lifespan(self, receive: Receive, send: Send) -> None:
-        while True:
-            message = await receive()
-            if message["type"] == "lifespan.startup":
-                try:
-                    await self.start()
-                except BespeakError as error:
-                    await send({"type": "lifespan.startup.failed", "message": str(error)})
-                    return
-                await send({"type": "lifespan.startup.complete"})
-            else:
-                await self.stop()
-                await send({"type": "lifespan.shutdown.complete"})
+        while (await receive())["type"] == "lifespan.startup":
+            try:
+                await self.start()
+            except BespeakError as error:
+                await send({"type": "lifespan.startup.failed", "message": str(error)})
                 return
+            await send({"type": "lifespan.startup.complete"})
+        await self.stop()
+        await send({"type": "lifespan.shutdown.complete"})
 
 
 def _not_started(error: BespeakError) -> HttpResponse:

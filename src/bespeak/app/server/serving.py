@@ -1,7 +1,4 @@
-"""Serve a target: load it, assemble it, run it in one process or several.
-
-Several processes accept connections on the same ports (SO_REUSEPORT); a parent supervises them.
-"""
+"""Serve a target in one process, or in several that a parent supervises and that share ports (SO_REUSEPORT)."""
 
 from __future__ import annotations
 
@@ -20,8 +17,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bespeak.app.server.assembly import Assembled, Keeper, assemble, now
 from bespeak.app.server.lifecycle import STOP_SIGNALS, run, serve
@@ -31,28 +27,21 @@ from bespeak.app.server.target import Target, load_target
 from bespeak.errors import BespeakError, ConfigError
 from bespeak.faces.server import open_listeners, reserve_port
 from bespeak.protocol.address import Address
-from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.concurrency import running_threads
 from bespeak.runtime.exchange import SHARED_FOLDER, make_metrics
+from bespeak.runtime.identity.signer import signing_key, signing_keys
 from bespeak.state.audit.settings import unknown_fields
 from bespeak.state.store.opening import Role, open_store
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 
-if TYPE_CHECKING:
-    from joserfc.jwk import OKPKey
-
 _logger = logging.getLogger(__name__)
 
-_RESTARTS_PER_MINUTE = 5
-"""Maximum restarts per minute: a worker that keeps dying must be reported, not hidden behind restarts."""
-
+_RESTARTS_PER_MINUTE = 5  # a worker that keeps dying must be reported, not hidden behind restarts
 WorkerMain = Callable[[Settings, str, Connection], None]
 """`(settings, updated, ready)`: serve until SIGTERM; send one message on `ready` once connections are accepted."""
 
 
-class Workers:
-    """The parent's view of its worker processes."""
-
+class WorkerProcesses:
     def __init__(self, settings: Settings, updated: str, main: WorkerMain) -> None:
         self._context = multiprocessing.get_context("spawn")
         self._main = main
@@ -129,9 +118,9 @@ class Workers:
 
 def _reserve_ports(settings: Settings) -> tuple[list[socket.socket], Settings]:
     """Choose and reserve the ports before the first worker starts."""
+    placeholders: list[socket.socket] = []
+    chosen: dict[str, Any] = {}
     with contextlib.ExitStack() as opened:
-        placeholders: list[socket.socket] = []
-        chosen: dict[str, Any] = {}
         for name in ("address", "http", "operations"):
             wanted: Address | None = getattr(settings, name)
             if wanted is not None:
@@ -154,16 +143,14 @@ def assemble_target(
     True if it is not served, so that it needs neither its own key nor the credentials of its upstreams.
     """
     path = target.document.signing_key
-    key = None if path is None or describes else _signing_key(path)
-    verifies = not target.document.auth.is_open
-    service = target.service if http_url is None else with_http_face(target.service, http_url)
     assembled = assemble(
-        service,
+        target.service if http_url is None else with_http_face(target.service, http_url),
         base=target.base,
         updated=updated,
-        signing_key=key,
-        verifies=verifies,
+        signing_key=None if path is None or describes else signing_key(path),
+        verifies=not target.document.auth.is_open,
         stored=stored,
+        tables=target.document.extension_tables,
         describes=describes,
     )
     assembled.findings[:0] = target.findings
@@ -173,28 +160,6 @@ def assemble_target(
 
         assembled.findings.extend(check_publishing(assembled.registrar))
     return assembled
-
-
-def signing_keys(path: Path | None) -> tuple[OKPKey, ...]:
-    """Read the signing key and the keys it replaced."""
-    if path is None:
-        return ()
-    from bespeak.state.identity.key_files import read_history  # noqa: PLC0415 - slow to load, for signers
-
-    key = _signing_key(path)
-    before = read_history(path, key)
-    if isinstance(before, Fault):
-        raise ConfigError(f"signing_key {path}: {before.message}")
-    return (key, *(one.key for one in before))
-
-
-def _signing_key(path: Path) -> OKPKey:
-    from bespeak.state.identity.key_files import read_key  # noqa: PLC0415 - slow to load, for signers
-
-    key = read_key(path)
-    if isinstance(key, Fault):
-        raise ConfigError(f"signing_key {path}: {key.message}")
-    return key
 
 
 def serve_target(
@@ -218,7 +183,7 @@ def serve_target(
         if settings.workers > 1:
             if settings.operations is not None:
                 os.environ[SHARED_FOLDER] = held.enter_context(tempfile.TemporaryDirectory(prefix="bespeak-metrics-"))
-            workers = Workers(settings, updated, _work)
+            workers = WorkerProcesses(settings, updated, _work)
             # Report errors of the store once, before the first worker starts. This also migrates its tables.
             run(_try_store(settings))
             return workers.run(lambda served: ready(assembled, served))

@@ -1,18 +1,15 @@
-"""Settings of `bespeak serve`, in a form that can be passed to a worker process.
-
-The public URL and the limit of connections follow from them.
-"""
+"""Settings of `bespeak serve`, in a form that can be passed to a worker process, and what follows from them."""
 
 from __future__ import annotations
 
 import logging
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from bespeak.app.server.state import store_place
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import Service
@@ -22,9 +19,25 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.faces.limits import DEFAULT_TIMEOUTS, MAX_BUFFERED, MAX_CONNECTIONS
 from bespeak.protocol.address import HTTP_PORT, OPERATIONS_PORT, Address, parse_address
-from bespeak.protocol.wire.messages import DEFAULT_LIMITS
+from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.settings import MEMORY
+from bespeak.terminal.deployment import store_place
+
+if TYPE_CHECKING:
+    from bespeak.runtime.dispatcher import Dispatcher
+
+
+@dataclass(frozen=True, slots=True)
+class HttpAssembly:
+    """What the applications on the HTTP face of a server share."""
+
+    dispatcher: Dispatcher
+    web: HttpSettings
+    auth: AuthSettings
+    limits: Limits = DEFAULT_LIMITS
+    loopback: bool = False  # True if the server listens on loopback only
+    stateless: bool = False  # True if there are several processes, so that no session can be kept in one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +68,8 @@ class Settings:
     idle_timeout: float = DEFAULT_TIMEOUTS.idle
     read_timeout: float = DEFAULT_TIMEOUTS.read
     drain_timeout: float = DEFAULT_TIMEOUTS.drain
+    # Maximum bytes of a body. Decoding blocks the loop: about 10 ms per megabyte, a hostile one ten times that.
     max_body: int = DEFAULT_LIMITS.body
-    """Maximum bytes of a body. Decoding blocks the loop: about ten milliseconds per megabyte, a hostile one ten times
-    that.
-    """
     max_buffered: int = MAX_BUFFERED  # maximum bytes of all unfinished requests of one process
 
     def check(self) -> None:
@@ -74,13 +85,13 @@ class Settings:
             if self.operations is not None and other is not None and other.port and other.overlaps(self.operations):
                 raise ConfigError(f"--operations {self.operations} conflicts with {other}: give it another port")
         if self.client_ca is not None:
-            self._check_mtls(self.client_ca)
-        least = self.max_body + DEFAULT_LIMITS.head
-        if self.max_buffered < least:
-            raise ConfigError(
-                f"max_buffered of [limits] must be at least {least}, for one request with max_body; "
-                f"got {self.max_buffered}"
-            )
+            if self.certificate is None:
+                raise ConfigError("client certificates require TLS: give --cert and --key, or disable mtls")
+            if not self.client_ca.is_file():
+                raise ConfigError(f"no such file: {self.client_ca}, the authorities of client certificates")
+        least = f"{self.max_body + DEFAULT_LIMITS.head}, for one request with max_body"
+        if self.max_buffered < self.max_body + DEFAULT_LIMITS.head:
+            raise ConfigError(f"max_buffered of [limits] must be at least {least}; got {self.max_buffered}")
         if not 1 <= self.workers <= 256:
             raise ConfigError(f"--workers must be 1 to 256; got {self.workers}")
 
@@ -101,21 +112,11 @@ class Settings:
             return
         option = "" if protocol == "AGTP" else f" (--{protocol.lower()})"
         if self.certificate is None:
-            raise ConfigError(
-                f"{protocol} on {address}{option} needs TLS: give --cert and --key "
-                "(or --insecure, to send everything in the clear)"
-            )
+            advice = "give --cert and --key (or --insecure, to send everything in the clear)"
+            raise ConfigError(f"{protocol} on {address}{option} needs TLS: {advice}")
         if self.auth.is_open:
-            raise ConfigError(
-                f"callers on {address}{option} would not be authenticated: choose [auth] modes in "
-                "bespeak.toml (token, mtls, signed), or give --insecure"
-            )
-
-    def _check_mtls(self, ca: Path) -> None:
-        if self.certificate is None:
-            raise ConfigError("client certificates require TLS: give --cert and --key, or disable mtls")
-        if not ca.is_file():
-            raise ConfigError(f"no such file: {ca}, the authorities of client certificates")
+            advice = "choose [auth] modes in bespeak.toml (token, mtls, signed), or give --insecure"
+            raise ConfigError(f"callers on {address}{option} would not be authenticated: {advice}")
 
 
 def plan_settings(
@@ -176,10 +177,7 @@ _EVERYWHERE: Final = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not 
 
 
 def with_public_url(settings: Settings, service: Service) -> Settings:
-    """Set the public URL of the HTTP face, if there is one: as configured, else from its listening address.
-
-    With port 0 the system chooses, so the URL is not known yet.
-    """
+    """Set the public URL of the HTTP face: as configured, else from its address, which port 0 leaves open."""
     address = settings.http
     if address is None or settings.web.url is not None or address.port == 0:
         return settings
@@ -206,25 +204,18 @@ def is_described(policies: Policies, endpoints: Iterable[Endpoint]) -> bool:
 
 _logger = logging.getLogger(__name__)
 
-RESERVE: Final = 256
-"""Descriptors that are not for connections: the store, files of handlers, upstreams, peers that are being refused."""
+RESERVE: Final = 256  # descriptors for the store, files of handlers, upstreams and peers that are being refused
 
 
 def fit_connections(settings: Settings) -> Settings:
     """Raise the limit of open files for this process and its workers; lower `max_connections` if that is not enough."""
     wanted = settings.max_connections
     limit = _raise_limit(2 * wanted + RESERVE)  # a request may open one file or upstream for each connection
-    if limit is None:
-        return settings
-    possible = limit - min(RESERVE, limit // 2)
+    possible = wanted if limit is None else limit - min(RESERVE, limit // 2)
     if possible >= wanted:
         return settings
-    _logger.warning(
-        "max_connections is lowered from %d to %d: this process may open only %d files; raise the limit (ulimit -Hn)",
-        wanted,
-        possible,
-        limit,
-    )
+    advice = "this process may open only %d files; raise the limit (ulimit -Hn)"
+    _logger.warning(f"max_connections is lowered from %d to %d: {advice}", wanted, possible, limit)
     return replace(settings, max_connections=possible)
 
 
@@ -238,10 +229,8 @@ def _raise_limit(wanted: int) -> int | None:
     if soft == resource.RLIM_INFINITY:
         return None
     aim = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
-    if aim > soft:
-        try:
+    with suppress(OSError, ValueError):  # some systems refuse less than their hard limit
+        if aim > soft:
             resource.setrlimit(resource.RLIMIT_NOFILE, (aim, hard))
-        except (OSError, ValueError):  # some systems refuse less than their hard limit
-            return soft
-        return aim
+            return aim
     return soft

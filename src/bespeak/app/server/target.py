@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING, Any, Final
 from bespeak.app.authoring.app import App
 from bespeak.app.authoring.declarations import collected_mistakes
 from bespeak.app.server.collector import collector_paused
-from bespeak.app.server.state import DESCRIPTIONS, names_attribute
 from bespeak.checks.lint.rules.handler import MODULE, NOT_IMPORTABLE
 from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.data_set import bind_sources, join_manifests
 from bespeak.contract.handler import RegisteredFunction
-from bespeak.contract.service import DEFAULT_CATALOG, Resource, ServerIdentity, Service
+from bespeak.contract.service import DEFAULT_CATALOG, Resource, Service
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
 from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_same, is_there, with_positions
 from bespeak.documents.deployment.handlers import HandlerEntry
@@ -38,6 +37,7 @@ from bespeak.documents.deployment.server_toml import (
 )
 from bespeak.errors import BespeakError, ConfigError, ContractError
 from bespeak.runtime.bindings.function import describe_failure, read_lifespan, resolve_function
+from bespeak.terminal.deployment import DESCRIPTIONS, names_attribute
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import read_text, toml_table
@@ -91,7 +91,9 @@ def open_app(text: str, base: Path) -> App:
     if place.endswith(".py"):
         return _app_in(_import_file(Path(place)), name)
     _make_importable(base)
-    return _app_in(_import_module(place), name)
+    with _import_errors(place):
+        module = importlib.import_module(place)
+    return _app_in(module, name)
 
 
 def load_app(app: App, base: Path) -> Target:
@@ -194,41 +196,30 @@ def _bind_entry(contract: AgisContract, entry: HandlerEntry) -> list[Diagnostic]
 def _bind_data(service: Service, server: ServerDocument, path: Path) -> tuple[Service, list[Diagnostic]]:
     """Give the classes of a document the sources of `[[data]]`. The document alone says which classes there are."""
     manifest, faults = bind_sources(service.data_manifest, server.data, closed=True)
-    place = Location(str(path))
-    return replace(service, data_manifest=manifest), [
-        DATA_SET.found(fault, place, f"/data/{number}") for number, fault in faults
-    ]
+    findings = [DATA_SET.found(fault, Location(str(path)), f"/data/{number}") for number, fault in faults]
+    return replace(service, data_manifest=manifest), findings
 
 
 def _join(files: Service, app: Service, document: ServerDocument) -> Service:
     """Merge an App into a deployment: its endpoints join those of the files, and settings of files take precedence."""
     own = files.policies if "policies" in document.given or document.document is not None else app.policies
     used = {endpoint.method for endpoint in app.endpoints}
+    named = replace(files.identity, name=files.identity.name or app.identity.name)
+    either = ("methods", "wildcard_handler", "lifespan", "document_version", "description", "agtp", "vocabulary")
     return replace(
         files,
-        identity=_joined_identity(files.identity, app.identity) if document.identity is not None else app.identity,
+        **{name: getattr(files, name) or getattr(app, name) for name in either},
+        identity=named if document.identity is not None else app.identity,
         # Verbs of the app's endpoints beyond the catalog are admitted, although settings of files take precedence.
         policies=with_custom(own, (verb for verb in app.policies.methods.custom if verb in used)),
         catalog=document.main.catalog or app.catalog,
         endpoints=(*files.endpoints, *app.endpoints),
         recipes=(*app.recipes, *files.recipes),
         resources=(*files.resources, *app.resources),
-        methods=files.methods or app.methods,
         procedures=(*files.procedures, *app.procedures),
-        wildcard_handler=files.wildcard_handler or app.wildcard_handler,
-        lifespan=files.lifespan or app.lifespan,
-        document_version=files.document_version or app.document_version,
-        description=files.description or app.description,
-        agtp=files.agtp or app.agtp,
-        vocabulary=files.vocabulary or app.vocabulary,
         data_manifest=join_manifests(files.data_manifest, app.data_manifest),
         schemas={**app.schemas, **files.schemas},
     )
-
-
-def _joined_identity(files: ServerIdentity, app: ServerIdentity) -> ServerIdentity:
-    """Return the identity from the file, with the App's name if the file has none."""
-    return replace(files, name=files.name or app.name)
 
 
 def _bind_functions(deployment: Deployment) -> Service:
@@ -237,19 +228,11 @@ def _bind_functions(deployment: Deployment) -> Service:
     wildcard = _function(server.main.wildcard_handler, "wildcard_handler") if server.main.wildcard_handler else None
     lifespan = _function(server.main.lifespan, "lifespan") if server.main.lifespan else None
     resources = tuple(
-        Resource(
-            name=resource.name,
-            description=resource.description,
-            items=_function(resource.function, f"resource {resource.name!r}"),
-        )
-        for resource in server.resources
+        Resource(name=one.name, description=one.description, items=_function(one.function, f"resource {one.name!r}"))
+        for one in server.resources
     )
-    return replace(
-        deployment.service(),
-        wildcard_handler=wildcard,
-        lifespan=None if lifespan is None else read_lifespan(lifespan),
-        resources=resources,
-    )
+    resident = None if lifespan is None else read_lifespan(lifespan)
+    return replace(deployment.service(), wildcard_handler=wildcard, lifespan=resident, resources=resources)
 
 
 def _function(dotted: str, what: str) -> Any:
@@ -260,7 +243,6 @@ def _function(dotted: str, what: str) -> Any:
 
 
 def _make_importable(folder: Path) -> None:
-    """Put the deployment's own modules first on the import path."""
     place = str(folder.resolve())
     if place not in sys.path:
         sys.path.insert(0, place)
@@ -280,11 +262,6 @@ def _import_file(path: Path) -> ModuleType:
     return module
 
 
-def _import_module(name: str) -> ModuleType:
-    with _import_errors(name):
-        return importlib.import_module(name)
-
-
 @contextmanager
 def _import_errors(what: str) -> Iterator[None]:
     """Report any exception of an operator's module as a ConfigError, and mistakes of contracts all at once."""
@@ -295,9 +272,8 @@ def _import_errors(what: str) -> Iterator[None]:
         raise
     except SyntaxError as error:
         place = None if error.filename is None else Location(error.filename, error.lineno or 1, error.offset or 1)
-        raise ContractError(
-            f"{what} cannot be imported", [MODULE.found(f"syntax error: {error.msg}", place)]
-        ) from error
+        finding = MODULE.found(f"syntax error: {error.msg}", place)
+        raise ContractError(f"{what} cannot be imported", [finding]) from error
     except (Exception, SystemExit) as error:
         raise ConfigError(describe_failure(f"importing {what}", error)) from error
 

@@ -12,9 +12,9 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.source.toml_tree import parse_toml
 from bespeak.text.source.tree import Location, SyntaxFault
 
-INVALID: Final = Rule(("C196", "invalid-approvals", "MUST", ""), "A list of approvals is not valid.")
-EXPIRED: Final = Rule(("C197", "expired-approval", "SHOULD", ""), "An approval has expired.")
-UNUSED: Final = Rule(("C198", "unused-approval", "SHOULD", ""), "An approval matches no change.")
+INVALID: Final = Rule("C196", "invalid-approvals", "MUST", "")
+EXPIRED: Final = Rule("C197", "expired-approval", "SHOULD", "")
+UNUSED: Final = Rule("C198", "unused-approval", "SHOULD", "")
 
 APPROVALS: Final = "bespeak-approvals.toml"
 
@@ -24,8 +24,6 @@ _HEADING: Final = "# Changes of the contract that are known to break clients, an
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
-    """One approved change."""
-
     fingerprint: str
     reason: str
     expires: date | None = None  # last day on which it counts
@@ -72,8 +70,7 @@ def parse_approvals(text: str, file: str) -> tuple[list[Approval], list[Diagnost
 def _read(entry: object, location: Location) -> Approval | str:
     if not isinstance(entry, dict):
         return "an approval is a table with `fingerprint` and `reason`"
-    unknown = sorted(entry.keys() - _KEYS)
-    if unknown:
+    if unknown := sorted(entry.keys() - _KEYS):
         return f"`{unknown[0]}` is not a known key of an approval; known keys: {', '.join(sorted(_KEYS))}"
     fingerprint, reason, change = entry.get("fingerprint"), entry.get("reason"), entry.get("change", "")
     if not isinstance(fingerprint, str) or not fingerprint:
@@ -117,7 +114,6 @@ def judge(changes: Iterable[ContractChange], approvals: Iterable[Approval], toda
 
 
 def approve(changes: Iterable[ContractChange], reason: str, expires: date | None = None) -> list[Approval]:
-    """Make an approval for each change."""
     return [
         Approval(
             fingerprint=change.fingerprint,
@@ -146,7 +142,6 @@ def _entry(approval: Approval) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Quote a TOML basic string."""
     return '"' + "".join(_escaped(char) for char in text) + '"'
 
 

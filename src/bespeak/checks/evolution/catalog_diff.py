@@ -17,18 +17,14 @@ from bespeak.text.source.tree import Location
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerbChange:
-    """A verb that both catalogs have, before and after."""
-
     before: Verb
     after: Verb
 
     @property
     def name(self) -> str:
-        """Verb; the same in both."""
         return self.after.name
 
     def to_json(self) -> dict[str, Any]:
-        """Return both entries under the verb's name."""
         return {"name": self.name, "before": self.before.to_json(), "after": self.after.to_json()}
 
 
@@ -39,13 +35,10 @@ class CatalogDiff:
     old_version: str
     new_version: str
     added: tuple[Verb, ...] = ()
-    removed: tuple[Verb, ...] = ()
-    """Removed verbs as the old catalog has them; a successor named there is the replacement."""
+    removed: tuple[Verb, ...] = ()  # As the old catalog has them; a successor named there is the replacement.
     newly_deprecated: tuple[Verb, ...] = ()
     deprecation_changed: tuple[VerbChange, ...] = ()
-    """Verbs that were already deprecated: their successor or removal version changed, or the deprecation was
-    withdrawn.
-    """
+    """Deprecated verbs whose successor or removal version changed, or whose deprecation was withdrawn."""
     recategorised: tuple[VerbChange, ...] = ()
     redescribed: tuple[VerbChange, ...] = ()
     embedded_added: tuple[str, ...] = ()
@@ -60,7 +53,6 @@ class CatalogDiff:
 
     @property
     def needed_bump(self) -> Bump:
-        """Smallest version bump that the changes require."""
         if self.removed or self.embedded_removed:
             return "major"
         if self.added or self.newly_deprecated or self.deprecation_changed or self.embedded_added:
@@ -71,7 +63,6 @@ class CatalogDiff:
 
     @property
     def version_step(self) -> Step:
-        """Actual version bump."""
         return version_step(self.old_version, self.new_version)
 
     @property
@@ -109,11 +100,9 @@ def diff_catalogs(old: Catalog, new: Catalog) -> CatalogDiff:
         new_version=new.version,
         added=_pick(new, new.names - old.names),
         removed=_pick(old, old.names - new.names),
-        newly_deprecated=tuple(
-            change.after for change in kept if change.after.deprecated_in and not change.before.deprecated_in
-        ),
+        newly_deprecated=tuple(one.after for one in kept if one.after.deprecated_in and not one.before.deprecated_in),
         deprecation_changed=tuple(
-            change for change in kept if change.before.deprecated_in and _fate(change.before) != _fate(change.after)
+            one for one in kept if one.before.deprecated_in and _fate(one.before) != _fate(one.after)
         ),
         recategorised=tuple(change for change in kept if change.before.categories != change.after.categories),
         redescribed=tuple(change for change in kept if change.before.description != change.after.description),
@@ -139,7 +128,7 @@ def _differing(old: Iterable[tuple[str, object]], new: Iterable[tuple[str, objec
 ConflictKind = Literal["path", "endpoint", "recipe", "policy", "deprecation"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class CatalogConflict:
     """One part of a deployment that the new catalog touches."""
 
@@ -156,14 +145,11 @@ class CatalogConflict:
         return f"{place}{self.artefact}: {self.message} {self.help}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the conflict as data, with its place as text."""
         return {**asdict(self), "location": str(self.location) if self.location else None}
 
 
 @dataclass(frozen=True, slots=True)
 class _Use:
-    """A place in a deployment that names a method, a path or both."""
-
     kind: ConflictKind
     artefact: str
     method: str | None
@@ -174,19 +160,8 @@ class _Use:
     breaks: bool = True
     location: Location | None = None
 
-    def conflict(
-        self, kind: ConflictKind, method: str, message: str, advice: str, *, breaking: bool
-    ) -> CatalogConflict:
-        """Return a conflict at this place."""
-        return CatalogConflict(
-            kind=kind,
-            method=method,
-            artefact=self.artefact,
-            message=message,
-            help=advice,
-            breaking=breaking,
-            location=self.location,
-        )
+    def conflict(self, kind: ConflictKind, method: str, message: str, advice: str, breaking: bool) -> CatalogConflict:
+        return CatalogConflict(kind, method, self.artefact, message, advice, breaking, self.location)
 
 
 def scan_deployment(
@@ -278,8 +253,7 @@ def _deprecation(use: _Use, verb: Verb, version: str) -> CatalogConflict:
 
 def _leaks(use: _Use, path: str, added: Iterable[str]) -> Iterator[CatalogConflict]:
     for name in added:
-        segment = leaking_segment(path, (name,))
-        if segment is not None:
+        if (segment := leaking_segment(path, (name,))) is not None:
             message = f"the segment {segment!r} of {path} is the new verb {name}: requests for the path get 460."
             advice = "Rename the segment; a plural or a longer noun will do."
             yield use.conflict("path", name, message, advice, breaking=True)

@@ -38,8 +38,7 @@ class ChangeRule(Rule):
 
 
 def _rule(category: Category, rule: str, name: str, kind: Kind, summary: str) -> ChangeRule:
-    normative = _NORMATIVE.get(kind, "style")
-    return ChangeRule((rule, name, normative, ""), summary, kind=kind, category=category)
+    return ChangeRule(rule, name, _NORMATIVE.get(kind, "style"), "", summary=summary, kind=kind, category=category)
 
 
 wire_rule: Final = partial(_rule, "WIRE")
@@ -59,7 +58,7 @@ MOST_CHANGES: Final = 1_000  # limit of reported changes per endpoint
 _SEVERITIES: Final[dict[Level, Severity]] = {"breaking": "error", "risky": "warning", "safe": "info"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class ContractChange:
     """One difference between an old and a new contract, from the view of a client of the old one."""
 
@@ -76,18 +75,7 @@ class ContractChange:
 
     @property
     def rule(self) -> str:
-        """Id of the rule."""
         return self.about.id
-
-    @property
-    def kind(self) -> Kind:
-        """Direction: added, removed, narrowed, widened or changed."""
-        return self.about.kind
-
-    @property
-    def category(self) -> Category:
-        """Innermost of WIRE, CONTRACT and PROSE that the change belongs to."""
-        return self.about.category
 
     @property
     def fingerprint(self) -> str:
@@ -103,14 +91,13 @@ class ContractChange:
         return Diagnostic(self.rule, _SEVERITIES[self.level], message, self.location, pointer, self.help)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the change as data, with its place as text."""
         return {
             "rule": self.rule,
             "name": self.about.name,
             "level": self.level,
-            "category": self.category,
+            "category": self.about.category,
             "direction": self.direction,
-            "kind": self.kind,
+            "kind": self.about.kind,
             "endpoint": self.endpoint,
             "pointer": self.pointer,
             "message": self.message,
@@ -120,6 +107,9 @@ class ContractChange:
             "location": str(self.location) if self.location else None,
             "fingerprint": self.fingerprint,
         }
+
+
+Told = tuple[ChangeRule, Level, str, str]  # rule, level, message and advice of a change
 
 
 class ChangeList:
@@ -144,16 +134,22 @@ class ChangeList:
         """True if the limit of changes is reached."""
         return len(self.found) > MOST_CHANGES
 
+    def flip(self, pointer: str, before: bool | None, after: bool | None, turned_on: Told, turned_off: Told) -> None:
+        """Add a change if a switch is turned on or off; None is off."""
+        if bool(before) != bool(after):
+            rule, level, message, advice = turned_on if after else turned_off
+            self.add(rule, level, pointer, message, advice, old=bool(before), new=bool(after))
+
     def add(
         self,
         rule: ChangeRule,
         level: Level,
         pointer: str,
         message: str,
+        advice: str = "",
         *,
         old: Any = None,
         new: Any = None,
-        advice: str = "",
     ) -> None:
         """Add a change. Changes beyond the limit are unknown and therefore count as breaking."""
         if self.full:
@@ -161,20 +157,8 @@ class ChangeList:
         if len(self.found) == MOST_CHANGES:
             rule, level, pointer, old, new = MORE_CHANGES, "breaking", "", None, None
             message, advice = f"only the first {MOST_CHANGES} changes are shown", "Look at these first."
-        self.found.append(
-            ContractChange(
-                about=rule,
-                direction=self._direction,
-                level=level,
-                endpoint=self._endpoint,
-                pointer=pointer,
-                message=message,
-                help=advice,
-                old=old,
-                new=new,
-                location=self._location,
-            )
-        )
+        said = (pointer, message, advice, old, new, self._location)
+        self.found.append(ContractChange(rule, self._direction, level, self._endpoint, *said))
 
 
 def canonical(value: Any) -> str:

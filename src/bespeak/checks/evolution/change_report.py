@@ -26,8 +26,6 @@ _FAILING: Final[dict[FailOn, tuple[Level, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeReport:
-    """One comparison of two contracts."""
-
     old: str
     new: str
     changes: list[ContractChange]  # changes of the chosen category
@@ -66,13 +64,11 @@ class ChangeReport:
         return {**counts, "approved": len(self.changes) - len(self.open)}
 
     def summary(self) -> str:
-        """Format the counts in words."""
         found = ", ".join(f"{number} {name}" for name, number in self.count().items() if number)
         rest = f" {self.hidden} more with a wider --category." if self.hidden else ""
         return f"{found or 'No changes'}.{rest}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the comparison as one document."""
         return {
             "old": self.old,
             "new": self.new,
@@ -111,7 +107,7 @@ class ChangeReport:
 def within(changes: Iterable[ContractChange], category: Category) -> list[ContractChange]:
     """Return the changes of a category and of the categories inside it."""
     inner = CATEGORIES[: CATEGORIES.index(category) + 1]
-    return [change for change in changes if change.category in inner]
+    return [change for change in changes if change.about.category in inner]
 
 
 def by_endpoint(changes: Iterable[ContractChange]) -> dict[str, list[ContractChange]]:
@@ -134,9 +130,8 @@ def markdown(report: ChangeReport) -> str:
             level, advice = (f"~~{change.level}~~", f"Approved: {approval.reason}") if approval else (change.level, "")
             advice = advice or change.help
             level = f"**{level}**" if level == "breaking" else level
-            lines.append(
-                f"| {level} | {change.rule} `{change.about.name}` | {_cell(change.message)} | {_cell(advice)} |"
-            )
+            cells = (level, f"{change.rule} `{change.about.name}`", _cell(change.message), _cell(advice))
+            lines.append(f"| {' | '.join(cells)} |")
         lines.append("")
     lines += [f"- {finding.rule}: {_cell(finding.message)}" for finding in report.other_findings]
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -1,7 +1,4 @@
-"""Changes between two contracts from the view of a client of the old one.
-
-A contract is the part of a service that clients can see: endpoints, policies, catalog, vocabulary, data manifest.
-"""
+"""Changes between two contracts, the parts of services that clients see, for a client of the old one."""
 
 from __future__ import annotations
 
@@ -9,7 +6,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from bespeak.checks.evolution.change import WORDING_CHANGED, ChangeList, ContractChange, Level, contract_rule, wire_rule
+from bespeak.checks.evolution.change import (
+    WORDING_CHANGED,
+    ChangeList,
+    ContractChange,
+    Level,
+    Told,
+    contract_rule,
+    wire_rule,
+)
 from bespeak.checks.evolution.endpoint_diff import diff_endpoints, path_shape
 from bespeak.checks.lint.failed_check import describe
 from bespeak.contract.catalog.catalog import parse_version
@@ -95,13 +100,12 @@ SENSITIVITY_CHANGED: Final = contract_rule(
     "C194", "sensitivity-changed", "changed", "A class of data has another sensitivity."
 )
 
-_SWITCHES: Final = (
+_SWITCHES: Final = (  # Policy switches, each with its permissive value and what leaving it means for a client.
     ("wildcards_accepted", True, "Ad-hoc invocations are refused."),
     ("anonymous_discovery", True, "Callers must identify themselves to get the manifest."),
     ("scope_required_for_invocation", False, "Every call must declare a scope."),
     ("synthesis_enabled", True, "Proposals are no longer answered by composing endpoints."),
 )
-"""Policy switches, each with its permissive value and what leaving it means for a client."""
 
 
 def diff_services(old: Contract, new: Contract) -> list[ContractChange]:
@@ -124,17 +128,14 @@ def _switches(old: Policies, new: Policies, changes: ChangeList) -> None:
     for name, generous, meaning in _SWITCHES:
         before, after = getattr(old, name), getattr(new, name)
         message = f"{name}: {str(before).lower()} -> {str(after).lower()}"
-        if before != after == generous:
-            changes.add(POLICY_LOOSENED, "safe", f"/policies/{name}", message, old=before, new=after)
-        elif before != after:
-            changes.add(
-                POLICY_TIGHTENED, "breaking", f"/policies/{name}", message, old=before, new=after, advice=meaning
-            )
+        looser: Told = (POLICY_LOOSENED, "safe", message, "")
+        stricter: Told = (POLICY_TIGHTENED, "breaking", message, meaning)
+        changes.flip(f"/policies/{name}", before, after, *((looser, stricter) if generous else (stricter, looser)))
     before, after = old.max_synthesis_depth, new.max_synthesis_depth
     at, message = "/policies/max_synthesis_depth", f"max_synthesis_depth: {before} -> {after}"
     if after < before:
         advice = "Compositions that were deep enough for some proposals are cut."
-        changes.add(POLICY_TIGHTENED, "risky", at, message, old=before, new=after, advice=advice)
+        changes.add(POLICY_TIGHTENED, "risky", at, message, advice, old=before, new=after)
     elif after > before:
         changes.add(POLICY_LOOSENED, "safe", at, message, old=before, new=after)
 
@@ -160,7 +161,7 @@ def _admission(method: str, before: bool, after: bool, where: str, changes: Chan
         changes.add(METHOD_ADMITTED, "safe", at, f"{method} is admitted ({where})", new=method)
     elif before and not after:
         advice = "Requests with it get 405 or 459; move clients to another method first."
-        changes.add(METHOD_REFUSED, "breaking", at, f"{method} is refused ({where})", old=method, advice=advice)
+        changes.add(METHOD_REFUSED, "breaking", at, f"{method} is refused ({where})", advice, old=method)
 
 
 def _redirects(
@@ -175,21 +176,17 @@ def _redirects(
             if one != other:
                 message = f"redirect {_arrow(one)} now goes to {_target(other)}"
                 advice = "See that both accept the same input."
-                changes.add(
-                    REDIRECT_CHANGED, "risky", at, message, old=one.to_json(), new=other.to_json(), advice=advice
-                )
+                changes.add(REDIRECT_CHANGED, "risky", at, message, advice, old=one.to_json(), new=other.to_json())
         elif one is not None:
             message = f"redirect {_arrow(one)} is gone"
             advice = "Clients that still call the old name are refused; keep it."
-            changes.add(REDIRECT_REMOVED, "breaking", at, message, old=one.to_json(), advice=advice)
+            changes.add(REDIRECT_REMOVED, "breaking", at, message, advice, old=one.to_json())
         elif other is not None:
             # A redirect goes before routing, so that an endpoint it covers is no longer reached.
             covers = any(endpoint.method == key[0] and key[1] in (None, endpoint.path) for endpoint in old_endpoints)
             level: Level = "breaking" if covers else "safe"
             advice = "Calls of the endpoint that stood there go elsewhere; take the redirect back." if covers else ""
-            changes.add(
-                REDIRECT_ADDED, level, at, f"redirect {_arrow(other)} is new", new=other.to_json(), advice=advice
-            )
+            changes.add(REDIRECT_ADDED, level, at, f"redirect {_arrow(other)} is new", advice, new=other.to_json())
 
 
 def _arrow(redirect: Redirect) -> str:
@@ -206,39 +203,31 @@ def _catalog(old: str | None, new: str | None, changes: ChangeList) -> None:
         return
     level: Level = "safe" if before.major == after.major else "risky"
     advice = f"`bespeak catalog diff {old} {new}` lists the added and removed verbs."
-    changes.add(CATALOG_CHANGED, level, "/catalog_version", f"catalog {old} -> {new}", old=old, new=new, advice=advice)
+    changes.add(CATALOG_CHANGED, level, "/catalog_version", f"catalog {old} -> {new}", advice, old=old, new=new)
 
 
 def _vocabulary(old: Vocabulary, new: Vocabulary, changes: ChangeList) -> None:
-    at = "/vocabulary/negotiable"
-    if old.negotiable and not new.negotiable:
-        advice = "Agents that propose endpoints are refused; offer the endpoints they used."
-        changes.add(
-            NEGOTIATION_ENDED,
-            "breaking",
-            at,
-            "endpoints can no longer be negotiated",
-            old=True,
-            new=False,
-            advice=advice,
-        )
-    elif new.negotiable and not old.negotiable:
-        changes.add(NEGOTIATION_OFFERED, "safe", at, "endpoints can now be negotiated", old=False, new=True)
+    ended = "Agents that propose endpoints are refused; offer the endpoints they used."
+    changes.flip(
+        "/vocabulary/negotiable",
+        old.negotiable,
+        new.negotiable,
+        (NEGOTIATION_OFFERED, "safe", "endpoints can now be negotiated", ""),
+        (NEGOTIATION_ENDED, "breaking", "endpoints can no longer be negotiated", ended),
+    )
     # A deployment declares verbs by its endpoints, not by a list: then there is nothing to compare.
     if old.declared_verbs and new.declared_verbs:
         at = "/vocabulary/declared_verbs"
         for verb in sorted(set(old.declared_verbs) - set(new.declared_verbs)):
             advice = "Agents that look for it go elsewhere."
-            changes.add(VERB_WITHDRAWN, "risky", at, f"the verb {verb} is withdrawn", old=verb, advice=advice)
+            changes.add(VERB_WITHDRAWN, "risky", at, f"the verb {verb} is withdrawn", advice, old=verb)
         for verb in sorted(set(new.declared_verbs) - set(old.declared_verbs)):
             changes.add(VERB_DECLARED, "safe", at, f"the verb {verb} is declared", new=verb)
     for field in ("domain", "namespace"):
         before, after = getattr(old, field), getattr(new, field)
         if before != after:
             message, advice = f"{field}: {brief(before)} -> {brief(after)}", "Agents know the verbs by it."
-            changes.add(
-                VOCABULARY_MOVED, "risky", f"/vocabulary/{field}", message, old=before, new=after, advice=advice
-            )
+            changes.add(VOCABULARY_MOVED, "risky", f"/vocabulary/{field}", message, advice, old=before, new=after)
 
 
 def _data(old: DataManifest, new: DataManifest, changes: ChangeList) -> None:
@@ -248,40 +237,39 @@ def _data(old: DataManifest, new: DataManifest, changes: ChangeList) -> None:
     for name in sorted({*before, *after}):
         if name not in after:
             advice = "Agents can no longer negotiate for it; keep the class."
-            changes.add(DATA_CLASS_REMOVED, "breaking", at, f"the data class {name} is gone", old=name, advice=advice)
+            changes.add(DATA_CLASS_REMOVED, "breaking", at, f"the data class {name} is gone", advice, old=name)
         elif name not in before:
             changes.add(DATA_CLASS_ADDED, "safe", at, f"the data class {name} is new", new=name)
         else:
             _data_class(before[name], after[name], child(at, name), changes)
-    at = "/data_manifest/pre_auth_discovery"
-    if new.pre_auth_discovery and not old.pre_auth_discovery:
-        changes.add(
-            DATA_CLASS_EASED, "safe", at, "the data manifest is shown before authorization", old=False, new=True
-        )
-    elif old.pre_auth_discovery and not new.pre_auth_discovery:
-        message = "the data manifest is hidden before authorization"
-        advice = "Agents must authenticate before they learn what there is."
-        changes.add(DATA_CLASS_RESTRICTED, "breaking", at, message, old=True, new=False, advice=advice)
+    hidden = "Agents must authenticate before they learn what there is."
+    changes.flip(
+        "/data_manifest/pre_auth_discovery",
+        old.pre_auth_discovery,
+        new.pre_auth_discovery,
+        (DATA_CLASS_EASED, "safe", "the data manifest is shown before authorization", ""),
+        (DATA_CLASS_RESTRICTED, "breaking", "the data manifest is hidden before authorization", hidden),
+    )
 
 
 def _data_class(old: DataClass, new: DataClass, at: str, changes: ChangeList) -> None:
     name = f"the data class {old.name}"
     for form in sorted(set(old.formats) - set(new.formats)):
         message = f"{name} no longer comes as {form}"
-        changes.add(DATA_CLASS_RESTRICTED, "breaking", f"{at}/formats", message, old=form, advice="Keep the format.")
+        changes.add(DATA_CLASS_RESTRICTED, "breaking", f"{at}/formats", message, "Keep the format.", old=form)
     for form in sorted(set(new.formats) - set(old.formats)):
         changes.add(DATA_CLASS_EASED, "safe", f"{at}/formats", f"{name} comes as {form}", new=form)
-    where = f"{at}/requires_authorization"
-    if new.requires_authorization and not old.requires_authorization:
-        message, advice = f"{name} now requires authorization", "Agents without it lose access."
-        changes.add(DATA_CLASS_RESTRICTED, "breaking", where, message, old=False, new=True, advice=advice)
-    elif old.requires_authorization and not new.requires_authorization:
-        changes.add(DATA_CLASS_EASED, "safe", where, f"{name} no longer requires authorization", old=True, new=False)
+    changes.flip(
+        f"{at}/requires_authorization",
+        old.requires_authorization,
+        new.requires_authorization,
+        (DATA_CLASS_RESTRICTED, "breaking", f"{name} now requires authorization", "Agents without it lose access."),
+        (DATA_CLASS_EASED, "safe", f"{name} no longer requires authorization", ""),
+    )
     if old.sensitivity != new.sensitivity:
         message = f"sensitivity of {old.name}: {brief(old.sensitivity)} -> {brief(new.sensitivity)}"
         where, advice = f"{at}/sensitivity", "Agents treat data by its sensitivity."
-        before, after = old.sensitivity, new.sensitivity
-        changes.add(SENSITIVITY_CHANGED, "risky", where, message, old=before, new=after, advice=advice)
+        changes.add(SENSITIVITY_CHANGED, "risky", where, message, advice, old=old.sensitivity, new=new.sensitivity)
     if old.description != new.description:
         message = f"description of {old.name}: {brief(old.description)} -> {brief(new.description)}"
         changes.add(WORDING_CHANGED, "safe", f"{at}/description", message, old=old.description, new=new.description)
@@ -305,7 +293,9 @@ def diff_contracts(old: Contract, new: Contract) -> list[ContractChange]:
         elif one is not None and not one.is_basic:
             changes += _removed(one, new.version)
         elif other is not None and not other.is_basic:
-            changes += _added(other)
+            added = ChangeList(str(other), other.location)
+            added.add(ENDPOINT_ADDED, "safe", "", "the endpoint is new", new=str(other))
+            changes += added.found
     return changes
 
 
@@ -323,7 +313,7 @@ def _attempt(
         changes = ChangeList(str(endpoint), endpoint.location) if endpoint else ChangeList()
         message = f"the comparison {describe(error)}"
         advice = "This is a bug in bespeak. Compare this part yourself, and report it with both contracts."
-        changes.add(NOT_COMPARED, "breaking", "", message, advice=advice)
+        changes.add(NOT_COMPARED, "breaking", "", message, advice)
         return changes.found
 
 
@@ -342,19 +332,13 @@ def _removed(endpoint: Endpoint, version: str | None) -> list[ContractChange]:
         told = f"the endpoint is gone, as its deprecation announced for {fate.removed_in}"
         successor = " ".join(part for part in (fate.successor_method, fate.successor_path) if part)
         advice = f"Clients must call {successor}." if successor else "Clients must do without it."
-        changes.add(ENDPOINT_REMOVED, "risky", "", told, old=str(endpoint), advice=advice)
+        changes.add(ENDPOINT_REMOVED, "risky", "", told, advice, old=str(endpoint))
     else:
         advice = "Keep it, and deprecate it with `removed_in` and a successor first."
-        changes.add(ENDPOINT_REMOVED, "breaking", "", "the endpoint is gone", old=str(endpoint), advice=advice)
+        changes.add(ENDPOINT_REMOVED, "breaking", "", "the endpoint is gone", advice, old=str(endpoint))
     return changes.found
 
 
 def _is_reached(removed_in: str | None, version: str | None) -> bool:
     end, now = parse_version(removed_in or ""), parse_version(version or "")
     return end is not None and now is not None and now >= end
-
-
-def _added(endpoint: Endpoint) -> list[ContractChange]:
-    changes = ChangeList(str(endpoint), endpoint.location)
-    changes.add(ENDPOINT_ADDED, "safe", "", "the endpoint is new", new=str(endpoint))
-    return changes.found

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from bespeak.checks.evolution.change import (
@@ -50,7 +50,39 @@ TOOL_NAME_CHANGED: Final = wire_rule(
 ACTOR_CHANGED: Final = contract_rule("C161", "actor-changed", "changed", "The actor of a call is changed.")
 CONCEPTS_CHANGED: Final = contract_rule("C162", "concepts-changed", "changed", "An endpoint has other concepts.")
 
-_TEXTS: Final = ("intent", "outcome", "parameter_hints")
+_PLAIN: Final = ("impact", "capability")  # fields whose words are shown without quotes
+_Effect = tuple[ChangeRule, Level, str]  # rule, level and advice
+_ORDERED: Final[tuple[tuple[str, Callable[[Any], float], _Effect, _Effect], ...]] = (
+    (
+        "impact",
+        lambda value: IMPACTS.index(value) if value in IMPACTS else math.nan,
+        (IMPACT_RAISED, "breaking", "Agents that call it without asking must ask now."),
+        (IMPACT_LOWERED, "risky", "Agents will ask people less often: be sure that the call can be undone."),
+    ),
+    (
+        "is_idempotent",
+        bool,
+        (IDEMPOTENCY_GAINED, "safe", ""),
+        (
+            IDEMPOTENCY_LOST,
+            "breaking",
+            "Clients that repeat a call after a lost connection will do it twice; keep repeated calls harmless.",
+        ),
+    ),
+    (
+        "confidence",
+        float,
+        (CONFIDENCE_RAISED, "safe", ""),
+        (CONFIDENCE_LOWERED, "risky", "Agents with a threshold between the two values will stop calling it."),
+    ),
+    (
+        "confidence_guidance",
+        lambda value: value or 0.0,
+        (GUIDANCE_RAISED, "risky", "Agents that acted alone will ask people first."),
+        (GUIDANCE_LOWERED, "risky", "Agents will act alone in cases where they asked before."),
+    ),
+)
+"""Fields with an order, how they are measured, and what a higher and a lower value mean."""
 
 
 def _shown(value: object) -> str:
@@ -61,90 +93,41 @@ def _shown(value: object) -> str:
 
 def diff_semantics(old: Semantic, new: Semantic, changes: ChangeList) -> None:
     """Add every change between two semantic blocks."""
-    _Comparison(old, new, changes.facing("semantics")).report_all()
+    changes = changes.facing("semantics")
 
+    def report(field: str, rule: ChangeRule, level: Level, advice: str = "") -> None:
+        before, after = getattr(old, field), getattr(new, field)
+        shown = str if field in _PLAIN else _shown
+        message = f"{field}: {shown(before)} -> {shown(after)}"
+        changes.add(rule, level, f"/semantic/{field}", message, advice, old=before, new=after)
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
-    old: Semantic
-    new: Semantic
-    changes: ChangeList
+    def differs(field: str) -> bool:
+        return canonical(getattr(old, field)) != canonical(getattr(new, field))
 
-    def report_all(self) -> None:
-        self._impact()
-        self._idempotency()
-        self._confidence()
-        self._guidance()
-        self._names()
-        for field in _TEXTS:
-            if self._differs(field):
-                self._report(WORDING_CHANGED, "safe", field)
-
-    def _impact(self) -> None:
-        old, new = self.old.impact, self.new.impact
-        if old == new or old not in IMPACTS or new not in IMPACTS:
-            return
-        if IMPACTS.index(new) > IMPACTS.index(old):
-            advice = "Agents that call it without asking must ask now."
-            self._report(IMPACT_RAISED, "breaking", "impact", advice, shown=str)
-        else:
-            advice = "Agents will ask people less often: be sure that the call can be undone."
-            self._report(IMPACT_LOWERED, "risky", "impact", advice, shown=str)
-
-    def _idempotency(self) -> None:
-        old, new = self.old.is_idempotent, self.new.is_idempotent
-        if old and not new:
-            advice = (
-                "Clients that repeat a call after a lost connection will do it twice; keep repeated calls harmless."
-            )
-            self._report(IDEMPOTENCY_LOST, "breaking", "is_idempotent", advice)
-        elif new and not old:
-            self._report(IDEMPOTENCY_GAINED, "safe", "is_idempotent")
-
-    def _confidence(self) -> None:
-        if self.new.confidence < self.old.confidence:
-            advice = "Agents with a threshold between the two values will stop calling it."
-            self._report(CONFIDENCE_LOWERED, "risky", "confidence", advice)
-        elif self.new.confidence > self.old.confidence:
-            self._report(CONFIDENCE_RAISED, "safe", "confidence")
-
-    def _guidance(self) -> None:
-        old, new = self.old.confidence_guidance or 0.0, self.new.confidence_guidance or 0.0
-        if new > old:
-            advice = "Agents that acted alone will ask people first."
-            self._report(GUIDANCE_RAISED, "risky", "confidence_guidance", advice)
-        elif new < old:
-            advice = "Agents will act alone in cases where they asked before."
-            self._report(GUIDANCE_LOWERED, "risky", "confidence_guidance", advice)
-
-    def _names(self) -> None:
-        # An empty capability is inherited from the catalog: there is nothing to compare it with.
-        if self.old.capability and self.new.capability and self._differs("capability"):
-            advice = "Agents that choose endpoints by capability will no longer find it."
-            self._report(CAPABILITY_CHANGED, "risky", "capability", advice, shown=str)
-        if self._differs("actor"):
-            self._report(ACTOR_CHANGED, "risky", "actor", "The previous actor may no longer initiate it.")
-        if self._differs("state_transition"):
-            advice = "Agents that rely on the state after the call must adapt."
-            self._report(TRANSITION_CHANGED, "risky", "state_transition", advice)
-        if self._differs("mcp_tool_name"):
-            advice = "MCP clients call the tool by this name; keep the old one."
-            level: Level = "breaking" if self.old.mcp_tool_name else "risky"
-            self._report(TOOL_NAME_CHANGED, level, "mcp_tool_name", advice)
-        if self._differs("concepts"):
-            removed = set(self.old.concepts) - set(self.new.concepts)
-            advice = "Agents that look for a removed concept will no longer find the endpoint." if removed else ""
-            self._report(CONCEPTS_CHANGED, "risky" if removed else "safe", "concepts", advice)
-
-    def _differs(self, field: str) -> bool:
-        return canonical(getattr(self.old, field)) != canonical(getattr(self.new, field))
-
-    def _report(
-        self, rule: ChangeRule, level: Level, field: str, advice: str = "", *, shown: Callable[[object], str] = _shown
-    ) -> None:
-        old, new = getattr(self.old, field), getattr(self.new, field)
-        message = f"{field}: {shown(old)} -> {shown(new)}"
-        self.changes.add(rule, level, f"/semantic/{field}", message, old=old, new=new, advice=advice)
+    for field, measure, raised, lowered in _ORDERED:
+        before, after = measure(getattr(old, field)), measure(getattr(new, field))
+        if after > before:
+            report(field, *raised)
+        elif after < before:
+            report(field, *lowered)
+    # An empty capability is inherited from the catalog: there is nothing to compare it with.
+    if old.capability and new.capability and differs("capability"):
+        advice = "Agents that choose endpoints by capability will no longer find it."
+        report("capability", CAPABILITY_CHANGED, "risky", advice)
+    if differs("actor"):
+        report("actor", ACTOR_CHANGED, "risky", "The previous actor may no longer initiate it.")
+    if differs("state_transition"):
+        advice = "Agents that rely on the state after the call must adapt."
+        report("state_transition", TRANSITION_CHANGED, "risky", advice)
+    if differs("mcp_tool_name"):
+        advice = "MCP clients call the tool by this name; keep the old one."
+        report("mcp_tool_name", TOOL_NAME_CHANGED, "breaking" if old.mcp_tool_name else "risky", advice)
+    if differs("concepts"):
+        removed = set(old.concepts) - set(new.concepts)
+        advice = "Agents that look for a removed concept will no longer find the endpoint." if removed else ""
+        report("concepts", CONCEPTS_CHANGED, "risky" if removed else "safe", advice)
+    for field in filter(differs, ("intent", "outcome", "parameter_hints")):
+        report(field, WORDING_CHANGED, "safe")
 
 
 PARAMETER_RENAMED: Final = wire_rule("C103", "path-parameter-renamed", "changed", "A path parameter is renamed.")
@@ -203,7 +186,7 @@ def _parameters(old: str, new: str, changes: ChangeList) -> dict[str, str]:
     for one, other in renamed.items():
         message = f"path parameter {{{one}}} -> {{{other}}}"
         advice = "Clients that fill in the path by name must use the new one; keep the old name."
-        changes.add(PARAMETER_RENAMED, "breaking", "/path", message, old=one, new=other, advice=advice)
+        changes.add(PARAMETER_RENAMED, "breaking", "/path", message, advice, old=one, new=other)
     return renamed
 
 
@@ -223,11 +206,9 @@ def _scopes(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
     before, after = set(old.required_scopes), set(new.required_scopes)
     for scope in sorted(after - before):
         advice = "Callers without the scope get 455; give it to them first, or keep the endpoint free of it."
-        message = f"the scope {scope} is required"
-        changes.add(SCOPE_ADDED, "breaking", "/required_scopes", message, new=scope, advice=advice)
+        changes.add(SCOPE_ADDED, "breaking", "/required_scopes", f"the scope {scope} is required", advice, new=scope)
     for scope in sorted(before - after):
-        message = f"the scope {scope} is no longer required"
-        changes.add(SCOPE_REMOVED, "safe", "/required_scopes", message, old=scope)
+        changes.add(SCOPE_REMOVED, "safe", "/required_scopes", f"the scope {scope} is no longer required", old=scope)
 
 
 def _errors(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
@@ -239,12 +220,12 @@ def _errors(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
             # Nothing tells a new name for the old error from another error: the worse of the two counts.
             message = f"the error {name} is gone, perhaps renamed to {' or '.join(added[:3])}"
             advice = "Clients that handle it by name no longer do. Keep the name, or declare both for a while."
-            changes.add(ERROR_REMOVED, "breaking", "/errors", message, old=name, advice=advice)
+            changes.add(ERROR_REMOVED, "breaking", "/errors", message, advice, old=name)
         else:
             changes.add(ERROR_REMOVED, "safe", "/errors", f"the error {name} is gone", old=name)
     for name in added:
         advice = "Clients that handle errors by name do not know it; a renamed error is lost to them."
-        changes.add(ERROR_ADDED, "risky", "/errors", f"the error {name} is new", new=name, advice=advice)
+        changes.add(ERROR_ADDED, "risky", "/errors", f"the error {name} is new", advice, new=name)
     for name in sorted(before.keys() & after.keys()):
         # A manifest has the names alone.
         if before[name] and after[name] and before[name] != after[name]:
@@ -257,14 +238,14 @@ def _deprecation(old: Deprecation | None, new: Deprecation | None, changes: Chan
     at = "/deprecated"
     if old is None and new is not None:
         message, advice = f"deprecated: {new.warning()}", "Nothing breaks yet; clients should move on."
-        changes.add(DEPRECATED, "safe", at, message, new=new.to_json(), advice=advice)
+        changes.add(DEPRECATED, "safe", at, message, advice, new=new.to_json())
     elif old is not None and new is None:
         changes.add(DEPRECATION_WITHDRAWN, "safe", at, "it is no longer deprecated", old=old.to_json())
     elif old is not None and new is not None and old != new:
         message = f"deprecated: {old.warning()} -> {new.warning()}"
         level: Level = "risky" if _is_sooner(old.removed_in, new.removed_in) else "safe"
         advice = "Clients that planned with the old end have less time." if level == "risky" else ""
-        changes.add(DEPRECATION_CHANGED, level, at, message, old=old.to_json(), new=new.to_json(), advice=advice)
+        changes.add(DEPRECATION_CHANGED, level, at, message, advice, old=old.to_json(), new=new.to_json())
 
 
 def _is_sooner(old: str | None, new: str | None) -> bool:
@@ -287,7 +268,7 @@ def _cost(old: Cost | None, new: Cost | None, changes: ChangeList) -> None:
         place, message = f"/cost/{unit}", f"cost in {unit}: {old_text or 'none'} -> {new_text or 'none'}"
         if (other or 0) >= (one or 0) and other is not None:
             advice = "Callers whose Budget-Limit is below the new cost get 456; tell them first."
-            changes.add(COST_RAISED, "risky", place, message, old=old_text, new=new_text, advice=advice)
+            changes.add(COST_RAISED, "risky", place, message, advice, old=old_text, new=new_text)
         else:
             changes.add(COST_LOWERED, "safe", place, message, old=old_text, new=new_text)
 
@@ -296,7 +277,7 @@ def _since(old: str | None, new: str | None, changes: ChangeList) -> None:
     """Report whether `?since=` is supported; the field it compares with does not concern callers."""
     if old is not None and new is None:
         advice = "Callers that send ?since= get 400; keep `since` in the contract."
-        changes.add(SINCE_REMOVED, "breaking", "/since", "since is gone", old=old, advice=advice)
+        changes.add(SINCE_REMOVED, "breaking", "/since", "since is gone", advice, old=old)
     elif old is None and new is not None:
         changes.add(SINCE_ADDED, "safe", "/since", "calls may ask by since", new=new)
 
@@ -308,9 +289,7 @@ def _circumstances(old: Endpoint, new: Endpoint, changes: ChangeList) -> None:
     if old.namespace != new.namespace:
         message = f"namespace: {brief(old.namespace)} -> {brief(new.namespace)}"
         advice = "Agents that hold several services know the verb by its namespace."
-        changes.add(
-            NAMESPACE_CHANGED, "risky", "/namespace", message, old=old.namespace, new=new.namespace, advice=advice
-        )
+        changes.add(NAMESPACE_CHANGED, "risky", "/namespace", message, advice, old=old.namespace, new=new.namespace)
     before, after = old.handler.type, new.handler.type
     # An AGIS document says nothing of handlers.
     if before and after and before != after:

@@ -14,10 +14,7 @@ _PATIENCE: Final = 60  # timeout of one git command in seconds
 
 
 def check_out(revision: str, path: Path, into: Path, *, surroundings: Path | None = None) -> Path:
-    """Check out `path` at the revision below `into` and return its place there.
-
-    With `surroundings`, a folder above the path, everything in that folder is included. Raises ConfigError.
-    """
+    """Check out `path`, and `surroundings`, at the revision below `into`; return its place. Raises ConfigError."""
     if not revision or revision.startswith("-"):
         raise ConfigError(f"{revision!r} is not a valid revision; write git:HEAD~1, git:main or git:v1.2.0")
     near = _existing(path)
@@ -29,11 +26,9 @@ def check_out(revision: str, path: Path, into: Path, *, surroundings: Path | Non
     )
     inside = _inside(path, top)
     wanted = _inside(surroundings, top) if surroundings is not None else inside
-    listed = _git(top, "ls-tree", "--name-only", revision, "--", *([str(inside)] if inside.parts else []))
-    if not listed.strip():
-        raise ConfigError(
-            f"{path} does not exist at revision {revision}; give git:REVISION:PATH if it had another name"
-        )
+    if not _git(top, "ls-tree", "--name-only", revision, "--", *([str(inside)] if inside.parts else [])).strip():
+        hint = "give git:REVISION:PATH if it had another name"
+        raise ConfigError(f"{path} does not exist at revision {revision}; {hint}")
     # With its dot in front no path is taken for an option.
     archive = _run(top, "archive", "--format=tar", revision, *([f"./{wanted}"] if wanted.parts else []))
     if archive.returncode:

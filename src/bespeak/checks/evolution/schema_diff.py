@@ -23,8 +23,8 @@ from bespeak.checks.evolution.change import (
 from bespeak.checks.evolution.schema_view import (
     DEFINITIONS,
     LimitChange,
-    References,
     Schema,
+    SchemaReferences,
     are_disjoint,
     bare,
     compare_limits,
@@ -78,25 +78,25 @@ NOT_COMPARABLE: Final = wire_rule(
 Side = Literal["request", "response"]
 
 
-class Spot(NamedTuple):
+class SchemaSpot(NamedTuple):
     """A place in a schema: its pointer and its readable name, such as `.guests[].age`."""
 
     at: str
     name: str = ""
 
-    def under(self, part: str | int, name: str = "") -> Spot:
+    def under(self, part: str | int, name: str = "") -> SchemaSpot:
         """Return the place one step below."""
-        return Spot(child(self.at, part), self.name + name)
+        return SchemaSpot(child(self.at, part), self.name + name)
 
-    def named(self, name: str) -> Spot:
+    def named(self, name: str) -> SchemaSpot:
         """Return the same place with a longer name."""
-        return Spot(self.at, self.name + name)
+        return SchemaSpot(self.at, self.name + name)
 
 
 _MOST_STEPS: Final = 20_000  # limit of schema pairs compared per input or output: far more than people write
 _DEEPEST: Final = 128
 
-_LEVELS: Final[dict[ChangeRule, tuple[Level, Level]]] = {
+_LEVELS: Final[dict[ChangeRule, tuple[Level, Level]]] = {  # For what a client sends, and for what it receives.
     FIELD_REQUIRED: ("breaking", "safe"),
     FIELD_OPTIONAL: ("safe", "breaking"),
     TYPE_NARROWED: ("breaking", "safe"),
@@ -118,7 +118,6 @@ _LEVELS: Final[dict[ChangeRule, tuple[Level, Level]]] = {
     ANNOTATION_CHANGED: ("risky", "risky"),
     NOT_COMPARABLE: ("risky", "risky"),
 }
-"""Level of a change for what a client sends and for what it receives."""
 
 _ADVICE: Final[dict[tuple[Side, Level], str]] = {
     ("request", "breaking"): "Requests that were good are refused now. Accept what was accepted before, or offer the "
@@ -158,33 +157,29 @@ def diff_schemas(old: Schema, new: Schema, side: Side, pointer: str, changes: Ch
     """Add every change between two schemas. `pointer` is the place of the schema in its endpoint."""
     if old == new and canonical(old) == canonical(new):
         return
-    comparison = _Comparison(old, new, side, changes)
+    comparison = _SchemaComparison(old, new, side, changes)
     try:
-        comparison.compare(old, new, Spot(pointer))
+        comparison.compare(old, new, SchemaSpot(pointer))
     except RecursionError:
-        comparison.give_up(Spot(pointer), "they are nested too deeply")
+        comparison.give_up(SchemaSpot(pointer), "they are nested too deeply")
 
 
-class _Comparison:
-    """One walk over two schemas at once."""
-
+class _SchemaComparison:
     def __init__(self, old: Schema, new: Schema, side: Side, changes: ChangeList) -> None:
-        self._old = References(old)
-        self._new = References(new)
+        self._old = SchemaReferences(old)
+        self._new = SchemaReferences(new)
         self._side = side
         self._changes = changes.facing(side)
         self._steps = 0
         self._gave_up = False
-        self._doubt = 0
-        """True inside alternatives that may overlap, where a wider part can make the whole narrower."""
+        self._doubt = 0  # True inside alternatives that may overlap, where a wider part can make the whole narrower
         self._open: set[tuple[int, int]] = set()
         self._equal: set[tuple[int, int]] = set()
         self._alive: list[Any] = []
-        self._same_definitions = all(
-            canonical(old.get(key)) == canonical(new.get(key)) for key in ("$defs", "definitions")
-        )
+        definitions = [[canonical(each.get(key)) for key in ("$defs", "definitions")] for each in (old, new)]
+        self._same_definitions = definitions[0] == definitions[1]
 
-    def compare(self, old: Any, new: Any, spot: Spot) -> None:
+    def compare(self, old: Any, new: Any, spot: SchemaSpot) -> None:
         """Compare two nodes. A pair under comparison or already found equal is skipped."""
         pair = (id(old), id(new))
         if pair in self._open or pair in self._equal or self._changes.full:
@@ -201,13 +196,13 @@ class _Comparison:
         if len(self._changes.found) == before:
             self._equal.add(pair)
 
-    def give_up(self, spot: Spot, why: str) -> None:
+    def give_up(self, spot: SchemaSpot, why: str) -> None:
         """Report once that the comparison is incomplete."""
         if not self._gave_up:
             self._gave_up = True
             self._add(NOT_COMPARABLE, spot, f"the old and the new schema differ, and {why}")
 
-    def _compare_schemas(self, old: Schema, new: Schema, spot: Spot) -> None:
+    def _compare_schemas(self, old: Schema, new: Schema, spot: SchemaSpot) -> None:
         self._annotations(old, new, spot)
         if self._wrapped(old, new, spot):
             return
@@ -223,16 +218,14 @@ class _Comparison:
             here = spot.under("propertyNames", ".(name)")
             self.compare(old.get("propertyNames", {}), new.get("propertyNames", {}), here)
         for keyword in ("patternProperties", "dependentSchemas"):
-            self._by_key(_table(old, keyword), _table(new, keyword), spot.under(keyword, ".(pattern)"))
+            before, after, here = _table(old, keyword), _table(new, keyword), spot.under(keyword, ".(pattern)")
+            for key in sorted({*before, *after}):
+                self.compare(before.get(key, {}), after.get(key, {}), here.under(key))
         for keyword in ("anyOf", "oneOf", "allOf"):
             self._parts(keyword, old, new, spot)
         self._conditions(old, new, spot)
 
-    def _by_key(self, old: Schema, new: Schema, spot: Spot) -> None:
-        for key in sorted({*old, *new}):
-            self.compare(old.get(key, {}), new.get(key, {}), spot.under(key))
-
-    def _annotations(self, old: Schema, new: Schema, spot: Spot) -> None:
+    def _annotations(self, old: Schema, new: Schema, spot: SchemaSpot) -> None:
         for word in _WORDS:
             self._noted(WORDING_CHANGED, word, old, new, spot)
         for word in _OPINIONS:
@@ -240,14 +233,14 @@ class _Comparison:
         self._noted(DEFAULT_CHANGED, "default", old, new, spot)
 
     def _noted(
-        self, rule: ChangeRule, word: str, old: Schema, new: Schema, spot: Spot, *, level: Level | None = None
+        self, rule: ChangeRule, word: str, old: Schema, new: Schema, spot: SchemaSpot, *, level: Level | None = None
     ) -> None:
         before, after = old.get(word), new.get(word)
         if before is not after and canonical(before) != canonical(after):
             message = f"`{word}` {_shown(before)} -> {_shown(after)}"
             self._add(rule, spot.under(word), message, before, after, level=level)
 
-    def _types(self, old: Schema, new: Schema, spot: Spot) -> bool:
+    def _types(self, old: Schema, new: Schema, spot: SchemaSpot) -> bool:
         """Compare value types; return False if the two have none in common."""
         before, after = type_set(old), type_set(new)
         if before == after:
@@ -257,7 +250,7 @@ class _Comparison:
         self._add(rule, spot.under("type"), message, named_types(before), named_types(after))
         return bool(before & after)
 
-    def _values(self, old: Schema, new: Schema, spot: Spot) -> None:
+    def _values(self, old: Schema, new: Schema, spot: SchemaSpot) -> None:
         before, after = value_texts(old), value_texts(new)
         if before is None and after is None:
             return
@@ -276,14 +269,16 @@ class _Comparison:
         if added:
             self._add(VALUE_ADDED, spot.under(keyword), f"now also {_listed(added)}", None, _sorted(added))
 
-    def _properties(self, old: Schema, new: Schema, spot: Spot) -> None:
+    def _properties(self, old: Schema, new: Schema, spot: SchemaSpot) -> None:
         before, after = _table(old, "properties"), _table(new, "properties")
         needed_before, needed_after = {*as_texts(old.get("required"))}, {*as_texts(new.get("required"))}
         freed, bound = needed_before - needed_after, needed_after - needed_before
         for field in sorted({*before, *after}):
             here = spot.under("properties").under(field, f".{field}")
             if field not in after:
-                self._field_removed(here, before[field], was_needed=field in freed, is_open=_is_open(new))
+                certain = field in freed if self._side == "response" else not _is_open(new)
+                level: Level = "breaking" if certain else "risky"
+                self._add(FIELD_REMOVED, here, "is removed", before[field], None, level=level)
             elif field not in before:
                 self._field_added(here, after[field], is_needed=field in bound, was_open=_is_open(old))
             else:
@@ -294,21 +289,16 @@ class _Comparison:
             self._add(FIELD_OPTIONAL, spot.under("required", f".{field}"), "is no longer required", field, None)
         self._additional(old, new, spot.under("additionalProperties"))
 
-    def _field_removed(self, spot: Spot, schema: Any, *, was_needed: bool, is_open: bool) -> None:
-        certain = was_needed if self._side == "response" else not is_open
-        self._add(FIELD_REMOVED, spot, "is removed", schema, None, level="breaking" if certain else "risky")
-
-    def _field_added(self, spot: Spot, schema: Any, *, is_needed: bool, was_open: bool) -> None:
+    def _field_added(self, spot: SchemaSpot, schema: Any, *, is_needed: bool, was_open: bool) -> None:
         level: Level = "safe"
         if self._side == "request":
             # In an open input the name could carry anything before.
             level = "breaking" if is_needed else "risky" if was_open and schema not in ({}, True) else "safe"
         elif not was_open:
             level = "risky"
-        told = "is new and required" if is_needed else "is new"
-        self._add(FIELD_ADDED, spot, told, None, schema, level=level)
+        self._add(FIELD_ADDED, spot, "is new and required" if is_needed else "is new", None, schema, level=level)
 
-    def _additional(self, old: Schema, new: Schema, spot: Spot) -> None:
+    def _additional(self, old: Schema, new: Schema, spot: SchemaSpot) -> None:
         before, after = old.get("additionalProperties", True), new.get("additionalProperties", True)
         if (before is False) != (after is False):
             rule, told = (CLOSED, "no other fields") if after is False else (OPENED, "other fields")
@@ -316,7 +306,7 @@ class _Comparison:
         elif before is not False:
             self.compare(_node(before), _node(after), spot.named(".*"))
 
-    def _elements(self, old: Schema, new: Schema, spot: Spot) -> None:
+    def _elements(self, old: Schema, new: Schema, spot: SchemaSpot) -> None:
         before, after = as_list(old.get("prefixItems")), as_list(new.get("prefixItems"))
         rest_before, rest_after = _node(old.get("items", True)), _node(new.get("items", True))
         for index in range(max(len(before), len(after))):
@@ -326,7 +316,7 @@ class _Comparison:
         if "items" in old or "items" in new:
             self.compare(rest_before, rest_after, spot.under("items", "[]"))
 
-    def _wrapped(self, old: Schema, new: Schema, spot: Spot) -> bool:
+    def _wrapped(self, old: Schema, new: Schema, spot: SchemaSpot) -> bool:
         """Compare one schema with alternatives, as when a field becomes nullable: it counts as the only alternative."""
         for keyword in ("anyOf", "oneOf"):
             if only_alternatives(old, keyword) != only_alternatives(new, keyword):
@@ -339,7 +329,7 @@ class _Comparison:
                     return True
         return False
 
-    def _parts(self, keyword: str, old: Schema, new: Schema, spot: Spot) -> None:
+    def _parts(self, keyword: str, old: Schema, new: Schema, spot: SchemaSpot) -> None:
         before, after, here = as_list(old.get(keyword)), as_list(new.get(keyword)), spot.under(keyword)
         if keyword == "allOf" and (before or after):
             self._all(before, after, here)
@@ -349,12 +339,11 @@ class _Comparison:
             rule, told = (CONSTRAINT_ADDED, "is new") if after else (CONSTRAINT_REMOVED, "is gone")
             self._add(rule, here, f"`{keyword}` {told}", before or None, after or None)
 
-    def _alternatives(self, keyword: str, before: list[Any], after: list[Any], spot: Spot) -> None:
+    def _alternatives(self, keyword: str, before: list[Any], after: list[Any], spot: SchemaSpot) -> None:
         pairs, lost, gained = match(before, after)
         # Exactly one part of oneOf may hold: where parts overlap, more of one is less of the whole.
-        doubtful = keyword == "oneOf" and not (
-            are_disjoint(before, self._old.resolve) and are_disjoint(after, self._new.resolve)
-        )
+        apart = are_disjoint(before, self._old.resolve) and are_disjoint(after, self._new.resolve)
+        doubtful = keyword == "oneOf" and not apart
         self._doubt += doubtful
         for one, other, index in pairs:
             self.compare(one, other, spot.under(index))
@@ -367,7 +356,7 @@ class _Comparison:
             message = f"an alternative of `{keyword}` {told}: {brief((lost or gained)[0])}"
             self._add(rule, spot, message, _sorted(lost) or None, _sorted(gained) or None)
 
-    def _all(self, before: list[Any], after: list[Any], spot: Spot) -> None:
+    def _all(self, before: list[Any], after: list[Any], spot: SchemaSpot) -> None:
         pairs, lost, gained = match(before, after)
         for one, other, index in pairs:
             self.compare(one, other, spot.under(index))
@@ -378,11 +367,14 @@ class _Comparison:
             message = f"a part of `allOf` {told}: {brief((lost or gained)[0])}"
             self._add(rule, spot, message, _sorted(lost) or None, _sorted(gained) or None)
 
-    def _conditions(self, old: Schema, new: Schema, spot: Spot) -> None:
+    def _conditions(self, old: Schema, new: Schema, spot: SchemaSpot) -> None:
         for keyword in sorted({*old, *new} - _COMPARED - DEFINITIONS - {*_WORDS, *_OPINIONS}):
             before, after, here = old.get(keyword), new.get(keyword), spot.under(keyword)
             if canonical(before) == canonical(after):
-                self._unseen(keyword, after, here)
+                # With equal text, the references may have changed.
+                if keyword in ("$ref", "$dynamicRef") or (not self._same_definitions and _refers(after)):
+                    message = f"`{keyword}` reads the same, and what it refers to cannot be followed"
+                    self._add(NOT_COMPARABLE, here, message, after, after)
                 continue
             message = f"`{keyword}` {_shown(before)} -> {_shown(after)}"
             if keyword not in _CONDITIONS | _UNORDERED:
@@ -395,14 +387,15 @@ class _Comparison:
             else:
                 self._add(CONSTRAINT_ADDED if keyword in new else CONSTRAINT_REMOVED, here, message, before, after)
 
-    def _unseen(self, keyword: str, value: Any, spot: Spot) -> None:
-        """Compare conditions with equal text: their references may have changed."""
-        if keyword in ("$ref", "$dynamicRef") or (not self._same_definitions and _refers(value)):
-            message = f"`{keyword}` reads the same, and what it refers to cannot be followed"
-            self._add(NOT_COMPARABLE, spot, message, value, value)
-
     def _add(
-        self, rule: ChangeRule, spot: Spot, told: str, old: Any = None, new: Any = None, *, level: Level | None = None
+        self,
+        rule: ChangeRule,
+        spot: SchemaSpot,
+        told: str,
+        old: Any = None,
+        new: Any = None,
+        *,
+        level: Level | None = None,
     ) -> None:
         worst: Level = level or ("safe" if rule == WORDING_CHANGED else _LEVELS[rule][self._side == "response"])
         if self._doubt and worst == "safe" and rule != WORDING_CHANGED:
@@ -410,7 +403,7 @@ class _Comparison:
         noun = "input" if self._side == "request" else "output"
         subject = f"{noun} `{spot.name.removeprefix('.')}`" if spot.name else noun
         advice = _ADVICE.get((self._side, worst), "")
-        self._changes.add(rule, worst, spot.at, f"{subject}: {told}", old=old, new=new, advice=advice)
+        self._changes.add(rule, worst, spot.at, f"{subject}: {told}", advice, old=old, new=new)
 
 
 def _table(schema: Schema, keyword: str) -> Schema:

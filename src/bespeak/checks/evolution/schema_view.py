@@ -25,7 +25,7 @@ _NOTHING: Final[Schema] = {"not": {}}
 _LONGEST_CHAIN: Final = 32
 
 
-class References:
+class SchemaReferences:
     """The references of one document. Each node is resolved once, so that the same node gives the same schema."""
 
     __slots__ = ("_resolved", "_root")
@@ -51,8 +51,7 @@ class References:
                     return schema
                 schema = _merged(_as_schema(named), {key: value for key, value in schema.items() if key != "$ref"})
             elif isinstance(parts := schema.get("allOf"), list) and len(parts) == 1:
-                rest = {key: value for key, value in schema.items() if key != "allOf"}
-                merged = _merged(_as_schema(parts[0]), rest)
+                merged = _merged(_as_schema(parts[0]), {key: value for key, value in schema.items() if key != "allOf"})
                 if "allOf" in merged and len(merged["allOf"]) > 1:
                     return schema
                 schema = merged
@@ -62,7 +61,6 @@ class References:
 
 
 def _as_schema(node: Any) -> Schema:
-    """Return booleans as schemas: true allows everything, false nothing."""
     if isinstance(node, Mapping):
         return node
     return _NOTHING if node is False else {}
@@ -94,7 +92,6 @@ def type_set(schema: Schema) -> frozenset[str]:
 
 
 def named_types(types: frozenset[str]) -> str:
-    """Return the kinds as JSON Schema type names."""
     if types == _ALL:
         return "any"
     names = set(types)
@@ -170,8 +167,7 @@ def _size(keyword: str, old: Schema, new: Schema, sign: int) -> Iterator[tuple[s
     before = old[keyword] if _is_number(old.get(keyword)) else nothing
     after = new[keyword] if _is_number(new.get(keyword)) else nothing
     if before != after:
-        stricter = sign * after > sign * before
-        yield keyword, old.get(keyword), new.get(keyword), "tightened" if stricter else "loosened"
+        yield keyword, old.get(keyword), new.get(keyword), "tightened" if sign * after > sign * before else "loosened"
 
 
 def _multiple(old: Schema, new: Schema) -> Iterator[tuple[str, Any, Any, LimitChange]]:
@@ -234,7 +230,6 @@ def match(old: list[Any], new: list[Any]) -> Matching:
 
 
 def _label(part: Any) -> str:
-    """Return the label of a part: its reference, title or type."""
     if not isinstance(part, Mapping):
         return ""
     return next((f"{key} {part[key]}" for key in ("$ref", "title", "type") if isinstance(part.get(key), str)), "")
@@ -249,9 +244,7 @@ def bare(schema: Schema) -> list[Any]:
     """Return a schema as alternatives: itself without annotations, or one per type if it has nothing else."""
     plain = {key: value for key, value in schema.items() if key not in ANNOTATIONS | DEFINITIONS}
     types = plain.get("type")
-    if set(plain) == {"type"} and isinstance(types, list):
-        return [{"type": name} for name in types]
-    return [plain]
+    return [{"type": name} for name in types] if set(plain) == {"type"} and isinstance(types, list) else [plain]
 
 
 def are_disjoint(parts: list[Any], resolve: Callable[[Any], Schema]) -> bool:

@@ -10,9 +10,7 @@ from bespeak.checks.evolution.change import ContractChange
 from bespeak.contract.catalog.catalog import parse_version
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
 
-TOO_SMALL: Final = Rule(
-    ("C195", "version-bump-too-small", "SHOULD", ""), "The version number does not match the changes."
-)
+TOO_SMALL: Final = Rule("C195", "version-bump-too-small", "SHOULD", "")
 
 Bump = Literal["none", "patch", "minor", "major"]
 Step = Literal["backwards", "none", "patch", "minor", "major"]
@@ -20,9 +18,7 @@ Step = Literal["backwards", "none", "patch", "minor", "major"]
 _STEPS: Final[tuple[Step, ...]] = ("backwards", "none", "patch", "minor", "major")  # bumps from smallest to largest
 
 _BEFORE_ONE: Final[dict[Bump, Bump]] = {"major": "minor", "minor": "patch"}
-"""Rule for versions below 1.0.0 (Semantic Versioning 4): anything may change, and by custom the minor number says
-so.
-"""
+"""Bumps below 1.0.0 (Semantic Versioning 4): anything may change, and by custom the minor number says so."""
 
 
 def version_step(old: str, new: str) -> Step:
@@ -48,7 +44,7 @@ def needed_bump(changes: Iterable[ContractChange]) -> Bump:
     for change in changes:
         if change.level == "breaking":
             return "major"
-        if change.category != "PROSE":
+        if change.about.category != "PROSE":
             bump = "minor"
         elif bump == "none":
             bump = "patch"
@@ -57,8 +53,6 @@ def needed_bump(changes: Iterable[ContractChange]) -> Bump:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VersionAdvice:
-    """The required bump and the declared one."""
-
     needed: Bump
     old: str | None = None
     new: str | None = None
@@ -79,14 +73,11 @@ class VersionAdvice:
         return f"{message}: too small." if self.too_small else f"{message}."
 
     def finding(self) -> Diagnostic | None:
-        """Return the finding for a bump that is too small."""
         if not self.too_small:
             return None
-        advice = f"Declare a version with a {self.needed} bump."
-        return TOO_SMALL.found(str(self).removesuffix("."), advice=advice)
+        return TOO_SMALL.found(str(self).removesuffix("."), advice=f"Declare a version with a {self.needed} bump.")
 
     def to_json(self) -> dict[str, object]:
-        """Return the advice as data."""
         return {
             "needed_bump": self.needed,
             "old_version": self.old,

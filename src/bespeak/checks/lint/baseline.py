@@ -1,7 +1,4 @@
-"""Baseline file: fingerprints of accepted findings, so that only new ones are shown.
-
-A fingerprint is stable when lines move or endpoints are reordered.
-"""
+"""Baseline file: fingerprints of accepted findings, stable when lines move, so that only new ones are shown."""
 
 from __future__ import annotations
 
@@ -20,18 +17,15 @@ from bespeak.text.source.tree import Location
 
 NAME: Final = "bespeak-baseline.json"
 
-STALE: Final = Rule(("D193", "stale-baseline", "SHOULD", "bespeak"), "Every entry of the baseline matches a finding.")
+STALE: Final = Rule("D193", "stale-baseline", "SHOULD", "bespeak")
 
 _FORMAT: Final = 1
 _MAX_BYTES: Final = 1 << 25
 
-Entries = dict[str, dict[str, str]]
-"""Entries by fingerprint: rule, file, pointer and message, for people who read the file."""
+Entries = dict[str, dict[str, str]]  # By fingerprint: rule, file, pointer and message, for people who read the file.
 
 
 class Baseline:
-    """Content of a baseline file."""
-
     def __init__(self, path: Path, entries: Entries) -> None:
         self.path = path
         self.entries = entries
@@ -63,19 +57,12 @@ class Baseline:
         ]
 
     def merged(self, findings: Iterable[tuple[Finding, str]], files: Collection[str], root: Path) -> Baseline:
-        """Return the baseline with the findings of this run, each with its file relative to the project.
-
-        Entries of files that this run did not check stay.
-        """
+        """Return the baseline with the findings of this run, each with its file, and the entries of other files."""
         entries = {name: entry for name, entry in self.entries.items() if not _is_over(entry, files, root)}
         for finding, file in findings:
-            said = finding.diagnostic
-            entries[finding.fingerprint] = {
-                "rule": said.rule,
-                "file": file,
-                "pointer": said.pointer,
-                "message": said.message,
-            }
+            one = finding.diagnostic
+            entry = {"rule": one.rule, "file": file, "pointer": one.pointer, "message": one.message}
+            entries[finding.fingerprint] = entry
         return Baseline(self.path, entries)
 
     def write(self) -> None:
@@ -147,8 +134,7 @@ def stable_pointer(pointer: str, data: Any) -> str:
             here = here[int(part)] if part.isdecimal() and len(part) < 10 and int(part) < len(here) else None
             parts.append(_identity(here) or part)
         else:
-            key = unescaped(part)
-            here = here.get(key) if isinstance(here, dict) else None
+            here = here.get(unescaped(part)) if isinstance(here, dict) else None
             parts.append(part)
     return "/".join(("", *parts)) if parts else ""
 

@@ -1,8 +1,4 @@
-"""Lint settings: `[lint]` in bespeak.toml, or `[tool.bespeak.lint]` in pyproject.toml.
-
-Selectors (`S`, `S4`, `S450`, a name or ALL) choose rules and severities; path patterns are those of ignore files.
-`Judge` applies the settings to findings: which are shown, and with which severity.
-"""
+"""Lint settings, `[lint]` in bespeak.toml or `[tool.bespeak.lint]` in pyproject.toml, and their use on findings."""
 
 from __future__ import annotations
 
@@ -30,10 +26,10 @@ def matches_pattern(pattern: str, path: str) -> bool:
 
     A pattern without a slash matches files and folders of that name anywhere; a folder includes its content.
     """
-    wanted, parts = _compiled(pattern), path.split("/")
+    parts = path.split("/")
     # One row of the dynamic programming table: prefixes of the path that the pattern so far matches.
     reached = {0}
-    for part in wanted:
+    for part in _compiled(pattern):
         if part is None:
             reached = set(range(min(reached), len(parts) + 1))
         else:
@@ -56,55 +52,37 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str] | None, ...]:
 ALL: Final = "ALL"
 
 _PREFIX: Final = re.compile(r"[A-Z][0-9]{0,3}")
-_EXACT: Final = 9  # specificity of a rule name, the highest possible
+_EXACT: Final = 9  # precision of a rule name, the highest possible
 
 
-def specificity(selector: str, rule: Rule) -> int:
-    """Return how precisely a selector matches a rule; -1 if it does not match."""
+def selected(selector: str, rules: Mapping[str, Rule]) -> frozenset[str]:
+    """Return the ids of the rules that a selector means: ALL, the beginning of ids, or a name."""
     if selector == ALL:
-        return 0
-    if selector == rule.name:
-        return _EXACT
-    return len(selector) if _PREFIX.fullmatch(selector) and rule.id.startswith(selector) else -1
+        return frozenset(rules)
+    if _PREFIX.fullmatch(selector):
+        return frozenset(rule for rule in rules if rule.startswith(selector))
+    return frozenset(rule.id for rule in rules.values() if rule.name == selector)
 
 
-def enabled(
-    rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[str], *, conformance: bool = False
-) -> frozenset[str]:
-    """Return the ids of the enabled rules: the most specific selector decides; on a tie, `ignore` wins.
-
-    In a conformance run, requirements of a draft are always enabled.
-    """
-    select, ignore = tuple(select), tuple(ignore)
-    return frozenset(
-        rule.id
-        for rule in rules
-        if (conformance and rule.normative == "MUST") or _closest(select, rule) > _closest(ignore, rule)
-    )
+def _precision(selector: str) -> int:
+    return 0 if selector == ALL else len(selector) if _PREFIX.fullmatch(selector) else _EXACT
 
 
-def severities(rules: Iterable[Rule], given: Mapping[str, Severity]) -> dict[str, Severity]:
-    """Return the configured severities by rule."""
-    found: dict[str, Severity] = {}
-    for rule in rules:
-        meant = [(specificity(selector, rule), severity) for selector, severity in given.items()]
-        most, severity = max(meant, key=lambda pair: pair[0], default=(-1, rule.severity))
-        if most >= 0:
-            found[rule.id] = severity
+def enabled(rules: Mapping[str, Rule], select: Iterable[str], ignore: Iterable[str]) -> frozenset[str]:
+    """Return the ids of the enabled rules: the most precise selector decides; on a tie, `ignore` wins."""
+    found: frozenset[str] = frozenset()
+    turns = [*((selector, True) for selector in select), *((selector, False) for selector in ignore)]
+    for selector, is_on in sorted(turns, key=lambda turn: _precision(turn[0])):
+        found = found | selected(selector, rules) if is_on else found - selected(selector, rules)
     return found
 
 
-def means_any(selector: str, rules: Iterable[Rule]) -> bool:
-    """Return True if a selector matches any rule."""
-    return any(specificity(selector, rule) >= 0 for rule in rules)
+def severities(rules: Mapping[str, Rule], given: Mapping[str, Severity]) -> dict[str, Severity]:
+    """Return the configured severities by rule; the most precise selector decides."""
+    return {rule: given[selector] for selector in sorted(given, key=_precision) for rule in selected(selector, rules)}
 
 
-def _closest(selectors: tuple[str, ...], rule: Rule) -> int:
-    return max((specificity(selector, rule) for selector in selectors), default=-1)
-
-
-FILES: Final = ("bespeak.toml", "pyproject.toml")
-"""Files that may contain settings; within a folder, the first one wins."""
+FILES: Final = ("bespeak.toml", "pyproject.toml")  # Files with settings; within a folder, the first one wins.
 
 _SEVERITIES: Final[tuple[str, ...]] = get_args(Severity)
 
@@ -125,12 +103,10 @@ def _read_select(table: Table, key: str) -> tuple[str, ...] | None:
 
 def _read_path_ignores(table: Table, key: str) -> tuple[PathIgnore, ...]:
     inner = table.table(key)
-    entries: list[PathIgnore] = []
-    for name in inner.data if inner else ():
-        assert inner is not None
-        pattern, _, pointer = name.partition("#")
-        entries.append(PathIgnore(pattern, pointer.rstrip("/"), inner.texts(name)))
-    return tuple(entries)
+    if inner is None:
+        return ()
+    named = ((*name.partition("#"), inner.texts(name)) for name in inner.data)
+    return tuple(PathIgnore(pattern, pointer.rstrip("/"), selectors) for pattern, _, pointer, selectors in named)
 
 
 def _read_severities(table: Table, key: str) -> dict[str, Severity]:
@@ -190,17 +166,16 @@ class Config:
         _check_selectors(table, table.pointer("severity"), self.severity)
         for entry in self.per_path_ignores:
             _check_selectors(table, table.pointer("per-path-ignores"), entry.selectors)
-        if self.conformance:
-            _check_conformance(table, self.severity)
+        for rule in all_rules().values() if self.conformance else ():
+            named = rule.id if rule.id in self.severity else rule.name
+            if rule.normative == "MUST" and self.severity.get(named, "error") != "error":
+                message = f"{named} is a MUST of {rule.source} and stays an error while `conformance` is true"
+                table.findings.error(WRONG_CHOICE, message, f"{table.pointer('severity')}/{named}")
         return self
 
     def excludes(self, path: Path) -> bool:
         """Return True if a file or folder found in a directory walk is excluded."""
-        return bool(self.exclude) and any(matches_pattern(pattern, self.relative(path)) for pattern in self.exclude)
-
-    def relative(self, path: Path) -> str:
-        """Return a path relative to `base`, as patterns expect it."""
-        return relative_to(path, self.base)
+        return any(matches_pattern(pattern, relative_to(path, self.base)) for pattern in self.exclude)
 
 
 class Configs:
@@ -209,8 +184,7 @@ class Configs:
     def __init__(self, here: Path, *, file: Path | None = None, isolated: bool = False) -> None:
         self._fixed = isolated or file is not None
         self._found: dict[Path, Config | None] = {}
-        self.run = Config(base=here)
-        """Settings for files without settings in a parent folder."""
+        self.run = Config(base=here)  # settings for files without settings in a parent folder
         if file is not None:
             config = read_config(file)
             if config is None:
@@ -220,7 +194,6 @@ class Configs:
             self.run = self._above(here) or self.run
 
     def of(self, folder: Path) -> Config:
-        """Return the settings for the files of a folder."""
         return self.run if self._fixed else self._above(folder.absolute()) or self.run
 
     def _above(self, folder: Path) -> Config | None:
@@ -253,7 +226,7 @@ def read_config(path: Path) -> Config | None:
 
 def unknown_selector(selector: str) -> str:
     """Explain why a selector matches no rule, with suggestions; return an empty string if it matches one."""
-    if means_any(selector, all_rules().values()):
+    if selected(selector, all_rules()):
         return ""
     near = near_rules(selector)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; `bespeak explain` lists them"
@@ -270,70 +243,55 @@ def relative_to(path: Path, base: Path) -> str:
 
 
 def _check_selectors(table: Table, at: str, selectors: Iterable[str]) -> None:
-    for selector in selectors:
-        wrong = unknown_selector(selector)
-        if wrong:
-            table.findings.error(WRONG_CHOICE, wrong, at)
-
-
-def _check_conformance(table: Table, severity: Mapping[str, Severity]) -> None:
-    for rule in all_rules().values():
-        named = rule.id if rule.id in severity else rule.name
-        if rule.normative == "MUST" and severity.get(named, "error") != "error":
-            message = f"{named} is a MUST of {rule.source} and stays an error while `conformance` is true"
-            table.findings.error(WRONG_CHOICE, message, f"{table.pointer('severity')}/{named}")
+    for wrong in filter(None, map(unknown_selector, selectors)):
+        table.findings.error(WRONG_CHOICE, wrong, at)
 
 
 class Judge:
     """Settings of a file, applied to its findings."""
 
     def __init__(self, config: Config) -> None:
-        rules = all_rules().values()
+        rules = all_rules()
         self.config = config
-        self._enabled = enabled(
-            rules, (*config.select, *config.extend_select), config.ignore, conformance=config.conformance
-        )
-        self._known = frozenset(rule.id for rule in rules)
+        # In a conformance run, requirements of a draft are always enabled.
+        demanded = (rule.id for rule in rules.values() if config.conformance and rule.normative == "MUST")
+        self._standing = ALWAYS.union(demanded)
+        chosen = enabled(rules, (*config.select, *config.extend_select), config.ignore)
+        self._disabled = rules.keys() - self._standing - chosen
         self._severities = severities(rules, config.severity)
-        self._demanded = frozenset(rule.id for rule in rules if config.conformance and rule.normative == "MUST")
+        self._path_ignores = [
+            (entry, {rule for selector in entry.selectors for rule in selected(selector, rules)})
+            for entry in config.per_path_ignores
+        ]
 
     def is_on(self, rule: str) -> bool:
-        """Return True if a rule is enabled."""
-        return rule in self._enabled or rule in ALWAYS or rule not in self._known
+        return rule not in self._disabled
 
     def stands(self, rule: str) -> bool:
         """Return True if findings of a rule cannot be hidden by ignores in files, by path or in a baseline."""
-        return rule in ALWAYS or rule in self._demanded
+        return rule in self._standing
 
     def severity(self, rule: str) -> Severity | None:
-        """Return the severity set for a rule, or None."""
-        return None if rule in ALWAYS or rule in self._demanded else self._severities.get(rule)
-
-    def weighed(self, finding: Diagnostic) -> Diagnostic:
-        """Return the finding with its configured severity."""
-        severity = self.severity(finding.rule)
-        return finding if severity in (None, finding.severity) else replace(finding, severity=severity)
+        return None if rule in self._standing else self._severities.get(rule)
 
     def finding(
         self, diagnostic: Diagnostic, path: str, data: Any = None, edits: tuple[Replacement, ...] = ()
     ) -> Finding:
         """Return what is reported for a file: the finding with its configured severity and its fingerprint."""
-        return Finding(self.weighed(diagnostic), fingerprint(diagnostic, path, data), edits)
+        severity = self.severity(diagnostic.rule) or diagnostic.severity
+        return Finding(replace(diagnostic, severity=severity), fingerprint(diagnostic, path, data), edits)
 
     def visible(self, findings: Iterable[Diagnostic], path: str) -> tuple[list[Diagnostic], int]:
         """Return the findings of enabled rules that are not ignored for their file, and the number of the ignored."""
-        enabled = [finding for finding in findings if self.is_on(finding.rule)]
-        left = [finding for finding in enabled if not self.is_ignored(finding, path)]
-        return left, len(enabled) - len(left)
+        found = [finding for finding in findings if self.is_on(finding.rule)]
+        left = [finding for finding in found if not self.is_ignored(finding, path)]
+        return left, len(found) - len(left)
 
     def is_ignored(self, finding: Diagnostic, path: str) -> bool:
         """Return True if the finding is ignored for its file, a path relative to the settings."""
-        if self.stands(finding.rule):
-            return False
-        rule = all_rules().get(finding.rule)
-        return rule is not None and any(
+        return not self.stands(finding.rule) and any(
             matches_pattern(entry.pattern, path)
             and (not entry.pointer or f"{finding.pointer}/".startswith(f"{entry.pointer}/"))
-            and any(specificity(selector, rule) >= 0 for selector in entry.selectors)
-            for entry in self.config.per_path_ignores
+            and finding.rule in ignored
+            for entry, ignored in self._path_ignores
         )

@@ -1,12 +1,9 @@
-"""Check of one text: runs the passes, places the findings, applies the settings and ignores.
-
-Editors and CI share it. `Times` measures each check by repeating it.
-"""
+"""Check of one text: runs the passes, places the findings, applies settings and ignores. Editors and CI share it."""
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -18,7 +15,7 @@ from bespeak.checks.lint.passes import DOCUMENTS, PASSES, RULES
 from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.registration import check_binding, check_contract, check_service, effective_policies
 from bespeak.checks.lint.rule_index import find_rule
-from bespeak.checks.lint.subject import Context, Kind, Subject
+from bespeak.checks.lint.subject import Kind, LintContext, Subject
 from bespeak.checks.lint.suppress import suppress
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.policy import Policies
@@ -40,7 +37,7 @@ class Checked:
 
 
 def check_text(
-    text: str, file: str, context: Context, kind: Kind | None = None, *, most: int | None = _MOST
+    text: str, file: str, context: LintContext, kind: Kind | None = None, *, most: int | None = _MOST
 ) -> Checked:
     """Check a text; return at most `most` findings. Never raises."""
     try:
@@ -52,52 +49,46 @@ def check_text(
     return Checked(tuple(check(subject, context, most=most)), subject)
 
 
-def check(subject: Subject, context: Context, *, most: int | None = _MOST) -> list[Diagnostic]:
+def check(subject: Subject, context: LintContext, *, most: int | None = _MOST) -> list[Diagnostic]:
     """Check a document; return at most `most` findings in the order of the text. None returns all of them."""
     context = _within(subject, context)
     found = list(_unspoken(subject.found, _agtp(subject, context)))
     advice = _agis(subject, context)
-    if subject.kind != "agis":
+    if not context.agis:
         advice = _as_advice((*subject.found, *found), advice)
     placed = [*subject.found, *(located(finding, subject.tree) for finding in (*found, *advice))]
     placed.sort(key=_order)
     return placed[:most]
 
 
-def _within(subject: Subject, context: Context) -> Context:
+def _within(subject: Subject, context: LintContext) -> LintContext:
     """Add the document's own vocabulary and policies to the context."""
-    agis = subject.kind == "agis"
     vocabulary = subject.agis.vocabulary if subject.agis else None
-    return replace(context, agis=agis, vocabulary=vocabulary, policies=subject.policies or context.policies)
+    policies = subject.policies or context.policies
+    return replace(context, agis=subject.kind == "agis", vocabulary=vocabulary, policies=policies)
 
 
-def _agis(subject: Subject, context: Context) -> Iterator[Diagnostic]:
-    for step in PASSES:
-        for check_document in step.document:
-            yield from attempt(check_document, subject, context)
-        for check_endpoint in step.endpoint:
-            for declared in subject.endpoints:
-                for finding in attempt(check_endpoint, declared, context, endpoint=declared.endpoint):
-                    yield declared.place(finding)
+def _agis(subject: Subject, context: LintContext) -> Iterator[Diagnostic]:
+    yield from attempt(*((check, subject, context) for step in PASSES for check in step.document))
+    for declared in subject.endpoints:
+        checks = ((check, declared, context) for step in PASSES for check in step.endpoint)
+        yield from map(declared.place, attempt(*checks, endpoint=declared.endpoint))
 
 
-def _agtp(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+def _agtp(subject: Subject, context: LintContext) -> Iterator[Diagnostic]:
     owners = {id(declared.endpoint): declared for declared in subject.endpoints}
     # Of two colliding endpoints the second is reported.
     for endpoint, finding in check_service(declared.endpoint for declared in subject.endpoints):
         yield owners[id(endpoint)].place(finding)
     if subject.kind == "agis":
         return
-    for check_document in DOCUMENTS:
-        yield from attempt(check_document, subject, context)
+    yield from attempt(*((check_document, subject, context) for check_document in DOCUMENTS))
     if subject.policies is not None:
-        yield from attempt(_check_policies, subject.policies, context.catalog)
+        yield from attempt((_check_policies, subject.policies, context.catalog))
     for declared in subject.endpoints:
-        for finding in check_contract(declared.endpoint, context.catalog, context.policies):
-            yield declared.place(finding)
+        yield from map(declared.place, check_contract(declared.endpoint, context.catalog, context.policies))
         if subject.kind == "endpoint":
-            for finding in check_binding(declared.endpoint, context.recipes):
-                yield declared.place(finding)
+            yield from map(declared.place, check_binding(declared.endpoint, context.recipes))
 
 
 def _check_policies(policies: Policies, catalog: Catalog) -> list[Diagnostic]:
@@ -108,23 +99,16 @@ def _as_advice(found: Sequence[Diagnostic], advice: Iterable[Diagnostic]) -> Ite
     """Turn errors of AGIS-only rules into warnings; skip them where AGTP-API already reports the same place."""
     spoken = {(finding.rule[0], finding.pointer) for finding in found}
     for finding in _unspoken(found, advice):
-        if (finding.rule[0], finding.pointer) in spoken:
-            continue
-        rule = RULES.get(finding.rule)
-        if rule is not None and rule.is_agis and finding.severity == "error":
-            yield replace(finding, severity="warning")
-        else:
-            yield finding
+        if (finding.rule[0], finding.pointer) not in spoken:
+            rule = RULES.get(finding.rule)
+            lighter = rule is not None and rule.is_agis and finding.severity == "error"
+            yield replace(finding, severity="warning") if lighter else finding
 
 
 def _unspoken(found: Iterable[Diagnostic], more: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
     """Skip findings about keys that the reader has reported as missing."""
-    missing = {
-        child(finding.pointer, finding.message.split("`")[1]) for finding in found if finding.rule == MISSING_KEY.id
-    }
-    for finding in more:
-        if finding.pointer not in missing:
-            yield finding
+    missing = {child(one.pointer, one.message.split("`")[1]) for one in found if one.rule == MISSING_KEY.id}
+    return (finding for finding in more if finding.pointer not in missing)
 
 
 def located(finding: Diagnostic, tree: Tree) -> Diagnostic:
@@ -151,7 +135,7 @@ class Examined:
 def examine(
     text: str,
     shown: str,
-    context: Context,
+    context: LintContext,
     judge: Judge,
     *,
     path: str = "",
@@ -175,9 +159,9 @@ def settle(
         # An unreadable text is always reported, whatever rules are enabled.
         return Examined(tuple(judge.finding(finding, path) for finding in checked.findings))
     tree = subject.tree
-    placed = (located(one, tree) for one in extra)
+    placed = (*checked.findings, *(located(one, tree) for one in extra))
     found, hidden = suppress(
-        (finding for finding in (*checked.findings, *placed) if judge.is_on(finding.rule)),
+        (finding for finding in placed if judge.is_on(finding.rule)),
         tree,
         find_rule,
         kept=lambda rule: judge.stands(rule) or not judge.is_on(rule),
@@ -196,11 +180,8 @@ def replacements(finding: Diagnostic, tree: Tree) -> tuple[Replacement, ...]:
         return ()
     from bespeak.checks.lint.fix_edits import fix_edits  # noqa: PLC0415 - most runs want no edits
 
-    made: list[Replacement] = []
-    for edit in fix_edits(finding.fix, tree) or ():
-        place = tree.location(edit.span)
-        made.append(Replacement(place.line, place.column, place.end_line, place.end_column, edit.text))
-    return tuple(made)
+    made = ((tree.location(edit.span), edit.text) for edit in fix_edits(finding.fix, tree) or ())
+    return tuple(Replacement(at.line, at.column, at.end_line, at.end_column, text) for at, text in made)
 
 
 def order(finding: Finding) -> tuple[str, int, int, str, str]:
@@ -212,28 +193,29 @@ def order(finding: Finding) -> tuple[str, int, int, str, str]:
 
 
 class Times:
-    """Seconds per step over all measured documents."""
+    """Seconds per step over all measured documents, each checked again."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = defaultdict(float)
         self._documents = 0
 
-    def measure(self, subject: Subject, context: Context) -> None:
+    def measure(self, subject: Subject, context: LintContext) -> None:
         """Read and check a document again, step by step."""
         self._documents += 1
         with self._clock("reading, pass 1"):
             read_subject(subject.tree.text, subject.tree.file, subject.kind)
         for step in PASSES:
-            for check in step.document:
-                with self._clock(_name(step.number, check)):
-                    _run(attempt(check, subject, context))
-            for look in step.endpoint:
-                with self._clock(_name(step.number, look)):
-                    for declared in subject.endpoints:
-                        _run(attempt(look, declared, context))
+            runs = [
+                *((check, (subject,)) for check in step.document),
+                *((check, subject.endpoints) for check in step.endpoint),
+            ]
+            for check, subjects in runs:
+                module = check.__module__.rpartition(".")[2]
+                with self._clock(f"pass {step.number}, {module}.{check.__name__.lstrip('_')}"):
+                    list(attempt(*((check, one, context) for one in subjects)))
         with self._clock("registration, AGTP-API"):
             for declared in subject.endpoints:
-                _run(check_contract(declared.endpoint, context.catalog, context.policies))
+                list(check_contract(declared.endpoint, context.catalog, context.policies))
 
     def rows(self) -> Iterator[str]:
         """Return a line for each step, longest first."""
@@ -247,13 +229,3 @@ class Times:
         start = perf_counter()
         yield
         self._seconds[name] += perf_counter() - start
-
-
-def _run(findings: Iterable[object]) -> None:
-    """Make a check run: it finds something only while its findings are taken."""
-    deque(findings, maxlen=0)
-
-
-def _name(number: int, check: Callable[..., object]) -> str:
-    module = check.__module__.rpartition(".")[2]
-    return f"pass {number}, {module}.{check.__name__.lstrip('_')}"

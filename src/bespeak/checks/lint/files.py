@@ -11,7 +11,7 @@ from typing import Final
 
 from bespeak.checks.lint.config import Config
 from bespeak.checks.lint.registration import effective_policies
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import LintContext
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import load_bundled, open_catalog
 from bespeak.contract.policy import Policies
@@ -49,11 +49,8 @@ def walk(folder: Path, excluded: Excluded) -> Iterator[Path]:
         for entry in entries:
             if entry.name.startswith(".") or entry.name in _SKIPPED:
                 continue
-            path = here / entry.name
-            is_folder = _is_folder(entry)
-            if not is_folder and not entry.name.endswith(_SUFFIXES):
-                continue
-            if excluded(path):
+            path, is_folder = here / entry.name, _is_folder(entry)
+            if (not is_folder and not entry.name.endswith(_SUFFIXES)) or excluded(path):
                 continue
             if is_folder:
                 folders.append(path)
@@ -87,8 +84,7 @@ class DeploymentFolder:
     catalog: Catalog | None = None  # catalog; None for the default one
     policies: Policies | None = None
     recipes: tuple[Recipe, ...] = ()
-    wrong: tuple[Diagnostic, ...] = ()
-    """Findings about the configuration that involve other files, with pointers into it."""
+    wrong: tuple[Diagnostic, ...] = ()  # About the configuration, if they involve other files.
 
 
 class Deployments:
@@ -108,20 +104,13 @@ class Deployments:
             self._deployments[root] = _read(root)
         return self._deployments[root]
 
-    def context(self, path: Path, config: Config) -> Context:
-        """Return the context for a file."""
-        return self._context(self.deployment(path), config)
-
-    def remote_context(self, config: Config) -> Context:
-        """Return the context for a fetched document: the settings without a deployment."""
-        return self._context(None, config)
-
-    def _context(self, deployment: DeploymentFolder | None, config: Config) -> Context:
-        catalog = self._catalog(config) or (deployment.catalog if deployment else None) or load_bundled()
-        return Context(
-            catalog=catalog,
-            policies=(deployment.policies if deployment else None) or Policies(),
-            recipes=deployment.recipes if deployment else (),
+    def context(self, path: Path | None, config: Config) -> LintContext:
+        """Return the context for a file; without one, for a fetched document, which belongs to no deployment."""
+        deployment = (self.deployment(path) if path is not None else None) or DeploymentFolder(config.base)
+        return LintContext(
+            catalog=self._catalog(config) or deployment.catalog or load_bundled(),
+            policies=deployment.policies or Policies(),
+            recipes=deployment.recipes,
             level=config.conformance_level,
             allowed_verbs=frozenset(verb.upper() for verb in config.allowed_verbs),
             allowed_segments=frozenset(config.allowed_segments),

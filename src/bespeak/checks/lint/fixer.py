@@ -35,8 +35,6 @@ _VOCABULARY: Final = 7  # pass whose fixes depend on the methods and are made af
 
 @dataclass(frozen=True, slots=True)
 class FixResult:
-    """Result of fixing a text."""
-
     text: str
     applied: tuple[Diagnostic, ...] = ()  # fixed findings, in the order of their fixes
     left: tuple[Diagnostic, ...] = ()  # findings of the fixed text
@@ -89,8 +87,7 @@ class _Fixing:
                 self.refused.clear()
                 moved = False
                 continue
-            found = self._made(batch, now, seen)
-            if found is not None:
+            if (found := self._made(batch, now, seen)) is not None:
                 rounds, moved = rounds + 1, True
                 self.text, now = found
                 seen.add(self.text)
@@ -103,18 +100,16 @@ class _Fixing:
         return _Repair(finding, fix) if fix is not None and (fix.safe or self.unsafe) else None
 
     def _batch(self, now: Examined) -> list[_Made]:
-        """Select the fixes to make together."""
         if now.subject is None:
             return []
         repairs = (self._repair(finding.diagnostic) for finding in now.findings)
         wanted: list[_Made] = []
         for repair in repairs:
-            if repair is not None and repair.name not in self.refused:
-                made = fix_edits(repair.fix, now.subject.tree)
-                if made:
-                    wanted.append((repair, made))
-        early = [one for one in wanted if pass_of(one[0].finding.rule) != _VOCABULARY]
-        return apart(early or wanted)
+            if repair is None or repair.name in self.refused:
+                continue
+            if made := fix_edits(repair.fix, now.subject.tree):
+                wanted.append((repair, made))
+        return apart([one for one in wanted if pass_of(one[0].finding.rule) != _VOCABULARY] or wanted)
 
     def _made(self, batch: list[_Made], now: Examined, seen: set[str]) -> tuple[str, Examined] | None:
         """Make as many fixes of a batch as hold together; refuse a fix that does not hold alone."""
@@ -164,7 +159,6 @@ class _Fixing:
 
 
 def _count(examined: Examined) -> Counter[tuple[str, str | None]]:
-    """Count the findings of each rule, in total and at each pointer."""
     found: Counter[tuple[str, str | None]] = Counter()
     for finding in examined.findings:
         found[finding.diagnostic.rule, None] += 1

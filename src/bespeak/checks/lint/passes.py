@@ -27,17 +27,16 @@ from bespeak.checks.lint.rules import (
     upstream,
     vocabulary,
 )
-from bespeak.checks.lint.subject import Context, Declared, Subject
+from bespeak.checks.lint.subject import Declared, LintContext, Subject
 from bespeak.text.diagnostics.diagnostic import Diagnostic, declared_in
 
-RULES: Final = declared_in(
+RULES: Final = declared_in(  # All rules by id. A server registers with only a few of them and does not load this table.
     *(manifest, ai_discovery, method, path, semantic, intent, vocabulary, data_manifest),
     *(schema, reference, error, mcp_tool, handler, upstream, policy, recipe, composition, security, review),
 )
-"""All rules by id. A server registers with only a few of them and does not load this table."""
 
-EndpointCheck = Callable[[Declared, Context], Iterable[Diagnostic]]
-DocumentCheck = Callable[[Subject, Context], Iterable[Diagnostic]]
+EndpointCheck = Callable[[Declared, LintContext], Iterable[Diagnostic]]
+DocumentCheck = Callable[[Subject, LintContext], Iterable[Diagnostic]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +51,7 @@ class Pass:
     document: tuple[DocumentCheck, ...] = ()
 
 
-PASSES: Final = (
+PASSES: Final = (  # Passes in the order of the draft.
     # Reading a document is its first pass: `documents.agis.structure`.
     Pass(1, "Structural", "every required field is present and valid", ("D12",)),
     Pass(
@@ -75,13 +74,7 @@ PASSES: Final = (
         "Semantic Completeness",
         "every semantic block has an intent, an actor and an outcome that an agent can use",
         ("S41", "S42", "S43", "S44", "X90"),
-        endpoint=(
-            semantic.check,
-            intent.check,
-            semantic.check_consequences,
-            semantic.check_hints,
-            security.check,
-        ),
+        endpoint=(semantic.check, intent.check, semantic.check_consequences, semantic.check_hints, security.check),
         document=(security.check_document,),
     ),
     Pass(
@@ -107,7 +100,6 @@ PASSES: Final = (
         document=(reference.check_document, mcp_tool.check_document),
     ),
 )
-"""Passes in the order of the draft."""
 
 
 def pass_of(rule: str) -> int:
@@ -115,10 +107,9 @@ def pass_of(rule: str) -> int:
     return next((step.number for step in PASSES if rule.startswith(step.ids)), 0)
 
 
-DOCUMENTS: Final[tuple[DocumentCheck, ...]] = (
+DOCUMENTS: Final[tuple[DocumentCheck, ...]] = (  # Checks of whole documents other than AGIS; each check knows its kind.
     manifest.check_document,
     recipe.check_document,
     ai_discovery.check_document,
     review.check_document,
 )
-"""Checks of whole documents other than AGIS; each check knows its kind."""

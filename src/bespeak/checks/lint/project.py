@@ -32,7 +32,7 @@ from bespeak.text.source.tree import MAX_BYTES, Location
 
 if TYPE_CHECKING:
     from bespeak.checks.lint.fixer import FixResult
-    from bespeak.checks.lint.subject import Context
+    from bespeak.checks.lint.subject import LintContext
 
 STDIN: Final = "<stdin>"
 
@@ -49,7 +49,6 @@ class Options:
     with_edits: bool = False  # True if fixes are requested as text edits
 
     def applied(self, config: Config) -> Config:
-        """Return the settings with these options applied."""
         if self.select:
             config = replace(config, select=self.select, extend_select=(), ignore=())
         return replace(
@@ -63,8 +62,6 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class LintResult:
-    """Result of a run."""
-
     findings: tuple[Finding, ...]
     files: tuple[str, ...]
     failed: bool  # True if a finding reaches the severity at which its settings fail a run
@@ -74,8 +71,6 @@ class LintResult:
 
 @dataclass(frozen=True, slots=True)
 class FixedDocument:
-    """Result of fixing a document."""
-
     path: Path
     shown: str
     before: str
@@ -83,7 +78,7 @@ class FixedDocument:
 
 
 @dataclass(slots=True)
-class _Document:
+class _LintedDocument:
     path: Path
     shown: str
     judge: Judge
@@ -98,31 +93,26 @@ class Project:
 
     def __init__(self, here: Path, configs: Configs, options: Options, *, measured: bool = False) -> None:
         self.here = here
-        self.root = configs.run.base
-        """Base folder of fingerprints and the baseline."""
+        self.root = configs.run.base  # base folder of fingerprints and the baseline
         self._configs = configs
         self._options = options
         self._judges: dict[Path | None, Judge] = {}
         self._surroundings = Deployments()
-        self._documents: dict[Path, _Document] = {}
-        self._remote: dict[str, _Document] = {}
-        """Fetched documents by address. They belong to no deployment."""
+        self._documents: dict[Path, _LintedDocument] = {}
+        self._remote: dict[str, _LintedDocument] = {}  # Fetched documents by address. They belong to no deployment.
         self._loaded: dict[Path, Checked] = {}
         """Python files by path, with the findings about what they declared when they were imported."""
-        self._recipes: dict[Path, Mapping[str, Recipe]] = {}
-        """Recipes that Python files describe."""
+        self._recipes: dict[Path, Mapping[str, Recipe]] = {}  # recipes that Python files describe
         self._texts: dict[str, str] = {}
-        self._together: set[Path] = set()
-        """Documents with findings that involve other documents."""
-        self.times = Times() if measured else None
-        """Duration of each step, if requested."""
+        self._together: set[Path] = set()  # documents with findings that involve other documents
+        self.times = Times() if measured else None  # duration of each step, if requested
 
     def add(self, paths: Iterable[Path]) -> None:
         """Check the given files, whatever their names, and the documents in folders."""
         for given in paths:
             path = Path(os.path.abspath(given))  # noqa: PTH100 - without resolving links, which would change names
             if path.is_dir():
-                for file in walk(path, self._excluded):
+                for file in walk(path, lambda found: self._judge(found.parent).config.excludes(found)):
                     self._add(file, named=False)
             else:
                 self._add(path, named=True)
@@ -137,17 +127,13 @@ class Project:
         self._texts[shown] = text
         self._look(path or Path(STDIN), shown, judge, text)
 
-    def remote_context(self) -> Context:
-        """Return the context for a fetched document."""
-        return self._surroundings.remote_context(self._judge(self.here).config)
+    def remote_context(self) -> LintContext:
+        return self._surroundings.context(None, self._judge(self.here).config)
 
     def add_remote(
         self, address: str, checked: Checked | None, found: Iterable[Diagnostic] = (), *, is_document: bool = True
     ) -> None:
-        """Add a fetched document: the findings in its text, and those about the response.
-
-        If there is no document at the address, only the findings are added.
-        """
+        """Add the findings in the text of a fetched document, if there is one, and those about the response."""
         judge = self._judge(self.here)
         inside = Examined(())
         if checked is not None:
@@ -159,10 +145,11 @@ class Project:
         left, ignored = judge.visible(found, address)
         findings = (*inside.findings, *(judge.finding(finding, address) for finding in left))
         examined = Examined(findings, inside.ignored + ignored)
-        self._remote[address] = _Document(Path(address), address, judge, examined, name=address, counts=is_document)
+        self._remote[address] = _LintedDocument(
+            Path(address), address, judge, examined, name=address, counts=is_document
+        )
 
     def configurations(self) -> list[Path]:
-        """Return the checked configurations of deployments."""
         return [path for path in self._documents if path.name in CONFIGURATIONS]
 
     def add_python(
@@ -201,12 +188,11 @@ class Project:
         # Nobody wants code to be rewritten by a fix for a document.
         bare = tuple(replace(one, diagnostic=replace(one.diagnostic, fix=None)) for one in examined.findings)
         endpoints = tuple(one.endpoint for one in checked.subject.endpoints)
-        self._documents[path] = _Document(
+        self._documents[path] = _LintedDocument(
             path, self._shown(path), judge, replace(examined, findings=bare, subject=None), endpoints
         )
 
     def text(self, shown: str) -> str | None:
-        """Return the text of a file by its shown name."""
         return self._texts.get(shown) or from_disk(str(self.here / shown))
 
     def baselines(self) -> tuple[Path, ...]:
@@ -226,8 +212,7 @@ class Project:
                 extra[path] += deployment.wrong
         for group in groups.values():
             owners = {id(endpoint): path for endpoint, path in group}
-            together = check_service(endpoint for endpoint, _ in group)
-            for endpoint, finding in (*together, *self._compositions(group)):
+            for endpoint, finding in (*check_service(endpoint for endpoint, _ in group), *self._compositions(group)):
                 path = owners[id(endpoint)]
                 extra[path].append(self._placed(path, endpoint, finding))
         found = {path: findings for path, findings in extra.items() if findings}
@@ -236,8 +221,7 @@ class Project:
             if path in self._loaded:
                 self._settle_python(path, document.judge, found.get(path, ()))
                 continue
-            text = self._source(document)
-            if text is not None:
+            if (text := self._source(document)) is not None:
                 self._look(path, document.shown, document.judge, text, found.get(path, ()))
         self._together = set(found)
 
@@ -254,7 +238,6 @@ class Project:
             yield from ((endpoint, finding) for finding in findings if finding.rule != STEP.id)
 
     def _placed(self, path: Path, endpoint: Endpoint, finding: Diagnostic) -> Diagnostic:
-        """Place a finding in a file with several endpoints."""
         subject = self._loaded[path].subject if path in self._loaded else None
         own = next((one for one in subject.endpoints if one.endpoint is endpoint), None) if subject else None
         return own.place(finding) if own else finding
@@ -283,8 +266,7 @@ class Project:
         self.check_together()
         return mended
 
-    def _as_new(self, document: _Document, known: Baseline | None, text: str) -> Examined:
-        """Check a text that may replace that of a document."""
+    def _as_new(self, document: _LintedDocument, known: Baseline | None, text: str) -> Examined:
         examined = self._examine(document.path, document.shown, document.judge, text)
         findings: Sequence[Finding] = examined.findings
         if known is not None:
@@ -296,7 +278,7 @@ class Project:
                 findings = [*findings, *map(Finding, self._collisions(document, endpoints))]
         return replace(examined, findings=tuple(findings))
 
-    def _collisions(self, document: _Document, endpoints: Sequence[Endpoint]) -> Iterable[Diagnostic]:
+    def _collisions(self, document: _LintedDocument, endpoints: Sequence[Endpoint]) -> Iterable[Diagnostic]:
         """Find collisions between endpoints and those of the other files of a deployment."""
         deployment = self._surroundings.deployment(document.path)
         others = (
@@ -310,7 +292,7 @@ class Project:
         own = set(map(id, endpoints))
         return [finding for endpoint, finding in check_service((*others, *endpoints)) if id(endpoint) in own]
 
-    def _source(self, document: _Document) -> str | None:
+    def _source(self, document: _LintedDocument) -> str | None:
         text = self._texts.get(document.shown) or read_text(document.path, MAX_BYTES)
         return text if isinstance(text, str) else None
 
@@ -357,22 +339,18 @@ class Project:
     def _names(self) -> set[str]:
         return {self._name(document) for document in self._all()}
 
-    def _name(self, document: _Document) -> str:
+    def _name(self, document: _LintedDocument) -> str:
         return document.name or relative_to(document.path, self.root)
 
-    def _all(self) -> Iterator[_Document]:
+    def _all(self) -> Iterator[_LintedDocument]:
         yield from self._documents.values()
         yield from self._remote.values()
 
-    def _excluded(self, path: Path) -> bool:
-        return self._judge(path.parent).config.excludes(path)
-
     def _judge(self, folder: Path) -> Judge:
         config = self._configs.of(folder)
-        judge = self._judges.get(config.file)
-        if judge is None:
-            judge = self._judges[config.file] = Judge(self._options.applied(config))
-        return judge
+        if config.file not in self._judges:
+            self._judges[config.file] = Judge(self._options.applied(config))
+        return self._judges[config.file]
 
     def _add(self, path: Path, *, named: bool) -> None:
         if path in self._documents:
@@ -387,13 +365,10 @@ class Project:
 
     def _report(self, path: Path, shown: str, judge: Judge, findings: Iterable[Diagnostic]) -> None:
         """Record the findings of a document that cannot be read or checked itself."""
-        placed = (
-            replace(one, location=replace(one.location, file=shown) if one.location else Location(shown), fix=None)
-            for one in findings
-        )
+        places = ((one, replace(one.location, file=shown) if one.location else Location(shown)) for one in findings)
         name = relative_to(path, judge.config.base)
-        found = tuple(judge.finding(one, name) for one in placed)
-        self._documents[path] = _Document(path, shown, judge, Examined(found))
+        found = tuple(judge.finding(replace(one, location=place, fix=None), name) for one, place in places)
+        self._documents[path] = _LintedDocument(path, shown, judge, Examined(found))
 
     def _look(self, path: Path, shown: str, judge: Judge, text: str, extra: Sequence[Diagnostic] = ()) -> None:
         examined = self._examine(path, shown, judge, text, extra)
@@ -402,7 +377,7 @@ class Project:
             self.times.measure(subject, self._surroundings.context(path, judge.config))
         # Only the endpoints are stored: the trees of all files would take too much memory.
         endpoints = subject.endpoints if subject is not None and subject.kind == "endpoint" else ()
-        self._documents[path] = _Document(
+        self._documents[path] = _LintedDocument(
             path, shown, judge, replace(examined, subject=None), tuple(entry.endpoint for entry in endpoints)
         )
 

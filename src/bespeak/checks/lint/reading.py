@@ -24,10 +24,8 @@ def read_subject(text: str, file: str, kind: Kind | None = None) -> Subject | Di
         return tree
     kind = kind or kind_of(tree)
     if kind is None:
-        advice = (
-            "An AGIS document has `agis`, an endpoint file [endpoint], a manifest `agtp_version`, an agent document "
-            "`agent_id`."
-        )
+        known = "An AGIS document has `agis`, an endpoint file [endpoint], a manifest `agtp_version`"
+        advice = f"{known}, an agent document `agent_id`."
         return UNKNOWN_DOCUMENT.found("the kind of document is not known", Location(file), advice=advice)
     return _READERS[kind](tree)
 
@@ -79,19 +77,14 @@ def _endpoint(tree: Tree) -> Subject:
 
     root = _table(tree)
     endpoint = declared_endpoint(root, tree.file)
-    return Subject(
-        kind="endpoint",
-        tree=tree,
-        endpoints=(Declared(endpoint, "/endpoint", as_mapping(tree.data.get("endpoint"))),) if endpoint else (),
-        found=tuple(root.findings.found),
-    )
+    declared = (Declared(endpoint, "/endpoint", as_mapping(tree.data.get("endpoint"))),) if endpoint else ()
+    return Subject(kind="endpoint", tree=tree, endpoints=declared, found=tuple(root.findings.found))
 
 
 def _server(tree: Tree) -> Subject:
     from bespeak.documents.deployment.server_toml import server_of  # noqa: PLC0415 - as above
 
-    root = _table(tree)
-    server, found = server_of(root, Path(tree.file).parent)
+    server, found = server_of(_table(tree), Path(tree.file).parent)
     return Subject(kind="server", tree=tree, found=tuple(found), policies=server.policies)
 
 
@@ -145,15 +138,9 @@ def _table(tree: Tree) -> Table:
 
 def _listed(endpoints: tuple[Endpoint, ...], written: object) -> list[Declared]:
     """Pair the endpoints of a manifest with their entries; the reader skips entries without method and path."""
-    usable = [
-        (index, entry)
-        for index, entry in enumerate(as_list(written))
-        if isinstance(entry, dict) and entry.get("method") and entry.get("path")
-    ]
-    return [
-        Declared(endpoint, f"/endpoints/{index}", entry)
-        for endpoint, (index, entry) in zip(endpoints, usable, strict=False)
-    ]
+    entries = ((f"/endpoints/{index}", as_mapping(entry)) for index, entry in enumerate(as_list(written)))
+    usable = ((at, entry) for at, entry in entries if entry.get("method") and entry.get("path"))
+    return [Declared(endpoint, at, entry) for endpoint, (at, entry) in zip(endpoints, usable, strict=False)]
 
 
 def python_subject(text: str, file: str, endpoints: Sequence[Endpoint]) -> Subject:
@@ -176,15 +163,9 @@ def python_subject(text: str, file: str, endpoints: Sequence[Endpoint]) -> Subje
 def _written(endpoint: Endpoint) -> dict[str, Any]:
     """Return what an author may have written; texts in it are not comments."""
     semantic = endpoint.semantic
-    block = {
-        "intent": semantic.intent,
-        "outcome": semantic.outcome,
-        "mcp_tool_name": semantic.mcp_tool_name,
-        "concepts": list(semantic.concepts),
-        "parameter_hints": dict(semantic.parameter_hints),
-        "state_transition": dict(semantic.state_transition),
-        "confidence_guidance": semantic.confidence_guidance,
-    }
+    block: dict[str, Any] = {name: getattr(semantic, name) for name in ("intent", "outcome", "mcp_tool_name")}
+    block |= {name: dict(getattr(semantic, name)) for name in ("parameter_hints", "state_transition")}
+    block |= {"concepts": list(semantic.concepts), "confidence_guidance": semantic.confidence_guidance}
     return {
         "method": endpoint.method,
         "path": endpoint.path,

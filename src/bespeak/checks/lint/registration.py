@@ -1,7 +1,4 @@
-"""Normative rules for registration: one endpoint, all endpoints together, the policies, the compositions.
-
-Readers check the encoding of files; contracts written in Python are checked here.
-"""
+"""Normative rules for registration: one endpoint, all endpoints together, the policies, the compositions."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from bespeak.contract.recipe import Recipe
 from bespeak.contract.service import Service
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
 from bespeak.text.reading.rules import WRONG_VALUE
-from bespeak.text.source.pointer import child
+from bespeak.text.source.pointer import pointer
 from bespeak.text.source.tree import Location
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -29,32 +26,33 @@ _ADVICE: Final = "Remove it; text from the command line or the environment may b
 
 
 def check_endpoint_encoding(endpoint: Endpoint) -> Iterator[Diagnostic]:
-    """Check the texts of an endpoint beside its schemas, which must be JSON in any case."""
-    for at, text in _unencodable(replace(endpoint, input_schema={}, output_schema={}), ""):
-        yield WRONG_VALUE.at(endpoint, at, f"{brief(text)} contains half a surrogate pair", _ADVICE)
+    """Check the texts of an endpoint declared in Python, beside its schemas, which must be JSON in any case."""
+    for parts, text in _unencodable(replace(endpoint, input_schema={}, output_schema={})):
+        yield WRONG_VALUE.at(endpoint, pointer(parts), f"{brief(text)} contains half a surrogate pair", _ADVICE)
 
 
 def check_service_encoding(service: Service) -> Iterator[Diagnostic]:
     """Check the texts of a service beside its endpoints."""
-    for at, text in _unencodable(replace(service, endpoints=()), ""):
-        yield WRONG_VALUE.inside(at, f"{brief(text)} contains half a surrogate pair", _ADVICE)
+    for parts, text in _unencodable(replace(service, endpoints=())):
+        yield WRONG_VALUE.inside(pointer(parts), f"{brief(text)} contains half a surrogate pair", _ADVICE)
 
 
-def _unencodable(value: Any, at: str) -> Iterator[tuple[str, str]]:
-    """Find texts that UTF-8 cannot encode, with their pointers. Names of files may be such texts."""
+def _unencodable(value: Any, parts: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Find texts that UTF-8 cannot encode, with their places. Names of files may be such texts."""
+    inside: Iterable[tuple[object, Any]] = ()
     if isinstance(value, str):
         if _SURROGATE.search(value):
-            yield at, value
+            yield parts, value
     elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _unencodable(key, at)
-            yield from _unencodable(inner, child(at, str(key)))
+        inside = value.items()
     elif isinstance(value, list | tuple):
-        for index, inner in enumerate(value):
-            yield from _unencodable(inner, child(at, index))
+        inside = enumerate(value)
     elif is_dataclass(value) and not isinstance(value, Location | type):
-        for field in fields(value):
-            yield from _unencodable(getattr(value, field.name), child(at, field.name))
+        inside = ((field.name, getattr(value, field.name)) for field in fields(value))
+    for name, inner in inside:
+        if isinstance(value, Mapping):
+            yield from _unencodable(name, parts)
+        yield from _unencodable(inner, (*parts, str(name)))
 
 
 def check_endpoint(
@@ -66,21 +64,23 @@ def check_endpoint(
 
 def check_contract(endpoint: Endpoint, catalog: Catalog, policies: Policies) -> Iterator[Diagnostic]:
     """Check what AGTP-API requires of an endpoint in any document."""
-    verbs = catalog.names
-    yield from attempt(method.check_endpoint, endpoint, catalog, policies.methods, endpoint=endpoint)
-    yield from attempt(path.check_endpoint, endpoint, verbs, endpoint=endpoint)
-    yield from attempt(semantic.check_endpoint, endpoint, policies.methods.custom, endpoint=endpoint)
-    yield from attempt(schema.check_endpoint, endpoint, endpoint=endpoint)
-    yield from attempt(error.check_endpoint, endpoint, endpoint=endpoint)
-    yield from attempt(policy.check, endpoint, verbs, endpoint=endpoint)
-    yield from attempt(check_endpoint_encoding, endpoint, endpoint=endpoint)
+    methods = policies.methods
+    return attempt(
+        (method.check_endpoint, endpoint, catalog, methods),
+        (path.check_endpoint, endpoint, catalog.names),
+        (semantic.check_endpoint, endpoint, methods.custom),
+        (schema.check_endpoint, endpoint),
+        (error.check_endpoint, endpoint),
+        (policy.check, endpoint, catalog.names),
+        (check_endpoint_encoding, endpoint),
+        endpoint=endpoint,
+    )
 
 
 def check_binding(endpoint: Endpoint, recipes: Sequence[Recipe]) -> Iterator[Diagnostic]:
     """Check what AGTP-API requires of a handler; a published contract contains none."""
-    yield from attempt(handler.check, endpoint, {recipe.name for recipe in recipes}, endpoint=endpoint)
-    yield from attempt(upstream.check, endpoint, endpoint=endpoint)
-    yield from attempt(upstream.check_mcp, endpoint, endpoint=endpoint)
+    upstreams = ((upstream.check, endpoint), (upstream.check_mcp, endpoint))
+    return attempt((handler.check, endpoint, {one.name for one in recipes}), *upstreams, endpoint=endpoint)
 
 
 def check_service(endpoints: Iterable[Endpoint]) -> list[tuple[Endpoint, Diagnostic]]:
@@ -89,7 +89,7 @@ def check_service(endpoints: Iterable[Endpoint]) -> list[tuple[Endpoint, Diagnos
     return [
         (endpoint, finding)
         for endpoint in endpoints
-        for finding in attempt(path.check_collision, endpoint, claims, endpoint=endpoint)
+        for finding in attempt((path.check_collision, endpoint, claims), endpoint=endpoint)
     ]
 
 
@@ -112,7 +112,7 @@ def check_compositions(
         return
     known = dict(served)
     sizes = {key: _size(endpoint, known, recipes) for key, endpoint in served.items()}
-    waiting = {endpoint.key: (endpoint, _recipe(endpoint, recipes)) for endpoint in composed}
+    waiting = {one.key: (one, recipes[one.handler.recipe]) for one in composed if isinstance(one.handler, Composition)}
     while True:
         ready = [key for key, (_, recipe) in waiting.items() if all(called in known for called in recipe.calls)]
         if not ready:
@@ -121,20 +121,17 @@ def check_compositions(
             endpoint, recipe = waiting.pop(key)
             called = {one: known[one] for one in recipe.calls}
             size = sum(sizes[step.endpoint] for step in recipe.steps)
-            found = list(attempt(composition.check, endpoint, recipe, called, policies, size, endpoint=endpoint))
-            found += attempt(composition.check_values, endpoint, recipe, called, endpoint=endpoint)
+            checks = (
+                (composition.check, endpoint, recipe, called, policies, size),
+                (composition.check_values, endpoint, recipe, called),
+            )
+            found = list(attempt(*checks, endpoint=endpoint))
             if has_errors(found):
                 yield endpoint, None, found
             else:
                 known[key], sizes[key] = endpoint, size
                 yield endpoint, called, found
-    for endpoint, recipe in waiting.values():
-        yield endpoint, None, [_stuck(endpoint, recipe, waiting, known)]
-
-
-def _recipe(endpoint: Endpoint, recipes: Mapping[str, Recipe]) -> Recipe:
-    assert isinstance(endpoint.handler, Composition)
-    return recipes[endpoint.handler.recipe]
+    yield from ((endpoint, None, [_stuck(endpoint, recipe, waiting, known)]) for endpoint, recipe in waiting.values())
 
 
 def _size(endpoint: Endpoint, served: Mapping[Key, Endpoint], recipes: Mapping[str, Recipe]) -> int:
@@ -152,10 +149,8 @@ def _stuck(
     missing = next((called for called in recipe.calls if called not in known and called not in waiting), None)
     if missing is not None:
         named = [" ".join(key) for key, other in known.items() if not other.internal]
-        near = get_close_matches(" ".join(missing), named, n=2)
-        return composition.missing_step(endpoint, recipe, missing, near)
-    way = _way_back(endpoint.key, waiting)
-    if way is not None:
+        return composition.missing_step(endpoint, recipe, missing, get_close_matches(" ".join(missing), named, n=2))
+    if (way := _way_back(endpoint.key, waiting)) is not None:
         return composition.cycle(endpoint, recipe, way)
     return composition.missing_step(endpoint, recipe, next(called for called in recipe.calls if called in waiting), ())
 

@@ -1,10 +1,4 @@
-"""Every rule that a finding can name, and what is shown about it.
-
-A package declares its rules as `Rule` constants beside its checks, and this module collects them. Rules are declared
-below the room of the lint, or in it, so that settings of the lint can name all of them: those for the answers of
-live services are therefore in `served`, and the agent room, which asks the services, imports them. Those of contract
-changes, which no setting selects, are in `checks.evolution.rule_index`.
-"""
+"""Every rule that a lint finding can name, and what is shown about it."""
 
 from __future__ import annotations
 
@@ -17,14 +11,11 @@ from bespeak.checks.lint import baseline, failed_check, served, suppress
 from bespeak.checks.lint.passes import RULES, pass_of
 from bespeak.contract import rules as contract
 from bespeak.contract.catalog import rules as catalog
-from bespeak.contract.ontology import matching
-from bespeak.contract.ontology import rules as profiles
+from bespeak.contract.extensions import BUNDLED
 from bespeak.documents import rules as files
 from bespeak.documents.agis import rules as agis
 from bespeak.documents.ai import rules as ai
-from bespeak.documents.alignment import rules as alignments
 from bespeak.documents.deployment import rules as deployment
-from bespeak.documents.ontology import rules as ontologies
 from bespeak.documents.openapi import rules as openapi
 from bespeak.state import rules as state
 from bespeak.text.diagnostics.diagnostic import Rule, declared_in
@@ -34,20 +25,18 @@ from bespeak.text.reading import rules as reading
 ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id, failed_check.FAILED.id})
 """Rules that no selection turns off: without them a part that was not checked would look like one without faults."""
 
-_DECLARED: Final = (
+_DECLARED: Final = (  # The modules that declare rules, other than those of the passes and of extensions.
     *(reading, contract, catalog, state, files, deployment, agis, ai, openapi),
-    *(ontologies, alignments, profiles, matching),
     *(suppress, baseline, failed_check, served),
 )
-"""The modules that declare rules, other than those of the passes."""
 
 _DIGITS: Final = str.maketrans("OIL", "011")  # letters that are mistyped for digits
 
 
 @cache
 def all_rules() -> Mapping[str, Rule]:
-    """Return every rule by its id, sorted."""
-    return dict(sorted({**RULES, **declared_in(*_DECLARED)}.items()))
+    extensions = (known.module(name) for known in BUNDLED for name in known.rules)
+    return dict(sorted({**RULES, **declared_in(*_DECLARED, *extensions)}.items()))
 
 
 def find_rule(text: str, among: Mapping[str, Rule] | None = None) -> Rule | None:
@@ -84,15 +73,12 @@ _FIXES: Final = {
 
 
 class Section(NamedTuple):
-    """Heading with its text."""
-
     title: str
     text: str
     is_code: bool = False
 
 
 def facts(rule: Rule, pass_name: str) -> list[tuple[str, str]]:
-    """Return the facts about a rule as short entries."""
     number = pass_of(rule.id)
     return [
         ("severity", rule.severity),
@@ -116,7 +102,6 @@ def sections(rule: Rule) -> list[Section]:
 
 
 def how_to_ignore(rule: Rule) -> str:
-    """List the ways to ignore the rule."""
     if rule.id in ALWAYS:
         return "It is always reported, because something was not checked; `exclude` leaves a file out of a run."
     if rule.id.startswith("W"):

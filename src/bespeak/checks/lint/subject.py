@@ -31,23 +31,19 @@ KINDS: Final[dict[Kind, str]] = {
     "agent": "agent identity document",
 }
 
-AGIS_NAMES: Final = {
+AGIS_NAMES: Final = {  # AGIS pointers for members of the contract model that AGIS names differently.
     "/semantic/impact": "/semantic/impact_tier",
     "/input_schema": "/input",
     "/output_schema": "/output",
 }
-"""AGIS pointers for members of the contract model that AGIS names differently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """Endpoint with its place in the document."""
-
     endpoint: Endpoint
     at: str  # pointer of the endpoint in the document: `/endpoint`, `/endpoints/3`
     written: Mapping[str, Any]  # entry as written, to distinguish given values from defaults
-    names: Mapping[str, str] = field(default_factory=dict)
-    """Pointers of the model that this kind of document names differently."""
+    names: Mapping[str, str] = field(default_factory=dict)  # Pointers that this document names differently.
 
     @property
     def semantic(self) -> Mapping[str, Any]:
@@ -58,8 +54,7 @@ class Declared:
         """Translate the pointers of an endpoint finding to this document."""
         fix = finding.fix
         if fix is not None:
-            moved = tuple(replace(change, at=self.pointer(change.at)) for change in fix.changes)
-            fix = replace(fix, changes=moved)
+            fix = replace(fix, changes=tuple(replace(change, at=self.pointer(change.at)) for change in fix.changes))
         return replace(finding, pointer=self.pointer(finding.pointer.removeprefix("/endpoint")), fix=fix)
 
     def pointer(self, inside: str) -> str:
@@ -72,8 +67,6 @@ class Declared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
-    """Document to check."""
-
     kind: Kind
     tree: Tree
     endpoints: tuple[Declared, ...] = ()
@@ -90,9 +83,7 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """Context of a document."""
-
+class LintContext:
     catalog: Catalog
     policies: Policies = field(default_factory=Policies)
     recipes: Sequence[Recipe] = ()

@@ -20,15 +20,9 @@ from bespeak.text.reading.table import IGNORES as KEY
 from bespeak.text.source.pointer import child, nodes, parent
 from bespeak.text.source.tree import Change, Location, Span, TextEdit, Tree, deletion
 
-UNUSED: Final = Rule(
-    ("D190", "unused-ignore", "SHOULD", "bespeak"), "An ignore hides at least one finding.", fix="safe"
-)
-UNKNOWN: Final = Rule(
-    ("D191", "ignore-without-rule", "MUST", "bespeak"), "An ignore names the rules it is for, and they exist."
-)
-UNREASONED: Final = Rule(
-    ("D192", "ignore-without-reason", "SHOULD", "bespeak"), "An ignore gives its reason, if `require-reason` is set."
-)
+UNUSED: Final = Rule("D190", "unused-ignore", "SHOULD", "bespeak", fix="safe")
+UNKNOWN: Final = Rule("D191", "ignore-without-rule", "MUST", "bespeak")
+UNREASONED: Final = Rule("D192", "ignore-without-reason", "SHOULD", "bespeak")
 
 _COMMENT: Final = re.compile(
     r"\#[ \t]*+bespeak:[ \t]*+(?P<what>ignore-file|ignore)(?![\w-])"
@@ -42,8 +36,6 @@ FindRule = Callable[[str], Rule | None]
 
 @dataclass(slots=True)
 class Ignore:
-    """Rule that is ignored in one place."""
-
     rule: str
     location: Location
     line: int | None = None  # line it applies to; None for a pointer
@@ -80,13 +72,10 @@ def suppress(
             hidden += 1
         else:
             shown.append(finding)
-    unused = (ignore for ignore in ignores if (ignore.rule, ignore.place) not in used and not kept(ignore.rule))
-    shown += (
-        UNUSED.found(
-            f"the ignore of {ignore.rule} hides nothing", ignore.location, ignore.scope, "Remove it.", ignore.fix
-        )
-        for ignore in unused
-    )
+    for one in ignores:
+        if (one.rule, one.place) not in used and not kept(one.rule):
+            message = f"the ignore of {one.rule} hides nothing"
+            shown.append(UNUSED.found(message, one.location, one.scope, "Remove it.", one.fix))
     return shown + wrong, hidden
 
 
@@ -105,7 +94,7 @@ def read_ignores(tree: Tree, find: FindRule, *, require_reason: bool) -> tuple[l
     """Read the ignores of a document, and report invalid ones."""
     ignores: list[Ignore] = []
     wrong: list[Diagnostic] = []
-    reader = _Reader(tree, find, require_reason, ignores, wrong)
+    reader = _IgnoreReader(tree, find, require_reason, ignores, wrong)
     if KEY in tree.text:
         for at, value in nodes(tree.data):
             if isinstance(value, dict) and KEY in value:
@@ -117,7 +106,7 @@ def read_ignores(tree: Tree, find: FindRule, *, require_reason: bool) -> tuple[l
 
 
 @dataclass(slots=True)
-class _Reader:
+class _IgnoreReader:
     tree: Tree
     find: FindRule
     require_reason: bool
@@ -143,14 +132,14 @@ class _Reader:
             else:
                 edit = deletion(at, end + 1) if number == 0 else deletion(at - 1, end)
             fix = Fix(f"Remove the ignore of {name.strip()[:40]}", (), edits=(edit,))
-            reason = match["reason"].strip(" \t:-")
-            self._add(name, reason, place, line=None if scope else line, scope=scope or "", fix=fix)
+            self._add(name, match["reason"].strip(" \t:-"), place, fix, line=None if scope else line, scope=scope or "")
             at = end + 1
 
     def _line_meant(self, line: int) -> int:
         """Return the line a comment applies to: its own, or the next one with content if the comment is alone."""
         if self.content is None:
-            self.content = list(_content_lines(self.tree.text))
+            lines = enumerate(_LINE.finditer(self.tree.text), 1)
+            self.content = [number for number, found in lines if found["content"] not in ("", "#")]
         following = bisect_left(self.content, line)
         return self.content[following] if following < len(self.content) else line
 
@@ -166,20 +155,10 @@ class _Reader:
             return
         for number, (name, reason) in enumerate(named.items()):
             item = child(key, name if isinstance(value, dict) else number)
-            gone = key if len(named) == 1 else item
-            fix = Fix(f"Remove the ignore of {name[:40]}", (Change("remove", gone),))
-            self._add(name, reason.strip(), self.tree.locate(item, key=True), scope=at, fix=fix)
+            fix = Fix(f"Remove the ignore of {name[:40]}", (Change("remove", key if len(named) == 1 else item),))
+            self._add(name, reason.strip(), self.tree.locate(item, key=True), fix, scope=at)
 
-    def _add(
-        self,
-        name: str,
-        reason: str,
-        place: Location,
-        *,
-        line: int | None = None,
-        scope: str = "",
-        fix: Fix | None = None,
-    ) -> None:
+    def _add(self, name: str, reason: str, place: Location, fix: Fix, *, line: int | None = None, scope: str) -> None:
         rule = self.find(name)
         if rule is None:
             self._report(UNKNOWN, f"there is no rule {brief(name.strip())}", place, "See `bespeak explain`.", scope)
@@ -203,12 +182,13 @@ def _comments(tree: Tree) -> Iterator[re.Match[str]]:
     for match in found:
         at = match.start()
         nearest = bisect_right(starts, at) - 1
-        if nearest < 0 or values[nearest][1] <= at or _is_block_header(tree.text, values[nearest][0], at):
+        start, end = values[nearest] if nearest >= 0 else (at, at)
+        # A comment may follow the `|` or `>` that begins a block scalar in YAML.
+        if end <= at or (tree.text[start] in "|>" and tree.text.find("\n", start, at) < 0):
             yield match
 
 
 def _string_spans(tree: Tree) -> Iterator[tuple[int, int]]:
-    """Yield the spans of all keys, and of the values that are strings."""
     for at, value in nodes(tree.data):
         spans = [tree.key_span(child(at, str(key))) for key in value] if isinstance(value, dict) else []
         if isinstance(value, str):
@@ -216,22 +196,9 @@ def _string_spans(tree: Tree) -> Iterator[tuple[int, int]]:
         yield from ((span.start, span.end) for span in spans if span is not None)
 
 
-def _is_block_header(text: str, start: int, at: int) -> bool:
-    """Return True if a comment follows the `|` or `>` that begins a block scalar in YAML."""
-    return text[start] in "|>" and text.find("\n", start, at) < 0
-
-
 def _without_comment(text: str, comment: re.Match[str]) -> TextEdit:
     """Build the edit that removes a comment, and its line if nothing else is on it, or the spaces before."""
     start = text.rfind("\n", 0, comment.start()) + 1
-    before = text[start : comment.start()].rstrip(" \t")
-    if before:
+    if before := text[start : comment.start()].rstrip(" \t"):
         return deletion(start + len(before), comment.end())
     return deletion(start, min(comment.end() + 1, len(text)))
-
-
-def _content_lines(text: str) -> Iterator[int]:
-    """Return the numbers of the lines with more than a comment."""
-    for number, line in enumerate(_LINE.finditer(text), 1):
-        if line["content"] not in ("", "#"):
-            yield number

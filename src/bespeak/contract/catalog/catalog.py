@@ -1,7 +1,4 @@
-"""The catalog of approved verbs: look-up, near matches, categories, legacy verbs, versions (AGTP-API 3, 4).
-
-Near matches are found by look-ups, because a stranger's typo must not cost a server time.
-"""
+"""The catalog of approved verbs (AGTP-API 3, 4). Near matches are look-ups: a stranger's typo must not cost time."""
 
 from __future__ import annotations
 
@@ -19,10 +16,7 @@ _SHORTEST_STEM: Final = 4
 
 
 class NearWords:
-    """An index of words by what remains when one letter is deleted.
-
-    Two words that differ by one inserted, deleted, replaced or swapped letter have such a remainder in common.
-    """
+    """An index of words by what remains without one letter: words that differ by one letter share a remainder."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self._words = frozenset(words)
@@ -71,17 +65,9 @@ class Verb:
 
     def to_json(self) -> dict[str, Any]:
         """Return the verb's entry in a catalog document; deprecation appears if it is set."""
-        entry: dict[str, Any] = {
-            "name": self.name,
-            "categories": list(self.categories),
-            "description": self.description,
-        }
-        deprecation = (
-            ("deprecated_in", self.deprecated_in),
-            ("removed_in", self.removed_in),
-            ("successor", self.successor),
-        )
-        return entry | {key: value for key, value in deprecation if value is not None}
+        entry: dict[str, Any] = {"name": self.name, "categories": [*self.categories], "description": self.description}
+        deprecation = {key: getattr(self, key) for key in ("deprecated_in", "removed_in", "successor")}
+        return entry | {key: value for key, value in deprecation.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +109,6 @@ class Catalog:
         return [legacy.preferred] if legacy else self._near.near(method)
 
     def verbs_in(self, category: str) -> list[Verb]:
-        """Return the verbs of a category, primary or not, in the catalog's order."""
         return [verb for verb in self.verbs.values() if category in verb.categories]
 
 
@@ -139,7 +124,6 @@ class Version(NamedTuple):
 
 
 def parse_version(text: str) -> Version | None:
-    """Parse a version; return None if it is not valid."""
     match = _VERSION.fullmatch(text)
     return Version(int(match[1]), int(match[2]), int(match[3])) if match else None
 

@@ -1,7 +1,4 @@
-"""Catalog documents, bundled or in a file: JSON to a Catalog, with a finding for each fault (AGTP-API 3.1, 4).
-
-`data/catalog.schema.json` describes the same shape for editors; cross-references are checked only here.
-"""
+"""Catalog documents: JSON to a Catalog, with a finding for each fault (AGTP-API 3.1, 4)."""
 
 from __future__ import annotations
 
@@ -13,26 +10,13 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from bespeak.contract.catalog import rules
 from bespeak.contract.catalog.catalog import Catalog, LegacyVerb, Verb, Version, parse_version
-from bespeak.contract.catalog.rules import (
-    BAD_NAME,
-    BAD_VERSION,
-    FLOOR_INCOMPLETE,
-    LEGACY_SET,
-    MISSING_KEY,
-    NOT_JSON,
-    ODD_DEPRECATION,
-    UNKNOWN_CATEGORY,
-    UNKNOWN_KEY,
-    UNKNOWN_VERB,
-    UNREADABLE,
-    WRONG_TYPE,
-)
 from bespeak.contract.grammar.syntax import is_method_name
 from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS
 from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.errors import ContractError
-from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, Severity, brief
+from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.reading.json_data import decode_json
 from bespeak.text.source.pointer import pointer
 from bespeak.text.source.tree import Location
@@ -41,22 +25,20 @@ _DOCUMENT_KEYS: Final = frozenset({"version", "embedded", "legacy", "categories"
 _LEGACY_KEYS: Final = frozenset({"preferred", "description"})
 _VERB_KEYS: Final = frozenset({"categories", "description", "deprecated_in", "removed_in", "successor"})
 _KINDS: Final[Mapping[type, str]] = {str: "a text", list: "a list", dict: "an object"}
-
 _MAX_REPORTED: Final = 100  # limit of reported findings per document
-
 _T = TypeVar("_T")
 _At = tuple[str | int, ...]
 
 
 def parse_catalog(data: bytes | str, origin: str) -> tuple[Catalog | None, list[Diagnostic]]:
     """Parse a catalog document and return its findings. Any error means no catalog."""
-    reader = _Reader(origin)
+    reader = _CatalogReader(origin)
     tree = reader.decode(data)
     catalog = reader.catalog(tree) if tree is not None else None
     return (None if reader.errors else catalog), reader.errors + reader.warnings
 
 
-class _Reader:
+class _CatalogReader:
     """Walks one document and collects findings."""
 
     def __init__(self, origin: str) -> None:
@@ -65,30 +47,24 @@ class _Reader:
         self.warnings: list[Diagnostic] = []
 
     def _report(
-        self,
-        rule: Rule,
-        message: str,
-        at: _At = (),
-        *,
-        advice: str = "",
-        severity: Severity | None = None,
-        location: Location | None = None,
+        self, rule: Rule, message: str, at: _At = (), advice: str = "", *, location: Location | None = None
     ) -> None:
-        finding = rule.found(message, location or Location(self._origin), pointer(at), advice, severity=severity)
+        self._add(rule.found(message, location or Location(self._origin), pointer(at), advice))
+
+    def _add(self, finding: Diagnostic) -> None:
         findings = self.errors if finding.severity == "error" else self.warnings
         if len(findings) < _MAX_REPORTED:
             findings.append(finding)
 
     def decode(self, data: bytes | str) -> dict[str, Any] | None:
-        """Decode the document to plain objects."""
         try:
             tree = decode_json(data)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             location, reason = _fault_of(data, self._origin, error)
-            self._report(NOT_JSON, f"the document is not JSON: {reason}", location=location)
+            self._report(rules.NOT_JSON, f"the document is not JSON: {reason}", location=location)
             return None
         if not isinstance(tree, dict):
-            self._report(WRONG_TYPE, f"a catalog is an object, not {brief(tree)}")
+            self._report(rules.WRONG_TYPE, f"a catalog is an object, not {brief(tree)}")
             return None
         return tree
 
@@ -102,7 +78,8 @@ class _Reader:
         legacy_entries = self._member(tree, "legacy", dict, ())
         embedded = self._member(tree, "embedded", list, ())
         if categories is not None:
-            self._category_texts(categories)
+            for name in categories:
+                self._member(categories, name, str, ("categories",))
         if version is None or categories is None or entries is None or legacy_entries is None or embedded is None:
             return None
         verbs = {
@@ -119,35 +96,30 @@ class _Reader:
     def _verbs_key(self, tree: Mapping[str, Any]) -> str:
         # AGTP-API 3.1 calls the key `verbs`; the catalog published at agtp.io calls it `methods`.
         if "verbs" in tree and "methods" in tree:
-            advice = "Keep 'verbs': they mean the same."
-            self._report(UNKNOWN_KEY, "the document has both 'verbs' and 'methods'", advice=advice, severity="error")
+            message, advice = "the document has both 'verbs' and 'methods'", "Keep 'verbs': they mean the same."
+            self._add(rules.UNKNOWN_KEY.found(message, Location(self._origin), "", advice, severity="error"))
             return ""
         return "methods" if "methods" in tree else "verbs"
 
-    def _category_texts(self, categories: Mapping[str, Any]) -> None:
-        for name in categories:
-            self._member(categories, name, str, ("categories",))
-
     def _verb(self, name: str, entry: Any, categories: Collection[str], at: _At) -> Verb | None:
         if not is_method_name(name):
-            self._report(BAD_NAME, f"{brief(name)} is not a valid verb: 3 to 32 capital letters A to Z", at)
+            self._report(rules.BAD_NAME, f"{brief(name)} is not a valid verb: 3 to 32 capital letters A to Z", at)
         elif name in LEGACY_VERBS:
-            self._report(BAD_NAME, f"{name} is an HTTP method name", at, advice="It belongs under 'legacy'.")
+            self._report(rules.BAD_NAME, f"{name} is an HTTP method name", at, "It belongs under 'legacy'.")
         if not self._is(entry, dict, "the entry of a verb", at):
             return None
         self._unknown_keys(entry, _VERB_KEYS, at)
         kinds = self._categories(entry, categories, at)
         description = self._member(entry, "description", str, at)
-        deprecated_in = self._version(entry, "deprecated_in", at) if "deprecated_in" in entry else None
-        removed_in = self._version(entry, "removed_in", at) if "removed_in" in entry else None
-        successor = self._member(entry, "successor", str, at) if "successor" in entry else None
+        versions = (self._version(entry, key, at) if key in entry else None for key in ("deprecated_in", "removed_in"))
+        deprecated_in, removed_in = (version and version[0] for version in versions)
         return Verb(
             name=name,
             categories=kinds,
             description=description or "",
-            deprecated_in=deprecated_in[0] if deprecated_in else None,
-            removed_in=removed_in[0] if removed_in else None,
-            successor=successor,
+            deprecated_in=deprecated_in,
+            removed_in=removed_in,
+            successor=self._member(entry, "successor", str, at) if "successor" in entry else None,
         )
 
     def _categories(self, entry: Mapping[str, Any], known: Collection[str], at: _At) -> tuple[str, ...]:
@@ -155,26 +127,19 @@ class _Reader:
         if listed is None:
             return ()
         if not listed:
-            self._report(WRONG_TYPE, "a verb has at least one category", (*at, "categories"))
+            self._report(rules.WRONG_TYPE, "a verb has at least one category", (*at, "categories"))
         for index, category in enumerate(listed):
             place = (*at, "categories", index)
             if self._is(category, str, "a category", place) and category not in known:
-                self._report(
-                    UNKNOWN_CATEGORY,
-                    f"{brief(category)} is not one of the document's categories",
-                    place,
-                    advice=f"Known: {', '.join(sorted(known))}",
-                )
+                message = f"{brief(category)} is not one of the document's categories"
+                self._report(rules.UNKNOWN_CATEGORY, message, place, f"Known: {', '.join(sorted(known))}")
         return tuple(listed)
 
     def _deprecation(self, verb: Verb, verbs: Collection[str], version: Version, at: _At) -> None:
         if verb.successor is not None and (verb.successor not in verbs or verb.successor == verb.name):
-            self._report(
-                UNKNOWN_VERB,
-                f"the successor {brief(verb.successor)} is not another verb of this catalog",
-                (*at, "successor"),
-                advice="Name a verb to migrate to, or leave 'successor' out.",
-            )
+            message = f"the successor {brief(verb.successor)} is not another verb of this catalog"
+            advice = "Name a verb to migrate to, or leave 'successor' out."
+            self._report(rules.UNKNOWN_VERB, message, (*at, "successor"), advice)
         if verb.deprecated_in is None:
             if verb.removed_in is not None or verb.successor is not None:
                 self._odd(f"{verb.name} is not deprecated, so 'removed_in' and 'successor' have no effect", at)
@@ -187,30 +152,23 @@ class _Reader:
             self._odd(f"{verb.name} was to be removed in {verb.removed_in} but is still listed", at)
 
     def _odd(self, message: str, at: _At) -> None:
-        self._report(ODD_DEPRECATION, message, at)
+        self._report(rules.ODD_DEPRECATION, message, at)
 
     def _embedded(self, embedded: list[Any], verbs: Collection[str]) -> None:
         for index, name in enumerate(embedded):
             at: _At = ("embedded", index)
             if self._is(name, str, "an embedded verb", at) and name not in verbs:
-                self._report(UNKNOWN_VERB, f"the embedded verb {brief(name)} is missing from the verbs", at)
+                self._report(rules.UNKNOWN_VERB, f"the embedded verb {brief(name)} is missing from the verbs", at)
         absent = [name for name in FLOOR_METHODS if name not in embedded]
         if absent:
-            self._report(
-                FLOOR_INCOMPLETE,
-                f"the floor methods every server supports lack {', '.join(absent)}",
-                ("embedded",),
-                advice="AGTP-API 3.1 lists twelve; a catalog may embed more, never fewer.",
-            )
+            message = f"the floor methods every server supports lack {', '.join(absent)}"
+            advice = "AGTP-API 3.1 lists twelve; a catalog may embed more, never fewer."
+            self._report(rules.FLOOR_INCOMPLETE, message, ("embedded",), advice)
 
     def _legacy(self, entries: Mapping[str, Any], verbs: Collection[str]) -> dict[str, LegacyVerb]:
-        if set(entries) != set(LEGACY_VERBS):
-            wrong = sorted(set(entries) ^ set(LEGACY_VERBS))
-            self._report(
-                LEGACY_SET,
-                f"the legacy verbs are exactly {', '.join(LEGACY_VERBS)}; too many or missing: {brief(wrong)}",
-                ("legacy",),
-            )
+        if wrong := sorted(set(entries) ^ set(LEGACY_VERBS)):
+            message = f"the legacy verbs are exactly {', '.join(LEGACY_VERBS)}; too many or missing: {brief(wrong)}"
+            self._report(rules.LEGACY_SET, message, ("legacy",))
         legacy: dict[str, LegacyVerb] = {}
         for name, entry in entries.items():
             at: _At = ("legacy", name)
@@ -220,11 +178,8 @@ class _Reader:
             preferred = self._member(entry, "preferred", str, at)
             description = self._member(entry, "description", str, at)
             if preferred is not None and preferred not in verbs:
-                self._report(
-                    UNKNOWN_VERB,
-                    f"the preferred verb {brief(preferred)} is not in the catalog",
-                    (*at, "preferred"),
-                )
+                message = f"the preferred verb {brief(preferred)} is not in the catalog"
+                self._report(rules.UNKNOWN_VERB, message, (*at, "preferred"))
             legacy[name] = LegacyVerb(name=name, preferred=preferred or "", description=description or "")
         return legacy
 
@@ -234,33 +189,33 @@ class _Reader:
             return None
         version = parse_version(text)
         if version is None:
-            self._report(BAD_VERSION, f"{brief(text)} is not a valid version", (*at, key), advice="Write '1.0.0'.")
+            self._report(rules.BAD_VERSION, f"{brief(text)} is not a valid version", (*at, key), "Write '1.0.0'.")
             return None
         return text, version
 
     def _member(self, node: Mapping[str, Any], key: str, kind: type[_T], at: _At) -> _T | None:
         if key not in node:
-            self._report(MISSING_KEY, f"the key {key!r} is missing", at)
+            self._report(rules.MISSING_KEY, f"the key {key!r} is missing", at)
             return None
         value = node[key]
         if not isinstance(value, kind):
             self._is(value, kind, brief(key), (*at, key))
             return None
         if value == "":
-            self._report(WRONG_TYPE, f"{brief(key)} is empty", (*at, key))
+            self._report(rules.WRONG_TYPE, f"{brief(key)} is empty", (*at, key))
             return None
         return value
 
     def _is(self, value: object, kind: type[_T], what: str, at: _At) -> bool:
         if isinstance(value, kind):
             return True
-        self._report(WRONG_TYPE, f"{what} is {_KINDS[kind]}, not {brief(value)}", at)
+        self._report(rules.WRONG_TYPE, f"{what} is {_KINDS[kind]}, not {brief(value)}", at)
         return False
 
     def _unknown_keys(self, node: Mapping[str, Any], known: Collection[str], at: _At) -> None:
         for key in node:
             if key not in known:
-                self._report(UNKNOWN_KEY, f"the key {brief(key)} is unknown and ignored", at)
+                self._report(rules.UNKNOWN_KEY, f"the key {brief(key)} is unknown and ignored", at)
 
 
 def _fault_of(data: bytes | str, origin: str, error: Exception) -> tuple[Location, str]:
@@ -277,13 +232,11 @@ def _fault_of(data: bytes | str, origin: str, error: Exception) -> tuple[Locatio
 
 
 _DATA: Final = Path(__file__).with_name("data")
-
 _MAX_BYTES: Final = 16 * 1024 * 1024  # size limit: the bundled catalogs have about fifty kilobytes
 
 
 @cache
 def bundled_versions() -> tuple[str, ...]:
-    """Return the bundled versions, oldest first."""
     versions = (path.stem.removeprefix("methods-") for path in _DATA.glob("methods-*.json"))
     return tuple(sorted(versions, key=lambda text: parse_version(text) or (0, 0, 0)))
 
@@ -324,4 +277,4 @@ def open_catalog(reference: str, base: Path | None = None) -> tuple[Catalog | No
 
 def _unreadable(path: Path, message: str) -> Diagnostic:
     advice = f"Give a bundled version ({', '.join(bundled_versions())}) or the path of a catalog document."
-    return UNREADABLE.found(message, Location(str(path)), advice=advice)
+    return rules.UNREADABLE.found(message, Location(str(path)), advice=advice)

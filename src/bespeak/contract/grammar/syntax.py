@@ -21,12 +21,12 @@ import msgspec
 
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.identifiers import WORD_BORDER
 
 _CHARACTER = r"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@]|%[0-9A-Fa-f]{2})"
 _SEGMENT = re.compile(f"{_CHARACTER}*")
 _PARAMETER = re.compile(r"\{([A-Za-z0-9_]+)\}")
 _WELL_FORMED = re.compile(rf"/(?:(?:{_CHARACTER}+|{_PARAMETER.pattern})(?:/+(?:{_CHARACTER}+|{_PARAMETER.pattern}))*)?")
-
 _LONGEST_CACHED = 500  # agents propose paths too, and the cache must stay small
 
 
@@ -80,7 +80,6 @@ def leaking_segment(path: str, verbs: Container[str]) -> str | None:
 
 
 def check_leakage(path: str, verbs: Container[str]) -> Fault | None:
-    """Return the fault of a well-formed path that contains a method name."""
     segment = leaking_segment(path, verbs)
     if segment is None:
         return None
@@ -122,13 +121,10 @@ _parse_cached = lru_cache(maxsize=1 << 14)(_parse)
 
 
 def _quote(text: str) -> str:
-    """Quote and shorten a text for a message."""
     return repr(text if len(text) <= 120 else text[:119] + "…")
 
 
 _NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
-_SEGMENT_PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 _FOREIGN: Final = re.compile(r":([A-Za-z0-9_]+)|<(?:\w+:)?([A-Za-z0-9_]+)>", re.ASCII)
 """Parameter in the notation of other frameworks."""
 _SLIP: Final = re.compile(r"\{\{(\w+)\}\}|\{(\w+)|(\w+)\}|\[(\w+)\]|\{([\w-]+)\}", re.ASCII)  # mistyped parameter
@@ -142,13 +138,11 @@ def is_name(segment: str) -> bool:
 
 
 def is_camel(segment: str) -> bool:
-    """Return True if capitals separate the words of a segment."""
-    return _HUMP.search(segment) is not None
+    return WORD_BORDER.search(segment) is not None
 
 
 def hyphenated(segment: str) -> str:
-    """Write the words of a segment in lower case with hyphens between them."""
-    return _HUMP.sub("-", segment).replace("_", "-").lower()
+    return WORD_BORDER.sub("-", segment).replace("_", "-").lower()
 
 
 def odd_character(segment: str) -> str:
@@ -165,8 +159,7 @@ def is_parameter(segment: str) -> bool:
 
 
 def parameter_name(segment: str) -> str:
-    """Return the name in `{name}`; empty if the segment is anything else."""
-    return _first_group(_SEGMENT_PARAMETER.fullmatch(segment))
+    return _first_group(_PARAMETER.fullmatch(segment))
 
 
 def foreign_parameter(segment: str) -> str:
@@ -183,7 +176,7 @@ def _first_group(match: re.Match[str] | None) -> str:
     return next(filter(None, match.groups()), "") if match else ""
 
 
-class _Shape:
+class _ShapeNode:
     """Templates with literals at the same places, indexed by some of these literals."""
 
     __slots__ = ("_indexes", "_templates")
@@ -208,7 +201,7 @@ class TemplateSet:
     """The templates of one method. Adding costs a look-up per shape in use, not per template."""
 
     def __init__(self) -> None:
-        self._shapes: dict[tuple[int, int], dict[int, _Shape]] = {}
+        self._shapes: dict[tuple[int, int], dict[int, _ShapeNode]] = {}
 
     def add(self, template: Template) -> Template | None:
         """Add a template, or return an existing one that some path matches equally well."""
@@ -219,7 +212,7 @@ class TemplateSet:
             rival = shape.find(template, literal & other)
             if rival is not None:
                 return rival
-        alike.setdefault(literal, _Shape()).add(template)
+        alike.setdefault(literal, _ShapeNode()).add(template)
         return None
 
 
@@ -236,14 +229,13 @@ def is_method_name(method: str) -> bool:
     return _METHOD.fullmatch(method) is not None
 
 
-_FILLED_PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 _NO_SEGMENT: Final = ("", ".", "..")  # values that a path cannot carry as a segment: a server would read another path
 
 
 def fill_path(path: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any] | None] | Fault:
     """Replace each `{name}` of a path by that field of an input; return the path and the rest of the input, if any."""
     left = dict(given)
-    for name in dict.fromkeys(_FILLED_PARAMETER.findall(path)):
+    for name in dict.fromkeys(_PARAMETER.findall(path)):
         value = left.pop(name, "")
         try:
             text = value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,8 +1,7 @@
-r"""Schemas that are unsafe or expensive to use: slow patterns, too many alternatives, circular references (AGIS 13).
+"""Schemas that are unsafe or expensive to use: slow patterns, too many alternatives, circular references (AGIS 13).
 
-Two things make matching a pattern exponential: a repeated part whose repetitions can be divided in many ways,
-`(a+)+` or `(\w+\s?)*`, and a repeated choice between alternatives that match the same text, `(a|aa)*`. Both are
-found by comparing the sets of characters that the parts can match.
+Matching is exponential if repetitions can be divided in many ways, `(a+)+`, or alternatives match the same text,
+`(a|aa)*`. Both are found by comparing the sets of characters that the parts can match.
 """
 
 from __future__ import annotations
@@ -20,9 +19,7 @@ from bespeak.text.source.pointer import pointer
 _LONGEST: Final = 1_000
 _DEEPEST: Final = 40
 _MANY: Final = 20  # number of repetitions from which a bound counts as unlimited
-
 _BACKTRACKING: Final = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\\k<")
-
 _ALL: Final = (1 << 129) - 1  # set of all characters: ASCII, and one bit for all others
 _OTHERS: Final = 1 << 128
 
@@ -37,23 +34,16 @@ def _mask(chars: str) -> int:
 _DIGITS: Final = _mask("0123456789")
 _WORD: Final = _DIGITS | _mask("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
 _SPACE: Final = _mask(" \t\n\r\f\v")
-_CLASSES: Final = {
-    "d": _DIGITS,
-    "D": _ALL & ~_DIGITS,
-    "w": _WORD,
-    "W": _ALL & ~_WORD,
-    "s": _SPACE,
-    "S": _ALL & ~_SPACE,
-}
+_CLASSES: Final = {"d": _DIGITS, "D": _ALL & ~_DIGITS, "w": _WORD, "W": _ALL & ~_WORD, "s": _SPACE, "S": _ALL & ~_SPACE}
 _CONTROLS: Final = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v", "0": "\0"}
 
 
 @dataclass(slots=True)
-class _Part:
+class _PatternPart:
     """A repeatable piece of a pattern: a set of characters, or a group of alternatives."""
 
     chars: int = 0
-    choices: list[list[_Part]] = field(default_factory=list)
+    choices: list[list[_PatternPart]] = field(default_factory=list)
     optional: bool = False
     endless: bool = False
 
@@ -71,13 +61,13 @@ def slowness(pattern: str) -> str | None:
     if "(" not in pattern:
         return None
     try:
-        choices = _Reader(pattern).choices(0)
-    except (_Unreadable, IndexError):
+        choices = _PatternReader(pattern).choices(0)
+    except (_UnreadablePattern, IndexError):
         return None  # validity is checked elsewhere
     return next(_reasons(choices), None)
 
 
-def _reasons(choices: list[list[_Part]]) -> Iterator[str]:
+def _reasons(choices: list[list[_PatternPart]]) -> Iterator[str]:
     for sequence in choices:
         for part in sequence:
             if part.endless and part.choices:
@@ -88,7 +78,7 @@ def _reasons(choices: list[list[_Part]]) -> Iterator[str]:
             yield from _reasons(part.choices)
 
 
-def _can_drift(sequence: list[_Part]) -> bool:
+def _can_drift(sequence: list[_PatternPart]) -> bool:
     """Return True if the end of one repetition can also be the start of the next."""
     parts = _flat(sequence)
     return any(
@@ -99,7 +89,7 @@ def _can_drift(sequence: list[_Part]) -> bool:
     )
 
 
-def _overlap(choices: list[list[_Part]]) -> bool:
+def _overlap(choices: list[list[_PatternPart]]) -> bool:
     """Return True if one of two alternatives matches a prefix of what the other matches."""
     plain = [_flat(sequence) for sequence in choices[:_MANY]]
     for number, left in enumerate(plain):
@@ -110,9 +100,9 @@ def _overlap(choices: list[list[_Part]]) -> bool:
     return False
 
 
-def _flat(sequence: list[_Part]) -> list[_Part]:
+def _flat(sequence: list[_PatternPart]) -> list[_PatternPart]:
     """Flatten the groups of a sequence that have neither alternatives nor repetition."""
-    flat: list[_Part] = []
+    flat: list[_PatternPart] = []
     for part in sequence:
         if len(part.choices) == 1 and not part.optional and not part.endless:
             flat += _flat(part.choices[0])
@@ -121,21 +111,21 @@ def _flat(sequence: list[_Part]) -> list[_Part]:
     return flat
 
 
-class _Unreadable(Exception):
+class _UnreadablePattern(Exception):
     """The pattern is not valid, or uses syntax this reader does not support."""
 
 
-class _Reader:
+class _PatternReader:
     """A pattern, read from left to right."""
 
     def __init__(self, pattern: str) -> None:
         self.text = pattern
         self.at = 0
 
-    def choices(self, depth: int) -> list[list[_Part]]:
+    def choices(self, depth: int) -> list[list[_PatternPart]]:
         if depth > _DEEPEST:
-            raise _Unreadable
-        choices: list[list[_Part]] = [[]]
+            raise _UnreadablePattern
+        choices: list[list[_PatternPart]] = [[]]
         while self.at < len(self.text) and self.text[self.at] != ")":
             if self.text[self.at] == "|":
                 self.at += 1
@@ -146,20 +136,20 @@ class _Reader:
             choices[-1].append(part)
         return choices
 
-    def _part(self, depth: int) -> _Part:
+    def _part(self, depth: int) -> _PatternPart:
         char = self.text[self.at]
         self.at += 1
         if char == "(":
             return self._group(depth)
         if char == "[":
-            return _Part(self._set())
+            return _PatternPart(self._set())
         if char == ".":
-            return _Part(_ALL & ~_mask("\n"))
+            return _PatternPart(_ALL & ~_mask("\n"))
         if char == "\\":
-            return _Part(self._escape())
-        return _Part(0 if char in "^$" else _mask(char))
+            return _PatternPart(self._escape())
+        return _PatternPart(0 if char in "^$" else _mask(char))
 
-    def _group(self, depth: int) -> _Part:
+    def _group(self, depth: int) -> _PatternPart:
         looks = False
         if self.text.startswith("?", self.at):
             looks = self.text.startswith(("?=", "?!", "?<=", "?<!"), self.at)
@@ -171,18 +161,18 @@ class _Reader:
                 self.at += 2
         choices = self.choices(depth + 1)
         if self.at >= len(self.text):
-            raise _Unreadable
+            raise _UnreadablePattern
         self.at += 1
         if looks:
-            return _Part(0, choices)
+            return _PatternPart(0, choices)
         chars = 0
         for sequence in choices:
             for part in sequence:
                 chars |= part.chars
         optional = any(all(part.optional or not part.chars for part in sequence) for sequence in choices)
-        return _Part(chars, choices, optional)
+        return _PatternPart(chars, choices, optional)
 
-    def _repeat(self, part: _Part) -> None:
+    def _repeat(self, part: _PatternPart) -> None:
         sign = self.text[self.at : self.at + 1]
         if sign in {"*", "+", "?"}:
             self.at += 1
@@ -217,7 +207,7 @@ class _Reader:
             try:
                 return 1 << min(int(digits, 16), 128)
             except ValueError:
-                raise _Unreadable from None
+                raise _UnreadablePattern from None
         return _ALL if char.isdigit() and char != "0" else _mask(_CONTROLS.get(char, char))
 
     def _set(self) -> int:
@@ -245,10 +235,7 @@ class _Reader:
 
 
 _COUNT: Final = re.compile(r"\{(\d{1,9})(,(\d{0,9}))?\}")
-
-
 HazardKind = Literal["slow-pattern", "backtracking", "alternatives", "oversized", "dynamic", "circle"]
-
 _MOST_PARTS: Final = 2_000
 _DEEPEST_TRAP: Final = 20
 _MOST_VALUES: Final = 1_000

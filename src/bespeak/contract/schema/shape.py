@@ -13,18 +13,12 @@ from bespeak.contract.schema.subschemas import Steps, nodes, resolve
 from bespeak.contract.schema.validation import Validator, compile_schema
 
 _NAMES: Final[Mapping[type, str]] = {
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    str: "string",
-    list: "array",
-    dict: "object",
-}
+    bool: "boolean", int: "integer", float: "number", str: "string", list: "array", dict: "object",
+}  # fmt: skip
 _DEEPEST: Final = 5  # limit of nested alternatives and chained references
 _ALTERNATIVES: Final = ("anyOf", "oneOf")
 _COMPOUND: Final = frozenset({"allOf", *_ALTERNATIVES})
-_INDIRECT: Final = frozenset({"$ref", "allOf"})
-"""Keywords that may add to the type; a schema with a type and none of them, as nearly all, is complete."""
+_INDIRECT: Final = frozenset({"$ref", "allOf"})  # keywords that may add to the type
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +26,7 @@ class Shape:
     """The shape of a schema."""
 
     kind: str  # one of the six JSON types other than null; empty if the schema does not name one
-    schema: Mapping[str, Any]
-    """Effective keywords, with references resolved; of alternatives, only those of a single one are included."""
+    schema: Mapping[str, Any]  # effective keywords, references resolved; of alternatives those of a single one
     nullable: bool = False
     others: tuple[str, ...] = ()  # further types, if there are several
 
@@ -139,24 +132,21 @@ _ITEMS: Final = ("items", "contains", "unevaluatedItems")
 _OTHERS: Final = ("additionalProperties", "unevaluatedProperties")
 _FIXING: Final = frozenset(
     {"const", "contains", "dependentRequired", "dependentSchemas", "enum", "if", "minProperties", "not"}
-)
-"""Keywords that may refuse an object because an optional part is missing, at any depth."""
+)  # keywords that may refuse an object because an optional part is missing, at any depth
 _ALTERNATIVE_MEMBERS: Final = frozenset({"anyOf", "oneOf", "if", "dependentSchemas"})
 _RESTRICTING: Final = frozenset({"type", "const", "enum", "items", "prefixItems"})
 """Keywords that restrict a schema without properties to something other than any object."""
 
 
 def members_of(schema: Mapping[str, Any]) -> Members:
-    """Return the members of the values that a schema describes."""
     # A copy of plain dictionaries: objects cached by identity must neither change nor be freed.
-    return _Document(msgspec.json.decode(msgspec.json.encode(schema))).root
+    return _SchemaDocument(msgspec.json.decode(msgspec.json.encode(schema))).root
 
 
 def without_empty(value: Any, members: Members) -> Any:
-    """Remove optional members that are null or empty strings, lists or objects, at every depth.
+    """Remove optional members that are null or empty, at every depth, except where members are counted or compared.
 
-    Parts whose schema counts or compares members stay unchanged. The schema may still demand a removed member in ways
-    that no single member shows: validate the result if it must conform.
+    The schema may still demand a removed member: validate the result if it must conform.
     """
     if members.fixed:
         return value
@@ -178,22 +168,19 @@ _EMPTY: Final = (str, dict, list)
 class Members:
     """The members that all subschemas of one value describe. Alternatives are combined."""
 
-    def __init__(self, document: _Document, judges: tuple[dict[str, Any], ...]) -> None:
+    def __init__(self, document: _SchemaDocument, judges: tuple[dict[str, Any], ...]) -> None:
         self._document = document
         self._judges = judges
         self._below: dict[str, Members] = {}
         self.names: Mapping[str, None] = dict.fromkeys(
             name for judge in judges for name, schema in _table(judge, "properties").items() if schema is not False
-        )
-        """Declared members, in order."""
+        )  # declared members, in order
         self.required: frozenset[str] = frozenset(
             name for judge in judges for name in judge.get("required", ()) if isinstance(name, str)
-        )
-        """Members that any of the subschemas requires."""
+        )  # members that any of the subschemas requires
         self.types: frozenset[str] = frozenset(
             name for judge in judges for name in _types(judge) if isinstance(name, str)
-        )
-        """Named types; empty if any type is allowed."""
+        )  # named types; empty if any type is allowed
         self.fixed = any(not _FIXING.isdisjoint(judge) or judge.get("uniqueItems") is True for judge in judges)
         """True if a value may be refused because an optional part is missing."""
 
@@ -221,7 +208,6 @@ class Members:
 
     @property
     def anything(self) -> Members:
-        """Members of an unrestricted value."""
         return self._document.view(())
 
     def declares(self, name: str) -> bool:
@@ -234,12 +220,10 @@ class Members:
 
     @cached_property
     def takes_any(self) -> bool:
-        """True if undeclared members are expected, beyond the openness of every output.
-
-        Outputs are open so that fields can be added later: if some are declared, others do not exist yet.
-        """
-        if any(_table(judge, "patternProperties") or _has_schema(judge, _OTHERS) for judge in self._judges):
-            return True
+        """True if undeclared members are expected, beyond the openness that lets every output grow."""
+        for judge in self._judges:
+            if _table(judge, "patternProperties") or any(isinstance(judge.get(key), dict) for key in _OTHERS):
+                return True
         if self.names:
             return False
         open_ones = [judge for judge in self._judges if judge.get("additionalProperties") is not False]
@@ -278,7 +262,6 @@ class Members:
 
     @property
     def reachable(self) -> list[str]:
-        """Declared members of the value or of each item of a list."""
         return list(dict.fromkeys(name for each in self._through() for name in each.names))
 
     def _through(self) -> Iterator[Members]:
@@ -291,7 +274,7 @@ class Members:
             each = each.element
 
 
-class _Document:
+class _SchemaDocument:
     """One schema. The same subschemas give the same Members, so that cycles end."""
 
     def __init__(self, schema: Any) -> None:
@@ -313,7 +296,6 @@ class _Document:
         return self._known(judges)
 
     def join(self, several: list[Members]) -> Members:
-        """Combine the descriptions of several places."""
         if len(several) == 1:
             return several[0]
         return self._known({id(judge): judge for each in several for judge in each._judges})
@@ -336,11 +318,6 @@ def _types(judge: Mapping[str, Any]) -> Iterable[Any]:
     return (found,) if isinstance(found, str) else found
 
 
-def _has_schema(judge: Mapping[str, Any], keys: tuple[str, ...]) -> bool:
-    """Return True if one of the keywords describes members instead of only allowing or forbidding them."""
-    return any(isinstance(judge.get(key), dict) for key in keys)
-
-
 _FORMATS: Final[Mapping[str, str]] = {
     "uuid": "00000000-0000-4000-8000-000000000000",
     "date": "2026-01-01",
@@ -353,7 +330,6 @@ _FORMATS: Final[Mapping[str, str]] = {
     "ipv6": "2001:db8::1",
     "uri": "https://example.com/",
 }
-
 _MAX_DEPTH: Final = 8
 _MAX_LENGTH: Final = 10_000
 

@@ -8,9 +8,7 @@ from urllib.parse import unquote
 
 from bespeak.text.source.pointer import unescaped, value_at
 
-MAX_DEPTH: Final = 128
-"""Limit of JSON levels in a schema: far beyond practical use, far below the limit of a native stack."""
-
+MAX_DEPTH: Final = 128  # limit of JSON levels: far beyond practical use, far below a native stack
 DATA_KEYWORDS: Final = frozenset({"const", "default", "enum", "examples"})
 """Keywords whose content is data: a `$ref` in it is not a reference."""
 NAMING_KEYWORDS: Final = frozenset({"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"})
@@ -38,7 +36,6 @@ def nodes(schema: dict[str, Any]) -> Iterator[tuple[tuple[str | int, ...], dict[
 
 
 def children(schema: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the schemas directly below a schema."""
     found: list[dict[str, Any]] = []
     for key, value in schema.items():
         if key in DATA_KEYWORDS:
@@ -71,10 +68,7 @@ REFERENCES: Final = ("$ref", "$dynamicRef")
 
 
 def local_pointer(reference: object) -> str | None:
-    """Return the JSON Pointer of a reference into its own document; None for an anchor or another document.
-
-    The fragment is decoded before it is split (RFC 6901 6), as validators do.
-    """
+    """Return the JSON Pointer of a local reference, decoded before it is split (RFC 6901 6), or None."""
     if not isinstance(reference, str) or not reference.startswith("#"):
         return None
     fragment = unquote(reference[1:])
@@ -88,10 +82,7 @@ def target(reference: object, root: object, default: Any = None) -> Any:
 
 
 def resolve(schema: object, root: object, *, most: int) -> Mapping[str, Any]:
-    """Follow the `$ref` of a schema, and that of its target, at most `most` times, because references may form a cycle.
-
-    Keywords beside a reference override its target. A dangling reference adds nothing.
-    """
+    """Follow `$ref` at most `most` times; keywords beside it override its target, and a dangling one adds nothing."""
     found: Mapping[str, Any] = schema if isinstance(schema, Mapping) else {}
     for _ in range(most):
         reference = found.get("$ref")
@@ -104,10 +95,7 @@ def resolve(schema: object, root: object, *, most: int) -> Mapping[str, Any]:
 
 
 def inline(schema: Any, root: object, *, most: int = 8) -> Any:
-    """Replace the local reference of a schema, and those of its alternatives, by their targets.
-
-    References below `most` levels stay: they may form a cycle.
-    """
+    """Replace local references of a schema and its alternatives; below `most` levels they stay."""
     if not isinstance(schema, Mapping) or not most:
         return schema
     if target(schema.get("$ref"), root) is not None:
@@ -143,7 +131,6 @@ def rewrite(node: Any, change: Callable[[str], str | None]) -> Any:
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
 _SINGLE: Final = ("not", "if", "then", "else")
 _ANCHORS: Final = ("$anchor", "$dynamicAnchor")
-
 Place = tuple[str | int, ...]
 
 
@@ -154,8 +141,7 @@ class Steps:
         self._nodes = nodes
         self._root = nodes[0][1]
         resources = {at: node for at, node in nodes if at and "$id" in node}
-        self._base: dict[int, dict[str, Any]] = {}
-        """Enclosing schema with an `$id`, by the id of a node, if it is not the root."""
+        self._base: dict[int, dict[str, Any]] = {}  # enclosing schema with an `$id`, by the id of a node
         if resources:
             for at, node in nodes:
                 around = next((resources[at[:end]] for end in range(len(at), 0, -1) if at[:end] in resources), None)
@@ -166,7 +152,6 @@ class Steps:
         }
 
     def all(self) -> Iterator[dict[str, Any]]:
-        """Return every node."""
         return (node for _, node in self._nodes)
 
     def of(self, node: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -187,8 +172,7 @@ class Steps:
         return target(reference, here) if reference.startswith("#/") else self._anchors.get(reference)
 
 
-_COMPOSING: Final = COMPOSING | {"dependentSchemas"}
-"""Keywords whose declared fields `additionalProperties: false` would forbid."""
+_COMPOSING: Final = COMPOSING | {"dependentSchemas"}  # `additionalProperties: false` would forbid their fields
 
 
 def closing_keyword(schema: Mapping[str, Any]) -> str:
@@ -211,12 +195,10 @@ def closed(schema: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 Parts = tuple[str, ...]  # place inside a schema, as the parts of its JSON Pointer
-
 _NAMES: Final = frozenset({"$id", "$anchor", "$dynamicAnchor", "$schema"})
 """Keywords that name a schema or a place in it. Two schemas may use one name, and a `$id` would change what `#`
 means.
 """
-
 _ANNOTATIONS: Final = ("default", "examples")
 
 
@@ -231,7 +213,6 @@ def transplant(schema: Mapping[str, Any], refer: Callable[[Parts], str]) -> dict
 
 
 def references(schema: Mapping[str, Any]) -> Iterator[Parts]:
-    """Return the places inside a schema that it refers to."""
     found: list[Parts] = []
 
     def note(parts: Parts) -> str:
@@ -288,7 +269,6 @@ class _Transplant:
         return copied
 
     def _lead(self, reference: str, base: Parts) -> str:
-        """Return the new reference."""
         at = local_pointer(reference)
         if at is not None:
             return self._refer(base + tuple(unescaped(part) for part in at.split("/")[1:]))

@@ -15,19 +15,12 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.text.source.pointer import child, pointer
 
-MAX_WAYS: Final = 10_000
-"""Limit of subschemas that check one value, counted each time they are reached: about a millisecond."""
-
-MAX_STEPS: Final = 200
-"""Limit of nested subschemas for one value: the library recurses on the native stack; some thousands overflow it."""
+MAX_WAYS: Final = 10_000  # limit of subschemas that check one value, each time counted: about 1 ms
+MAX_STEPS: Final = 200  # limit of nested subschemas for one value: some thousands overflow the native stack
 
 
 def excess(nodes: Iterable[tuple[Place, dict[str, Any]]]) -> str | None:
-    """Return why a schema is too expensive for a validator: the paths from a node to all checks of the same value.
-
-    Neither compiling with `unevaluatedProperties` nor validating caches subschemas already visited. Steps to a part of
-    the value do not count: the value has only so many parts.
-    """
+    """Return why a schema is too expensive for a validator, which does not cache visited subschemas of a value."""
     below = Steps(list(nodes))
     ways: dict[int, int] = {}
     longest: dict[int, int] = {}
@@ -94,19 +87,11 @@ def shorten(text: str) -> str:
 
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
-
 _MAX_REPORTED: Final = 100  # limit of reported violations: a value can violate a schema once per element
-
 _MOST_PARTS: Final = 1_000
-_MOST_CHARACTERS: Final = 65_536
-"""Size of a value up to which all violations are listed: the library needs 11 µs each, so seconds for a megabyte."""
-
-_MOST_REFERENCES: Final = 10_000
-"""Limit of chained references: the library needs quadratic time for them, a third of a second for this many."""
-
-_LINEAR: Final = jsonschema_rs.RegexOptions()
-"""Options for the linear-time engine: a pattern can be slow to compile, never slow to match."""
-
+_MOST_CHARACTERS: Final = 65_536  # size up to which all violations are listed: each takes 11 µs
+_MOST_REFERENCES: Final = 10_000  # limit of chained references: this many take a third of a second
+_LINEAR: Final = jsonschema_rs.RegexOptions()  # linear-time engine: slow to compile, never slow to match
 _UNCHECKED: Final = re.compile(rb'"(?:pattern|\$(?!schema":"%b"))' % re.escape(DIALECT.encode()))
 """Keywords the meta-schema cannot check: patterns, references and anchors."""
 
@@ -119,7 +104,7 @@ class Validator:
     def __init__(self, text: bytes) -> None:
         self._text = text
         self._compiled: jsonschema_rs.Draft202012Validator | None = None
-        self.is_valid: Callable[[object], bool] = self._is_valid
+        self.is_valid: Callable[[object], bool] = lambda value: self.compiled().is_valid(value)
 
     def violations(self, value: object) -> list[Violation]:
         """List all violations of a value; of a very large one, only the first."""
@@ -144,9 +129,6 @@ class Validator:
             )
             self.is_valid = self._compiled.is_valid
         return self._compiled
-
-    def _is_valid(self, value: object) -> bool:
-        return self.compiled().is_valid(value)
 
 
 _cache: dict[bytes, Validator] = {}
@@ -197,9 +179,8 @@ def _check(schema: object, text: bytes) -> Fault | None:
             references += 1
             target = node[name]
             if not isinstance(target, str) or not target.startswith("#"):
-                return Fault(
-                    f"a {name} must stay inside its schema ('#...'); got {shorten(repr(target))}", pointer((*at, name))
-                )
+                message = f"a {name} must stay inside its schema ('#...'); got {shorten(repr(target))}"
+                return Fault(message, pointer((*at, name)))
     if references > _MOST_REFERENCES:
         return Fault(f"the schema has more than {_MOST_REFERENCES:,} references")
     too_much = excess(found) if references else None
@@ -221,16 +202,9 @@ def _violation(error: jsonschema_rs.ValidationError) -> Violation:
 def refuse_input(method: str, path: str, violations: list[Violation]) -> Refused:
     """Build the refusal: the message names the first violation, the list contains all."""
     more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
-    return Refused(
-        status.UNPROCESSABLE,
-        "input-validation-failed",
-        f"The input of {method} {path[:200]} is not valid: {violations[0].message}{more}.",
-        {
-            "method": method,
-            "path": path[:300],
-            "violations": [msgspec.to_builtins(violation) for violation in violations],
-        },
-    )
+    message = f"The input of {method} {path[:200]} is not valid: {violations[0].message}{more}."
+    details = {"method": method, "path": path[:300], "violations": msgspec.to_builtins(violations)}
+    return Refused(status.UNPROCESSABLE, "input-validation-failed", message, details)
 
 
 def non_finite(value: object) -> list[Violation]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from bespeak.contract.standard.definition import (
@@ -34,60 +35,42 @@ _RECIPIENT: Final[Schema] = {
 _PATH: Final[Schema] = {**_RECIPIENT, "maxItems": 16}
 _UNDELIVERABLE: Final = MethodError("unknown-recipient", status.NOT_FOUND, "Nothing is known of this recipient.")
 _LATER: Final = MethodError("delivery-unavailable", status.UNAVAILABLE, "The channel cannot deliver now.")
-
-SENDS: Final = "messages:send"
-"""Scope of SEND. The draft names none, but what leaves the server is sent in the operator's name."""
-
+SENDS: Final = "messages:send"  # the draft names no scope, but SEND speaks in the operator's name
+_method = partial(StandardMethod, category="communicate", impact="irreversible", idempotent=False)
 COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
-    StandardMethod(
+    _method(
         name="ALERT",
-        category="communicate",
         description="Sends an urgent message that has to be acknowledged, and escalates it if it is not.",
         intent="Alert a recipient to something urgent.",
         outcome="The alert is on its way, and escalates at its deadline unless it is acknowledged.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={
+        takes={
             "recipient": _RECIPIENT,
             "message": ANYTHING,
             "severity": one_of("critical", "high", "warning"),
-            "acknowledge_by": TIME,
-            "escalation_path": _PATH,
+            "acknowledge_by?": TIME,
+            "escalation_path?": _PATH,
         },
-        required=("recipient", "message", "severity"),
-        result={
+        returns={
             "alert_id": NAME,
             "status": one_of("sent"),
             "recipients": COUNT,
-            "acknowledge_by": TIME,
-            "escalates_to": list_of(NAME),
+            "acknowledge_by?": TIME,
+            "escalates_to?": list_of(NAME),
         },
-        returned=("alert_id", "status", "recipients"),
-        errors=(
-            INVALID_TIME,
-            NOT_LISTED,
-            NOT_OWN_CHANNEL,
-            _UNDELIVERABLE,
-            _LATER,
-        ),
+        errors=(INVALID_TIME, NOT_LISTED, NOT_OWN_CHANNEL, _UNDELIVERABLE, _LATER),
     ),
-    StandardMethod(
+    _method(
         name="BROADCAST",
-        category="communicate",
         description="Sends one message to every member of an audience.",
         intent="Broadcast information to an audience.",
         outcome="A message is on its way to every recipient, and their number is returned.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={
+        takes={
             "audience": _RECIPIENT,
             "content": ANYTHING,
-            "channel": one_of("agtp", "email", "webhook", "sms"),
-            "expiry": TIME,
+            "channel?": one_of("agtp", "email", "webhook", "sms"),
+            "expiry?": TIME,
         },
-        required=("audience", "content"),
-        result={"message_id": NAME, "channel": NAME, "deliveries": COUNT, "expires_at": TIME},
-        returned=("message_id", "channel", "deliveries"),
+        returns={"message_id": NAME, "channel": NAME, "deliveries": COUNT, "expires_at?": TIME},
         errors=(
             MethodError("empty-audience", status.BAD_REQUEST, "The audience has no members."),
             MethodError("audience-refused", status.FORBIDDEN, "The caller may not address this audience."),
@@ -97,51 +80,37 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
             _LATER,
         ),
     ),
-    StandardMethod(
+    _method(
         name="REPLY",
-        category="communicate",
         description="Answers a message, an escalation or a question, in its thread.",
         intent="Reply to a message that asked for an answer.",
         outcome="The reply is part of the thread and on its way to its author.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={
-            "in_reply_to": NAME,
-            "content": ANYTHING,
-            "urgency": one_of("critical", "informational", "background"),
-        },
-        required=("in_reply_to", "content"),
-        result={"reply_id": NAME, "in_reply_to": NAME, "thread_id": NAME, "recipient": NAME, "sent_at": TIME},
-        returned=("reply_id", "in_reply_to", "thread_id", "sent_at"),
+        takes={"in_reply_to": NAME, "content": ANYTHING, "urgency?": one_of("critical", "informational", "background")},
+        returns={"reply_id": NAME, "in_reply_to": NAME, "thread_id": NAME, "recipient?": NAME, "sent_at": TIME},
         errors=(
             MethodError("message-not-found", status.NOT_FOUND, "The caller has received no such message."),
             MethodError("reply-not-expected", status.BAD_REQUEST, "The message expects no reply, or has one."),
             _LATER,
         ),
     ),
-    StandardMethod(
+    _method(
         name="SEND",
-        category="communicate",
         description="Delivers a message outside AGTP: by e-mail or to a webhook.",
         intent="Send a message through an external channel.",
         outcome="The channel has taken the message, and its confirmation is returned.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={
+        takes={
             "recipient": LINE,
             "channel": one_of("email", "webhook", "sms", "push"),
             "content": ANYTHING,
-            "template_id": NAME,
+            "template_id?": NAME,
         },
-        required=("recipient", "channel", "content"),
-        result={
+        returns={
             "delivery_id": NAME,
             "channel": NAME,
             "status": one_of("delivered", "queued"),
-            "confirmation": OBJECT,
+            "confirmation?": OBJECT,
             "sent_at": TIME,
         },
-        returned=("delivery_id", "channel", "status", "sent_at"),
         errors=(
             MethodError("recipient-refused", status.BAD_REQUEST, "The address must not be used."),
             NOT_LISTED,
@@ -153,22 +122,18 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
         # Without the recipient: the address of a webhook may be a secret.
         recorded=("channel", "template_id"),
     ),
-    StandardMethod(
+    _method(
         name="REPORT",
-        category="communicate",
         description="Makes a report of recorded data and delivers it.",
         intent="Report on a scope to a principal.",
         outcome="The report is stored and on its way to its recipient.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={
+        takes={
             "report_type": NAME,
             "scope": {"type": ["string", "object"], "minLength": 1, "maxLength": 4000},
             "recipient": LINE,
-            "format": one_of("pdf", "json", "html", "markdown"),
+            "format?": one_of("pdf", "json", "html", "markdown"),
         },
-        required=("report_type", "scope", "recipient"),
-        result={
+        returns={
             "document_id": NAME,
             "report_type": NAME,
             "format": NAME,
@@ -178,7 +143,6 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
             # An agent has it in its inbox, an address outside will get it, and a principal fetches it.
             "status": one_of("delivered", "queued", "stored"),
         },
-        returned=("document_id", "report_type", "format", "bytes", "digest", "recipient", "status"),
         errors=(
             MethodError("unknown-report-type", status.UNPROCESSABLE, "This server has no such report."),
             MethodError("invalid-scope", status.BAD_REQUEST, "The scope is not one that this report takes."),
@@ -188,24 +152,19 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
         ),
     ),
 )
-
 MOST_LISTED: Final = 100  # messages in one page
+_MESSAGE: Final = ["message_id", "thread_id", "sender", "kind", "state"]
 MESSAGES: Final = StandardMethod(
     name="QUERY",
     description="Lists the messages of the caller, or those that were published on a channel, oldest first.",
     intent="Query the messages that the calling agent has received.",
     outcome="A page of messages is returned, and the cursor of the next page if there are more; nothing is changed.",
-    parameters={
-        "state": one_of("unread", "read", "acknowledged", "declined"),
-        "thread_id": NAME,
-        "channel": NAME,
-        "after": NAME,
-        "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED},
+    takes={
+        "state?": one_of("unread", "read", "acknowledged", "declined"),
+        "thread_id?": NAME,
+        "channel?": NAME,
+        "after?": NAME,
+        "limit?": {"type": "integer", "minimum": 1, "maximum": MOST_LISTED},
     },
-    result={
-        "messages": list_of(object_of({"message_id": NAME}, "message_id", "thread_id", "sender", "kind", "state")),
-        "next": NAME,
-    },
-    returned=("messages",),
-)
-"""QUERY /messages of every server with a store."""
+    returns={"messages": list_of({**object_of({"message_id": NAME}), "required": _MESSAGE}), "next?": NAME},
+)  # QUERY /messages of every server with a store

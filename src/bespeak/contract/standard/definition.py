@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 
 Schema = Mapping[str, Any]
-
-_NO_CONTROLS: Final = "^[^\\x00-\\x1f\\x7f-\\x9f]*$"
-"""Pattern of a line of text: not every database stores control characters, and operators read it on terminals."""
-
+_NO_CONTROLS: Final = "^[^\\x00-\\x1f\\x7f-\\x9f]*$"  # not every database stores controls; terminals show them
 TEXT: Final[Schema] = {"type": "string", "minLength": 1}
 LINE: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": _NO_CONTROLS}
 NAME: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 256, "pattern": _NO_CONTROLS}
@@ -28,24 +25,27 @@ FLAG: Final[Schema] = {"type": "boolean"}
 SHARE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 1}
 METHOD: Final[Schema] = {"type": "string", "pattern": "^[A-Z][A-Z0-9_-]{0,63}$"}
 PATH: Final[Schema] = {"type": "string", "pattern": "^/[!-~]{0,1023}$"}
-
 EXPRESSION: Final[Schema] = {"type": "string", "minLength": 1, "maxLength": 4000}  # schema of an expression in CEL
 
 
 def one_of(*values: str) -> Schema:
-    """Return the schema of a choice."""
     return {"type": "string", "enum": list(values)}
 
 
 def list_of(item: Schema, *, least: int = 0, most: int = 1000) -> Schema:
-    """Return the schema of a bounded list."""
     return {"type": "array", "items": item, "minItems": least, "maxItems": most}
 
 
-def object_of(members: Mapping[str, Schema], *required: str, closed: bool = False) -> Schema:
-    """Return the schema of an object."""
-    schema = {"type": "object", "properties": dict(members), "required": list(required)}
+def object_of(members: Mapping[str, Schema], *, closed: bool = False) -> Schema:
+    properties, required = _split(members)
+    schema = {"type": "object", "properties": properties, "required": list(required)}
     return {**schema, "additionalProperties": False} if closed else schema
+
+
+def _split(members: Mapping[str, Schema]) -> tuple[dict[str, Schema], tuple[str, ...]]:
+    """Return the schema of each member, and the names of the required ones: those without `?` at their end."""
+    required = tuple(name for name in members if not name.endswith("?"))
+    return {name.removesuffix("?"): schema for name, schema in members.items()}, required
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,6 @@ class MethodError:
     description: str
 
     def refuse(self, message: str, /, **details: Any) -> Refused:
-        """Build the refusal."""
         return Refused(self.status, self.name, message, details)
 
 
@@ -69,7 +68,7 @@ INVALID_TIME: Final = MethodError("invalid-time", status.BAD_REQUEST, "A time is
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StandardMethod:
-    """One method at the path `/` that bespeak carries out itself."""
+    """One method at the path `/` that bespeak carries out itself. The name of an optional member ends with `?`."""
 
     name: str
     category: str = "floor"  # `floor` for the methods of every server, else the category of the Tier 2 draft
@@ -78,20 +77,23 @@ class StandardMethod:
     outcome: str
     impact: str = "informational"
     idempotent: bool = True
-    parameters: Mapping[str, Schema]
-    required: tuple[str, ...] = ()
+    takes: Mapping[str, Schema]  # members of the body
     takes_anything: bool = False  # True if the draft allows many forms of the body, so that no member is refused
-    result: Mapping[str, Schema] | None = None  # members of the result; None if they are not declared
-    returned: tuple[str, ...] = ()  # members that every result has
+    returns: Mapping[str, Schema] | None = None  # members of the result; None if they are not declared
     errors: tuple[MethodError, ...] = ()
     scopes: tuple[str, ...] = ()  # scopes without which a call is refused
     recorded: tuple[str, ...] = ()  # parameters that the audit record of a call has
     passes_on: bool = False  # True if it calls other endpoints, so that confirmations are theirs
+    parameters: Mapping[str, Schema] = field(init=False)  # members of the body, under their plain names
+    required: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        parameters, required = _split(self.takes)
+        object.__setattr__(self, "parameters", parameters)
+        object.__setattr__(self, "required", required)
 
     def find(self, error: str) -> MethodError:
-        """Return an error that the method declares."""
         return next(one for one in self.errors if one.name == error)
 
     def refuse(self, error: str, message: str, /, **details: Any) -> Refused:
-        """Build a refusal that the method declares."""
         return self.find(error).refuse(message, **details)

@@ -9,7 +9,18 @@ import msgspec
 
 from bespeak.contract.agent import DEFAULT_ZONE, ORG_ASSERTED, Agent
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.standard.definition import INVALID_TIME, NOT_LISTED, NOT_OWN_CHANNEL, MethodError, StandardMethod
+from bespeak.contract.standard.definition import (
+    ANYTHING,
+    INVALID_TIME,
+    NOT_LISTED,
+    NOT_OWN_CHANNEL,
+    OBJECT,
+    SHARE,
+    TEXT,
+    MethodError,
+    StandardMethod,
+    one_of,
+)
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import Scopes
 
@@ -29,15 +40,13 @@ FILTER_SCHEMA: Final[Mapping[str, Any]] = {
         "principal": {"type": "string", "minLength": 1},
     },
     "additionalProperties": False,
-}
-"""Schema of `filter`. Each member is a constraint; what cannot be shown to meet all of them is left out."""
+}  # schema of `filter`. Each member is a constraint; what cannot be shown to meet all of them is left out.
 
 
 class CandidateFilter(msgspec.Struct, frozen=True):
     """What the candidates must meet."""
 
-    zone: str = DEFAULT_ZONE
-    """Governance zone of the caller. Agents of other zones are not found; those of the default zone always are."""
+    zone: str = DEFAULT_ZONE  # zone of the caller; agents of others are not found, unless of the default zone
     capabilities: frozenset[str] = frozenset()  # an endpoint has one of them, an agent all
     scopes: tuple[str, ...] = ()  # an endpoint requires no others, an agent accepts all
     tier: int | None = None  # lowest trust: a lower number is stronger (core 7.4)
@@ -84,57 +93,41 @@ def read_filter(given: Mapping[str, Any], caller: Agent | None) -> CandidateFilt
 
 
 def _texts(value: object) -> Iterable[str]:
-    """Return the texts of a list or of a comma-separated text, for comparison."""
     parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else ()
     return [part.strip().casefold() for part in parts if isinstance(part, str)]
 
 
-ID_SCHEMA: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-"""Schema of an Agent-ID or an Audit-ID."""
+ID_SCHEMA: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}  # an Agent-ID or an Audit-ID
 NEGOTIATED_ID_SCHEMA: Final[Mapping[str, Any]] = {"type": "string", "pattern": "^[!-~]{1,128}$"}
 """Schema of the id of a proposal or a synthesis: it is looked up, and PostgreSQL takes no NUL."""
-_TEXT: Final[Mapping[str, Any]] = {"type": "string", "minLength": 1}
-_OBJECT: Final[Mapping[str, Any]] = {"type": "object"}
-_ANYTHING: Final[Mapping[str, Any]] = {}
 _TEXT_OR_OBJECT: Final[Mapping[str, Any]] = {"type": ["string", "object"]}
 _TEXT_OR_LIST: Final[Mapping[str, Any]] = {"type": ["string", "array"]}
-_SHARE: Final[Mapping[str, Any]] = {"type": "number", "minimum": 0, "maximum": 1}
-
-
-def _one_of(*values: str) -> Mapping[str, Any]:
-    return {"type": "string", "enum": list(values)}
-
-
-FORMAT_SCHEMA: Final = _one_of("manifest", "json", "certificate", "status")
-"""Schema of `format`, which names a document about an agent (core 3)."""
-
-
+FORMAT_SCHEMA: Final = one_of("manifest", "json", "certificate", "status")  # a document about an agent (core 3)
 FLOOR: Final[tuple[StandardMethod, ...]] = (
     StandardMethod(
         name="QUERY",
         description="Answers a question from the content this server has registered.",
         intent="Find content that answers a stated need for information.",
         outcome="Matching content is returned, each piece with its source and a confidence.",
-        parameters={
+        takes={
             "intent": _TEXT_OR_OBJECT,
-            "scope": _TEXT_OR_LIST,
-            "format": _one_of("structured", "natural", "raw"),
-            "confidence_threshold": _SHARE,
-            "modality": _one_of("mcp.resource"),
-            "mcp_resource_uri": _TEXT,
+            "scope?": _TEXT_OR_LIST,
+            "format?": one_of("structured", "natural", "raw"),
+            "confidence_threshold?": SHARE,
+            "modality?": one_of("mcp.resource"),
+            "mcp_resource_uri?": TEXT,
         },
-        required=("intent",),
     ),
     StandardMethod(
         name="DISCOVER",
         description="Returns the server manifest, or the endpoints and agents that meet the criteria.",
         intent="Find endpoints and agents to talk to on this server.",
         outcome="The manifest or a ranked list of candidates is returned.",
-        parameters={
-            "criteria": _TEXT_OR_OBJECT,
-            "filter": FILTER_SCHEMA,
-            "max_results": {"type": "integer", "minimum": 1, "maximum": 1000},
-            "target": _one_of("manifest", "methods", "agents"),
+        takes={
+            "criteria?": _TEXT_OR_OBJECT,
+            "filter?": FILTER_SCHEMA,
+            "max_results?": {"type": "integer", "minimum": 1, "maximum": 1000},
+            "target?": one_of("manifest", "methods", "agents"),
         },
     ),
     StandardMethod(
@@ -142,34 +135,27 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         description="Describes what this server can do, or who an agent is: the one named, or the one that calls.",
         intent="Describe the capabilities of this server.",
         outcome="A capability document or an identity document is returned.",
-        parameters={
-            "agent_id": _TEXT,
-            "format": FORMAT_SCHEMA,
-            "capability_domains": _TEXT_OR_LIST,
-            "version_min": _TEXT,
-        },
+        takes={"agent_id?": TEXT, "format?": FORMAT_SCHEMA, "capability_domains?": _TEXT_OR_LIST, "version_min?": TEXT},
     ),
     StandardMethod(
         name="SUMMARIZE",
         description="Condenses a source to what matters for a reader.",
         intent="Summarize the given source.",
         outcome="A summary of the source is returned with the hash of what was read.",
-        parameters={
-            "source": _TEXT,
-            "length": _one_of("brief", "standard", "detailed"),
-            "focus": _TEXT,
-            "format": _one_of("bullets", "prose", "structured"),
-            "audience": _TEXT,
+        takes={
+            "source": TEXT,
+            "length?": one_of("brief", "standard", "detailed"),
+            "focus?": TEXT,
+            "format?": one_of("bullets", "prose", "structured"),
+            "audience?": TEXT,
         },
-        required=("source",),
     ),
     StandardMethod(
         name="PLAN",
         description="Lays out the steps towards a goal without taking any of them.",
         intent="Plan the calls that reach a stated goal.",
         outcome="An ordered list of calls is returned; nothing has been executed.",
-        parameters={"goal": _TEXT_OR_OBJECT, "constraints": _TEXT_OR_OBJECT, "available_methods": _TEXT_OR_LIST},
-        required=("goal",),
+        takes={"goal": _TEXT_OR_OBJECT, "constraints?": _TEXT_OR_OBJECT, "available_methods?": _TEXT_OR_LIST},
     ),
     StandardMethod(
         name="PROPOSE",
@@ -178,13 +164,15 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         outcome="The proposal is approved, put under evaluation or rejected with a reason.",
         impact="reversible",
         idempotent=False,
-        parameters={
-            **dict.fromkeys(("proposal", "endpoint", "signature", "parameters", "semantic", "handler"), _ANYTHING),
-            **dict.fromkeys(("input_schema", "output_schema", "deprecated"), _ANYTHING),
-            **dict.fromkeys(("proposed_method", "name", "method", "path", "description", "namespace"), _ANYTHING),
-            **dict.fromkeys(("intent", "contract_version", "session_id", "requested_duration"), _ANYTHING),
-            **dict.fromkeys(("persistent", "scope_requested", "required_scopes", "errors"), _ANYTHING),
-        },
+        takes=dict.fromkeys(
+            (
+                *("proposal?", "endpoint?", "signature?", "parameters?", "semantic?", "handler?", "input_schema?"),
+                *("output_schema?", "deprecated?", "proposed_method?", "name?", "method?", "path?", "description?"),
+                *("namespace?", "intent?", "contract_version?", "session_id?", "requested_duration?", "persistent?"),
+                *("scope_requested?", "required_scopes?", "errors?"),
+            ),
+            ANYTHING,
+        ),
         takes_anything=True,
     ),
     StandardMethod(
@@ -194,15 +182,15 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         outcome="The action has been carried out and its result is returned.",
         impact="irreversible",
         idempotent=False,
-        parameters={
-            "action": _TEXT,
-            "parameters": _OBJECT,
-            "payload": {},
-            "payload_type": _TEXT,
-            "idempotency_key": _TEXT,
-            "plan_id": {"type": "string", "pattern": "^plan-[0-9a-f]{32}$"},
-            "plan": {"type": ["array", "object"]},
-            "timeout": {"type": "number", "exclusiveMinimum": 0, "maximum": 366 * 86400},
+        takes={
+            "action?": TEXT,
+            "parameters?": OBJECT,
+            "payload?": ANYTHING,
+            "payload_type?": TEXT,
+            "idempotency_key?": TEXT,
+            "plan_id?": {"type": "string", "pattern": "^plan-[0-9a-f]{32}$"},
+            "plan?": {"type": ["array", "object"]},
+            "timeout?": {"type": "number", "exclusiveMinimum": 0, "maximum": 366 * 86400},
         },
     ),
     StandardMethod(
@@ -212,16 +200,15 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         outcome="A signed token is returned, by which the delegate acts with the authority it was given.",
         impact="reversible",
         idempotent=False,
-        parameters={
-            "target_agent_id": _TEXT,
+        takes={
+            "target_agent_id": TEXT,
             "task": _TEXT_OR_OBJECT,
             "authority_scope": _TEXT_OR_LIST,
-            "delegation_token": _TEXT,
-            "callback": _TEXT,
-            "deadline": _TEXT,
-            "depth": {"type": "integer", "minimum": 0, "maximum": 7},
+            "delegation_token": TEXT,
+            "callback?": TEXT,
+            "deadline?": TEXT,
+            "depth?": {"type": "integer", "minimum": 0, "maximum": 7},
         },
-        required=("target_agent_id", "task", "authority_scope", "delegation_token"),
         errors=(INVALID_TIME,),
         recorded=("target_agent_id", "authority_scope"),
     ),
@@ -231,17 +218,16 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         intent="Escalate a decision the agent must not take alone.",
         outcome="The decision waits with its recipient and the task is paused.",
         impact="reversible",
-        parameters={
-            "task_id": _TEXT,
-            "reason": _one_of(
+        takes={
+            "task_id": TEXT,
+            "reason": one_of(
                 "confidence_threshold", "scope_limit", "ethical_flag", "ambiguous_instruction", "resource_unavailable"
             ),
-            "context": _OBJECT,
-            "priority": _one_of("urgent", "normal", "low"),
-            "recipient": _TEXT,
-            "deadline": _TEXT,
+            "context": OBJECT,
+            "priority?": one_of("urgent", "normal", "low"),
+            "recipient?": TEXT,
+            "deadline?": TEXT,
         },
-        required=("task_id", "reason", "context"),
         errors=(INVALID_TIME,),
         recorded=("task_id", "reason", "recipient"),
     ),
@@ -251,13 +237,12 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         intent="Confirm the outcome of a pending decision.",
         outcome="The decision is recorded with its time and an attestation id.",
         impact="irreversible",
-        parameters={
-            "target_id": _TEXT,
-            "status": _one_of("accepted", "rejected", "deferred"),
-            "reason": _TEXT,
-            "attestation": _TEXT_OR_OBJECT,
+        takes={
+            "target_id": TEXT,
+            "status": one_of("accepted", "rejected", "deferred"),
+            "reason?": TEXT,
+            "attestation?": _TEXT_OR_OBJECT,
         },
-        required=("target_id", "status"),
         recorded=("target_id", "status"),
     ),
     StandardMethod(
@@ -267,12 +252,12 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         outcome="The session is suspended and a single-use resumption nonce is returned.",
         impact="reversible",
         idempotent=False,
-        parameters={
-            "session_id": _TEXT,
-            "reason": _one_of("awaiting_input", "resource_limit", "scheduled_pause", "external_dependency"),
-            "resume_by": _TEXT,
-            "checkpoint": {},
-            "synthesis_id": NEGOTIATED_ID_SCHEMA,
+        takes={
+            "session_id?": TEXT,
+            "reason?": one_of("awaiting_input", "resource_limit", "scheduled_pause", "external_dependency"),
+            "resume_by?": TEXT,
+            "checkpoint?": ANYTHING,
+            "synthesis_id?": NEGOTIATED_ID_SCHEMA,
         },
         errors=(INVALID_TIME,),
     ),
@@ -283,16 +268,15 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
         outcome="The message is accepted for delivery and a receipt is returned.",
         impact="irreversible",
         idempotent=False,
-        parameters={
-            "recipient": _TEXT,
-            "content": {},
-            "urgency": _one_of("critical", "informational", "background"),
-            "delivery_guarantee": _one_of("at_most_once", "at_least_once", "exactly_once"),
-            "expiry": _TEXT,
-            "event": _TEXT,
-            "subscription_id": _TEXT,
+        takes={
+            "recipient": TEXT,
+            "content": ANYTHING,
+            "urgency?": one_of("critical", "informational", "background"),
+            "delivery_guarantee?": one_of("at_most_once", "at_least_once", "exactly_once"),
+            "expiry?": TEXT,
+            "event?": TEXT,
+            "subscription_id?": TEXT,
         },
-        required=("recipient", "content"),
         errors=(
             MethodError("unknown-recipient", status.NOT_FOUND, "Nothing is known of this recipient."),
             MethodError("subscription-not-found", status.NOT_FOUND, "The caller has no such monitor."),

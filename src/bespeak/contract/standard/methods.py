@@ -13,12 +13,9 @@ from bespeak.contract.standard.transact import TRANSACT
 from bespeak.text.reading.settings import setting
 
 ALL: Final = "*"
-
 STANDARD: Final[Mapping[str, StandardMethod]] = {
     method.name: method for method in (*TRANSACT, *COMMUNICATE, *ORCHESTRATE)
-}
-"""The methods by name, in the order of the draft."""
-
+}  # the methods by name, in the order of the draft
 CATEGORIES: Final = tuple(dict.fromkeys(method.category for method in STANDARD.values()))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 from bespeak.contract.standard.definition import (
@@ -30,28 +31,22 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.header_values import LONGEST_TASK_ID
 
 RUNS: Final = "activation:run"
-
 _STATES: Final = one_of("running", "completed", "failed", "paused", "cancelled", "waiting")
 STEP: Final[Schema] = object_of(
     {
-        "name": NAME,
+        "name?": NAME,
         "method": METHOD,
-        "path": PATH,
-        "parameters": OBJECT,
-        "on_failure": one_of("abort", "skip", "retry", "escalate"),
-        "when": EXPRESSION,
-        "compensate": object_of({"method": METHOD, "path": PATH, "parameters": OBJECT}, "method", closed=True),
+        "path?": PATH,
+        "parameters?": OBJECT,
+        "on_failure?": one_of("abort", "skip", "retry", "escalate"),
+        "when?": EXPRESSION,
+        "compensate?": object_of({"method": METHOD, "path?": PATH, "parameters?": OBJECT}, closed=True),
     },
-    "method",
     closed=True,
 )
-_CALL: Final[Schema] = object_of({"method": METHOD, "path": PATH, "parameters": OBJECT}, "method", closed=True)
+_CALL: Final[Schema] = object_of({"method": METHOD, "path?": PATH, "parameters?": OBJECT}, closed=True)
 _DONE: Final[Schema] = object_of(
-    {"step": COUNT, "name": NAME, "method": METHOD, "path": PATH, "status": NAME, "code": COUNT, "output": ANYTHING},
-    "step",
-    "method",
-    "path",
-    "status",
+    {"step": COUNT, "name?": NAME, "method": METHOD, "path": PATH, "status": NAME, "code?": COUNT, "output?": ANYTHING}
 )
 _TOO_LONG: Final = MethodError("timeout", status.TIMEOUT, "The time ran out; the receipt says how far it came.")
 TASK: Final[Schema] = {
@@ -59,31 +54,25 @@ TASK: Final[Schema] = {
     "minLength": 1,
     "maxLength": LONGEST_TASK_ID,
     "pattern": r"^[^\x00-\x08\x0a-\x1f\x7f]*$",
-}
-"""Schema of a Task-ID: whatever fits in the header."""
+}  # schema of a Task-ID: whatever fits in the header
 _NO_WORKFLOW: Final = MethodError("workflow-not-found", status.NOT_FOUND, "The caller has no such workflow.")
 _NO_ENDPOINT: Final = MethodError(
     "endpoint-not-found", status.UNPROCESSABLE, "A call names no endpoint of this server."
 )
-
+_method = partial(StandardMethod, category="orchestrate", impact="irreversible", idempotent=False)
 ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
-    StandardMethod(
+    _method(
         name="CHAIN",
-        category="orchestrate",
         description="Runs calls one after the other; each may use what the earlier ones returned.",
         intent="Chain calls into one workflow.",
         outcome="The workflow has run as far as its receipt says, and it survives a restart of the server.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={
+        takes={
             "steps": list_of(STEP, least=1, most=100),
-            "on_failure": one_of("abort", "skip", "retry", "escalate"),
-            "context_propagation": FLAG,
-            "timeout": SECONDS,
+            "on_failure?": one_of("abort", "skip", "retry", "escalate"),
+            "context_propagation?": FLAG,
+            "timeout?": SECONDS,
         },
-        required=("steps",),
-        result={"chain_id": NAME, "status": _STATES, "steps": list_of(_DONE), "output": ANYTHING},
-        returned=("chain_id", "status", "steps"),
+        returns={"chain_id": NAME, "status": _STATES, "steps": list_of(_DONE), "output?": ANYTHING},
         errors=(
             MethodError("invalid-chain", status.UNPROCESSABLE, "The steps cannot be run as they are written."),
             _NO_ENDPOINT,
@@ -91,29 +80,24 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         ),
         passes_on=True,
     ),
-    StandardMethod(
+    _method(
         name="BATCH",
-        category="orchestrate",
         description="Runs independent calls together.",
         intent="Batch independent calls.",
         outcome="Every call has an outcome of its own in the receipt.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={
+        takes={
             "calls": list_of(_CALL, least=1, most=1000),
-            "execution_mode": one_of("parallel", "sequential"),
-            "partial_success": FLAG,
-            "timeout": SECONDS,
+            "execution_mode?": one_of("parallel", "sequential"),
+            "partial_success?": FLAG,
+            "timeout?": SECONDS,
         },
-        required=("calls",),
-        result={
+        returns={
             "batch_id": NAME,
             "status": one_of("completed", "partial", "failed", "running", "waiting", "paused", "cancelled"),
             "succeeded": COUNT,
             "failed": COUNT,
             "results": list_of(_DONE),
         },
-        returned=("batch_id", "status", "succeeded", "failed", "results"),
         errors=(
             MethodError("batch-failed", status.UNPROCESSABLE, "A call failed, and partial_success is not set."),
             _NO_ENDPOINT,
@@ -121,30 +105,26 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         ),
         passes_on=True,
     ),
-    StandardMethod(
+    _method(
         name="MONITOR",
-        category="orchestrate",
         description="Observes an agent, an endpoint or a condition, and notifies when it changes.",
         intent="Monitor a target for changes.",
         outcome="A subscription exists, and its callback has been verified.",
         impact="reversible",
-        idempotent=False,
-        parameters={
+        takes={
             "target": {"type": ["string", "object"], "minLength": 1, "maxLength": 2000},
             "events": list_of(NAME, least=1, most=64),
             "callback": LINE,
-            "threshold": {"type": ["number", "string", "object"], "maxLength": 2000},
-            "interval": SECONDS,
+            "threshold?": {"type": ["number", "string", "object"], "maxLength": 2000},
+            "interval?": SECONDS,
         },
-        required=("target", "events", "callback"),
-        result={
+        returns={
             "subscription_id": NAME,
             "target": ANYTHING,
             "events": list_of(NAME),
-            "interval": SECONDS,
-            "expires_at": TIME,
+            "interval?": SECONDS,
+            "expires_at?": TIME,
         },
-        returned=("subscription_id", "target", "events"),
         errors=(
             MethodError("target-not-found", status.NOT_FOUND, "There is nothing to observe under this name."),
             MethodError("callback-refused", status.BAD_REQUEST, "The callback could not be verified."),
@@ -156,32 +136,27 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             MethodError("too-many-monitors", status.RATE_LIMITED, "The agent has as many monitors as it may have."),
         ),
     ),
-    StandardMethod(
+    _method(
         name="ROUTE",
-        category="orchestrate",
         description="Chooses a handler for a work item by criteria, and hands the item over.",
         intent="Route a work item to the handler that fits.",
         outcome="The chosen handler and the reason are returned.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={
+        takes={
             "payload": ANYTHING,
             "criteria": OBJECT,
-            "candidates": list_of({"type": ["string", "object"], "minLength": 1, "maxLength": 2000}, most=100),
-            "fallback": {"type": ["string", "object"], "minLength": 1, "maxLength": 2000},
+            "candidates?": list_of({"type": ["string", "object"], "minLength": 1, "maxLength": 2000}, most=100),
+            "fallback?": {"type": ["string", "object"], "minLength": 1, "maxLength": 2000},
         },
-        required=("payload", "criteria"),
-        result={
+        returns={
             "handler": ANYTHING,
             "reason": TEXT,
-            "score": {"type": "number"},
+            "score?": {"type": "number"},
             "delivered": FLAG,
-            "message_id": NAME,
-            "code": COUNT,
-            "output": ANYTHING,
-            "error": OBJECT,
+            "message_id?": NAME,
+            "code?": COUNT,
+            "output?": ANYTHING,
+            "error?": OBJECT,
         },
-        returned=("handler", "reason", "delivered"),
         errors=(
             MethodError("no-handler", status.NOT_FOUND, "No candidate fits, and there is no fallback."),
             MethodError("invalid-criteria", status.UNPROCESSABLE, "The criteria cannot be evaluated."),
@@ -191,29 +166,24 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         ),
         passes_on=True,
     ),
-    StandardMethod(
+    _method(
         name="RETRY",
-        category="orchestrate",
         description="Repeats a failed call by its Task-ID, without doing twice what was done.",
         intent="Retry a failed call.",
         outcome="The call has been repeated, or its earlier answer is returned.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={
+        takes={
             "original_task_id": TASK,
-            "delay": {"type": "number", "minimum": 0, "maximum": 86400},
-            "max_attempts": {"type": "integer", "minimum": 1, "maximum": 100},
+            "delay?": {"type": "number", "minimum": 0, "maximum": 86400},
+            "max_attempts?": {"type": "integer", "minimum": 1, "maximum": 100},
         },
-        required=("original_task_id",),
-        result={
+        returns={
             "retry_id": NAME,
             "original_task_id": TASK,
             "attempt": COUNT,
             "status": one_of("completed", "failed", "scheduled", "suppressed"),
-            "code": COUNT,
-            "output": ANYTHING,
+            "code?": COUNT,
+            "output?": ANYTHING,
         },
-        returned=("retry_id", "original_task_id", "attempt", "status"),
         errors=(
             MethodError("task-not-found", status.NOT_FOUND, "The caller has no failed task with this id."),
             MethodError("attempts-exhausted", status.CONFLICT, "The task has been tried as often as allowed."),
@@ -221,18 +191,14 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         ),
         passes_on=True,
     ),
-    StandardMethod(
+    _method(
         name="PAUSE",
-        category="orchestrate",
         description="Halts a workflow after its running step, until it is resumed.",
         intent="Pause a workflow.",
         outcome="No further step begins before the workflow is resumed.",
         impact="reversible",
-        idempotent=False,
-        parameters={"workflow_id": NAME, "reason": LINE, "resume_at": TIME},
-        required=("workflow_id",),
-        result={"workflow_id": NAME, "status": _STATES, "resumption_nonce": NAME, "resume_at": TIME},
-        returned=("workflow_id", "status", "resumption_nonce"),
+        takes={"workflow_id": NAME, "reason?": LINE, "resume_at?": TIME},
+        returns={"workflow_id": NAME, "status": _STATES, "resumption_nonce": NAME, "resume_at?": TIME},
         errors=(
             INVALID_TIME,
             _NO_WORKFLOW,
@@ -240,28 +206,24 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             MethodError("workflow-ended", status.CONFLICT, "The workflow has ended."),
         ),
     ),
-    StandardMethod(
+    _method(
         name="RESUME",
-        category="orchestrate",
         description="Resumes a suspended session or a paused workflow with its resumption nonce.",
         intent="Resume what was suspended or paused.",
         outcome="The session is active or the workflow runs again; the nonce is used up.",
         impact="reversible",
-        idempotent=False,
-        parameters={
+        takes={
             "workflow_id": {"type": "string", "minLength": 1},
-            "resumption_nonce": {"type": "string", "minLength": 1, "maxLength": 256},
-            "checkpoint": ANYTHING,
+            "resumption_nonce?": {"type": "string", "minLength": 1, "maxLength": 256},
+            "checkpoint?": ANYTHING,
         },
-        required=("workflow_id",),
-        result={
+        returns={
             "workflow_id": NAME,
             "status": one_of("active", "running"),
-            "suspension_id": NAME,
-            "checkpoint": ANYTHING,
-            "overridden": {"type": "integer", "minimum": 0},
+            "suspension_id?": NAME,
+            "checkpoint?": ANYTHING,
+            "overridden?": {"type": "integer", "minimum": 0},
         },
-        returned=("workflow_id", "status"),
         errors=(
             _NO_WORKFLOW,
             MethodError("session-not-found", status.NOT_FOUND, "The caller has no such session."),
@@ -274,18 +236,13 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             MethodError("invalid-checkpoint", status.UNPROCESSABLE, "The checkpoint names a step that is not done."),
         ),
     ),
-    StandardMethod(
+    _method(
         name="RUN",
-        category="orchestrate",
         description="Runs a procedure that the operator has registered.",
         intent="Run a registered procedure.",
         outcome="The procedure has run, and its result is returned.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={"procedure_id": NAME, "input": OBJECT, "timeout": SECONDS},
-        required=("procedure_id",),
-        result={"run_id": NAME, "procedure_id": NAME, "status": _STATES, "output": ANYTHING, "error": OBJECT},
-        returned=("run_id", "procedure_id", "status"),
+        takes={"procedure_id": NAME, "input?": OBJECT, "timeout?": SECONDS},
+        returns={"run_id": NAME, "procedure_id": NAME, "status": _STATES, "output?": ANYTHING, "error?": OBJECT},
         errors=(
             MethodError("procedure-refused", status.FORBIDDEN, "The procedure waits for a review."),
             MethodError("procedure-not-found", status.NOT_FOUND, "No procedure is registered under this id."),
@@ -302,16 +259,14 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         description="Reports the health of this server, an agent, an upstream or a workflow.",
         intent="Check the status of a target.",
         outcome="A status with an indicator for each component is returned.",
-        parameters={"target": NAME, "depth": one_of("shallow", "deep")},
-        required=("target",),
-        result={
+        takes={"target": NAME, "depth?": one_of("shallow", "deep")},
+        returns={
             "target": NAME,
             "status": NAME,
-            "components": list_of(object_of({"name": NAME, "status": NAME, "message": TEXT}, "name", "status")),
+            "components": list_of(object_of({"name": NAME, "status": NAME, "message?": TEXT})),
             "checked_at": TIME,
-            "expires_at": TIME,
+            "expires_at?": TIME,
         },
-        returned=("target", "status", "components", "checked_at"),
         errors=(
             MethodError("target-not-found", status.NOT_FOUND, "Nothing here has this name."),
             MethodError("timeout", status.TIMEOUT, "The target did not answer in time."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from bespeak.contract.standard.definition import (
@@ -31,11 +32,8 @@ from bespeak.protocol import status
 
 GRANT: Final = "authorization:grant"
 PURCHASES: Final = "payments:purchase"
-SIGNS: Final = "documents:sign"
-"""Scope for signing with the key of the server. The draft names none, and such a signature binds the operator."""
-TYPE: Final[Schema] = {"type": "string", "pattern": "^[a-z][a-z0-9_-]{0,63}$"}
-"""Schema of the type of an entity, which is the domain of its scopes."""
-
+SIGNS: Final = "documents:sign"  # the draft names no scope, but such a signature binds the operator
+TYPE: Final[Schema] = {"type": "string", "pattern": "^[a-z][a-z0-9_-]{0,63}$"}  # of an entity: the domain of scopes
 _VALUE: Final = "^[0-9]{1,15}([.][0-9]{1,6})?$"
 _AMOUNT: Final[Schema] = object_of(
     {
@@ -43,13 +41,10 @@ _AMOUNT: Final[Schema] = object_of(
         "value": {"type": ["string", "integer"], "pattern": _VALUE, "minimum": 0, "maximum": 10**15},
         "currency": {"type": "string", "pattern": "^[A-Z]{3}$"},
     },
-    "value",
-    "currency",
     closed=True,
 )
-_RANGE: Final[Schema] = object_of({"min": NUMBER, "expected": NUMBER, "max": NUMBER}, "min", "expected", "max")
+_RANGE: Final[Schema] = object_of({"min": NUMBER, "expected": NUMBER, "max": NUMBER})
 _SCOPE: Final[Mapping[str, object]] = {"type": ["string", "array"], "items": NAME, "minLength": 1, "minItems": 1}
-
 MERCHANT: Final[Mapping[str, Schema]] = {
     "merchant_id": {**NAME, "description": "Id of the merchant: the server_id of this service."},
     "merchant_manifest_fingerprint": {
@@ -58,14 +53,14 @@ MERCHANT: Final[Mapping[str, Schema]] = {
     },
     "intent_assertion": {**LINE, "maxLength": 8000, "description": "Signed intent of the principal, a JWT."},
     "cart_digest": {**NAME, "description": "Digest of the cart of an earlier QUOTE."},
-}
-"""Parameters that stand for the merchant headers (core 2.3), for callers of MCP, A2A and steps, who send none."""
+}  # parameters that stand for the merchant headers (core 2.3), for callers of MCP, A2A and steps, who send none
 
 
 def _missing(what: str, name: str) -> MethodError:
     return MethodError(f"{name}-not-found", status.NOT_FOUND, f"The caller has no such {what}.")
 
 
+_method = partial(StandardMethod, category="transact", impact="irreversible", idempotent=False)
 TRANSACT: Final[tuple[StandardMethod, ...]] = (
     StandardMethod(
         name="QUOTE",
@@ -73,41 +68,35 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         description="Estimates the cost of a call without making it.",
         intent="Estimate what a proposed call would cost.",
         outcome="An estimate with its range and confidence is returned; nothing was executed.",
-        parameters={"method": METHOD, "path": PATH, "parameters": OBJECT, "budget_units": list_of(NAME, most=16)},
-        required=("method", "parameters"),
-        result={
+        takes={"method": METHOD, "path?": PATH, "parameters": OBJECT, "budget_units?": list_of(NAME, most=16)},
+        returns={
             "method": METHOD,
             "path": PATH,
             "estimated_cost": {"type": "object", "additionalProperties": _RANGE},
             "confidence": SHARE,
             "basis": one_of("declared", "measured", "both", "none"),
-            "samples": {"type": "integer", "minimum": 0},
+            "samples?": {"type": "integer", "minimum": 0},
         },
-        returned=("method", "path", "estimated_cost", "confidence", "basis"),
         errors=(
             MethodError("endpoint-not-found", status.NOT_FOUND, "No endpoint has this method and path."),
             MethodError("invalid-parameters", status.UNPROCESSABLE, "The endpoint would refuse these parameters."),
         ),
     ),
-    StandardMethod(
+    _method(
         name="REGISTER",
-        category="transact",
         description="Creates a record of an entity that the caller owns.",
         intent="Register a new entity.",
         outcome="The entity is stored, and its id and version are returned.",
         impact="reversible",
-        idempotent=False,
-        parameters={"entity_type": TYPE, "data": ANYTHING, "idempotency_key": NAME},
-        required=("entity_type", "data"),
-        result={
+        takes={"entity_type": TYPE, "data": ANYTHING, "idempotency_key?": NAME},
+        returns={
             "entity_id": NAME,
             "entity_type": NAME,
             "owner": NAME,
             "version": {"type": "integer", "minimum": 1},
             "created_at": TIME,
-            "expires_at": TIME,
+            "expires_at?": TIME,
         },
-        returned=("entity_id", "entity_type", "owner", "version", "created_at"),
         errors=(
             MethodError("too-many-entities", status.CONFLICT, "The agent has as many entities as it may have."),
             MethodError("already-registered", status.CONFLICT, "The subscription or the channel exists already."),
@@ -116,46 +105,39 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             NOT_LISTED,
         ),
     ),
-    StandardMethod(
+    _method(
         name="SUBMIT",
-        category="transact",
         description="Hands a document or a work item to a queue.",
         intent="Submit a work item for processing.",
         outcome="The item waits in the queue, and its tracking id is returned.",
         impact="reversible",
-        idempotent=False,
-        parameters={
+        takes={
             "target": NAME,
             "payload": ANYTHING,
-            "priority": {"type": ["integer", "string"], "enum": ["low", "normal", "high", *range(10)]},
-            "callback": LINE,
+            "priority?": {"type": ["integer", "string"], "enum": ["low", "normal", "high", *range(10)]},
+            "callback?": LINE,
         },
-        required=("target", "payload"),
-        result={"tracking_id": NAME, "target": NAME, "status": one_of("queued"), "submitted_at": TIME},
-        returned=("tracking_id", "target", "status", "submitted_at"),
+        returns={"tracking_id": NAME, "target": NAME, "status": one_of("queued"), "submitted_at": TIME},
         errors=(
             MethodError("callback-refused", status.UNPROCESSABLE, "The callback must not be called."),
             NOT_LISTED,
             MethodError("queue-full", status.UNAVAILABLE, "The queue takes no more items now."),
         ),
     ),
-    StandardMethod(
+    _method(
         name="AUTHORIZE",
-        category="transact",
         description="Grants part of the caller's own authority to an agent.",
         intent="Grant permissions to an agent for a limited time.",
         outcome="The subject holds the granted scopes until they expire or are cancelled.",
         impact="reversible",
-        idempotent=False,
-        parameters={
+        takes={
             "subject": NAME,
             "resource": NAME,
             "scope": _SCOPE,
-            "ttl": SECONDS,
-            "conditions": object_of({"methods": list_of(METHOD), "paths": list_of(PATH)}, closed=True),
+            "ttl?": SECONDS,
+            "conditions?": object_of({"methods?": list_of(METHOD), "paths?": list_of(PATH)}, closed=True),
         },
-        required=("subject", "resource", "scope"),
-        result={
+        returns={
             "grant_id": NAME,
             "subject": NAME,
             "resource": NAME,
@@ -163,7 +145,6 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             "granted_by": NAME,
             "expires_at": TIME,
         },
-        returned=("grant_id", "subject", "resource", "scope", "granted_by", "expires_at"),
         errors=(
             MethodError("unknown-subject", status.FORBIDDEN, "The subject cannot hold a grant."),
             MethodError("already-granted", status.CONFLICT, "The subject holds this grant already."),
@@ -172,32 +153,27 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         scopes=(GRANT,),
         recorded=("subject", "resource", "scope"),
     ),
-    StandardMethod(
+    _method(
         name="CANCEL",
-        category="transact",
         description="Revokes a grant, a hold, a submission, a publication, an alert, a monitor or a workflow.",
         intent="Cancel something that was scheduled or committed.",
         outcome="The target is cancelled, and what could be undone has been undone.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={
+        takes={
             "target_id": NAME,
-            "reason": {"type": ["string", "object"], "minLength": 1, "maxLength": 1000},
-            "notify_parties": FLAG,
-            "refund_policy": one_of("full", "partial", "none"),
+            "reason?": {"type": ["string", "object"], "minLength": 1, "maxLength": 1000},
+            "notify_parties?": FLAG,
+            "refund_policy?": one_of("full", "partial", "none"),
             # The draft does not say how much a partial refund is.
-            "refund_amount": _AMOUNT,
+            "refund_amount?": _AMOUNT,
         },
-        required=("target_id",),
-        result={
+        returns={
             "target_id": NAME,
             "kind": NAME,
             "status": one_of("cancelled", "cancelling"),
             "cancelled_at": TIME,
-            "refund": OBJECT,
-            "notified": list_of(NAME),
+            "refund?": OBJECT,
+            "notified?": list_of(NAME),
         },
-        returned=("target_id", "kind", "status", "cancelled_at"),
         errors=(
             _missing("thing", "target"),
             MethodError("already-cancelled", status.CONFLICT, "The target is cancelled already."),
@@ -205,17 +181,13 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             MethodError("refund-impossible", status.UNPROCESSABLE, "The refund is not possible for this target."),
         ),
     ),
-    StandardMethod(
+    _method(
         name="TRANSFER",
-        category="transact",
         description="Moves the ownership of an entity to another principal.",
         intent="Transfer the ownership of a resource.",
         outcome="The new owner holds the resource, and the chain of owners is recorded.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={"resource_id": NAME, "from_principal": NAME, "to_principal": NAME, "reason": LINE},
-        required=("resource_id", "from_principal", "to_principal"),
-        result={
+        takes={"resource_id": NAME, "from_principal": NAME, "to_principal": NAME, "reason?": LINE},
+        returns={
             "transfer_id": NAME,
             "resource_id": NAME,
             "from_principal": NAME,
@@ -223,7 +195,6 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             "version": {"type": "integer", "minimum": 1},
             "transferred_at": TIME,
         },
-        returned=("transfer_id", "resource_id", "from_principal", "to_principal", "version", "transferred_at"),
         errors=(
             _missing("resource", "resource"),
             MethodError("not-the-owner", status.FORBIDDEN, "from_principal does not own the resource."),
@@ -232,34 +203,29 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         ),
         recorded=("resource_id", "from_principal", "to_principal"),
     ),
-    StandardMethod(
+    _method(
         name="PURCHASE",
-        category="transact",
         description="Buys an item on the account of a principal, or holds the amount for it.",
         intent="Purchase an item for a principal.",
         outcome="The amount is paid or held, and the receipt is returned.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={
+        takes={
             "item": {"type": ["string", "object"], "minLength": 1, "maxLength": 1000},
             "principal_id": NAME,
             "amount": _AMOUNT,
-            "payment_method": NAME,
-            "confirm_immediately": FLAG,
-            **MERCHANT,
+            "payment_method?": NAME,
+            "confirm_immediately?": FLAG,
+            **{f"{name}?": schema for name, schema in MERCHANT.items()},
         },
-        required=("item", "principal_id", "amount"),
-        result={
+        returns={
             "purchase_id": NAME,
             "principal_id": NAME,
             # A repeated request may find a purchase that has been cancelled meanwhile.
             "status": one_of("settled", "held", "pending", "cancelled", "expired"),
             "amount": _AMOUNT,
-            "provider_reference": NAME,
-            "hold_id": NAME,
-            "expires_at": TIME,
+            "provider_reference?": NAME,
+            "hold_id?": NAME,
+            "expires_at?": TIME,
         },
-        returned=("purchase_id", "principal_id", "status", "amount"),
         errors=(
             MethodError("payment-refused", status.FORBIDDEN, "The payment was refused."),
             MethodError("insufficient-funds", status.CONFLICT, "The account does not cover the amount."),
@@ -271,61 +237,46 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         scopes=(PURCHASES,),
         recorded=("item", "principal_id", "amount"),
     ),
-    StandardMethod(
+    _method(
         name="SIGN",
-        category="transact",
         description="Signs data with a key of this server.",
         intent="Sign a document or an assertion.",
         outcome="A signature with time and key id is returned, which anyone can verify with the public key.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={"payload": ANYTHING, "key_id": NAME, "algorithm": NAME},
-        required=("payload",),
-        result={"signature": {"type": "string"}, "key_id": NAME, "algorithm": NAME, "signed_at": TIME, "digest": NAME},
-        returned=("signature", "key_id", "algorithm", "signed_at", "digest"),
+        takes={"payload": ANYTHING, "key_id?": NAME, "algorithm?": NAME},
+        returns={"signature": {"type": "string"}, "key_id": NAME, "algorithm": NAME, "signed_at": TIME, "digest": NAME},
         errors=(
             MethodError("key-refused", status.FORBIDDEN, "The caller may not sign with this key."),
             MethodError("unknown-algorithm", status.UNPROCESSABLE, "The key cannot sign with this algorithm."),
         ),
         scopes=(SIGNS,),
     ),
-    StandardMethod(
+    _method(
         name="LOG",
-        category="transact",
         description="Writes a structured record that cannot be changed afterwards.",
         intent="Log an event of significance.",
         outcome="The record is stored, and its id is returned.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={
+        takes={
             "event_type": NAME,
             "data": ANYTHING,
-            "severity": one_of("info", "warning", "error", "critical"),
-            "correlation_id": NAME,
+            "severity?": one_of("info", "warning", "error", "critical"),
+            "correlation_id?": NAME,
         },
-        required=("event_type", "data"),
-        result={"record_id": NAME, "event_type": NAME, "severity": NAME, "logged_at": TIME},
-        returned=("record_id", "event_type", "severity", "logged_at"),
+        returns={"record_id": NAME, "event_type": NAME, "severity": NAME, "logged_at": TIME},
         errors=(MethodError("invalid-data", status.BAD_REQUEST, "The record is too large."),),
     ),
-    StandardMethod(
+    _method(
         name="PUBLISH",
-        category="transact",
         description="Makes content available to the subscribers of a channel, now or at a given time.",
         intent="Publish content to a channel.",
         outcome="The content is published, or will be at the given time.",
-        impact="irreversible",
-        idempotent=False,
-        parameters={"content": ANYTHING, "channel": NAME, "format": NAME, "schedule_at": TIME},
-        required=("content", "channel"),
-        result={
+        takes={"content": ANYTHING, "channel": NAME, "format?": NAME, "schedule_at?": TIME},
+        returns={
             "content_id": NAME,
             "channel": NAME,
             "status": one_of("published", "scheduled"),
             "publish_at": TIME,
-            "subscribers": {"type": "integer", "minimum": 0},
+            "subscribers?": {"type": "integer", "minimum": 0},
         },
-        returned=("content_id", "channel", "status", "publish_at"),
         errors=(
             NOT_OWN_CHANNEL,
             INVALID_TIME,

@@ -1,43 +1,16 @@
-"""Definitions that schemas refer to by name: their size, and those of several schemas merged into one."""
+"""Definitions that schemas refer to by name, and those of several schemas merged into one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-import msgspec
-
-from bespeak.contract.schema.subschemas import nodes, rewrite, with_children
+from bespeak.contract.schema.subschemas import nodes, rewrite
 from bespeak.documents.adoption.naming import unused
 from bespeak.text.source.pointer import child, unescaped
 
 DEFINITIONS: Final = "#/$defs/"  # prefix of a reference to a definition
-
-
-@dataclass
-class Definition:
-    """One definition, converted."""
-
-    name: str
-    body: dict[str, Any]
-    in_place: tuple[str, ...] = ()  # definitions that apply to the same value as this one, repeated for each reference
-
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """Definitions it refers to, in order."""
-        return names_in(self.body)
-
-    @cached_property
-    def parts(self) -> int:
-        """Number of schemas in it."""
-        return sum(1 for _ in nodes(self.body))
-
-    @cached_property
-    def length(self) -> int:
-        """Length as JSON, in bytes."""
-        return len(msgspec.json.encode(self.body))
 
 
 def names_in(schema: dict[str, Any]) -> tuple[str, ...]:
@@ -48,18 +21,11 @@ def names_in(schema: dict[str, Any]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(unescaped(name.partition("/")[0]) for name in ordered))
 
 
-def shallow(schema: dict[str, Any], levels: int) -> dict[str, Any]:
-    """Copy a schema without the parts below this many levels."""
-    if levels == 0:
-        return {key: schema[key] for key in ("type", "description") if key in schema}
-    return with_children(schema, lambda part: shallow(part, levels - 1))
-
-
+@dataclass(slots=True)
 class Definitions:
     """The definitions that the parts of one schema refer to."""
 
-    def __init__(self) -> None:
-        self.found: dict[str, Any] = {}
+    found: dict[str, Any] = field(default_factory=dict)
 
     def adopt(self, schema: Mapping[str, Any]) -> dict[str, Any]:
         """Return a schema without its own definitions, which are added to the collected ones."""
@@ -67,16 +33,15 @@ class Definitions:
         own = schema.get("$defs")
         if not isinstance(own, Mapping) or not own:
             return bare
-        names = {name: self._name(name, part) for name, part in own.items()}
+        names = {}
+        for name, part in own.items():
+            known = self.found.get(name, part)
+            names[name] = name if known is part or known == part else unused(name, self.found)
         moved = {name: new for name, new in names.items() if name != new}
         for name, part in own.items():
             self.found[names[name]] = _renamed(part, moved) if moved else part
         renamed: dict[str, Any] = _renamed(bare, moved) if moved else bare
         return renamed
-
-    def _name(self, name: str, part: Any) -> str:
-        known = self.found.get(name, part)
-        return name if known is part or known == part else unused(name, self.found)
 
 
 def _renamed(part: Any, names: Mapping[str, str]) -> Any:

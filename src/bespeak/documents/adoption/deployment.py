@@ -1,7 +1,4 @@
-"""The files of a deployment in front of an upstream: configuration, endpoint files with their guesses, REVIEW.md.
-
-REVIEW.md lists what a person has to check after an import: the most dangerous first, and repeated entries once.
-"""
+"""The files of a deployment in front of an upstream: configuration, endpoint files with their guesses, REVIEW.md."""
 
 from __future__ import annotations
 
@@ -9,10 +6,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple, TypeVar
+from functools import lru_cache
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
-from bespeak.contract.handler import ExternalService, HandlerBinding, McpTool
+from bespeak.contract.handler import ExternalService, McpServer, McpTool
 from bespeak.contract.limits import Rate, RateLimits
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.adoption.facade import DANGERS, Facade, ImportOrigin, Variable, danger_of, is_weighty
@@ -29,17 +27,14 @@ _WIDTH: Final = 116
 _VARYING: Final = re.compile(
     r"'[^']*'|\{[^{}]*\}|\b[0-9][0-9.,]*\b|\b(?!HTTP\b|AGTP\b)[A-Z]{3,}\b|(?<!\w)/[\w{}./~-]++|(?<=: ).*", re.DOTALL
 )
-"""Parts of a reason that differ from endpoint to endpoint: quoted words, parameters, numbers, methods, paths, and what
-follows a colon."""
+"""Parts of a reason that differ by endpoint: quoted words, parameters, numbers, methods, paths, text after a colon."""
 
 Entry = TypeVar("Entry")
 
 
 def kind_of(reason: str) -> str:
     """Return a reason without its varying parts, so that reasons of one kind are equal."""
-    return _VARYING.sub(
-        lambda found: found.group()[0] + "…" + found.group()[-1] if found.group()[:1] in "'{" else "…", reason
-    )
+    return _VARYING.sub(lambda found: f"{found[0][0]}…{found[0][-1]}" if found[0][:1] in "'{" else "…", reason)
 
 
 def grouped(entries: Iterable[Entry], key: Callable[[Entry], Hashable]) -> list[list[Entry]]:
@@ -78,11 +73,12 @@ def wrapped(names: Sequence[str], most: int) -> Iterator[str]:
 
 def plain(text: str) -> str:
     """Return a text on one line, without markup and terminal controls."""
-    return printable(" ".join(text.split()))[:300].replace("`", "'").replace("<", "&lt;")
+    line = " ".join(text.split())
+    line = line if line.isprintable() else printable(line)
+    return line[:300].replace("`", "'").replace("<", "&lt;")
 
 
 def code(text: str) -> str:
-    """Return a text as a code span."""
     return f"`{plain(text)}`"
 
 
@@ -90,27 +86,9 @@ _MOST_LISTED: Final = 60  # endpoints that one entry of a danger lists
 _MOST_GROUPS: Final = 100  # entries in the list of guesses that repeat
 _EXAMPLES: Final = 3
 _IMPACT: Final = "/semantic/impact"
+_SURE: Final = 0.8  # confidence from which a guess of low risk needs no comment
 
-Entries = Sequence[tuple[str, Facade]]  # files of the endpoints with their facades
-
-
-class _Found(NamedTuple):
-    """A guess and the endpoint it is about; an empty name is the service itself."""
-
-    file: str
-    endpoint: str
-    guess: Guess
-
-
-def review_text(
-    origin: ImportOrigin,
-    entries: Entries,
-    left_out: Sequence[LeftOut],
-    general: Sequence[Guess],
-    notes: Sequence[LeftOut] = (),
-) -> str:
-    """Write the document. `general` holds guesses about the whole service, `notes` the reader's reports."""
-    return "\n".join(_lines(origin, entries, left_out, general, notes)) + "\n"
+Entries = Sequence[tuple[str, Facade]]  # endpoints, as code spans, with their facades
 
 
 def used_variables(entries: Entries) -> dict[str, Variable]:
@@ -118,13 +96,14 @@ def used_variables(entries: Entries) -> dict[str, Variable]:
     return {variable.name: variable for _, facade in entries for variable in facade.variables}
 
 
-def _lines(
+def review_lines(
     origin: ImportOrigin,
     entries: Entries,
     left_out: Sequence[LeftOut],
     general: Sequence[Guess],
     notes: Sequence[LeftOut],
 ) -> Iterator[str]:
+    """Yield the lines of REVIEW.md. `general` are guesses about the whole service, `notes` the reader's reports."""
     all_guesses = [*general, *(guess for _, facade in entries for guess in facade.guesses)]
     counts = {risk: sum(guess.risk == risk for guess in all_guesses) for risk in RISKS}
     yield f"# What to review: {plain(origin.title) or 'the import'}"
@@ -146,10 +125,10 @@ def _lines(
     yield from _variables(used_variables(entries))
     told: set[int] = set()
     yield from _dangers(entries, told)
-    rest = [_Found("bespeak.toml", "", guess) for guess in general]
-    rest += [_Found(file, str(facade.endpoint), guess) for file, facade in entries for guess in facade.guesses]
+    rest = [("", guess) for guess in general]
+    rest += [(endpoint, guess) for endpoint, facade in entries for guess in facade.guesses]
     # Paths have a section of their own.
-    yield from _repeated([one for one in rest if id(one.guess) not in told and one.guess.at != "/path"])
+    yield from _repeated([one for one in rest if id(one[1]) not in told and one[1].at != "/path"])
     yield from _listed("Left out: operations without an endpoint", left_out, "operations")
     yield from _listed("Missing or unusable parts of the description", notes, "places")
     yield from _renamed(entries)
@@ -171,12 +150,17 @@ def _variables(variables: Mapping[str, Variable]) -> Iterator[str]:
 def _dangers(entries: Entries, told: set[int]) -> Iterator[str]:
     """Yield the endpoints that could hurt, by danger and by the reason of the guess; add that guess to `told`."""
     by_danger: dict[str, list[tuple[str, Guess]]] = {}
-    for _, facade in entries:
+    for endpoint, facade in entries:
         danger = danger_of(facade.endpoint, [(guess.at, guess.confidence) for guess in facade.guesses])
-        guess = _deciding(danger, facade.guesses)
+        # An endpoint in doubt is listed with the most doubtful guess, any other with the one about its impact.
+        if danger == "doubt":
+            weighty = (guess for guess in facade.guesses if is_weighty(guess.at))
+            guess: Guess | None = min(weighty, key=lambda guess: guess.confidence)
+        else:
+            guess = next((guess for guess in facade.guesses if guess.at == _IMPACT), None)
         if danger and guess is not None:
             told.add(id(guess))
-            by_danger.setdefault(danger, []).append((str(facade.endpoint), guess))
+            by_danger.setdefault(danger, []).append((endpoint, guess))
     for danger, phrase in DANGERS.items():
         found = by_danger.get(danger, [])
         if found:
@@ -184,44 +168,36 @@ def _dangers(entries: Entries, told: set[int]) -> Iterator[str]:
         for group in grouped(found, lambda one: (one[1].at, one[1].text, kind_of(one[1].why))):
             guess = group[0][1]
             yield f"- [ ] ({guess.confidence:.1f}) {_said(guess, [one for _, one in group])}"
-            yield from wrapped([code(endpoint) for endpoint, _ in group], _MOST_LISTED)
+            yield from wrapped([endpoint for endpoint, _ in group], _MOST_LISTED)
 
 
-def _deciding(danger: str, guesses: Sequence[Guess]) -> Guess | None:
-    """Return the guess that an endpoint is listed with: the doubtful one, else the one about its impact."""
-    if danger == "doubt":
-        return min((guess for guess in guesses if is_weighty(guess.at)), key=lambda guess: guess.confidence)
-    return next((guess for guess in guesses if guess.at == _IMPACT), None)
-
-
-def _repeated(found: Sequence[_Found]) -> Iterator[str]:
-    groups = grouped(found, lambda one: (bool(one.endpoint), one.guess.at, one.guess.risk, kind_of(one.guess.why)))
-    groups.sort(key=lambda group: (RISKS.index(group[0].guess.risk), min(one.guess.confidence for one in group)))
+def _repeated(found: Sequence[tuple[str, Guess]]) -> Iterator[str]:
+    """Yield groups of guesses, each with its endpoint, which is empty for the service itself."""
+    groups = grouped(found, lambda one: (bool(one[0]), one[1].at, one[1].risk, kind_of(one[1].why)))
+    groups.sort(key=lambda group: (RISKS.index(group[0][1].risk), min(guess.confidence for _, guess in group)))
     if groups:
         yield from _heading("Other guesses")
     for group in groups[:_MOST_GROUPS]:
-        first = group[0]
-        said = _said(first.guess, [one.guess for one in group])
-        place = first.guess.at.removeprefix("/").replace("/", ".")
-        where = shown([code(one.endpoint or one.file) for one in group], _EXAMPLES)
-        count = f"{len(group)} endpoints: " if len(group) > 1 and first.endpoint else ""
-        yield f"- [ ] ({min(one.guess.confidence for one in group):.1f}) `{place}`: {said} {count}{where}"
-    left = sum(len(group) for group in groups[_MOST_GROUPS:])
-    if left:
+        endpoint, first = group[0]
+        said = _said(first, [guess for _, guess in group])
+        place = first.at.removeprefix("/").replace("/", ".")
+        where = shown([name or "`bespeak.toml`" for name, _ in group], _EXAMPLES)
+        count = f"{len(group)} endpoints: " if len(group) > 1 and endpoint else ""
+        yield f"- [ ] ({min(guess.confidence for _, guess in group):.1f}) `{place}`: {said} {count}{where}"
+    if left := sum(len(group) for group in groups[_MOST_GROUPS:]):
         yield f"- {left} more guesses of low risk are comments in the files."
 
 
 def _said(guess: Guess, alike: Sequence[Guess]) -> str:
     other = f" Or: {plain(guess.otherwise)}." if guess.otherwise and len({one.otherwise for one in alike}) == 1 else ""
-    whys = {one.why for one in alike}
-    why = plain(guess.why if len(whys) == 1 else kind_of(guess.why))
+    why = plain(guess.why if len({one.why for one in alike}) == 1 else kind_of(guess.why))
     return f"{plain(counted(one.text for one in alike))}. {why[:1].upper()}{why[1:]}.{other}"
 
 
 def _listed(title: str, entries: Sequence[LeftOut], noun: str) -> Iterator[str]:
     if not entries:
         return
-    yield from _heading(f"{title}")
+    yield from _heading(title)
     for group in grouped(entries, lambda one: kind_of(one.why)):
         whats = shown([plain(one.what) for one in group], _EXAMPLES)
         if len(group) == 1:
@@ -231,15 +207,14 @@ def _listed(title: str, entries: Sequence[LeftOut], noun: str) -> Iterator[str]:
 
 
 def _renamed(entries: Entries) -> Iterator[str]:
-    described = [facade for _, facade in entries if facade.candidate.path is not None]
-    changed = [facade for facade in described if facade.rewritten or facade.endpoint.path != facade.candidate.path]
-    if not changed:
-        return
-    yield from _heading("Changed paths")
-    for group in grouped(changed, lambda one: tuple(map(kind_of, one.rewritten))):
-        reasons = group[0].rewritten or ("the path was taken",)
+    described = [entry for entry in entries if entry[1].candidate.path is not None]
+    changed = [(name, one) for name, one in described if one.rewritten or one.endpoint.path != one.candidate.path]
+    if changed:
+        yield from _heading("Changed paths")
+    for group in grouped(changed, lambda one: tuple(map(kind_of, one[1].rewritten))):
+        reasons = group[0][1].rewritten or ("the path was taken",)
         why = "; ".join(map(kind_of, reasons) if len(group) > 1 else reasons)
-        examples = [f"{code(str(one.endpoint))} for {code(one.candidate.origin)}" for one in group]
+        examples = [f"{name} for {code(facade.candidate.origin)}" for name, facade in group]
         yield f"- {len(group)}: {plain(why)}. {shown(examples, _EXAMPLES)}"
 
 
@@ -267,13 +242,18 @@ def make_deployment(
 ) -> Imported:
     """Write the files of facades. `notes` lists what the reader of their document could not use."""
     names = function_names([facade.endpoint for facade in facades])
-    entries = [(one.file or _file(name), one) for name, one in zip(names, facades, strict=True)]
+    entries = [(code(str(facade.endpoint)), facade) for facade in facades]
     service, general = _service(origin, facades)
     origin = replace(origin, title=service.identity.name)
-    files = {"bespeak.toml": _configuration(service, general, origin, _odd_segments(facades))}
+    # Segments that keep the upstream's name, although lint would take it for a verb: /starred.
+    segments = {(part, one.endpoint.method) for one in facades for part in one.endpoint.path[1:].split("/")}
+    odd = sorted({part for part, method in segments if "{" not in part and style_fault(part, method)})
+    files = {"bespeak.toml": _configuration(service, general, origin, odd)}
     written: Written = {}
-    files.update((file, facade.text or _endpoint_file(facade, origin, written)) for file, facade in entries)
-    files[REVIEW] = review_text(origin, entries, left_out, general, notes)
+    for name, facade in zip(names, facades, strict=True):
+        file = facade.file or f"{ENDPOINTS}/{name.replace('_', '-')}.toml"
+        files[file] = facade.text or _endpoint_file(facade, origin, written)
+    files[REVIEW] = "\n".join(review_lines(origin, entries, left_out, general, notes)) + "\n"
     variables = used_variables(entries)
     if variables:
         lines = [f"# {origin.made_by}: credentials for the upstream. Set them, and keep them out of this folder."]
@@ -285,24 +265,11 @@ def make_deployment(
     return Imported(service, files, tuple(facades), tuple(left_out), tuple(notes), tuple(variables.values()), counts)
 
 
-def _file(name: str) -> str:
-    return f"{ENDPOINTS}/{name.replace('_', '-')}.toml"
-
-
-def upstream_hosts(facades: Iterable[Facade]) -> list[str]:
-    """Return the hosts that are called, each once."""
-    names = (urlsplit(_address(facade.endpoint.handler)).hostname for facade in facades)
-    return list(dict.fromkeys(filter(None, names)))
-
-
-def _address(handler: HandlerBinding) -> str:
-    if isinstance(handler, McpTool):
-        return handler.mcp.url
-    return handler.url if isinstance(handler, ExternalService) else ""
-
-
 def _service(origin: ImportOrigin, facades: Sequence[Facade]) -> tuple[Service, list[Guess]]:
-    hosts = upstream_hosts(facades)
+    handlers = [facade.endpoint.handler for facade in facades]
+    called = (one.mcp if isinstance(one, McpTool) else one for one in handlers)
+    addresses = (one.url for one in called if isinstance(one, McpServer | ExternalService))
+    hosts = list(dict.fromkeys(filter(None, (urlsplit(address).hostname for address in addresses))))
     said = {
         "name": plain_text(origin.title, 100),
         "description": plain_text(origin.description, 400),
@@ -314,36 +281,33 @@ def _service(origin: ImportOrigin, facades: Sequence[Facade]) -> tuple[Service, 
     host = hosts[0] if hosts else f"{slug}.example"
     source = origin.source if origin.source.startswith(("https://", "http://")) else ""
     named = "the host of the upstream" if hosts else "nothing names the host of this server"
+    no_operator = "a description does not name the operator of this server"
     guesses = [
-        _guess("server_id", f"server_id {host}", named, 0.4, "the host name of this server"),
-        _guess(
-            "operator", f"operator {title or host}", "a description does not name the operator of this server", 0.3, ""
-        ),
+        Guess("/server/server_id", f"server_id {host}", named, 0.4, "the host name of this server", "medium"),
+        Guess("/server/operator", f"operator {title or host}", no_operator, 0.3, risk="medium"),
     ]
     for key, one in said.items():
         if one.fault:
             why = f"the upstream's text holds {one.fault}"
-            guesses.append(Guess(at=f"/server/{key}", text="left out", why=why, confidence=0.3, risk="high"))
+            guesses.append(Guess(f"/server/{key}", "left out", why, 0.3, risk="high"))
     if not origin.contact:
-        guesses.append(_guess("contact", f"contact https://{host}", "the description does not name a contact", 0.2, ""))
+        text, why = f"contact https://{host}", "the description does not name a contact"
+        guesses.append(Guess("/server/contact", text, why, 0.2, risk="medium"))
     if len(hosts) > 1:
-        why = f"the description names {len(hosts)} hosts"
-        guesses.append(_guess("server_id", f"all of {', '.join(hosts[:5])} are called", why, 0.6, ""))
+        text, why = f"all of {', '.join(hosts[:5])} are called", f"the description names {len(hosts)} hosts"
+        guesses.append(Guess("/server/server_id", text, why, 0.6, risk="medium"))
     if origin.rate is None:
         # AI 6.3: a service that agents find must not be one that they can overrun.
         text, why = f"at most {_RATE} calls of each agent", "the description states no limit"
-        guesses.append(Guess(at="/limits/rate/agent", text=text, why=why, confidence=0.3, risk="medium"))
+        guesses.append(Guess("/limits/rate/agent", text, why, 0.3, risk="medium"))
     documentation = source or f"https://{host}"
     if not source:
         why = "the description does not have an address"
-        guesses.append(Guess(at="/apis", text=f"http_documentation {documentation}", why=why, confidence=0.3))
+        guesses.append(Guess("/apis", f"http_documentation {documentation}", why, 0.3))
     api = {"name": title or slug, "type": origin.command, "version": said["version"].text or "1"}
     service = Service(
         identity=ServerIdentity(
-            server_id=host,
-            operator=title or host,
-            contact=said["contact"].text or f"https://{host}",
-            name=title,
+            server_id=host, operator=title or host, contact=said["contact"].text or f"https://{host}", name=title
         ),
         description=said["description"].text,
         document_version=said["version"].text or None,
@@ -356,20 +320,8 @@ def _service(origin: ImportOrigin, facades: Sequence[Facade]) -> tuple[Service, 
     return service, guesses
 
 
-def _guess(key: str, text: str, why: str, confidence: float, otherwise: str) -> Guess:
-    return Guess(at=f"/server/{key}", text=text, why=why, confidence=confidence, otherwise=otherwise, risk="medium")
-
-
-def _odd_segments(facades: Sequence[Facade]) -> list[str]:
-    """Return the segments that keep the upstream's name, although lint would take it for a verb: /starred."""
-    pairs = ((segment, one.endpoint.method) for one in facades for segment in one.endpoint.path[1:].split("/"))
-    return sorted({segment for segment, method in pairs if "{" not in segment and style_fault(segment, method)})
-
-
 def _configuration(service: Service, guesses: Sequence[Guess], origin: ImportOrigin, odd: Sequence[str]) -> str:
-    comments: dict[str, list[str]] = {"": [f"{origin.made_by} of {_shown(origin.source) or 'a description'}."]}
-    for guess in guesses:
-        comments.setdefault(guess.at, []).append(_shown(guess.comment))
+    comments = _comments(f"{origin.made_by} of {_shown(origin.source) or 'a description'}.", guesses)
     data = configuration_data(service)
     if odd:
         data["lint"] = {"allowed-segments": list(odd)}
@@ -380,17 +332,27 @@ def _configuration(service: Service, guesses: Sequence[Guess], origin: ImportOri
 def _endpoint_file(facade: Facade, origin: ImportOrigin, written: Written) -> str:
     candidate = facade.candidate
     named = f" ({_shown(candidate.name)})" if candidate.method and candidate.name else ""
-    comments: dict[str, list[str]] = {
-        "": [f"{origin.made_by} of {_shown(candidate.origin)}{named}, {_shown(origin.title)}."]
-    }
+    first = f"{origin.made_by} of {_shown(candidate.origin)}{named}, {_shown(origin.title)}."
+    comments = _comments(first, facade.guesses, "/endpoint")
     comments["/endpoint/reviewed"] = [f"{UNREVIEWED} `bespeak review` removes this line when you accept the endpoint."]
-    for guess in facade.guesses:
-        if guess.is_minor:
-            continue
-        comments.setdefault(f"/endpoint{guess.at}", []).append(_shown(guess.comment))
     return toml_text({"endpoint": endpoint_data(facade.endpoint, "")}, comments, written)
 
 
+def _comments(first: str, guesses: Sequence[Guess], above: str = "") -> dict[str, list[str]]:
+    """Return the comments of a file by their pointers. Minor guesses would hide those that matter."""
+    comments = {"": [first]}
+    for guess in guesses:
+        if guess.risk == "low" and (guess.confidence >= _SURE or guess.at == "/semantic/confidence"):
+            continue
+        other = f"; else {guess.otherwise}" if guess.otherwise else ""
+        text = _shown(f"review ({guess.confidence:.1f}): {guess.text}: {guess.why}{other}")
+        comments.setdefault(f"{above}{guess.at}", []).append(text)
+    return comments
+
+
+@lru_cache(maxsize=4096)
 def _shown(text: str) -> str:
     """Return a text as one line of visible characters, for a comment; models read comments too."""
-    return printable(" ".join(text.split()))[:300] if instruction(text, field=True) is None else "(left out)"
+    line = " ".join(text.split())
+    line = line if line.isprintable() else printable(line)
+    return line[:300] if instruction(text, field=True) is None else "(left out)"

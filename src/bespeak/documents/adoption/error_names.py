@@ -11,6 +11,7 @@ from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.guess import Guess
 from bespeak.documents.adoption.naming import words
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
+from bespeak.text.language.sentence import word_set
 
 _NAMES: Final = {
     "400": "invalid_input",
@@ -46,24 +47,22 @@ _TEXTS: Final = {
     "upstream_authentication_failed": "The upstream refused this server.",
     "upstream_error": "The upstream failed.",
 }
-_OWN_TO_SERVER: Final = ("401", "403")
-"""Statuses that concern this server's credential, if one is sent, and not the caller's input."""
+_OWN_TO_SERVER: Final = ("401", "403")  # They concern this server's credential, if one is sent, not the caller's input.
 _RANGE: Final = {"4": ("400", "404", "409", "422", "429"), "5": ("503",)}
-_GENERIC: Final = frozenset(
-    {
-        *("error", "errors", "failure", "failed", "fault", "unknown", "exception", "problem", "other", "default"),
-        *("unexpected", "invalid", "bad", "wrong", "badrequest", "response", "ok", "errorresponse", "apierror"),
-    }
+_GENERIC: Final = word_set(
+    "error errors failure failed fault unknown exception problem other default unexpected invalid bad wrong badrequest "
+    "response ok errorresponse apierror"
 )
+_ANY_FAILURE: Final = _GENERIC | {"request", "server", "internal", "http", "client", "api"}
+"""Words of names that fit any failure: `bad_request`, `unexpected_error`."""
 _SILENT: Final = frozenset({"a", "an", "the", "is", "was", "are", "be", "of", "or", "and", "to", "for", "this", "that"})
 _LONGEST: Final = 40
 _MOST_WORDS: Final = 4
+_AT: Final = "/handler/error_map"
 
 
 @dataclass(slots=True)
 class ErrorShape:
-    """Declared errors and the statuses mapped to them."""
-
     errors: tuple[DeclaredError, ...] = ()
     error_map: dict[str, str] = field(default_factory=dict)
     guesses: list[Guess] = field(default_factory=list)
@@ -81,20 +80,18 @@ def shape_errors(candidate: Candidate, *, has_credential: bool) -> ErrorShape:
             described.setdefault(name, first_sentence(text, 200) or _TEXTS.get(name, ""))
             if fault := plain_text(text).fault:
                 why = f"the upstream's text about {status} holds {fault}"
-                shape.guesses.append(Guess(at="/errors", text="left out", why=why, confidence=0.3, risk="high"))
-    guessed = _assumed(candidate, documented)
-    for status in guessed:
-        if status not in documented:
-            shape.error_map[status] = _NAMES[status]
-            described.setdefault(_NAMES[status], _TEXTS.get(_NAMES[status], ""))
-    added = sorted(set(guessed) - documented.keys())
+                shape.guesses.append(Guess("/errors", "left out", why, 0.3, risk="high"))
+    added = [status for status in _assumed(candidate, documented) if status not in documented]
+    for status in added:
+        shape.error_map[status] = _NAMES[status]
+        described.setdefault(_NAMES[status], _TEXTS.get(_NAMES[status], ""))
     if added:
-        names = ", ".join(f"{status} {_NAMES[status]}" for status in added)
+        names = ", ".join(f"{status} {_NAMES[status]}" for status in sorted(added))
         why = "the description gives a range" if any("X" in status for status in documented) else "none is documented"
-        shape.guesses.append(_guess(names, why, 0.6, "the upstream's actual answers"))
+        shape.guesses.append(Guess(_AT, names, why, 0.6, "the upstream's actual answers"))
     if not has_credential and any(status in shape.error_map for status in _OWN_TO_SERVER):
         why = "no credential is sent, so 401 and 403 are the upstream's own answer to the caller"
-        shape.guesses.append(_guess("401 and 403 are named", why, 0.7, "upstream_authentication_failed"))
+        shape.guesses.append(Guess(_AT, "401 and 403 are named", why, 0.7, "upstream_authentication_failed"))
     shape.error_map = dict(sorted(shape.error_map.items()))
     described.update({name: _TEXTS[name] for name in UPSTREAM_ERRORS})
     shape.errors = tuple(DeclaredError(name, text) for name, text in described.items())
@@ -113,17 +110,11 @@ def _assumed(candidate: Candidate, documented: dict[str, str]) -> tuple[str, ...
     if candidate.method is None:
         return ()
     ranged = tuple(status for first in "45" if f"{first}XX" in documented for status in _RANGE[first])
-    if ranged:
+    if ranged or any(status.isdigit() and _is_named(status, has_credential=True) for status in documented):
         return ranged
-    usable = [status for status in documented if status.isdigit() and _is_named(status, has_credential=True)]
-    if usable:
-        return ()
-    found = ["400", "429"]
-    if "{" in (candidate.path or ""):
-        found.append("404")
-    if candidate.method in ("POST", "PUT", "PATCH"):
-        found.append("409")
-    return tuple(sorted(found))
+    missing = ("404",) if "{" in (candidate.path or "") else ()
+    conflict = ("409",) if candidate.method in ("POST", "PUT", "PATCH") else ()
+    return ("400", *missing, *conflict, "429")
 
 
 def _name(status: str, text: str) -> str:
@@ -132,19 +123,7 @@ def _name(status: str, text: str) -> str:
     parts = [word for word in words(sentence) if word not in _SILENT] if sentence.isascii() else []
     name = "_".join(parts)
     usable = 2 <= len(parts) <= _MOST_WORDS and len(name) <= _LONGEST and name[0].isalpha()
-    if usable and "".join(parts) not in _GENERIC and not any(part.isdigit() for part in parts):
-        return name if name not in UPSTREAM_ERRORS and not _is_general(parts) else _by_status(status)
-    return _by_status(status)
-
-
-def _is_general(parts: list[str]) -> bool:
-    """Return True if a name fits any failure: `bad_request`, `unexpected_error`."""
-    return all(part in _GENERIC or part in ("request", "server", "internal", "http", "client", "api") for part in parts)
-
-
-def _by_status(status: str) -> str:
+    usable = usable and "".join(parts) not in _GENERIC and not any(part.isdigit() for part in parts)
+    if usable and name not in UPSTREAM_ERRORS and not _ANY_FAILURE.issuperset(parts):
+        return name
     return _NAMES.get(status, f"refused_with_{status}")
-
-
-def _guess(text: str, why: str, confidence: float, otherwise: str) -> Guess:
-    return Guess(at="/handler/error_map", text=text, why=why, confidence=confidence, otherwise=otherwise)

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from bespeak.documents.adoption.facade import READING, Candidate
-from bespeak.documents.adoption.naming import is_plural, singular, words
+from bespeak.documents.adoption.naming import is_plural, main_class, singular, words
 from bespeak.documents.adoption.verb_words import (
     SPOKEN,
     SURE,
@@ -27,107 +27,34 @@ from bespeak.documents.adoption.verb_words import (
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.lexicon import meanings
 from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.sentence import word_set
 from bespeak.text.language.verb_form import lemmas
 
-STRONG: Final = frozenset(
-    {
-        *("delete", "remove", "erase", "overwrite", "regenerate", "reset", "revoke", "invalidate", "send", "resend"),
-        *("charge", "refund", "restart", "reboot", "terminate", "kill", "consume", "install", "uninstall", "execute"),
-        *(
-            "trigger",
-            "write",
-            "transfer",
-            "pay",
-            "purchase",
-            "deploy",
-            "wipe",
-            "purge",
-            "destroy",
-            "rotate",
-            "dispatch",
-        ),
-        *("rewrite", "truncate", "drop", "disable", "deactivate", "suspend", "unsubscribe", "forward", "upload"),
-    }
+STRONG: Final = word_set(  # They say a change in any form, even where a noun is the subject: "the key is regenerated".
+    "delete remove erase overwrite regenerate reset revoke invalidate send resend charge refund restart reboot "
+    "terminate kill consume install uninstall execute trigger write transfer pay purchase deploy wipe purge destroy "
+    "rotate dispatch rewrite truncate drop disable deactivate suspend unsubscribe forward upload"
 )
-"""Verbs that say a change in any form, even where a noun is the subject: "the key is regenerated"."""
-_PLAIN: Final = STRONG | {
-    "create",
-    "update",
-    "insert",
-    "append",
-    "modify",
-    "rename",
-    "cancel",
-    "submit",
-    "publish",
-    "start",
-    "stop",
-    "set",
-}
+_PLAIN: Final = STRONG | word_set("create update insert append modify rename cancel submit publish start stop set")
 """Verbs that a GET does not say of itself if it only reads."""
-EFFECTS: Final = _PLAIN | frozenset(
-    {
-        *(
-            "save",
-            "store",
-            "create",
-            "insert",
-            "append",
-            "update",
-            "modify",
-            "replace",
-            "rename",
-            "move",
-            "post",
-            "run",
-        ),
-        *(
-            "publish",
-            "push",
-            "submit",
-            "order",
-            "book",
-            "start",
-            "stop",
-            "commit",
-            "merge",
-            "cancel",
-            "close",
-            "archive",
-        ),
-        *("download", "alter", "mutate", "add", "set", "apply", "enable", "register", "launch", "schedule", "approve"),
-        *("reject", "assign", "unassign", "clear", "empty", "format", "import", "migrate", "patch", "mark", "log"),
-    }
+EFFECTS: Final = _PLAIN | word_set(  # By these a sentence about the call itself says that it does more than answer.
+    "save store create insert append update modify replace rename move post run publish push submit order book start "
+    "stop commit merge cancel close archive download alter mutate add set apply enable register launch schedule "
+    "approve reject assign unassign clear empty format import migrate patch mark log"
 )
-"""Verbs by which a sentence about the call itself says that it does more than answer."""
-_OF_FIELDS: Final = STRONG | {
-    "run",
-    "save",
-    "publish",
-    "cancel",
-    "create",
-    "update",
-    "insert",
-    "append",
-    "replace",
-    "modify",
-}
+_OF_FIELDS: Final = STRONG | word_set("run save publish cancel create update insert append replace modify")
 """Verbs that are hardly ever nouns in the text of a field."""
 _SEEN: Final = 4_000
 _MOST: Final = 60
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+|(?<=;)\s")
-_MARK: Final = re.compile(r"^(?:[\W_]+|\d{1,2}[.)]\s+)+")
-"""What stands before a line: a bullet, a number, an emoji, the sign of a heading."""
-_LABEL: Final = re.compile(r"^[A-Z][\w ]{0,24}(?::\s+|\s+\|\s+)(?=\S)")
-"""A label before a sentence: `Purpose: `, `Notion | `."""
-_SUBJECT: Final = re.compile(
-    r"(?:also|it|this|the|an?|and|then|will|can|may|might|both|automatically|immediately|calling|running|using"
-    r"|invoking|tool|call"
-    r"|endpoint|operation|method|request|function|action|command|server|which|api|resource|service|permanently|\w+ly"
-    r"|\W)+",
+_MARK: Final = re.compile(r"^(?:[\W_]+|\d{1,2}[.)]\s+)+")  # Before a line: a bullet, a number, an emoji, a heading.
+_LABEL: Final = re.compile(r"^[A-Z][\w ]{0,24}(?::\s+|\s+\|\s+)(?=\S)")  # Before a sentence: `Purpose: `, `Notion | `
+_SUBJECT: Final = re.compile(  # words before a verb whose subject is the call
+    r"(?:also|it|this|the|an?|and|then|will|can|may|might|both|automatically|immediately|calling|running|using|invoking"
+    r"|tool|call|endpoint|operation|method|request|function|action|command|server|which|api|resource|service"
+    r"|permanently|\w+ly|\W)+",
     re.IGNORECASE,
 )
-"""Words before a verb whose subject is the call."""
 _PASSIVE: Final = re.compile(
     r"(?<!can )(?<!could )(?<!may )(?<!must )(?<!should )(?<!to )\b(?:is|are|will be|gets|get|be)\s+(?:(?:also|then"
     r"|automatically|immediately|permanently|first|now|re)\s+)*(\w+)\b",
@@ -135,32 +62,27 @@ _PASSIVE: Final = re.compile(
 )
 _NEW: Final = re.compile(r"\b(?:a|an|another)? ?new\b", re.IGNORECASE)
 _MADE: Final = frozenset({"create", "generate", "issue", "open", "start", "register", "mint"})
-_ITSELF: Final = re.compile(
-    r"\b(?:this|these) (?:\w+ )?(?:endpoints?|methods?|operations?|apis?|parameters?|fields?|features?|propert(?:y"
-    r"|ies)|values?|versions?"
-    r"|functionality|resource|tool) (?:is|are|will be) (?:\w+ (?:and )?){0,4}?(?:deprecat|remov|replac|renam|mov"
-    r"|disabl|delet|suspend)"
+_ITSELF: Final = re.compile(  # the end of an endpoint, not what it does: "This method will be removed"
+    r"\b(?:this|these) (?:\w+ )?(?:endpoints?|methods?|operations?|apis?|parameters?|fields?|features?|property"
+    r"|properties|values?|versions?|functionality|resource|tool) (?:is|are|will be) (?:\w+ (?:and )?){0,4}?"
+    r"(?:deprecat|remov|replac|renam|mov|disabl|delet|suspend)"
     r"|\b(?:deprecated|sunset|(?:future|next|later|this) (?:major )?(?:version|release))\b",
     re.IGNORECASE,
 )
-"""The end of an endpoint, not what it does: "This method will be removed"."""
-_OTHERWISE: Final = re.compile(
+_OTHERWISE: Final = re.compile(  # words of a sentence about another time, another actor, a condition or nothing at all
     r"\b(?:by (?!this|the call|default)|every|daily|nightly|hourly|weekly|periodically|regularly|previously|currently"
-    r"|already|not|never"
-    r"|cannot|n't|only (?:if|when)|until|unless|(?:when|once|after|if|whether|which|that|who|where|before|during"
-    r"|because) (?!this|true|set|called"
-    r"|calling|reading|the (?:call|request|endpoint)|you call|enabled|specified|it))\b",
+    r"|already|not|never|cannot|n't|only (?:if|when)|until|unless"
+    r"|(?:when|once|after|if|whether|which|that|who|where|before|during|because) (?!this|true|set|called|calling"
+    r"|reading|the (?:call|request|endpoint)|you call|enabled|specified|it))\b",
     re.IGNORECASE,
 )
-"""Words of a sentence about another time, another actor, a condition or nothing at all."""
 _PURPOSE: Final = re.compile(
     r"\b(?:to|whether to|if true,?|will|and then|then|also)\s+(?:\w+ly )?(\w+)\b", re.IGNORECASE
 )
 _ASKED_FOR: Final = re.compile(r"\b(?:query|queries|search|filter|expression to match|select)\b", re.IGNORECASE)
-_TOLD: Final = re.compile(
+_TOLD: Final = re.compile(  # signs that a command is addressed to the caller, or is about another tool
     r"\b(?:use|call|see|you|first|before|instead|must|should|please|avoid|note|via|with)\b|\w_\w|`", re.IGNORECASE
 )
-"""Signs that a command is addressed to the caller, or is about another tool."""
 
 
 class Deed(NamedTuple):
@@ -255,37 +177,28 @@ def _shown(words: str) -> str:
 
 CHOOSING: Final = frozenset({"action", "operation", "command", "subcommand", "method", "verb", "op", "task", "cmd"})
 """Fields whose value says what is done."""
-_PROGRAMS: Final = frozenset(
-    {
-        *("sql", "script", "code", "command", "commands", "cmd", "statement", "javascript", "function", "expression"),
-        *("expr", "eval", "shell", "program", "snippet", "bash", "powershell", "lua", "macro", "formula"),
-    }
+_PROGRAMS: Final = word_set(  # fields that hold a program, which may do anything
+    "sql script code command commands cmd statement javascript function expression expr eval shell program snippet "
+    "bash powershell lua macro formula"
 )
-"""Fields that hold a program, which may do anything."""
-_LANGUAGES: Final = frozenset(
-    {"sql", "js", "javascript", "python", "shell", "source", "bash", "node", "lua", "ruby", "php"}
-)
+_LANGUAGES: Final = word_set("sql js javascript python shell source bash node lua ruby php")
 _IDENTIFYING: Final = frozenset({"code", "function", "statement", "formula", "macro", "program"})
 """Names that are also those of a value: a country code, a bank statement. In a GET they are."""
 _DESCRIBED: Final = re.compile(
-    r"\b(?:code|scripts?|commands?|programs?|expressions?|snippets?|statements?|functions?) (?:that is |which is "
-    r"|to be |to )(?:run|executed?"
-    r"|evaluated?|eval)\b|\b(?:javascript|python|shell|bash|sql|cypher|graphql|powershell|groovy|lua"
-    r"|typescript) (?:code|expressions?|functions?"
-    r"|commands?|scripts?|quer(?:y|ies)|statements?|snippets?|source)\b|\b(?:quer(?:y|ies)|statements?) in (?:sql"
-    r"|cypher|graphql)\b",
+    r"\b(?:code|scripts?|commands?|programs?|expressions?|snippets?|statements?|functions?) "
+    r"(?:that is |which is |to be |to )(?:run|executed?|evaluated?|eval)\b"
+    r"|\b(?:javascript|python|shell|bash|sql|cypher|graphql|powershell|groovy|lua|typescript) (?:code|expressions?"
+    r"|functions?|commands?|scripts?|quer(?:y|ies)|statements?|snippets?|source)\b"
+    r"|\b(?:quer(?:y|ies)|statements?) in (?:sql|cypher|graphql)\b",
     re.IGNORECASE,
 )
-_VALUE: Final = re.compile(
+_VALUE: Final = re.compile(  # words that make a field of such a name an ordinary value: `cron expression`
     r"\b(?:country|currency|language|postal|zip|status|error|product|discount|promo|coupon|airport|station|area"
-    r"|verification|iso|invite"
-    r"|invitation|authorization|auth|locale|region|state|security|confirmation|access|booking|tracking|stock|ticker"
-    r"|iata|icao|voucher"
-    r"|reference|one-time|short|cron|regular|regex|bank|account|glob|response|exit|room|gift|station|department|unit"
-    r"|item|article)\b",
+    r"|verification|iso|invite|invitation|authorization|auth|locale|region|state|security|confirmation|access|booking"
+    r"|tracking|stock|ticker|iata|icao|voucher|reference|one-time|short|cron|regular|regex|bank|account|glob|response"
+    r"|exit|room|gift|department|unit|item|article)\b",
     re.IGNORECASE,
 )
-"""Words that make a field of such a name an ordinary value: `cron expression`."""
 _PERFORMED: Final = re.compile(r"\bto (?:be )?(?:perform|take|execute|run|apply|do|carry)", re.IGNORECASE)
 _READ_ONLY: Final = re.compile(r"\bread[- ]?only\b", re.IGNORECASE)
 _QUERIES: Final = frozenset({"sql", "query", "statement"})
@@ -303,8 +216,10 @@ def change_signs(fields: Mapping[str, Any], *, reads: bool) -> Iterator[str]:
         part = schema if isinstance(schema, Mapping) else {}
         named, said, values = words(field), str(part.get("description") or "")[:_SEEN_FIELDS], part.get("enum")
         if named and named[-1] in CHOOSING and isinstance(values, list) and (not reads or _PERFORMED.search(said)):
-            doing = (value for value in values[:_MOST_VALUES] if isinstance(value, str) and _is_change(value))
-            yield from (f"its field '{field[:60]}' may be '{value[:60]}'" for value in doing)
+            for value in values[:_MOST_VALUES]:
+                first = next(iter(words(value)), "") if isinstance(value, str) else ""
+                if first and not is_plural(first) and changes(base(first) or first):
+                    yield f"its field '{field[:60]}' may be '{value[:60]}'"
             continue
         for deed in field_deeds(said) if not reads else ():
             yield f"its field '{field[:60]}' says '{deed.words}'"
@@ -317,8 +232,7 @@ def program_field(fields: Mapping[str, Any], description: str, *, reads: bool, r
     Only a statement of a query language can be believed to read, if the text and the hint say so.
     """
     for field, schema in list(fields.items())[:_MOST_FIELDS]:
-        part = schema if isinstance(schema, Mapping) else {}
-        if not _holds_program(words(field), part, reads=reads):
+        if not _holds_program(words(field), schema if isinstance(schema, Mapping) else {}, reads=reads):
             continue
         believed = read_only and not _QUERIES.isdisjoint(words(field)[-1:])
         if not (believed and _READ_ONLY.search(description[:_SEEN_FIELDS])):
@@ -340,18 +254,10 @@ def _holds_program(named: Sequence[str], schema: Mapping[str, Any], *, reads: bo
     return not _VALUE.search(said) and not (reads and named[-1] in _IDENTIFYING)
 
 
-def _is_change(value: str) -> bool:
-    first = next(iter(words(value)), "")
-    return bool(first) and not is_plural(first) and changes(base(first) or first)
-
-
-_ON_A_COMMAND: Final = frozenset(
-    {
-        *("search", "query", "list", "find", "count", "validate", "preview", "estimate", "calculate", "compare"),
-        *("simulate", "dryrun", "explain", "suggest", "autocomplete", "exists"),
-    }
+_ON_A_COMMAND: Final = word_set(  # They mean reading even as a command on one thing, and in prose: /orders/{id}/preview
+    "search query list find count validate preview estimate calculate compare simulate dryrun explain suggest "
+    "autocomplete exists"
 )
-"""Words that mean reading even as a command on one thing, and in prose: /orders/{id}/preview."""
 _FETCHING: Final = frozenset({"get", "fetch", "retrieve"})
 _ISSUED: Final = frozenset({"token", "session", "credential", "credentials", "secret", "otp", "nonce"})
 """Things that are made when somebody gets them: POST /oauth/token with `getToken`."""
@@ -359,19 +265,13 @@ _IN_A_NAME: Final = _ON_A_COMMAND | _FETCHING | {"lookup", "describe", "check", 
 """Words that mean reading as the verb of a name. As a command they may act: /repos/{id}/fetch, /todos/{id}/check."""
 _READ_EVIDENCE_MADE: Final = frozenset({"201", "202", "204"})
 """Statuses of an answer to something that was created, begun or done (RFC 9110 15.3)."""
-_LAUNCHING: Final = frozenset(
-    {"request", "trigger", "start", "initiate", "launch", "schedule", "submit", "begin", "force"}
-)
+_LAUNCHING: Final = word_set("request trigger start initiate launch schedule submit begin force")
 """First words of a sentence about work that is begun: `Trigger the verification of an account`."""
-_PRODUCING: Final = frozenset(
-    {"generate", "render", "build", "produce", "compose", "compile", "export", "print", "draw", "convert", "format"}
-)
+_PRODUCING: Final = word_set("generate render build produce compose compile export print draw convert format")
 """Verbs for making the answer itself: a GET that renders a page changes nothing."""
 _MADE_FOR_GOOD: Final = _ISSUED | {"key", "keys", "apikey", "password", "passwords", "certificate", "pin", "keypair"}
 """Things that stay valid when they are made: GET /key/generate."""
-_STATING: Final = frozenset(
-    {"contain", "remain", "represent", "include", "provide", "consist", "belong", "expand", "describe", "confirm"}
-)
+_STATING: Final = word_set("contain remain represent include provide consist belong expand describe confirm")
 """Verbs about what there is."""
 _CHOSEN: Final = frozenset({*((word,) for word in CHOOSING), ("action", "type"), ("action", "name")})
 """Words of a path parameter that says what is done."""
@@ -387,11 +287,8 @@ def only_reads(candidate: Candidate, word: str) -> bool:
     begun = (text.partition(" ")[0].lower() for text in (candidate.summary, candidate.description))
     if not _LAUNCHING.isdisjoint(base(word) for word in begun):
         return False
-    return (
-        candidate.successes.isdisjoint(_READ_EVIDENCE_MADE)
-        and not candidate.starts_job
-        and not any(changing_words(candidate))
-    )
+    made = candidate.starts_job or not candidate.successes.isdisjoint(_READ_EVIDENCE_MADE)
+    return not made and not any(changing_words(candidate))
 
 
 def contradicts(candidate: Candidate, word: str) -> bool:
@@ -399,9 +296,8 @@ def contradicts(candidate: Candidate, word: str) -> bool:
 
     A word that is mostly a noun does not, unless it stands where only commands stand: `train` in `Next Trains`.
     """
-    if not changes(word) or not (is_plain(word) or (word in SPOKEN and is_verbal(word))) or word in _STATING:
-        return False
-    return word not in _PRODUCING or not _MADE_FOR_GOOD.isdisjoint(_about(candidate))
+    is_action = changes(word) and (is_plain(word) or (word in SPOKEN and is_verbal(word))) and word not in _STATING
+    return is_action and _is_deed(candidate, word)
 
 
 def acts(candidate: Candidate) -> str:
@@ -412,37 +308,28 @@ def acts(candidate: Candidate) -> str:
     acting = [one.word for one in found if changes(one.word) and _is_deed(candidate, one.word)]
     if acting and found[0].word == acting[0]:
         return acting[0]
-    if _chooses_action(candidate.path or ""):
-        return "control"
+    for before, segment in pairwise((candidate.path or "").split("/")):
+        # A parameter says what is done: /pods/{id}/{action}, but not /actions/{action}.
+        named = words(segment[1:-1]) if segment[:1] == "{" else ()
+        if named[:2] in _CHOSEN and singular(before) != named[0]:
+            return "control"
     for said in said_words(candidate):
         if contradicts(candidate, said.word):
             return said.word
         if said.trust >= SURE and not changes(said.word):
             break
-    texts = (candidate.summary, candidate.description)
-    told = (deed.verb for text in texts for deed in deeds(text, broad=False))
+    told = (deed.verb for text in (candidate.summary, candidate.description) for deed in deeds(text, broad=False))
     return next((verb for verb in told if _is_deed(candidate, verb)), "")
 
 
-def _chooses_action(path: str) -> bool:
-    """Return True if a parameter of a path says what is done: /pods/{id}/{action}, but not /actions/{action}."""
-    segments = path.split("/")
-    return any(
-        segment[:1] == "{" and words(segment[1:-1])[:2] in _CHOSEN and singular(before) != words(segment[1:-1])[0]
-        for before, segment in pairwise(segments)
-    )
-
-
 def _is_deed(candidate: Candidate, verb: str) -> bool:
-    return verb not in _PRODUCING or not _MADE_FOR_GOOD.isdisjoint(_about(candidate))
-
-
-def _about(candidate: Candidate) -> set[str]:
-    return set(words(f"{candidate.name} {candidate.path} {candidate.summary[:200]}"))
+    """Return False for a verb that only makes the answer itself."""
+    about = words(f"{candidate.name} {candidate.path} {candidate.summary[:200]}")
+    return verb not in _PRODUCING or not _MADE_FOR_GOOD.isdisjoint(about)
 
 
 def takes_back(one: str, other: str) -> bool:
     """Return True if one verb restores what was before the other. What is made anew is not what has ended."""
     classes = operation_classes(one)
-    remade = classes is not None and classes.main == "CREATE" and classes.of("BEGIN") == 0
-    return meanings().opposite(one, other) and not remade
+    remade = main_class(one) == "CREATE" and classes is not None and classes.of("BEGIN") == 0
+    return not remade and meanings().opposite(one, other)

@@ -1,8 +1,4 @@
-"""A callable of an upstream, the endpoint in front of it, and the danger of a wrong guess about it.
-
-An importer turns each OpenAPI operation, MCP tool or A2A skill into a `Candidate`, and each candidate into a
-`Facade`.
-"""
+"""A callable of an upstream (OpenAPI operation, MCP tool, A2A skill), its endpoint, and the danger of wrong guesses."""
 
 from __future__ import annotations
 
@@ -15,11 +11,10 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService
 from bespeak.contract.limits import Rate
 from bespeak.documents.adoption.guess import Guess
-from bespeak.documents.adoption.naming import singular, words
-from bespeak.text.language.operation_class import operation_classes
+from bespeak.documents.adoption.naming import main_class, singular, words
+from bespeak.text.language.sentence import word_set
 
-READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-"""Methods that change nothing, if an upstream keeps to HTTP (RFC 9110 9.2.1)."""
+READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})  # They change nothing, by HTTP (RFC 9110 9.2.1).
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,20 +43,23 @@ class Candidate:
     read_only: bool | None = None  # hint of an upstream without methods (MCP `readOnlyHint`); None if it gives none
     destructive: bool | None = None  # hint `destructiveHint` of MCP
     idempotent: bool | None = None  # hint `idempotentHint` of MCP
+    claims_to_read: bool = field(init=False)  # True if the method or the hints say that a call changes nothing
+    bare_path: str = field(init=False)  # path without query and fragment; empty if the upstream has no paths
+    origin: str = field(init=False)  # name for a reader who knows the upstream: `GET /pets`, `list_pets`
 
-    @property
-    def claims_to_read(self) -> bool:
-        """True if the method or the hints say that a call changes nothing."""
-        return self.method in READING if self.method else self.read_only is True and self.destructive is not True
+    def __post_init__(self) -> None:
+        reads = self.method in READING if self.method else self.read_only is True and self.destructive is not True
+        object.__setattr__(self, "claims_to_read", reads)
+        object.__setattr__(self, "bare_path", bare_path(self.path or ""))
+        object.__setattr__(self, "origin", f"{self.method} {self.path}" if self.method else self.full_name or self.name)
 
-    @property
-    def origin(self) -> str:
-        """Name for a reader who knows the upstream: `GET /pets`, `list_pets`."""
-        return f"{self.method} {self.path}" if self.method else self.full_name or self.name
+
+def bare_path(described: str) -> str:
+    """Remove the query and the fragment, by which some descriptions distinguish operations."""
+    return described.partition("#")[0].partition("?")[0]
 
 
 def made_by(command: str) -> str:
-    """Return the first words of every file that `bespeak import COMMAND` writes; a later run recognises its files."""
     return f"Made by `bespeak import {command}`"
 
 
@@ -80,7 +78,6 @@ class ImportOrigin:
 
     @property
     def made_by(self) -> str:
-        """First words of every file derived from it."""
         return made_by(self.command)
 
 
@@ -94,8 +91,6 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Facade:
-    """One endpoint and the candidate it was derived from."""
-
     candidate: Candidate
     endpoint: Endpoint
     guesses: tuple[Guess, ...]
@@ -106,7 +101,7 @@ class Facade:
     text: str = ""  # text of that file, if nothing in it changes
 
 
-DANGERS: Final = {
+DANGERS: Final = {  # dangers with their phrases, the worst first; the empty key means that there is no danger
     "money": "moves money",
     "deletion": "deletes",
     "irreversible": "cannot be undone",
@@ -114,17 +109,12 @@ DANGERS: Final = {
     "doubt": "is in doubt",
     "": "",
 }
-"""Dangers with their phrases, the worst first; the empty key means that there is no danger."""
-
 _DOUBTFUL: Final = 0.5  # confidence below which a guess is in doubt
 _WEIGHTY: Final = ("/method", "/path", "/semantic/impact", "/semantic/is_idempotent", "/handler")
 """Parts of an endpoint that decide what a call does."""
-_MONEY: Final = frozenset(
-    {
-        *("pay", "payment", "charge", "payout", "refund", "purchase", "checkout", "debit", "credit", "deposit"),
-        *("withdrawal", "withdraw", "donation", "donate", "transfer", "billing", "settlement", "topup", "buy", "sell"),
-        *("invoice", "disbursement", "remittance", "payroll", "tip", "wire"),
-    }
+_MONEY: Final = word_set(
+    "pay payment charge payout refund purchase checkout debit credit deposit withdrawal withdraw donation donate "
+    "transfer billing settlement topup buy sell invoice disbursement remittance payroll tip wire"
 )
 
 
@@ -140,24 +130,18 @@ def danger_of(endpoint: Endpoint, guesses: Iterable[tuple[str, float]] = ()) -> 
     if impact != "informational":
         if not _MONEY.isdisjoint(_acted_on(endpoint)):
             return "money"
-        classes = operation_classes(endpoint.method.lower())
-        if method == "DELETE" or (classes is not None and classes.main == "DELETE"):
+        if method == "DELETE" or main_class(endpoint.method.lower()) == "DELETE":
             return "deletion"
         if impact == "irreversible":
             return "irreversible"
     elif method and method not in READING:
         return "reading"
-    doubtful = any(confidence < _DOUBTFUL and is_weighty(at) for at, confidence in guesses)
-    return "doubt" if doubtful else ""
+    return "doubt" if any(confidence < _DOUBTFUL and is_weighty(at) for at, confidence in guesses) else ""
 
 
 def _acted_on(endpoint: Endpoint) -> set[str]:
     """Return the words for what a call does: its method and the last names in the paths, here and upstream."""
     handler = endpoint.handler
     paths = [endpoint.path, urlsplit(handler.url).path if isinstance(handler, ExternalService) else ""]
-    last = [[part for part in path.split("/") if part and "{" not in part][-1:] for path in paths]
-    return {
-        singular(word)
-        for part in (endpoint.method, *(name for names in last for name in names))
-        for word in words(part)
-    }
+    last = [name for path in paths for name in [part for part in path.split("/") if part and "{" not in part][-1:]]
+    return {singular(word) for part in (endpoint.method, *last) for word in words(part)}

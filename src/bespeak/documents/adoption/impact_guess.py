@@ -13,15 +13,14 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.documents.adoption.evidence import acts, only_reads
 from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
-from bespeak.documents.adoption.naming import singular, words
+from bespeak.documents.adoption.naming import main_class, singular, words
 from bespeak.documents.adoption.verb_choice import VerbChoice, is_reading
 from bespeak.documents.adoption.verb_words import change_words, changes
 from bespeak.text.language.lexicon import NOT_UNDOING
 from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.sentence import word_set
 
-_RECORDS: Final = frozenset(
-    {"version", "revision", "history", "event", "comment", "snapshot", "log", "entry", "activity", "annotation"}
-)
+_RECORDS: Final = word_set("version revision history event comment snapshot log entry activity annotation")
 """Things that are added to a history and not replaced."""
 _ADDING: Final = re.compile(
     r"\b(?:add|append|creat|record|publish|post|sav|upload|start)(?:e?s|ing|e)? "
@@ -47,48 +46,35 @@ def adds_record(candidate: Candidate) -> str:
 
 
 _READ_CATEGORIES: Final = frozenset({"discovery", "retrieval", "analysis"})
-_UNDONE_BY: Final = frozenset(
-    {
-        *("PAUSE", "RESUME", "ENABLE", "DISABLE", "ACTIVATE", "DEACTIVATE", "ARCHIVE", "UNARCHIVE", "LINK", "UNLINK"),
-        *("ATTACH", "DETACH", "SUBSCRIBE", "UNSUBSCRIBE", "BIND", "UNBIND", "MOUNT", "UNMOUNT", "CORDON", "UNCORDON"),
-        *("FOLLOW", "SUSPEND", "REINSTATE", "CONNECT", "DISCONNECT", "ASSIGN", "UNASSIGN", "PAIR", "UNPAIR"),
-        *("BLOCK", "ALLOW"),
-    }
+_UNDONE_BY: Final = word_set(  # verbs that another verb of the catalog undoes
+    "PAUSE RESUME ENABLE DISABLE ACTIVATE DEACTIVATE ARCHIVE UNARCHIVE LINK UNLINK ATTACH DETACH SUBSCRIBE UNSUBSCRIBE "
+    "BIND UNBIND MOUNT UNMOUNT CORDON UNCORDON FOLLOW SUSPEND REINSTATE CONNECT DISCONNECT ASSIGN UNASSIGN PAIR UNPAIR "
+    "BLOCK ALLOW"
 )
-"""Verbs that another verb of the catalog undoes."""
-_OF_SESSIONS: Final = frozenset({"logout", "signout", "logoff"})
-"""Words for an end that only the owner of a password can undo."""
-_OVERWRITING: Final = frozenset(
-    {
-        *("UPDATE", "MODIFY", "REPLACE", "SET", "CHANGE", "EDIT", "REVISE", "ADJUST", "AMEND", "ALTER", "CONFIGURE"),
-        *("RENAME", "MOVE", "PATCH", "UPSERT", "LOCK", "PIN", "TOGGLE", "TAG", "LABEL", "SWITCH", "HIDE", "MUTE"),
-    }
+_OF_SESSIONS: Final = frozenset({"logout", "signout", "logoff"})  # Only the owner of a password can undo these.
+_OVERWRITING: Final = word_set(  # verbs and words that only replace values
+    "UPDATE MODIFY REPLACE SET CHANGE EDIT REVISE ADJUST AMEND ALTER CONFIGURE RENAME MOVE PATCH UPSERT LOCK PIN "
+    "TOGGLE TAG LABEL SWITCH HIDE MUTE"
 )
-"""Verbs and words that only replace values."""
 _UNDOING: Final = ("un", "dis", "de")  # prefixes of words for taking back: doing it again restores what was
-_LEAVING: Final = frozenset(
-    {
-        *("message", "mail", "email", "sms", "fax", "call", "notification", "invitation", "tweet", "dispatch"),
-        *("payment", "charge", "payout", "refund", "transfer", "transaction", "purchase", "order", "donation"),
-    }
+_LEAVING: Final = word_set(
+    "message mail email sms fax call notification invitation tweet dispatch payment charge payout refund transfer "
+    "transaction purchase order donation"
 )
 """Things that have left, or money that has moved, once they exist; deleting the record does not bring them back."""
-_AGAINST: Final = {
+_AGAINST: Final = {  # capabilities that contradict an impact (AGIS 6.2)
     "informational": frozenset({"transaction", "modification", "creation"}),
     "reversible": frozenset({"discovery", "retrieval"}),
     "irreversible": _READ_CATEGORIES,
 }
-"""Capabilities that contradict an impact (AGIS 6.2)."""
-_FINAL: Final = re.compile(
+_FINAL: Final = re.compile(  # words of a description for what cannot be undone
     r"can(?:no|')t be (?:undone|reverted|recovered)|irreversibl[ey]|permanent(?:ly)?|unrecoverabl[ey]"
     r"|(?:is|are|be) lost|overwrit(?:es?|ten|ing)",
     re.IGNORECASE,
 )
-"""Words of a description for what cannot be undone."""
 _SEEN: Final = 4_000
 _TRIED: Final = frozenset({"test", "try", "ping", "chat"})
 """Words that look like reading but may act: a test mail is sent, a test hook is called."""
-_NO_CONFIDENCE: Final = "descriptions do not state a confidence"
 _IDEMPOTENT: Final = frozenset({"PUT", "DELETE"})
 """Methods whose effect a repetition does not add to. A GET that acts after all keeps to nothing."""
 
@@ -104,7 +90,7 @@ class ImpactGuess:
     guesses: tuple[Guess, ...]
 
 
-class _Verdict(NamedTuple):
+class _Impact(NamedTuple):
     """An impact with its reason, how sure it is, and what it may be instead."""
 
     impact: str
@@ -116,10 +102,8 @@ class _Verdict(NamedTuple):
 def guess_impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> ImpactGuess:
     """Guess the impact of a call, whether it may be repeated, and its capability."""
     judge = _impact if candidate.method else _impact_without_method
-    verdict = judge(candidate, choice, catalog)
-    impact, why, sure, other = verdict
-    doubtful = impact == "informational" and not candidate.claims_to_read
-    grave = impact == "irreversible" or doubtful
+    impact, why, sure, other = judge(candidate, choice, catalog)
+    grave = impact == "irreversible" or (impact == "informational" and not candidate.claims_to_read)
     risk: Risk = "high" if grave else "medium" if impact == "reversible" else "low"
     adding = adds_record(candidate)
     if not adding and impact != "informational":
@@ -127,38 +111,32 @@ def guess_impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> 
     repeatable = candidate.method in _IDEMPOTENT and not adding
     idempotent = impact == "informational" or repeatable or (candidate.idempotent is True and not adding)
     outcome = 0.9 if impact == "informational" else 0.8
+    said = f"{'may' if idempotent else 'may not'} be repeated"
+    repeated = adding or _repetition_reason(candidate, impact)
+    sure_of_it = 0.8 if candidate.method not in ("POST", None) else 0.7
+    of_repeating: Risk = "medium" if idempotent and impact != "informational" else "low"
     guesses = [
-        Guess(at="/semantic/impact", text=f"impact {impact}", why=why, confidence=sure, otherwise=other, risk=risk),
-        Guess(
-            at="/semantic/is_idempotent",
-            text=f"{'may' if idempotent else 'may not'} be repeated",
-            why=adding or _repetition_reason(candidate, impact),
-            confidence=0.8 if candidate.method not in ("POST", None) else 0.7,
-            risk="medium" if idempotent and impact != "informational" else "low",
-        ),
-        Guess(at="/semantic/confidence", text=f"confidence {outcome}", why=_NO_CONFIDENCE, confidence=0.5),
+        Guess("/semantic/impact", f"impact {impact}", why, sure, other, risk),
+        Guess("/semantic/is_idempotent", said, repeated, sure_of_it, risk=of_repeating),
+        Guess("/semantic/confidence", f"confidence {outcome}", "descriptions do not state a confidence", 0.5),
     ]
     verb = catalog.verbs[choice.verb]
     capability = next((name for name in verb.categories if name not in _AGAINST[impact]), "")
     if not capability:
         capability = "retrieval" if impact == "informational" else "transaction"
         why = f"{choice.verb} is {verb.categories[0]} in the catalog, which contradicts impact {impact}"
-        guesses.append(
-            Guess(at="/semantic/capability", text=f"capability {capability}", why=why, confidence=0.5, risk="medium")
-        )
+        guesses.append(Guess("/semantic/capability", f"capability {capability}", why, 0.5, risk="medium"))
     elif candidate.method is None:
         # AGIS C.3(d): a person classifies the capability of a tool.
         why = f"the catalog has {choice.verb} as {capability}"
-        guesses.append(Guess(at="/semantic/capability", text=f"capability {capability}", why=why, confidence=0.7))
+        guesses.append(Guess("/semantic/capability", f"capability {capability}", why, 0.7))
     return ImpactGuess(impact, capability, idempotent, outcome, tuple(guesses))
 
 
 def _adds_again(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> str:
     """Return why a hint that a call may be repeated is not believed: a second mail is not the first one."""
-    classes = operation_classes(choice.verb.lower())
-    adds = (classes is not None and classes.main in ("CREATE", "SEND")) or (
-        catalog.verbs[choice.verb].categories[0] == "transaction"
-    )
+    pays = catalog.verbs[choice.verb].categories[0] == "transaction"
+    adds = pays or main_class(choice.verb.lower()) in ("CREATE", "SEND")
     reason = f"{choice.verb} may add something each time, although its hints say else"
     return reason if candidate.idempotent and adds else ""
 
@@ -171,7 +149,7 @@ def _repetition_reason(candidate: Candidate, impact: str) -> str:
     return "its hints say so" if candidate.idempotent else "nothing says that it can be repeated"
 
 
-def _impact_without_method(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Verdict:
+def _impact_without_method(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Impact:
     """Guess by words and hints, which an upstream that nobody has checked gives about itself.
 
     A hint can confirm the words but never overrule them. A call is informational only if nothing says that it changes
@@ -184,89 +162,78 @@ def _impact_without_method(candidate: Candidate, choice: VerbChoice, catalog: Ca
     sign = sign or (f"'{choice.word}' may act" if choice.word in _TRIED and not candidate.read_only else "")
     if candidate.destructive is not True and not sign:
         if candidate.read_only:
-            return _Verdict("informational", "its hints say that it only reads", 0.8, "")
-        if candidate.read_only is None and _reads(choice):
-            return _Verdict("informational", f"'{choice.word}' only reads", 0.6, "irreversible")
+            return _Impact("informational", "its hints say that it only reads", 0.8, "")
+        clear = choice.word and choice.word not in _TRIED and choice.confidence >= UNSURE
+        reads = main_class(choice.verb.lower()) in ("READ", "ANALYZE") and not changes(choice.word)
+        if candidate.read_only is None and clear and reads:
+            return _Impact("informational", f"'{choice.word}' only reads", 0.6, "irreversible")
     found = _change_of(candidate, choice, catalog)
     if not candidate.read_only:
         return found
     why = f"{sign or found.why}, although its hints say that it only reads"
-    return _Verdict(found.impact, why, min(found.confidence, 0.4), "informational")
+    return _Impact(found.impact, why, min(found.confidence, 0.4), "informational")
 
 
-def _change_of(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Verdict:
+def _change_of(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Impact:
     """Guess whether a change can be undone, for a call without a method."""
     verb, word = choice.verb, choice.word
     if candidate.program:
-        return _Verdict("irreversible", f"its field '{candidate.program}' holds a program", 0.8, "informational")
+        return _Impact("irreversible", f"its field '{candidate.program}' holds a program", 0.8, "informational")
     if candidate.destructive:
-        return _Verdict("irreversible", "its hints say that it is destructive", 0.8, "reversible")
-    final = _FINAL.search(candidate.description[:_SEEN])
-    if final:
-        return _Verdict("irreversible", f"its description says '{final.group().lower()}'", 0.8, "reversible")
+        return _Impact("irreversible", "its hints say that it is destructive", 0.8, "reversible")
+    if final := _FINAL.search(candidate.description[:_SEEN]):
+        return _Impact("irreversible", f"its description says '{final.group().lower()}'", 0.8, "reversible")
     if candidate.signs and not changes(verb):
-        return _Verdict("irreversible", candidate.signs[0], 0.5, "reversible")
-    return _undoable(candidate, verb, word) or _Verdict(
-        *(
-            ("reversible", "another tool deletes or reverses it", 0.6, "irreversible")
-            if candidate.is_undone and _can_be_taken_back(candidate, verb, catalog)
-            else ("irreversible", "nothing says that it can be undone", 0.6, "reversible")
-        )
-    )
-
-
-def _undoable(candidate: Candidate, verb: str, word: str) -> _Verdict | None:
-    """Return the verdict on a verb that can be undone by another call."""
-    if verb in _UNDONE_BY and word not in _OF_SESSIONS:
-        return _Verdict("reversible", f"another call undoes {verb}", 0.6, "irreversible")
-    if word.startswith("un") and _takes_back(word):
-        return _Verdict("reversible", f"doing it again undoes '{word}'", 0.6, "irreversible")
+        return _Impact("irreversible", candidate.signs[0], 0.5, "reversible")
+    if undone := _undone_by_call(verb, word):
+        return undone
     if verb in _OVERWRITING and (not word or word.upper() in _OVERWRITING):
         return _overwritten(candidate)
+    if candidate.is_undone and _can_be_taken_back(candidate, verb, catalog):
+        return _Impact("reversible", "another tool deletes or reverses it", 0.6, "irreversible")
+    return _Impact("irreversible", "nothing says that it can be undone", 0.6, "reversible")
+
+
+def _undone_by_call(verb: str, word: str) -> _Impact | None:
+    if verb in _UNDONE_BY and word not in _OF_SESSIONS:
+        return _Impact("reversible", f"another call undoes {verb}", 0.6, "irreversible")
+    if word.startswith("un") and _takes_back(word):
+        return _Impact("reversible", f"doing it again undoes '{word}'", 0.6, "irreversible")
     return None
 
 
-def _overwritten(candidate: Candidate) -> _Verdict:
+def _overwritten(candidate: Candidate) -> _Impact:
     if candidate.has_readable_state:
-        return _Verdict("reversible", "the former state can be read and written back", 0.6, "irreversible")
-    return _Verdict("reversible", "the former values can be written back", 0.5, "irreversible, if nobody knows them")
+        return _Impact("reversible", "the former state can be read and written back", 0.6, "irreversible")
+    return _Impact("reversible", "the former values can be written back", 0.5, "irreversible, if nobody knows them")
 
 
-def _reads(choice: VerbChoice) -> bool:
-    """Return True if the word that chose the verb clearly means reading."""
-    classes = operation_classes(choice.verb.lower())
-    reads = classes is not None and classes.main in ("READ", "ANALYZE") and not changes(choice.word or choice.verb)
-    return reads and bool(choice.word) and choice.word not in _TRIED and choice.confidence >= UNSURE
-
-
-def _impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Verdict:
+def _impact(candidate: Candidate, choice: VerbChoice, catalog: Catalog) -> _Impact:
     method, verb, word = candidate.method, choice.verb, choice.word
     if candidate.claims_to_read:
         acting = acts(candidate) or choice.refused
         sign = f"its words say '{acting}'" if acting else next(iter(candidate.signs), "")
         sign = f"its field '{candidate.program}' holds a program" if candidate.program else sign
         if sign:  # what the importer itself doubts is never informational
-            return _Verdict("irreversible", f"{sign}, although {method} should only read", 0.4, "informational")
-        return _Verdict("informational", f"{method} changes nothing", 0.9, "")
+            return _Impact("irreversible", f"{sign}, although {method} should only read", 0.4, "informational")
+        return _Impact("informational", f"{method} changes nothing", 0.9, "")
     says_change = bool(candidate.program or candidate.signs)
     if method == "POST" and not says_change and is_reading(verb, catalog) and only_reads(candidate, word):
-        return _Verdict("informational", f"'{word}' only reads, although it is a {method}", 0.7, "irreversible")
-    if verb in _UNDONE_BY and word not in _OF_SESSIONS:
-        return _Verdict("reversible", f"another call undoes {verb}", 0.6, "irreversible")
-    if word.startswith("un") and _takes_back(word):
-        return _Verdict("reversible", f"doing it again undoes '{word}'", 0.6, "irreversible")
+        return _Impact("informational", f"'{word}' only reads, although it is a {method}", 0.7, "irreversible")
+    if undone := _undone_by_call(verb, word):
+        return undone
     if method == "DELETE":
         if _takes_back(word or choice.refused):
-            return _Verdict("reversible", f"doing it again undoes '{word or choice.refused}'", 0.5, "irreversible")
+            return _Impact("reversible", f"doing it again undoes '{word or choice.refused}'", 0.5, "irreversible")
         if candidate.is_undone:
-            return _Verdict("reversible", "another call of the description restores it", 0.5, "irreversible")
-        return _Verdict("irreversible", "deleted data is lost", 0.9, "reversible, if it can be restored")
+            return _Impact("reversible", "another call of the description restores it", 0.5, "irreversible")
+        return _Impact("irreversible", "deleted data is lost", 0.9, "reversible, if it can be restored")
     marked = (method, word) == ("PATCH", "mark")  # a POST that marks as lost may decide something for good
     if verb in _OVERWRITING and (not word or marked or word.upper() in _OVERWRITING) and not changes(choice.refused):
         return _overwritten(candidate)
     if candidate.is_undone and _can_be_taken_back(candidate, verb, catalog):
-        return _Verdict("reversible", "another call of the description deletes or corrects it", 0.6, "irreversible")
-    return _Verdict("irreversible", f"nothing says that a {method} can be undone", 0.6, "reversible")
+        return _Impact("reversible", "another call of the description deletes or corrects it", 0.6, "irreversible")
+    return _Impact("irreversible", f"nothing says that a {method} can be undone", 0.6, "reversible")
 
 
 def _takes_back(word: str) -> bool:
@@ -276,8 +243,7 @@ def _takes_back(word: str) -> bool:
 
 def _can_be_taken_back(candidate: Candidate, verb: str, catalog: Catalog) -> bool:
     """Return True unless something has been sent, paid or destroyed."""
-    classes = operation_classes(verb.lower())
-    if classes is None or classes.main in ("SEND", "DELETE") or "transaction" in catalog.verbs[verb].categories[:1]:
+    if main_class(verb.lower()) in ("", "SEND", "DELETE") or "transaction" in catalog.verbs[verb].categories[:1]:
         return False
     literals = [words(part) for part in (candidate.path or "").split("/") if part and "{" not in part]
     return not literals or singular(literals[-1][-1] if literals[-1] else "") not in _LEAVING

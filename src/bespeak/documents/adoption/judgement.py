@@ -1,21 +1,20 @@
 """Everything guessed about a candidate, for any kind of upstream: method, path, impact and sentences.
 
-All pairs of method and path differ, and no two match one request equally well. A candidate without a path gets one
-from its name, or from its first sentence.
+All pairs of method and path differ, and no two match one request equally well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import Final
 
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Semantic
 from bespeak.contract.grammar.syntax import TemplateSet, leaking_segment, parse_template
 from bespeak.documents.adoption.facade import Candidate
-from bespeak.documents.adoption.guess import UNSURE, Guess
+from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
 from bespeak.documents.adoption.impact_guess import guess_impact
 from bespeak.documents.adoption.naming import plural, words
 from bespeak.documents.adoption.path_choice import RELATING, PathChoice, choose_path, other_paths, topic_of
@@ -31,19 +30,17 @@ _MOST_WORDS: Final = 3  # words of a sentence that name a thing
 
 
 def named_paths(candidate: Candidate, word: str, verbs: frozenset[str], *, says_all: bool) -> list[str]:
-    """Return paths for a candidate, the best first.
-
-    `word` is the word of its name or sentence that is the verb. If the verb does not say all of it, the path does.
-    """
+    """Return paths, the best first; `word` is the verb in the name. What the verb does not say, the path says."""
     whole, parts = words(candidate.name), bare_words(candidate)
-    things = _trimmed(_things(parts, word))
+    things = list(dropwhile(RELATING.__contains__, _things(parts, word)))
     short = "-".join(takewhile(lambda part: part not in RELATING, things))
     found = [short, "-".join(things), "-".join(whole)] if short else []
     found += [word] if not short and not says_all and word in parts else []
     found += ["-".join(_object(candidate)), *candidate.tags[:1]]
     names = dict.fromkeys(name for name in found if name)
     before = f"/{candidate.service}" if candidate.service else ""
-    return [f"{before}/{_as_noun(name, verbs)}" for name in names] or [before]
+    nouns = (name if leaking_segment(f"/{name}", verbs) is None else plural(name) for name in names)
+    return [f"{before}/{noun}" for noun in nouns] or [before]
 
 
 def _things(parts: Sequence[str], word: str) -> list[str]:
@@ -58,14 +55,6 @@ def _things(parts: Sequence[str], word: str) -> list[str]:
         at = rest.index(word, 1)
         return rest[at + 1 :] or rest[:at]
     return rest
-
-
-def _trimmed(parts: Sequence[str]) -> list[str]:
-    """Return a name without the prepositions it begins with."""
-    kept = list(parts)
-    while kept and kept[0] in RELATING:
-        kept.pop(0)
-    return kept
 
 
 def _object(candidate: Candidate) -> Iterator[str]:
@@ -85,18 +74,11 @@ def _object(candidate: Candidate) -> Iterator[str]:
             return
 
 
-def _as_noun(name: str, verbs: frozenset[str]) -> str:
-    return name if leaking_segment(f"/{name}", verbs) is None else plural(name)
-
-
-_OF_THE_METHOD: Final = {"PUT": "REPLACE", "PATCH": "MODIFY"}
-"""What a method means where UPDATE is taken by the other one."""
+_OF_THE_METHOD: Final = {"PUT": "REPLACE", "PATCH": "MODIFY"}  # meaning of a method if the other one has UPDATE
 
 
 @dataclass(frozen=True, slots=True)
 class EndpointClaim:
-    """Verb and path of one candidate."""
-
     verb: VerbChoice
     path: PathChoice
     moved: str = ""  # endpoint that already had the first choice; empty if the first choice was free
@@ -110,43 +92,31 @@ class EndpointClaim:
         """Yield the guesses about the verb and the path that a person has to confirm."""
         doubtful = self.confidence < UNSURE
         reads = candidate.claims_to_read and candidate.method != "OPTIONS"
-        yield Guess(
-            at="/method",
-            text=self.verb.verb,
-            why=f"{self.verb.why}{f', as {self.moved} is taken' if self.moved else ''}",
-            confidence=self.confidence,
-            otherwise=" or ".join(self.verb.others[:3]),
-            risk="high" if doubtful and not reads else "medium" if doubtful else "low",
-        )
+        why = f"{self.verb.why}{f', as {self.moved} is taken' if self.moved else ''}"
+        risk: Risk = "high" if doubtful and not reads else "medium" if doubtful else "low"
+        yield Guess("/method", self.verb.verb, why, self.confidence, " or ".join(self.verb.others[:3]), risk)
         why = "; ".join((*self.path.reasons[:4], *([f"{self.moved} is taken"] if self.moved else ())))
         if candidate.path is None:
-            yield Guess(at="/path", text=self.path.path, why=why, confidence=0.6)
+            yield Guess("/path", self.path.path, why, 0.6)
         # Renamed parameters are not a guess: the URL of the handler shows the mapping.
         elif self.moved or self.path.path != self.path.url_path(candidate.path.partition("#")[0]):
-            text = f"{self.path.path} for {candidate.path[:120]}"
-            yield Guess(at="/path", text=text, why=why, confidence=0.8)
+            yield Guess("/path", f"{self.path.path} for {candidate.path[:120]}", why, 0.8)
 
 
 def claim_places(
     candidates: Sequence[Candidate], catalog: Catalog, occupied: Iterable[tuple[str, str]] = ()
 ) -> list[EndpointClaim]:
-    """Claim a method and a path for each candidate, in order. Candidates that keep the described path choose first.
-
-    `occupied` are pairs of a method and a path that endpoints have already.
-    """
-    wanted = []
-    for candidate in candidates:
-        verb = choose_verb(candidate, catalog)
-        wanted.append(EndpointClaim(verb, _path(candidate, verb, catalog)))
+    """Claim a method and a path for each candidate; those that keep the described path choose first."""
+    verbs = [choose_verb(candidate, catalog) for candidate in candidates]
+    wanted = [EndpointClaim(verb, _path(one, verb, catalog)) for one, verb in zip(candidates, verbs, strict=True)]
     taken: dict[str, TemplateSet] = {}
     for method, path in occupied:
         template = parse_template(path)
         if not isinstance(template, Fault):
             taken.setdefault(method, TemplateSet()).add(template)
-    claims: list[EndpointClaim | None] = [None] * len(wanted)
-    for at in sorted(range(len(wanted)), key=lambda index: (bool(wanted[index].path.reasons), index)):
-        claims[at] = _settle(candidates[at], wanted[at], catalog, taken)
-    return [claim for claim in claims if claim is not None]
+    order = sorted(range(len(wanted)), key=lambda at: bool(wanted[at].path.reasons))
+    claims = {at: _settle(candidates[at], wanted[at], catalog, taken) for at in order}
+    return [claims[at] for at in range(len(wanted))]
 
 
 def _settle(
@@ -174,8 +144,7 @@ def _choices(candidate: Candidate, wanted: EndpointClaim, catalog: Catalog) -> I
         yield own, wanted.path.path
     if candidate.path is None:
         yield from ((verb, other.path) for other in _named(candidate, wanted.verb, catalog))
-    for path in other_paths(wanted.path, candidate.path or "", verb, catalog.names):
-        yield verb, path
+    yield from ((verb, path) for path in other_paths(wanted.path, candidate.path or "", verb, catalog.names))
 
 
 def _path(candidate: Candidate, verb: VerbChoice, catalog: Catalog) -> PathChoice:
@@ -224,15 +193,9 @@ def choose_scopes(title: str, impact: str, *, has_credential: bool) -> tuple[tup
         return (), []
     domain = "-".join(words(title))[:_LONGEST_DOMAIN].strip("-") or "upstream"
     scope = f"{domain}:{'read' if impact == 'informational' else 'write'}"
-    guess = Guess(
-        at="/required_scopes",
-        text=f"scope {scope}",
-        why="it changes something" if impact != "informational" else "it uses the operator's own credential",
-        confidence=0.5,
-        otherwise="a narrower scope",
-        risk="medium" if impact != "informational" else "low",
-    )
-    return (scope,), [guess]
+    why = "it changes something" if impact != "informational" else "it uses the operator's own credential"
+    risk: Risk = "medium" if impact != "informational" else "low"
+    return (scope,), [Guess("/required_scopes", f"scope {scope}", why, 0.5, "a narrower scope", risk)]
 
 
 def _judge(candidate: Candidate, claim: EndpointClaim, catalog: Catalog) -> Judgement:

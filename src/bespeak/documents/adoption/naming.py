@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping
 from functools import lru_cache
 from typing import Final
 
+from bespeak.text.identifiers import WORD_BORDER
 from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.sentence import word_set
 
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 _UNDOING: Final = re.compile(r"\bun (?=[a-z])")  # a prefix that is written apart: `unSuspend`
 _LONGEST: Final = 60
 _HISSING: Final = ("s", "x", "z", "ch", "sh")
-_SPELLED: Final = str.maketrans(
+_SPELLED: Final = str.maketrans(  # spellings of letters that ASCII does not have
     {"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue", "ß": "ss", "ø": "o", "ł": "l"}
 )
-"""Spellings of letters that ASCII does not have."""
-MANNERS: Final = frozenset({"batch", "bulk", "mass", "multi"})
-"""Words before a verb that say how many things it is about."""
+MANNERS: Final = word_set("batch bulk mass multi")  # words before a verb that say how many things it is about
 _JOINED: Final = frozenset({"re", "dry"})  # words that make one verb with the next: re-run, dry-run
-_NO_PLURALS: Final = frozenset(
-    {
-        *("news", "series", "species", "dns", "sms", "gps", "https", "aws", "ios", "kubernetes", "canvas", "alias"),
-        *("atlas", "redis", "debris", "exists"),
-    }
+_NO_PLURALS: Final = word_set(
+    "news series species dns sms gps https aws ios kubernetes canvas alias atlas redis debris exists"
 )
 
 
@@ -38,11 +34,12 @@ def words(text: str) -> tuple[str, ...]:
     if not text.isascii():
         text = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", text).translate(_SPELLED))
         text = "".join(letter for letter in text if not unicodedata.combining(letter))
-    text = _UNDOING.sub("un", " ".join(_NO_WORD.split(_HUMP.sub(" ", text))).lower())
+    text = _UNDOING.sub("un", " ".join(_NO_WORD.split(WORD_BORDER.sub(" ", text))).lower())
     return tuple(text.split())
 
 
-def without_manner(parts: Sequence[str]) -> Sequence[str]:
+@lru_cache(maxsize=4096)
+def without_manner(parts: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words of a name from its verb on: `batchGetItem` and `re-run` begin with `get` and `rerun`."""
     if len(parts) > 1 and parts[0] in MANNERS:
         return parts[1:]
@@ -57,11 +54,13 @@ def snake_case(text: str, otherwise: str = "field") -> str:
     return name if name[0].isalpha() else f"{otherwise}_{name}"
 
 
+@lru_cache(maxsize=8192)
 def hyphenated(text: str) -> str:
     """Join the words of a name into a path segment; empty if it has none."""
     return "-".join(words(text))[:_LONGEST].strip("-")
 
 
+@lru_cache(maxsize=4096)
 def plural(word: str) -> str:
     """Return the plural of the last word in a segment; a plural stays as it is."""
     if word.endswith(("ss", "us", "sis", "xis")) or not word.endswith("s"):
@@ -71,31 +70,30 @@ def plural(word: str) -> str:
     return word
 
 
+@lru_cache(maxsize=8192)
 def singular(word: str) -> str:
-    """Return the singular of a word that may be a plural."""
     if not is_plural(word):
         return word
-    if word.endswith("ies") and len(word) > 4 and not _ends_in_ie(word[:-1]):
+    nouns = lexicon().nouns
+    # `movie` and `pie` are nouns, unlike `movy` and `py`.
+    if word.endswith("ies") and len(word) > 4 and (word[:-1] not in nouns or word[:-3] + "y" in nouns):
         return word[:-3] + "y"
     if word.endswith(("sses", "shes", "ches", "xes", "zes", "uses")) and not lexicon().counts(word[:-1]).noun:
         return word[:-2]  # branches; but caches and houses are of `cache` and `house`
     return word[:-1]
 
 
-def _ends_in_ie(word: str) -> bool:
-    """Return True for `movie` and `pie`, which are nouns, unlike `movy` and `py`."""
-    nouns = lexicon().nouns
-    return word in nouns and word[:-2] + "y" not in nouns
-
-
+@lru_cache(maxsize=8192)
 def is_plural(word: str) -> bool:
-    """Return True if a word looks like a plural."""
-    return (
-        word.endswith("s")
-        and not word.endswith(("ss", "us", "sis", "xis"))
-        and len(word) > 3
-        and word not in _NO_PLURALS
-    )
+    looks_plural = word.endswith("s") and not word.endswith(("ss", "us", "sis", "xis"))
+    return looks_plural and len(word) > 3 and word not in _NO_PLURALS
+
+
+@lru_cache(maxsize=8192)
+def main_class(word: str) -> str:
+    """Return the class of operations that a word in lower case mostly names; empty if it names none."""
+    classes = operation_classes(word)
+    return classes.main if classes is not None else ""
 
 
 def unused(name: str, taken: Container[str]) -> str:
@@ -149,7 +147,8 @@ LIMITS: Final = word_set("count first limit max_item max_result page_limit page_
 @lru_cache(maxsize=16_384)
 def stems(name: str) -> tuple[str, ...]:
     """Split a name into its words, in singular and without abbreviations; `idBoard` is the id of a board."""
-    found = [_stem(word) for word in words(name[:120])]
+    unshortened = (_ABBREVIATIONS.get(word, word) for word in words(name[:120]))
+    found = [_ABBREVIATIONS.get(singular(word), singular(word)) for word in unshortened]
     for at in range(len(found) - 1):
         if found[at] == "e" and found[at + 1] == "email":  # e-mail
             found[at] = ""
@@ -157,11 +156,5 @@ def stems(name: str) -> tuple[str, ...]:
     return (*found[1:], "id") if found[:1] == ["id"] else tuple(found)
 
 
-def _stem(word: str) -> str:
-    word = _ABBREVIATIONS.get(word, word)
-    return _ABBREVIATIONS.get(singular(word), singular(word))
-
-
 def join(parts: tuple[str, ...]) -> str:
-    """Write words as one term."""
     return "_".join(parts)

@@ -1,8 +1,4 @@
-"""Path of a candidate by the rules of AGTP: nouns and parameters, no verbs, no versions. The upstream keeps its own.
-
-`/v1/users/search` becomes `/users`, `/files/{name}.json` becomes `/files/{name}`, `/order/{orderId}` becomes
-`/orders/{order_id}`. Every change has its reason recorded.
-"""
+"""Path of a candidate by the rules of AGTP: nouns and parameters, no verbs, no versions. The upstream keeps its own."""
 
 from __future__ import annotations
 
@@ -10,15 +6,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
+from itertools import count, pairwise, takewhile
 from typing import Final
 from urllib.parse import unquote
 
 from bespeak.contract.grammar.syntax import leaking_segment
-from bespeak.documents.adoption.facade import Candidate
+from bespeak.documents.adoption.facade import Candidate, bare_path
 from bespeak.documents.adoption.naming import (
     hyphenated,
     is_plural,
+    main_class,
     plural,
     singular,
     snake_case,
@@ -27,27 +24,20 @@ from bespeak.documents.adoption.naming import (
     words,
 )
 from bespeak.text.language.lexicon import lexicon, meanings
-from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.segment import judge_segment
+from bespeak.text.language.sentence import word_set
 
 _PARAMETER: Final = re.compile(r"\{([^{}]*)\}")
 _VERSION: Final = re.compile(r"v[0-9]+(?:[a-z]+[0-9]*)?(?:[.-][0-9]+)*|[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PREFIXES: Final = frozenset({"api", "rest", "public", "services"})  # leading segments that do not name a resource
 _EXTENSION: Final = re.compile(r"(?<=.)\.(?:json|xml|csv|html?|php|aspx?|do)$", re.IGNORECASE)
 _KEYED: Final = re.compile(r"([A-Za-z][\w.-]*)\(")  # collection before a key in OData notation: users('{id}')
-COMMANDS: Final = frozenset(
-    {
-        *("search", "query", "checkout", "count", "login", "signin", "logon", "logout", "signout", "logoff"),
-        *("signup", "upload"),
-    }
-)
+COMMANDS: Final = word_set("search query checkout count login signin logon logout signout logoff signup upload")
 """Nouns that are commands at the end of a path."""
 _METHODS: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
 _SHOWN: Final = 60
-_OF_DEEDS: Final = ("ion", "ment", "al", "ance", "ence", "ure")
-"""Endings of nouns for actions; those in -er name who acts."""
-RELATING: Final = frozenset({"by", "for", "from", "to", "of", "in", "on", "with", "using", "via", "and", "or"})
-"""Words of a name that end the thing it is about."""
+_OF_DEEDS: Final = ("ion", "ment", "al", "ance", "ence", "ure")  # endings of nouns for actions; -er names who acts
+RELATING: Final = word_set("by for from to of in on with using via and or")  # They end the thing that a name is about.
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +45,7 @@ class PathChoice:
     """A path with its parameters and the reasons why it differs from the described one."""
 
     path: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
-    """Names of the parameters in this path, by their upstream names."""
+    parameters: Mapping[str, str] = field(default_factory=dict)  # Names in this path, by upstream name.
     reasons: tuple[str, ...] = ()
     version: str = ""  # version that was removed from the path
 
@@ -77,18 +66,15 @@ def choose_path(
 ) -> PathChoice:
     """Choose the path for a verb.
 
-    `name` is the name of the candidate, which may say what a command acts on: blockUser for /user/block.
-    `topic` is the subject of the candidate, for paths that do not name a resource. `word` is the word the verb was
-    chosen for; a segment that repeats it is removed if the verb says all that it means.
+    `name` is the name of the candidate, which may say what a command acts on: blockUser for /user/block. `topic` is its
+    subject, for paths that do not name a resource. A segment that repeats `word`, which chose the verb, is removed if
+    the verb says all that it means.
     """
-    word_to_drop = word if says_all else ""
-    return _PathWriter(verb, verbs, word, word_to_drop, topic, words(name)).write(described)
+    return _PathWriter(verb, verbs, word, word if says_all else "", topic, words(name)).write(described)
 
 
 @dataclass(slots=True)
 class _PathWriter:
-    """Writes one path, segment by segment, and collects the reasons for its changes."""
-
     verb: str
     verbs: frozenset[str]
     command: str  # word that the verb was chosen for
@@ -99,7 +85,11 @@ class _PathWriter:
     segments: list[str] = field(default_factory=list)
 
     def write(self, described: str) -> PathChoice:
-        names = _parameter_names(described.partition("#")[0], self.reasons)
+        names: dict[str, str] = {}
+        for found in dict.fromkeys(_PARAMETER.findall(described.partition("#")[0])):
+            names[found] = unused(snake_case(found, "id"), names.values())
+            if names[found] != found:
+                self.reasons.append(f"{{{found[:_SHOWN]}}} is renamed to {{{names[found]}}}")
         described = bare_path(described)
         pieces, version = self._divide(described, names)
         topic = self.topic if len(pieces) == 1 else ""
@@ -112,8 +102,7 @@ class _PathWriter:
         self._begin_with_noun()
         if described.endswith("/") and len(described) > 1:
             self.reasons.append("no trailing slash")
-        reasons = tuple(dict.fromkeys(self.reasons))
-        return PathChoice("/" + "/".join(self.segments), names, reasons, version or later)
+        return PathChoice("/" + "/".join(self.segments), names, tuple(dict.fromkeys(self.reasons)), version or later)
 
     def _divide(self, described: str, names: Mapping[str, str]) -> tuple[list[str], str]:
         """Return the literals and parameters of a path, and the version that was removed from them."""
@@ -134,8 +123,7 @@ class _PathWriter:
         is_command = "".join(words(piece)) == self.command != verb.lower()
         if self.segments and not following and is_command and not _is_noun(self.command):
             named = _deed(self.command) or named  # a command that the verb does not say: /jobs/{id}/complete
-        segment = _segment(named, verb, verbs, self.reasons, word=self.word, topic=topic)
-        if segment:
+        if segment := _segment(named, verb, verbs, self.reasons, word=self.word, topic=topic):
             self.segments.append(segment)
 
     def _repeats_verb(self, piece: str, following: str) -> bool:
@@ -145,8 +133,10 @@ class _PathWriter:
             # The first segment owns the parameters of a path, unless a noun follows: /search/issues.
             return says_verb and following[:1] not in ("", "{")
         says_word = bool(self.word) and "".join(without_manner(words(piece))) == self.word
-        last = self.segments[-1]
-        return (says_word or says_verb) and (singular(last) in self.things or _acts(piece, last))
+        last, name = self.segments[-1], "".join(words(piece))
+        # /orders/{id}/cancel acts on what stands before it, /store/order does not.
+        acts = last.startswith("{") or is_plural(last) or name in COMMANDS or not _is_noun(name)
+        return (says_word or says_verb) and (singular(last) in self.things or acts)
 
     def _begin_with_noun(self) -> None:
         if not self.segments or self.segments[0].startswith("{"):
@@ -177,14 +167,10 @@ def _described_things(pieces: list[str], state: str) -> list[str]:
     return [f"{piece}-state" if _is_participle(piece) else piece for piece in found]
 
 
+@lru_cache(maxsize=8192)
 def _is_participle(piece: str) -> bool:
     verdict = judge_segment(hyphenated(piece))
     return verdict is not None and (verdict.tier, verdict.reason) == ("error", "past")
-
-
-def bare_path(described: str) -> str:
-    """Remove the query and the fragment, by which some descriptions distinguish operations."""
-    return described.partition("#")[0].partition("?")[0]
 
 
 def other_paths(choice: PathChoice, described: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:
@@ -200,26 +186,23 @@ def other_paths(choice: PathChoice, described: str, verb: str, verbs: frozenset[
         noun = next(_nouns(name, verb, verbs), "")
         if noun and noun not in segments:
             yield f"{choice.path}/{noun}"
-    if last.startswith("{"):
-        by = next(_nouns(f"by-{last[1:-1].replace('_', '-')}", verb, verbs), "")
-        if by:
-            yield "/" + "/".join([*segments[:-1], by, last])
-    number = 2
-    while True:
-        yield "/" + "/".join([f"{first}-{number}", *segments[1:]])
-        number += 1
+    if last.startswith("{") and (by := next(_nouns(f"by-{last[1:-1].replace('_', '-')}", verb, verbs), "")):
+        yield "/" + "/".join([*segments[:-1], by, last])
+    yield from ("/" + "/".join([f"{first}-{number}", *segments[1:]]) for number in count(2))
 
 
 def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
     """Return the subject of a candidate: its first tag, its first literal segment, or the noun in its name."""
-    path = bare_path(candidate.path or "")
+    path = candidate.bare_path
     literals = [name for part in path.split("/") for name in _literals(part.partition(":")[0])]
     things = [name for name in map(hyphenated, literals) if name and name not in _PREFIXES]
     # A path that is only a command does not name a resource.
     if len(things) == 1 and (leaking_segment(f"/{things[0]}", verbs) is not None or judge_segment(things[0])):
         things = [_object_of(candidate), *things] if "{" not in path else []
     if path.count("/{") and path.lstrip("/").partition("/")[2].startswith("{") and _is_version(path.split("/")[1]):
-        things = [_collection_of(candidate, things)]
+        # The collection of the first parameter: `projects` of /v1/{parent}/topics in pubsub.projects.topics.get.
+        named = [name for part in candidate.name.split(".")[1:-1] if (name := hyphenated(part)) not in things]
+        things = named[-1:]
     # A tag is not a part of the upstream's path, so it need not stay if it looks like a verb.
     topics = [tag for tag in map(hyphenated, candidate.tags[:1]) if judge_segment(tag) is None]
     found = (*topics, *map(hyphenated, (*things, "" if "{" in path else _object_of(candidate))))
@@ -227,16 +210,7 @@ def topic_of(candidate: Candidate, verbs: frozenset[str] = frozenset()) -> str:
 
 
 def _names(text: str) -> bool:
-    """Return True if a text has letters and is not a version."""
     return any(map(str.isalpha, text)) and _VERSION.fullmatch(text) is None
-
-
-def _collection_of(candidate: Candidate, literals: list[str]) -> str:
-    """Return the collection of the first parameter: `projects` of /v1/{parent}/topics in pubsub.projects.topics.get."""
-    named = [hyphenated(part) for part in candidate.name.split(".")[1:-1]]
-    while named and named[-1] in literals:
-        named.pop()
-    return named[-1] if named else ""
 
 
 def _object_of(candidate: Candidate) -> str:
@@ -244,21 +218,10 @@ def _object_of(candidate: Candidate) -> str:
     _, *rest = words(candidate.name) or ("",)
     while rest and rest[0] in RELATING and rest[0] != "using":
         rest.pop(0)
-    end = next((at for at, word in enumerate(rest) if word in RELATING), len(rest))
-    rest = rest[:end]
+    rest = list(takewhile(lambda word: word not in RELATING, rest))
     while rest and rest[-1] in _METHODS:
         rest.pop()
     return "-".join(rest[:3])
-
-
-def _parameter_names(described: str, reasons: list[str]) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for found in _PARAMETER.findall(described):
-        if found not in names:
-            names[found] = unused(snake_case(found, "id"), names.values())
-            if names[found] != found:
-                reasons.append(f"{{{found[:_SHOWN]}}} is renamed to {{{names[found]}}}")
-    return names
 
 
 def _commands_apart(segment: str, word: str) -> tuple[str, ...]:
@@ -341,27 +304,14 @@ def _says(name: str, verb: str) -> bool:
     word = "".join(parts)
     if word == verb.lower():
         return True
-    ours = operation_classes(verb.lower())
-    reads_or_deletes = ours is not None and ours.main in ("READ", "DELETE")
-    return len(parts) == 1 and reads_or_deletes and _agree(word, verb) and not _is_thing(word)
+    # A word for reading may rather be a noun, as in /status and /view; `delete` never is.
+    is_thing = _is_noun(word) and main_class(word) != "DELETE"
+    return len(parts) == 1 and main_class(verb.lower()) in ("READ", "DELETE") and _agree(word, verb) and not is_thing
 
 
 def _agree(word: str, verb: str) -> bool:
     """Return True if a word and the method do the same kind of thing."""
-    ours, theirs = operation_classes(verb.lower()), operation_classes(word)
-    return word == verb.lower() or (ours is not None and theirs is not None and ours.main == theirs.main)
-
-
-def _is_thing(word: str) -> bool:
-    """Return True if a word for reading is rather a noun, as in /status and /view; `delete` never is."""
-    classes = operation_classes(word)
-    return _is_noun(word) and (classes is None or classes.main != "DELETE")
-
-
-def _acts(piece: str, before: str) -> bool:
-    """Return True if a segment acts on the one before it: /orders/{id}/cancel does, /store/order does not."""
-    word = "".join(words(piece))
-    return before.startswith("{") or is_plural(before) or word in COMMANDS or not _is_noun(word)
+    return word == verb.lower() or main_class(verb.lower()) == main_class(word) != ""
 
 
 def _is_noun(word: str) -> bool:
@@ -369,17 +319,18 @@ def _is_noun(word: str) -> bool:
     return (counts.noun > 0 and counts.noun >= counts.verb) or is_plural(word)
 
 
+@lru_cache(maxsize=8192)
 def style_fault(name: str, verb: str) -> bool:
     """Return True if a segment follows AGTP-API 5.1, but lint would take it for a form of a verb: `starred`."""
     verdict = judge_segment(name, verb)
     return verdict is not None and verdict.tier == "warning"
 
 
+@lru_cache(maxsize=8192)
 def _is_fine(name: str, verb: str, verbs: frozenset[str]) -> bool:
     """Return True if a segment may stay: it is not a method (AGTP-API 5.1), and does not plainly say an action."""
-    if leaking_segment(f"/{name}", verbs) is not None:
-        return False
-    return judge_segment(name, verb) is None or style_fault(name, verb)
+    verdict = judge_segment(name, verb)
+    return leaking_segment(f"/{name}", verbs) is None and (verdict is None or verdict.tier == "warning")
 
 
 def _nouns(name: str, verb: str, verbs: frozenset[str]) -> Iterator[str]:

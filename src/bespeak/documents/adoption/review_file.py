@@ -23,7 +23,6 @@ from bespeak.text.source.toml_tree import TomlTree, parse_toml, toml_comments
 from bespeak.text.source.tree import Change, Place, Span, SyntaxFault, TextEdit, apply_edits, deletion
 
 SETTINGS: Final = "SETTINGS"  # word in place of a method for the guesses of the configuration
-
 _REVIEWED: Final = "/endpoint/reviewed"
 
 
@@ -39,8 +38,6 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class ReviewFile:
-    """One file that waits for a review."""
-
     path: Path
     tree: TomlTree
     endpoint: Endpoint | None  # endpoint of the file; None for the configuration
@@ -53,7 +50,6 @@ class ReviewFile:
 
     @property
     def danger(self) -> str:
-        """Worst danger of the endpoint, a key of DANGERS."""
         if self.endpoint is None:
             return ""
         return danger_of(self.endpoint, [(_inside(note.at), note.confidence) for note in self.notes])
@@ -66,7 +62,11 @@ class ReviewFile:
     def accepted(self) -> str | None:
         """Return the text without its guesses and `reviewed = false`; None if that line cannot be removed alone."""
         tree = self.tree
-        edits = [_without(tree.text, span) for span in _review_comments(tree.text)]
+        edits = []
+        for span in toml_comments(tree.text):
+            comment = tree.text[span.start : span.end]
+            if MARKER.fullmatch(comment) or comment.lstrip("# \t").startswith(UNREVIEWED):
+                edits.append(_without(tree.text, span))
         if value_at(tree.data, _REVIEWED, True) is False:
             removal = placed_edits(tree, Change("remove", _REVIEWED))
             if removal is None:
@@ -78,7 +78,12 @@ class ReviewFile:
         """Return the text with another value for a guess, without its comment. Raises ValueError with the reason."""
         if not self.written(note.at):
             raise ValueError("this guess has no value on one line; edit the file")
-        value = _value(typed, value_at(self.tree.data, note.at))
+        value: Any = typed
+        if not isinstance(value_at(self.tree.data, note.at), str) or typed[:1] in ('"', "'"):
+            try:
+                value = tomli.loads(f"value = {typed}")["value"]
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"{typed[:80]!r} is not a valid TOML value: {error}") from None
         replacement = placed_edits(self.tree, Change("replace", note.at, value))
         if replacement is None:
             raise ValueError("this value cannot be replaced; edit the file")
@@ -89,7 +94,6 @@ class ReviewFile:
 
 
 def read_review(path: Path, endpoint: Endpoint | None = None) -> ReviewFile | Diagnostic:
-    """Read a file with its guesses."""
     text = read_text(path)
     if isinstance(text, Diagnostic):
         return text
@@ -104,11 +108,8 @@ def waiting_files(deployment: Deployment) -> list[ReviewFile]:
     """Return the files of a deployment that wait for a review, the most dangerous endpoints first."""
     found = [(Path(one.location.file), one) for one in deployment.endpoints if one.location is not None]
     files = [read_review(path, endpoint) for path, endpoint in found]
-    waiting = [
-        file
-        for file in files
-        if isinstance(file, ReviewFile) and (file.notes or (file.endpoint is not None and not file.endpoint.reviewed))
-    ]
+    read = (file for file in files if isinstance(file, ReviewFile))
+    waiting = [one for one in read if one.notes or (one.endpoint is not None and not one.endpoint.reviewed)]
     waiting.sort(key=_urgency)
     for name in CONFIGURATIONS:
         settings = read_review(deployment.root / name)
@@ -124,19 +125,19 @@ def _urgency(file: ReviewFile) -> tuple[int, bool, float]:
 
 
 def _inside(at: str) -> str:
-    """Return a pointer of a file as one of its endpoint."""
     return at.removeprefix("/endpoint")
 
 
 def _notes(tree: TomlTree) -> Iterator[Note]:
-    entries: dict[int, str] | None = None
-    for span in toml_comments(tree.text):
-        found = MARKER.fullmatch(tree.text, span.start, span.end)
-        if found is None:
-            continue
-        if entries is None:
-            entries = _entries(tree)
-        yield Note(_below(tree.text, span, entries), _number(found[1]), found[2], span)
+    marked = ((span, MARKER.fullmatch(tree.text, span.start, span.end)) for span in toml_comments(tree.text))
+    notes = [(span, found) for span, found in marked if found is not None]
+    entries = _entries(tree) if notes else {}
+    for span, found in notes:
+        try:
+            confidence = min(float(found[1]), 1.0)
+        except ValueError:
+            confidence = 0.0
+        yield Note(_below(tree.text, span, entries), confidence, found[2], span)
 
 
 def _entries(tree: TomlTree) -> dict[int, str]:
@@ -170,31 +171,8 @@ def _below(text: str, comment: Span, entries: dict[int, str]) -> str:
     return ""
 
 
-def _review_comments(text: str) -> Iterator[Span]:
-    for span in toml_comments(text):
-        comment = text[span.start : span.end]
-        if MARKER.fullmatch(comment) or comment.lstrip("# \t").startswith(UNREVIEWED):
-            yield span
-
-
 def _without(text: str, comment: Span) -> TextEdit:
     before = text[line_start(text, comment.start) : comment.start]
     if before.strip():
         return deletion(comment.start - (len(before) - len(before.rstrip())), comment.end)
     return whole_lines(text, comment.start, comment.end)
-
-
-def _value(typed: str, current: Any) -> Any:
-    if isinstance(current, str) and typed[:1] not in ('"', "'"):
-        return typed
-    try:
-        return tomli.loads(f"value = {typed}")["value"]
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{typed[:80]!r} is not a valid TOML value: {error}") from None
-
-
-def _number(text: str) -> float:
-    try:
-        return min(float(text), 1.0)
-    except ValueError:
-        return 0.0

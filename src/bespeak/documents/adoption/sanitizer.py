@@ -1,8 +1,7 @@
 """Texts and schemas of an upstream, made safe for a contract.
 
-Texts become plain, visible and short, and end before the first sentence that instructs a model: what follows may
-depend on it. Schemas become expressible in TOML, of limited size, without traps. A constraint that has to be dropped
-is dropped by accepting more, never by refusing what the upstream accepts.
+Texts become plain and short, and end before the first sentence that instructs a model: what follows may depend on it.
+A constraint that has to be dropped is dropped by accepting more, never by refusing what the upstream accepts.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -70,8 +69,7 @@ def _until_instruction(text: str, *, field: bool) -> tuple[str, str]:
     if not may_inject(text):
         return text, ""
     found = instruction(text, field=field)
-    marker = role_marker(text, strict=False)
-    if marker is not None:
+    if (marker := role_marker(text, strict=False)) is not None:
         at = max(text.lower().find(marker), 0)
         if found is None or at <= found.start:
             return text[:at].rstrip(), f"a text that {found.kind}" if found else "a text with a speaker label"
@@ -81,8 +79,7 @@ def _until_instruction(text: str, *, field: bool) -> tuple[str, str]:
 def first_sentence(text: str, most: int = 300) -> str:
     """Return the first sentence of a text without URLs and its full stop."""
     plain = " ".join(_ADDRESS.sub("", plain_text(text, 2_000).text).split())
-    first = _END.split(plain, maxsplit=1)[0]
-    return _cut(first, most).rstrip(" .!:;,").strip()
+    return _cut(_END.split(plain, maxsplit=1)[0], most).rstrip(" .!:;,").strip()
 
 
 def _cut(text: str, most: int) -> str:
@@ -93,13 +90,12 @@ def _cut(text: str, most: int) -> str:
     return head[: stop + 1] if stop > most // 3 else head[: max(head.rfind(" "), most // 2)].rstrip(" ,;:")
 
 
-_DROPPED: Final = frozenset(
+_DROPPED: Final = frozenset(  # keywords that are useless here or change the meaning of references
     {
         *("$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef", "$recursiveAnchor"),
         *("$comment", "$vocabulary", "example", "examples", "xml", "externalDocs", "discriminator", "nullable"),
     }
 )
-"""Keywords that are useless here or change the meaning of references."""
 _TEXTS: Final = frozenset({"title", "description"})
 _SHORTEST: Final = 12  # characters from which a name or a value can be an instruction
 _LONGEST_TEXT: Final = 4_000  # maximum characters of a text that stays as it is
@@ -123,9 +119,7 @@ class SchemaFitter:
         self._losses: dict[int, tuple[str, ...]] = {}
 
     def clean(self, schema: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-        """Return the schema in terms of TOML, and the losses. The result shares parts with others and must not be
-        changed.
-        """
+        """Return the schema in terms of TOML, and the losses. The result shares parts: it must not be changed."""
         lost: dict[str, None] = {}
         clean: dict[str, Any] = self._part(schema, lost, 0)
         return clean, tuple(lost)
@@ -133,8 +127,7 @@ class SchemaFitter:
     def _part(self, value: Any, lost: dict[str, None], depth: int) -> Any:
         if not isinstance(value, Mapping):
             return value
-        known = self._clean.get(id(value))
-        if known is not None:
+        if (known := self._clean.get(id(value))) is not None:
             lost.update(dict.fromkeys(self._losses[id(value)]))
             return known[1]
         if depth > _DEEPEST:
@@ -152,9 +145,8 @@ class SchemaFitter:
         clean: dict[str, Any] = {}
         for key, given in node.items():
             value = given
-            if key in _DROPPED or (key not in KEYWORDS and not self._verbatim):
-                continue
-            if key not in KEYWORDS and (not _is_sayable(key) or not _has_no_null(value)):
+            expressible = key in KEYWORDS or (self._verbatim and _is_sayable(key) and _has_no_null(value))
+            if key in _DROPPED or not expressible:
                 continue
             if key not in _JUDGED and (spoken := _spoken(value if key in KEYWORDS else [key, value])):
                 lost[spoken] = None
@@ -204,8 +196,7 @@ class SchemaFitter:
 def bound(schema: dict[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Cut a clean schema until it has an acceptable size, compiles and has no traps."""
     lost: dict[str, None] = {}
-    depth = _depth_within(schema, _MOST_PARTS)
-    if depth is not None:
+    if (depth := _depth_within(schema, _MOST_PARTS)) is not None:
         lost[f"parts deeper than {depth} levels"] = None
         schema = _cut_schema(schema, depth)
     return _usable(schema, lost), tuple(lost)
@@ -239,17 +230,13 @@ def _spoken(value: Any) -> str:
 
 
 def _data(key: str, value: Any, lost: dict[str, None]) -> Any:
+    if key == "enum" and isinstance(value, list) and len(value) > _MOST_VALUES:
+        lost[f"a list of {len(value)} values"] = None
+        return _NOTHING
     if key == "enum":
-        if not isinstance(value, list) or not value:
-            return _NOTHING
-        if len(value) > _MOST_VALUES:
-            lost[f"a list of {len(value)} values"] = None
-            return _NOTHING
-        return value
-    if key == "const":
-        return value
+        return value if isinstance(value, list) and value else _NOTHING
     # An annotation that TOML cannot express, such as null, is not worth keeping.
-    return value if _has_no_null(value) else _NOTHING
+    return value if key == "const" or _has_no_null(value) else _NOTHING
 
 
 def _pattern(value: Any, lost: dict[str, None]) -> Any:
@@ -302,13 +289,13 @@ def _is_sayable(text: str) -> bool:
 
 def _usable(schema: dict[str, Any], lost: dict[str, None]) -> dict[str, Any]:
     """Cut the schema until it compiles and has no traps."""
-    fault = _fault(schema)
     for depth in _CUTS:
+        fault = _fault(schema)
         if fault is None:
             return schema
         lost[f"parts deeper than {depth} levels ({fault})"] = None
         schema = _cut_schema(schema, depth)
-        fault = _fault(schema)
+    fault = _fault(schema)
     if fault is None:
         return schema
     lost[f"the schema ({fault})"] = None
@@ -363,14 +350,15 @@ def _cut_part(node: dict[str, Any], depth: int) -> dict[str, Any]:
 def without_instructions(service: Service) -> tuple[Service, list[LeftOut]]:
     """Return a service without texts that instruct a model, and what was left out.
 
-    An endpoint cannot do without intent and outcome, so it goes with them. Of every other text the part before the
-    instruction stays.
+    An endpoint goes with its intent or outcome. Of every other text the part before the instruction stays.
     """
     left_out: list[LeftOut] = []
     endpoints = []
     for endpoint in service.endpoints:
-        fault = next(_faults(endpoint), "")
-        if fault:
+        semantic = endpoint.semantic
+        required = {"intent": semantic.intent, "outcome": semantic.outcome, "actor": semantic.actor}
+        faults = (f"its {name} holds {fault}" for name, text in required.items() if (fault := plain_text(text).fault))
+        if fault := next(faults, ""):
             left_out.append(LeftOut(str(endpoint), fault))
         else:
             endpoints.append(_clean(endpoint, left_out))
@@ -381,14 +369,6 @@ def without_instructions(service: Service) -> tuple[Service, list[LeftOut]]:
         description=_safe_text(description, "the description of the service", left_out),
         endpoints=tuple(endpoints),
     ), left_out
-
-
-def _faults(endpoint: Endpoint) -> Iterator[str]:
-    semantic = endpoint.semantic
-    for name, text in (("intent", semantic.intent), ("outcome", semantic.outcome), ("actor", semantic.actor)):
-        fault = plain_text(text).fault
-        if fault:
-            yield f"its {name} holds {fault}"
 
 
 def _clean(endpoint: Endpoint, left_out: list[LeftOut]) -> Endpoint:

@@ -11,7 +11,7 @@ from typing import Final
 from bespeak.documents.adoption.evidence import acts
 from bespeak.documents.adoption.facade import Candidate
 from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
-from bespeak.documents.adoption.naming import is_plural, plural, singular, words
+from bespeak.documents.adoption.naming import is_plural, main_class, plural, singular, words
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.adoption.verb_choice import is_list
 from bespeak.text.language.consistency import judge
@@ -19,17 +19,14 @@ from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import addressed, link, role_marker
 from bespeak.text.language.intent import mechanism
 from bespeak.text.language.lexicon import lexicon, meanings
-from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.sentence import is_english, is_several
+from bespeak.text.language.sentence import is_english, is_several, word_set
 from bespeak.text.language.sentence import words as sentence_words
 from bespeak.text.language.verb_form import lemmas
 
 _VOWELS: Final = "aeiou"
-_DOUBLING: Final = frozenset(
-    {
-        *("stop", "plan", "ship", "scan", "swap", "map", "spot", "permit", "submit", "commit", "emit", "remit", "log"),
-        *("transfer", "cancel", "flag", "retag", "embed", "infer", "snapshot", "bootstrap"),
-    }
+_DOUBLING: Final = word_set(
+    "stop plan ship scan swap map spot permit submit commit emit remit log transfer cancel flag retag embed infer "
+    "snapshot bootstrap"
 )
 _IRREGULAR: Final = {
     **{word: word for word in ("run", "set", "split", "bid", "read", "reset", "broadcast", "forecast")},
@@ -50,26 +47,20 @@ _IRREGULAR: Final = {
     "learn": "learned",
     "relay": "relayed",
 }
-_SOUNDS_LIKE_YOU: Final = ("uni", "use", "usa", "usu", "uti", "eu", "ubi", "one", "once")
-"""Beginnings that are spoken with a consonant: a user, an upload."""
-_NO_NUMBER: Final = frozenset(
-    {"data", "metadata", "information", "info", "news", "feedback", "content", "traffic", "health", "status", "access"}
-)
+_SOUNDS_LIKE_YOU: Final = ("uni", "use", "usa", "usu", "uti", "eu", "ubi", "one", "once")  # a user, but an upload
+_NO_NUMBER: Final = word_set("data metadata information info news feedback content traffic health status access")
 _MYSELF: Final = frozenset({"me", "self", "current", "mine"})  # segments that mean the caller
-_AS: Final = ("by", "with", "for", "from", "in", "of")
-"""First words of a segment that qualifies instead of naming: /pets/by-status."""
+_AS: Final = ("by", "with", "for", "from", "in", "of")  # they begin a segment that qualifies: /pets/by-status
 _LONGEST: Final = 300
 _MAKING: Final = frozenset({"CREATE", "REGISTER", "SUBMIT", "DEFINE", "ESTABLISH", "GENERATE"})
-_OPENING: Final = re.compile(
+_OPENING: Final = re.compile(  # filler words before the verb
     r"\A(?:at any time,? )?(?:you can|use this to|"
     r"(?:use )?this (?:endpoint|operation|method|call|resource|tool)(?: to| can be used to)?|"
     r"(?:allows|lets|enables) (?:you|users|clients|the caller)(?: to)?) (?=[a-z])",
     re.IGNORECASE,
 )
-"""Filler words before the verb."""
 _ASIDE: Final = re.compile(r"\s*\([^()]*\)\Z")  # brackets at the end: the arguments of a function, the method, a note
-_CALLED: Final = re.compile(r"invoke (?:action|function)\b", re.IGNORECASE)
-"""Words of a generator instead of a sentence."""
+_CALLED: Final = re.compile(r"invoke (?:action|function)\b", re.IGNORECASE)  # words of a generator
 _JOINED: Final = re.compile(r"[a-z]+(?:[A-Z][a-z0-9]*)+|(?:[A-Z][a-z]+){3,}")
 """Words of a program: `sendMail`, `SubjectAccessReview`; not GitHub."""
 _FEW_NAMES: Final = 4  # maximum number of words in the name of a function that reads as a sentence
@@ -78,8 +69,6 @@ _FEW: Final = 10  # maximum number of words in a phrase that gets a verb put bef
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """The prose of an endpoint."""
-
     intent: str
     outcome: str
     description: str
@@ -110,13 +99,12 @@ def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str) 
     risk: Risk = "low" if impact == "informational" else "medium"
     intent_risk: Risk = "medium" if sure < UNSURE and impact != "informational" else "low"
     guesses = [
-        Guess(at="/semantic/intent", text="the intent", why=f"from {source}", confidence=sure, risk=intent_risk),
-        Guess(at="/semantic/outcome", text="the outcome", why=f"from {verb} and the path", confidence=0.5, risk=risk),
+        Guess("/semantic/intent", "the intent", f"from {source}", sure, risk=intent_risk),
+        Guess("/semantic/outcome", "the outcome", f"from {verb} and the path", 0.5, risk=risk),
     ]
     fault = said.fault or plain_text(candidate.summary).fault
     if fault:
-        why = f"the upstream's text holds {fault}"
-        guesses.append(Guess(at="/description", text="left out", why=why, confidence=0.3, risk="high"))
+        guesses.append(Guess("/description", "left out", f"the upstream's text holds {fault}", 0.3, risk="high"))
     return Sentences(intent, outcome, description, tuple(guesses))
 
 
@@ -139,8 +127,7 @@ def _thing(path: str, verb: str) -> _Thing:
     listed = (segments[at] if named else "item").replace("-", " ")
     *before, last = listed.split()
     name = " ".join((*before, singular(last)))
-    rest = segments[at + 1 :]
-    single = any(part.startswith("{") or part in _MYSELF for part in rest)
+    single = any(part.startswith("{") or part in _MYSELF for part in segments[at + 1 :])
     selected = at > 1 and segments[at - 1].startswith("{") and not segments[at - 2].startswith("{")
     owner = singular(segments[at - 2].replace("-", " ")) if selected and not single else ""
     return _Thing(name, listed, single, owner)
@@ -159,21 +146,15 @@ def _intents(candidate: Candidate, verb: str, thing: _Thing) -> Iterator[tuple[s
         if not said or _CALLED.match(said) or not is_english(sentence_words(said)):
             continue
         heads = head_verbs(said)
-        if source == "description" and heads and _is_narrative(said, heads[0].start):
-            continue
+        first, *others = said.split()
+        gerund, adverb = first.lower().endswith("ing") and len(others) >= _FEW, first.lower().endswith("ly")
+        if source == "description" and heads and (gerund or (heads[0].start > 0 and not adverb)):
+            continue  # it describes the actor or a meaning instead of the wish
         phrase = len(said.split()) <= _FEW and " you " not in said
         if phrase and (not heads or heads[0].kind == "nominal"):
             yield _led(verb, said), source, sure - 0.1
         yield _imperative(said), source, sure
     yield _plainly(verb, thing), "the verb and the path", 0.5
-
-
-def _is_narrative(sentence: str, start: int) -> bool:
-    """Return True if a sentence describes the actor or a meaning instead of the wish."""
-    first, *others = sentence.split()
-    if first.lower().endswith("ing") and len(others) >= _FEW:
-        return True
-    return start > 0 and not first.lower().endswith("ly")
 
 
 def _in_words(said: str, thing: _Thing) -> str:
@@ -223,22 +204,15 @@ def _imperative(sentence: str) -> str:
 
 
 def _is_fit(verb: str, intent: str) -> bool:
-    """Return True if lint accepts an intent."""
-    return (
-        len(intent.split()) > 1
-        and len(intent) <= _LONGEST
-        and judge(verb, intent).verdict == "consistent"
-        and not is_several(intent)
-        and mechanism(intent) is None
-        and addressed(intent) is None
-        and link(intent) is None
-        and role_marker(intent, strict=True) is None
-    )
+    has_length = len(intent.split()) > 1 and len(intent) <= _LONGEST
+    if not has_length or judge(verb, intent).verdict != "consistent" or is_several(intent):
+        return False
+    # Neither does it name a mechanism, nor does it speak to a model.
+    return not (mechanism(intent) or addressed(intent) or link(intent) or role_marker(intent, strict=True))
 
 
 def _outcome(verb: str, thing: _Thing) -> str:
-    classes = operation_classes(verb.lower())
-    main = classes.main if classes else "CONTROL"
+    main = main_class(verb.lower())
     several = not thing.single and is_plural(thing.listed.split()[-1])
     if verb == "COUNT":
         return f"The number of {thing.listed} is in the answer"
@@ -252,11 +226,7 @@ def _outcome(verb: str, thing: _Thing) -> str:
     if verb in ("REMOVE", "PURGE"):
         return f"The {thing.listed} no longer exist" if several else f"The {thing.name} no longer exists"
     if main == "UPDATE" and verb in ("UPDATE", "MODIFY", "REPLACE", "SET", "CHANGE", "EDIT"):
-        return (
-            f"The {thing.listed} have the values of the input"
-            if several
-            else f"The {thing.name} has the values of the input"
-        )
+        return f"The {f'{thing.listed} have' if several else f'{thing.name} has'} the values of the input"
     if thing.name in ("logout", "signout", "logoff"):
         return "The session has ended"
     if verb == "AUTHENTICATE":

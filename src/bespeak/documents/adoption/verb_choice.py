@@ -10,14 +10,15 @@ from typing import Final
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.documents.adoption.evidence import contradicts, only_reads
 from bespeak.documents.adoption.facade import READING, Candidate
-from bespeak.documents.adoption.naming import is_plural, words
+from bespeak.documents.adoption.naming import is_plural, main_class, words
 from bespeak.documents.adoption.verb_words import METHODS, Said, change_words, changes, said_words, tool_words
 from bespeak.text.language.consistency import fitting_verbs, third_person
 from bespeak.text.language.lexicon import meanings
 from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.sentence import word_set
 from bespeak.text.language.verb_form import action_intent
 
-_SAID: Final = {
+_SAID: Final = {  # verbs for words that APIs use and the catalog lacks or understands differently
     **dict.fromkeys(("get", "show", "view", "read", "return", "returns", "give", "display"), ("FETCH", "RETRIEVE")),
     **dict.fromkeys(("post", "add", "new", "make", "insert", "save", "store", "put"), ("CREATE", "SUBMIT")),
     **dict.fromkeys(("upload",), ("SUBMIT", "CREATE")),
@@ -70,8 +71,6 @@ _SAID: Final = {
     **dict.fromkeys(("diff",), ("COMPARE", "FETCH")),
     **dict.fromkeys(("exec",), ("EXECUTE", "RUN")),
 }
-"""Verbs for words that APIs use and the catalog lacks or understands differently."""
-
 _BY_METHOD: Final = {
     "GET": ("FETCH", "RETRIEVE", "QUERY"),
     "HEAD": ("CHECK", "VERIFY"),
@@ -84,7 +83,7 @@ _BY_METHOD: Final = {
 _TAKING_AWAY: Final = frozenset({"ARCHIVE", "RESET", "CLOSE", "REVERT", "UNDO", "CLEAR", "UNASSIGN", "EXPIRE"})
 """Verbs of a DELETE that are not of the class for removing."""
 _ENDING: Final = 0.4
-_GENERAL: Final = {
+_GENERAL: Final = {  # verbs for words of a class that the catalog has no synonym of; the path keeps the word
     "READ": "FETCH",
     "ANALYZE": "EVALUATE",
     "CREATE": "CREATE",
@@ -92,7 +91,6 @@ _GENERAL: Final = {
     "DELETE": "REMOVE",
     "SEND": "SEND",
 }
-"""Verbs for words of a class that the catalog has no synonym of. The path keeps the word."""
 _ALONE: Final = {"DELETE": 0.8, "PATCH": 0.8, "POST": 0.4, "": 0.3}
 """Confidence in a method by itself: a POST may be anything, and without a method nothing is known."""
 _LISTS: Final = ("LIST", "DISCOVER", "QUERY")
@@ -100,17 +98,12 @@ _LIST_WORDS: Final = frozenset({"list", "all", "index", "every"})
 _REFUSED: Final = frozenset({"CONNECT", "TRACE"})  # verbs of the catalog that AGIS 4.3 reserves for HTTP
 _FLOOR: Final = frozenset({"PROPOSE", "DELEGATE", "ESCALATE", "CONFIRM", "SUSPEND", "PLAN"})
 """Verbs with a meaning between agents; only the exact word chooses them."""
-_READING: Final = frozenset({"discovery", "retrieval", "analysis"})
-"""Categories of the catalog for verbs that change nothing."""
-_SAME: Final = frozenset(
-    {
-        *("get", "show", "view", "read", "return", "give", "display", "add", "new", "make", "insert", "upload"),
-        *("delete", "destroy", "del", "drop", "erase", "clear", "discard", "patch", "edit", "count", "lookup"),
-        *("login", "signin", "logon", "logout", "signout", "logoff", "signup", "copy", "clone", "rerun", "exists"),
-        *("move", "associate", "dissociate", "disassociate", "ban", "unban", "kill", "empty", "dismiss"),
-    }
+_READING: Final = frozenset({"discovery", "retrieval", "analysis"})  # Categories that change nothing.
+_SAME: Final = word_set(  # The verb of _SAID keeps their meaning. Of others something is lost, so they stay in the path
+    "get show view read return give display add new make insert upload delete destroy del drop erase clear discard "
+    "patch edit count lookup login signin logon logout signout logoff signup copy clone rerun exists move associate "
+    "dissociate disassociate ban unban kill empty dismiss"
 )
-"""Words whose meaning the verb of _SAID keeps. Of the others something is lost, so they stay in the path."""
 _NOT_AGAIN: Final = frozenset({"release", "research", "resign", "resort"})  # words in re- that do not repeat anything
 _DOUBTFUL: Final = 0.5
 _NEAR: Final = 4  # words of a sentence among which `list` is its verb or object: "Get a list of users"
@@ -119,8 +112,6 @@ _SURELY: Final = 0.6  # highest confidence in a verb for reading that a POST doe
 
 @dataclass(frozen=True, slots=True)
 class VerbChoice:
-    """A verb of the catalog for a candidate."""
-
     verb: str
     confidence: float
     why: str
@@ -142,7 +133,9 @@ def choose_verb(candidate: Candidate, catalog: Catalog) -> VerbChoice:
     refused = ""
     for word, source, trust in _said(candidate):
         given, sure = _verbs_for(word, names)
-        if word in ("get", "show", "return", "read", "view") and _is_listed(candidate):
+        # The plurals in the names of tools are often of one thing: its contents.
+        listed = is_list(candidate) if candidate.method else "list" in candidate.summary.lower().split()[:_NEAR]
+        if listed and word in ("get", "show", "return", "read", "view"):
             given = tuple(verb for verb in (*_LISTS, *given) if verb in names)
         found = tuple(verb for verb in given if permits(candidate, verb, catalog))
         if not found or found[0] != given[0]:
@@ -198,9 +191,9 @@ def _said(candidate: Candidate) -> Iterator[Said]:
         return
     said = list(tool_words(candidate))
     if not changes(said[0].word if said else ""):
-        found = ((word, source) for word, source in change_words(candidate) if word not in METHODS)
-        named = (one for one in found if one[1] == candidate.name_kind)
-        yield from (Said(word, source, 0.6) for word, source in named)
+        for word, source in change_words(candidate):
+            if word not in METHODS and source == candidate.name_kind:
+                yield Said(word, source, 0.6)
     yield from said
 
 
@@ -208,8 +201,7 @@ def _said(candidate: Candidate) -> Iterator[Said]:
 def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float]:
     """Return the catalog's verbs for a word, the best first, and how well they match."""
     if word in _SAID:
-        found = tuple(verb for verb in _SAID[word] if verb in names)
-        return found, 0.95
+        return tuple(verb for verb in _SAID[word] if verb in names), 0.95
     capital = word.upper()
     near = fitting_verbs(f"{third_person(word)} the thing", names - _FLOOR)
     if capital in names:
@@ -223,22 +215,16 @@ def _verbs_for(word: str, names: frozenset[str]) -> tuple[tuple[str, ...], float
         same = tuple(verb for verb in sorted(names - _REFUSED) if meanings().opposite(base, verb.lower()))
     if same:
         return same, 0.75
-    classes = operation_classes(word)
-    general = _GENERAL.get(classes.main, "EXECUTE") if classes else ""
+    main = main_class(word)
+    general = _GENERAL.get(main, "EXECUTE") if main else ""
     return ((general, *(verb for verb in near if verb != general)), 0.65) if general in names else (near, 0.65)
-
-
-def _is_listed(candidate: Candidate) -> bool:
-    """Return True if reading means listing. The plurals in the names of tools are often of one thing: its contents."""
-    return is_list(candidate) if candidate.method else "list" in candidate.summary.lower().split()[:_NEAR]
 
 
 def is_list(candidate: Candidate) -> bool:
     """Return True if the answer is a collection: by its schema, its words, or a plural at the end of path or name."""
     if candidate.returns_list:
         return True
-    named = words(candidate.name)
-    said = {*named[:2], *candidate.summary[:200].lower().split()}
+    said = {*words(candidate.name)[:2], *candidate.summary[:200].lower().split()}
     segment = (candidate.name if candidate.path is None else candidate.path).rstrip("/").rpartition("/")[2]
     last = words(segment)
     return bool(said & _LIST_WORDS) or ("{" not in segment and bool(last) and is_plural(last[-1]))

@@ -12,55 +12,33 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bespeak.documents.adoption.facade import Candidate
-from bespeak.documents.adoption.naming import is_plural, singular, without_manner, words
-from bespeak.documents.adoption.path_choice import COMMANDS, bare_path
+from bespeak.documents.adoption.naming import is_plural, main_class, singular, without_manner, words
+from bespeak.documents.adoption.path_choice import COMMANDS
 from bespeak.text.language.head_verb import HeadVerb, head_verbs
 from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.operation_class import CHANGING, operation_classes
 from bespeak.text.language.segment import is_plain_verb, judge_segment
+from bespeak.text.language.sentence import word_set
 from bespeak.text.language.verb_form import action_intent, lemmas
 
-SPOKEN: Final = frozenset(
-    {
-        *("get", "show", "view", "read", "return", "give", "display", "post", "add", "new", "make", "insert", "save"),
-        *("store", "put", "upload", "delete", "destroy", "del", "drop", "erase", "clear", "discard", "patch", "edit"),
-        *("login", "signin", "logon", "logout", "signout", "logoff", "signup", "count", "lookup", "does", "is", "has"),
-        *("exists", "test", "can", "move", "copy", "clone", "mark", "lock", "unlock", "pin", "unpin", "toggle"),
-        *("change", "upsert", "leave", "star", "like", "tag", "label", "vote", "unstar", "unlike", "untag"),
-        *(
-            "unfollow",
-            "trigger",
-            "do",
-            "perform",
-            "call",
-            "preview",
-            "rerun",
-            "write",
-            "trash",
-            "favorite",
-            "dryrun",
-            "exec",
-        ),
-    }
+SPOKEN: Final = word_set(  # words that APIs use as verbs and the catalog lacks or understands differently
+    "get show view read return give display post add new make insert save store put upload delete destroy del drop "
+    "erase clear discard patch edit login signin logon logout signout logoff signup count lookup does is has exists "
+    "test can move copy clone mark lock unlock pin unpin toggle change upsert leave star like tag label vote unstar "
+    "unlike untag unfollow trigger do perform call preview rerun write trash favorite dryrun exec"
 )
-"""Words that APIs use as verbs and the catalog lacks or understands differently."""
-
 _HTTP: Final = frozenset({"get", "post", "put", "patch", "delete", "head", "options"})
-_SAYING: Final = frozenset({"get", "delete", "patch"})
-"""Methods that name the action as well as a word would; POST and PUT may mean anything."""
+_SAYING: Final = word_set("get delete patch")  # methods that name the action; POST and PUT may mean anything
 _GENERIC: Final = frozenset({*_HTTP, "create", "add", "execute", "process", "handle", "run", "do", "update", "list"})
 """Verbs that are less specific than a final segment such as /cancel."""
 LIGHT: Final = frozenset({"place", "make", "do", "perform", "take"})  # verbs whose object names the action: placeOrder
-ENDINGS: Final = frozenset(
-    {"list", "create", "retrieve", "update", "destroy", "delete", "get", "search", "query", "put", "exists"}
-)
+ENDINGS: Final = word_set("list create retrieve update destroy delete get search query put exists")
 """Verbs that are written after the noun: orders_list, userExists."""
 _LEADING: Final = frozenset({"mark", "add", "get", "delete", "set", "check", "list", "save"})
 """Words that are the command if they begin a segment of several words."""
 _SWITCHING: Final = frozenset({"toggle", "trigger", "reset", "refresh"})  # commands that are also nouns
 EMPTY: Final = frozenset({"invoke", "call", "use"})  # verbs of prose that say nothing: `Invoke action move`
-_SAYING_LITTLE: Final = EMPTY | {"perform", "do", "make"}
-"""Verbs of prose whose object says what happens: `Perform a search`."""
+_SAYING_LITTLE: Final = EMPTY | {"perform", "do", "make"}  # Their object says what happens: `Perform a search`.
 SURE: Final = 0.85  # trust in a word that is hardly ever a noun in its place
 _SEPARATOR: Final = re.compile(r"[^A-Za-z0-9-]+")
 _LONGEST: Final = 400
@@ -95,10 +73,9 @@ def is_verb(word: str) -> bool:
     return bool(base(word)) and (word in SPOKEN or is_plain(base(word)))
 
 
+@lru_cache(maxsize=4096)
 def changes(word: str) -> bool:
-    """Return True if a verb changes state."""
-    classes = operation_classes(word.lower())
-    return classes is not None and classes.main in CHANGING
+    return main_class(word.lower()) in CHANGING
 
 
 def changing_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
@@ -130,7 +107,6 @@ def is_plain(word: str) -> bool:
 
 
 def heads_of(text: str) -> Sequence[HeadVerb]:
-    """Return the verbs of the first sentence of a text."""
     return head_verbs(text[:_LONGEST]) if text else ()
 
 
@@ -162,15 +138,14 @@ def name_verb(candidate: Candidate) -> Said | None:
     first = sections[0][0]
     if first == method:
         return Said(first, kind, 0.95)
-    heads = _prose_verbs(candidate)
-    if first in heads and first not in LIGHT and not is_plural(first):
+    if first in _prose_verbs(candidate) and first not in LIGHT and not is_plural(first):
         return Said(first, kind, 0.95)
     resources = _resources(candidate)
-    several = len(sections) > 1 and not _is_snake(candidate.name)
+    is_snake = candidate.name == candidate.name.lower() and not set(candidate.name) & set("/.:")
+    several = len(sections) > 1 and not is_snake
     # In VirtualMachines_Start and compute.instances.insert the verb follows the noun.
-    for section in reversed(sections[1:] if several else [[part for one in sections for part in one]]):
-        found = _verb_of(section, resources, method)
-        if found:
+    for section in reversed(sections[1:] if several else [tuple(part for one in sections for part in one)]):
+        if found := _verb_of(section, resources, method):
             # Where the path names nothing, the name is the command: POST / with Action=Scan.
             alone = candidate.path is not None and not _literals(candidate)
             return Said(found[0], kind, max(found[1], SURE) if alone else found[1])
@@ -200,15 +175,9 @@ def _verb_of(parts: Sequence[str], resources: frozenset[str], method: str) -> tu
             # In bookRoom for /rooms, the path names the object, so the word before it is the verb.
             sure = 0.95 if last in resources else SURE if is_verbal(first) and last not in ENDINGS else 0.6
             return base(first), sure
-    verbal = last in SPOKEN or is_verbal(last)
-    if base(last) == last and verbal and not is_plural(last) and last not in resources:
+    if base(last) == last and (last in SPOKEN or is_verbal(last)) and not is_plural(last) and last not in resources:
         return last, 0.6
     return None
-
-
-def _sets_going(word: str) -> bool:
-    classes = operation_classes(word)
-    return classes is not None and classes.main in ("BEGIN", "END", "SEND", "DELETE", "CONTROL")
 
 
 def is_action(word: str) -> bool:
@@ -222,13 +191,12 @@ def is_verbal(word: str) -> bool:
     return counts.verb > counts.noun
 
 
-def _sections(candidate: Candidate) -> list[list[str]]:
+def _sections(candidate: Candidate) -> list[tuple[str, ...]]:
     """Split a name at its separators, without what generators add: the method, the path, `using`, a number."""
-    sections = [list(words(part)) for part in _SEPARATOR.split(candidate.name[:_LONGEST])]
-    sections = [section for section in sections if section]
+    sections = [words(part) for part in _SEPARATOR.split(candidate.name[:_LONGEST]) if words(part)]
     flat = [part for section in sections for part in section]
     method = (candidate.method or "").lower()
-    path = [part for segment in bare_path(candidate.path or "").split("/") for part in words(segment)]
+    path = [part for segment in candidate.bare_path.split("/") for part in words(segment)]
     if len(flat) > 1 and flat[0] == method and method not in _SAYING and is_action(flat[1]):
         sections[0], flat = sections[0][1:], flat[1:]  # post-checkUser: the method says nothing, and a verb follows
     kept = len(flat)
@@ -240,17 +208,13 @@ def _sections(candidate: Candidate) -> list[list[str]]:
             kept -= len(path)
     if kept > 1 and flat[kept - 1] == "using":
         kept -= 1
-    found: list[list[str]] = []
+    found: list[tuple[str, ...]] = []
     for section in sections:
         rest = without_manner(section[: max(kept, 0)])
         kept -= len(section)
         if rest:
-            found.append(list(rest))
+            found.append(rest)
     return found
-
-
-def _is_snake(name: str) -> bool:
-    return name == name.lower() and not set(name) & set("/.:")
 
 
 def _resources(candidate: Candidate) -> frozenset[str]:
@@ -268,14 +232,14 @@ def _resources(candidate: Candidate) -> frozenset[str]:
 
 
 def _literals(candidate: Candidate) -> list[str]:
-    segments = (segment.partition("(")[0] for segment in bare_path(candidate.path or "").split("/"))
+    segments = (segment.partition("(")[0] for segment in candidate.bare_path.split("/"))
     return [segment for segment in segments if segment and "{" not in segment]
 
 
 def path_verb(candidate: Candidate) -> Said | None:
     """Return the command at the end of a path: /orders/{id}/cancel, /jobs/{id}:run, /chat.delete."""
-    method, path = candidate.method or "", bare_path(candidate.path or "")
-    before, _, segment = path.rstrip("/").rpartition("/")
+    method = candidate.method or ""
+    before, _, segment = candidate.bare_path.rstrip("/").rpartition("/")
     # A method of an RPC style: /dialog.open
     called = "." in segment and "{" not in segment and is_action(segment.rpartition(".")[2])
     marked = ":" in segment or called
@@ -303,16 +267,14 @@ def path_verb(candidate: Candidate) -> Said | None:
     # After one thing, a GET too may be a command, if the word is for beginning, ending or sending: /vms/{id}/start.
     one = before.endswith("}") and not candidate.returns_list
     heads = _prose_verbs(candidate) if one else []
-    sets_going = word in _SWITCHING or (is_verbal(word) and _sets_going(word))
+    starts = main_class(word) in ("BEGIN", "END", "SEND", "DELETE", "CONTROL")
+    sets_going = word in _SWITCHING or (starts and is_verbal(word))
     acting = one and sets_going and (word in heads or not heads)
     sure = marked or is_plain(word) or acting or (command and (is_verbal(word) or word in SPOKEN))
-    if not sure and method != "POST":
-        return None
-    return Said(word, where, 0.9 if sure else 0.5)
+    return None if not sure and method != "POST" else Said(word, where, 0.9 if sure else 0.5)
 
 
-_TOOL_SAYING: Final = frozenset({"head", "light", "meant", "nominal", "doubtful"})
-"""Kinds of verbs that say what a sentence is about."""
+_TOOL_SAYING: Final = frozenset({"head", "light", "meant", "nominal", "doubtful"})  # They say what a sentence is about.
 _SURE: Final = 0.85
 _LIKELY: Final = 0.8  # trust in a word that the prose must not contradict
 _POSSIBLE: Final = 0.5  # trust in a word that the prose must confirm
@@ -320,26 +282,9 @@ METHODS: Final = frozenset({"get", "post", "put", "patch"})
 """Methods of HTTP, which are not action verbs (AGIS C.3(a)); the sentence may say more: `API-post-search` searches."""
 _OFTEN: Final = 10  # uses of a word as a verb below which the counts say little
 _JOINING: Final = frozenset({"and", "or", "then"})
-_PRODUCING: Final = frozenset(
-    {
-        "screenshot",
-        "snapshot",
-        "capture",
-        "render",
-        "convert",
-        "format",
-        "draw",
-        "echo",
-        "wait",
-        "await",
-        "open",
-        "ping",
-    }
-)
+_PRODUCING: Final = word_set("screenshot snapshot capture render convert format draw echo wait await open ping")
 """Verbs whose result is the answer itself. A hint that the call only reads does not contradict them."""
-OPERATING: Final = frozenset(
-    {"click", "press", "tap", "hover", "drag", "drop", "scroll", "swipe", "navigate", "goto", "type", "fill", "play"}
-)
+OPERATING: Final = word_set("click press tap hover drag drop scroll swipe navigate goto type fill play")
 """Verbs for what a person does on a screen. They look harmless, but may buy or send something."""
 
 
@@ -350,12 +295,16 @@ def tool_words(candidate: Candidate) -> Iterator[Said]:
     weak: list[Said] = []
     for word, trust in sorted(_named(candidate), key=lambda one: one[0] not in heads):
         said = Said(word, candidate.name_kind, trust)
-        if trust >= _SURE or word in heads or (trust >= _LIKELY and (not heads or _agrees(word, heads[0]))):
+        # The word and the prose agree if both read or both change something.
+        agrees = not heads or changes(word) == changes(heads[0])
+        if trust >= _SURE or word in heads or (trust >= _LIKELY and agrees):
             yield said._replace(trust=max(trust, _SURE))
         else:
             weak.append(said)
     source = "the summary" if candidate.summary else "the description"
-    yield from (Said(verb, source, 0.9) for verb in _meant_first(prose, heads))
+    # What an object means precedes the verb it belongs to: `search` of "performs a search".
+    meant = [one.verb for one in prose if one.kind == "meant" and one.verb in heads]
+    yield from (Said(verb, source, 0.9) for verb in (*meant, *(verb for verb in heads if verb not in meant)))
     yield from weak
 
 
@@ -370,8 +319,10 @@ def change_words(candidate: Candidate) -> Iterator[tuple[str, str]]:
         beside = at > 0 and parts[at - 1] in _JOINING
         last = at == len(parts) - 1 and (word in ENDINGS or not reading)
         # In get_create_fields the second verb says which fields, if the sentence says that it reads.
-        inside = not agreed and not (light and at == 0) and (is_verb(word) or _deletes(word))
-        if (at == int(light) or beside or last or inside) and _is_deed(word) and _acts(word, candidate):
+        names_action = is_verb(word) or main_class(word) == "DELETE"
+        inside = not agreed and not (light and at == 0) and names_action
+        may_act = names_action or _is_verbal(word) or word in OPERATING
+        if (at == int(light) or beside or last or inside) and may_act and _acts(word, candidate):
             yield word, candidate.name_kind
     text = candidate.summary or candidate.description
     meant = any(one.kind == "meant" for one in prose)
@@ -422,17 +373,6 @@ def _prose(candidate: Candidate) -> Sequence[HeadVerb]:
     return heads_of(candidate.summary) or heads_of(candidate.description)
 
 
-def _meant_first(prose: Sequence[HeadVerb], heads: Sequence[str]) -> list[str]:
-    """Return the verbs with what an object means before the verb it belongs to: `search` of "performs a search"."""
-    meant = [one.verb for one in prose if one.kind == "meant" and one.verb in heads]
-    return [*meant, *(verb for verb in heads if verb not in meant)]
-
-
-def _agrees(word: str, head: str) -> bool:
-    """Return True if two verbs both read or both change something."""
-    return changes(word) == changes(head)
-
-
 def _reads(word: str) -> bool:
     verb = base(word) or word
     return operation_classes(verb) is not None and not changes(verb) and verb not in OPERATING
@@ -444,18 +384,6 @@ def _is_verbal(word: str) -> bool:
     return base(word) == word and (mostly or word in SPOKEN or word in COMMANDS)
 
 
-def _deletes(word: str) -> bool:
-    classes = operation_classes(word)
-    return classes is not None and classes.main == "DELETE"
-
-
-def _is_deed(word: str) -> bool:
-    """Return True if a word of a name may be a verb that acts."""
-    return is_verb(word) or _is_verbal(word) or word in OPERATING or _deletes(word)
-
-
 def _acts(word: str, candidate: Candidate) -> bool:
     verb = base(word) or word
-    if verb in OPERATING:
-        return True
-    return changes(verb) and not (candidate.read_only and verb in _PRODUCING)
+    return verb in OPERATING or (changes(verb) and not (candidate.read_only and verb in _PRODUCING))

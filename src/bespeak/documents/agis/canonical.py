@@ -1,10 +1,4 @@
-"""The canonical form of an AGIS document, as YAML for people and JSON for programs (AGIS 10), and the formatter.
-
-The order of keys is that of the JSON Schema: identity and address, vocabulary, data manifest, endpoints, shared
-schemas; within a part, required keys come first. Methods are in capitals, and endpoints are in an array. Keys
-unknown to the schema follow in their own order, and the contents of JSON Schemas stay unchanged. The formatter keeps
-comments.
-"""
+"""The canonical form of an AGIS document, as YAML for people and JSON for programs (AGIS 10), and the formatter."""
 
 from __future__ import annotations
 
@@ -31,52 +25,29 @@ def canonical(data: Mapping[str, Any]) -> dict[str, Any]:
     endpoints = document.get("endpoints")
     if isinstance(endpoints, dict) and all(isinstance(entry, dict) for entry in endpoints.values()):
         document["endpoints"] = [entry for _, entry in declared_endpoints(endpoints)]
-    _change(document, "endpoints", _each(_endpoint))
-    _change(document, "vocabulary", _vocabulary)
-    _change(document, "data_manifest", _data_manifest)
-    return document
-
-
-def _endpoint(declared: Any) -> Any:
-    endpoint = _part("endpoint")(declared)
-    if isinstance(endpoint, dict):
-        _change(endpoint, "method", _capitals)
-        _change(endpoint, "semantic", _part("semantic"))
-        _change(endpoint, "errors", _each(_part("error")))
-        _change(endpoint, "deprecated", _part("deprecated"))
-        _change(endpoint, "cost", _part("cost"))
-    return endpoint
-
-
-def _vocabulary(declared: Any) -> Any:
-    vocabulary = _part("vocabulary")(declared)
-    if isinstance(vocabulary, dict):
-        _change(vocabulary, "declared_verbs", _each(_capitals))
-    return vocabulary
-
-
-def _data_manifest(declared: Any) -> Any:
-    manifest = _part("data_manifest")(declared)
-    if isinstance(manifest, dict):
-        _change(manifest, "available_data", _each(_part("data_class")))
-    return manifest
+    return _formed(document, _FORMS)
 
 
 _Form = Callable[[Any], Any]
 
 
-def _part(name: str) -> _Form:
-    properties: Final[Mapping[str, Any]] = load_schema("agis")["$defs"][name]["properties"]
-    return lambda value: _ordered(value, properties) if isinstance(value, dict) else value
+def _part(name: str, **members: _Form) -> _Form:
+    """Make the form of a block: the order of its keys, and the forms of its members."""
+
+    def form(value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        return _formed(_ordered(value, load_schema("agis")["$defs"][name]["properties"]), members)
+
+    return form
+
+
+def _formed(block: dict[str, Any], forms: Mapping[str, _Form]) -> dict[str, Any]:
+    return {key: forms[key](value) if key in forms else value for key, value in block.items()}
 
 
 def _each(form: _Form) -> _Form:
     return lambda value: [form(item) for item in value] if isinstance(value, list) else value
-
-
-def _change(block: dict[str, Any], key: str, form: _Form) -> None:
-    if key in block:
-        block[key] = form(block[key])
 
 
 def _ordered(block: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,21 +60,31 @@ def _capitals(value: Any) -> Any:
     return value.upper() if isinstance(value, str) and value.isascii() and value.isalpha() else value
 
 
-_SPACED: Final = frozenset({"/endpoints"})
+_ENDPOINT: Final = _part(
+    "endpoint",
+    method=_capitals,
+    semantic=_part("semantic"),
+    errors=_each(_part("error")),
+    deprecated=_part("deprecated"),
+    cost=_part("cost"),
+)
+_FORMS: Final[Mapping[str, _Form]] = {
+    "endpoints": _each(_ENDPOINT),
+    "vocabulary": _part("vocabulary", declared_verbs=_each(_capitals)),
+    "data_manifest": _part("data_manifest", available_data=_each(_part("data_class"))),
+}
 
 
 def write_yaml(data: Mapping[str, Any], comments: Comments | None = None) -> str:
     """Write a document as YAML. Comments are keyed by the pointers of the canonical document."""
-    return yaml_text(canonical(data), comments, _SPACED)
+    return yaml_text(canonical(data), comments, frozenset({"/endpoints"}))
 
 
 def write_json(data: Mapping[str, Any]) -> str:
-    """Write a document as indented JSON."""
     return json.dumps(canonical(data), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
 
 
 Form = Literal["yaml", "json"]
-
 _NUMBER_SIGN: Final = re.compile(r"(?<!\S)#")
 
 
@@ -123,9 +104,8 @@ def format_agis(text: str, file: str, to: Form | None = None, *, drop_comments: 
     if isinstance(tree, Diagnostic):
         return tree
     if not isinstance(tree.data, dict):
-        return NOT_AN_OBJECT.in_tree(
-            tree, "", "there is no document to format", "A document is a mapping with the key `agis`."
-        )
+        advice = "A document is a mapping with the key `agis`."
+        return NOT_AN_OBJECT.in_tree(tree, "", "there is no document to format", advice)
     form = to or ("json" if tree.notation == "json" else "yaml")
     # Endpoints under keys must be items of a list before their short fields can be found.
     data = canonical(expand_shorthand(canonical(tree.data)))

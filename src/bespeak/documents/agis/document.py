@@ -1,14 +1,10 @@
-"""An AGIS document (AGIS 8): one file with the whole contract of a service, and the service it describes.
-
-It does not bind endpoints to code: they have no handlers until a configuration binds them.
-"""
+"""An AGIS document (AGIS 8), and the service it describes. Its endpoints have no handlers until they are bound."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import load_bundled
@@ -19,6 +15,7 @@ from bespeak.contract.service import UNSPECIFIED, DataManifest, ServerIdentity, 
 from bespeak.documents.agis.references import MOST_BROUGHT, SharedSchemas
 from bespeak.documents.agis.shape import declared_endpoints, read_data_manifest, read_endpoint, read_vocabulary
 from bespeak.documents.agis.structure import check_structure
+from bespeak.protocol.address import AUTHORITY
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import UNREADABLE
 from bespeak.text.reading.table import as_mapping, as_optional_text, as_text
@@ -28,8 +25,6 @@ from bespeak.text.source.tree import Tree
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgisEndpoint:
-    """An endpoint with its declaration in the document."""
-
     endpoint: Endpoint
     at: str  # pointer of its declaration, `/endpoints/0`
     declared: Mapping[str, Any]  # declaration as written, without defaults
@@ -55,10 +50,7 @@ class AgisDocument:
 
 
 def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
-    """Read the document in a tree, with the findings of pass 1. Return None only if it is not an object. Never raises.
-
-    Fields in short notation are expanded to JSON Schemas in the tree's data.
-    """
+    """Read the document in a tree and expand its short fields; None only if it is not an object. Never raises."""
     if not tree.origins:
         expand_tree(tree)
     findings = check_structure(tree)
@@ -68,10 +60,7 @@ def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
     schemas = as_mapping(data.get("schemas"))
     shared = SharedSchemas(schemas)
     document = AgisDocument(
-        agis=as_text(data.get("agis")),
-        service=as_text(data.get("service")),
-        agtp=as_text(data.get("agtp")),
-        description=as_text(data.get("description")),
+        **{name: as_text(data.get(name)) for name in ("agis", "service", "agtp", "description")},
         version=as_optional_text(data.get("version")),
         operator=as_optional_text(data.get("operator")),
         contact=as_optional_text(data.get("contact")),
@@ -96,14 +85,13 @@ def read_agis(tree: Tree) -> tuple[AgisDocument | None, list[Diagnostic]]:
     return document, findings
 
 
-_HOST: Final = re.compile(r"agtp://(?:[^@/?#]*+@)?(?:\[(?P<six>[^\]]*+)\]|(?P<host>[^:/?#]++))")
-
-
 def agis_service(document: AgisDocument, catalog: Catalog | None = None) -> Service:
     """Build the service of a document. Verbs that are not in the catalog become custom methods, as AGIS 1.3 allows."""
     catalog = catalog or load_bundled()
     endpoints = tuple(entry.endpoint for entry in document.endpoints)
-    custom = tuple(dict.fromkeys(endpoint.method for endpoint in endpoints if _is_custom(endpoint.method, catalog)))
+    known = {*catalog.names, *LEGACY_VERBS}
+    methods = dict.fromkeys(endpoint.method for endpoint in endpoints)
+    custom = tuple(method for method in methods if is_method_name(method) and method not in known)
     return Service(
         identity=ServerIdentity(
             server_id=host_of(document.agtp) or "localhost",
@@ -124,13 +112,8 @@ def agis_service(document: AgisDocument, catalog: Catalog | None = None) -> Serv
 
 
 def host_of(address: str) -> str | None:
-    """Return the host of an AGTP address."""
-    found = _HOST.match(address)
-    return (found["six"] or found["host"]) if found else None
-
-
-def _is_custom(method: str, catalog: Catalog) -> bool:
-    return is_method_name(method) and method not in catalog.names and method not in LEGACY_VERBS
+    found = AUTHORITY.match(address)
+    return (found["host"].strip("[]") or None) if found else None
 
 
 def _with_capability(endpoint: Endpoint, custom: tuple[str, ...]) -> Endpoint:

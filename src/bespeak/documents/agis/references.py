@@ -1,7 +1,6 @@
 """References to the shared schemas of an AGIS document, moved into the schema that uses them and back.
 
-In a document a schema refers to `#/schemas/Name`. A schema of the model is self-contained: its own `$defs` hold exactly
-the shared schemas it needs.
+In a document a schema refers to `#/schemas/Name`; one of the model has the shared schemas it needs in its own `$defs`.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ _SHARED: Final = "#/schemas/"
 _OWN: Final = "#/$defs/"
 _MOVED: Final = "schemas."  # prefix for a shared schema whose name is already taken in the schema that uses it
 
-MOST_BROUGHT: Final = 100_000
-"""Limit of copied shared schemas, counted for each schema that uses them: later steps walk through every copy."""
+MOST_BROUGHT: Final = 100_000  # limit of copies, counted for each use: later steps walk through every copy
 
 _Names = Mapping[str, str]  # names in `$defs` by the names of the shared schemas
 
@@ -56,7 +54,7 @@ class SharedSchemas:
                 self._brought[named] = self._bring(named, {})
             names, definitions = self._brought[named]
         self._used_times += len(definitions)
-        changed: dict[str, Any] = rewrite(schema, _inward(names))
+        changed: dict[str, Any] = rewrite(schema, _renaming(_SHARED, _OWN, names))
         mine = changed.get("$defs")
         changed["$defs"] = {**mine, **definitions} if isinstance(mine, dict) and mine else definitions
         return changed
@@ -68,9 +66,7 @@ class SharedSchemas:
         return self._alone[name]
 
     def _bring(self, named: tuple[str, ...], own: Mapping[str, Any]) -> tuple[_Names, Mapping[str, Any]]:
-        """Return the definitions that a schema with these references needs, under names that are free in its own
-        `$defs`.
-        """
+        """Return the definitions that these references need, under names that are free in the schema's own `$defs`."""
         names: dict[str, str] = {}
         for name in self._used(named):
             key = name
@@ -111,11 +107,6 @@ class SharedSchemas:
         return tuple(found)
 
 
-def bundle(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return one self-contained schema; use a `SharedSchemas` for many with the same shared schemas."""
-    return SharedSchemas(shared).bundle(schema)
-
-
 def unbundle(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[str, Any]:
     """Replace copies in `$defs` by references to the shared schemas of the document."""
     own = schema.get("$defs")
@@ -134,7 +125,7 @@ def unbundle(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> Mapping[st
     plain = {key: value for key, value in schema.items() if key != "$defs"}
     if rest:
         plain["$defs"] = rest
-    changed: dict[str, Any] = rewrite(plain, _outward(keys))
+    changed: dict[str, Any] = rewrite(plain, _renaming(_OWN, _SHARED, keys))
     return changed
 
 
@@ -157,7 +148,7 @@ def _shared_name(key: str, shared: Mapping[str, Any]) -> str | None:
 
 def _moved(schema: Any, key: str, names: _Names) -> Any:
     """Copy a shared schema for `$defs`, with its references adjusted to the new place."""
-    inward = _inward(names)
+    inward = _renaming(_SHARED, _OWN, names)
     base = _OWN + _token(key)
 
     def change(reference: str) -> str:
@@ -168,22 +159,15 @@ def _moved(schema: Any, key: str, names: _Names) -> Any:
     return rewrite(schema, change)
 
 
-def _inward(names: _Names) -> Callable[[str], str]:
-    return lambda reference: _changed(reference, _SHARED, _OWN, names)
+def _renaming(before: str, after: str, names: _Names) -> Callable[[str], str]:
+    """Make the function that moves references below one place to another, with new names."""
 
+    def change(reference: str) -> str:
+        token, slash, rest = reference.removeprefix(before).partition("/")
+        name = names.get(_name(token)) if reference.startswith(before) else None
+        return reference if name is None else after + (token if _name(token) == name else _token(name)) + slash + rest
 
-def _outward(keys: _Names) -> Callable[[str], str]:
-    return lambda reference: _changed(reference, _OWN, _SHARED, keys)
-
-
-def _changed(reference: str, before: str, after: str, names: _Names) -> str:
-    if not reference.startswith(before):
-        return reference
-    token, slash, rest = reference.removeprefix(before).partition("/")
-    name = names.get(_name(token))
-    if name is None:
-        return reference
-    return after + (token if _name(token) == name else _token(name)) + slash + rest
+    return change
 
 
 def _name(token: str) -> str:

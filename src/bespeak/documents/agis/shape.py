@@ -1,7 +1,7 @@
-"""The parts of an AGIS document in the contract model, read without findings.
+"""The parts of an AGIS document in the contract model, read without findings, which the validation passes report.
 
-The validation passes report errors; they look at the document itself. Here an unusable value counts as missing, and
-missing fields get the cautious default: irreversible, not idempotent, no confidence.
+An unusable value counts as missing, and missing fields get the cautious default: irreversible, not idempotent, no
+confidence.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ _ANNOTATIONS: Final = frozenset({"$ref", "title", "description"})
 def declared_endpoints(value: object) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield every declaration with its pointer. Keys like `BOOK /room` are read too, though they do not conform."""
     if isinstance(value, list):
-        for index, entry in enumerate(value):
-            if isinstance(entry, dict):
-                yield f"/endpoints/{index}", entry
+        yield from ((f"/endpoints/{index}", entry) for index, entry in enumerate(value) if isinstance(entry, dict))
     elif isinstance(value, dict):
         for key, entry in value.items():
             if isinstance(entry, dict):
@@ -102,7 +100,6 @@ def read_vocabulary(block: object) -> Vocabulary:
 
 
 def read_data_manifest(block: object) -> DataManifest | None:
-    """Read the data manifest, if there is one."""
     if not isinstance(block, dict):
         return None
     return DataManifest(

@@ -1,8 +1,7 @@
 """Pass 1 of AGIS 9.1: the document against its JSON Schema, with a finding for each violation.
 
-The schema describes the whole form of a document. Later passes report violations in methods, paths, semantic blocks,
-vocabulary, data manifest and missing contracts, in their own words. This pass reports the rest: the fields of the top
-level, and wrong types everywhere.
+Later passes report violations in methods, paths, semantic blocks, vocabulary, data manifest and missing contracts, in
+their own words. This pass reports the rest: the fields of the top level, and wrong types everywhere.
 """
 
 from __future__ import annotations
@@ -12,11 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Final
+from itertools import islice
+from typing import Any, Final, Literal
 
 from bespeak.contract.limits import read_cost
 from bespeak.contract.rules import COST
-from bespeak.contract.schema.validation import Validator, Violation, compile_schema
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.agis.rules import (
     ADDRESS,
     EMPTY_ENDPOINTS,
@@ -35,6 +35,7 @@ from bespeak.text.reading.table import as_list, as_mapping, kind
 from bespeak.text.source.pointer import child, unescaped, value_at
 from bespeak.text.source.tree import Change, Tree
 
+_Block = dict[str, Any]
 _MOST: Final = 100  # limit of reported findings: a broken document can break every rule in every line
 
 _RECOMMENDED: Final = {
@@ -51,16 +52,12 @@ _ADVICE: Final = {
     "path": "Write what the method works on: path: /room.",
     "deprecated_in": "Say since which version.",
 }
-_REQUIRED: Final = frozenset(
-    {
-        *_ADVICE,
-        *("semantic", "intent", "actor", "outcome", "input", "output", "errors", "name"),
-        *("declared_verbs", "available_data", "class"),
-    }
+_REQUIRED: Final = (  # Their empty value counts as missing, not as a wrong type; this pass or a later one reports it.
+    *(*_ADVICE, "semantic", "intent", "actor", "outcome", "input", "output", "errors", "name"),
+    *("declared_verbs", "available_data", "class"),
 )
-"""Fields whose empty value counts as missing, not as a wrong type; this pass or a later one reports it."""
 
-_OTHER_NAMES: Final = {
+_OTHER_NAMES: Final = {  # Common wrong names of fields that a spelling comparison would not find.
     "impact": "impact_tier",
     "idempotent": "is_idempotent",
     **dict.fromkeys(("input_schema", "inputs", "parameters", "params"), "input"),
@@ -71,39 +68,35 @@ _OTHER_NAMES: Final = {
     **dict.fromkeys(("address", "url"), "agtp"),
     "tool_name": "mcp_tool_name",
 }
-"""Common wrong names of fields that a spelling comparison would not find."""
 
 _NUMBER: Final = re.compile(r"[-+.:0-9A-Za-z_]+")
 _PLURALS: Final = {"array": "a list", "object": "a mapping", "integer": "an integer"}
 
 
 def check_structure(tree: Tree) -> list[Diagnostic]:
-    """Yield the findings of the first pass, in the order of the document's parts."""
+    """Return the findings of the first pass, in the order of the document's parts."""
     data = tree.data
     if not isinstance(data, dict):
         message = "the document is empty" if data is None else f"the document is {_kind(data)}, not a mapping"
         return [NOT_AN_OBJECT.in_tree(tree, "", message, 'It starts with agis: "1.0" and the name of the service.')]
-    found: list[Diagnostic] = []
-    for finding in _findings(tree, data):
-        found.append(finding)
-        if len(found) == _MOST:
-            break
-    return found
+    return list(islice(_findings(tree, data), _MOST))
 
 
 def _findings(tree: Tree, data: dict[str, Any]) -> Iterator[Diagnostic]:
     yield from _check_header(tree, data)
     entries = list(declared_endpoints(data.get("endpoints")))
-    if not _whole().is_valid(data):
+    if not _validator("whole").is_valid(data):
         rest = {key: value for key, value in data.items() if key not in _HEADER}
-        yield from _wrong_types(tree, rest, "", _head())
+        yield from _wrong_types(tree, rest, "", _validator("head"))
         for index, entry in enumerate(as_list(data.get("endpoints"))):
             if not isinstance(entry, dict):
                 yield _wrong_type(tree, f"/endpoints/{index}", f"endpoint {index + 1}", entry, ["object"])
         for at, entry in entries:
             yield from _check_entry(tree, entry, at)
     for at, entry in entries:
-        yield from _check_cost(tree, entry.get("cost"), child(at, "cost"))
+        for fault in read_cost(as_mapping(entry.get("cost")))[1]:
+            place = child(child(at, "cost"), fault.at)
+            yield COST.found(fault.message, tree.locate(place), place, 'Write it like tokens: 500 or USD: "0.02".')
     definitions = load_schema("agis")
     for at, part, schema in _known_parts(data, entries):
         yield from _unknown_fields(tree, at, part, value_at(definitions, schema)["properties"])
@@ -129,7 +122,7 @@ def _check_header(tree: Tree, data: Mapping[str, Any]) -> Iterator[Diagnostic]:
             yield _wrong_type(tree, f"/{key}", f"`{key}`", value, ["string"])
     yield from _check_version(tree, data.get("agis"))
     address = data.get("agtp")
-    if isinstance(address, str) and address.strip() and not _address().is_valid(address):
+    if isinstance(address, str) and address.strip() and not _validator("address").is_valid(address):
         advice = "Write it as agtp://host, for example agtp://rooms.acme.example."
         message = f"`agtp` is {brief(address)}, which is not a valid AGTP address"
         yield ADDRESS.in_tree(tree, "/agtp", message, advice, _with_scheme(address))
@@ -143,7 +136,7 @@ def _check_header(tree: Tree, data: Mapping[str, Any]) -> Iterator[Diagnostic]:
 def _with_scheme(address: str) -> Fix | None:
     scheme, mark, host = address.strip().partition("://")
     meant = f"agtp://{host if mark else scheme}"
-    if not _address().is_valid(meant) or any(sign.isspace() for sign in meant):
+    if not _validator("address").is_valid(meant) or any(sign.isspace() for sign in meant):
         return None
     return Fix(f"Write {unquoted(meant)}", (Change("replace", "/agtp", meant),), safe=False)
 
@@ -161,25 +154,14 @@ def _check_version(tree: Tree, version: object) -> Iterator[Diagnostic]:
 
 
 def _check_entry(tree: Tree, entry: Mapping[str, Any], at: str) -> Iterator[Diagnostic]:
-    for key in ("method", "path"):
-        if _is_empty(entry.get(key)):
-            yield _missing(tree, entry, key, at)
+    yield from (_missing(tree, entry, key, at) for key in ("method", "path") if _is_empty(entry.get(key)))
     deprecated = entry.get("deprecated")
     if isinstance(deprecated, dict) and _is_empty(deprecated.get("deprecated_in")):
         yield _missing(tree, deprecated, "deprecated_in", child(at, "deprecated"))
-    yield from _wrong_types(tree, entry, at, _entry())
-
-
-def _check_cost(tree: Tree, cost: object, at: str) -> Iterator[Diagnostic]:
-    _, faults = read_cost(as_mapping(cost))
-    for fault in faults:
-        place = child(at, fault.at)
-        advice = 'Write it like tokens: 500 or USD: "0.02".'
-        yield COST.found(fault.message, tree.locate(place), place, advice)
+    yield from _wrong_types(tree, entry, at, _validator("entry"))
 
 
 def _wrong_types(tree: Tree, value: Any, at: str, validator: Validator) -> Iterator[Diagnostic]:
-    """Yield a finding for each violation of a type."""
     if validator.is_valid(value):
         return
     for violation in validator.violations(value):
@@ -188,12 +170,9 @@ def _wrong_types(tree: Tree, value: Any, at: str, validator: Validator) -> Itera
         absent = wrong is None or (name in _ADVICE and _is_empty(wrong))
         if violation.keyword == "type" and not (absent and name in _REQUIRED):
             said = f"`{unquoted(name)}`" if not name.isdecimal() else f"item {int(name) + 1}"
-            yield _wrong_type(tree, at + violation.pointer, said, wrong, _wanted(violation))
-
-
-def _wanted(violation: Violation) -> list[str]:
-    wanted = value_at(load_schema("agis"), violation.schema_pointer)
-    return [wanted] if isinstance(wanted, str) else list(wanted)
+            wanted = value_at(load_schema("agis"), violation.schema_pointer)
+            kinds = [wanted] if isinstance(wanted, str) else list(wanted)
+            yield _wrong_type(tree, at + violation.pointer, said, wrong, kinds)
 
 
 def _wrong_type(tree: Tree, at: str, said: str, value: object, wanted: list[str]) -> Diagnostic:
@@ -227,26 +206,18 @@ def _written(tree: Tree, at: str, value: float) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _known_parts(
-    data: dict[str, Any], entries: list[tuple[str, dict[str, Any]]]
-) -> Iterator[tuple[str, dict[str, Any], str]]:
+def _known_parts(data: _Block, entries: list[tuple[str, _Block]]) -> Iterator[tuple[str, _Block, str]]:
     """Yield every mapping whose keys AGIS defines: its pointer, the mapping, and its place in the schema."""
     yield "", data, ""
-    parts: list[tuple[str, object, str]] = [
-        ("/vocabulary", data.get("vocabulary"), "/$defs/vocabulary"),
-        ("/data_manifest", data.get("data_manifest"), "/$defs/data_manifest"),
-    ]
+    blocks = ("vocabulary", "data_manifest")
+    parts: list[tuple[str, object, str]] = [(f"/{key}", data.get(key), f"/$defs/{key}") for key in blocks]
     classes = as_list(as_mapping(data.get("data_manifest")).get("available_data"))
     parts += [(f"/data_manifest/available_data/{n}", item, "/$defs/data_class") for n, item in enumerate(classes)]
     for at, entry in entries:
         parts.append((at, entry, "/$defs/endpoint"))
-        parts.append((f"{at}/semantic", entry.get("semantic"), "/$defs/semantic"))
-        parts.append((f"{at}/deprecated", entry.get("deprecated"), "/$defs/deprecated"))
-        errors = as_list(entry.get("errors"))
-        parts += [(f"{at}/errors/{n}", item, "/$defs/error") for n, item in enumerate(errors)]
-    for at, part, schema in parts:
-        if isinstance(part, dict):
-            yield at, part, schema
+        parts += [(f"{at}/{key}", entry.get(key), f"/$defs/{key}") for key in ("semantic", "deprecated")]
+        parts += [(f"{at}/errors/{n}", item, "/$defs/error") for n, item in enumerate(as_list(entry.get("errors")))]
+    yield from ((at, part, schema) for at, part, schema in parts if isinstance(part, dict))
 
 
 def _unknown_fields(tree: Tree, at: str, part: dict[str, Any], known: Mapping[str, Any]) -> Iterator[Diagnostic]:
@@ -255,26 +226,20 @@ def _unknown_fields(tree: Tree, at: str, part: dict[str, Any], known: Mapping[st
     for key in part:
         if key in known or key.startswith("x-"):
             continue
-        meant = _meant(key, part, known)
-        fix = (
-            Fix(f"Rename it to {meant}", (Change("rename", child(at, key), key=meant),), safe=False) if meant else None
-        )
-        advice = (
-            f"Did you mean `{meant}`?" if meant else _ADVICE_ON_OTHERS.get(key, "A key of your own starts with x-.")
-        )
+        meant, fix = _meant(key, part, known), None
+        advice = _ADVICE_ON_OTHERS.get(key, "A key of your own starts with x-.")
+        if meant:
+            fix = Fix(f"Rename it to {meant}", (Change("rename", child(at, key), key=meant),), safe=False)
+            advice = f"Did you mean `{meant}`?"
         message = f"`{unquoted(key)}` is not a key of AGIS and has no effect"
         finding = UNKNOWN_FIELD.in_tree(tree, child(at, key), message, advice, fix, on_key=True)
-        guards = meant in _GUARDS or "scope" in key.lower()
-        yield replace(finding, severity="error") if guards else finding
+        yield replace(finding, severity="error") if meant in _GUARDS or "scope" in key.lower() else finding
 
 
-_GUARDS: Final = frozenset(
-    {
-        *("required_scopes", "confirm", "internal", "cost", "impact_tier", "is_idempotent"),
-        *("data_manifest", "pre_auth_discovery", "requires_authorization", "sensitivity"),
-    }
+_GUARDS: Final = (  # A check depends on these keys. A misspelling is an error, because that check would not happen.
+    *("required_scopes", "confirm", "internal", "cost", "impact_tier", "is_idempotent"),
+    *("data_manifest", "pre_auth_discovery", "requires_authorization", "sensitivity"),
 )
-"""Keys on which a check depends. A misspelling of one is an error, because that check would not happen."""
 
 _ADVICE_ON_OTHERS: Final = {
     "handler": "A document cannot bind a handler: do that in bespeak.toml, or with @app.handler in Python."
@@ -307,29 +272,15 @@ def _kind(value: object) -> str:
 
 
 @cache
-def _whole() -> Validator:
-    return _compiled(load_schema("agis"))
-
-
-@cache
-def _head() -> Validator:
-    """Compile the schema of the top level without endpoints and the fields that are checked one by one."""
+def _validator(part: Literal["whole", "head", "entry", "address"]) -> Validator:
     schema = load_schema("agis")
-    properties = {name: part for name, part in schema["properties"].items() if name not in _HEADER}
-    return _compiled({"properties": properties, "$defs": schema["$defs"]})
-
-
-@cache
-def _entry() -> Validator:
-    return _compiled({"$ref": "#/$defs/endpoint", "$defs": load_schema("agis")["$defs"]})
-
-
-@cache
-def _address() -> Validator:
-    return _compiled(load_schema("agis")["properties"]["agtp"])
-
-
-def _compiled(schema: Mapping[str, Any]) -> Validator:
+    if part == "head":  # the top level, without endpoints and the fields that are checked one by one
+        properties = {name: inner for name, inner in schema["properties"].items() if name not in _HEADER}
+        schema = {"properties": properties, "$defs": schema["$defs"]}
+    elif part == "entry":
+        schema = {"$ref": "#/$defs/endpoint", "$defs": schema["$defs"]}
+    elif part == "address":
+        schema = schema["properties"]["agtp"]
     compiled = compile_schema(schema)
     assert isinstance(compiled, Validator)
     return compiled

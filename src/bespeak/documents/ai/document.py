@@ -1,15 +1,12 @@
-"""A /.well-known/ai document: the compact description of a service for agents on HTTP.
-
-Capabilities that exceed one document are divided into several, its parts.
-"""
+"""A /.well-known/ai document: the compact description of a service for agents on HTTP, in one document or several."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
-from typing import Final
+from typing import Final, TypeVar
 
 from bespeak.documents.ai.rules import DOCUMENT_CUT, UNUSABLE_CAPABILITY
 from bespeak.text.diagnostics.diagnostic import brief
@@ -17,21 +14,18 @@ from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.table import Table
 
 MEMBERS: Final = ("aiendpoint", "service", "capabilities", "auth", "token_hints", "rate_limits", "meta")
-"""Members allowed at the top level of a document."""
 METHODS: Final = ("GET", "POST", "PUT", "DELETE", "PATCH")
 AUTH_TYPES: Final = ("none", "apikey", "bearer", "oauth2")
 MOST_CAPABILITIES: Final = 100  # number of capabilities per document that agents are advised to read (ai-discovery 6.5)
 
+T = TypeVar("T")
 _ID: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _MOST_PARAMS: Final = 100
 _LONGEST: Final = {"name": 100, "description": 300, "about": 200, "returns": 300, "param": 500, "header": 64}
-"""Maximum lengths of texts from other servers, in characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiCapability:
-    """One capability of a service."""
-
     at: str  # pointer of its entry
     id: str
     description: str
@@ -43,8 +37,6 @@ class AiCapability:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AiDocument:
-    """The readable content of a document."""
-
     aiendpoint: str = ""
     name: str = ""
     description: str = ""
@@ -66,7 +58,14 @@ def read_ai(root: Table) -> AiDocument:
     if not root.has("service"):
         root.missing("service", "It holds the name and the description of the service.")
     auth, limits = root.table("auth"), root.table("rate_limits")
-    capabilities = _read_capabilities(root)
+    if not root.has("capabilities"):
+        root.missing("capabilities", "List at least one thing the service can do.")
+    elif root.value("capabilities") == []:
+        root.error(WRONG_VALUE, "capabilities", "`capabilities` is empty", "List at least one.")
+    # Consumers read the capabilities one by one, up to a limit.
+    capabilities = tuple(map(_capability, [] if root.findings.tolerant else root.tables("capabilities")))
+    if auth and not auth.has("type"):
+        auth.missing("type", f"One of {', '.join(AUTH_TYPES)}.")
     document = AiDocument(
         aiendpoint=root.need_text("aiendpoint", 'The version of the format: "1.0".'),
         name=service.need_text("name") if service else "",
@@ -74,13 +73,13 @@ def read_ai(root: Table) -> AiDocument:
         category=service.texts("category") if service else (),
         language=service.texts("language") if service else (),
         capabilities=capabilities,
-        auth_type=_auth_type(auth) if auth else None,
+        auth_type=auth.choice("type", AUTH_TYPES) if auth else None,
         auth_header=auth.text("header") if auth else None,
         auth_docs=auth.text("docs") if auth else None,
-        token_hints=_booleans(root.table("token_hints"), ("compact_mode", "field_filtering", "delta_support")),
+        token_hints=_members(root, "token_hints", ("compact_mode", "field_filtering", "delta_support"), Table.boolean),
         requests_per_minute=limits.count("requests_per_minute") if limits else None,
         agent_tier_available=limits.boolean("agent_tier_available") if limits else None,
-        meta=_texts(root.table("meta"), ("last_updated", "changelog", "status")),
+        meta=_members(root, "meta", ("last_updated", "changelog", "status"), Table.text),
     )
     for table in (service, auth, limits):
         if table is not None:
@@ -89,10 +88,9 @@ def read_ai(root: Table) -> AiDocument:
 
 
 def consume_ai(root: Table, *, most: int | None = MOST_CAPABILITIES) -> AiDocument | None:
-    """Read another server's document by the consumers' rules, from a root with tolerant findings.
+    """Read a foreign document by the consumers' rules, from a root with tolerant findings; None if it is unusable.
 
-    Unknown versions, unknown members and unusable capabilities are skipped, and long texts are cut. Return None if a
-    member is missing that the document cannot do without.
+    Unknown versions and members and unusable capabilities are skipped, and long texts are cut.
     """
     document = replace(read_ai(root), capabilities=())
     entries = root.data.get("capabilities")
@@ -149,15 +147,6 @@ def _bounded(capability: AiCapability) -> AiCapability:
     )
 
 
-def _read_capabilities(root: Table) -> tuple[AiCapability, ...]:
-    if not root.has("capabilities"):
-        root.missing("capabilities", "List at least one thing the service can do.")
-    elif root.value("capabilities") == []:
-        root.error(WRONG_VALUE, "capabilities", "`capabilities` is empty", "List at least one.")
-    # Consumers read the capabilities one by one, up to a limit.
-    return () if root.findings.tolerant else tuple(_capability(entry) for entry in root.tables("capabilities"))
-
-
 def _capability(entry: Table) -> AiCapability:
     method = entry.choice("method", METHODS)
     if not entry.has("method"):
@@ -175,37 +164,21 @@ def _capability(entry: Table) -> AiCapability:
     return capability
 
 
-def _auth_type(auth: Table) -> str | None:
-    if not auth.has("type"):
-        auth.missing("type", f"One of {', '.join(AUTH_TYPES)}.")
-    return auth.choice("type", AUTH_TYPES)
-
-
-def _booleans(table: Table | None, keys: tuple[str, ...]) -> dict[str, bool]:
+def _members(root: Table, key: str, names: Iterable[str], read: Callable[[Table, str], T | None]) -> dict[str, T]:
+    table = root.table(key)
     if table is None:
         return {}
-    found = {key: value for key in keys if (value := table.boolean(key)) is not None}
+    found = {name: value for name in names if (value := read(table, name)) is not None}
     table.finish(strict=False)
     return found
 
 
-def _texts(table: Table | None, keys: tuple[str, ...]) -> dict[str, str]:
-    if table is None:
-        return {}
-    found = {key: value for key in keys if (value := table.text(key)) is not None}
-    table.finish(strict=False)
-    return found
-
-
-MOST_BYTES: Final = 64_000
-"""Maximum size of a document: 64 kilobytes of 1,000 bytes, the stricter reading of ai-discovery 4.5."""
+MOST_BYTES: Final = 64_000  # 64 kilobytes of 1,000 bytes, the stricter reading of ai-discovery 4.5
 MOST_PARTS: Final = 90  # maximum number of parts that one document links to, to leave room for capabilities
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedCapability:
-    """An encoded capability."""
-
     group: str
     encoded: bytes
     verb: str = ""
@@ -213,8 +186,6 @@ class EncodedCapability:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The capabilities of one document, and their groups."""
-
     name: str
     groups: tuple[str, ...]
     entries: tuple[EncodedCapability, ...]
@@ -232,10 +203,7 @@ def size_of(entries: Iterable[EncodedCapability]) -> int:
 
 
 def divide(entries: Iterable[EncodedCapability], room: int) -> list[Part]:
-    """Divide entries into named parts: a group, a piece of a large group, or several small neighbours.
-
-    If one document cannot link to all parts, index parts link to them.
-    """
+    """Divide entries into named parts, with index parts above them if one document cannot link to all."""
     by_group: dict[str, list[EncodedCapability]] = {}
     for entry in entries:
         by_group.setdefault(entry.group, []).append(entry)
@@ -243,13 +211,10 @@ def divide(entries: Iterable[EncodedCapability], room: int) -> list[Part]:
     parts: list[Part] = []
     for group in sorted(by_group):
         for number, piece in enumerate(_pieces(by_group[group], room), start=1):
-            name = group if number == 1 else _free(group, number, taken)
-            parts.append(Part(name, (group,), tuple(piece)))
+            parts.append(Part(group if number == 1 else _free(group, number, taken), (group,), tuple(piece)))
     if len(parts) > MOST_PARTS:
         parts = _joined(parts, room)
-    if len(parts) > MOST_PARTS:
-        return _indexed(parts, taken)
-    return parts
+    return _indexed(parts, taken) if len(parts) > MOST_PARTS else parts
 
 
 def _pieces(entries: Iterable[EncodedCapability], room: int) -> Iterable[list[EncodedCapability]]:

@@ -1,7 +1,4 @@
-"""A parameter in one line of a /.well-known/ai document: `integer, optional, max 50 -- how many to return`.
-
-Constraints are `max 50`, `a|b|c`, `of integer` and the like.
-"""
+"""A parameter in one line of a /.well-known/ai document: `integer, optional, max 50 -- how many to return`."""
 
 from __future__ import annotations
 
@@ -21,8 +18,7 @@ ANYTHING: Final = "any JSON value"
 _OBJECT: Final = "JSON object"
 _NULL: Final = "or null"
 _MOST_VALUES: Final = 40
-_LONGEST: Final = 200
-"""Maximum length of one constraint, in characters; longer ones appear only in documents with the whole schema."""
+_LONGEST: Final = 200  # characters of one constraint; longer ones are only in documents with the whole schema
 _LONGEST_PATTERN: Final = 60
 _MOST: Final = 1 << 63
 _COUNTS: Final = ("minLength", "maxLength", "minItems", "maxItems")
@@ -42,11 +38,7 @@ _FORMAT: Final = re.compile(r"(?:format[\s:=]+)?([A-Za-z0-9-]+)", re.IGNORECASE)
 _NAMED: Final = re.compile(r"(pattern|multiple of|only|of|or)[\s:=]+(.+)", re.IGNORECASE)
 _CHOICE: Final = re.compile(r"(?:(?:one of|enum|values)[\s:=]+)?(.*)", re.IGNORECASE)
 
-_BOUNDS: Final[Mapping[str, tuple[str, str]]] = {
-    "string": ("minLength", "maxLength"),
-    "array": ("minItems", "maxItems"),
-}
-"""Keywords for a bound without a unit, by type, if the type is not a number."""
+_BOUNDS: Final = {"string": ("minLength", "maxLength"), "array": ("minItems", "maxItems")}  # of bounds without unit
 _NUMBER_FORMS: Final[Mapping[str, str]] = {
     "minimum": "min {}",
     "maximum": "max {}",
@@ -81,10 +73,8 @@ def write_constraints(shape: Shape, root: Mapping[str, Any]) -> Iterator[str]:
     yield from (f"or {kind}" for kind in shape.others)
     if shape.nullable:
         yield _NULL
-    if "default" in schema:
-        value = _token(schema["default"], plain=plain)
-        if value is not None:
-            yield f"default {value}"
+    if "default" in schema and (value := _token(schema["default"], plain=plain)) is not None:
+        yield f"default {value}"
 
 
 def _write_items(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[str]:
@@ -198,14 +188,11 @@ def _read_default(text: str, kind: str, schema: dict[str, Any]) -> bool:
 
 def _read_bound(text: str, kind: str, schema: dict[str, Any]) -> bool:
     if (length := _LENGTH.fullmatch(text)) is not None:
-        number = _number(length[2])
-        for keyword in {"min": ["minLength"], "max": ["maxLength"]}.get(
-            (length[1] or "").lower(), ["minLength", "maxLength"]
-        ):
-            schema[keyword] = number
+        ends = [length[1].lower()] if length[1] else ["min", "max"]
+        schema |= dict.fromkeys((f"{end}Length" for end in ends), _number(length[2]))
         return True
     if (items := _ITEMS.fullmatch(text)) is not None:
-        schema["minItems" if items[1].lower() == "min" else "maxItems"] = _number(items[2])
+        schema[f"{items[1].lower()}Items"] = _number(items[2])
         return True
     if (between := _RANGE.fullmatch(text)) is not None:
         low, high = _number(between[1]), _number(between[2])
@@ -262,10 +249,7 @@ def _read_items(text: str) -> dict[str, Any]:
             return {"type": name}
         if name in FORMATS:
             return {"type": "string", "format": name}
-    if "|" in text:
-        values = [_value(part, "") for part in split(text, "|")]
-        return {"enum": values}
-    return {}
+    return {"enum": [_value(part, "") for part in split(text, "|")]} if "|" in text else {}
 
 
 def _read_choice(text: str, kind: str, schema: dict[str, Any]) -> bool:
@@ -303,10 +287,9 @@ def _value(text: str, kind: str) -> Any:
     if kind == "string" and text[:1] not in ('"', "[", "{"):
         return None if text == "null" else text.strip("'")
     try:
-        value = msgspec.json.decode(text)
+        return msgspec.json.decode(text)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return text.strip("'\"`")
-    return value
 
 
 def _number(text: str) -> int | float | None:
@@ -340,11 +323,9 @@ def split(text: str, separator: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-TYPES: Final = ("string", "integer", "number", "boolean", "array")
-"""Types of ai-discovery 3.3. There is none for an object: it is a `string` with the constraint `JSON object`."""
+TYPES: Final = ("string", "integer", "number", "boolean", "array")  # ai-discovery 3.3; an object is a `string`
 
 _LONGEST_READ: Final = 2000
-_LONGEST_TEXT: Final = 100
 _CUT: Final = "..."
 
 _KIND: Final[Mapping[str, dict[str, Any]]] = {
@@ -372,16 +353,12 @@ _AT_END: Final = re.compile(r"\(([^()]*)\)\.?$")
 
 @dataclass(frozen=True, slots=True)
 class ParamNotation:
-    """The content of a parameter line."""
-
     schema: dict[str, Any]  # JSON Schema; empty if the line does not name a type
     required: bool
     description: str
 
 
-def write_param(
-    schema: object, *, required: bool, root: Mapping[str, Any] | None = None, longest: int = _LONGEST_TEXT
-) -> str:
+def write_param(schema: object, *, required: bool, root: Mapping[str, Any] | None = None, longest: int = 100) -> str:
     """Write the line of a parameter. `root` resolves references of its schema; `longest` limits the description."""
     within = root or {}
     shape = shape_of(schema, within)
@@ -416,7 +393,6 @@ def parse_param(text: str) -> ParamNotation:
 
 
 def _by_type(line: str) -> ParamNotation | None:
-    """Parse a line that begins with a type."""
     word = _WORD.match(line)
     kind = _KIND.get(word[1].lower()) if word is not None else None
     if word is None or kind is None:
@@ -473,8 +449,7 @@ def _read(kind: Mapping[str, Any], word: re.Match[str], items: list[str], descri
 
 
 def _requires(found: re.Match[str]) -> bool:
-    negated = (found[2] or "").lower() == "false"
-    return (found[1].lower() in ("required", "mandatory")) is not negated
+    return (found[1].lower() in ("required", "mandatory")) is not ((found[2] or "").lower() == "false")
 
 
 def _goes_on(rest: str, kind: Mapping[str, Any]) -> bool:
@@ -493,7 +468,6 @@ def _described(text: str, *, bare: bool = False) -> tuple[str, str]:
 
 
 def _parentheses(text: str) -> tuple[str, str]:
-    """Split a text into the content of its leading parentheses and the rest."""
     level = 0
     for at, letter in enumerate(text):
         level += (letter == "(") - (letter == ")")

@@ -17,7 +17,6 @@ FORMATS: Final = (
     *("uuid", "date", "date-time", "time", "duration", "email", "uri", "uri-reference", "hostname", "ipv4", "ipv6"),
     *("regex", "json-pointer", "idn-email", "iri"),
 )
-"""Formats that are written in place of the type."""
 
 KINDS: Final = ("string", "integer", "number", "boolean", "array", "object")
 
@@ -30,15 +29,14 @@ _DEEPEST_READ: Final = 8
 _CHOICES: Final = 8
 
 
-def write_returns(schema: Mapping[str, Any], most: int = LONGEST) -> str:
+def write_returns(schema: Mapping[str, Any]) -> str:
     """Write the output of an endpoint; if it is too long, drop the deepest levels first, then whole fields."""
     shape = shape_of(schema, schema)
     if shape.kind not in ("object", "array", ""):
         return shape.kind
     if shape.kind != "array":
-        return write_fields(shape, schema, most) or UNKNOWN
-    item = shape_of(shape.schema.get("items"), schema)
-    inner = write_fields(item, schema, most - 5)
+        return write_fields(shape, schema, LONGEST) or UNKNOWN
+    inner = write_fields(shape_of(shape.schema.get("items"), schema), schema, LONGEST - 5)
     return f"[] {{{inner}}}" if inner else "[]"
 
 
@@ -75,28 +73,23 @@ def _write(shape: Shape, root: Mapping[str, Any], most: int, depth: int, typed: 
             return (f"{text}, {_MORE}" if text else "", False)
         text = start
         if depth > 1 and inner.kind == "object":
-            room = most - len(text) - len(_MORE) - 5
-            below, complete = _write(inner, root, room, depth - 1, typed)
+            below, complete = _write(inner, root, most - len(text) - len(_MORE) - 5, depth - 1, typed)
             whole = whole and complete
             text = f"{text} {{{below}}}" if below else text
     return text, whole
 
 
 def _kind(shape: Shape) -> str:
-    """Return the type of a field; empty for plain text."""
     values = shape.schema.get("enum")
-    if isinstance(values, list) and 1 < len(values) <= _CHOICES and all(_is_word(value) for value in values):
-        return "|".join(values)
+    listed = values if isinstance(values, list) and 1 < len(values) <= _CHOICES else []
+    if listed and all(isinstance(value, str) and _PLAIN.fullmatch(value) for value in listed):
+        return "|".join(listed)
     if shape.kind == "string":
         form = shape.schema.get("format")
         return form if form in FORMATS else ""
     if shape.kind == "object":
         return "" if shape.schema.get("properties") else "object"
     return shape.kind
-
-
-def _is_word(value: object) -> bool:
-    return isinstance(value, str) and _PLAIN.fullmatch(value) is not None
 
 
 def _read(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
@@ -106,8 +99,7 @@ def _read(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
         at = found.end()
         name = _unquoted(found[1]) if found[1] else found[2]
         schema: dict[str, Any] = {}
-        kind = _TYPE.match(text, at)
-        if kind is not None:
+        if (kind := _TYPE.match(text, at)) is not None:
             at, schema = kind.end(), _typed(kind[1])
         at = _blank(text, at)
         if text[at : at + 1] == "{" and depth < _DEEPEST_READ:
@@ -128,9 +120,7 @@ def _read(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:
 def _typed(word: str) -> dict[str, Any]:
     if "|" in word:
         return {"type": "string", "enum": word.split("|")}
-    if word in FORMATS:
-        return {"type": "string", "format": word}
-    return {"type": word} if word in KINDS else {}
+    return {"type": "string", "format": word} if word in FORMATS else {"type": word} if word in KINDS else {}
 
 
 def _blank(text: str, at: int) -> int:

@@ -24,6 +24,7 @@ from bespeak.documents.deployment.folder import (
     is_there,
     list_files,
     list_tree,
+    read_toml,
 )
 from bespeak.documents.deployment.rules import INCOMPLETE_IDENTITY
 from bespeak.documents.deployment.server_toml import ServerDocument, read_server, report_unread, server_of
@@ -31,7 +32,6 @@ from bespeak.documents.rules import ENDPOINT_IN_TWO_FILES, NOTHING_TO_SERVE, UNK
 from bespeak.state.identity.agent_json import read_agent
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
 from bespeak.text.reading.rules import DUPLICATE, UNREADABLE
-from bespeak.text.reading.text_file import read_text, toml_table
 from bespeak.text.source.tree import Location
 
 _ASSUMED: Final = ServerIdentity(server_id="localhost", operator=UNSPECIFIED, contact="")
@@ -40,19 +40,15 @@ _OTHER_AGENT_FILES: Final = (".genesis.json", "trust-anchors.json")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """The content of a deployment folder."""
-
     root: Path
     server: ServerDocument = field(default_factory=ServerDocument)
     endpoints: tuple[Endpoint, ...] = ()
     recipes: tuple[Recipe, ...] = ()
     agents: tuple[Agent, ...] = ()
-    faults: tuple[Diagnostic, ...] = ()
-    """Errors in the configuration. Its intent is unknown, so such a deployment must not be served."""
+    faults: tuple[Diagnostic, ...] = ()  # errors in the configuration: its intent is unknown, so it must not be served
 
     @property
     def policies(self) -> Policies:
-        """Policies of the configuration."""
         return self.server.policies
 
     def service(self) -> Service:
@@ -78,7 +74,7 @@ class Deployment:
             trusts_upstreams=server.upstream.trust_answers,
             methods=choose_methods(server.methods.enable),
             procedures=server.procedures,
-            semantic=server.semantic,
+            semantic=server.extension_tables.get("semantic"),
         )
         return replace(service, catalog=server.main.catalog) if server.main.catalog else service
 
@@ -86,11 +82,10 @@ class Deployment:
 def read_deployment(path: Path) -> tuple[Deployment, list[Diagnostic]]:
     """Read a folder or a single TOML file and collect its findings. Never raises."""
     if is_folder(path):
-        return _read_folder(path)
-    text = read_text(path)
-    if isinstance(text, Diagnostic):
-        return Deployment(root=path.parent, faults=(text,)), [text]
-    table = toml_table(text, str(path))
+        configuration = next((path / name for name in CONFIGURATIONS if is_there(path / name)), path)
+        server, findings = (ServerDocument(), []) if configuration is path else read_server(configuration)
+        return _read_rest(path, configuration, server, findings)
+    table = read_toml(path)
     if isinstance(table, Diagnostic):
         return Deployment(root=path.parent, faults=(table,)), [table]
     if table.has("endpoint"):
@@ -101,14 +96,6 @@ def read_deployment(path: Path) -> tuple[Deployment, list[Diagnostic]]:
         return Deployment(root=path.parent, recipes=recipes), findings
     server, findings = server_of(table, path.parent)
     return _read_rest(path.parent, path, server, findings)
-
-
-def _read_folder(root: Path) -> tuple[Deployment, list[Diagnostic]]:
-    for name in CONFIGURATIONS:
-        if is_there(root / name):
-            server, findings = read_server(root / name)
-            return _read_rest(root, root / name, server, findings)
-    return _read_rest(root, root, ServerDocument(), [])
 
 
 def _read_rest(
@@ -128,10 +115,8 @@ def _read_rest(
         message = "no endpoint file and no app were found; only the built-in methods are served"
         advice = f"Put endpoint files into {folder}."
         findings.append(NOTHING_TO_SERVE.found(message, Location(str(root)), advice=advice))
-    deployment = Deployment(
-        root=root, server=server, endpoints=endpoints, recipes=recipes, agents=agents, faults=faults
-    )
-    return deployment, findings
+    made = Deployment(root=root, server=server, endpoints=endpoints, recipes=recipes, agents=agents, faults=faults)
+    return made, findings
 
 
 def _read_endpoints(
@@ -142,8 +127,7 @@ def _read_endpoints(
     if is_folder(folder):
         _collect(found, list_tree(folder, ".toml", findings), findings)
     elif server.main.endpoints is not None:
-        message = "`endpoints` names a folder that does not exist"
-        findings.append(UNREADABLE.found(message, Location(str(folder))))
+        findings.append(UNREADABLE.found("`endpoints` names a folder that does not exist", Location(str(folder))))
     if not is_same(folder, root):
         others = [path for path in list_files(root, ".toml", findings) if path.name != configuration.name]
         _collect(found, others, findings, only_endpoints=True)
@@ -161,8 +145,7 @@ def _collect(
     for path in paths:
         if path.name == RECIPES:
             continue
-        text = read_text(path)
-        table = text if isinstance(text, Diagnostic) else toml_table(text, str(path))
+        table = read_toml(path)
         if isinstance(table, Diagnostic):
             findings.append(table)
             continue
@@ -183,9 +166,7 @@ def _read_recipes(configured: Path | None, usual: tuple[Path, ...], findings: li
     path = next((path for path in usual if is_there(path)), None)
     if configured is not None and (is_there(configured) or configured.name != RECIPES or path is None):
         path = configured
-    if path is None:
-        return ()
-    recipes, wrong = read_recipes(path)
+    recipes, wrong = read_recipes(path) if path is not None else ((), [])
     findings.extend(wrong)
     return recipes
 
@@ -206,11 +187,9 @@ def _read_agents(configured: Path | None, usual: Path, findings: list[Diagnostic
             continue
         agent, wrong = read_agent(path)
         findings.extend(wrong)
-        if agent is None:
-            continue
-        if agent.agent_id in agents:
+        if agent is not None and agent.agent_id in agents:
             message = f"the agent {agent.agent_id[:12]}… is already described in {files[agent.agent_id]}"
             findings.append(DUPLICATE.found(message, Location(str(path)), "/agent_id"))
-            continue
-        agents[agent.agent_id], files[agent.agent_id] = agent, path
+        elif agent is not None:
+            agents[agent.agent_id], files[agent.agent_id] = agent, path
     return tuple(agents.values())

@@ -1,8 +1,4 @@
-"""Endpoint files and recipes: one endpoint per TOML file (AGTP-API A.1), and agtp-recipes.toml (AGTP-API 12.1).
-
-Only the shape is read here: semantic block, parameter lists, errors, deprecation. `lint` checks the rules of the
-drafts.
-"""
+"""Endpoint files (AGTP-API A.1) and recipes (AGTP-API 12.1): their shape; `lint` checks the rules of the drafts."""
 
 from __future__ import annotations
 
@@ -11,23 +7,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from bespeak.contract.endpoint import DeclaredError, Deprecation, Endpoint
-from bespeak.contract.handler import HandlerBinding
 from bespeak.contract.limits import Cost, read_cost
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.rules import COST
 from bespeak.contract.schema.validation import DIALECT
+from bespeak.documents.deployment.folder import read_toml
 from bespeak.documents.deployment.handlers import read_handler
 from bespeak.documents.rules import ASSUMED_DEFAULT, LOWERCASE_METHOD
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, brief
 from bespeak.text.reading.rules import DUPLICATE, UNKNOWN_KEY
 from bespeak.text.reading.settings import VERB, Readers, read_settings, read_values, setting, table
 from bespeak.text.reading.table import Findings, Table
-from bespeak.text.reading.text_file import read_text, toml_table
+from bespeak.text.reading.text_file import toml_table
 from bespeak.text.source.tree import Change, Location
 
-TYPES: Final = ("string", "integer", "number", "boolean", "object", "array", "null")
-"""Values of `type` in an entry of a parameter list."""
-
+TYPES: Final = ("string", "integer", "number", "boolean", "object", "array", "null")  # types of a listed parameter
 KEYWORDS: Final = frozenset(
     {
         *("additionalProperties", "const", "contentEncoding", "contentMediaType", "default", "deprecated"),
@@ -37,17 +31,15 @@ KEYWORDS: Final = frozenset(
         *("uniqueItems", "anyOf", "oneOf", "allOf"),
     }
 )
-"""JSON Schema keywords allowed in an entry of a parameter list."""
 
 
 def _read_input_schema(endpoint: Table) -> dict[str, Any]:
     """Read `input_schema` unchanged, or build a closed object from the lists under `input` (AGTP-API 13.3)."""
     lists = endpoint.table("input")
-    if endpoint.has("input_schema"):
-        _refuse_both(endpoint, "input", "input_schema")
-        return endpoint.json("input_schema")
+    if endpoint.data.get("input_schema") is not None:
+        return _read_schema(endpoint, "input")
     if lists is None:
-        if not endpoint.has("input"):
+        if endpoint.data.get("input") is None:
             message = "no input is declared, so the endpoint takes none"
             endpoint.findings.info(ASSUMED_DEFAULT, message, endpoint.at, "Write `input = {}` to say so.")
         return _object_schema([], [], closed=True)
@@ -59,19 +51,20 @@ def _read_input_schema(endpoint: Table) -> dict[str, Any]:
 def _read_output_schema(endpoint: Table) -> dict[str, Any]:
     """Read `output_schema` unchanged, or build an open object from the list `output`, with all entries required."""
     entries = endpoint.tables("output")
-    if endpoint.has("output_schema"):
-        _refuse_both(endpoint, "output", "output_schema")
-        return endpoint.json("output_schema")
-    if not endpoint.has("output"):
+    if endpoint.data.get("output_schema") is not None:
+        return _read_schema(endpoint, "output")
+    if endpoint.data.get("output") is None:
         message = "no output is declared, so the endpoint may answer with any object"
         endpoint.findings.info(ASSUMED_DEFAULT, message, endpoint.at, "Write `output = []` to say so.")
     return _object_schema(entries, [], closed=False)
 
 
-def _refuse_both(endpoint: Table, lists: str, schema: str) -> None:
-    if endpoint.has(lists):
+def _read_schema(endpoint: Table, lists: str) -> dict[str, Any]:
+    schema = f"{lists}_schema"
+    if endpoint.data.get(lists) is not None:
         message = f"`{lists}` and `{schema}` cannot be combined"
         endpoint.findings.error(DUPLICATE, message, endpoint.pointer(schema), "Keep one of them.")
+    return endpoint.json(schema)
 
 
 def _object_schema(required: list[Table], optional: list[Table], *, closed: bool) -> dict[str, Any]:
@@ -90,50 +83,45 @@ def _object_schema(required: list[Table], optional: list[Table], *, closed: bool
 
 def _property(entry: Table) -> dict[str, Any]:
     """Build the schema of one entry; its full `schema`, if given, takes precedence over the short keys."""
-    full = entry.json("schema")
-    kind = entry.value("type")
-    if isinstance(kind, str):
-        entry.choice("type", TYPES)
+    short = {key: value for key, value in entry.data.items() if key in KEYWORDS}
+    entry.asked.update(("schema", "type", *short))
+    full = entry.json("schema") if "schema" in entry.data else {}
+    kind = short.get("type")
+    if isinstance(kind, str) and kind not in TYPES:
+        entry.choice("type", TYPES)  # reports it
     elif kind is None and not full:
         entry.missing("type", f"One of {', '.join(TYPES)}.")
-    short: dict[str, Any] = {}
-    for key in entry.data:
-        if key in KEYWORDS:
-            value = entry.value(key)
-            if not isinstance(value, str):
-                entry.check_json(key)
-            if value is not None:
-                short[key] = value
+    for key, value in short.items():
+        if not isinstance(value, str):
+            entry.check_json(key)
     entry.finish()
-    return {**short, **full}
+    return {**{key: value for key, value in short.items() if value is not None}, **full}
 
 
 def _read_errors(endpoint: Table) -> tuple[DeclaredError, ...] | None:
     """Read `errors`: an array of names, `list` in a table, a table of descriptions, or an array of tables."""
-    value = endpoint.value("errors")
+    value = endpoint.data.get("errors")
     if value is None:
         return None
-    if isinstance(value, dict):
-        return _described_errors(Table(value, endpoint.pointer("errors"), endpoint.findings))
+    if isinstance(value, dict) and (block := endpoint.table("errors")) is not None:
+        return _described_errors(block)
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-        return tuple(_read_error(entry) for entry in endpoint.tables("errors"))
+        errors = []
+        for entry in endpoint.tables("errors"):
+            errors.append(DeclaredError(entry.need_text("name"), entry.text("description") or ""))
+            entry.finish()
+        return tuple(errors)
     return tuple(DeclaredError(name) for name in endpoint.texts("errors"))
 
 
 def _described_errors(table: Table) -> tuple[DeclaredError, ...]:
-    names = dict.fromkeys(table.texts("list"), "") if isinstance(table.value("list"), list) else {}
-    for name in table.data:
-        if not isinstance(table.value(name), list):
-            names[name] = table.text(name) or ""
+    names = dict.fromkeys(table.texts("list"), "") if isinstance(table.data.get("list"), list) else {}
+    for name, value in table.data.items():
+        if not isinstance(value, list):
+            names[name] = value if isinstance(value, str) else table.text(name) or ""
         elif name != "list":
-            table.wrong(name, "a string", table.value(name))
+            table.wrong(name, "a string", value)
     return tuple(DeclaredError(name, description) for name, description in names.items())
-
-
-def _read_error(entry: Table) -> DeclaredError:
-    error = DeclaredError(entry.need_text("name"), entry.text("description") or "")
-    entry.finish()
-    return error
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +159,9 @@ def _read_cost(endpoint: Table) -> Cost | None:
     block = endpoint.table("cost")
     if block is None:
         return None
-    cost, faults = read_cost({unit: block.value(unit) for unit in block.data})
+    cost, faults = read_cost(block.data)
     for fault in faults:
-        block.findings.error(
-            COST, fault.message, block.pointer(fault.at), 'Write it like tokens = 500 or USD = "0.02".'
-        )
+        block.error(COST, fault.at, fault.message, 'Write it like tokens = 500 or USD = "0.02".')
     return cost
 
 
@@ -186,7 +172,6 @@ READERS: Final[Readers] = {
     "deprecated": _read_deprecation,
     "cost": _read_cost,
 }
-"""Readers of the fields of an endpoint that files write in a form of their own."""
 
 
 def endpoint_of(root: Table, file: str) -> tuple[Endpoint | None, list[Diagnostic]]:
@@ -199,19 +184,13 @@ def declared_endpoint(root: Table, file: str) -> Endpoint | None:
     """Read the endpoint despite errors, so that a linter can check the readable parts."""
     block = root.table("endpoint")
     if block is None:
-        if not root.has("endpoint"):
+        if root.data.get("endpoint") is None:
             root.missing("endpoint", "An endpoint file starts with [endpoint].")
         return None
-    endpoint = _read(block, file)
+    values = read_values(Endpoint, block, readers=_READERS)
     block.finish()
     root.finish()
     _explain_unread_scopes(root.findings)
-    return endpoint
-
-
-def _read(block: Table, file: str) -> Endpoint | None:
-    """Read every part before giving up, so that all findings are reported at once."""
-    values = read_values(Endpoint, block, readers=_READERS)
     if values["semantic"] is None or values["handler"] is None:
         return None
     return Endpoint(**values, location=Location(file))
@@ -239,18 +218,16 @@ def _read_method(block: Table) -> str:
     return capitals
 
 
-def _read_handler(block: Table) -> HandlerBinding | None:
-    inner = block.table("handler")
-    return read_handler(inner) if inner else None
-
-
-_READERS: Final = {**READERS, "method": _read_method, "handler": _read_handler}
+_READERS: Final[Readers] = {
+    **READERS,
+    "method": _read_method,
+    "handler": lambda block: read_handler(inner) if (inner := block.table("handler")) else None,
+}
 
 
 def read_recipes(path: Path) -> tuple[tuple[Recipe, ...], list[Diagnostic]]:
-    """Read the recipes in a file and collect findings."""
-    text = read_text(path)
-    return ((), [text]) if isinstance(text, Diagnostic) else parse_recipes(text, str(path))
+    root = read_toml(path)
+    return ((), [root]) if isinstance(root, Diagnostic) else recipes_of(root, str(path))
 
 
 def parse_recipes(text: str, file: str) -> tuple[tuple[Recipe, ...], list[Diagnostic]]:
@@ -260,7 +237,6 @@ def parse_recipes(text: str, file: str) -> tuple[tuple[Recipe, ...], list[Diagno
 
 
 def recipes_of(root: Table, file: str) -> tuple[tuple[Recipe, ...], list[Diagnostic]]:
-    """Read the recipes in the root table of a document."""
     recipes: dict[str, Recipe] = {}
     for entry in root.tables("recipe"):
         recipe = replace(read_settings(Recipe, entry), location=Location(file))

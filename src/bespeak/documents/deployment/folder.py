@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from bespeak.documents.rules import FOLDER_REACHED_TWICE
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import UNREADABLE
-from bespeak.text.reading.text_file import read_text
+from bespeak.text.reading.table import Table
+from bespeak.text.reading.text_file import read_text, toml_table
 from bespeak.text.source.toml_tree import TomlTree, parse_toml
 from bespeak.text.source.tree import Location
 
@@ -22,32 +24,34 @@ AGENTS: Final = "agents"
 AGENT_SUFFIX: Final = ".agent.json"
 
 
-def is_folder(path: Path) -> bool:
-    """Return True if the path is a readable folder; False if it is inaccessible or too long."""
+def _holds(test: Callable[..., bool], *arguments: Path) -> bool:
+    """Return the answer of a file system; False if a path is inaccessible, too long or a link to itself."""
     try:
-        return path.is_dir()
+        return test(*arguments)
     except (OSError, ValueError):
         return False
+
+
+def is_folder(path: Path) -> bool:
+    """Return True if the path is a readable folder; False if it is inaccessible or too long."""
+    return _holds(path.is_dir)
 
 
 def is_there(path: Path) -> bool:
-    """Return True if the path exists."""
-    try:
-        return path.exists()
-    except (OSError, ValueError):
-        return False
+    return _holds(path.exists)
 
 
 def is_same(one: Path, other: Path) -> bool:
-    """Return True if two paths lead to the same folder."""
-    try:
-        return one.samefile(other)
-    except (OSError, ValueError):
-        return False
+    return _holds(one.samefile, other)
+
+
+def read_toml(path: Path) -> Table | Diagnostic:
+    """Read the root table of a file, or say why it cannot be read."""
+    text = read_text(path)
+    return text if isinstance(text, Diagnostic) else toml_table(text, str(path))
 
 
 def list_files(folder: Path, suffix: str, findings: list[Diagnostic]) -> list[Path]:
-    """List the files of one folder by name."""
     return [Path(entry.path) for entry in _entries(folder, findings) if _is_file(entry, suffix)]
 
 
@@ -74,21 +78,14 @@ def list_tree(folder: Path, suffix: str, findings: list[Diagnostic]) -> list[Pat
                 continue
             if _is_file(entry, suffix):
                 files.append(Path(entry.path))
-            elif _is_folder(entry):
+            elif _holds(entry.is_dir):
                 waiting.append(Path(entry.path))
     return sorted(files)
 
 
 def _is_file(entry: os.DirEntry[str], suffix: str) -> bool:
     """Return True if the entry should be read. A dangling link should, so that it is reported."""
-    return entry.name.endswith(suffix) and not entry.name.startswith(".") and not _is_folder(entry)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link to itself
-        return False
+    return entry.name.endswith(suffix) and not entry.name.startswith(".") and not _holds(entry.is_dir)
 
 
 def _entries(folder: Path, findings: list[Diagnostic]) -> list[os.DirEntry[str]]:
@@ -106,21 +103,18 @@ def _unreadable(folder: Path, error: OSError) -> Diagnostic:
 
 def with_positions(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Add the line and column of its pointer to each finding, if the file can be read as TOML."""
-    trees: dict[str, TomlTree | None] = {}
-    return [_placed(finding, trees) for finding in findings]
 
+    @cache
+    def parse(file: str) -> TomlTree | None:
+        text = read_text(Path(file))
+        tree = parse_toml(text, file) if isinstance(text, str) else None
+        return tree if isinstance(tree, TomlTree) else None
 
-def _placed(finding: Diagnostic, trees: dict[str, TomlTree | None]) -> Diagnostic:
-    location = finding.location
-    if location is None or location.line or not finding.pointer or not location.file.endswith(".toml"):
-        return finding
-    if location.file not in trees:
-        trees[location.file] = _tree(location)
-    tree = trees[location.file]
-    return replace(finding, location=tree.locate(finding.pointer)) if tree else finding
+    def place(finding: Diagnostic) -> Diagnostic:
+        at = finding.location
+        if at is None or at.line or not finding.pointer or not at.file.endswith(".toml"):
+            return finding
+        tree = parse(at.file)
+        return replace(finding, location=tree.locate(finding.pointer)) if tree else finding
 
-
-def _tree(location: Location) -> TomlTree | None:
-    text = read_text(Path(location.file))
-    tree = parse_toml(text, location.file) if isinstance(text, str) else None
-    return tree if isinstance(tree, TomlTree) else None
+    return list(map(place, findings))

@@ -1,8 +1,4 @@
-"""Handler blocks: three kinds, each with its own keys (AGTP-API 12).
-
-They are in endpoint files, and in `[handlers]` of a bespeak.toml for the endpoints of an AGIS document, which cannot
-name its handlers.
-"""
+"""Handler blocks: three kinds, each with its own keys (AGTP-API 12)."""
 
 from __future__ import annotations
 
@@ -34,16 +30,14 @@ _UNSUPPORTED: Final = {
         "`module` beside `function` is not supported (AGTP-API 12.2)",
         'Write one dotted path: function = "module.function".',
     ),
-    ("steps", Composition.type): (
-        "`steps`: steps inside an endpoint are not supported (AGTP-API 12.1)",
-        "Move them into agtp-recipes.toml and name the recipe here.",
-    ),
-    ("plan", Composition.type): (
-        "`plan`: steps inside an endpoint are not supported (AGTP-API 12.1)",
-        "Move them into agtp-recipes.toml and name the recipe here.",
-    ),
+    **{
+        (key, Composition.type): (
+            f"`{key}`: steps inside an endpoint are not supported (AGTP-API 12.1)",
+            "Move them into agtp-recipes.toml and name the recipe here.",
+        )
+        for key in ("steps", "plan")
+    },
 }
-"""Keys that a kind of handler must not have, with message and advice."""
 
 
 def read_handler(block: Table) -> HandlerBinding | None:
@@ -66,16 +60,12 @@ def read_handler(block: Table) -> HandlerBinding | None:
             block.findings.error(MISSING_KEY, "`tool` is missing", block.pointer("mcp"), advice)
         return tool
     binding = read_settings(_KINDS[kind], block, known=("type",))
-    if isinstance(binding, RegisteredFunction) and binding.function and not block.has("module"):
-        _check_function(block, binding.function)
-    return binding
-
-
-def _check_function(block: Table, function: str) -> None:
-    if not is_dotted_path(function):
+    function = binding.function if isinstance(binding, RegisteredFunction) else ""
+    if function and not block.has("module") and not is_dotted_path(function):
         key = "function" if block.has("function") else "reference"
         message = f"`{key}` must be the dotted path of a function (AGTP-API 12.2); got {brief(function)}"
-        block.findings.error(WRONG_VALUE, message, block.pointer(key))
+        block.error(WRONG_VALUE, key, message)
+    return binding
 
 
 _FORM = 'Write [handlers."BOOK /reservation"]: the method, a space, the path.'
@@ -106,10 +96,7 @@ def read_handlers(root: Table, key: str) -> tuple[HandlerEntry, ...]:
         if not path.startswith("/"):
             block.findings.error(WRONG_VALUE, f"{brief(name)} does not name an endpoint", inner.at, _FORM)
             continue
-        handler = read_handler(inner)
-        if handler is not None:
-            place = block.findings.locate(inner.at)
-            entries.append(
-                HandlerEntry(method=method.upper(), path=path, handler=handler, pointer=inner.at, location=place)
-            )
+        if (handler := read_handler(inner)) is not None:
+            method, place = method.upper(), block.findings.locate(inner.at)
+            entries.append(HandlerEntry(method=method, path=path, handler=handler, pointer=inner.at, location=place))
     return tuple(entries)

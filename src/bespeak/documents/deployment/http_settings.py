@@ -16,13 +16,11 @@ CATEGORIES: Final = (
     *("productivity", "ecommerce", "finance", "news", "weather", "maps", "search", "data", "communication"),
     *("calendar", "storage", "media", "health", "education", "travel", "food", "government", "developer"),
 )
-"""Categories of services (ai-discovery 3.2)."""
 
 EVERYBODY: Final = "*"  # origin that allows pages of all sites
 
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*")
-_VISIBLE: Final = re.compile(r"[!-~]{1,2000}")
-"""Characters and maximum length of a URL: every document repeats it, and some are limited to 64,000 bytes."""
+_VISIBLE: Final = re.compile(r"[!-~]{1,2000}")  # every document repeats a URL; some have 64,000 bytes at most
 _PORTS: Final = {"http": 80, "https": 443}
 
 
@@ -36,10 +34,6 @@ def _split(text: str) -> SplitResult | None:
     except ValueError:
         return None
     return parts if usable else None
-
-
-def _parse_url(text: str) -> str | None:
-    return None if _split(text) is None else text
 
 
 def _parse_own_url(text: str) -> str | None:
@@ -67,12 +61,8 @@ def _parse_network(text: str) -> str | None:
     return text
 
 
-def _parse_language(text: str) -> str | None:
-    return text if _LANGUAGE.fullmatch(text) else None
-
-
 _URL: Final[dict[str, Any]] = {
-    "parse": _parse_url,
+    "parse": lambda text: None if _split(text) is None else text,
     "form": "an http or https URL",
     "advice": "Write it like https://rooms.example.",
     "rule": WEB_ADDRESS,
@@ -92,7 +82,7 @@ class HttpSettings:
     language: tuple[str, ...] = setting(
         ("en",),
         "The languages of the service, as BCP 47 tags.",
-        parse=_parse_language,
+        parse=lambda text: text if _LANGUAGE.fullmatch(text) else None,
         form="a BCP 47 tag",
         advice="Write it like en or de-CH.",
         rule=LANGUAGE_TAG,

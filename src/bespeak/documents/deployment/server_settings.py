@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.limits import RateLimits
@@ -26,8 +26,7 @@ class ServerSettings:
     domain: str = setting("", "The field of the service.")
     supported_features: tuple[str, ...] = setting((), "Features that the manifest names.")
     issued: str = setting(
-        "",
-        "When the manifest was first issued, ISO 8601. Without it: recorded in the store at the first start.",
+        "", "When the manifest was first issued, ISO 8601. Without it: recorded in the store at the first start."
     )
     document_version: str | None = setting(None, "The version of the manifest. Without it: derived from the content.")
     catalog: str | None = setting(
@@ -43,7 +42,6 @@ class ServerSettings:
 
     @property
     def identity(self) -> ServerIdentity:
-        """Server block of the manifest."""
         return ServerIdentity(
             server_id=self.server_id,
             operator=self.operator or UNSPECIFIED,
@@ -135,35 +133,25 @@ class ClientCertificateSettings:
         return self
 
 
+_SECONDS: Final[dict[str, Any]] = {"kind": "seconds", "read": Table.positive, "security": True}
+_COUNT: Final[dict[str, Any]] = {"kind": "count", "security": True}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitSettings:
     """Limits of size, number and time; SECURITY.md lists the defaults."""
 
-    idle_timeout: float | None = setting(
-        None, "Seconds a connection may be silent.", kind="seconds", read=Table.positive, security=True
-    )
-    read_timeout: float | None = setting(
-        None, "Seconds a request may take to arrive.", kind="seconds", read=Table.positive, security=True
-    )
-    drain_timeout: float | None = setting(
-        None, "Seconds for running requests when the server stops.", kind="seconds", read=Table.positive, security=True
-    )
-    max_connections: int | None = setting(
-        None, "Connections of one worker, all faces together.", kind="count", security=True
-    )
-    max_body: int | None = setting(None, "Bytes of one body.", kind="count", security=True)
-    max_buffered: int | None = setting(
-        None, "Bytes of all unfinished requests of one worker.", kind="count", security=True
-    )
+    idle_timeout: float | None = setting(None, "Seconds a connection may be silent.", **_SECONDS)
+    read_timeout: float | None = setting(None, "Seconds a request may take to arrive.", **_SECONDS)
+    drain_timeout: float | None = setting(None, "Seconds for running requests when the server stops.", **_SECONDS)
+    max_connections: int | None = setting(None, "Connections of one worker, all faces together.", **_COUNT)
+    max_body: int | None = setting(None, "Bytes of one body.", **_COUNT)
+    max_buffered: int | None = setting(None, "Bytes of all unfinished requests of one worker.", **_COUNT)
     rate: RateLimits = table(RateLimits)
 
 
 ALL: Final = "all"
 RESULT_BOUNDS: Final = (5_000, 10_000_000)  # least and greatest value of `max_result`
-
-
-def _read_most(block: Table, key: str) -> int | None:
-    return 0 if block.value(key) == ALL else block.count(key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +162,7 @@ class McpSettings:
     tools_listed: int = setting(
         40,
         'The most tools that are listed; a server with more lists a search instead. `"all"` lists any number.',
-        read=_read_most,
+        read=lambda block, key: 0 if block.value(key) == ALL else block.count(key),
     )
     max_result: int = setting(
         50_000,

@@ -1,27 +1,23 @@
 """bespeak.toml: the configuration of a server. agtp-server.toml is read too; settings without effect are reported.
 
-A configuration may name an AGIS document. Then it serves the endpoints of the document, and its own identity and
-policies take precedence.
+It may name an AGIS document, whose endpoints it serves; its own identity and policies take precedence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from bespeak.contract.data_set import DataSet, bind_sources
-from bespeak.contract.delivery import DeliverySettings
+from bespeak.contract.extensions import TABLES
 from bespeak.contract.limits import read_duration
-from bespeak.contract.negotiation import NegotiationSettings
-from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.contract.payments import PaymentSettings
 from bespeak.contract.policy import Policies
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.service import UNSPECIFIED, DataManifest, ServerIdentity, Service, Vocabulary
 from bespeak.contract.standard.methods import MethodSettings
-from bespeak.documents.deployment.folder import CONFIGURATIONS, is_same, is_there
+from bespeak.documents.deployment.folder import CONFIGURATIONS, is_same, is_there, read_toml
 from bespeak.documents.deployment.handlers import HandlerEntry, read_handlers
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.rules import CONTRADICTION, DATA_SET, INCOMPLETE_IDENTITY, NO_EFFECT, PROCEDURE
@@ -41,30 +37,35 @@ from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.settings import CaseSettings, IdempotencySettings, SessionSettings, StoreSettings
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import MISSING_KEY
-from bespeak.text.reading.settings import declared, is_guarding, optional_table, read_settings, setting, table, tables
+from bespeak.text.reading.settings import (
+    Setting,
+    declared,
+    is_guarding,
+    meaning_of,
+    optional_table,
+    read_settings,
+    setting,
+    table,
+    tables,
+)
 from bespeak.text.reading.table import Table
-from bespeak.text.reading.text_file import read_text, toml_table
+from bespeak.text.reading.text_file import toml_table
 from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Location
 
+_T = TypeVar("_T")
 _SERVER_UNUSED: Final = ("amg_version",)
 _POLICIES_UNUSED: Final = ("negotiable", "rcns_enabled")
 _TABLES_UNUSED: Final = ("gateway",)
 _POLICY_TABLES_UNUSED: Final = ("rcns", "oauth")
 _SIGNING_UNUSED: Final = ("key_id",)
-_SYNTHESIS_UNUSED: Final = (
-    "policies",
-    "session_duration",
-    "async_evaluation_enabled",
-)
-_SYNTHESIS_DURATIONS: Final = {
+_SYNTHESIS_UNUSED: Final = ("policies", "session_duration", "async_evaluation_enabled")
+_SYNTHESIS_DURATIONS: Final = {  # Keys of the reference implementation, and those of `[negotiation]` that mean the same
     "persistent_default_duration": "default_duration",
     "persistent_max_duration": "max_duration",
     "max_evaluation_duration": "decision",
 }
-"""Keys of the reference implementation, with those of `[negotiation]` that mean the same."""
-_ELSEWHERE: Final = ("lint", "signing", "synthesis", *_TABLES_UNUSED)
-"""Tables that are not read here: those of the linter, which checks its own, and of the reference implementation."""
+_ELSEWHERE: Final = ("lint", "signing", "synthesis", *_TABLES_UNUSED)  # not read here, but by the linter or by nobody
 
 
 def _read_plain(root: Table, key: str) -> tuple[Mapping[str, Any], ...]:
@@ -100,16 +101,12 @@ class ServerDocument:
     idempotency: IdempotencySettings = table(IdempotencySettings)
     sessions: SessionSettings = table(SessionSettings)
     cases: CaseSettings = table(CaseSettings)
-    negotiation: NegotiationSettings = table(NegotiationSettings)
     listen: ListenSettings = table(ListenSettings)
     mtls: ClientCertificateSettings = table(ClientCertificateSettings)
     http: HttpSettings = table(HttpSettings)
     mcp: McpSettings = table(McpSettings)
     a2a: A2aSettings = table(A2aSettings)
     methods: MethodSettings = table(MethodSettings)
-    delivery: DeliverySettings | None = optional_table(DeliverySettings)
-    payments: PaymentSettings = table(PaymentSettings)
-    semantic: SemanticSettings | None = optional_table(SemanticSettings)
     extensions: Mapping[str, Mapping[str, Any]] = setting(
         {}, "`[extensions.NAME]`: the settings of an extension of the author.", kind="map", read=_read_extensions
     )
@@ -120,15 +117,21 @@ class ServerDocument:
         (), '`[handlers."METHOD /path"]`: the handlers of the endpoints of `document`.', kind="map", read=read_handlers
     )
     vocabulary: Vocabulary | None = optional_table(Vocabulary)
-    data_manifest: DataManifest | None = optional_table(DataManifest)
-    """The manifest with the sources of `data`, unless a document has the manifest."""
+    data_manifest: DataManifest | None = optional_table(DataManifest)  # with the sources of `data`
     data: tuple[DataSet, ...] = tables(DataSet)
     resources: tuple[ResourceSettings, ...] = tables(ResourceSettings)
     procedures: tuple[Procedure, ...] = tables(Procedure)
     recipes: Path | None = None  # file of the recipes, from `[server]` or the key of the reference implementation
     signing_key: Path | None = None  # key that signs manifests and audit records, from either place as well
-    given: frozenset[str] = frozenset()
-    """Tables that are present in the file; only these override an app's own settings."""
+    extension_tables: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of bundled extensions, by the names of the tables that are present."""
+    given: frozenset[str] = frozenset()  # tables of the file: only they override an app's settings
+
+    def extension_table(self, name: str, of: type[_T]) -> _T | None:
+        """Return the settings in a table of a bundled extension; None if the file does not have it."""
+        settings = self.extension_tables.get(name)
+        assert settings is None or isinstance(settings, of)
+        return settings
 
     @property
     def identity(self) -> ServerIdentity | None:
@@ -137,9 +140,8 @@ class ServerDocument:
 
 
 def read_server(path: Path) -> tuple[ServerDocument, list[Diagnostic]]:
-    """Read a configuration file and collect findings."""
-    text = read_text(path)
-    return (ServerDocument(), [text]) if isinstance(text, Diagnostic) else parse_server(text, str(path))
+    root = read_toml(path)
+    return (ServerDocument(), [root]) if isinstance(root, Diagnostic) else server_of(root, path.parent)
 
 
 def parse_server(text: str, file: str) -> tuple[ServerDocument, list[Diagnostic]]:
@@ -149,21 +151,27 @@ def parse_server(text: str, file: str) -> tuple[ServerDocument, list[Diagnostic]
 
 
 def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]]:
-    """Read the configuration in the root table of a document."""
-    document = read_settings(ServerDocument, root, base.joinpath, _ELSEWHERE)
-    server, policies = document.main, _part(root, "policies" if root.has("policies") else "policy")
-    for outer, key in ((root, "signing"), (policies, "synthesis"), (root, "synthesis")):
-        outer.table(key)  # reports a value that is not a table
-    signing, synthesis = _part(root, "signing"), (_part(policies, "synthesis"), _part(root, "synthesis"))
-    signed = signing.boolean("enabled"), signing.text("key_path")
+    document = read_settings(ServerDocument, root, base.joinpath, (*_ELSEWHERE, *TABLES))
+    extended = {
+        name: read_settings(TABLES[name].load(), inner, base.joinpath)
+        for name in TABLES
+        if name in root.data and (inner := root.table(name)) is not None
+    }
+    server, policies = document.main, _part(root, "policies" if "policies" in root.data else "policy")
+    signing = _reported_part(root, "signing")
+    synthesis = [part for outer in (policies, root) if (part := _reported_part(outer, "synthesis")) is not None]
+    signing_key = server.signing_key
+    if signing is not None:
+        enabled, file = signing.boolean("enabled"), signing.text("key_path")
+        signing_key = signing_key or (base / file if enabled and file else None)
     recipes = [server.recipes, *(base / file for part in synthesis if (file := part.text("recipes_file")))]
     document = replace(
         document,
         document=document.document or server.document,
         recipes=next(filter(None, recipes), None),
-        signing_key=server.signing_key or (base / signed[1] if all(signed) and signed[1] else None),
+        signing_key=signing_key,
         given=frozenset(root.data),
-        negotiation=_read_synthesis(document.negotiation, _part(root, "negotiation"), synthesis),
+        extension_tables=extended | _read_synthesis(extended, root, synthesis),
     )
     if document.document is None:
         manifest, faults = bind_sources(document.data_manifest, document.data)
@@ -175,32 +183,46 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
             root.findings.error(PROCEDURE, fault, child(root.pointer("procedures"), number))
     _check(document, root)
     _check_protection(document, policies, signing, root)
-    _report_unused(root, policies, signing, *synthesis)
+    _report_unused(root, policies, signing, synthesis)
     for part in (signing, *synthesis):
-        part.finish()
+        if part is not None:
+            part.finish()
     return document, root.findings.found
+
+
+def declared_tables() -> Iterator[tuple[str, Setting]]:
+    """Yield the key and the declaration of each setting of the file, those of extensions last."""
+    yield from ((key, found) for _, key, found in declared(ServerDocument))
+    for name, settings in TABLES.items():
+        of = settings.load()
+        yield name, Setting(meaning=meaning_of(of), kind="table", of=of)
 
 
 def report_unread(root: Table, path: Path) -> list[Diagnostic]:
     """Warn of a file that has tables of a configuration that guard something, but is not read as one."""
-    guarding = [key for _, key, found in declared(ServerDocument) if key in root.data and is_guarding(found)]
+    guarding = [key for key, found in declared_tables() if key in root.data and is_guarding(found)]
     if not guarding:
         return []
     message = f"{path.name} is not read here, so its [{'], ['.join(guarding)}] has no effect"
     advice = "Move it into the configuration that is served, or serve this one."
-    return [
-        NO_EFFECT.found(message, root.findings.locate(root.pointer(guarding[0])), root.pointer(guarding[0]), advice)
-    ]
+    at = root.pointer(guarding[0])
+    return [NO_EFFECT.found(message, root.findings.locate(at), at, advice)]
 
 
-def _part(outer: Table, key: str) -> Table:
-    """Return a table; empty if it is absent or, as another check reports, not a table."""
+def _part(outer: Table, key: str) -> Table | None:
+    """Return a table; None if it is absent or, as another check reports, not a table."""
     value = outer.data.get(key)
-    return Table(value if isinstance(value, dict) else {}, outer.pointer(key), outer.findings)
+    return Table(value, f"{outer.at}/{key}", outer.findings) if isinstance(value, dict) else None
 
 
-def _read_synthesis(settings: NegotiationSettings, own: Table, parts: tuple[Table, ...]) -> NegotiationSettings:
-    """Take durations from the tables of the reference implementation unless `[negotiation]` has them."""
+def _reported_part(outer: Table | None, key: str) -> Table | None:
+    """Return a table that no other check reads; None if it is absent. Anything else is reported."""
+    return outer.table(key) if outer is not None and key in outer.data else None
+
+
+def _read_synthesis(extended: Mapping[str, Any], root: Table, parts: Iterable[Table]) -> dict[str, Any]:
+    """Return `[negotiation]` with the durations of the reference implementation's tables that it does not have."""
+    own = _part(root, "negotiation")
     found: dict[str, float] = {}
     for part in parts:
         for key, name in _SYNTHESIS_DURATIONS.items():
@@ -208,80 +230,67 @@ def _read_synthesis(settings: NegotiationSettings, own: Table, parts: tuple[Tabl
             seconds = None if text is None else read_duration(text)
             if text is not None and seconds is None:
                 part.wrong(key, 'a duration such as "24h" or "7d"', text)
-            elif seconds is not None and not own.has(name):
+            elif seconds is not None and (own is None or name not in own.data):
                 found[name] = float(seconds)
-    return replace(settings, **found)  # type: ignore[arg-type]  # the names are those of seconds
+    settings = extended.get("negotiation") or (TABLES["negotiation"].load()() if found else None)
+    return {} if settings is None else {"negotiation": replace(settings, **found)}
 
 
 def _check(document: ServerDocument, root: Table) -> None:
     """Report settings that contradict or require settings of another table."""
-    findings, server = root.findings, _part(root, "server")
-    if document.signing_key is None:
-        document.audit.check_key(_part(root, "audit"))
+    findings, audit = root.findings, _part(root, "audit")
+    if document.signing_key is None and audit is not None:
+        document.audit.check_key(audit)
     if document.document is None and document.main.server_id:
         for name in ("operator", "contact"):
-            if not server.value(name):
-                findings.warning(
-                    INCOMPLETE_IDENTITY, f"`{name}` is missing; every manifest has it (AGTP-API 8.3)", server.at
-                )
+            if not root.data["server"].get(name):
+                message = f"`{name}` is missing; every manifest has it (AGTP-API 8.3)"
+                findings.warning(INCOMPLETE_IDENTITY, message, root.pointer("server"))
     for key in ("vocabulary", "data_manifest") if document.document is not None else ():
-        if root.has(key):
+        if key in root.data:
             message = f"[{key}] and `document` exclude each other: the document has its own"
             findings.error(CONTRADICTION, message, root.pointer(key), f"Write it into {document.document}.")
-    if document.document is None and root.has("handlers"):
+    if document.document is None and "handlers" in root.data:
         message = "[handlers] needs `document`: it is for the endpoints of an AGIS document"
         findings.error(CONTRADICTION, message, root.pointer("handlers"), 'Write document = "NAME.agis" at the top.')
-    if (
-        document.vocabulary is not None
-        and document.vocabulary.negotiable
-        and document.data_manifest is None
-        and not document.data
-    ):
-        findings.error(
-            MISSING_KEY,
-            "`data_manifest` is missing; `negotiable = true` needs it (AGIS 8.2)",
-            _part(root, "vocabulary").pointer("negotiable"),
-            "Write a [[data]] for each class of data agents may negotiate about.",
-        )
+    negotiable = document.vocabulary is not None and document.vocabulary.negotiable
+    if negotiable and document.data_manifest is None and not document.data:
+        message = "`data_manifest` is missing; `negotiable = true` needs it (AGIS 8.2)"
+        advice = "Write a [[data]] for each class of data agents may negotiate about."
+        findings.error(MISSING_KEY, message, child(root.pointer("vocabulary"), "negotiable"), advice)
 
 
-def _check_protection(document: ServerDocument, policies: Table, signing: Table, root: Table) -> None:
+def _check_protection(document: ServerDocument, policies: Table | None, signing: Table | None, root: Table) -> None:
     """Report protection that the file names and this server would not give: it must not start without."""
-    findings = root.findings
-    if signing.value("enabled") is True and document.signing_key is None:
-        message = "[signing] is enabled, but names no key"
-        findings.error(CONTRADICTION, message, signing.pointer("enabled"), 'Write key_path = "FILE".')
-    if _part(policies, "oauth").value("enabled") is True and "token" not in document.auth.modes:
+    if signing is not None and signing.data.get("enabled") is True and document.signing_key is None:
+        signing.error(CONTRADICTION, "enabled", "[signing] is enabled, but names no key", 'Write key_path = "FILE".')
+    oauth = None if policies is None else _part(policies, "oauth")
+    if oauth is not None and oauth.data.get("enabled") is True and "token" not in document.auth.modes:
         message = "[policies.oauth] is enabled, but [auth] does not require tokens"
         advice = 'Write modes = ["token"] in [auth], and the issuer\'s keys in [auth.token].'
-        findings.error(CONTRADICTION, message, _part(policies, "oauth").pointer("enabled"), advice)
+        oauth.error(CONTRADICTION, "enabled", message, advice)
     one, other = document.mtls, document.auth.mtls
     if one.mode != "disabled" and "mtls" in document.auth.modes and one.ca_bundle_path != other.ca:
         message = "[mtls] and [auth.mtls] name different authorities of client certificates"
-        findings.error(CONTRADICTION, message, _part(root, "mtls").pointer("ca_bundle_path"), "Keep one of them.")
+        at = child(root.pointer("mtls"), "ca_bundle_path")
+        root.findings.error(CONTRADICTION, message, at, "Keep one of them.")
 
 
-def _report_unused(root: Table, policies: Table, signing: Table, *synthesis: Table) -> None:
+def _report_unused(root: Table, policies: Table | None, signing: Table | None, synthesis: Iterable[Table]) -> None:
     """Report each setting of the reference implementation that has no effect here."""
-    _report_keys(_part(root, "server"), _SERVER_UNUSED)
-    _report_keys(policies, _POLICIES_UNUSED)
-    _report_keys(signing, _SIGNING_UNUSED)
-    for part in synthesis:
-        _report_keys(part, _SYNTHESIS_UNUSED)
-    _report_keys(_part(root, "audit"), REFERENCE_KEYS[:1])
+    parts = [(_part(root, "server"), _SERVER_UNUSED), (policies, _POLICIES_UNUSED), (signing, _SIGNING_UNUSED)]
+    parts += [(part, _SYNTHESIS_UNUSED) for part in synthesis]
+    parts.append((_part(root, "audit"), REFERENCE_KEYS[:1]))
     for outer, names in ((root, _TABLES_UNUSED), (policies, _POLICY_TABLES_UNUSED)):
-        for name in names:
-            inner = outer.table(name)
-            if inner is not None:
-                _report_keys(inner, tuple(inner.data))
-
-
-def _report_keys(block: Table, keys: tuple[str, ...]) -> None:
-    used = [key for key in keys if block.value(key) not in (None, "")]
-    if used:
-        name = block.at[1:].replace("/", ".")
-        message = f"this server does not act on [{name}] {', '.join(used[:20])}"
-        block.findings.warning(NO_EFFECT, message, block.pointer(used[0]))
+        parts += [(part, tuple(part.data)) for name in names if (part := _reported_part(outer, name)) is not None]
+    for block, keys in parts:
+        if block is None:
+            continue
+        block.asked.update(keys)
+        used = [key for key in keys if block.data.get(key) not in (None, "")]
+        if used:
+            message = f"this server does not act on [{block.at[1:].replace('/', '.')}] {', '.join(used[:20])}"
+            block.findings.warning(NO_EFFECT, message, block.pointer(used[0]))
 
 
 def configuration_naming(document: Path) -> tuple[Path | None, list[Diagnostic]]:
@@ -298,25 +307,19 @@ def configuration_naming(document: Path) -> tuple[Path | None, list[Diagnostic]]
     return None, []
 
 
-def served_with(
-    service: Service, given: ServerIdentity | None, policies: Policies | None, catalog: str | None
-) -> Service:
-    """Apply a configuration to the service of a document; the configuration takes precedence."""
-    identity = service.identity
+def served_with(of: Service, given: ServerIdentity | None, policies: Policies | None, catalog: str | None) -> Service:
+    """Apply a configuration to the service `of` a document; the configuration takes precedence."""
+    identity = of.identity
     if given is not None:
-        said = given.operator != UNSPECIFIED
         identity = replace(
             given,
             name=given.name or identity.name,
             server_id=given.server_id or identity.server_id,
-            operator=given.operator if said else identity.operator,
+            operator=given.operator if given.operator != UNSPECIFIED else identity.operator,
             contact=given.contact or identity.contact,
         )
-    if policies is not None:
-        policies = with_custom(policies, service.policies.methods.custom)
-    return replace(
-        service, identity=identity, policies=policies or service.policies, catalog=catalog or service.catalog
-    )
+    policies = with_custom(policies, of.policies.methods.custom) if policies else of.policies
+    return replace(of, identity=identity, policies=policies, catalog=catalog or of.catalog)
 
 
 def with_document(files: Service, described: Service, server: ServerDocument) -> Service:

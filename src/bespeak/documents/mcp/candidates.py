@@ -9,13 +9,12 @@ from typing import Any, Final, NamedTuple
 
 from bespeak.documents.adoption.evidence import change_signs, deeds, program_field, sentences, takes_back
 from bespeak.documents.adoption.facade import Candidate
-from bespeak.documents.adoption.naming import MANNERS, singular, words
+from bespeak.documents.adoption.naming import MANNERS, main_class, singular, words
 from bespeak.documents.adoption.sanitizer import first_sentence
 from bespeak.documents.adoption.verb_words import base, is_verb
 from bespeak.documents.mcp.tools import ListedTool, ToolList
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.lexicon import lexicon
-from bespeak.text.language.operation_class import operation_classes
 
 _ARTICLES: Final = frozenset({"a", "an", "the"})
 _NOTHING: Final = frozenset({"api", "mcp", "rest", "tool", "tools"})  # prefixes that do not name a service
@@ -24,8 +23,6 @@ _LONGEST: Final = 2  # words of a prefix: `browserbase_stagehand_act`
 
 
 class ToolName(NamedTuple):
-    """The parts of one name."""
-
     namespace: str  # service that the name begins with, in words joined by hyphens; empty if it begins with none
     bare: str  # the rest in snake_case, without articles: `create_comment` of `API-create-a-comment`
 
@@ -77,8 +74,7 @@ def _split(parts: tuple[str, ...], prefixes: frozenset[tuple[str, ...]]) -> Tool
     cut = next((length for length in range(_LONGEST, 0, -1) if parts[:length] in prefixes), 0)
     *inner, last = parts[cut:] or ("",)
     rest = [part for part in inner if part not in _ARTICLES] + [last]
-    service = [part for part in parts[:cut] if part not in _NOTHING]
-    return ToolName("-".join(service), "_".join(rest))
+    return ToolName("-".join([part for part in parts[:cut] if part not in _NOTHING]), "_".join(rest))
 
 
 _SEEN: Final = 4_000  # characters of a description that are searched
@@ -107,17 +103,18 @@ _ARITHMETIC: Final = {"add": "sum", "sum": "sum", "subtract": "difference", "mul
 def as_candidates(listed: ToolList) -> list[tuple[Candidate, ToolName]]:
     """Convert the tools of a server to the form that the importers' common judgement needs."""
     names = split_names([tool.name for tool in listed.tools], listed.title)
-    siblings = _Siblings(names)
+    siblings = _ToolSiblings(names)
     several = len({name.namespace for name in names if name.namespace}) > 1
-    return [
-        (_candidate(tool, name, siblings, several=several), name)
-        for tool, name in zip(listed.tools, names, strict=True)
-    ]
+    pairs = zip(listed.tools, names, strict=True)
+    return [(_candidate(tool, name, siblings, several=several), name) for tool, name in pairs]
 
 
-def _candidate(tool: ListedTool, name: ToolName, siblings: _Siblings, *, several: bool) -> Candidate:
+def _candidate(tool: ListedTool, name: ToolName, siblings: _ToolSiblings, *, several: bool) -> Candidate:
     hints = tool.hints
-    worked_out = _worked_out(tool, name.bare)
+    fields = _fields(tool)
+    # From numbers alone `add` calculates the sum; elsewhere it means to create.
+    numbers = all(isinstance(part, Mapping) and part.get("type") in ("integer", "number") for part in fields.values())
+    worked_out = _ARITHMETIC.get(name.bare.removesuffix("_numbers"), "") if fields and numbers else ""
     summary = goal(tool.description) or goal(tool.title)
     return Candidate(
         name=f"calculate_{worked_out}" if worked_out else name.bare,
@@ -129,22 +126,13 @@ def _candidate(tool: ListedTool, name: ToolName, siblings: _Siblings, *, several
         service=name.namespace if several else "",
         returns_list=_is_list(tool.output_schema),
         signs=tuple(_signs(tool, summary)),
-        program=program_field(
-            _fields(tool), tool.description, reads=False, read_only=hints.get("readOnlyHint") is True
-        ),
+        program=program_field(fields, tool.description, reads=False, read_only=hints.get("readOnlyHint") is True),
         has_readable_state=siblings.has_readable_state(name.bare),
         is_undone=siblings.is_undone(name.bare),
         read_only=hints.get("readOnlyHint"),
         destructive=hints.get("destructiveHint"),
         idempotent=hints.get("idempotentHint"),
     )
-
-
-def _worked_out(tool: ListedTool, name: str) -> str:
-    """Return what a tool calculates from numbers alone: the sum for `add`, which elsewhere means to create."""
-    parts = list(_fields(tool).values())
-    numbers = all(isinstance(part, Mapping) and part.get("type") in ("integer", "number") for part in parts)
-    return _ARITHMETIC.get(name.removesuffix("_numbers"), "") if parts and numbers else ""
 
 
 def _signs(tool: ListedTool, summary: str) -> Iterator[str]:
@@ -161,19 +149,14 @@ def _fields(tool: ListedTool) -> Mapping[str, Any]:
 
 
 def _is_list(schema: Mapping[str, Any] | None) -> bool:
-    """Return True for a list, or an object around one."""
-    if schema is None:
-        return False
-    if schema.get("type") == "array":
-        return True
+    if schema is None or schema.get("type") == "array":
+        return schema is not None
     properties = schema.get("properties")
     parts = list(properties.values()) if isinstance(properties, Mapping) else []
     return len(parts) == 1 and isinstance(parts[0], Mapping) and parts[0].get("type") == "array"
 
 
-class _Siblings:
-    """The tools of one server, by the things they are about."""
-
+class _ToolSiblings:
     def __init__(self, names: Sequence[ToolName]) -> None:
         self._deeds: defaultdict[tuple[str, ...], set[str]] = defaultdict(set)
         for name in names:
@@ -182,12 +165,12 @@ class _Siblings:
 
     def has_readable_state(self, name: str) -> bool:
         """Return True if another tool returns what this one overwrites."""
-        return any(_main(other) == "READ" for thing, _ in _deeds(name) for other in self._deeds[thing])
+        return any(main_class(other) == "READ" for thing, _ in _deeds(name) for other in self._deeds[thing])
 
     def is_undone(self, name: str) -> bool:
         """Return True if another tool deletes what this one makes, or reverses what it does."""
         return any(
-            takes_back(other, verb) or (_main(verb) == "CREATE" and _main(other) == "DELETE")
+            takes_back(other, verb) or (main_class(verb) == "CREATE" and main_class(other) == "DELETE")
             for thing, verb in _deeds(name)
             for other in self._deeds[thing]
         )
@@ -199,8 +182,3 @@ def _deeds(name: str) -> Iterator[tuple[tuple[str, ...], str]]:
     if len(parts) > 1:
         yield parts[1:], parts[0]
         yield parts[:-1], parts[-1]
-
-
-def _main(verb: str) -> str:
-    classes = operation_classes(verb)
-    return classes.main if classes is not None else ""

@@ -20,8 +20,6 @@ from bespeak.text.source.tree import Change, SyntaxFault
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpClient:
-    """One MCP client."""
-
     title: str  # name of the program
     section: str = "mcpServers"  # member of the configuration with the servers by name
     is_typed: bool = False  # True if an entry has a member `type` with its transport
@@ -34,7 +32,7 @@ class McpClient:
     advice: str  # what the user does afterwards
 
 
-CLIENTS: Final[Mapping[str, McpClient]] = {
+CLIENTS: Final[Mapping[str, McpClient]] = {  # clients by the name that users type
     "claude": McpClient(
         title="Claude Desktop",
         variable=None,
@@ -71,7 +69,6 @@ CLIENTS: Final[Mapping[str, McpClient]] = {
         advice="Start it in VS Code with the command MCP: List Servers.",
     ),
 }
-"""Clients by the name that users type."""
 
 
 def user_folder(client: McpClient, platform: str, environ: Mapping[str, str]) -> Path:
@@ -100,10 +97,7 @@ class ServerEntry:
 def started_entry(
     client: McpClient, name: str, command: Sequence[str], environment: Mapping[str, str], variables: Iterable[str]
 ) -> ServerEntry:
-    """Build the entry for `bespeak mcp`, which the client starts.
-
-    `command` is the interpreter and the arguments of `bespeak mcp`; `variables` are passed on to the process.
-    """
+    """Build the entry for `bespeak mcp`, which the client starts; `variables` are passed on to the process."""
     references, inputs = _refer(client, name, variables)
     value: dict[str, Any] = {"command": command[0], "args": [*_BESPEAK, *command[1:]]}
     env = {**environment, **references}
@@ -163,7 +157,8 @@ def add_server(text: str, file: str, client: McpClient, name: str, entry: Server
     if not isinstance(data, dict) or not isinstance(servers := data.get(client.section, {}), dict):
         return Fault(f"it is not an object with an object `{client.section}`")
     before = servers.get(name)
-    if before is not None and not is_ours(before) and not _has_url(before, entry):
+    same_url = isinstance(before, dict) and "url" in before and before["url"] == entry.value.get("url")
+    if before is not None and not is_ours(before) and not same_url:
         return Fault(f"it has another server named {name}; choose another name with --name")
     for change in _changes(data, client, name, entry):
         found = edits(tree, change)
@@ -196,7 +191,3 @@ def _changes(data: Mapping[str, Any], client: McpClient, name: str, entry: Serve
         yield Change("replace", pointer((client.section, name)), entry.value)
     else:
         yield Change("insert", pointer((client.section,)), entry.value, name)
-
-
-def _has_url(before: object, entry: ServerEntry) -> bool:
-    return isinstance(before, dict) and "url" in before and before["url"] == entry.value.get("url")

@@ -24,7 +24,7 @@ from bespeak.documents.adoption.facade import Candidate, Facade, ImportOrigin, V
 from bespeak.documents.adoption.guess import Guess, LeftOut
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, judge_all
 from bespeak.documents.adoption.naming import hyphenated, unused, words
-from bespeak.documents.adoption.sanitizer import PlainText, plain_text
+from bespeak.documents.adoption.sanitizer import plain_text
 from bespeak.documents.agis.canonical import write_yaml
 from bespeak.documents.mcp.candidates import as_candidates
 from bespeak.documents.mcp.tools import ListedTool, Offer, ToolList, fit_input, fit_output
@@ -52,31 +52,21 @@ class Reviewed:
         new, old = made.endpoint, self.endpoint
         assert isinstance(new.handler, McpTool)
         assert isinstance(old.handler, McpTool)
-        same = old.handler.mcp.input_digest == new.handler.mcp.input_digest
         # Only tools have a digest.
-        same = same and (bool(new.handler.mcp.tool) or old.input_schema == new.input_schema)
+        same_input = old.handler.mcp.input_digest == new.handler.mcp.input_digest and (
+            bool(new.handler.mcp.tool) or old.input_schema == new.input_schema
+        )
         # Earlier imports did not declare the content blocks of a tool without a schema.
         undeclared = {"type": "object"} == old.output_schema == without_content(new.output_schema)
-        same = same and (old.output_schema == new.output_schema or undeclared)
-        if same:
+        if same_input and (old.output_schema == new.output_schema or undeclared):
             handler = replace(old.handler, mcp=new.handler.mcp)
             kept = handler == old.handler
             endpoint = replace(old, handler=handler)
             return replace(made, endpoint=endpoint, guesses=(), file=self.file, text=self.text if kept else "")
-        guess = Guess(
-            at="/input_schema",
-            text="the schemas of the tool as they are now",
-            why="they have changed since the review",
-            confidence=0.5,
-            risk="high",
-        )
-        endpoint = replace(
-            old,
-            handler=new.handler,
-            input_schema=new.input_schema,
-            output_schema=new.output_schema,
-            reviewed=False,
-        )
+        text, why = "the schemas of the tool as they are now", "they have changed since the review"
+        guess = Guess("/input_schema", text, why, 0.5, risk="high")
+        endpoint = replace(old, handler=new.handler, input_schema=new.input_schema, reviewed=False)
+        endpoint = replace(endpoint, output_schema=new.output_schema)
         return replace(made, endpoint=endpoint, guesses=(guess,), file=self.file, text="")
 
 
@@ -103,24 +93,22 @@ _LONGEST: Final = 64
 def make_facades(
     listed: ToolList, server: McpServer, catalog: Catalog, reviewed: Mapping[str, Reviewed] | None = None
 ) -> tuple[list[Facade], list[LeftOut]]:
-    """Make the endpoints of all tools, in their order. `server` names the server; its tool is filled in.
-
-    `reviewed` are endpoints of an earlier import by their tools, whose decisions are kept.
-    """
+    """Make the endpoints of all tools, in their order; keep the decisions of `reviewed`, endpoints by their tools."""
     known = reviewed or {}
     left_out: list[LeftOut] = []
+    named: list[ListedTool] = []
     for place, tool in enumerate(listed.tools, 1):
         spoken = instruction(tool.name, field=True)
-        if spoken is not None:
+        if spoken is None:
+            named.append(tool)
+        else:
             left_out.append(LeftOut(f"tool {place} of the list", f"its name is a text that {spoken.kind}"))
-    if left_out:
-        named = tuple(tool for tool in listed.tools if instruction(tool.name, field=True) is None)
-        listed = replace(listed, tools=named)
+    listed = replace(listed, tools=tuple(named))
     pairs = as_candidates(listed)
     occupied = [known[tool.name].endpoint.key for tool in listed.tools if tool.name in known]
     judgements = judge_all([candidate for candidate, _ in pairs], catalog, occupied)
     names = tool_names([tool.name for tool in listed.tools])
-    maker = _Maker(listed, server)
+    maker = _ToolEndpointMaker(listed, server)
     facades: list[Facade] = []
     for tool, (_, name), judgement, published in zip(listed.tools, pairs, judgements, names, strict=True):
         try:
@@ -145,16 +133,13 @@ def tool_names(names: Sequence[str]) -> list[str]:
     return found
 
 
-class _Maker:
-    """Makes the endpoints of one server."""
-
+class _ToolEndpointMaker:
     def __init__(self, listed: ToolList, server: McpServer) -> None:
         self._title = listed.title
         self._server = server
         self._variables = tuple(Variable(name, "a variable that the MCP server needs") for name in server.variables)
 
     def make(self, tool: ListedTool, judgement: Judgement, published: str, namespace: str) -> Facade:
-        """Make the endpoint of one tool."""
         given, lost = fit_input(tool.input_schema)
         returned, unsaid = fit_output(tool.output_schema)
         has_credential = bool(self._variables or self._server.token_file)
@@ -177,13 +162,11 @@ class _Maker:
             required_scopes=scopes,
             reviewed=False,
         )
-        guesses = (
-            *judgement.guesses,
-            *scope_guess,
-            *_losses("/input_schema", lost),
-            *_losses("/output_schema", unsaid),
-            *_renamed(tool.name, published),
-        )
+        losses = (*_losses("/input_schema", lost), *_losses("/output_schema", unsaid))
+        guesses = (*judgement.guesses, *scope_guess, *losses)
+        if published != tool.name:
+            why = f"the name {brief(tool.name)} is not one that AGIS 6.2 allows"
+            guesses = (*guesses, Guess("/semantic/mcp_tool_name", f"published as {published}", why, 0.9))
         return Facade(judgement.candidate, endpoint, guesses, self._variables)
 
 
@@ -191,13 +174,7 @@ def _losses(at: str, lost: Sequence[str]) -> Iterator[Guess]:
     for loss in lost:
         unsafe = "text" in loss or "characters" in loss or "encoded" in loss
         why = "the server's text is not fit for a contract" if unsafe else "it cannot be served as it is"
-        yield Guess(at=at, text=f"without {loss}", why=why, confidence=0.5, risk="high" if unsafe else "medium")
-
-
-def _renamed(name: str, published: str) -> Iterator[Guess]:
-    if published != name:
-        text, why = f"published as {published}", f"the name {brief(name)} is not one that AGIS 6.2 allows"
-        yield Guess(at="/semantic/mcp_tool_name", text=text, why=why, confidence=0.9)
+        yield Guess(at, f"without {loss}", why, 0.5, risk="high" if unsafe else "medium")
 
 
 MOST_ARGUMENTS: Final = 40  # arguments of a prompt
@@ -222,19 +199,14 @@ _READ: Final[Mapping[str, Any]] = {
 
 
 def make_offers(
-    offers: tuple[Offer, ...],
-    server: McpServer,
-    title: str,
-    catalog: Catalog,
-    reviewed: Mapping[str, Reviewed],
+    offers: tuple[Offer, ...], server: McpServer, title: str, catalog: Catalog, reviewed: Mapping[str, Reviewed]
 ) -> tuple[list[Facade], list[LeftOut]]:
     """Make the endpoints of prompts and resources; `reviewed` are those of an earlier import by `kind key`."""
     facades: list[Facade] = []
     left_out: list[LeftOut] = []
     taken = {one.endpoint.path for one in reviewed.values()}
     for offer in offers:
-        fault = _fault(offer)
-        if fault:
+        if fault := _fault(offer):
             left_out.append(LeftOut(f"the {offer.kind} {offer.name[:80]}", fault))
             continue
         plain = _path(offer, catalog)
@@ -264,9 +236,8 @@ def _path(offer: Offer, catalog: Catalog) -> str:
 
 
 def _facade(offer: Offer, path: str, server: McpServer, title: str) -> Facade:
-    candidate = Candidate(
-        name=offer.name, full_name=offer.key, name_kind=f"the {offer.kind}", description=offer.description
-    )
+    kind = f"the {offer.kind}"
+    candidate = Candidate(name=offer.name, full_name=offer.key, name_kind=kind, description=offer.description)
     variables = tuple(Variable(name, "a variable that the MCP server needs") for name in server.variables)
     has_credential = bool(variables or server.token_file)
     scopes, scope_guess = choose_scopes(title, "informational", has_credential=has_credential)
@@ -306,15 +277,11 @@ def _facade(offer: Offer, path: str, server: McpServer, title: str) -> Facade:
         required_scopes=scopes,
         reviewed=False,
     )
-    lost = (*_offer_losses("/description", said), *_offer_losses("/semantic/intent", named))
-    unsafe = (guess for text in described.values() for guess in _offer_losses("/input_schema", text))
-    return Facade(candidate, endpoint, (*scope_guess, *lost, *unsafe), variables)
-
-
-def _offer_losses(at: str, text: PlainText) -> Iterator[Guess]:
-    if text.fault:
-        why = "the server's text is not fit for a contract"
-        yield Guess(at=at, text=f"without {text.fault}", why=why, confidence=0.5, risk="high")
+    texts = [("/description", said), ("/semantic/intent", named)]
+    texts += [("/input_schema", text) for text in described.values()]
+    why = "the server's text is not fit for a contract"
+    unsafe = (Guess(at, f"without {text.fault}", why, 0.5, risk="high") for at, text in texts if text.fault)
+    return Facade(candidate, endpoint, (*scope_guess, *unsafe), variables)
 
 
 DOCUMENT: Final = "service.agis"
@@ -322,10 +289,7 @@ COMMAND: Final = "mcp"  # subcommand of `bespeak import`
 
 
 def import_tools(
-    listed: ToolList,
-    server: McpServer,
-    notes: Sequence[LeftOut] = (),
-    reviewed: Mapping[str, Reviewed] | None = None,
+    listed: ToolList, server: McpServer, notes: Sequence[LeftOut] = (), reviewed: Mapping[str, Reviewed] | None = None
 ) -> Imported:
     """Make the deployment of a server: endpoint files, and the same contract as an AGIS document (AGIS C.3).
 
@@ -346,6 +310,5 @@ def import_tools(
     imported = make_deployment(origin, facades, left_out, notes)
     if facades:
         head = f"# {origin.made_by}. A copy of the endpoint files. After a review, use `bespeak export agis`.\n"
-        document = complete_agis(project_agis(imported.service), catalog)
-        imported.files[DOCUMENT] = head + write_yaml(document)
+        imported.files[DOCUMENT] = head + write_yaml(complete_agis(project_agis(imported.service), catalog))
     return imported

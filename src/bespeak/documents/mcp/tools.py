@@ -17,8 +17,6 @@ from bespeak.documents.adoption.sanitizer import SchemaFitter, bound
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTool:
-    """One tool."""
-
     name: str
     title: str = ""
     description: str = ""
@@ -37,8 +35,7 @@ class Offer:
     uri: str = ""
     title: str = ""
     description: str = ""
-    arguments: tuple[tuple[str, str, bool], ...] = ()
-    """Arguments of a prompt: name, description, and whether it is required."""
+    arguments: tuple[tuple[str, str, bool], ...] = ()  # Of a prompt: name, description, whether it is required.
 
     @property
     def key(self) -> str:
@@ -48,8 +45,6 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolList:
-    """All tools of a server, in its order."""
-
     tools: tuple[ListedTool, ...]
     title: str = ""
     version: str = ""

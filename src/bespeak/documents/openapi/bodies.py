@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from bespeak.documents.openapi.description import (
@@ -12,25 +13,27 @@ from bespeak.documents.openapi.description import (
     DocumentedResponse,
     Encoding,
     default_schema,
-    is_binary,
+    media_form,
     preferred,
     sent_type,
 )
 from bespeak.documents.openapi.document_text import Notices, Spot
 from bespeak.documents.openapi.parameters import ParameterReader, read_encodings, without_place
-from bespeak.documents.openapi.references import References
+from bespeak.documents.openapi.references import RefResolver
 from bespeak.documents.openapi.rules import UNCLEAR_BODY, UNCLEAR_PARAMETER
 from bespeak.documents.openapi.schema_conversion import Direction, SchemaReader
-from bespeak.protocol.exchange.headers import FORM, essence
+from bespeak.protocol.exchange.headers import FORM
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.rules import MISSING_KEY, WRONG_VALUE
 from bespeak.text.reading.table import as_mapping
 
+MAX_ANSWERS: Final = 100
+_STATUS: Final = re.compile(r"[1-5](?:[0-9]{2}|XX)|DEFAULT")
 _BODYLESS: Final = frozenset({"GET", "HEAD", "TRACE"})
-_FORMS: Final = frozenset({FORM, MULTIPART})
+_FORMS: Final = ("form", "multipart")
 
 
-class Content(NamedTuple):
+class TypedContent(NamedTuple):
     """Content of a body or a response, in the media type that is sent."""
 
     media_type: str
@@ -40,16 +43,17 @@ class Content(NamedTuple):
 
 
 class BodyReader:
-    """Reads the request bodies of one description, and other parts with content by media type."""
+    """Reads request bodies and responses of one description. What several operations share is read once."""
 
-    def __init__(self, references: References, schemas: SchemaReader, notices: Notices) -> None:
+    def __init__(self, references: RefResolver, schemas: SchemaReader, notices: Notices, *, swagger: bool) -> None:
         self._references = references
         self._schemas = schemas
         self._notices = notices
-        self._known: dict[tuple[str, str], Body | None] = {}
+        self._swagger = swagger
+        self._bodies: dict[tuple[str, str], Body | None] = {}
+        self._responses: dict[tuple[tuple[str, str], str, str], DocumentedResponse] = {}
 
     def read(self, operation: Spot, method: str) -> Body | None:
-        """Read the body of a 3.x operation, if it has one."""
         given = operation.below("requestBody")
         if given.value is None:
             return None
@@ -57,21 +61,18 @@ class BodyReader:
         if spot is None:
             return Body(media_type=JSON, required=False, schema={})
         if method in _BODYLESS:
-            if self._has_fields(spot):
+            # Some tools describe an empty form for every operation.
+            schemas = (as_mapping(kind.below("schema").value) for _, kind in spot.below("content").entries())
+            if any(schema and schema.get("properties") != {} for schema in schemas):
                 self._notices.warning(UNCLEAR_BODY, f"a body of {method} has no meaning, and is left out", given)
             return None
-        if spot.key not in self._known:
-            self._known[spot.key] = self._read(spot)
-        return self._known[spot.key]
+        key = spot.key
+        if key not in self._bodies:
+            self._bodies[key] = self._body(spot)
+        return self._bodies[key]
 
-    def _has_fields(self, spot: Spot) -> bool:
-        """Return True if a body has any fields: some tools describe an empty form for every operation."""
-        schemas = (as_mapping(kind.below("schema").value) for _, kind in spot.below("content").entries())
-        return any(schema and schema.get("properties") != {} for schema in schemas)
-
-    def _read(self, spot: Spot) -> Body | None:
-        content = spot.below("content")
-        found = self.content(content, "input")
+    def _body(self, spot: Spot) -> Body | None:
+        found = self._content(spot, "input")
         if found is None:
             self._notices.error(UNCLEAR_BODY, "the body has no `content`; any JSON is sent", spot)
             return Body(media_type=JSON, required=False, schema={})
@@ -81,29 +82,31 @@ class BodyReader:
             schema=found.schema,
             description=spot.text("description"),
             other_types=found.other_types,
-            encoding=read_encodings(found.spot, self._notices) if essence(found.media_type) in _FORMS else {},
+            encoding=read_encodings(found.spot, self._notices) if media_form(found.media_type) in _FORMS else {},
         )
 
-    def content(self, content: Spot, direction: Direction) -> Content | None:
+    def _content(self, spot: Spot, direction: Direction) -> TypedContent | None:
         """Read the content in the media type to send; return None if there is none."""
-        offered = preferred(name for name, _ in content.entries())
+        content = spot.value.get("content") if isinstance(spot.value, dict) else None
+        names = content if isinstance(content, dict) else ()
+        offered = preferred([name for name in names if not name.startswith("x-")])
         if not offered:
             return None
         if len(offered) > 1 and direction == "input":
             shown = ", ".join(offered[1:5])
-            self._notices.info(UNCLEAR_BODY, f"{offered[0]} is sent; {shown} is also offered", content)
-        given = content.below(offered[0])
+            self._notices.info(UNCLEAR_BODY, f"{offered[0]} is sent; {shown} is also offered", spot.below("content"))
+        given = spot.below("content", offered[0])
         chosen = self._references.follow(given) or Spot(None, given.document, given.at)
         schema = chosen.below("schema")
         if schema.value in (None, {}, True):
-            if essence(offered[0]) == JSON:
-                self._notices.info(UNCLEAR_BODY, "the body has no schema; any JSON is accepted", content)
+            if media_form(offered[0]) == "json":
+                self._notices.info(UNCLEAR_BODY, "the body has no schema; any JSON is accepted", spot.below("content"))
             made = default_schema(offered[0])
         else:
             made = dict(self._schemas.read(schema, direction))
-            if is_binary(offered[0]) and "type" not in made and "$ref" not in made:
+            if "type" not in made and "$ref" not in made and media_form(offered[0]) == "binary":
                 made = default_schema(offered[0])
-        return Content(sent_type(offered[0]), made, tuple(offered[1:]), chosen)
+        return TypedContent(sent_type(offered[0]), made, tuple(offered[1:]), chosen)
 
     def read_swagger(
         self, item: Spot, operation: Spot, parameters: ParameterReader, consumes: list[str]
@@ -112,14 +115,13 @@ class BodyReader:
         spots: dict[tuple[str, str], Spot] = {}
         for level in (item, operation):
             for spot in parameters.spots(level):
-                if spot.text("in") in {"body", "formData"}:
-                    spots["" if spot.text("in") == "body" else spot.text("name"), spot.text("in")] = spot
-        whole = spots.pop(("", "body"), None)
-        if whole is not None:
+                place, name = spot.texts("in", "name")
+                if place in {"body", "formData"}:
+                    spots["" if place == "body" else name, place] = spot
+        if (whole := spots.pop(("", "body"), None)) is not None:
             if spots:
-                self._notices.error(
-                    UNCLEAR_PARAMETER, "there is a body, so the fields of a form are left out", operation
-                )
+                message = "there is a body, so the fields of a form are left out"
+                self._notices.error(UNCLEAR_PARAMETER, message, operation)
             return self._whole(whole, consumes)
         return self._form(list(spots.values()), operation, parameters, consumes) if spots else None
 
@@ -137,19 +139,19 @@ class BodyReader:
 
     def _form(self, spots: list[Spot], operation: Spot, parameters: ParameterReader, consumes: list[str]) -> Body:
         has_file = any(spot.value.get("type") == "file" for spot in spots)
-        offered = [kind for kind in preferred(consumes) if essence(kind) in _FORMS]
-        media_type = MULTIPART if has_file or (offered and essence(offered[0]) == MULTIPART) else FORM
+        offered = [kind for kind in preferred(consumes) if media_form(kind) in _FORMS]
+        media_type = MULTIPART if has_file or (offered and media_form(offered[0]) == "multipart") else FORM
         properties: dict[str, Any] = {}
         required: list[str] = []
         encoding: dict[str, Encoding] = {}
         for spot in spots:
-            name = spot.text("name")
+            name, description = spot.texts("name", "description")
             if not name:
                 self._notices.error(UNCLEAR_PARAMETER, "a field of a form has no name, and is left out", spot)
                 continue
             schema = dict(self._schemas.read(without_place(spot), "input"))
-            if spot.text("description"):
-                schema.setdefault("description", spot.text("description"))
+            if description:
+                schema.setdefault("description", description)
             properties[name] = schema
             style, explode = parameters.style(spot, "query")
             encoding[name] = Encoding(style=style, explode=explode)
@@ -160,29 +162,10 @@ class BodyReader:
         made: dict[str, Any] = {"type": "object", "properties": properties}
         if required:
             made["required"] = required
-        others = tuple(kind for kind in offered if essence(kind) != media_type)
+        others = tuple(kind for kind in offered if media_form(kind) != media_form(media_type))
         return Body(media_type=media_type, required=bool(required), schema=made, other_types=others, encoding=encoding)
 
-
-MAX_ANSWERS: Final = 100
-
-_STATUS: Final = re.compile(r"[1-5](?:[0-9]{2}|XX)|DEFAULT")
-
-
-class AnswerReader:
-    """Reads the responses of one description. A response that several operations share is read once."""
-
-    def __init__(
-        self, references: References, schemas: SchemaReader, bodies: BodyReader, notices: Notices, *, swagger: bool
-    ) -> None:
-        self._references = references
-        self._schemas = schemas
-        self._bodies = bodies
-        self._notices = notices
-        self._swagger = swagger
-        self._known: dict[tuple[tuple[str, str], str, str], DocumentedResponse] = {}
-
-    def read(self, operation: Spot, produces: list[str]) -> tuple[DocumentedResponse, ...]:
+    def read_responses(self, operation: Spot, produces: list[str]) -> tuple[DocumentedResponse, ...]:
         """Read the responses of an operation, in the order of the description."""
         listed = operation.below("responses")
         if not isinstance(listed.value, dict):
@@ -205,25 +188,21 @@ class AnswerReader:
         if spot is None:
             return DocumentedResponse(status=status, media_type=JSON, schema={})
         key = (spot.key, status, produces[0] if produces else "")
-        if key not in self._known:
-            self._known[key] = self._read(status, spot, produces)
-        return self._known[key]
+        if key not in self._responses:
+            self._responses[key] = self._response(status, spot, produces)
+        return self._responses[key]
 
-    def _read(self, status: str, spot: Spot, produces: list[str]) -> DocumentedResponse:
+    def _response(self, status: str, spot: Spot, produces: list[str]) -> DocumentedResponse:
         if not isinstance(spot.value, dict):
             self._notices.error(WRONG_VALUE, f"a response is {brief(spot.value)}, not an object", spot)
             return DocumentedResponse(status=status)
-        description = spot.text("description")
-        if self._swagger:
-            schema = spot.below("schema")
-            if schema.value is None:
-                return DocumentedResponse(status=status, description=description)
+        media_type: str | None = None
+        made: Mapping[str, Any] | None = None
+        if not self._swagger:
+            if found := self._content(spot, "output"):
+                media_type, made = found.media_type, found.schema
+        elif spot.value.get("schema") is not None:
             media_type = sent_type((preferred(produces) or [JSON])[0])
-            made = self._schemas.read(schema, "output")
-            return DocumentedResponse(status=status, description=description, media_type=media_type, schema=made)
-        found = self._bodies.content(spot.below("content"), "output")
-        if found is None:
-            return DocumentedResponse(status=status, description=description)
-        return DocumentedResponse(
-            status=status, description=description, media_type=found.media_type, schema=found.schema
-        )
+            made = self._schemas.read(spot.below("schema"), "output")
+        description = spot.text("description")
+        return DocumentedResponse(status=status, description=description, media_type=media_type, schema=made)

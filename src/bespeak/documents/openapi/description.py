@@ -1,7 +1,4 @@
-"""An OpenAPI description in one form for 2.0, 3.0 and 3.1, with every reference resolved.
-
-Its operations can be selected by tag, path or operationId. Of several media types, one is chosen.
-"""
+"""An OpenAPI description in one form for 2.0, 3.0 and 3.1, with every reference resolved."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import translate
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from bespeak.contract.limits import Rate
@@ -17,7 +15,7 @@ from bespeak.protocol.exchange.headers import FORM, essence
 
 Place = Literal["path", "query", "header", "cookie"]
 
-MOST_BYTES: Final = 40_000_000  # maximum size of a description
+MOST_BYTES: Final = 40_000_000  # maximum size of a description with its files; the largest public ones have 12 MB
 _LIST_STYLES: Final = {"spaceDelimited": "space", "pipeDelimited": "pipe"}
 
 
@@ -31,8 +29,6 @@ def list_style(style: str, schema: Mapping[str, Any], *, explode: bool) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameter:
-    """One parameter of an operation."""
-
     name: str
     place: Place
     required: bool
@@ -74,8 +70,6 @@ class Body:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentedResponse:
-    """One documented response."""
-
     status: str  # `200`, `4XX` or `default`
     description: str = ""
     media_type: str | None = None  # media type; None if there is no body
@@ -84,8 +78,6 @@ class DocumentedResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SecurityScheme:
-    """One security scheme of an upstream."""
-
     name: str
     kind: str  # `apiKey`, `http`, `oauth2`, `openIdConnect` or `mutualTLS`
     place: str = ""  # place of an apiKey: `header`, `query` or `cookie`
@@ -96,8 +88,6 @@ class SecurityScheme:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """One operation of the upstream."""
-
     method: str  # HTTP method in capitals
     path: str  # path as described, `/pets/{petId}`, without the base path of the server
     base: str  # base address (https:// or http://) of the path, without a trailing slash; empty if unknown
@@ -117,8 +107,6 @@ class Operation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
-    """A whole description."""
-
     openapi: str  # version of OpenAPI it was written in
     title: str = ""
     version: str = ""
@@ -133,14 +121,10 @@ class Description:
 def select_operations(
     description: Description, include: Sequence[str] = (), exclude: Sequence[str] = ()
 ) -> Description:
-    """Keep the operations that match a pattern of `include`; keep all if there is none."""
-    wanted, unwanted = _patterns(include), _patterns(exclude)
-    kept = tuple(
-        operation
-        for operation in description.operations
-        if (not wanted or _is_named(operation, wanted)) and not _is_named(operation, unwanted)
-    )
-    return replace(description, operations=kept)
+    """Keep the operations whose tag, path or operationId matches `include`; keep all if there is none."""
+    wanted, unwanted = ([re.compile(translate(text)) for text in texts] for texts in (include, exclude))
+    named = (one for one in description.operations if not wanted or _is_named(one, wanted))
+    return replace(description, operations=tuple(one for one in named if not _is_named(one, unwanted)))
 
 
 def with_server(description: Description, server: str) -> tuple[Description, Counter[str]]:
@@ -151,10 +135,6 @@ def with_server(description: Description, server: str) -> tuple[Description, Cou
     return replace(description, operations=operations), replaced
 
 
-def _patterns(texts: Iterable[str]) -> list[re.Pattern[str]]:
-    return [re.compile(translate(text)) for text in texts]
-
-
 def _is_named(operation: Operation, patterns: list[re.Pattern[str]]) -> bool:
     names = (operation.path, operation.operation_id, f"{operation.method} {operation.path}", *operation.tags)
     return any(pattern.match(name) for pattern in patterns for name in names if name)
@@ -162,49 +142,40 @@ def _is_named(operation: Operation, patterns: list[re.Pattern[str]]) -> bool:
 
 JSON: Final = "application/json"
 MULTIPART: Final = "multipart/form-data"
+_FORMS: Final = ("json", "json-like", "any", "form", "multipart")  # forms of bodies, the best first
 
-_ANY: Final = frozenset({"*/*", "application/*", "*"})
+
+@lru_cache(maxsize=1024)
+def media_form(media_type: str) -> str:
+    """Return the form of a body: one of _FORMS, `text` or `binary`."""
+    kind = essence(media_type)
+    if kind == "text/json" or kind.endswith("+json"):
+        return "json-like"
+    if kind.startswith("text/") or kind.endswith(("xml", "yaml", "javascript")):
+        return "text"
+    forms = {JSON: "json", FORM: "form", MULTIPART: "multipart", **dict.fromkeys(("*/*", "application/*", "*"), "any")}
+    return forms.get(kind, "binary")
 
 
 def is_json(media_type: str) -> bool:
-    """Return True if a body of this type is JSON."""
-    kind = essence(media_type)
-    return kind in {JSON, "text/json"} or kind.endswith("+json")
+    return media_form(media_type) in ("json", "json-like")
 
 
 def sent_type(media_type: str) -> str:
     """Return the type to send: JSON if any type is allowed."""
-    return JSON if essence(media_type) in _ANY else media_type.strip()
+    return JSON if media_form(media_type) == "any" else media_type.strip()
 
 
 def preferred(offered: Iterable[str]) -> list[str]:
     """Sort media types, the best first: JSON, forms, then in the given order."""
-    return sorted(offered, key=_rank)
+    ranks = {form: rank for rank, form in enumerate(_FORMS)}
+    return sorted(offered, key=lambda media_type: ranks.get(media_form(media_type), len(_FORMS)))
 
 
 def default_schema(media_type: str) -> dict[str, Any]:
     """Return the schema of a body that is described by its type only; bytes become base64 in a contract."""
-    kind = essence(media_type)
-    if is_json(kind) or kind in _ANY:
-        return {}
-    if kind in {FORM, MULTIPART}:
+    form = media_form(media_type)
+    if form in ("form", "multipart"):
         return {"type": "object"}
-    if kind.startswith("text/") or kind.endswith(("xml", "yaml", "javascript")):
-        return {"type": "string"}
-    return {"type": "string", "contentEncoding": "base64"}
-
-
-def is_binary(media_type: str) -> bool:
-    """Return True if a body of this type is neither text nor has parts."""
-    return "contentEncoding" in default_schema(media_type)
-
-
-def _rank(media_type: str) -> int:
-    kind = essence(media_type)
-    if kind == JSON:
-        return 0
-    if is_json(kind):
-        return 1
-    if kind in _ANY:
-        return 2
-    return {FORM: 3, MULTIPART: 4}.get(kind, 5)
+    text = {"text": {"type": "string"}, "binary": {"type": "string", "contentEncoding": "base64"}}
+    return text.get(form, {})

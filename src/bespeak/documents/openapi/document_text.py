@@ -1,21 +1,22 @@
 """The text of a description, JSON or YAML, as a document that locates its parts, and findings about them.
 
-YAML of many megabytes is read event by event: the reader of `text.source` composes nodes first, needs 1.5 times the
-CPU and 2.8 times the memory for 14 MB (1.2 GB instead of 160 MB for 8 MB of short lists), and refuses texts that
-must be accepted here.
+YAML is read event by event: the reader of `text.source` composes nodes first, needs 2.8 times the memory for 14 MB
+(1.2 GB instead of 160 MB for 8 MB of short lists), and refuses texts that must be accepted here.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partialmethod
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
 
+from bespeak.documents.openapi.description import MOST_BYTES
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, Severity, brief
 from bespeak.text.reading.json_data import json_table
 from bespeak.text.reading.rules import DUPLICATE, MALFORMED, UNREADABLE, WRONG_VALUE
@@ -23,14 +24,12 @@ from bespeak.text.reading.text_file import decode_text
 from bespeak.text.source import pointer
 from bespeak.text.source.json_tree import JsonTree, find_repeated
 from bespeak.text.source.pointer import is_index, unescaped
-from bespeak.text.source.tree import Location, NotationError, TooLarge, location_of, plain_value
+from bespeak.text.source.tree import Location, NotationError, NumberTooLarge, location_of, plain_value
 from bespeak.text.source.yaml_tree import despite_tab_lines, fault_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DescriptionFile:
-    """One file of a description."""
-
     name: str  # file or address it was read from
     data: dict[str, Any]
     locate: Callable[[str], Location]  # function from a pointer to its location
@@ -39,8 +38,6 @@ class DescriptionFile:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A value with its document and pointer."""
-
     value: Any
     document: DescriptionFile
     at: str = ""
@@ -49,7 +46,8 @@ class Spot:
         """Return the place below these keys; its value is None if it does not exist."""
         value, at = self.value, self.at
         for part in parts:
-            at = pointer.child(at, part)
+            escaped = isinstance(part, str) and ("/" in part or "~" in part)  # few keys need it
+            at = pointer.child(at, part) if escaped else f"{at}/{part}"
             if isinstance(value, dict):
                 value = value.get(part)
             elif isinstance(value, list) and isinstance(part, int) and part < len(value):
@@ -60,58 +58,60 @@ class Spot:
 
     def entries(self) -> Iterator[tuple[str, Spot]]:
         """Yield the entries of an object except for extensions."""
-        if isinstance(self.value, dict):
-            for name in self.value:
-                if not name.startswith("x-"):
-                    yield name, self.below(name)
+        for name in self.value if isinstance(self.value, dict) else ():
+            if not name.startswith("x-"):
+                yield name, self.below(name)
 
     def items(self) -> Iterator[Spot]:
-        """Yield the items of a list."""
-        if isinstance(self.value, list):
-            for index in range(len(self.value)):
-                yield self.below(index)
+        yield from (self.below(index) for index in range(len(self.value) if isinstance(self.value, list) else 0))
+
+    def texts(self, *keys: str) -> Iterator[str]:
+        """Yield the texts under keys; an empty one if there is none. YAML reads versions as numbers."""
+        for key in keys:
+            value = self.value.get(key) if isinstance(self.value, dict) else None
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                value = str(value)
+            yield value.strip() if isinstance(value, str) else ""
 
     def text(self, key: str) -> str:
-        """Return the text under a key, or an empty one. YAML reads versions as numbers."""
-        value = self.value.get(key) if isinstance(self.value, dict) else None
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return str(value)
-        return value.strip() if isinstance(value, str) else ""
+        return next(self.texts(key))
 
     def flag(self, key: str) -> bool | None:
         """Return the boolean under a key, also for a quoted `yes` of YAML 1.1; None if there is none."""
         value = self.value.get(key) if isinstance(self.value, dict) else None
-        if isinstance(value, str):
-            return {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}.get(value.lower())
-        return value if isinstance(value, bool) else None
+        return _FLAGS.get(value.lower() if isinstance(value, str) else value) if isinstance(value, str | bool) else None
 
     @property
     def key(self) -> tuple[str, str]:
-        """Identity of the place: document and pointer."""
         return self.document.name, self.at
 
 
 MAX_DEPTH: Final = 200
-MAX_EXPANDED: Final = 500_000
-"""Maximum number of values that aliases may add. The data shares them, but a walk over it visits each."""
-
+MAX_EXPANDED: Final = 500_000  # limit of values that aliases add: the data shares them, but a walk visits each
+_PLACED: Final = 2 << 20  # limit of a JSON text with line numbers: finding them would cost more than parsing it
+_MOST_REPEATED: Final = 20
+_FLAGS: Final[dict[str | bool, bool]] = {
+    True: True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    False: False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
 _WORDS: Final[dict[str, Any]] = {"True": True, "TRUE": True, "False": False, "FALSE": False, "Null": None, "NULL": None}
 _STRING: Final = "tag:yaml.org,2002:str"
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-class _Frame:
-    """An unfinished list or mapping."""
-
-    __slots__ = ("anchor", "before", "data", "key", "merged")
-
-    def __init__(self, data: dict[str, Any] | list[Any], anchor: str | None, before: int) -> None:
-        self.data = data
-        self.anchor = anchor
-        self.before = before
-        """Number of values read before this one began."""
-        self.key: str | None = None
-        self.merged: list[dict[str, Any]] = []
+@dataclass(slots=True)
+class _OpenValue:
+    data: dict[str, Any] | list[Any]
+    anchor: str | None
+    before: int  # number of values read before this one began
+    key: str | None = None
+    merged: list[dict[str, Any]] = field(default_factory=list)
 
 
 class YamlReader:
@@ -119,72 +119,65 @@ class YamlReader:
 
     def __init__(self) -> None:
         self.data: Any = None
-        self.places: dict[int, tuple[int, int]] = {}
-        """Line and column of each list and mapping, by its id."""
-        self.repeated: list[tuple[str, int, int]] = []
-        """Duplicate keys, with the location of the second."""
-        self._open: list[_Frame] = []
+        self.places: dict[int, tuple[int, int]] = {}  # line and column of each list and mapping, by its id
+        self.repeated: list[tuple[str, int, int]] = []  # duplicate keys, with the location of the second
+        self._open: list[_OpenValue] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
-        self._values = 0
-        self._expanded = 0
-        self._documents = 0
+        self._values = self._expanded = self._documents = 0
 
-    def read(self, text: str) -> None:
+    def read(self, text: str) -> YamlReader:
         """Read a text. Raises `NotationError` or yaml's own error if it is not valid."""
         steps: dict[type, Callable[[Any], None]] = {
+            **dict.fromkeys((yaml.MappingStartEvent, yaml.SequenceStartEvent), self._begin),
+            **dict.fromkeys((yaml.MappingEndEvent, yaml.SequenceEndEvent), self._end),
             yaml.ScalarEvent: self._scalar,
-            yaml.MappingStartEvent: self._begin,
-            yaml.SequenceStartEvent: self._begin,
-            yaml.MappingEndEvent: self._end,
-            yaml.SequenceEndEvent: self._end,
             yaml.AliasEvent: self._alias,
             yaml.DocumentStartEvent: self._document,
         }
         for event in yaml.parse(text, Loader=_LOADER):
-            step = steps.get(event.__class__)
-            if step is not None:
+            if (step := steps.get(event.__class__)) is not None:
                 step(event)
+        return self
 
     def _document(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
             raise _refused(event, "the text holds several documents", "Put each document into its own file.")
 
+    def _awaits_key(self) -> bool:
+        return bool(self._open) and self._open[-1].data.__class__ is dict and self._open[-1].key is None
+
     def _scalar(self, event: Any) -> None:
         self._values += 1
-        text = event.value
-        if self._open:
-            frame = self._open[-1]
-            if frame.data.__class__ is dict and frame.key is None:
-                self._key(frame, text, event)
-                return
-        value = text
+        value = text = event.value
+        if self._awaits_key():
+            self._key(text, event)
+            return
         if event.implicit[0] or (event.tag is not None and event.tag != _STRING and not event.implicit[1]):
             try:
                 value = _WORDS[text] if text in _WORDS else plain_value(text)
-            except TooLarge as reason:
+            except NumberTooLarge as reason:
                 raise _refused(event, str(reason), "Write it in quotes if it is a text.") from None
         if event.anchor is not None:
             self._anchors[event.anchor] = (value, 1)
         self._put(value)
 
-    def _key(self, frame: _Frame, text: str, event: Any) -> None:
+    def _key(self, text: str, event: Any) -> None:
+        frame = self._open[-1]
         if text in frame.data and text != "<<":
-            mark = event.start_mark
-            self.repeated.append((text, mark.line + 1, mark.column + 1))
+            self.repeated.append((text, event.start_mark.line + 1, event.start_mark.column + 1))
         frame.key = text
 
     def _begin(self, event: Any) -> None:
         self._values += 1
-        if self._open and self._open[-1].data.__class__ is dict and self._open[-1].key is None:
+        if self._awaits_key():
             raise _refused(event, "a list or mapping is used as a key", "Use a text as the key.")
         if len(self._open) >= MAX_DEPTH:
             message = f"lists and mappings are nested more than {MAX_DEPTH} levels deep"
             raise _refused(event, message, "Give the inner part a name of its own under `components`.")
         data: dict[str, Any] | list[Any] = {} if event.__class__ is yaml.MappingStartEvent else []
-        mark = event.start_mark
-        self.places[id(data)] = (mark.line + 1, mark.column + 1)
-        self._open.append(_Frame(data, event.anchor, self._values))
+        self.places[id(data)] = (event.start_mark.line + 1, event.start_mark.column + 1)
+        self._open.append(_OpenValue(data, event.anchor, self._values))
         if event.anchor is not None:
             self._anchors.pop(event.anchor, None)
 
@@ -209,12 +202,12 @@ class YamlReader:
         if self._expanded > MAX_EXPANDED:
             message = f"aliases expand this document to more than {MAX_EXPANDED:,} values"
             raise _refused(event, message, "Write fewer aliases of aliases.")
-        if self._open and self._open[-1].data.__class__ is dict and self._open[-1].key is None:
-            if not isinstance(value, str):
-                raise _refused(event, "an alias that is not a string is used as a key", "Write the key.")
-            self._key(self._open[-1], value, event)
-            return
-        self._put(value)
+        if not self._awaits_key():
+            self._put(value)
+        elif isinstance(value, str):
+            self._key(value, event)
+        else:
+            raise _refused(event, "an alias that is not a string is used as a key", "Write the key.")
 
     def _put(self, value: Any) -> None:
         if not self._open:
@@ -236,30 +229,20 @@ def _refused(event: Any, message: str, advice: str) -> NotationError:
     return NotationError(event.start_mark.index, event.end_mark.index, message, advice)
 
 
-MAX_BYTES: Final = 40 << 20  # Maximum size of a description. The largest public ones have about 12 MB.
-
-_PLACED: Final = 2 << 20
-"""Maximum length of a JSON text with line numbers: in a longer one, finding them would cost more than parsing it."""
-
-_MOST_REPEATED: Final = 20
-
-
 def parse_document(
     text: bytes | str, name: str, path: Path | None = None
 ) -> tuple[DescriptionFile | None, list[Diagnostic]]:
     """Parse a text; return findings if it is not valid. The first character tells JSON from YAML."""
     data = text.encode(errors="surrogatepass") if isinstance(text, str) else text
-    if len(data) > MAX_BYTES:
-        message = f"the description has {len(data):,} bytes, more than {MAX_BYTES:,}"
+    if len(data) > MOST_BYTES:
+        message = f"the description has {len(data):,} bytes, more than {MOST_BYTES:,}"
         return None, [UNREADABLE.found(message, Location(name), advice="Split it, or import a part of it.")]
     decoded = decode_text(data, Path(name))
     if isinstance(decoded, Diagnostic):
         place = decoded.location
         located = Location(name, place.line, place.column) if place is not None else Location(name)
         return None, [replace(decoded, location=located)]
-    if decoded.lstrip()[:1] in {"{", "["}:
-        return _json(decoded, name, path)
-    return _yaml(decoded, name, path)
+    return (_json if decoded.lstrip()[:1] in {"{", "["} else _yaml)(decoded, name, path)
 
 
 def _json(text: str, name: str, path: Path | None) -> tuple[DescriptionFile | None, list[Diagnostic]]:
@@ -298,28 +281,20 @@ def _repeated(key: str, place: Location) -> Diagnostic:
     return DUPLICATE.found(message, place, advice="Remove one of the two, or rename it.", severity="warning")
 
 
-def _read_yaml(text: str) -> YamlReader:
-    reader = YamlReader()
-    reader.read(text)
-    return reader
-
-
 def _yaml(text: str, name: str, path: Path | None) -> tuple[DescriptionFile | None, list[Diagnostic]]:
     try:
-        reader, text = despite_tab_lines(_read_yaml, text)
+        reader, text = despite_tab_lines(lambda given: YamlReader().read(given), text)
     except NotationError as reason:
         place = location_of(text, name, reason.start, reason.end)
-        return None, [
-            MALFORMED.found(f"this YAML cannot be converted to JSON: {reason.message}", place, advice=reason.help)
-        ]
+        message = f"this YAML cannot be converted to JSON: {reason.message}"
+        return None, [MALFORMED.found(message, place, advice=reason.help)]
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         if not isinstance(error, yaml.YAMLError):
             return None, [MALFORMED.found(f"this is not YAML: {brief(str(error))}", Location(name))]
         fault = fault_of(error, text, name)
         return None, [MALFORMED.found(f"this is not YAML: {fault.message}", fault.location, advice=fault.help)]
     if not isinstance(reader.data, dict):
-        message = f"the document is {brief(reader.data)}, not an object"
-        return None, [WRONG_VALUE.found(message, Location(name))]
+        return None, [WRONG_VALUE.found(f"the document is {brief(reader.data)}, not an object", Location(name))]
     repeated = [_repeated(key, Location(name, line, column)) for key, line, column in reader.repeated[:_MOST_REPEATED]]
     data, places = reader.data, reader.places
 
@@ -352,39 +327,27 @@ class Notices:
         self._count: Counter[tuple[Rule, Severity]] = Counter()
         self._seen: set[tuple[str, str, str, str]] = set()
 
-    def error(self, rule: Rule, message: str, at: Spot, advice: str = "") -> None:
-        """Report a part of the description that cannot be used."""
-        self._add("error", rule, message, at, advice)
+    def pass_on(self, findings: Iterable[Diagnostic]) -> None:
+        self._found += findings
 
-    def warning(self, rule: Rule, message: str, at: Spot, advice: str = "") -> None:
-        """Report a part that the owner of the facade should check."""
-        self._add("warning", rule, message, at, advice)
-
-    def info(self, rule: Rule, message: str, at: Spot, advice: str = "") -> None:
-        """Report a decision, for information."""
-        self._add("info", rule, message, at, advice)
-
-    def pass_on(self, finding: Diagnostic) -> None:
-        """Add a finding of the text reader."""
-        self._found.append(finding)
-
-    def all(self) -> list[Diagnostic]:
-        """Return the findings to show, followed by the counts of the omitted ones."""
-        return [*self._found, *self._rest()]
-
-    def _add(self, severity: Severity, rule: Rule, message: str, at: Spot, advice: str) -> None:
+    def _add(self, severity: Severity, rule: Rule, message: str, at: Spot, advice: str = "") -> None:
         known = (rule.id, at.document.name, at.at, message)
         if known in self._seen:
             return
         self._seen.add(known)
         self._count[rule, severity] += 1
         if self._count[rule, severity] <= _SHOWN:
-            place = at.document.locate(at.at)
-            self._found.append(rule.found(message, place, at.at, advice, severity=severity))
+            self._found.append(rule.found(message, at.document.locate(at.at), at.at, advice, severity=severity))
 
-    def _rest(self) -> Iterator[Diagnostic]:
+    error = partialmethod(_add, "error")  # a part of the description cannot be used
+    warning = partialmethod(_add, "warning")  # the owner of the facade should check a part
+    info = partialmethod(_add, "info")  # a decision, for information
+
+    def all(self) -> list[Diagnostic]:
+        """Return the findings to show, followed by the counts of the omitted ones."""
+        found, place, advice = [*self._found], Location(self._file), "Fix the listed ones first."
         for (rule, severity), count in self._count.items():
             if count > _SHOWN:
                 message = f"{count - _SHOWN:,} more findings of {rule.id} are not shown"
-                advice = "Fix the listed ones first."
-                yield rule.found(message, Location(self._file), advice=advice, severity=severity)
+                found.append(rule.found(message, place, advice=advice, severity=severity))
+        return found

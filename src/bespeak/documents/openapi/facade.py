@@ -1,7 +1,6 @@
 """Import of an OpenAPI description: an endpoint for each operation in front of its upstream, with every guess.
 
-A caller's identity is never forwarded (AGTP-API 12.3): the upstream only knows this server, whose credentials are in
-variables.
+A caller's identity is never forwarded (AGTP-API 12.3): the upstream only gets credentials of this server.
 """
 
 from __future__ import annotations
@@ -39,9 +38,7 @@ _SUFFIXES: Final = {"bearer": "TOKEN", "basic": "BASIC", "apiKey": "API_KEY"}
 
 
 @dataclass(slots=True)
-class Credentials:
-    """Credentials to send to the upstream, and their variables."""
-
+class UpstreamCredentials:
     headers: dict[str, str] = field(default_factory=dict)
     query: dict[str, str] = field(default_factory=dict)
     cookies: dict[str, str] = field(default_factory=dict)
@@ -49,18 +46,10 @@ class Credentials:
     guesses: list[Guess] = field(default_factory=list)
 
     @property
-    def is_sent(self) -> bool:
-        """True if the upstream gets a credential."""
-        return bool(self.headers or self.query or self.cookies)
-
-    @property
     def parameters(self) -> frozenset[tuple[str, str]]:
         """Places and names of the credentials: a described parameter that matches one is not an input."""
-        return frozenset(
-            (place, name)
-            for place, names in (("header", self.headers), ("query", self.query), ("cookie", self.cookies))
-            for name in names
-        )
+        places = {"header": self.headers, "query": self.query, "cookie": self.cookies}
+        return frozenset((place, name) for place, names in places.items() for name in names)
 
 
 class CredentialChoice:
@@ -74,34 +63,23 @@ class CredentialChoice:
         kinds = [_kind(scheme) for scheme in self._schemes.values()]
         self._alone = {kind for kind in kinds if kinds.count(kind) == 1}
 
-    def choose(self, operation: Operation) -> Credentials:
+    def choose(self, operation: Operation) -> UpstreamCredentials:
         """Choose the first alternative that is supported; none if the upstream admits anonymous calls."""
         alternatives = operation.security
-        if not alternatives or any(not alternative for alternative in alternatives):
-            return self._anonymous(alternatives)
+        named = ", ".join(sorted({name for alternative in alternatives for name in alternative}))
+        if not all(alternatives) and len(alternatives) > 1:
+            why = "the upstream needs none, so agents reach only public data"
+            return UpstreamCredentials(guesses=[Guess("/handler/url", "no credential is sent", why, 0.7, named)])
+        if not all(alternatives) or not alternatives:
+            return UpstreamCredentials()
         for alternative in alternatives:
             if all(self._is_possible(name) for name in alternative):
                 return self._meet(tuple(alternative), len(alternatives))
-        named = ", ".join(sorted({name for alternative in alternatives for name in alternative}))
         kinds = {_kind(self._schemes[name]) for one in alternatives for name in one if name in self._schemes}
         why = f"bespeak cannot send {', '.join(sorted(filter(None, kinds))) or named}"
-        guess = Guess(
-            at="/handler/url",
-            text="no credential is sent",
-            why=why,
-            confidence=0.2,
-            otherwise=f"a credential for {named}, without which the upstream refuses every call",
-            risk="high",
-        )
-        return Credentials(guesses=[guess])
-
-    def _anonymous(self, alternatives: tuple[Mapping[str, tuple[str, ...]], ...]) -> Credentials:
-        if len(alternatives) < 2:
-            return Credentials()
-        named = ", ".join(sorted({name for alternative in alternatives for name in alternative}))
-        why = "the upstream needs none, so agents reach only public data"
-        guess = Guess(at="/handler/url", text="no credential is sent", why=why, confidence=0.7, otherwise=named)
-        return Credentials(guesses=[guess])
+        otherwise = f"a credential for {named}, without which the upstream refuses every call"
+        guess = Guess("/handler/url", "no credential is sent", why, 0.2, otherwise, "high")
+        return UpstreamCredentials(guesses=[guess])
 
     def _is_possible(self, name: str) -> bool:
         scheme = self._schemes.get(name)
@@ -113,24 +91,21 @@ class CredentialChoice:
             return scheme.place in ("header", "query", "cookie") and fits
         return kind in _SUFFIXES
 
-    def _meet(self, names: tuple[str, ...], alternatives: int) -> Credentials:
-        found = Credentials()
-        variables: list[Variable] = []
+    def _meet(self, names: tuple[str, ...], alternatives: int) -> UpstreamCredentials:
+        found = UpstreamCredentials()
+        places = {"header": found.headers, "query": found.query, "cookie": found.cookies}
         for name in names:
             scheme = self._schemes[name]
             variable = self._variable(scheme)
-            variables.append(variable)
+            found.variables = (*found.variables, variable)
             value = f"${{{variable.name}}}"
             if _kind(scheme) == "apiKey":
-                {"header": found.headers, "query": found.query, "cookie": found.cookies}[scheme.place][
-                    scheme.parameter
-                ] = value
+                places[scheme.place][scheme.parameter] = value
             else:
                 found.headers["Authorization"] = f"{'Basic' if _kind(scheme) == 'basic' else 'Bearer'} {value}"
-        found.variables = tuple(variables)
         if alternatives > 1:
             text, why = f"the credential is {' and '.join(names)}", f"the first of {alternatives} alternatives"
-            found.guesses.append(Guess(at="/handler/url", text=text, why=why, confidence=0.8))
+            found.guesses.append(Guess("/handler/url", text, why, 0.8))
         return found
 
     def _variable(self, scheme: SecurityScheme) -> Variable:
@@ -147,11 +122,8 @@ class CredentialChoice:
 
 def _kind(scheme: SecurityScheme) -> str:
     """Return the supported form of a scheme: `bearer`, `basic` or `apiKey`; its own name if it is not supported."""
-    if scheme.kind in ("oauth2", "openIdConnect"):
-        return "bearer"
-    if scheme.kind == "http":
-        return scheme.scheme.lower()
-    return scheme.kind
+    named = scheme.scheme.lower() if scheme.kind == "http" else scheme.kind
+    return "bearer" if named in ("oauth2", "openIdConnect") else named
 
 
 _CORRECTING: Final = frozenset({"DELETE", "PUT", "PATCH"})  # methods on a thing that take back or correct its creation
@@ -200,7 +172,6 @@ class Siblings:
 
 
 def _shape(path: str) -> Shape:
-    """Return the segments of a path with all parameters alike."""
     return tuple(_ITEM if "{" in segment else segment for segment in path.split("/") if segment)
 
 
@@ -214,25 +185,24 @@ def _deeds(operation: Operation) -> Iterator[tuple[tuple[Shape, Shape], str]]:
         for at, part in enumerate(parts):
             if parts[:at] or parts[at + 1 :] or around:
                 yield (around, parts[:at] + parts[at + 1 :]), part
-            joined = two_word_verb(part, parts[: at + 2], at)  # powerOff
+            joined = two_word_verb(part, parts[: at + 2], at) if parts[at + 1 :] else None  # powerOff
             if joined:
                 yield (around, parts[:at] + parts[at + 2 :]), joined
 
 
 _TIMEOUT: Final = 30.0
+# Fields of an answer that name work which goes on.
 _JOB_ID: Final = re.compile(r"(?:job|task|operation|run|execution|batch)_?id", re.IGNORECASE)
-"""Fields of an answer that name work which goes on."""
 _SAFE: Final = "/{}:@!$&'()*+,;=-._~%"
 
 
 def make_facades(description: Description, catalog: Catalog) -> tuple[list[Facade], list[LeftOut]]:
     """Make the endpoints of a description, in its order, and list the operations that cannot be called."""
-    maker = _Maker(description)
+    maker = _EndpointMaker(description)
     usable: list[Operation] = []
     left_out: list[LeftOut] = []
     for operation in description.operations:
-        reason = _unusable(operation)
-        if reason:
+        if reason := _unusable(operation):
             left_out.append(LeftOut(f"{operation.method} {operation.path}", reason))
         else:
             usable.append(operation)
@@ -277,7 +247,6 @@ def as_candidate(operation: Operation, siblings: Siblings) -> Candidate:
 
 
 def _fields(operation: Operation) -> dict[str, Any]:
-    """Return the schemas of an operation's parameters and of the fields of its body, by their names."""
     fields: dict[str, Any] = {}
     for one in operation.parameters:
         fields[one.name] = {**one.schema, "description": one.description or one.schema.get("description")}
@@ -292,14 +261,10 @@ def _unusable(operation: Operation) -> str:
     parts = urlsplit(operation.base)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         return "it has no server; give one with --server"
-    if "{" in parts.netloc:
-        return "the address of its server contains a variable; give one with --server"
-    return ""
+    return "the address of its server contains a variable; give one with --server" if "{" in parts.netloc else ""
 
 
-class _Maker:
-    """Makes the endpoints of one description."""
-
+class _EndpointMaker:
     def __init__(self, description: Description) -> None:
         self._fitter = SchemaFitter()
         self._outputs: Known = {}
@@ -317,11 +282,14 @@ class _Maker:
         returned = shape_output(operation, self._fitter, self._outputs)
         if isinstance(returned, str):
             return returned
-        semantic, is_sent = judgement.semantic, credentials.is_sent
+        semantic, is_sent = judgement.semantic, bool(credentials.parameters)
         errors = shape_errors(judgement.candidate, has_credential=is_sent)
         scopes, scope_guess = choose_scopes(self._title, semantic.impact, has_credential=is_sent)
         url, url_guess = _url(operation, judgement.path, given)
-        fixed, fixed_guess = _fixed(given.headers)
+        # Only generated headers contain `${...}`, which reads a variable of this server.
+        fixed = {name: text for name, text in given.headers.items() if "${" not in text and is_header_value(text)}
+        why, otherwise = "its described value cannot be sent", "a value of your own"
+        unsent = [_doubt(f"without the header {name}", why, otherwise) for name in given.headers if name not in fixed]
         handler = ExternalService(
             url=url,
             method=operation.method,
@@ -360,35 +328,21 @@ class _Maker:
             *judgement.guesses,
             *credentials.guesses,
             *url_guess,
-            *fixed_guess,
+            *unsent,
             *scope_guess,
             *given.guesses,
             *returned.guesses,
             *errors.guesses,
-            *self._deprecation(operation),
         )
-        return Facade(
-            judgement.candidate, endpoint, guesses, credentials.variables, judgement.path.reasons, operation.rate
-        )
-
-    def _deprecation(self, operation: Operation) -> Sequence[Guess]:
-        if not operation.deprecated:
-            return ()
-        text, why = f"deprecated in {self._version}", "the description does not say since when"
-        return (Guess(at="/deprecated", text=text, why=why, confidence=0.5),)
-
-
-def _fixed(headers: Mapping[str, str]) -> tuple[dict[str, str], list[Guess]]:
-    """Return the headers of every request. Only generated ones contain `${...}`, which reads a variable of this
-    server.
-    """
-    kept = {name: value for name, value in headers.items() if "${" not in value and is_header_value(value)}
-    why, otherwise = "its described value cannot be sent", "a value of your own"
-    return kept, [_doubt(f"without the header {name}", why, otherwise) for name in headers if name not in kept]
+        if operation.deprecated:
+            text, why = f"deprecated in {self._version}", "the description does not say since when"
+            guesses = (*guesses, Guess("/deprecated", text, why, 0.5))
+        rewritten = judgement.path.reasons
+        return Facade(judgement.candidate, endpoint, guesses, credentials.variables, rewritten, operation.rate)
 
 
 def _doubt(text: str, why: str, otherwise: str) -> Guess:
-    return Guess(at="/handler/url", text=text, why=why, confidence=0.3, otherwise=otherwise, risk="high")
+    return Guess("/handler/url", text, why, 0.3, otherwise, "high")
 
 
 def _url(operation: Operation, choice: PathChoice, given: InputShape) -> tuple[str, Iterable[Guess]]:
@@ -402,7 +356,7 @@ def _url(operation: Operation, choice: PathChoice, given: InputShape) -> tuple[s
     described, _, own = operation.path.partition("#")[0].partition("?")
     path = quote(choice.url_path(described), safe=_SAFE)
     pairs = [f"{quote(name, safe='')}={quote(value, safe='')}" for name, value in given.own_query]
-    query = "&".join(filter(None, (quote(choice.url_path(own), safe=_SAFE), *pairs)))
+    query = "&".join((*([quote(choice.url_path(own), safe=_SAFE)] if own else ()), *pairs))
     return f"{base}{path if path.startswith('/') or not path else '/' + path}{'?' + query if query else ''}", guesses
 
 

@@ -1,8 +1,4 @@
-"""The input of an endpoint: one flat object of parameters and body, and the place of each field upstream.
-
-A body gives its properties, or one field if it is not a plain object. Optional fields that exclude each other by
-their descriptions are found here too: a schema rarely says it.
-"""
+"""The input of an endpoint: one flat object of parameters and body, and the place of each field upstream."""
 
 from __future__ import annotations
 
@@ -20,30 +16,17 @@ from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
 from bespeak.documents.adoption.naming import snake_case, unused, words
 from bespeak.documents.adoption.path_choice import PathChoice
 from bespeak.documents.adoption.sanitizer import SchemaFitter, bound
-from bespeak.documents.openapi.description import (
-    JSON,
-    MULTIPART,
-    Body,
-    Encoding,
-    Operation,
-    Parameter,
-    is_binary,
-    is_json,
-    list_style,
-    sent_type,
-)
-from bespeak.protocol.exchange.headers import FORM, essence, is_header_name, is_header_value, is_media_type
+from bespeak.documents.openapi.description import Body, Encoding, Operation, Parameter, is_json, list_style, media_form
+from bespeak.protocol.exchange.headers import is_header_name, is_header_value, is_media_type
 from bespeak.protocol.exchange.refusal import Fault
 
+# Keywords that make an object more than a list of properties.
 _COMPOSING: Final = ("allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "$ref", "propertyNames")
-"""Keywords that make an object more than a list of properties."""
 _PLAIN: Final = Encoding()
 
 
 @dataclass(slots=True)
 class BodyShape:
-    """The fields of a body and its encoding."""
-
     form: str = "none"
     properties: dict[str, Any] = field(default_factory=dict)
     needed: tuple[str, ...] = ()
@@ -51,8 +34,7 @@ class BodyShape:
     whole: dict[str, Any] | None = None  # schema of a body that becomes one field
     files: tuple[str, ...] = ()
     lists: dict[str, str] = field(default_factory=dict)  # notations of fields of a form, if they differ from `repeat`
-    reserved: list[str] = field(default_factory=list)
-    """Fields of a form whose reserved characters are not percent-encoded."""
+    reserved: list[str] = field(default_factory=list)  # fields whose reserved characters are not percent-encoded
     part_types: dict[str, str] = field(default_factory=dict)
     definitions: dict[str, Any] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
@@ -64,16 +46,19 @@ def shape_body(body: Body | None, fitter: SchemaFitter) -> BodyShape | str:
     """Return the shape of a body, or why the operation cannot be called: it needs a body that cannot be sent."""
     if body is None:
         return BodyShape()
-    form = _form(body.media_type)
-    if form is None:
+    kind = media_form(body.media_type)
+    form = "json" if kind in ("json", "json-like", "any") else kind
+    if form not in ("json", "form", "multipart"):
         reason = f"its body is {body.media_type[:80]}; only JSON, forms and multipart can be sent"
         if body.required:
             return reason
         return BodyShape(guesses=[_guess("no body is sent", reason, 0.5, "an upstream that takes JSON")])
     clean, lost = fitter.clean(body.schema)
-    clean = _resolved(clean)
+    if clean.keys() == {"$ref", "$defs"}:
+        found = target(clean["$ref"], clean)
+        clean = {**found, "$defs": clean["$defs"]} if isinstance(found, dict) and "$defs" not in found else clean
     shape = BodyShape(form=form, required=body.required, lost=lost)
-    if form == "json" and essence(sent_type(body.media_type)) != JSON:
+    if kind == "json-like":
         shape.headers["Content-Type"] = body.media_type
     if body.other_types:
         others = ", ".join(body.other_types[:3])
@@ -81,13 +66,15 @@ def shape_body(body: Body | None, fitter: SchemaFitter) -> BodyShape | str:
     if not _is_flat(clean):
         return _whole(shape, clean, body)
     shape.definitions = clean.get("$defs", {})
-    shape.properties = {name: part for name, part in clean["properties"].items() if not _is_read_only(part)}
+    parts = clean["properties"].items()
+    shape.properties = {
+        name: part for name, part in parts if not (isinstance(part, dict) and part.get("readOnly") is True)
+    }
     needed = clean.get("required")
     shape.needed = tuple(name for name in needed if name in shape.properties) if isinstance(needed, list) else ()
     if form == "multipart":
-        shape.files = tuple(
-            name for name, part in shape.properties.items() if _is_file(part, body.encoding.get(name, _PLAIN))
-        )
+        encoded = ((name, part, body.encoding.get(name, _PLAIN)) for name, part in shape.properties.items())
+        shape.files = tuple(name for name, part, encoding in encoded if _is_file(part, encoding))
         shape.properties.update({name: _file(shape.properties[name]) for name in shape.files})
     if form != "json":
         for name in [name for name in shape.properties if name in body.encoding]:
@@ -96,8 +83,7 @@ def shape_body(body: Body | None, fitter: SchemaFitter) -> BodyShape | str:
 
 
 def _encode(shape: BodyShape, name: str, encoding: Encoding) -> None:
-    """Choose the notation of one field of a form."""
-    kind = next((one for one in encoding.content_types if is_media_type(one)), "")
+    kind = next(filter(is_media_type, encoding.content_types), "")
     if shape.form == "multipart" and kind and (not encoding.style or name in shape.files):
         shape.part_types[name] = kind
         if len(encoding.content_types) > 1:
@@ -143,29 +129,14 @@ def members(schema: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any],
             yield name, part if isinstance(part, Mapping) else {}, name in required
 
 
-def _form(media_type: str) -> str | None:
-    kind = essence(media_type)
-    if is_json(sent_type(media_type)):
-        return "json"
-    return {FORM: "form", MULTIPART: "multipart"}.get(kind)
-
-
 def _whole(shape: BodyShape, clean: dict[str, Any], body: Body) -> BodyShape | str:
     if shape.form != "json":
-        if clean.get("type") in (None, "object") and not clean.get("properties"):
-            return f"its {body.media_type[:80]} body names no fields" if body.required else BodyShape()
-        return f"its {body.media_type[:80]} body is not a plain list of fields" if body.required else BodyShape()
+        empty = clean.get("type") in (None, "object") and not clean.get("properties")
+        fault = "names no fields" if empty else "is not a plain list of fields"
+        return f"its {body.media_type[:80]} body {fault}" if body.required else BodyShape()
     shape.whole = clean
     shape.guesses.append(_guess("the body is one field", "it is not a plain object", 0.8, "a flat object of its own"))
     return shape
-
-
-def _resolved(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the definition that a bare reference names; return any other schema unchanged."""
-    if schema.keys() != {"$ref", "$defs"}:
-        return schema
-    found = target(schema["$ref"], schema)
-    return {**found, "$defs": schema["$defs"]} if isinstance(found, dict) and "$defs" not in found else schema
 
 
 def _is_flat(schema: Mapping[str, Any]) -> bool:
@@ -181,16 +152,12 @@ def _is_flat(schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _is_read_only(part: Any) -> bool:
-    return isinstance(part, Mapping) and part.get("readOnly") is True
-
-
 def _is_file(part: Any, encoding: Encoding) -> bool:
     if not isinstance(part, Mapping):
         return False
     if part.get("type") == "array":
         return _is_file(part.get("items"), encoding)
-    if part.get("type", "string") == "string" and any(map(is_binary, encoding.content_types)):
+    if part.get("type", "string") == "string" and "binary" in map(media_form, encoding.content_types):
         return not any(keyword in part for keyword in _COMPOSING)
     media = part.get("contentMediaType")
     binary = isinstance(media, str) and "json" not in media and not media.startswith("text/")
@@ -207,7 +174,7 @@ def _file(part: Mapping[str, Any]) -> dict[str, Any]:
 
 def _guess(text: str, why: str, confidence: float, otherwise: str) -> Guess:
     risk: Risk = "medium" if confidence < UNSURE else "low"
-    return Guess(at="/input_schema", text=text, why=why, confidence=confidence, otherwise=otherwise, risk=risk)
+    return Guess("/input_schema", text, why, confidence, otherwise, risk)
 
 
 _CHOOSING: Final = re.compile(r"\b(?:only|exactly|at most) one of\b|\beither\b[^.]{1,120}\bor\b", re.IGNORECASE)
@@ -236,9 +203,7 @@ def exclusions(fields: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
             if _EXCLUDING.search(sentence) is None:
                 continue
             named = dict.fromkeys(_named(sentence, fields))
-            if not named:
-                continue
-            if _CHOOSING.search(sentence) is None or len(named) == 1:
+            if _CHOOSING.search(sentence) is None or len(named) < 2:
                 pairs = [(own, other) for other in named if other != own]
             else:
                 pairs = list(combinations(named, 2))
@@ -251,12 +216,9 @@ def exclusions(fields: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
 def _named(sentence: str, fields: Mapping[str, str]) -> Iterator[str]:
     """Yield the fields that a sentence names. A name that is also a plain word counts only if it is marked."""
     for found in _NAME.finditer(sentence):
-        name = found.group()
-        if name in fields:
-            around = sentence[max(0, found.start() - 1) : found.end() + 1]
-            is_word = name.isalpha() and name.islower()
-            if not is_word or _MARKED.search(around):
-                yield name
+        name, around = found[0], sentence[max(0, found.start() - 1) : found.end() + 1]
+        if name in fields and (not (name.isalpha() and name.islower()) or _MARKED.search(around)):
+            yield name
 
 
 _OWN_HEADERS: Final = frozenset({"accept", "accept-charset", "user-agent", "origin", "referer"})
@@ -283,8 +245,7 @@ class InputShape:
     header_fields: dict[str, str] = field(default_factory=dict)
     cookie_fields: dict[str, str] = field(default_factory=dict)
     transform: dict[str, str] = field(default_factory=dict)
-    own_query: list[tuple[str, str]] = field(default_factory=list)
-    """Query parameters in the URL itself: fixed values and default page sizes."""
+    own_query: list[tuple[str, str]] = field(default_factory=list)  # in the URL itself: fixed values, page sizes
     headers: dict[str, str] = field(default_factory=dict)
     body: str = "none"
     body_field: str | None = None
@@ -302,8 +263,6 @@ def shape_input(
 
 
 class _Shaper:
-    """Builds one input."""
-
     def __init__(self, path: PathChoice, fitter: SchemaFitter, credentials: Collection[tuple[str, str]]) -> None:
         self._path = path
         self._fitter = fitter
@@ -361,7 +320,8 @@ class _Shaper:
             shape.cookie_fields[own] = name
         else:
             shape.query.append(own)
-            self._rename(own, name)
+            if own != name:
+                shape.transform[own] = name
             if parameter.list_style != "repeat":
                 shape.lists[own] = parameter.list_style
             if parameter.reserved:
@@ -373,10 +333,10 @@ class _Shaper:
 
     def _is_sendable(self, parameter: Parameter) -> bool:
         """Return True if a header or cookie has a valid name that is not taken."""
-        if parameter.place == "cookie":
-            return is_header_name(parameter.name) and parameter.name not in self._shape.cookie_fields.values()
-        taken = {name.lower() for name in self._shape.header_fields.values()}
-        return is_header_name(parameter.name) and parameter.name.lower() not in taken
+        name, taken = parameter.name, set(self._shape.cookie_fields.values())
+        if parameter.place == "header":
+            name, taken = name.lower(), {other.lower() for other in self._shape.header_fields.values()}
+        return is_header_name(name) and name not in taken
 
     def _is_settled(self, parameter: Parameter) -> bool:
         """Return True if a required parameter has only one allowed value; that value is then always sent."""
@@ -406,8 +366,7 @@ class _Shaper:
 
     def _paged(self, own: str, name: str, schema: dict[str, Any]) -> dict[str, Any]:
         """Limit a page size, so that an agent that asks for everything gets a page."""
-        kinds = schema.get("type")
-        if "".join(words(name)) not in _PAGE_SIZES or kinds not in ("integer", "number"):
+        if "".join(words(name)) not in _PAGE_SIZES or schema.get("type") not in ("integer", "number"):
             return schema
         paged, page_limits = dict(schema), []
         if not {"maximum", "exclusiveMaximum", "enum", "const"} & schema.keys():
@@ -443,7 +402,8 @@ class _Shaper:
         for name, schema in adopted["properties"].items():
             own = named[name] = self._name(name, "body")
             self._properties[own] = dict(schema) if isinstance(schema, Mapping) else ({} if schema else {"not": {}})
-            self._rename(own, name)
+            if own != name:
+                shape.transform[own] = name
         shape.files = tuple(named[name] for name in body.files)
         shape.lists.update((named[name], style) for name, style in body.lists.items())
         shape.reserved += [named[name] for name in body.reserved]
@@ -517,14 +477,8 @@ class _Shaper:
         self._guess(f"{clash} is the {name!r} of the {place}", "the name is already taken", 0.8)
         return clash
 
-    def _rename(self, own: str, name: str) -> None:
-        if own != name:
-            self._shape.transform[own] = name
-
     def _guess(self, text: str, why: str, confidence: float, otherwise: str = "") -> None:
-        self._shape.guesses.append(
-            Guess(at="/input_schema", text=text, why=why, confidence=confidence, otherwise=otherwise)
-        )
+        self._shape.guesses.append(Guess("/input_schema", text, why, confidence, otherwise))
 
 
 def _exploded(parameter: Parameter) -> Iterator[tuple[str, Mapping[str, Any], bool]]:

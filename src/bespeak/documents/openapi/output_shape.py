@@ -10,7 +10,7 @@ from bespeak.contract.schema.subschemas import resolve
 from bespeak.documents.adoption.definitions import Definitions
 from bespeak.documents.adoption.guess import Guess
 from bespeak.documents.adoption.sanitizer import SchemaFitter, bound
-from bespeak.documents.openapi.description import DocumentedResponse, Operation, default_schema, is_json, sent_type
+from bespeak.documents.openapi.description import DocumentedResponse, Operation, media_form
 
 _OPEN: Final[Mapping[str, Any]] = {"type": "object"}
 _LISTED: Final = "items"
@@ -35,36 +35,29 @@ Known = dict[tuple[int, ...], tuple[list[DocumentedResponse], "OutputShape"]]
 
 def shape_output(operation: Operation, fitter: SchemaFitter, known: Known) -> OutputShape | str:
     """Build the output of an operation, or return why that is impossible. Operations often share response schemas."""
-    good = _good(operation.answers)
+    answers = operation.answers
+    # 200 comes before 201; if no success is documented, the default response counts.
+    good = sorted((one for one in answers if one.status.startswith("2")), key=lambda one: one.status.upper())
+    good = good or [one for one in answers if one.status == "default" and not _is_problem(one)]
     if operation.method == "HEAD" or (good and all(answer.media_type is None for answer in good)):
         return OutputShape(answer="none")
-    with_json = [answer for answer in good if answer.media_type and is_json(sent_type(answer.media_type))]
+    with_json = [one for one in good if one.media_type and media_form(one.media_type) in ("json", "json-like", "any")]
     if with_json:
         key = tuple(id(answer.schema) for answer in with_json)
         if key not in known:
             known[key] = (with_json, _json(with_json, fitter))
         return known[key][1]
-    if any(answer.media_type and default_schema(answer.media_type) == {"type": "string"} for answer in good):
+    if any(answer.media_type and media_form(answer.media_type) == "text" for answer in good):
         schema = {"type": "object", "properties": {_TEXT: {"type": "string"}}, "required": [_TEXT]}
         return OutputShape(schema, "text", _TEXT)
     if not good:
-        shape = OutputShape(output_field=_ONE)
-        shape.guesses.append(
-            _guess("any object", "no successful response is documented", 0.5, "the upstream's actual answer")
-        )
-        return shape
+        guess = _guess("any object", "no successful response is documented", 0.5, "the upstream's actual answer")
+        return OutputShape(output_field=_ONE, guesses=[guess])
     media = next(answer.media_type for answer in good if answer.media_type) or ""
     if operation.method == "GET":
         return f"its answer is {media[:80]}; only JSON and text can be passed on"
-    shape = OutputShape(answer="none")
-    shape.guesses.append(_guess("nothing", f"an answer of {media[:80]} cannot be passed on", 0.5, "JSON or text"))
-    return shape
-
-
-def _good(answers: tuple[DocumentedResponse, ...]) -> list[DocumentedResponse]:
-    """Return the successful responses, 200 before 201; if none is documented, the default response."""
-    good = sorted((answer for answer in answers if answer.status.startswith("2")), key=lambda one: one.status.upper())
-    return good or [answer for answer in answers if answer.status == "default" and not _is_problem(answer)]
+    guess = _guess("nothing", f"an answer of {media[:80]} cannot be passed on", 0.5, "JSON or text")
+    return OutputShape(answer="none", guesses=[guess])
 
 
 def _is_problem(answer: DocumentedResponse) -> bool:
@@ -119,10 +112,8 @@ def _kind(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     kind = schema.get("type")
     if isinstance(kind, str):
         return kind if kind in ("object", "array") else "scalar"
-    if not _OBJECT.isdisjoint(schema):
-        return "object"
-    if "items" in schema:
-        return "array"
+    if "items" in schema or not _OBJECT.isdisjoint(schema):
+        return "array" if _OBJECT.isdisjoint(schema) else "object"
     for keyword in ("allOf", "anyOf", "oneOf"):
         parts = schema.get(keyword)
         if isinstance(parts, list) and parts:
@@ -138,13 +129,11 @@ def _opened(schema: Mapping[str, Any]) -> dict[str, Any]:
     opened.pop("unevaluatedProperties", None)
     properties, required = opened.get("properties"), opened.get("required")
     if isinstance(properties, Mapping) and isinstance(required, list):
+        parts = {name: part for name, part in properties.items() if isinstance(part, Mapping)}
         # Write-only properties are not returned.
-        hidden = {
-            name for name, part in properties.items() if isinstance(part, Mapping) and part.get("writeOnly") is True
-        }
-        opened["required"] = [name for name in required if name not in hidden]
+        opened["required"] = [name for name in required if parts.get(name, {}).get("writeOnly") is not True]
     return {"type": "object", **opened} if "type" not in opened else opened
 
 
 def _guess(text: str, why: str, confidence: float, otherwise: str) -> Guess:
-    return Guess(at="/output_schema", text=text, why=why, confidence=confidence, otherwise=otherwise)
+    return Guess("/output_schema", text, why, confidence, otherwise)

@@ -7,16 +7,15 @@ from typing import Any, Final
 
 from bespeak.documents.openapi.description import Encoding, Parameter, Place, is_json, preferred
 from bespeak.documents.openapi.document_text import Notices, Spot
-from bespeak.documents.openapi.references import References
+from bespeak.documents.openapi.references import RefResolver
 from bespeak.documents.openapi.rules import NOT_IMPORTED, UNCLEAR_BODY, UNCLEAR_PARAMETER
 from bespeak.documents.openapi.schema_conversion import SchemaReader
 from bespeak.protocol.exchange.headers import is_media_type
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.rules import DUPLICATE, WRONG_VALUE
 
+# Styles of a query parameter and of a field of a form, the default first.
 FORM_STYLES: Final = ("form", "spaceDelimited", "pipeDelimited", "deepObject")
-"""Styles of a query parameter and of a field of a form, the default first."""
-
 _STYLING: Final = ("style", "explode", "allowReserved")
 
 
@@ -32,7 +31,6 @@ def read_style(spot: Spot, styles: tuple[str, ...], place: str, notices: Notices
 
 
 def read_encodings(media_type: Spot, notices: Notices) -> dict[str, Encoding]:
-    """Read the encodings of the fields of a body, by name."""
     listed = media_type.below("encoding")
     if listed.value is None:
         return {}
@@ -63,15 +61,12 @@ def _encoding(spot: Spot, notices: Notices) -> Encoding:
 
 
 MAX_PARAMETERS: Final = 200
-
-_STYLES: Final[dict[Place, tuple[str, ...]]] = {
+_STYLES: Final[dict[Place, tuple[str, ...]]] = {  # styles of each place, the default first
     "path": ("simple", "label", "matrix"),
     "query": FORM_STYLES,
     "header": ("simple",),
     "cookie": ("form",),
 }
-"""Styles of each place, the default first."""
-
 _COLLECTIONS: Final = {
     "csv": ("", False),
     "multi": ("form", True),
@@ -86,7 +81,7 @@ _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 class ParameterReader:
     """Reads the parameters of one description. A parameter that several operations share is read once."""
 
-    def __init__(self, references: References, schemas: SchemaReader, notices: Notices, *, swagger: bool) -> None:
+    def __init__(self, references: RefResolver, schemas: SchemaReader, notices: Notices, *, swagger: bool) -> None:
         self._references = references
         self._schemas = schemas
         self._notices = notices
@@ -95,14 +90,14 @@ class ParameterReader:
         self._levels: dict[tuple[str, str], list[Spot]] = {}
 
     def read(self, item: Spot, operation: Spot, path: str) -> tuple[Parameter, ...]:
-        """Read the parameters of an operation: its own, those of its path item, and those missing for its path
-        template.
-        """
+        """Read the parameters of an operation, of its path item, and those that only its path template names."""
         found: dict[tuple[str, str], Parameter] = {}
         for level in (item, operation):
             here: set[tuple[str, str]] = set()
             for spot in self.spots(level):
-                made = self._parameter(spot)
+                if spot.key not in self._known:
+                    self._known[spot.key] = self._read(spot)
+                made = self._known[spot.key]
                 if made is None:
                     continue
                 key = (made.name.lower() if made.place == "header" else made.name, made.place)
@@ -115,14 +110,13 @@ class ParameterReader:
         return self._with_path(found, operation, path)
 
     def spots(self, level: Spot) -> list[Spot]:
-        """Yield the parameters of a path or an operation, with references resolved."""
-        listed = level.below("parameters")
-        if listed.value is None:
+        """Return the parameters of a path or an operation, with references resolved."""
+        if level.value.get("parameters") is None:
             return []
-        known = self._levels.get(listed.key)
-        if known is None:
-            known = self._levels[listed.key] = self._followed(listed)
-        return known
+        listed = level.below("parameters")
+        if listed.key not in self._levels:
+            self._levels[listed.key] = self._followed(listed)
+        return self._levels[listed.key]
 
     def _followed(self, listed: Spot) -> list[Spot]:
         if not isinstance(listed.value, list):
@@ -134,25 +128,17 @@ class ParameterReader:
         followed = (self._references.follow(spot) for spot in spots[:MAX_PARAMETERS])
         return [spot for spot in followed if spot is not None]
 
-    def _parameter(self, spot: Spot) -> Parameter | None:
-        if spot.key not in self._known:
-            self._known[spot.key] = self._read(spot)
-        return self._known[spot.key]
-
     def _read(self, spot: Spot) -> Parameter | None:
         if not isinstance(spot.value, dict):
             self._notices.error(WRONG_VALUE, f"a parameter is {brief(spot.value)}, not an object", spot)
             return None
-        place = spot.text("in")
+        place, name, description = spot.texts("in", "name", "description")
         if self._swagger and place in {"body", "formData"}:
             return None  # part of the body
-        name = spot.text("name")
         if place not in _STYLES or not name:
             what = "has no name" if not name else f"is in {brief(spot.value.get('in'))}"
-            message = f"a parameter {what}, and is left out"
-            self._notices.error(
-                UNCLEAR_PARAMETER, message, spot, "It is in path, query, header or cookie, and has a name."
-            )
+            advice = "It is in path, query, header or cookie, and has a name."
+            self._notices.error(UNCLEAR_PARAMETER, f"a parameter {what}, and is left out", spot, advice)
             return None
         if place == "header" and name.lower() in _IGNORED_HEADERS:
             message = f"the header {brief(name)} is not a parameter: the facade sets it itself"
@@ -165,7 +151,7 @@ class ParameterReader:
             place=place,
             required=place == "path" or bool(spot.flag("required")),
             schema=schema,
-            description=spot.text("description"),
+            description=description,
             style=style,
             explode=explode,
             is_json=as_json,
@@ -174,7 +160,6 @@ class ParameterReader:
         )
 
     def style(self, spot: Spot, place: Place) -> tuple[str, bool]:
-        """Return the style of a parameter, and True if it is exploded."""
         default = _STYLES[place][0]
         if self._swagger:
             collection = spot.text("collectionFormat") or "csv"
@@ -193,8 +178,8 @@ class ParameterReader:
         if self._swagger:
             return dict(self._schemas.read(without_place(spot), "input")), False
         content = spot.below("content")
-        if isinstance(content.value, dict) and content.value:
-            media_type = preferred(name for name, _ in content.entries())[0]
+        if offered := preferred([name for name, _ in content.entries()]):
+            media_type = offered[0]
             schema = content.below(media_type, "schema")
             as_json = is_json(media_type)
             if not as_json:
@@ -203,9 +188,8 @@ class ParameterReader:
             return (dict(self._schemas.read(schema, "input")) if schema.value is not None else {}), as_json
         schema = spot.below("schema")
         if schema.value is None:
-            self._notices.info(
-                UNCLEAR_PARAMETER, f"the parameter {brief(spot.text('name'))} has no schema; a string is assumed", spot
-            )
+            message = f"the parameter {brief(spot.text('name'))} has no schema; a string is assumed"
+            self._notices.info(UNCLEAR_PARAMETER, message, spot)
             return {"type": "string"}, False
         return dict(self._schemas.read(schema, "input")), False
 

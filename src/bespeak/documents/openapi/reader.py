@@ -1,7 +1,4 @@
-"""Reader of OpenAPI descriptions of all versions: operations with their servers, security and rate limits.
-
-No text makes it raise.
-"""
+"""Reader of OpenAPI descriptions: operations, servers, security and rate limits. No text makes it raise."""
 
 from __future__ import annotations
 
@@ -12,11 +9,11 @@ from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from bespeak.contract.limits import SECONDS, Rate, parse_rate
-from bespeak.documents.openapi.bodies import AnswerReader, BodyReader
+from bespeak.documents.openapi.bodies import BodyReader
 from bespeak.documents.openapi.description import Description, Operation, SecurityScheme
 from bespeak.documents.openapi.document_text import Notices, Spot, parse_document
 from bespeak.documents.openapi.parameters import ParameterReader
-from bespeak.documents.openapi.references import References, is_reference
+from bespeak.documents.openapi.references import RefResolver
 from bespeak.documents.openapi.rules import (
     DUPLICATE_OPERATION_ID,
     NOT_IMPORTED,
@@ -30,8 +27,8 @@ from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.table import as_texts
 from bespeak.text.source.tree import without_collections
 
+# Names of the extension, in lower case and without hyphens.
 _NAMES: Final = frozenset({"xratelimit", "xratelimits", "xratelimiting", "xthrottling", "xthrottle"})
-"""Names of the extension, in lower case and without hyphens."""
 _COUNTS: Final = ("limit", "requests", "count", "rate", "max", "calls", "maxrequests", "ratelimit")
 _PERIODS: Final = ("period", "interval", "window", "unit", "per", "duration", "timeunit", "seconds")
 _UNITS: Final = {
@@ -46,17 +43,18 @@ _DEFAULT_UNIT: Final = "min"
 
 def read_rate(spot: Spot) -> Rate | None:
     """Return the limit that an object of the description states in an extension; None if it states none."""
-    if not isinstance(spot.value, dict):
-        return None
-    for name, value in spot.value.items():
-        if isinstance(name, str) and name.lower().replace("-", "").replace("_", "") in _NAMES:
-            return _rate(value)
-    return None
+    given = spot.value if isinstance(spot.value, dict) else {}
+    limits = [value for name, value in given.items() if _bare(name) in _NAMES]
+    return _rate(limits[0]) if limits else None
+
+
+def _bare(name: object) -> str:
+    return str(name).lower().replace("-", "").replace("_", "")
 
 
 def _rate(value: Any) -> Rate | None:
     if isinstance(value, dict):
-        members = {str(key).lower().replace("-", "").replace("_", ""): inner for key, inner in value.items()}
+        members = {_bare(key): inner for key, inner in value.items()}
         for unit in SECONDS:
             # {"perMinute": 60} and the like.
             named = next((key for key in members if _UNITS.get(key.removeprefix("requests")) == unit), None)
@@ -83,9 +81,7 @@ _PLACES: Final = frozenset({"header", "query", "cookie"})
 
 
 class SecurityReader:
-    """Reads the security of one description."""
-
-    def __init__(self, root: Spot, references: References, notices: Notices, *, swagger: bool) -> None:
+    def __init__(self, root: Spot, references: RefResolver, notices: Notices, *, swagger: bool) -> None:
         self._root = root
         self._references = references
         self._notices = notices
@@ -95,26 +91,20 @@ class SecurityReader:
 
     def read(self, operation: Spot) -> Alternatives:
         """Read the security requirements of an operation: its own, else those of the whole description."""
-        own = operation.below("security")
-        return self._whole if own.value is None else self._alternatives(own)
+        has_own = operation.value.get("security") is not None
+        return self._alternatives(operation.below("security")) if has_own else self._whole
 
     def _scheme(self, name: str, given: Spot) -> SecurityScheme | None:
         spot = self._references.follow(given)
         if spot is None:
             return None
-        kind, scheme = spot.text("type"), spot.text("scheme").lower()
-        if kind == "basic":  # as 2.0 calls it
-            kind, scheme = "http", "basic"
-        place, parameter = spot.text("in"), spot.text("name")
-        if kind not in _KINDS:
-            self._notices.error(
-                UNUSABLE_SCHEME, f"{brief(name)} has the unknown type {brief(kind)}, and is left out", spot
-            )
-            return None
+        kind, scheme, place, parameter, description = spot.texts("type", "scheme", "in", "name", "description")
+        kind, scheme = ("http", "basic") if kind == "basic" else (kind, scheme.lower())  # `basic` as 2.0 calls it
+        fault = f"has the unknown type {brief(kind)}" if kind not in _KINDS else ""
         if kind == "apiKey" and (place not in _PLACES or not parameter):
-            self._notices.error(
-                UNUSABLE_SCHEME, f"{brief(name)} does not say where its key goes, and is left out", spot
-            )
+            fault = "does not say where its key goes"
+        if fault:
+            self._notices.error(UNUSABLE_SCHEME, f"{brief(name)} {fault}, and is left out", spot)
             return None
         if kind == "http" and not scheme:
             self._notices.error(UNUSABLE_SCHEME, f"{brief(name)} does not name its scheme; bearer is assumed", spot)
@@ -125,7 +115,7 @@ class SecurityReader:
             place=place if kind == "apiKey" else "",
             parameter=parameter if kind == "apiKey" else "",
             scheme=scheme if kind == "http" else "",
-            description=spot.text("description"),
+            description=description,
         )
 
     def _alternatives(self, spot: Spot) -> Alternatives:
@@ -149,8 +139,6 @@ _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 
 
 class ServerReader:
-    """Reads the servers of one description."""
-
     def __init__(self, root: Spot, base_url: str | None, notices: Notices) -> None:
         self._root = root
         self._base_url = base_url
@@ -158,17 +146,15 @@ class ServerReader:
         self._known: dict[tuple[str, str], str | None] = {}
 
     def read(self, item: Spot, operation: Spot) -> str:
-        """Return the base address of an operation, without a trailing slash; report and return empty if there is
-        none.
-        """
+        """Return the base address of an operation, without a trailing slash; report if there is none."""
         for level in (operation, item, self._root):
-            listed = level.below("servers")
-            if listed.value is None:
+            if level.value.get("servers") is None:
                 continue
-            if listed.key not in self._known:
-                self._known[listed.key] = self._first(listed)
-            base = self._known[listed.key]
-            if base is not None:
+            listed = level.below("servers")
+            key = listed.key
+            if key not in self._known:
+                self._known[key] = self._first(listed)
+            if (base := self._known[key]) is not None:
                 return base
         return self._absolute("/", self._root)
 
@@ -181,14 +167,12 @@ class ServerReader:
         path = self._root.text("basePath")
         scheme = next((one for one in ("https", "http") if one in offered), base.scheme or "https")
         if not host or not _is_host(host):
-            self._notices.warning(
-                UNCLEAR_SERVER, "no server is described, so the upstream's address is unknown", self._root, _ADVICE
-            )
+            message = "no server is described, so the upstream's address is unknown"
+            self._notices.warning(UNCLEAR_SERVER, message, self._root, _ADVICE)
             return ""
         return f"{scheme}://{host}/{path.strip('/')}".rstrip("/")
 
     def _first(self, listed: Spot) -> str | None:
-        """Return the first valid server; None if there is none."""
         usable = [spot for spot in listed.items() if isinstance(spot.value, dict) and spot.text("url")]
         if not usable:
             if listed.value != []:
@@ -198,15 +182,11 @@ class ServerReader:
             others = ", ".join(_shown(spot.text("url")) for spot in usable[1:4])
             taken = brief(_shown(usable[0].text("url")))
             message = f"{len(usable)} servers are described; {taken} is used, not {others[:200]}"
-            self._notices.info(
-                UNCLEAR_SERVER, message, listed, "Write another address into the endpoint files if you need it."
-            )
-        return self._absolute(self._filled(usable[0]), usable[0])
+            advice = "Write another address into the endpoint files if you need it."
+            self._notices.info(UNCLEAR_SERVER, message, listed, advice)
+        server = usable[0]
 
-    def _filled(self, server: Spot) -> str:
-        """Fill the variables of an address with their defaults."""
-
-        def value(found: re.Match[str]) -> str:
+        def default_of(found: re.Match[str]) -> str:
             variable = server.below("variables", found[1])
             values = variable.below("enum").value
             default = variable.text("default") or (str(values[0]) if isinstance(values, list) and values else "")
@@ -216,7 +196,7 @@ class ServerReader:
                 return found[0]
             return default
 
-        return _VARIABLE.sub(value, server.text("url"))
+        return self._absolute(_VARIABLE.sub(default_of, server.text("url")), server)
 
     def _absolute(self, url: str, at: Spot) -> str:
         try:
@@ -225,13 +205,11 @@ class ServerReader:
             host = parts.netloc
         except ValueError:
             whole, host, parts = url, "", None
-        _, at_sign, named = host.rpartition("@")
+        _, at_sign, host = host.rpartition("@")
         if at_sign:
             message = "the address of the server contains a user or password, which is left out"
-            self._notices.warning(
-                UNCLEAR_SERVER, message, at, "Send credentials as a header whose value is a variable."
-            )
-        host = named
+            advice = "Send credentials as a header whose value is a variable."
+            self._notices.warning(UNCLEAR_SERVER, message, at, advice)
         if parts is None or parts.scheme not in {"http", "https"} or not _is_host(host):
             message = f"the server {brief(_shown(url))} is not a valid http or https address"
             self._notices.warning(UNCLEAR_SERVER, message, at, _ADVICE)
@@ -240,8 +218,6 @@ class ServerReader:
 
 
 _ADVICE: Final = "Name the address of the upstream when you import."
-
-
 _HOST: Final = re.compile(r"(?:[\w{}.~-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?")
 
 
@@ -257,43 +233,35 @@ def _is_host(host: str) -> bool:
 
 
 MAX_OPERATIONS: Final = 20_000
-
 _METHODS: Final = ("get", "put", "post", "delete", "options", "head", "patch", "trace", "query")
 
 
 class OperationReader:
-    """Reads the operations of one description."""
-
     def __init__(
-        self, root: Spot, references: References, notices: Notices, *, version: tuple[int, int], base_url: str | None
+        self, root: Spot, references: RefResolver, notices: Notices, *, version: tuple[int, int], base_url: str | None
     ) -> None:
         swagger = version[0] == 2
-        modern = version >= (3, 1)
-        schemas = SchemaReader(references, notices, modern=modern)
+        schemas = SchemaReader(references, notices, modern=version >= (3, 1))
         self._root = root
         self._references = references
         self._notices = notices
         self._swagger = swagger
-        self._modern = modern
         self._parameters = ParameterReader(references, schemas, notices, swagger=swagger)
-        self._bodies = BodyReader(references, schemas, notices)
-        self._answers = AnswerReader(references, schemas, self._bodies, notices, swagger=swagger)
+        self._bodies = BodyReader(references, schemas, notices, swagger=swagger)
         self._servers = ServerReader(root, base_url, notices)
         self.security = SecurityReader(root, references, notices, swagger=swagger)
         self._ids: dict[str, str] = {}
 
     def read(self) -> Iterator[Operation]:
-        """Read all operations, path by path."""
         count = 0
         for path, item in self._items():
             for method in _METHODS:
-                operation = item.below(method)
-                if operation.value is None:
+                if item.value.get(method) is None:
                     continue
+                operation = item.below(method)
                 if not isinstance(operation.value, dict):
-                    self._notices.error(
-                        WRONG_VALUE, f"`{method}` is {brief(operation.value)}, not an object", operation
-                    )
+                    message = f"`{method}` is {brief(operation.value)}, not an object"
+                    self._notices.error(WRONG_VALUE, message, operation)
                     continue
                 count += 1
                 if count > MAX_OPERATIONS:
@@ -321,7 +289,7 @@ class OperationReader:
         if not isinstance(given.value, dict):
             self._notices.error(WRONG_VALUE, f"a path is {brief(given.value)}, not an object", given)
             return None
-        if not is_reference(given.value):
+        if not isinstance(given.value.get("$ref"), str):
             return given
         target = self._references.follow(given)
         own = {name: value for name, value in given.value.items() if name != "$ref"}
@@ -337,38 +305,37 @@ class OperationReader:
             body = self._bodies.read(operation, method)
             base = self._servers.read(item, operation)
         if operation.value.get("callbacks"):
-            self._notices.info(
-                NOT_IMPORTED, "the callbacks of the operation are not imported", operation.below("callbacks")
-            )
+            message = "the callbacks of the operation are not imported"
+            self._notices.info(NOT_IMPORTED, message, operation.below("callbacks"))
+        name, summary, description = operation.texts("operationId", "summary", "description")
+        if name and self._ids.setdefault(name, operation.at) != operation.at:
+            message = f"the operationId {brief(name)} is also used by {self._ids[name]}; both operations are kept"
+            self._notices.warning(DUPLICATE_OPERATION_ID, message, operation, "Give one of them an id of its own.")
+        shared_summary, shared_description = item.texts("summary", "description")
+        tags = operation.value.get("tags")
         return Operation(
             method=method,
             path=path,
             base=base,
             pointer=operation.at,
-            operation_id=self._id(operation),
-            summary=operation.text("summary") or item.text("summary"),
-            description=operation.text("description") or item.text("description"),
-            tags=tuple(tag.value for tag in operation.below("tags").items() if isinstance(tag.value, str)),
+            operation_id=name,
+            summary=summary or shared_summary,
+            description=description or shared_description,
+            tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
             parameters=self._parameters.read(item, operation, path),
             body=body,
-            answers=self._answers.read(operation, self._types(operation, "produces")),
+            answers=self._bodies.read_responses(operation, self._types(operation, "produces")),
             security=self.security.read(operation),
             deprecated=bool(operation.flag("deprecated")),
             rate=read_rate(operation),
         )
 
-    def _id(self, operation: Spot) -> str:
-        name = operation.text("operationId")
-        if name and self._ids.setdefault(name, operation.at) != operation.at:
-            message = f"the operationId {brief(name)} is also used by {self._ids[name]}; both operations are kept"
-            self._notices.warning(DUPLICATE_OPERATION_ID, message, operation, "Give one of them an id of its own.")
-        return name
-
     def _types(self, operation: Spot, key: str) -> list[str]:
         """Return the media types of 2.0: those of the operation, else those of the description."""
+        if not self._swagger:
+            return []
         own = operation.value.get(key)
-        given = own if own is not None else self._root.value.get(key)
-        return list(filter(None, as_texts(given)))
+        return list(filter(None, as_texts(own if own is not None else self._root.value.get(key))))
 
 
 _VERSION: Final = re.compile(r"([0-9]{1,3})(?:\.([0-9]{1,3}))?(?:[.-].*)?", re.DOTALL)
@@ -380,9 +347,8 @@ def read_description(
 ) -> tuple[Description | None, list[Diagnostic]]:
     """Read the description in a text and collect findings; return None if it cannot be read.
 
-    An error beside a description means that one part could not be read. `source` is the file or address of the text;
-    references to files beside a local file are followed. Relative addresses are resolved against `base_url`, or against
-    a source on the web.
+    An error beside a description means that one part could not be read. References to files beside `source`, the file
+    or address of the text, are followed. Relative addresses are resolved against `base_url`, or a source on the web.
     """
     with without_collections():
         return _read(text, source, base_url or (source if _WEB.match(source) else None))
@@ -393,8 +359,7 @@ def _read(text: bytes | str, source: str, base_url: str | None) -> tuple[Descrip
     if document is None:
         return None, found
     notices = Notices(source)
-    for finding in found:
-        notices.pass_on(finding)
+    notices.pass_on(found)
     root = Spot(document.data, document)
     version = _version(root, notices)
     if version is None:
@@ -409,20 +374,20 @@ def _read(text: bytes | str, source: str, base_url: str | None) -> tuple[Descrip
     for name in ("webhooks", "x-webhooks"):
         if isinstance(root.value.get(name), dict) and root.value[name]:
             count = len(root.value[name])
-            notices.info(
-                NOT_IMPORTED, f"{count} webhook{' is' if count == 1 else 's are'} not imported", root.below(name)
-            )
-    reader = OperationReader(root, References(document, notices), notices, version=version, base_url=base_url)
+            message = f"{count} webhook{' is' if count == 1 else 's are'} not imported"
+            notices.info(NOT_IMPORTED, message, root.below(name))
+    reader = OperationReader(root, RefResolver(document, notices), notices, version=version, base_url=base_url)
     operations = tuple(reader.read())
     if not operations:
         notices.warning(NOT_OPENAPI, "no path has an operation", paths)
-    info, contact = root.below("info"), root.below("info", "contact")
+    info = root.below("info")
+    title, number, text = info.texts("title", "version", "description")
     made = Description(
         openapi=root.text("openapi") or root.text("swagger"),
-        title=info.text("title"),
-        version=info.text("version"),
-        description=info.text("description"),
-        contact=contact.text("email") or contact.text("url"),
+        title=title,
+        version=number,
+        description=text,
+        contact=next(filter(None, info.below("contact").texts("email", "url")), ""),
         source=source,
         rate=read_rate(root) or read_rate(info),
         operations=operations,
@@ -436,9 +401,8 @@ def _version(root: Spot, notices: Notices) -> tuple[int, int] | None:
     found = _VERSION.fullmatch(written)
     if found is None:
         said = f"has the version {brief(written)}" if written else "has neither `openapi` nor `swagger`"
-        notices.error(
-            NOT_OPENAPI, f"the document {said}", root, 'A description starts with openapi: "3.1.0" or the like.'
-        )
+        advice = 'A description starts with openapi: "3.1.0" or the like.'
+        notices.error(NOT_OPENAPI, f"the document {said}", root, advice)
         return None
     version = (int(found[1]), int(found[2] or 0))
     if version[0] == 2:
@@ -452,7 +416,6 @@ def _version(root: Spot, notices: Notices) -> tuple[int, int] | None:
 
 
 def _local(source: str) -> Path | None:
-    """Return the path of a source that is a file."""
     if _WEB.match(source):
         return None
     try:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from urllib.parse import unquote
 
-from bespeak.documents.openapi.document_text import MAX_BYTES, DescriptionFile, Notices, Spot, parse_document
+from bespeak.documents.openapi.description import MOST_BYTES
+from bespeak.documents.openapi.document_text import DescriptionFile, Notices, Spot, parse_document
 from bespeak.documents.openapi.rules import BROKEN_REFERENCE
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.pointer import ABSENT, nodes, value_at
 
 MAX_FILES: Final = 500  # maximum number of files in one description
-
 _REMOTE: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+:|//")
 _LONGEST: Final = 64  # maximum length of a chain of references
 
 
-class References:
+class RefResolver:
     """The files of one description, and the targets of its references."""
 
     def __init__(self, root: DescriptionFile, notices: Notices) -> None:
@@ -27,20 +27,18 @@ class References:
         self._notices = notices
         self._folder = root.path.resolve().parent if root.path is not None else None
         self._files: dict[Path, DescriptionFile | None] = {}
-        self._left = MAX_BYTES
-        self._targets: dict[tuple[str, str], Spot | str] = {}
-        """Targets of references, or the reason why there is none."""
+        self._left = MOST_BYTES
+        self._targets: dict[tuple[str, str], Spot | str] = {}  # or the reason why a reference has no target
         self._anchors: dict[str, dict[str, Spot]] = {}
         if root.path is not None:
             self._files[root.path.resolve()] = root
 
     def follow(self, spot: Spot, *, alone: bool = False) -> Spot | None:
-        """Follow the references at a place; report broken ones and return None.
-
-        With `alone`, stop at a reference that has other keys beside it.
-        """
+        """Follow references, or report why not and return None. With `alone`, stop at one with other keys."""
         seen: set[tuple[str, str]] = set()
-        while is_reference(spot.value) and not (alone and len(spot.value) > 1):
+        while isinstance(spot.value, dict) and isinstance(spot.value.get("$ref"), str):
+            if alone and len(spot.value) > 1:
+                break
             if spot.key in seen or len(seen) == _LONGEST:
                 message = f"the reference {brief(spot.value['$ref'])} is circular"
                 self._notices.error(BROKEN_REFERENCE, message, spot, "Replace one of them by a definition.")
@@ -69,15 +67,17 @@ class References:
 
     def _find(self, reference: str, beside: DescriptionFile) -> Spot | str:
         file, _, fragment = reference.partition("#")
-        document: DescriptionFile | str = beside
-        if file and file != beside.name:
-            document = self._document(file, beside)
+        document = self._document(file, beside) if file and file != beside.name else beside
         if isinstance(document, str):
             return document
         fragment = unquote(fragment)
         if fragment and not fragment.startswith("/"):
-            found = self._anchors_of(document).get(fragment)
-            return found if found is not None else "names an anchor that does not exist"
+            if document.name not in self._anchors:
+                anchors = self._anchors[document.name] = {}
+                for at, value in nodes(document.data):
+                    if isinstance(value, dict) and isinstance(value.get("$anchor"), str):
+                        anchors.setdefault(value["$anchor"], Spot(value, document, at))
+            return self._anchors[document.name].get(fragment) or "names an anchor that does not exist"
         return _walk(document, fragment) or "has no target"
 
     def _document(self, file: str, beside: DescriptionFile) -> DescriptionFile | str:
@@ -101,44 +101,26 @@ class References:
     def _load(self, path: Path) -> DescriptionFile | None:
         text = read_text(path, self._left)
         if isinstance(text, Diagnostic):
-            self._notices.pass_on(text)
+            self._notices.pass_on([text])
             return None
         self._left -= len(text.encode(errors="replace"))
         document, found = parse_document(text, str(path), path)
-        for finding in found:
-            self._notices.pass_on(finding)
+        self._notices.pass_on(found)
         return document
 
     def _nearby(self, reference: str, spot: Spot) -> Spot | None:
-        """Search `#/$defs/Name` in the enclosing schemas: tools leave such references when they embed a standalone
-        schema.
-        """
+        """Search `#/$defs/Name` in the enclosing schemas: tools embed whole schemas with such references."""
         if not reference.startswith(("#/$defs/", "#/definitions/")):
             return None
         fragment = unquote(reference[1:])
         parts = spot.at.split("/")
         for end in range(len(parts) - 1, 0, -1):
-            found = _walk(spot.document, "/".join(parts[:end]) + fragment)
-            if found is not None:
+            if (found := _walk(spot.document, "/".join(parts[:end]) + fragment)) is not None:
                 return found
         return None
 
-    def _anchors_of(self, document: DescriptionFile) -> dict[str, Spot]:
-        anchors = self._anchors.get(document.name)
-        if anchors is None:
-            anchors = self._anchors[document.name] = {}
-            for at, value in nodes(document.data):
-                if isinstance(value, dict) and isinstance(value.get("$anchor"), str):
-                    anchors.setdefault(value["$anchor"], Spot(value, document, at))
-        return anchors
-
 
 _ADVICE: Final = "Copy the target into the description, and refer to it there."
-
-
-def is_reference(value: Any) -> bool:
-    """Return True if a value is an object with a `$ref`."""
-    return isinstance(value, dict) and isinstance(value.get("$ref"), str)
 
 
 def _walk(document: DescriptionFile, at: str) -> Spot | None:

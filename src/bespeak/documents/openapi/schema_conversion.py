@@ -1,7 +1,4 @@
-"""Conversion of OpenAPI 2.0, 3.0 and 3.1 schemas to self-contained JSON Schemas (2020-12) of limited size.
-
-In most descriptions schemas refer to each other: each definition is converted once, and assembled where it is used.
-"""
+"""Conversion of OpenAPI 2.0, 3.0 and 3.1 schemas to self-contained JSON Schemas (2020-12) of limited size."""
 
 from __future__ import annotations
 
@@ -9,24 +6,25 @@ import re
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, is_closed, nodes
+from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, is_closed, nodes, with_children
 from bespeak.contract.schema.validation import compile_schema, excess
-from bespeak.documents.adoption.definitions import DEFINITIONS, Definition, names_in, shallow
+from bespeak.documents.adoption.definitions import DEFINITIONS, names_in
 from bespeak.documents.adoption.naming import unused
 from bespeak.documents.openapi.document_text import Notices, Spot
-from bespeak.documents.openapi.references import References, is_reference
+from bespeak.documents.openapi.references import RefResolver
 from bespeak.documents.openapi.rules import BROKEN_REFERENCE, SCHEMA_CUT, SCHEMA_PART_DROPPED
 from bespeak.documents.openapi.schema_keywords import (
-    is_null_free,
+    WORDS,
+    finished,
     merge_objects,
     opened,
     pattern_fault,
     plain_keywords,
-    typed,
     with_null,
 )
 from bespeak.protocol.exchange.refusal import Fault
@@ -35,19 +33,14 @@ from bespeak.text.source.pointer import unescaped
 
 Direction = Literal["input", "output"]
 """Direction of a schema: read-only properties are not part of an input, write-only ones not of an output."""
-
 MAX_LEVELS: Final = 32  # maximum depth of a definition, in steps of a pointer; lint allows 40 for the whole input
-
-MAX_PARTS: Final = 1_000
-"""Maximum number of subschemas in one definition. Lint allows 2,000 in the whole input of an endpoint."""
+MAX_PARTS: Final = 1_000  # maximum number of subschemas in one definition; lint allows 2,000 in the whole input
 MAX_LENGTH: Final = 64_000  # maximum bytes of JSON in one definition
 _MOST_NESTED: Final = 60  # maximum nesting during conversion, including `allOf` of other definitions
 _MOST_IN_PLACE: Final = 150  # maximum number of definitions that apply to one value
-
-_WORDS: Final = frozenset({"title", "description", "deprecated", "default"})
-_LISTS: Final = ("allOf", "anyOf", "oneOf")
 _NESTING: Final = frozenset(
-    {*_LISTS, "properties", "patternProperties", "items", "prefixItems", "additionalProperties", "not", "if", "then"}
+    {"allOf", "anyOf", "oneOf", "properties", "patternProperties", "items", "prefixItems", "additionalProperties"}
+    | {"not", "if", "then"}
 )
 _OF_ARRAYS: Final = frozenset({"items", "prefixItems", "contains", "unevaluatedItems"})
 _OF_OBJECTS: Final = frozenset(
@@ -60,10 +53,24 @@ _INVISIBLE: Final[Mapping[Direction, str]] = {"input": "readOnly", "output": "wr
 _MOST_INLINE: Final = 12  # maximum number of enum values to write in place instead of under a name
 
 
+@dataclass
+class Definition:
+    name: str
+    body: dict[str, Any]
+    in_place: tuple[str, ...] = ()  # definitions that apply to the same value as this one, repeated for each reference
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return names_in(self.body)
+
+    @cached_property
+    def size(self) -> tuple[int, int]:
+        """Number of schemas in it, and its length as JSON in bytes."""
+        return sum(1 for _ in nodes(self.body)), len(msgspec.json.encode(self.body))
+
+
 @dataclass(slots=True)
 class _Position:
-    """Position of a conversion."""
-
     spot: Spot
     levels: int
     chain: tuple[str, ...] = ()  # definitions that led here and apply to the same value
@@ -82,73 +89,65 @@ class _Position:
 class Converter:
     """Converts the schemas of one description for one direction."""
 
-    def __init__(self, references: References, notices: Notices, direction: Direction, *, modern: bool) -> None:
+    def __init__(self, references: RefResolver, notices: Notices, direction: Direction, *, modern: bool) -> None:
         self._references = references
         self._notices = notices
         self._hidden = _INVISIBLE[direction]
-        self._modern = modern
-        """True if keywords beside a `$ref` count: from 3.1 on."""
+        self._modern = modern  # True if keywords beside a `$ref` count: from 3.1 on
         self._names: dict[tuple[str, str], str] = {}
         self._spots: dict[str, Spot] = {}
         self._made: dict[str, Definition] = {}
         self._active: set[str] = set()
         self._nested = 0
 
-    def convert(self, spot: Spot) -> dict[str, Any]:
+    def convert(self, spot: Spot) -> Definition:
         """Convert the schema at a place; its references point to separate definitions."""
         return self._fitting(self._schema(_Position(spot, 0)), spot)
 
     def definition(self, name: str) -> Definition:
-        """Return the definition with this name."""
         return self._define(name, ())
 
-    def _fitting(self, schema: dict[str, Any], spot: Spot) -> dict[str, Any]:
+    def _fitting(self, schema: dict[str, Any], spot: Spot) -> Definition:
         """Cut the innermost levels of a schema until it is within the limits."""
         whole = Definition("", schema)
-        if whole.parts <= MAX_PARTS and whole.length <= MAX_LENGTH:
-            return schema
+        parts, length = whole.size
+        if parts <= MAX_PARTS and length <= MAX_LENGTH:
+            return whole
+        said = f"the schema has {parts:,} parts and {length:,} bytes"
         for levels in range(24, 0, -2):
-            made = Definition("", shallow(schema, levels))
-            if made.parts <= MAX_PARTS and made.length <= MAX_LENGTH:
-                message = (
-                    f"the schema has {whole.parts:,} parts and {whole.length:,} bytes; the innermost are left open"
-                )
-                self._notices.info(SCHEMA_CUT, message, spot)
-                return made.body
-        message = f"the schema has {whole.parts:,} parts and {whole.length:,} bytes, and is left open"
-        self._notices.warning(SCHEMA_CUT, message, spot)
-        return {"type": schema["type"]} if "type" in schema else {}
+            made = Definition("", _shallow(schema, levels))
+            if made.size[0] <= MAX_PARTS and made.size[1] <= MAX_LENGTH:
+                self._notices.info(SCHEMA_CUT, f"{said}; the innermost are left open", spot)
+                return made
+        self._notices.warning(SCHEMA_CUT, f"{said}, and is left open", spot)
+        return Definition("", {"type": schema["type"]} if "type" in schema else {})
 
     def _define(self, name: str, chain: tuple[str, ...]) -> Definition:
         made = self._made.get(name)
         if made is None:
             position = _Position(self._spots[name], 2, (*chain, name))
             self._active.add(name)
-            body = self._fitting(self._schema(position), position.spot)
+            fitting = self._fitting(self._schema(position), position.spot)
             self._active.discard(name)
-            made = self._made[name] = Definition(name, body, tuple(position.reached))
+            made = self._made[name] = Definition(name, fitting.body, tuple(position.reached))
         return made
 
     def _schema(self, here: _Position) -> dict[str, Any]:
         value = here.spot.value
-        if value is True:
-            return {}
-        if value is False:
-            return {"not": {}}
+        if isinstance(value, bool):
+            return {} if value else {"not": {}}
         if not isinstance(value, dict):
-            self._notices.warning(
-                SCHEMA_PART_DROPPED, f"a schema is {brief(value)}, so any value is accepted", here.spot
-            )
+            message = f"a schema is {brief(value)}, so any value is accepted"
+            self._notices.warning(SCHEMA_PART_DROPPED, message, here.spot)
             return {}
         if here.levels > MAX_LEVELS or self._nested >= _MOST_NESTED:
             self._notices.warning(SCHEMA_CUT, "a schema is nested too deeply; deeper parts are left open", here.spot)
             return {}
         self._nested += 1
         try:
-            made = self._reference(here) if is_reference(value) else self._keywords(here)
+            return self._reference(here) if isinstance(value.get("$ref"), str) else self._keywords(here)
         finally:
             self._nested -= 1
-        return made
 
     def _reference(self, here: _Position) -> dict[str, Any]:
         target = self._references.target(here.spot)
@@ -169,12 +168,12 @@ class Converter:
                 made = {"$ref": f"{DEFINITIONS}{name}"}
         if beside:
             added = self._keywords(here)
-            if added.keys() <= _WORDS or made.keys() <= {"$ref"}:
+            if added.keys() <= WORDS or made.keys() <= {"$ref"}:
                 made = {**made, **added}
             else:
                 made = {**added, "allOf": [made, *added.get("allOf", ())]}
         # In 3.0 keywords beside a reference are ignored, but authors who write `nullable` there mean it.
-        return with_null(made, nullable=bool(here.spot.flag("nullable") or here.spot.flag("x-nullable")))
+        return with_null(made, nullable=_is_nullable(here.spot))
 
     def _leads_back(self, name: str, chain: tuple[str, ...]) -> bool:
         """Return True if a definition, itself or through others, applies to the value that led to it."""
@@ -222,18 +221,13 @@ class Converter:
             self._alternatives(here, made)
         if "allOf" in schema:
             made = self._all_of(here, made, hidden)
-        made = typed(made)
-        if "default" in schema and schema["default"] is not None and is_null_free(schema["default"]):
-            made["default"] = schema["default"]
-        nullable = spot.flag("nullable") or spot.flag("x-nullable")
-        return with_null(made, nullable=bool(nullable))
+        return finished(made, schema, nullable=_is_nullable(spot))
 
     def _arrays(self, here: _Position, made: dict[str, Any]) -> None:
         spot = here.spot
         for keyword in ("items", "contains", "unevaluatedItems"):
-            below = spot.below(keyword)
-            if isinstance(below.value, dict | bool):
-                made[keyword] = self._schema(here.down(below, 1))
+            if isinstance(spot.value.get(keyword), dict | bool):
+                made[keyword] = self._schema(here.down(spot.below(keyword), 1))
         first = "prefixItems" if "prefixItems" in spot.value else "items"
         parts = [self._schema(here.down(part, 2)) for part in spot.below(first).items()]
         if parts:
@@ -253,38 +247,34 @@ class Converter:
                     properties[name] = self._schema(here.down(below, 2))
             made["properties"] = properties
         elif given is not None:
-            self._notices.warning(
-                SCHEMA_PART_DROPPED, f"`properties` is {brief(given)}, and is left out", spot.below("properties")
-            )
+            message = f"`properties` is {brief(given)}, and is left out"
+            self._notices.warning(SCHEMA_PART_DROPPED, message, spot.below("properties"))
         if hidden and "required" in made:
             made["required"] = [name for name in made["required"] if name not in hidden]
         if "required" in made and not made["required"]:
             del made["required"]
         for keyword in ("additionalProperties", "unevaluatedProperties", "propertyNames"):
-            below = spot.below(keyword)
-            if isinstance(below.value, bool):
-                made[keyword] = below.value
-            elif isinstance(below.value, dict):
-                made[keyword] = self._schema(here.down(below, 1)) or True
+            value = spot.value.get(keyword)
+            if isinstance(value, bool):
+                made[keyword] = value
+            elif isinstance(value, dict):
+                made[keyword] = self._schema(here.down(spot.below(keyword), 1)) or True
         for keyword in ("patternProperties", "dependentSchemas"):
-            self._named(here, keyword, made)
+            if isinstance(spot.value.get(keyword), dict):
+                self._named(here, keyword, made)
         return hidden
 
     def _named(self, here: _Position, keyword: str, made: dict[str, Any]) -> None:
         below = here.spot.below(keyword)
-        if not isinstance(below.value, dict):
-            return
         kept: dict[str, Any] = {}
         for name in below.value:
+            inner = below.below(name)
             reason = pattern_fault(name) if keyword == "patternProperties" else None
             if reason is not None:
-                self._notices.warning(
-                    SCHEMA_PART_DROPPED, f"the pattern {brief(name)} {reason}, and is left out", below.below(name)
-                )
+                message = f"the pattern {brief(name)} {reason}, and is left out"
+                self._notices.warning(SCHEMA_PART_DROPPED, message, inner)
                 continue
-            inner = below.below(name)
-            position = here.down(inner, 2) if keyword == "patternProperties" else here.beside(inner, 2)
-            kept[name] = self._schema(position)
+            kept[name] = self._schema(here.down(inner, 2) if keyword == "patternProperties" else here.beside(inner, 2))
         if kept:
             made[keyword] = kept
 
@@ -294,9 +284,9 @@ class Converter:
             value = spot.value
             if not isinstance(value, dict):
                 return False
-            if spot.flag(self._hidden):
+            if self._hidden in value and spot.flag(self._hidden):
                 return True
-            if is_reference(value):
+            if isinstance(value.get("$ref"), str):
                 target = self._references.target(spot)
                 if target is None:
                     return False
@@ -310,19 +300,19 @@ class Converter:
     def _alternatives(self, here: _Position, made: dict[str, Any]) -> None:
         spot = here.spot
         for keyword in ("anyOf", "oneOf"):
-            parts = [self._schema(here.beside(part, 2)) for part in spot.below(keyword).items()]
-            if not parts:
+            if not isinstance(spot.value.get(keyword), list) or not spot.value[keyword]:
                 continue
+            parts = [self._schema(here.beside(part, 2)) for part in spot.below(keyword).items()]
             # A discriminator distinguishes the parts even if their schemas overlap, so more than one may match.
             loose = keyword == "oneOf" and "discriminator" in spot.value and "anyOf" not in spot.value
             if len(parts) == 1 and not made.keys() & parts[0].keys():
                 made.update(parts[0])
             else:
-                made["anyOf" if loose else keyword] = _distinct(parts) if keyword == "anyOf" or loose else parts
+                distinct = [part for at, part in enumerate(parts) if part not in parts[:at]]
+                made["anyOf" if loose else keyword] = distinct if keyword == "anyOf" or loose else parts
         for keyword in ("not", "if", "then", "else"):
-            below = spot.below(keyword)
-            if isinstance(below.value, dict | bool):
-                made[keyword] = self._schema(here.beside(below, 1))
+            if isinstance(spot.value.get(keyword), dict | bool):
+                made[keyword] = self._schema(here.beside(spot.below(keyword), 1))
 
     def _all_of(self, here: _Position, made: dict[str, Any], hidden: set[str]) -> dict[str, Any]:
         """Combine the parts of an `allOf`: one object if possible, else parts that do not exclude each other."""
@@ -331,13 +321,12 @@ class Converter:
         if not parts:
             return made
         hidden |= {name for spot in spots for name in self._hidden_names(spot)}
-        if len(parts) == 1 and made.keys() <= _WORDS and not hidden:
+        if len(parts) == 1 and made.keys() <= WORDS and not hidden:
             return {**parts[0], **made}
         whole = [made, *(self._body(part) for part in parts)]
-        merged = merge_objects([_without(part, hidden) for part in whole])
-        if merged is not None:
+        if (merged := merge_objects([_without(part, hidden) for part in whole])) is not None:
             return merged
-        if len(parts) == 1 and (made.keys() <= _WORDS or parts[0].keys() <= {"$ref"}):
+        if len(parts) == 1 and (made.keys() <= WORDS or parts[0].keys() <= {"$ref"}):
             return {**parts[0], **made}
         if any(is_closed(part) for part in whole):
             parts = [opened(body) if is_closed(body) else part for part, body in zip(parts, whole[1:], strict=True)]
@@ -348,14 +337,12 @@ class Converter:
         target = self._references.follow(spot)
         given = target.below("properties") if target is not None else None
         if given is not None and isinstance(given.value, dict) and len(given.value) <= MAX_PARTS:
-            for name in given.value:
-                if self._is_hidden(given.below(name)):
-                    yield name
+            yield from (name for name in given.value if self._is_hidden(given.below(name)))
 
     def _body(self, part: Mapping[str, Any]) -> Mapping[str, Any]:
         """Replace the reference of a part by its target, if that is already converted."""
         name = str(part.get("$ref", "")).removeprefix(DEFINITIONS)
-        if not name or name in self._active or not part.keys() <= _WORDS | {"$ref"}:
+        if not name or name in self._active or not part.keys() <= WORDS | {"$ref"}:
             return part
         return {**self._define(name, ()).body, **{word: part[word] for word in part if word != "$ref"}}
 
@@ -364,16 +351,23 @@ def _is_leaf(schema: Any) -> bool:
     """Return True if a schema is so small that a name for it costs more than it saves."""
     if not isinstance(schema, dict):
         return True
-    if is_reference(schema) or not _NESTING.isdisjoint(schema):
-        return False
     values = schema.get("enum")
-    return len(str(schema.get("description", ""))) < 200 and (
-        not isinstance(values, list) or len(values) <= _MOST_INLINE
-    )
+    many = isinstance(values, list) and len(values) > _MOST_INLINE
+    nests = isinstance(schema.get("$ref"), str) or not _NESTING.isdisjoint(schema)
+    return not nests and not many and len(str(schema.get("description", ""))) < 200
+
+
+def _is_nullable(spot: Spot) -> bool:
+    return any(key in spot.value and spot.flag(key) for key in ("nullable", "x-nullable"))
+
+
+def _shallow(schema: dict[str, Any], levels: int) -> dict[str, Any]:
+    if levels == 0:
+        return {key: schema[key] for key in ("type", "description") if key in schema}
+    return with_children(schema, lambda part: _shallow(part, levels - 1))
 
 
 def _without(part: Mapping[str, Any], hidden: set[str]) -> Mapping[str, Any]:
-    """Remove properties of the other direction from a part."""
     if not hidden or ("required" not in part and "properties" not in part):
         return part
     kept = dict(part)
@@ -384,21 +378,10 @@ def _without(part: Mapping[str, Any], hidden: set[str]) -> Mapping[str, Any]:
     return kept
 
 
-def _distinct(parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    kept: list[dict[str, Any]] = []
-    for part in parts:
-        if part not in kept:
-            kept.append(part)
-    return kept
-
-
 class SchemaLimits(NamedTuple):
-    """Size limits of one schema."""
-
     definitions: int
     parts: int  # Maximum number of subschemas. Lint allows 2,000 in the whole input of an endpoint.
-    length: int
-    """Maximum bytes of JSON: large descriptions have thousands of such schemas, and a model reads each one whole."""
+    length: int  # maximum bytes of JSON: descriptions have thousands of schemas, and a model reads each one whole
 
 
 LIMITS: Final[Mapping[Direction, SchemaLimits]] = {
@@ -406,20 +389,13 @@ LIMITS: Final[Mapping[Direction, SchemaLimits]] = {
     "output": SchemaLimits(60, 500, 32_000),
 }
 """Limits by direction: an agent must know what it may send, but needs less detail of what it gets."""
-
-_MANY_STEPS: Final = 12
-"""Number of references between definitions for one value below which they cannot multiply too far."""
+_MANY_STEPS: Final = 12  # references between definitions for one value that cannot multiply too far
 
 
 class SchemaReader:
-    """The schemas of one description."""
-
-    def __init__(self, references: References, notices: Notices, *, modern: bool) -> None:
+    def __init__(self, references: RefResolver, notices: Notices, *, modern: bool) -> None:
         self._notices = notices
-        self._converters: dict[Direction, Converter] = {
-            "input": Converter(references, notices, "input", modern=modern),
-            "output": Converter(references, notices, "output", modern=modern),
-        }
+        self._converters = {way: Converter(references, notices, way, modern=modern) for way in _INVISIBLE}
         self._done: dict[tuple[Direction, tuple[str, str]], dict[str, Any]] = {}
         self._shared: dict[tuple[Direction, bytes], dict[str, Any]] = {}
         self._cut: dict[tuple[Direction, str, frozenset[str]], dict[str, Any]] = {}
@@ -432,22 +408,20 @@ class SchemaReader:
             made = self._done[key] = self.complete(self._converters[direction].convert(spot), spot, direction)
         return made
 
-    def complete(self, schema: dict[str, Any], spot: Spot, direction: Direction) -> dict[str, Any]:
+    def complete(self, root: Definition, spot: Spot, direction: Direction) -> dict[str, Any]:
         """Add the needed definitions to a converted schema. Equal results are one object."""
-        key = (direction, msgspec.json.encode(schema))
+        key = (direction, msgspec.json.encode(root.body))
         made = self._shared.get(key)
         if made is None:
-            made = self._shared[key] = self._assembled(schema, spot, direction)
+            made = self._shared[key] = self._assembled(root, spot, direction)
         return made
 
-    def _assembled(self, schema: dict[str, Any], spot: Spot, direction: Direction) -> dict[str, Any]:
+    def _assembled(self, root: Definition, spot: Spot, direction: Direction) -> dict[str, Any]:
         converter = self._converters[direction]
-        name = schema.get("$ref", "").removeprefix(DEFINITIONS)
-        while name:
+        while name := root.body.get("$ref", "").removeprefix(DEFINITIONS):
             # The properties of an input must be at its root, not behind a reference.
-            schema = {**converter.definition(name).body, **{key: schema[key] for key in schema if key != "$ref"}}
-            name = schema.get("$ref", "").removeprefix(DEFINITIONS)
-        root = Definition("", schema)
+            own = {key: root.body[key] for key in root.body if key != "$ref"}
+            root = Definition("", {**converter.definition(name).body, **own})
         limits = LIMITS[direction]
         kept, left = _nearest(root, converter, limits)
         if left:
@@ -456,7 +430,8 @@ class SchemaReader:
                 f"{limits.length:,} bytes; {len(left)} of its references are left open"
             )
             self._notices.info(SCHEMA_CUT, message, spot, "Describe those that agents need in the endpoint file.")
-        opened = {name: _open_schema(converter.definition(name)) for name in left}
+        bodies = {name: converter.definition(name).body for name in left}
+        opened = {name: {"type": kind} if (kind := body.get("type")) else {} for name, body in bodies.items()}
         made = _cut(root.body, opened) if left.intersection(root.names) else root.body
         if not kept:
             return _with_fitting_defaults(made, spot, self._notices)
@@ -483,34 +458,24 @@ def _nearest(root: Definition, converter: Converter, limits: SchemaLimits) -> tu
     """Return the definitions within the limits, those reached in the fewest steps first; and the others' names."""
     kept: dict[str, Definition] = {}
     left: set[str] = set()
-    parts, length = root.parts, root.length
+    parts, length = root.size
     waiting = deque(root.names)
     while waiting:
         name = waiting.popleft()
         if name in kept or name in left:
             continue
         definition = converter.definition(name)
-        if (
-            len(kept) == limits.definitions
-            or parts + definition.parts > limits.parts
-            or length + definition.length > limits.length
-        ):
+        more_parts, more_length = parts + definition.size[0], length + definition.size[1]
+        if len(kept) == limits.definitions or more_parts > limits.parts or more_length > limits.length:
             left.add(name)
             continue
         kept[name] = definition
-        parts += definition.parts
-        length += definition.length
+        parts, length = more_parts, more_length
         waiting.extend(definition.names)
     return kept, left
 
 
-def _open_schema(definition: Definition) -> dict[str, Any]:
-    kind = definition.body.get("type")
-    return {"type": kind} if kind is not None else {}
-
-
 def _cut(schema: Any, opened: Mapping[str, dict[str, Any]], *, names: bool = False) -> Any:
-    """Replace references to some definitions by open schemas."""
     if isinstance(schema, list):
         return [_cut(item, opened) for item in schema]
     if not isinstance(schema, dict):

@@ -18,8 +18,7 @@ from bespeak.text.diagnostics.diagnostic import brief
 
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 MOST_VALUES: Final = 1_000  # maximum number of enum values; lint reports more as oversized
-
-_TYPE_SYNONYMS: Final = {
+_TYPE_SYNONYMS: Final = {  # types of programming languages that descriptions use instead of JSON types
     **dict.fromkeys(("int", "long", "int32", "int64"), "integer"),
     **dict.fromkeys(("float", "double", "decimal"), "number"),
     **dict.fromkeys(("map", "dict", "hash"), "object"),
@@ -27,12 +26,9 @@ _TYPE_SYNONYMS: Final = {
     "bool": "boolean",
     "list": "array",
 }
-"""Types of programming languages that descriptions use instead of JSON types."""
-
 _FORMATS: Final = {"guid": "uuid", "url": "uri", "datetime": "date-time", "ip": "ipv4"}
 _WIDTHS: Final = frozenset({"int32", "int64", "float", "double", "password", "byte", "binary", "base64"})
 """Formats that describe storage or display, or that `contentEncoding` expresses."""
-
 _LINEAR: Final = jsonschema_rs.RegexOptions()
 _INT64: Final = 1 << 63
 _LONGEST_PATTERN: Final = 2_000
@@ -46,13 +42,19 @@ def plain_keywords(schema: Mapping[str, Any], *, complain: Complaint) -> dict[st
     _types(schema, made, complain)
     for keyword, read in _READERS.items():
         if keyword in schema and schema[keyword] is not None:
-            value = read(schema[keyword])
-            if value is not None:
+            if (value := read(schema[keyword])) is not None:
                 made[keyword] = value
             elif keyword not in _QUIET:
                 complain(keyword, f"is {brief(schema[keyword])}")
-    _encoding(schema, made)
-    _bounds(schema, made)
+    given = schema.get("format")
+    if given in ("byte", "binary", "base64"):
+        if made.get("type", "string") == "string" or "string" in made["type"]:
+            made["contentEncoding"] = "base64"
+    elif isinstance(given, str) and given and given not in _WIDTHS:
+        made["format"] = _FORMATS.get(given.lower(), given)
+    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
+        if schema.get(exclusive) is True and bound in made:  # `exclusiveMinimum: true` of draft 4
+            made[exclusive] = made.pop(bound)
     _values(schema, made, complain)
     if "pattern" in schema:
         reason = pattern_fault(schema["pattern"])
@@ -67,9 +69,7 @@ def pattern_fault(pattern: object) -> str | None:
     """Return why a pattern cannot be used; None if it can."""
     if not isinstance(pattern, str):
         return "is not a string"
-    if len(pattern) > _LONGEST_PATTERN:
-        return "is too long"
-    return _pattern_fault(pattern)
+    return "is too long" if len(pattern) > _LONGEST_PATTERN else _pattern_fault(pattern)
 
 
 @lru_cache(4096)
@@ -119,24 +119,6 @@ def _types(schema: Mapping[str, Any], made: dict[str, Any], complain: Complaint)
             return
     if kept:
         made["type"] = kept[0] if len(kept) == 1 else kept
-
-
-def _encoding(schema: Mapping[str, Any], made: dict[str, Any]) -> None:
-    given = schema.get("format")
-    if not isinstance(given, str) or not given:
-        return
-    if given in ("byte", "binary", "base64"):
-        if made.get("type", "string") == "string" or "string" in made["type"]:
-            made["contentEncoding"] = "base64"
-    elif given not in _WIDTHS:
-        made["format"] = _FORMATS.get(given.lower(), given)
-
-
-def _bounds(schema: Mapping[str, Any], made: dict[str, Any]) -> None:
-    """Convert `exclusiveMinimum: true` of draft 4, which makes the minimum exclusive."""
-    for exclusive, bound in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-        if schema.get(exclusive) is True and bound in made:
-            made[exclusive] = made.pop(bound)
 
 
 def _values(schema: Mapping[str, Any], made: dict[str, Any], complain: Complaint) -> None:
@@ -193,14 +175,7 @@ def number(value: Any) -> int | float | None:
 
 def _count(value: Any) -> int | None:
     found = number(value)
-    if found is None or found < 0 or found != int(found) or found >= _INT64:
-        return None
-    return int(found)
-
-
-def _positive(value: Any) -> int | float | None:
-    found = number(value)
-    return found if found is not None and found > 0 else None
+    return None if found is None or found < 0 or found != int(found) or found >= _INT64 else int(found)
 
 
 def _text(value: Any) -> str | None:
@@ -212,9 +187,7 @@ def _boolean(value: Any) -> bool | None:
 
 
 def _names(value: Any) -> list[str] | None:
-    if not isinstance(value, list):
-        return None
-    return list(dict.fromkeys(name for name in value if isinstance(name, str)))
+    return list(dict.fromkeys(name for name in value if isinstance(name, str))) if isinstance(value, list) else None
 
 
 def _dependent(value: Any) -> dict[str, list[str]] | None:
@@ -225,35 +198,30 @@ def _dependent(value: Any) -> dict[str, list[str]] | None:
 
 _QUIET: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum", "title", "description", "deprecated", "uniqueItems"})
 """Keywords that are dropped silently if not valid: draft-4 booleans and annotations."""
-
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "title": _text,
-    "description": _text,
+    **dict.fromkeys(("title", "description"), _text),
     "deprecated": _boolean,
-    "minimum": number,
-    "maximum": number,
-    "exclusiveMinimum": number,
-    "exclusiveMaximum": number,
-    "multipleOf": _positive,
-    "minLength": _count,
-    "maxLength": _count,
-    "minItems": _count,
-    "maxItems": _count,
-    "minContains": _count,
-    "maxContains": _count,
+    **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), number),
+    "multipleOf": lambda value: found if (found := number(value)) is not None and found > 0 else None,
+    **dict.fromkeys(("minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains"), _count),
     "uniqueItems": _boolean,
-    "minProperties": _count,
-    "maxProperties": _count,
+    **dict.fromkeys(("minProperties", "maxProperties"), _count),
     "required": _names,
     "dependentRequired": _dependent,
-    "contentEncoding": _text,
-    "contentMediaType": _text,
+    **dict.fromkeys(("contentEncoding", "contentMediaType"), _text),
 }
 
 
-WORDS: Final = frozenset({"title", "description", "deprecated", "default"})
-"""Keywords that describe a value without restricting it."""
+WORDS: Final = frozenset({"title", "description", "deprecated", "default"})  # They restrict no value.
 _COMPOSING: Final = frozenset({"$ref", "allOf", "anyOf", "oneOf", "not", "if"})
+
+
+def finished(made: dict[str, Any], schema: Mapping[str, Any], *, nullable: bool) -> dict[str, Any]:
+    """Add what depends on all keywords: the implied type, the default, and null."""
+    made = typed(made)
+    if "default" in schema and schema["default"] is not None and is_null_free(schema["default"]):
+        made["default"] = schema["default"]
+    return with_null(made, nullable=nullable)
 
 
 def typed(made: dict[str, Any]) -> dict[str, Any]:
@@ -262,9 +230,7 @@ def typed(made: dict[str, Any]) -> dict[str, Any]:
         return made
     if not made.keys().isdisjoint({"properties", "additionalProperties", "patternProperties", "required"}):
         return {"type": "object", **made}
-    if not made.keys().isdisjoint({"items", "prefixItems"}):
-        return {"type": "array", **made}
-    return made
+    return {"type": "array", **made} if not made.keys().isdisjoint({"items", "prefixItems"}) else made
 
 
 def with_null(made: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
@@ -295,9 +261,7 @@ def with_null(made: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
     return {**words, "anyOf": [bare, {"type": "null"}]} if bare else words
 
 
-_PLAIN: Final = WORDS | {"type", "properties", "required", "additionalProperties"}
-"""Keywords of a part that can be merged."""
-
+_PLAIN: Final = WORDS | {"type", "properties", "required", "additionalProperties"}  # of a part that can be merged
 _MOST: Final = 1_000  # maximum number of properties in a merged object; larger parts stay references, to avoid copies
 
 
@@ -306,7 +270,8 @@ def merge_objects(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 
     The first part may be the schema around the `allOf`: texts of an earlier part take precedence.
     """
-    if not all(_is_plain(part) for part in parts) or sum(len(part.get("properties", ())) for part in parts) > _MOST:
+    plain = all(part.keys() <= _PLAIN and part.get("type", "object") == "object" for part in parts)
+    if not plain or sum(len(part.get("properties", ())) for part in parts) > _MOST:
         return None
     further = [part["additionalProperties"] for part in parts if isinstance(part.get("additionalProperties"), dict)]
     if any(one != further[0] for one in further[1:]):
@@ -338,18 +303,11 @@ def opened(part: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in part.items() if name not in closing}
 
 
-def _is_plain(part: Mapping[str, Any]) -> bool:
-    return part.keys() <= _PLAIN and part.get("type", "object") == "object"
-
-
 def _both(one: Any, other: Any) -> Any:
     """Merge two descriptions of a property. A part that only adds texts does not count as a description."""
     if one == other or not other.keys() - WORDS:
         return {**other, **one}
     if not one.keys() - WORDS:
         return {**one, **other}
-    bare_one = {name: value for name, value in one.items() if name not in WORDS}
-    bare_other = {name: value for name, value in other.items() if name not in WORDS}
-    if bare_one == bare_other:
-        return {**one, **other}
-    return {"allOf": [one, other]}
+    bare, bare_other = ({name: part[name] for name in part if name not in WORDS} for part in (one, other))
+    return {**one, **other} if bare == bare_other else {"allOf": [one, other]}

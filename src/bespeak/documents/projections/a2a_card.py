@@ -18,12 +18,10 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.exchange.headers import MEDIA_JSON
 
 PATH: Final = "/.well-known/agent-card.json"
-LEGACY_PATH: Final = "/.well-known/agent.json"
-"""Path of the card in the form of A2A 0.3, for clients that cannot read the current one."""
+LEGACY_PATH: Final = "/.well-known/agent.json"  # card of A2A 0.3, for clients that cannot read the current one
 INTERFACE: Final = "/a2a"  # path of the JSON-RPC interface
 VERSIONS: Final = ("1.0", "0.3")  # versions of A2A that the interface speaks, the preferred one first
-SCHEMAS: Final = "urn:bespeak:a2a:skill-schemas:1"
-"""Extension that says where the schemas of skills are, because skills have none of their own."""
+SCHEMAS: Final = "urn:bespeak:a2a:skill-schemas:1"  # says where the schemas of skills are
 
 _BINDING: Final = "JSONRPC"
 _LONGEST: Final = 300
@@ -37,9 +35,7 @@ _OPEN: Final = {
         "description": "The id of the agent, believed without proof. Authority-Scope has its scopes.",
     }
 }
-_CERTIFICATE: Final = {
-    "mtlsSecurityScheme": {"description": "The agent's certificate, presented when the connection is made."}
-}
+_PRESENTED: Final = "The agent's certificate, presented when the connection is made."
 
 
 def project_card(
@@ -56,8 +52,7 @@ def project_card(
 ) -> dict[str, Any] | None:
     """Build the card; None if no endpoint is listed or the URL of the service is not known: a card needs both.
 
-    `modes` are the authentication modes of `[auth]`, and `issuer` is that of its tokens. `version` is that of the
-    manifest. With more endpoints than `most_skills` there is one skill for each namespace.
+    `issuer` is that of the tokens. With more endpoints than `most_skills` there is one skill for each namespace.
     `extended` is True for a card that only identified agents get.
     """
     listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
@@ -66,10 +61,11 @@ def project_card(
     ids = capability_ids(listed)
     listed.sort(key=lambda endpoint: endpoint.deprecated is not None)
     identity = service.identity
-    skills = _Skills(ids, _schemes(modes, issuer), policies or service.policies)
+    skills = _SkillWriter(ids, _schemes(modes, issuer), policies or service.policies)
     card: dict[str, Any] = {
         "name": identity.name or identity.server_id,
-        "description": " ".join(service.description.split()) or _nouns(listed),
+        "description": " ".join(service.description.split())
+        or cut(f"Operations on {', '.join(dict.fromkeys(map(group_of, listed)))}", _LONGEST),
         "version": version,
         "supportedInterfaces": [
             {"url": f"{settings.url}{INTERFACE}", "protocolBinding": _BINDING, "protocolVersion": spoken}
@@ -101,13 +97,12 @@ def to_legacy(card: Mapping[str, Any]) -> dict[str, Any]:
     """Write a card in the form of A2A 0.3."""
     interfaces = {each["protocolVersion"]: each["url"] for each in card["supportedInterfaces"]}
     current = ("supportedInterfaces", "securitySchemes", "securityRequirements")
-    capabilities = {name: value for name, value in card["capabilities"].items() if name != "extendedAgentCard"}
     legacy: dict[str, Any] = {
         **{name: value for name, value in card.items() if name not in current},
         "protocolVersion": "0.3.0",
         "url": interfaces[VERSIONS[-1]],
         "preferredTransport": _BINDING,
-        "capabilities": capabilities,
+        "capabilities": {name: value for name, value in card["capabilities"].items() if name != "extendedAgentCard"},
         "skills": [_legacy_security(skill) for skill in card["skills"]],
     }
     if "securitySchemes" in card:
@@ -118,61 +113,51 @@ def to_legacy(card: Mapping[str, Any]) -> dict[str, Any]:
     return {**legacy, **_legacy_security({"securityRequirements": card.get("securityRequirements", ())})}
 
 
-class _Skills:
-    """Skills with the names and credentials of one service."""
-
-    def __init__(
-        self, ids: Mapping[tuple[str, str], str], schemes: Mapping[str, Mapping[str, Any]], policies: Policies
-    ) -> None:
-        self._ids = ids
-        self.schemes = schemes
-        self.policies = policies
+class _SkillWriter:
+    def __init__(self, ids: Mapping[tuple[str, str], str], schemes: Mapping[str, Any], policies: Policies) -> None:
+        self._ids, self.schemes, self.policies = ids, schemes, policies
 
     def of_endpoints(self, listed: Sequence[Endpoint]) -> list[dict[str, Any]]:
-        """Return one skill for each endpoint."""
-        return [self._skill(endpoint) for endpoint in listed]
+        return [
+            self._skill(
+                self._ids[each.key],
+                describe_tool(each, self._ids),
+                list(_tags(each, self.policies)),
+                list(_examples(self._ids[each.key], each)),
+                each.required_scopes,
+            )
+            for each in listed
+        ]
 
     def of_namespaces(self, listed: Sequence[Endpoint]) -> list[dict[str, Any]]:
         """Return one skill for each namespace, which names its endpoints."""
         groups: dict[str, list[Endpoint]] = {}
         for endpoint in listed:
             groups.setdefault(group_of(endpoint), []).append(endpoint)
-        return [self._group(name, members) for name, members in groups.items()]
+        skills = []
+        for name, members in groups.items():
+            named = ", ".join(self._ids[endpoint.key] for endpoint in members[:_MOST_NAMED])
+            more = f" and {len(members) - _MOST_NAMED} more" if len(members) > _MOST_NAMED else ""
+            about = f"{len(members)} skills, each called by its own id: {named}{more}."
+            shared = set(members[0].required_scopes).intersection(*(endpoint.required_scopes for endpoint in members))
+            tags = list(dict.fromkeys(tag for endpoint in members for tag in _tags(endpoint, self.policies)))
+            examples = (list(_examples(self._ids[each.key], each)) for each in members)
+            skills.append(self._skill(name, about, tags, next(filter(None, examples), [])[:1], sorted(shared)))
+        return skills
 
     def requirements(self, scopes: Sequence[str]) -> list[dict[str, Any]]:
         """Return the alternatives of credentials for a call with these scopes."""
         return [{"schemes": {name: {"list": list(scopes)}}} for name in self.schemes]
 
-    def _skill(self, endpoint: Endpoint) -> dict[str, Any]:
-        own = self._ids[endpoint.key]
-        skill: dict[str, Any] = {
-            "id": own,
-            "name": _title(own),
-            "description": describe_tool(endpoint, self._ids),
-            "tags": list(_tags(endpoint, self.policies)),
-        }
-        examples = list(_examples(own, endpoint))
+    def _skill(
+        self, name: str, about: str, tags: list[str], examples: list[str], scopes: Sequence[str]
+    ) -> dict[str, Any]:
+        title = " ".join(name.replace("_", " ").replace("-", " ").split()).capitalize()
+        skill: dict[str, Any] = {"id": name, "name": title, "description": about, "tags": tags}
         if examples:
             skill["examples"] = examples
-        if self.schemes and (endpoint.required_scopes or self.policies.scope_required_for_invocation):
-            skill["securityRequirements"] = self.requirements(endpoint.required_scopes)
-        return skill
-
-    def _group(self, name: str, members: Sequence[Endpoint]) -> dict[str, Any]:
-        named = ", ".join(self._ids[endpoint.key] for endpoint in members[:_MOST_NAMED])
-        more = f" and {len(members) - _MOST_NAMED} more" if len(members) > _MOST_NAMED else ""
-        shared = set(members[0].required_scopes).intersection(*(endpoint.required_scopes for endpoint in members))
-        skill: dict[str, Any] = {
-            "id": name,
-            "name": _title(name),
-            "description": f"{len(members)} skills, each called by its own id: {named}{more}.",
-            "tags": list(dict.fromkeys(tag for endpoint in members for tag in _tags(endpoint, self.policies))),
-        }
-        examples = next(filter(None, (list(_examples(self._ids[each.key], each)) for each in members)), None)
-        if examples:
-            skill["examples"] = examples[:1]
-        if self.schemes and (shared or self.policies.scope_required_for_invocation):
-            skill["securityRequirements"] = self.requirements(sorted(shared))
+        if self.schemes and (scopes or self.policies.scope_required_for_invocation):
+            skill["securityRequirements"] = self.requirements(scopes)
         return skill
 
 
@@ -199,16 +184,11 @@ def _examples(skill: str, endpoint: Endpoint) -> Iterator[str]:
         text = msgspec.json.encode({"skill": skill, "input": given}).decode()
         if len(text) <= _LONGEST_EXAMPLE:
             yield text
-    phrases = [phrase for hint in endpoint.semantic.parameter_hints.values() for phrase in _first_phrase(hint)]
+    hints = (one[0] if isinstance(one, list) and one else one for one in endpoint.semantic.parameter_hints.values())
+    phrases = [hint.strip() for hint in hints if isinstance(hint, str) and hint.strip()]
     if phrases:
         intent = (endpoint.semantic.intent or endpoint.description).strip().rstrip(".")
         yield cut(f"{intent}: {', '.join(phrases)}", _LONGEST_EXAMPLE)
-
-
-def _first_phrase(hint: object) -> Iterator[str]:
-    first = hint[0] if isinstance(hint, list) and hint else hint
-    if isinstance(first, str) and first.strip():
-        yield first.strip()
 
 
 def _schemes(modes: Iterable[str], issuer: str | None) -> dict[str, Mapping[str, Any]]:
@@ -221,7 +201,8 @@ def _schemes(modes: Iterable[str], issuer: str | None) -> dict[str, Mapping[str,
             "description": f"A token{by} that names the agent and the scopes it was granted.",
         }
     }
-    known = {"open": ("AgentId", _OPEN), "token": ("Bearer", bearer), "mtls": ("ClientCertificate", _CERTIFICATE)}
+    certificate = {"mtlsSecurityScheme": {"description": _PRESENTED}}
+    known = {"open": ("AgentId", _OPEN), "token": ("Bearer", bearer), "mtls": ("ClientCertificate", certificate)}
     return dict(known[mode] for mode in modes if mode in known)
 
 
@@ -236,14 +217,6 @@ def _schemas(url: str, *, public: bool) -> dict[str, Any]:
         "required": False,
         "params": params,
     }
-
-
-def _nouns(listed: Sequence[Endpoint]) -> str:
-    return cut(f"Operations on {', '.join(dict.fromkeys(map(group_of, listed)))}", _LONGEST)
-
-
-def _title(name: str) -> str:
-    return " ".join(name.replace("_", " ").replace("-", " ").split()).capitalize()
 
 
 def _legacy_security(block: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,4 @@
-"""Documents about agents (core 7.3): the identity of one, its status, and the Agent Namespace Document of /agents.
-
-An identity document is written as JSON, YAML or a page for people (core 4.3, 5.1).
-"""
+"""Documents about agents (core 7.3): identity as JSON, YAML or a page (core 4.3, 5.1), status, and namespace."""
 
 from __future__ import annotations
 
@@ -30,26 +27,19 @@ _PASSED_ON: Final = (
 contain code, keys, tokens or history, and an unknown field may hold any of them.
 """
 
-_UNVERIFIED: Final = "An organisation asserts this identity; no proof of it is available."
-_NO_SCORE: Final = "No trust score has been computed."
-_LOW_SCORE: Final = "The trust score is low."
 _LEAST_SCORE: Final = 0.5  # score below which a document carries a warning; the draft asks for one and names no bound
 
+Sign = Callable[[bytes], str]  # turns canonical bytes into a detached JWS
 _SORTED: Final = msgspec.json.Encoder(order="sorted")
 
 
-def project_identity(
-    agent: Agent, service: Service, *, issued: str, sign: Callable[[bytes], str] | None = None
-) -> dict[str, Any]:
-    """Build the published document of an agent; `sign` turns canonical bytes into a detached JWS.
-
-    `issued` is used if the document does not contain a time of issue. The signature is made and verified
-    like that of the server's manifest.
-    """
+def project_identity(agent: Agent, service: Service, *, issued: str, sign: Sign | None = None) -> dict[str, Any]:
+    """Build the document of an agent, signed like a manifest; `issued` is the time of issue if it contains none."""
     said = agent.document
     issued = agent.issued_at or issued
     updated = agent.updated_at or issued
-    if _is_before(updated, issued):  # core 7.3: a document is not updated before it was issued
+    then, later = read_instant(issued), read_instant(updated)
+    if then is not None and later is not None and later < then:  # core 7.3: not updated before it was issued
         issued = updated = agent.issued_at or updated
     tier = agent.trust_tier or ORG_ASSERTED
     document: dict[str, Any] = {
@@ -84,7 +74,13 @@ def project_identity(
         **_warning(agent, tier),
     }
     document = {name: value for name, value in document.items() if value is not None}
-    document["document_version"] = as_text(said.get("document_version")) or _version(document)
+    # The revision changes exactly when the document does.
+    revision = "v-" + hashlib.sha256(_SORTED.encode(document)).hexdigest()[:12]
+    document["document_version"] = as_text(said.get("document_version")) or revision
+    return _signed(document, service, sign)
+
+
+def _signed(document: dict[str, Any], service: Service, sign: Sign | None) -> dict[str, Any]:
     if sign is not None:
         document["manifest_issuer"] = service.identity.server_id
         document[SIGNATURE_MEMBER] = sign(_SORTED.encode(document))
@@ -94,11 +90,13 @@ def project_identity(
 def _warning(agent: Agent, tier: int) -> dict[str, str]:
     """Return the trust warning of an identity without proof, without a score or with a low one (core 7.3)."""
     said = agent.document.get("trust_warning")
-    reasons = [_UNVERIFIED] if tier == ORG_ASSERTED else []
+    reasons = []
+    if tier == ORG_ASSERTED:
+        reasons.append("An organisation asserts this identity; no proof of it is available.")
     if agent.trust_score is None:
-        reasons.append(_NO_SCORE)
+        reasons.append("No trust score has been computed.")
     elif agent.trust_score < _LEAST_SCORE:
-        reasons.append(_LOW_SCORE)
+        reasons.append("The trust score is low.")
     if not reasons and not isinstance(said, str):
         return {}
     warning = said if isinstance(said, str) else UNVERIFIED if tier == ORG_ASSERTED else "trust-score-degraded"
@@ -109,18 +107,8 @@ def _warning(agent: Agent, tier: int) -> dict[str, str]:
     }
 
 
-def _is_before(one: str, other: str) -> bool:
-    first, second = read_instant(one), read_instant(other)
-    return first is not None and second is not None and first < second
-
-
 def _list(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
-
-
-def _version(document: Mapping[str, Any]) -> str:
-    """Return a revision that changes exactly when the document does."""
-    return "v-" + hashlib.sha256(_SORTED.encode(document)).hexdigest()[:12]
 
 
 def project_status(
@@ -129,12 +117,9 @@ def project_status(
     *,
     generated_at: str,
     changed_at: str | None,
-    sign: Callable[[bytes], str] | None = None,
+    sign: Sign | None = None,
 ) -> dict[str, Any]:
-    """Build the status of an agent; `sign` turns canonical bytes into a detached JWS, as for the identity document.
-
-    What this server does not know, such as the last action on other servers, is left out.
-    """
+    """Build the status of an agent, without what this server does not know, such as the last action elsewhere."""
     identity = service.identity
     document: dict[str, Any] = {
         "document_type": "agtp-status",
@@ -146,18 +131,11 @@ def project_status(
         "last_updated": changed_at or agent.updated_at or agent.issued_at,
         "generated_at": generated_at,
     }
-    document = {name: value for name, value in document.items() if value is not None}
-    if sign is not None:
-        document["manifest_issuer"] = identity.server_id
-        document[SIGNATURE_MEMBER] = sign(_SORTED.encode(document))
-    return document
+    return _signed({name: value for name, value in document.items() if value is not None}, service, sign)
 
 
 SCHEMA_VERSION: Final = "1.0"
 NAMESPACE_SIGNATURE: Final = "signature"
-
-_ALGORITHM: Final = "EdDSA"
-_NO_CERTIFICATE: Final = "none"
 
 
 def project_namespace(
@@ -165,31 +143,44 @@ def project_namespace(
     service: Service,
     *,
     generated_at: str,
-    sign: Callable[[bytes], str] | None = None,
+    sign: Sign | None = None,
     key_id: str | None = None,
 ) -> dict[str, Any]:
-    """List the active, non-experimental agents of a server by label.
+    """List the active, non-experimental agents of a server by label; `key_id` is the thumbprint of the key.
 
-    `sign` makes a detached JWS of the canonical bytes: the document without `signature` as UTF-8 JSON, members sorted,
-    no white space; `key_id` is the thumbprint of the key. Readers refuse a document that is older than its freshness,
-    so it must be renewed in time.
+    Readers refuse a document that is older than its freshness, so it must be renewed in time.
     """
-    shown = sorted(
-        (agent for agent in agents if agent.is_discoverable), key=lambda agent: (agent.label, agent.agent_id)
-    )
+    shown = [agent for agent in agents if agent.is_discoverable]
+    shown.sort(key=lambda agent: (agent.label, agent.agent_id))
+    zones = {agent.governance_zone for agent in shown}
+    host = (service.agtp or service.identity.server_id).removeprefix("agtp://").rstrip("/")
+    if host.count(":") > 1 and not host.startswith("["):
+        host = f"[{host}]"
     document: dict[str, Any] = {
         "document_type": "agtp-namespace",
         "schema_version": SCHEMA_VERSION,
-        "org_domain": service.identity.domain or _host(service),
-        "governance_zone": _common_zone(shown),
+        "org_domain": service.identity.domain or host,
+        "governance_zone": zones.pop() if len(zones) == 1 else None,
         "generated_at": generated_at,
-        "agents": [_entry(agent, service) for agent in shown],
+        "agents": [
+            {
+                "agent_label": agent.label,
+                "canonical_id": agent.agent_id,
+                "lifecycle_state": agent.status,
+                "trust_tier": agent.trust_tier or ORG_ASSERTED,
+                "cert_status": agent.document.get("cert_status") or "none",
+                "manifest_uri": f"agtp://{agent.agent_id}@{host}",
+                "activated_at": agent.issued_at,
+                "last_updated": agent.updated_at or agent.issued_at,
+            }
+            for agent in shown
+        ],
         "total_active": len(shown),
         "namespace_cert_fingerprint": None,
     }
     signature = None
     if sign is not None:
-        signature = {"algorithm": _ALGORITHM, "key_id": key_id, "value": sign(canonical_namespace(document))}
+        signature = {"algorithm": "EdDSA", "key_id": key_id, "value": sign(canonical_namespace(document))}
     return {**document, NAMESPACE_SIGNATURE: signature}
 
 
@@ -198,38 +189,12 @@ def canonical_namespace(document: dict[str, Any]) -> bytes:
     return _SORTED.encode({name: value for name, value in document.items() if name != NAMESPACE_SIGNATURE})
 
 
-def _entry(agent: Agent, service: Service) -> dict[str, Any]:
-    return {
-        "agent_label": agent.label,
-        "canonical_id": agent.agent_id,
-        "lifecycle_state": agent.status,
-        "trust_tier": agent.trust_tier or ORG_ASSERTED,
-        "cert_status": agent.document.get("cert_status") or _NO_CERTIFICATE,
-        "manifest_uri": f"agtp://{agent.agent_id}@{_host(service)}",
-        "activated_at": agent.issued_at,
-        "last_updated": agent.updated_at or agent.issued_at,
-    }
-
-
-def _host(service: Service) -> str:
-    """Return the host of the server, from its address or its id."""
-    name = (service.agtp or service.identity.server_id).removeprefix("agtp://").rstrip("/")
-    return f"[{name}]" if name.count(":") > 1 and not name.startswith("[") else name
-
-
-def _common_zone(agents: list[Agent]) -> str | None:
-    """Return the governance zone if all listed agents share it."""
-    zones = {agent.governance_zone for agent in agents}
-    return zones.pop() if len(zones) == 1 else None
-
-
 MEDIA_IDENTITY_YAML: Final = "application/vnd.agtp.identity+yaml"
 MEDIA_HTML: Final = "text/html"
 IDENTITY_TYPES: Final = (
     *(MEDIA_IDENTITY, MEDIA_JSON, MEDIA_IDENTITY_YAML),
     *("application/yaml", "application/x-yaml", "text/yaml", MEDIA_HTML),
 )
-"""Media types on offer, in order of preference."""
 
 
 def write_identity(document: Mapping[str, Any], media_type: str) -> tuple[bytes, str]:
@@ -244,16 +209,12 @@ def write_identity(document: Mapping[str, Any], media_type: str) -> tuple[bytes,
 
 
 def _page(document: Mapping[str, Any]) -> str:
-    rows = "\n".join(
-        f"<tr><th>{html.escape(name)}</th><td>{html.escape(_shown(value))}</td></tr>"
-        for name, value in document.items()
-    )
+    rows = ""
+    for name, value in document.items():
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        rows += f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>\n"
     title = html.escape(str(document.get("name") or document.get("agent_id")))
     return (
         f'<!doctype html>\n<html lang="en">\n<head><meta charset="utf-8"><title>{title}</title></head>\n'
-        f"<body>\n<h1>{title}</h1>\n<table>\n{rows}\n</table>\n</body>\n</html>\n"
+        f"<body>\n<h1>{title}</h1>\n<table>\n{rows}</table>\n</body>\n</html>\n"
     )
-
-
-def _shown(value: object) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,8 +1,4 @@
-"""The AGIS document of a service (AGIS 8): everything a caller may know, without handlers.
-
-What AGIS asks for and other contracts do not say can be derived. The summary at /.well-known/agis.json is enough to
-decide whether to read the document (AGIS 11.1).
-"""
+"""The AGIS document of a service (AGIS 8): everything a caller may know, without handlers; and what can be derived."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from typing import Any, Final
 
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.confirmation import needs_confirmation
-from bespeak.contract.endpoint import DeclaredError, Endpoint, Semantic
+from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.policy import Policies
 from bespeak.contract.schema.validation import DIALECT
 from bespeak.contract.service import UNSPECIFIED, Service, Vocabulary
@@ -21,26 +17,22 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 
 
 def project_agis(service: Service) -> dict[str, Any]:
-    """Build the document of a service, in canonical order.
-
-    Built-in and internal endpoints are left out.
-    """
+    """Build the document of a service, in canonical order, without built-in and internal endpoints."""
     endpoints = [service.published(endpoint) for endpoint in service.endpoints if endpoint.is_listed]
     identity = service.identity
-    document: dict[str, Any] = {
-        "agis": AGIS_VERSION,
-        "service": identity.name or identity.server_id,
-        "agtp": service.address,
-        "description": service.description or None,
-        "version": service.document_version,
-        "operator": identity.operator if identity.operator != UNSPECIFIED else None,
-        "contact": identity.contact or None,
-        "vocabulary": _vocabulary(service.vocabulary or Vocabulary(), (endpoint.method for endpoint in endpoints)),
-        "data_manifest": service.data_manifest.to_json() if service.data_manifest else None,
-        "endpoints": [_endpoint(endpoint, service.schemas) for endpoint in endpoints],
-        "schemas": dict(service.schemas) or None,
-    }
-    return _said(document)
+    return _said(
+        agis=AGIS_VERSION,
+        service=identity.name or identity.server_id,
+        agtp=service.address,
+        description=service.description or None,
+        version=service.document_version,
+        operator=identity.operator if identity.operator != UNSPECIFIED else None,
+        contact=identity.contact or None,
+        vocabulary=_vocabulary(service.vocabulary or Vocabulary(), (endpoint.method for endpoint in endpoints)),
+        data_manifest=service.data_manifest.to_json() if service.data_manifest else None,
+        endpoints=[_endpoint(endpoint, service.schemas) for endpoint in endpoints],
+        schemas=dict(service.schemas) or None,
+    )
 
 
 def _vocabulary(vocabulary: Vocabulary, methods: Iterable[str]) -> dict[str, Any]:
@@ -48,34 +40,33 @@ def _vocabulary(vocabulary: Vocabulary, methods: Iterable[str]) -> dict[str, Any
     used = dict.fromkeys(methods)
     declared = dict.fromkeys(verb for verb in vocabulary.declared_verbs if verb in used)
     return _said(
-        {
-            "declared_verbs": list(declared | used),
-            "domain": vocabulary.domain,
-            "namespace": vocabulary.namespace,
-            "version": vocabulary.version,
-            "negotiable": vocabulary.negotiable or None,
-        }
+        declared_verbs=list(declared | used),
+        domain=vocabulary.domain,
+        namespace=vocabulary.namespace,
+        version=vocabulary.version,
+        negotiable=vocabulary.negotiable or None,
     )
 
 
 def _endpoint(endpoint: Endpoint, shared: Mapping[str, Any]) -> dict[str, Any]:
     return _said(
-        {
-            "method": endpoint.method,
-            "path": endpoint.path,
-            "description": endpoint.description if endpoint.description != endpoint.semantic.intent else None,
-            "namespace": endpoint.namespace,
-            "proposed": endpoint.proposed or None,
-            "semantic": _semantic(endpoint.semantic),
-            "input": _input(endpoint.input_schema, shared),
-            "output": _schema(endpoint.output_schema, shared),
-            "errors": [_error(error) for error in endpoint.errors],
-            "required_scopes": list(endpoint.required_scopes) or None,
-            "deprecated": endpoint.deprecated.to_json() if endpoint.deprecated else None,
-            "cost": endpoint.cost.to_json() if endpoint.cost else None,
-            "confirm": endpoint.confirm,
-            "since": endpoint.since,
-        }
+        method=endpoint.method,
+        path=endpoint.path,
+        description=endpoint.description if endpoint.description != endpoint.semantic.intent else None,
+        namespace=endpoint.namespace,
+        proposed=endpoint.proposed or None,
+        semantic=_semantic(endpoint.semantic),
+        input=_input(endpoint.input_schema, shared),
+        output=_schema(endpoint.output_schema, shared),
+        errors=[
+            {"name": error.name, "description": error.description} if error.description else error.name
+            for error in endpoint.errors
+        ],
+        required_scopes=list(endpoint.required_scopes) or None,
+        deprecated=endpoint.deprecated.to_json() if endpoint.deprecated else None,
+        cost=endpoint.cost.to_json() if endpoint.cost else None,
+        confirm=endpoint.confirm,
+        since=endpoint.since,
     )
 
 
@@ -83,21 +74,19 @@ def _semantic(semantic: Semantic) -> dict[str, Any]:
     """Build the semantic block of AGIS. AGTP's confidence is not AGIS's guidance, so it has its own name."""
     nearest = AGIS_CAPABILITY.get(semantic.capability)
     return _said(
-        {
-            "intent": semantic.intent,
-            "actor": semantic.actor,
-            "outcome": semantic.outcome,
-            "capability": nearest or semantic.capability or None,
-            AGTP_CAPABILITY: semantic.capability if nearest else None,
-            "impact_tier": semantic.impact,
-            "is_idempotent": semantic.is_idempotent,
-            "confidence_guidance": semantic.confidence_guidance,
-            "confidence": semantic.confidence or None,
-            "state_transition": dict(semantic.state_transition) or None,
-            "parameter_hints": dict(semantic.parameter_hints) or None,
-            "mcp_tool_name": semantic.mcp_tool_name,
-            "concepts": list(semantic.concepts) or None,
-        }
+        intent=semantic.intent,
+        actor=semantic.actor,
+        outcome=semantic.outcome,
+        capability=nearest or semantic.capability or None,
+        **{AGTP_CAPABILITY: semantic.capability if nearest else None},
+        impact_tier=semantic.impact,
+        is_idempotent=semantic.is_idempotent,
+        confidence_guidance=semantic.confidence_guidance,
+        confidence=semantic.confidence or None,
+        state_transition=dict(semantic.state_transition) or None,
+        parameter_hints=dict(semantic.parameter_hints) or None,
+        mcp_tool_name=semantic.mcp_tool_name,
+        concepts=list(semantic.concepts) or None,
     )
 
 
@@ -109,15 +98,10 @@ def _input(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, An
 
 def _schema(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
     """Return a schema without its dialect, which documents omit."""
-    written = unbundle(schema, shared)
-    return {key: value for key, value in written.items() if key != "$schema" or value != DIALECT}
+    return {key: value for key, value in unbundle(schema, shared).items() if key != "$schema" or value != DIALECT}
 
 
-def _error(error: DeclaredError) -> Any:
-    return {"name": error.name, "description": error.description} if error.description else error.name
-
-
-def _said(block: dict[str, Any]) -> dict[str, Any]:
+def _said(**block: Any) -> dict[str, Any]:
     return {key: value for key, value in block.items() if value is not None}
 
 
@@ -160,9 +144,8 @@ def _completed_endpoint(entry: Mapping[str, Any], catalog: Catalog) -> dict[str,
         category = verb.categories[0]
         nearest = AGIS_CAPABILITY.get(category)
         semantic |= {"capability": nearest, AGTP_CAPABILITY: category} if nearest else {"capability": category}
-    semantic.setdefault(
-        "confidence_guidance", _GUIDANCE.get(semantic.get("impact_tier", ""), _GUIDANCE["irreversible"])
-    )
+    guidance = _GUIDANCE.get(semantic.get("impact_tier", ""), _GUIDANCE["irreversible"])
+    semantic.setdefault("confidence_guidance", guidance)
     return {**entry, "semantic": semantic}
 
 

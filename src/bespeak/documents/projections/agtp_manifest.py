@@ -1,7 +1,4 @@
-"""The server manifest on the wire: the contract without handler details (AGTP-API 8).
-
-DISCOVER /methods returns a compact inventory of it (AGTP-API 5.8).
-"""
+"""The server manifest on the wire, without handler details (AGTP-API 8), and its inventory, DISCOVER /methods (5.8)."""
 
 from __future__ import annotations
 
@@ -33,14 +30,13 @@ def project_endpoint(endpoint: Endpoint) -> dict[str, Any]:
         "handler": {"type": endpoint.handler.type},
         "required_scopes": list(endpoint.required_scopes),
     }
-    if endpoint.deprecated is not None:
-        projected["deprecated"] = endpoint.deprecated.to_json()
-    if endpoint.cost is not None:
-        projected["cost"] = endpoint.cost.to_json()
-    if endpoint.confirm is not None:
-        projected["confirm"] = endpoint.confirm
-    if endpoint.since is not None:
-        projected["since"] = endpoint.since
+    optional = {
+        "deprecated": endpoint.deprecated.to_json() if endpoint.deprecated is not None else None,
+        "cost": endpoint.cost.to_json() if endpoint.cost is not None else None,
+        "confirm": endpoint.confirm,
+        "since": endpoint.since,
+    }
+    projected |= {name: value for name, value in optional.items() if value is not None}
     if not endpoint.reviewed:
         # AGTP-API 14.1: a machine-converted endpoint is not authoritative before a person has confirmed it.
         projected["reviewed"] = False
@@ -59,10 +55,9 @@ def project_manifest(
     issued: str | None = None,
     hosted: Iterable[Agent] | None = None,
 ) -> dict[str, Any]:
-    """Build the unsigned manifest of a service; `hosted` lists the agents that the caller may see.
+    """Build the unsigned manifest of a service. `issued` is used if the operator names no time of first issue.
 
-    By default these are the public agents of the service (AGTP-API 8.5). `issued` is used if the operator names no
-    time of first issue.
+    `hosted` lists the agents that the caller may see, by default the public ones of the service (AGTP-API 8.5).
     """
     identity = service.identity
     published = [service.published(endpoint) for endpoint in endpoints if not endpoint.internal]
@@ -83,7 +78,11 @@ def project_manifest(
         },
         "embedded_methods": _list_methods(FLOOR_METHODS, published),
         "custom_methods": _list_methods(policies.methods.custom, published),
-        "endpoints": [_demanding(endpoint, policies) for endpoint in published],
+        "endpoints": [
+            # No other place shows the confirmation that the policies demand.
+            project_endpoint(endpoint) | ({"confirm": True} if needs_confirmation(endpoint, policies) else {})
+            for endpoint in published
+        ],
         "agent_disclosure": service.agent_disclosure,
         "hosted_agents": [agent.reference() for agent in hosted if agent.is_discoverable],
         "agent_disclosure_notice": service.agent_disclosure_notice,
@@ -100,12 +99,6 @@ def project_manifest(
     manifest["server"] |= {"issued": identity.issued or issued or updated, "updated": updated}
     manifest["manifest_signature"] = None
     return manifest
-
-
-def _demanding(endpoint: Endpoint, policies: Policies) -> dict[str, Any]:
-    """Build the definition of an endpoint, with the confirmation that the policies demand: no other place shows it."""
-    confirm = {"confirm": True} if needs_confirmation(endpoint, policies) else {}
-    return project_endpoint(endpoint) | confirm
 
 
 def _hosted_protocols(service: Service, endpoints: Iterable[Endpoint]) -> list[dict[str, Any]]:
@@ -125,12 +118,10 @@ def _list_methods(names: Iterable[str], endpoints: Iterable[Endpoint]) -> list[d
 
 def content_version(content: Mapping[str, Any]) -> str:
     """Return a revision string that depends only on the content, so that workers and restarts agree."""
-    canonical = msgspec.json.encode(content, order="sorted")
-    return "v-" + hashlib.sha256(canonical).hexdigest()[:12]
+    return "v-" + hashlib.sha256(msgspec.json.encode(content, order="sorted")).hexdigest()[:12]
 
 
 def project_inventory(endpoints: Iterable[Endpoint]) -> list[dict[str, str]]:
-    """List method, path and description of every published endpoint."""
     return [
         {"method": endpoint.method, "path": endpoint.path, "description": endpoint.description}
         for endpoint in endpoints

@@ -20,9 +20,7 @@ from bespeak.text.diagnostics.diagnostic import printable
 HANDLERS: Final = "handlers"  # module that holds the functions
 
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
-
 _LONGEST_NAME: Final = 80
-
 _UPSTREAM_KEYS: Final = (
     *("headers", "query_credentials", "cookie_credentials", "query", "lists", "reserved", "header_fields"),
     *("cookie_fields", "input_transform", "body", "body_field", "files", "part_types", "answer", "output_field"),
@@ -96,9 +94,8 @@ def function_names(endpoints: list[Endpoint]) -> list[str]:
 def whole_input_name(fields: Collection[str]) -> str:
     """Name the parameter that takes the whole input, unlike the name of any field."""
     longer = ("whole" + "_input" * times for times in count(1))
-    return next(
-        name for name in chain(("values", "given"), longer) if name not in fields and near_field(name, fields) is None
-    )
+    names = (name for name in chain(("values", "given"), longer) if name not in fields)
+    return next(name for name in names if near_field(name, fields) is None)
 
 
 def near_field(name: str, fields: Collection[str]) -> str | None:
@@ -108,11 +105,10 @@ def near_field(name: str, fields: Collection[str]) -> str | None:
 
 
 def endpoint_data(endpoint: Endpoint, function: str) -> dict[str, Any]:
-    """Build the `[endpoint]` table of a file."""
     semantic = endpoint.semantic.to_json()
     if not semantic["capability"]:
         del semantic["capability"]
-    described = any(error.description for error in endpoint.errors)
+    errors = {error.name: error.description for error in endpoint.errors}
     data: dict[str, Any] = {
         "method": endpoint.method,
         "path": endpoint.path,
@@ -120,9 +116,7 @@ def endpoint_data(endpoint: Endpoint, function: str) -> dict[str, Any]:
         "namespace": endpoint.namespace,
         "reviewed": None if endpoint.reviewed else False,
         "required_scopes": list(endpoint.required_scopes) or None,
-        "errors": {error.name: error.description for error in endpoint.errors}
-        if described
-        else list(endpoint.error_names),
+        "errors": errors if any(errors.values()) else list(endpoint.error_names),
         "semantic": semantic,
         "handler": handler_data(endpoint.handler, function),
         "deprecated": endpoint.deprecated.to_json() if endpoint.deprecated else None,
@@ -149,19 +143,16 @@ def handler_data(handler: HandlerBinding, function: str) -> dict[str, Any]:
 
 
 def _written(settings: object, keys: tuple[str, ...]) -> dict[str, Any]:
-    """Return the values of some keys that differ from their defaults."""
     data: dict[str, Any] = {}
     for name in keys:
         value = getattr(settings, name)
         if value and value != _UPSTREAM_DEFAULTS.get(name):
-            data[name] = (
-                list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
-            )
+            plain = list(value) if isinstance(value, tuple) else value
+            data[name] = dict(plain) if isinstance(plain, Mapping) else plain
     return data
 
 
 def configuration_data(service: Service) -> dict[str, Any]:
-    """Build the tables of a bespeak.toml."""
     identity = service.identity
     server = {
         "server_id": identity.server_id,
@@ -177,14 +168,12 @@ def configuration_data(service: Service) -> dict[str, Any]:
         configuration["apis"] = [dict(entry) for entry in service.apis]
     if service.policies.methods.custom:
         configuration["policies"] = {"methods": {"custom": list(service.policies.methods.custom)}}
-    rates = service.rate_limits
-    if rates:
+    if rates := service.rate_limits:
         given = {"agent": rates.agent, "principal": rates.principal, "address": rates.address}
         limits: dict[str, Any] = {name: str(rate) for name, rate in given.items() if rate is not None}
         own = {f"{method} {path}": str(rate) for (method, path), rate in rates.endpoints.items()}
         configuration["limits"] = {"rate": limits | ({"endpoints": own} if own else {})}
-    vocabulary = service.vocabulary
-    if vocabulary is not None:
+    if (vocabulary := service.vocabulary) is not None:
         block = {
             "domain": vocabulary.domain,
             "namespace": vocabulary.namespace,
@@ -207,13 +196,10 @@ def _function(endpoint: Endpoint, name: str) -> str:
     taken = properties if isinstance(properties, Mapping) else {}
     required = endpoint.input_schema.get("required")
     optional = [field for field in taken if not isinstance(required, list) or field not in required]
-    lines = [
-        endpoint.semantic.intent,
-        "",
-        f"Input: {_listed([field for field in taken if field not in optional]) or 'nothing required'}"
-        + (f"; optional: {_listed(optional)}" if optional else ""),
-        f"Errors: {_listed(list(endpoint.error_names)) or 'none declared'}",
-    ]
+    needed = ", ".join(field for field in taken if field not in optional) or "nothing required"
+    more = f"; optional: {', '.join(optional)}" if optional else ""
+    errors = ", ".join(endpoint.error_names) or "none declared"
+    lines = [endpoint.semantic.intent, "", f"Input: {needed}{more}", f"Errors: {errors}"]
     return _FUNCTION.format(
         name=name,
         parameter=whole_input_name(taken),
@@ -221,10 +207,6 @@ def _function(endpoint: Endpoint, name: str) -> str:
         body="\n".join(f"    {_quoted(line)}".rstrip() for line in lines),
         endpoint=str(endpoint),
     )
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(names)
 
 
 def _words(text: str) -> str:

@@ -1,7 +1,5 @@
-"""Documents by which clients on the web find a service: /.well-known/ai and its companions.
-
-They are the AI catalog, llms.txt, the MCP server card (SEP-2127), and /.well-known/agtp with the AGTP address for
-clients that know only a domain (core 3).
+"""Documents by which clients on the web find a service: /.well-known/ai, the AI catalog, llms.txt, the MCP server card
+(SEP-2127), and /.well-known/agtp with the AGTP address for clients that know only a domain (core 3).
 """
 
 from __future__ import annotations
@@ -25,6 +23,7 @@ from bespeak.documents.ai.document import MOST_BYTES, MOST_CAPABILITIES, Encoded
 from bespeak.documents.ai.param_notation import cut, write_param
 from bespeak.documents.ai.returns_notation import write_returns
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.protocol.address import AUTHORITY
 
 _DOMAIN: Final = re.compile(r"(?=.{4,120}\Z)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]")
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
@@ -58,8 +57,7 @@ AI_PATH: Final = "/.well-known/ai"
 _LONGEST_AI_NAME: Final = 100
 _LONGEST_ABOUT: Final = 199  # maximum length of a service description; 300 are allowed and fewer than 200 advised
 _LONGEST_CAPABILITY: Final = 200
-_LARGEST: Final = 6_000
-"""Maximum bytes of one capability. A larger one lists only the parameters that fit, required ones first."""
+_LARGEST: Final = 6_000  # bytes of one capability; a larger one lists the parameters that fit
 _TEXTS: Final = (80, 0)  # maximum length of a parameter's description; 0 if the capability would be too large
 _LANGUAGE: Final = re.compile(r"[a-z]{2}(?:-[A-Z]{2})?")
 _URI: Final = re.compile(r"https?://[!-~]+")
@@ -86,8 +84,6 @@ def project_ai(
 ) -> AiDocuments | None:
     """Build the documents of the HTTP face; None if no endpoint is listed, because a document needs a capability.
 
-    `modes` are the authentication modes of `[auth]`.
-
     One document holds up to 64,000 bytes and 100 capabilities. Beyond that, every endpoint is in one of the parts, by
     namespace or first path segment, and the main document links to them. It also lists the capabilities that most
     agents can use at once, in this order: not deprecated, no scope, no cost, informational, reversible, as declared.
@@ -101,32 +97,36 @@ def project_ai(
         EncodedCapability(group_of(endpoint), _capability(endpoint, ids, settings.prefix), endpoint.method)
         for endpoint in listed
     ]
-    frame = _Frame(
+    pages = {"changelog": settings.changelog, "status": settings.status_page}
+    frame = _DocumentFrame(
         _service(service, listed, settings),
         {
             "auth": _auth(service, listed, settings, modes, policies or service.policies),
             "token_hints": _token_hints(listed),
             "rate_limits": _rate_limits(service.rate_limits, settings),
-            "meta": _meta(settings, updated),
+            "meta": {
+                "last_updated": updated[:10],
+                **{key: text for key, text in pages.items() if text and _is_uri(text)},
+            },
         },
     )
     if fits(entries, frame.room):
         return AiDocuments(frame.encode(entry.encoded for entry in entries))
     parts = divide(entries, frame.room)
-    leads = _Leads(settings.prefix, set(ids.values()))
-    main = leads.to(parts)
+    taken = set(ids.values())
+    main = [_lead(part, settings.prefix, taken) for part in parts]
     best = sorted(zip(listed, entries, strict=True), key=lambda pair: _rank(pair[0]))
     chosen = _within(frame.room - size_of(main), MOST_CAPABILITIES - len(main), [entry for _, entry in best])
     documents: dict[str, bytes] = {}
     for part in parts:
         for inner in part.parts:
             documents[inner.name] = frame.encode(entry.encoded for entry in inner.entries)
-        within = leads.to(part.parts) if part.parts else part.entries
+        within = [_lead(inner, settings.prefix, taken) for inner in part.parts] or part.entries
         documents[part.name] = frame.encode(entry.encoded for entry in within)
     return AiDocuments(frame.encode(entry.encoded for entry in (*chosen, *main)), documents)
 
 
-class _Frame:
+class _DocumentFrame:
     """The content around the capabilities, the same in every document of the service."""
 
     def __init__(self, service: Mapping[str, Any], blocks: Mapping[str, Mapping[str, Any]]) -> None:
@@ -136,45 +136,26 @@ class _Frame:
         self.room = MOST_BYTES - len(self.encode(()))
 
     def encode(self, capabilities: Iterable[bytes]) -> bytes:
-        """Encode the document with these capabilities."""
         listed = [msgspec.Raw(encoded) for encoded in capabilities]
         return msgspec.json.encode({**self._head, "capabilities": listed, **self._tail})
 
 
-class _Leads:
-    """Capabilities that link to further documents."""
-
-    def __init__(self, prefix: str, taken: set[str]) -> None:
-        self._prefix = prefix
-        self._taken = taken
-
-    def to(self, parts: Iterable[Part]) -> list[EncodedCapability]:
-        """Return one capability for each part."""
-        return [EncodedCapability("", self._lead(part)) for part in parts]
-
-    def _lead(self, part: Part) -> bytes:
-        base = f"capabilities_{part.name.replace('-', '_')}"[:56]
-        found, number = base, 2
-        while found in self._taken:
-            found, number = f"{base}_{number}", number + 1
-        self._taken.add(found)
-        held = [entry for each in (part, *part.parts) for entry in each.entries]
-        groups = ", ".join(part.groups[:8]) + (", ..." if len(part.groups) > 8 else "")
-        verbs = ", ".join(dict.fromkeys(entry.verb for entry in held))
-        about = cut(f"Read this document for the {len(held)} capabilities on {groups}: {verbs}", _LONGEST_CAPABILITY)
-        return msgspec.json.encode(
-            {
-                "id": found,
-                "description": about,
-                "endpoint": f"{self._prefix}{AI_PATH}/{part.name}",
-                "method": "GET",
-                "returns": _WITHIN,
-            }
-        )
+def _lead(part: Part, prefix: str, taken: set[str]) -> EncodedCapability:
+    """Build the capability that links to a further document, with an id that is not taken."""
+    base = f"capabilities_{part.name.replace('-', '_')}"[:56]
+    found, number = base, 2
+    while found in taken:
+        found, number = f"{base}_{number}", number + 1
+    taken.add(found)
+    held = [entry for each in (part, *part.parts) for entry in each.entries]
+    groups = ", ".join(part.groups[:8]) + (", ..." if len(part.groups) > 8 else "")
+    verbs = ", ".join(dict.fromkeys(entry.verb for entry in held))
+    about = cut(f"Read this document for the {len(held)} capabilities on {groups}: {verbs}", _LONGEST_CAPABILITY)
+    capability = {"id": found, "description": about, "endpoint": f"{prefix}{AI_PATH}/{part.name}", "method": "GET"}
+    return EncodedCapability("", msgspec.json.encode({**capability, "returns": _WITHIN}))
 
 
 def _within(room: int, most: int, entries: Iterable[EncodedCapability]) -> list[EncodedCapability]:
-    """Return the first entries that fit."""
     chosen: list[EncodedCapability] = []
     for entry in entries:
         room -= len(entry.encoded) + 1
@@ -261,10 +242,7 @@ def _service(service: Service, listed: Sequence[Endpoint], settings: HttpSetting
 def _auth(
     service: Service, listed: Sequence[Endpoint], settings: HttpSettings, modes: Sequence[str], policies: Policies
 ) -> dict[str, str]:
-    """Build the authentication block; empty for certificates alone, which the format cannot express.
-
-    One object applies to all endpoints, so the strictest one decides.
-    """
+    """Build the authentication block of the strictest endpoint; empty for certificates, which it cannot express."""
     if "token" in modes:
         block = {"type": "bearer"}
     elif "signed" in modes:
@@ -299,13 +277,7 @@ def _token_hints(listed: Iterable[Endpoint]) -> dict[str, bool]:
     """Return the hints: all endpoints support the first two; `delta_support` needs `since` on all reading endpoints."""
     hints = {"compact_mode": True, "field_filtering": True}
     reading = [endpoint for endpoint in listed if endpoint.semantic.impact == "informational"]
-    has_delta = bool(reading) and all(endpoint.since for endpoint in reading)
-    return {**hints, "delta_support": True} if has_delta else hints
-
-
-def _meta(settings: HttpSettings, updated: str) -> dict[str, str]:
-    places = {"changelog": settings.changelog, "status": settings.status_page}
-    return {"last_updated": updated[:10], **{key: text for key, text in places.items() if text and _is_uri(text)}}
+    return {**hints, "delta_support": True} if reading and all(endpoint.since for endpoint in reading) else hints
 
 
 def _is_uri(text: str) -> bool:
@@ -316,14 +288,9 @@ CATALOG_PATH: Final = "/.well-known/ai-catalog.json"
 CATALOG_TYPE: Final = "application/ai-catalog+json"
 MCP_CATALOG_PATH: Final = "/.well-known/mcp/catalog.json"  # path of the older catalog, which lists MCP servers alone
 
-_VERSION: Final = "1.0"
-_MCP_VERSION: Final = "draft"
-
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """One document of a service."""
-
     kind: str  # short name of its protocol or format, a part of its identifier: `mcp`, `openapi`
     type: str  # the media type with which it is served
     url: str
@@ -333,39 +300,28 @@ class Artifact:
 def project_catalog(service: Service, url: str, artifacts: Iterable[Artifact], *, updated: str) -> dict[str, Any]:
     """Build the catalog of a service at `url`. `updated` is the time of its last change."""
     identity = service.identity
-    name = identity.name or identity.server_id
-    publisher, own = publisher_of(service, url), short_name(service)
-    operator = identity.operator if identity.operator not in ("", UNSPECIFIED) else name
+    operator = identity.operator if identity.operator not in ("", UNSPECIFIED) else identity.name or identity.server_id
     return {
-        "specVersion": _VERSION,
-        "host": {"displayName": operator, "identifier": publisher},
+        "specVersion": "1.0",
+        "host": {"displayName": operator, "identifier": publisher_of(service, url)},
         "entries": [
-            {
-                "identifier": f"urn:air:{publisher}:{artifact.kind}:{own}",
-                "displayName": name,
-                "type": artifact.type,
-                "url": artifact.url,
-                "description": artifact.about,
-                "tags": [artifact.kind],
-                "updatedAt": updated,
-            }
-            for artifact in artifacts
+            _entry(service, url, each) | {"description": each.about, "tags": [each.kind], "updatedAt": updated}
+            for each in artifacts
         ],
     }
 
 
 def project_mcp_catalog(service: Service, url: str, card: Artifact) -> dict[str, Any]:
     """Build the older catalog, with the one MCP server."""
+    return {"specVersion": "draft", "entries": [_entry(service, url, card)]}
+
+
+def _entry(service: Service, url: str, artifact: Artifact) -> dict[str, Any]:
     return {
-        "specVersion": _MCP_VERSION,
-        "entries": [
-            {
-                "identifier": f"urn:air:{publisher_of(service, url)}:{card.kind}:{short_name(service)}",
-                "displayName": service.identity.name or service.identity.server_id,
-                "type": card.type,
-                "url": card.url,
-            }
-        ],
+        "identifier": f"urn:air:{publisher_of(service, url)}:{artifact.kind}:{short_name(service)}",
+        "displayName": service.identity.name or service.identity.server_id,
+        "type": artifact.type,
+        "url": artifact.url,
     }
 
 
@@ -381,11 +337,9 @@ _MARKUP: Final = re.compile(r"[\\`*\[\]<>]")
 _UNSAFE: Final = str.maketrans({" ": "%20", "(": "%28", ")": "%29", "<": "%3C", ">": "%3E"})
 
 
-def project_llms(
-    service: Service, endpoints: Iterable[Endpoint], settings: HttpSettings, documents: Mapping[str, str]
-) -> str:
-    """Write the page; `documents` describes the other served documents by path."""
-    base = settings.url or settings.prefix
+def project_llms(service: Service, endpoints: Iterable[Endpoint], web: HttpSettings, pages: Mapping[str, str]) -> str:
+    """Write the page; `pages` describes the other served documents by path."""
+    base = web.url or web.prefix
     identity = service.identity
     listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
     listed.sort(key=lambda endpoint: endpoint.deprecated is not None)
@@ -397,7 +351,7 @@ def project_llms(
     if len(listed) > MOST_ENDPOINTS:
         lines.append(f"- {len(listed) - MOST_ENDPOINTS} more: see the documents below.")
     lines += ["", "## Documents", ""]
-    lines += [f"- [{path}]({base}{path.translate(_UNSAFE)}): {about}" for path, about in documents.items()]
+    lines += [f"- [{path}]({base}{path.translate(_UNSAFE)}): {about}" for path, about in pages.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -414,7 +368,6 @@ def _line(endpoint: Endpoint, base: str) -> str:
 
 
 def _plain(text: str, most: int = _LONGEST) -> str:
-    """Return a text on one line without markup."""
     return _MARKUP.sub(lambda found: f"\\{found[0]}", cut(text, most))
 
 
@@ -423,8 +376,7 @@ SERVER_CARD_PATH: Final = f"{MCP_INTERFACE}/server-card"
 SERVER_CARD_TYPE: Final = "application/mcp-server-card+json"
 SERVER_CARD_SCHEMA: Final = "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json"
 """Schema that cards name. Stored copies of the extension disagree about the version, so it is stated here alone."""
-MCP_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")
-"""Revisions of MCP that the server speaks: those of the SDK."""
+MCP_VERSIONS: Final = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28")  # those of the SDK
 
 _LONGEST_CARD: Final = 100  # maximum length of title and description
 
@@ -438,11 +390,7 @@ def project_server_card(
     version: str,
     issuer: str | None = None,
 ) -> dict[str, Any]:
-    """Build the card of a service whose URL is known. It lists no tools: clients ask the server for them.
-
-    `modes` are the authentication modes of `[auth]`, and `issuer` is that of its tokens. `version` is that of the
-    manifest.
-    """
+    """Build the card of a service whose URL is known. It lists no tools: clients ask the server for them."""
     assert settings.url is not None, "there is a card only if its URL is known"
     identity = service.identity
     remote: dict[str, Any] = {
@@ -450,8 +398,7 @@ def project_server_card(
         "url": f"{settings.url}{MCP_INTERFACE}",
         "supportedProtocolVersions": list(MCP_VERSIONS),
     }
-    headers = list(_headers(modes, issuer))
-    if headers:
+    if headers := list(_headers(modes, issuer)):
         remote["headers"] = headers
     publisher = ".".join(reversed(publisher_of(service, settings.url).split(".")))
     listed = (endpoint for endpoint in endpoints if endpoint.is_listed)
@@ -481,17 +428,12 @@ def _headers(modes: Sequence[str], issuer: str | None) -> Iterator[dict[str, Any
 
 BOOTSTRAP_PATH: Final = "/.well-known/agtp"
 
-_AUTHORITY: Final = re.compile(r"agtp://(?:[^@/?#]*@)?(\[[^\]/?#]*\]|[^:/?#]*)(?::([0-9]{1,5}))?")
-
 
 def project_bootstrap(service: Service, *, port: int, updated: str) -> dict[str, Any]:
-    """Build the document of a server that listens for AGTP on `port`; a port in the contract's address wins.
-
-    `verification` is omitted: this server has no DNS or log records to verify by.
-    """
-    found = _AUTHORITY.match(service.address)
-    host = found[1] if found else service.identity.server_id
-    named = found[2] if found else None
+    """Build the document of a server with AGTP on `port`, unless its address has one. It has no records to verify."""
+    found = AUTHORITY.match(service.address)
+    host = found["host"] if found else service.identity.server_id
+    named = found["port"] if found else None
     # An address without a port means the default port, even if this process listens on another.
     authority = f"{host}:{named or (4480 if service.agtp else port)}"
     root = f"agtp://{authority}/agents"

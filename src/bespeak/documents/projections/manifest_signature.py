@@ -31,12 +31,10 @@ _SORTED: Final = msgspec.json.Encoder(order="sorted")
 class SignatureVerdict(msgspec.Struct, frozen=True):
     """Result of a signature check. AGTP-API 8.8: no result is a reason to reject the manifest in v00."""
 
-    state: Literal["valid", "absent", "invalid", "unknown-key"]
-    """Result; `unknown-key` if signed by a key that is not the trusted one or not available."""
+    state: Literal["valid", "absent", "invalid", "unknown-key"]  # signed by none that is trusted or available
     reason: str
     key_id: str | None = None  # thumbprint of the key that made a valid signature
-    trusted: bool = False
-    """True if a valid signature is by the key the caller pinned, not merely by the one in the envelope."""
+    trusted: bool = False  # True if a valid signature is by the key the caller pinned, not by the one in the envelope.
 
 
 def canonical_manifest(manifest: Mapping[str, Any]) -> bytes:
@@ -53,7 +51,6 @@ def sign_content(content: bytes, key: OKPKey) -> str:
 
 
 def sign_manifest(manifest: Mapping[str, Any], key: OKPKey) -> str:
-    """Return the value of `manifest_signature`."""
     return sign_content(canonical_manifest(manifest), key)
 
 
@@ -88,16 +85,14 @@ def verify_content(envelope: object, content: bytes, trusted: OKPKey | None = No
 
 
 def _choose_key(header: Mapping[str, Any], trusted: OKPKey | None) -> OKPKey | SignatureVerdict:
-    """Return the key to verify with, or the verdict if there is none."""
     carried = header.get("jwk")
     key = None if carried is None else parse_jwk(carried) if isinstance(carried, dict) else Fault("it is not an object")
     if isinstance(key, Fault):
         return SignatureVerdict("invalid", f"the key in the JWS cannot be used: {key.message}")
     named = key_id(key) if key is not None else header.get("kid")
     if trusted is None:
-        return key or SignatureVerdict(
-            "unknown-key", f"the signature does not carry its key {named}, and none is pinned"
-        )
+        reason = f"the signature does not carry its key {named}, and none is pinned"
+        return key or SignatureVerdict("unknown-key", reason)
     if named not in (None, key_id(trusted)):
         return SignatureVerdict("unknown-key", f"signed by the key {named}, not by the pinned {key_id(trusted)}")
     return trusted

@@ -10,8 +10,6 @@ import msgspec
 
 
 class DocumentSchema(NamedTuple):
-    """A bundled schema."""
-
     file: str
     summary: str
 
@@ -20,11 +18,9 @@ SCHEMAS: Final = {
     "agis": DocumentSchema("agis-1.0.json", "An AGIS document (.agis), in YAML or JSON."),
     "ai": DocumentSchema("ai-1.0.json", "A discovery document (/.well-known/ai), as its publisher must write it."),
 }
-"""Bundled schemas by the names that commands use."""
 
 
 def schema_text(name: str) -> str:
-    """Return the text of a schema as published."""
     data = pkgutil.get_data(__name__, SCHEMAS[name].file)
     assert data is not None
     return data.decode()

@@ -1,7 +1,4 @@
-"""Endpoints of data sets, one for each format, from a data manifest; and the handler that reads their pages.
-
-Each source is looked at once, before the server runs.
-"""
+"""Endpoints of data sets, one for each format, from a data manifest; and the handler that reads their pages."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ from bespeak.extensions.data.query import (
     to_position,
     write_cursor,
 )
-from bespeak.extensions.data.sources import FunctionSource, Source, SqliteSource
+from bespeak.extensions.data.sources import DataSource, FunctionSource, SqliteSource
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.bindings.function import resolve_function
@@ -46,6 +43,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 DEFAULT_LIMIT: Final = 100  # rows of a page unless the caller asks otherwise
 _MOST_VALUES: Final = 100  # values of an `_in` filter
 _LONGEST_PART: Final = 1000  # characters of a `_contains` filter
+FIELDS: Final = {"json": "rows", "csv": "csv", "geojson": "geojson"}  # output field of each format
 _CONTROLS: Final = ("fields", "order", "limit", "cursor", "format")
 _SUFFIXES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "string": (("_contains", "contains"), ("_in", "in")),
@@ -55,14 +53,10 @@ _SUFFIXES: Final[dict[str, tuple[tuple[str, str], ...]]] = {
     "date": (("_from", "min"), ("_to", "max")),
     "date-time": (("_from", "min"), ("_to", "max")),
 }
-"""Filters of a column beside the one for equality, by its kind."""
 
 
 def filter_inputs(columns: Iterable[DataColumn]) -> dict[str, tuple[DataColumn, str]]:
-    """Return the filters of an endpoint: input field -> column and operator.
-
-    Controls go before columns, and the name of a column before a name made with a suffix.
-    """
+    """Return column and operator of each filter. Controls go before columns, and columns before names with a suffix."""
     known = [column for column in columns if column.is_comparable]
     found = {column.name: (column, "eq") for column in known if column.name not in _CONTROLS}
     for column in known:
@@ -72,7 +66,6 @@ def filter_inputs(columns: Iterable[DataColumn]) -> dict[str, tuple[DataColumn, 
 
 
 def make_endpoint(data: DataSet, columns: Sequence[DataColumn], target: Callable[..., Any], form: str) -> Endpoint:
-    """Build the endpoint that reads a data set in one format."""
     what = data.description.rstrip(".") or data.name
     return Endpoint(
         method="QUERY",
@@ -89,8 +82,10 @@ def make_endpoint(data: DataSet, columns: Sequence[DataColumn], target: Callable
         ),
         input_schema={
             "type": "object",
-            "properties": {name: _filter(*one) for name, one in filter_inputs(columns).items()}
-            | _controls(data, columns, form),
+            "properties": {
+                **{name: _filter(*one) for name, one in filter_inputs(columns).items()},
+                **_controls(data, columns, form),
+            },
             "additionalProperties": False,
         },
         output_schema=_output(columns, form),
@@ -152,9 +147,6 @@ def _output(columns: Sequence[DataColumn], form: str) -> dict[str, Any]:
     }
 
 
-FIELDS: Final = {"json": "rows", "csv": "csv", "geojson": "geojson"}  # output field of each format
-
-
 _logger = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 4  # reads of one data set at the same time; others wait, within their time
@@ -175,7 +167,7 @@ class Layout:
 class DataReader:
     """Reads pages. The layout of a source that could not be read at the start is found by the first call."""
 
-    def __init__(self, data: DataSet, source: Source, lay_out: Callable[[], Layout], layout: Layout | None) -> None:
+    def __init__(self, data: DataSet, source: DataSource, lay_out: Callable[[], Layout], layout: Layout | None) -> None:
         """Create the reader; `lay_out` describes the source again, and blocks."""
         self._data = data
         self._source = source
@@ -210,13 +202,13 @@ class DataReader:
         columns, filters = layout.columns, []
         for name, (column, op) in filter_inputs(columns.values()).items():
             if name in values:
-                wanted = values[name]
+                wanted, wrong = values[name], ""
                 if not all(map(_is_storable, wanted if op == "in" else [wanted])):
-                    message = f"{name} has characters that no text of a database can have."
-                    return Refused(status.UNPROCESSABLE, "invalid-filter", message)
-                if column.kind == "date-time" and not _is_instant(wanted):
-                    message = f"{name} must be a time in ISO 8601; got {wanted!r:.60}."
-                    return Refused(status.UNPROCESSABLE, "invalid-filter", message)
+                    wrong = f"{name} has characters that no text of a database can have."
+                elif column.kind == "date-time" and not _is_instant(wanted):
+                    wrong = f"{name} must be a time in ISO 8601; got {wanted!r:.60}."
+                if wrong:
+                    return Refused(status.UNPROCESSABLE, "invalid-filter", wrong)
                 filters.append(DataFilter(column.name, op, wanted))
         asked = values.get("order")
         order = [] if asked is None else [(asked.removeprefix("-"), asked.startswith("-"))]
@@ -225,10 +217,9 @@ class DataReader:
         shown = dict.fromkeys((*values.get("fields", columns), *(name for name, _ in order)))
         if form == "geojson":
             shown |= dict.fromkeys(layout.geometry)
+        most = self._data.max_rows
         query = DataQuery(
-            limit=values.get(
-                "limit", self._data.max_rows if form != "json" else min(DEFAULT_LIMIT, self._data.max_rows)
-            ),
+            limit=values.get("limit", most if form != "json" else min(DEFAULT_LIMIT, most)),
             columns=tuple(shown),
             filters=tuple(filters),
             order=tuple(order),
@@ -253,7 +244,9 @@ class DataReader:
         names = values.get("fields", tuple(layout.columns))
         if form == "geojson":
             names = tuple(dict.fromkeys((*names, *layout.geometry)))
-        shown = [_shown(row, [layout.columns[name] for name in names]) for row in rows]
+        columns = [layout.columns[name] for name in names]
+        cells = ([(each, to_json(each, row.get(each.name))) for each in columns] for row in rows)
+        shown = [{each.name: value for each, value in row if value is not None or each.takes_null} for row in cells]
         if form == "csv":
             content: Any = _write_csv(names, shown)
         else:
@@ -262,11 +255,6 @@ class DataReader:
         if len(found) > query.limit:
             page["next_cursor"] = _next_cursor(rows, layout, query)
         return page
-
-
-def _shown(row: Row, columns: Sequence[DataColumn]) -> dict[str, Any]:
-    values = ((column, to_json(column, row.get(column.name))) for column in columns)
-    return {column.name: value for column, value in values if value is not None or column.takes_null}
 
 
 def _next_cursor(rows: Sequence[Row], layout: Layout, query: DataQuery) -> str:
@@ -284,12 +272,10 @@ def _write_csv(names: Sequence[str], rows: Sequence[Row]) -> str:
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, names, restval="")
     writer.writeheader()
-    writer.writerows({name: _cell(value) for name, value in row.items()} for row in rows)
+    for row in rows:
+        others = {name: value for name, value in row.items() if value is not None and not isinstance(value, str)}
+        writer.writerow({**row, **{name: msgspec.json.encode(value).decode() for name, value in others.items()}})
     return text.getvalue()
-
-
-def _cell(value: Any) -> Any:
-    return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def _features(rows: Sequence[dict[str, Any]], geometry: tuple[str, ...]) -> dict[str, Any]:
@@ -320,8 +306,7 @@ def _is_instant(value: str) -> bool:
 
 
 _MOST_COLUMNS: Final = 200
-_PLACES: Final = (("geometry",), ("longitude", "latitude"), ("lon", "lat"), ("lng", "lat"))
-"""Columns that are taken for the geometry if none are named."""
+_PLACES: Final = (("geometry",), ("longitude", "latitude"), ("lon", "lat"), ("lng", "lat"))  # if none are named
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,7 +314,7 @@ class OpenedData:
     """A data set that can be read, in one format."""
 
     endpoint: Endpoint
-    source: Source
+    source: DataSource
 
 
 def open_data(
@@ -356,10 +341,7 @@ def _open(data: DataSet, base: Path, environment: Mapping[str, str], findings: l
     if faults:
         raise DataSourceError("; ".join(faults))
     source = _source(data, base, environment)
-
-    def lay_out() -> Layout:
-        return _lay_out(data, source)
-
+    lay_out = partial(_lay_out, data, source)
     layout: Layout | None = None
     try:
         layout = lay_out()
@@ -374,7 +356,7 @@ def _open(data: DataSet, base: Path, environment: Mapping[str, str], findings: l
     return [OpenedData(make_endpoint(data, columns, partial(reader.read, form), form), source) for form in formats]
 
 
-def _source(data: DataSet, base: Path, environment: Mapping[str, str]) -> Source:
+def _source(data: DataSet, base: Path, environment: Mapping[str, str]) -> DataSource:
     if data.file is not None:
         return FileSource(base / data.file)
     if not data.database:
@@ -392,18 +374,22 @@ def _source(data: DataSet, base: Path, environment: Mapping[str, str]) -> Source
     from bespeak.extensions.data.postgres import PostgresSource  # noqa: PLC0415 - most servers need none
     from bespeak.state.store.postgres_connection import Address  # noqa: PLC0415 - loads the driver
 
-    name = Address(place, "full").name
-    return PostgresSource(place, name, timeout=data.timeout, table=data.table, query=data.query)
+    return PostgresSource(place, Address(place, "full").name, timeout=data.timeout, table=data.table, query=data.query)
 
 
-def _lay_out(data: DataSet, source: Source) -> Layout:
+def _lay_out(data: DataSet, source: DataSource) -> Layout:
     """Combine what is declared with what the source says. Raises DataSourceError if they do not fit."""
     described = source.describe()
     own = {column.name: column for column in described.columns}
     missing = [column.name for column in data.columns if column.name not in own]
     if missing:
         raise DataSourceError(f"the source has no column {missing[0]!r}; it has {', '.join(own) or 'none'}")
-    columns = {column.name: _merge(column, own[column.name]) for column in data.columns or described.columns}
+    columns: dict[str, DataColumn] = {}
+    for declared in data.columns or described.columns:
+        found = own[declared.name]
+        column = replace(declared, nullable=found.nullable, native=found.native)
+        # A function does not say whether values may be missing; its declaration does.
+        columns[column.name] = with_null(column) if found.nullable and found.native else column
     unknown = [column.name for column in columns.values() if not column.schema]
     if unknown or not columns:
         what = f"the type of {', '.join(unknown)} is not known" if unknown else "its columns are not known"
@@ -415,12 +401,6 @@ def _lay_out(data: DataSet, source: Source) -> Layout:
     if wrong:
         raise DataSourceError(f"`key` names {wrong[0]!r}, which is not a column that can be compared")
     return Layout(columns, key, _geometry(data, columns))
-
-
-def _merge(declared: DataColumn, described: DataColumn) -> DataColumn:
-    column = replace(declared, nullable=described.nullable, native=described.native)
-    # A function does not say whether values may be missing; its declaration does.
-    return with_null(column) if described.nullable and described.native else column
 
 
 def _geometry(data: DataSet, columns: Mapping[str, DataColumn]) -> tuple[str, ...]:

@@ -15,8 +15,9 @@ from bespeak.extensions.data.sources import (
     Cancellable,
     Described,
     Dialect,
-    Statement,
+    Select,
     as_number,
+    load_driver,
     quote,
     run_interruptible,
 )
@@ -28,17 +29,9 @@ _TYPES: Final = (
     ("DATE", "date"),
     ("TIMESTAMP", "date-time"),
     ("BOOLEAN", "boolean"),
-    ("VARCHAR", "string"),
-    ("UUID", "string"),
-    ("ENUM", "string"),
-    ("TIME", "string"),
-    ("DECIMAL", "number"),
-    ("DOUBLE", "number"),
-    ("FLOAT", "number"),
-    ("REAL", "number"),
-    ("JSON", "object"),
-    ("STRUCT", "object"),
-    ("MAP", "object"),
+    *((name, "string") for name in ("VARCHAR", "UUID", "ENUM", "TIME")),
+    *((name, "number") for name in ("DECIMAL", "DOUBLE", "FLOAT", "REAL")),
+    *((name, "object") for name in ("JSON", "STRUCT", "MAP")),
     *((name, "integer") for name in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")),
     *((name, "integer") for name in ("UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT")),
 )
@@ -50,9 +43,9 @@ _NATIVE: Final = {
     "date": "DATE",
     "date-time": "TIMESTAMP WITH TIME ZONE",
 }
+_DRIVER: Final = ("duckdb", "files are read with DuckDB: install bespeak[data]")
 _MEMORY: Final = "512MB"
-_LONGEST_LINE: Final = 2_000_000
-"""Bytes of a line: DuckDB reads a file with a line of 100 MB as empty, without an error."""
+_LONGEST_LINE: Final = 2_000_000  # bytes: DuckDB reads a file with a line of 100 MB as empty, without an error
 
 
 class DuckDialect(Dialect):
@@ -98,7 +91,7 @@ class FileSource:
         self._opening = Lock()
 
     def describe(self) -> Described:
-        duckdb = _driver()
+        duckdb = load_driver(*_DRIVER)
         try:
             self._check_lines()
             # Not kept: a process that only looks at sources, such as that of several workers, closes none.
@@ -113,8 +106,7 @@ class FileSource:
         return Described(tuple(replace(one, nullable=not is_filled) for one, is_filled in columns if one.schema))
 
     async def read(self, query: DataQuery, columns: Mapping[str, DataColumn]) -> list[Mapping[str, Any]]:
-        statement = Statement(DuckDialect(), self._relation(), columns, query)
-        return await run_interruptible(self._read, statement)
+        return await run_interruptible(self._read, Select(DuckDialect(), self._relation(), columns, query))
 
     async def close(self) -> None:
         with self._opening:
@@ -122,8 +114,8 @@ class FileSource:
                 self._database.close()
                 self._database = None
 
-    def _read(self, statement: Statement, cancellable: Cancellable) -> list[Mapping[str, Any]]:
-        duckdb = _driver()
+    def _read(self, statement: Select, cancellable: Cancellable) -> list[Mapping[str, Any]]:
+        duckdb = load_driver(*_DRIVER)
         if not self._path.is_file():  # DuckDB would take it for a pattern
             raise DataSourceError(f"{self._path} does not exist")
         try:
@@ -139,7 +131,7 @@ class FileSource:
 
     def _open(self) -> duckdb.DuckDBPyConnection:
         """Open a database in memory that may read the file, and whose settings cannot be changed any more."""
-        database = _driver().connect()
+        database = load_driver(*_DRIVER).connect()
         for setting in (
             f"SET allowed_paths = [{_text(str(self._path.absolute()))}]",
             f"SET memory_limit = '{_MEMORY}'",
@@ -175,14 +167,6 @@ class FileSource:
             start = file.read(_LONGEST_LINE)
         if self._kind != "parquet" and len(start) == _LONGEST_LINE and b"\n" not in start:
             raise DataSourceError(f"{self._path} has a line of more than {_LONGEST_LINE:,} bytes")
-
-
-def _driver() -> Any:
-    try:
-        import duckdb  # noqa: PLC0415 - an extra
-    except ImportError:
-        raise DataSourceError("files are read with DuckDB: install bespeak[data]") from None
-    return duckdb
 
 
 def _column(name: str, native: str) -> DataColumn:

@@ -10,8 +10,9 @@ from typing import Any, Final
 from bespeak.contract.data_set import DataColumn, read_column
 from bespeak.errors import DataSourceError
 from bespeak.extensions.data.query import DataQuery
-from bespeak.extensions.data.sources import Described, Dialect, Statement, as_number, as_relation, quote
+from bespeak.extensions.data.sources import Described, Dialect, Select, as_number, as_relation, load_driver, quote
 
+_DRIVER: Final = ("asyncpg", "PostgreSQL needs asyncpg: install bespeak[postgres]")
 _MOST_CONNECTIONS: Final = 4
 _CONNECT_SECONDS: Final = 5.0
 _TYPES: Final = {
@@ -83,14 +84,10 @@ class PostgresSource:
             return thread.submit(asyncio.run, self._describe()).result()
 
     async def _describe(self) -> Described:
-        asyncpg = _driver()
+        asyncpg = load_driver(*_DRIVER)
         try:
-            connection = await asyncpg.connect(
-                self._address,
-                timeout=_CONNECT_SECONDS,
-                command_timeout=_CONNECT_SECONDS,
-                server_settings=self._settings,
-            )
+            times = {"timeout": _CONNECT_SECONDS, "command_timeout": _CONNECT_SECONDS}
+            connection = await asyncpg.connect(self._address, **times, server_settings=self._settings)
             try:
                 found = (await connection.prepare(f"SELECT * FROM {self._relation} AS t")).get_attributes()
                 facts = await connection.fetch(_KEY, self._table) if self._table else []
@@ -104,18 +101,13 @@ class PostgresSource:
         return Described(tuple(column for column in columns if column.schema), tuple(name for _, name in key))
 
     async def read(self, query: DataQuery, columns: Mapping[str, DataColumn]) -> list[Mapping[str, Any]]:
-        asyncpg = _driver()
-        statement = Statement(PostgresDialect(), self._relation, columns, query)
+        asyncpg = load_driver(*_DRIVER)
+        statement = Select(PostgresDialect(), self._relation, columns, query)
         try:
             async with self._opening:
                 if self._pool is None:
-                    self._pool = await asyncpg.create_pool(
-                        self._address,
-                        min_size=0,
-                        max_size=_MOST_CONNECTIONS,
-                        timeout=_CONNECT_SECONDS,
-                        server_settings=self._settings,
-                    )
+                    sizes = {"min_size": 0, "max_size": _MOST_CONNECTIONS, "timeout": _CONNECT_SECONDS}
+                    self._pool = await asyncpg.create_pool(self._address, **sizes, server_settings=self._settings)
             return [dict(row) for row in await self._pool.fetch(statement.text, *statement.parameters)]
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, ValueError) as error:
             raise self._unreadable(error) from error
@@ -127,14 +119,6 @@ class PostgresSource:
 
     def _unreadable(self, error: Exception) -> DataSourceError:
         return DataSourceError(f"{self._name} cannot be read: {str(error) or type(error).__name__}")
-
-
-def _driver() -> Any:
-    try:
-        import asyncpg  # type: ignore[import-untyped]  # noqa: PLC0415 - an extra, without types
-    except ImportError:
-        raise DataSourceError("PostgreSQL needs asyncpg: install bespeak[postgres]") from None
-    return asyncpg
 
 
 def _column(name: str, native: Any, filled: set[str]) -> DataColumn:

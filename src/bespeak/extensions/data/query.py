@@ -27,8 +27,6 @@ OPERATORS: Final = ("eq", "min", "max", "contains", "in")
 
 @dataclass(frozen=True, slots=True)
 class DataFilter:
-    """A condition on one column."""
-
     column: str
     op: str
     """One of OPERATORS."""
@@ -56,16 +54,12 @@ class DataQuery:
         return next((one.value for one in self.filters if (one.column, one.op) == (column, op)), None)
 
 
-_DIGITS: Final = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:E[+-]?[0-9]{1,3})?")
-"""A number as Decimal writes it."""
+_DIGITS: Final = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:E[+-]?[0-9]{1,3})?")  # as Decimal writes it
 _TRUTH: Final = {0: False, 1: True, "true": True, "false": False}
 
 
 def to_json(column: DataColumn, value: Any) -> Any:
-    """Convert a value of a source to that of an answer; None for none, such as NaN, which JSON does not have.
-
-    Raises DataSourceError if it does not have the type of the column.
-    """
+    """Convert a value of a source to that of an answer; None for none, such as NaN. Raises DataSourceError."""
     if value is None:
         return None
     try:
@@ -79,7 +73,8 @@ def _convert(kind: str, value: Any) -> Any:
         case "string":
             return value if isinstance(value, str) else str(value)
         case "integer":
-            return _integer(value)
+            number = value if isinstance(value, int) else Decimal(value)
+            return int(number) if not isinstance(value, bool) and number == int(number) else _refuse(value)
         case "number":
             return _number(value)
         case "boolean":
@@ -91,11 +86,6 @@ def _convert(kind: str, value: Any) -> Any:
             return instant(value).isoformat().replace("+00:00", "Z")
     found = msgspec.json.decode(value) if isinstance(value, str | bytes) else msgspec.to_builtins(value)
     return found if isinstance(found, list if kind == "array" else dict | list) else _refuse(found)
-
-
-def _integer(value: Any) -> int:
-    number = value if isinstance(value, int) else Decimal(value)
-    return int(number) if not isinstance(value, bool) and number == int(number) else _refuse(value)
 
 
 def _number(value: Any) -> int | float | None:
@@ -142,39 +132,38 @@ def to_comparable(column: DataColumn, value: Any) -> Any:
     return Decimal(value) if column.kind in ("integer", "number") and isinstance(value, str) else value
 
 
-LONGEST_CURSOR: Final = 4096
-"""Maximum length of a cursor in characters."""
+LONGEST_CURSOR: Final = 4096  # maximum length of a cursor in characters
 _MOST_SKIPPED: Final = 1_000_000
+_FOREIGN: Final = "the cursor is not one of this endpoint"
 
 
-class _Cursor(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
+class _PageCursor(msgspec.Struct, array_like=True, forbid_unknown_fields=True):
     query: str
     after: list[bool | int | float | str | None]
     skip: int | None = None
 
 
 def write_cursor(query: DataQuery, after: Sequence[Any], skip: int | None) -> str:
-    """Write the cursor of the page that follows."""
-    text = msgspec.json.encode(_Cursor(_digest(query), list(after), skip))
+    text = msgspec.json.encode(_PageCursor(_digest(query), list(after), skip))
     return base64.urlsafe_b64encode(text).rstrip(b"=").decode()
 
 
 def read_cursor(text: str, query: DataQuery, columns: Sequence[DataColumn]) -> tuple[tuple[Any, ...], int | None] | str:
     """Return the position and the rows to skip, or what is wrong. `columns` are those of the query's order."""
     try:
-        cursor = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_Cursor)
+        cursor = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=_PageCursor)
     except (ValueError, msgspec.MsgspecError, RecursionError):
-        return "the cursor is not one of this endpoint"
+        return _FOREIGN
     if cursor.query != _digest(query):
         return "the cursor belongs to another query: keep filters and order between pages"
     if len(cursor.after) != len(columns) or (cursor.skip is None) is not (query.skip is None):
-        return "the cursor is not one of this endpoint"
-    if cursor.skip is not None and not 0 <= cursor.skip <= _MOST_SKIPPED:
-        return "the cursor is not one of this endpoint"
+        return _FOREIGN
+    if not 0 <= (cursor.skip or 0) <= _MOST_SKIPPED:
+        return _FOREIGN
     try:
         return tuple(map(from_position, columns, cursor.after)), cursor.skip
     except DataSourceError:
-        return "the cursor is not one of this endpoint"
+        return _FOREIGN
 
 
 def _digest(query: DataQuery) -> str:
@@ -186,7 +175,6 @@ Row = Mapping[str, Any]
 
 
 def select(rows: Iterable[Row], columns: Mapping[str, DataColumn], query: DataQuery) -> list[Row]:
-    """Return the rows of a page, in order."""
     tests = [_test(columns[one.column], one) for one in query.filters]
     order = [columns[name] for name, _ in query.order]
 

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, Protocol, TypeVar
@@ -23,13 +24,11 @@ from bespeak.runtime.functions.annotations import dump_foreign
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What a source says about itself."""
-
     columns: tuple[DataColumn, ...]  # columns with the types they have in the source
     key: tuple[str, ...] = ()  # columns of the primary key
 
 
-class Source(Protocol):
+class DataSource(Protocol):
     """Rows that can be read, by several callers at once. Both methods raise DataSourceError."""
 
     def describe(self) -> Described:
@@ -40,9 +39,7 @@ class Source(Protocol):
         """Return the rows of a page, in order, with at least the columns of the query."""
         ...
 
-    async def close(self) -> None:
-        """Release connections."""
-        ...
+    async def close(self) -> None: ...
 
 
 _SIGNS = {"eq": "=", "min": ">=", "max": "<="}
@@ -72,8 +69,15 @@ class Dialect:
         return f"strpos(lower({left}), lower({right})) > 0"
 
 
+def load_driver(name: str, advice: str) -> Any:
+    """Import the package of a database, which is an extra."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise DataSourceError(advice) from None
+
+
 def quote(name: str) -> str:
-    """Quote an identifier, in standard SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -82,9 +86,7 @@ def as_relation(query: str) -> str:
     return f"({query.strip().rstrip(';')}\n)"
 
 
-class Statement:
-    """One SELECT, with its parameters."""
-
+class Select:
     def __init__(self, dialect: Dialect, relation: str, columns: Mapping[str, DataColumn], query: DataQuery) -> None:
         self.parameters: list[Any] = []
         self._dialect = dialect
@@ -92,7 +94,12 @@ class Statement:
         where = [self._condition(one) for one in query.filters]
         if query.after is not None:
             where.append(self._position(query))
-        order = [part for name, descending in query.order for part in self._ordered(columns[name], descending)]
+        order: list[str] = []
+        for name, descending in query.order:
+            left = dialect.compared(columns[name])
+            # Databases disagree on the place of NULL. Without the first term an index can give the order.
+            order += [f"({left} IS NULL)"] if columns[name].nullable else []
+            order.append(f"{left} DESC" if descending else left)
         names = [f"{dialect.selected(columns[name])} AS {quote(name)}" for name in query.columns]
         self.text = (
             f"SELECT {', '.join(names)} FROM {relation} AS t"
@@ -114,11 +121,6 @@ class Statement:
             return f"{left} IN ({', '.join(self._add(column, value) for value in one.value)})"
         return f"{left} {_SIGNS[one.op]} {self._add(column, one.value)}"
 
-    def _ordered(self, column: DataColumn, descending: bool) -> list[str]:
-        left = self._dialect.compared(column)
-        # Databases disagree on the place of NULL. Without the first term an index can give the order.
-        return [*([f"({left} IS NULL)"] if column.nullable else []), f"{left} DESC" if descending else left]
-
     def _position(self, query: DataQuery) -> str:
         """Write the condition for rows behind a position, or at it if rows there are skipped by their number."""
         assert query.after is not None
@@ -137,8 +139,7 @@ class Statement:
 
 
 ResultT = TypeVar("ResultT")
-Cancellable = Callable[[Callable[[], Any]], AbstractContextManager[None]]
-"""Opens a block that the given function ends from another thread."""
+Cancellable = Callable[[Callable[[], Any]], AbstractContextManager[None]]  # opens a block that another thread ends
 
 
 async def run_interruptible(function: Callable[..., ResultT], *arguments: Any) -> ResultT:
@@ -187,16 +188,9 @@ _TYPES: Final = (
     ("DATE", "date"),
     ("JSON", "object"),
     ("INT", "integer"),
-    ("CHAR", "string"),
-    ("CLOB", "string"),
-    ("TEXT", "string"),
-    ("UUID", "string"),
+    *((name, "string") for name in ("CHAR", "CLOB", "TEXT", "UUID")),
     ("BLOB", ""),
-    ("REAL", "number"),
-    ("FLOA", "number"),
-    ("DOUB", "number"),
-    ("NUM", "number"),
-    ("DEC", "number"),
+    *((name, "number") for name in ("REAL", "FLOA", "DOUB", "NUM", "DEC")),
 )
 _INT64: Final = 1 << 63
 _LARGEST: Final = 1.7976931348623157e308
@@ -234,8 +228,6 @@ def as_number(value: Any) -> int | float:
 
 
 class SqliteSource:
-    """Rows of an SQLite file."""
-
     def __init__(self, path: Path, *, table: str = "", query: str = "") -> None:
         self._path = path
         self._table = table
@@ -265,13 +257,12 @@ class SqliteSource:
         return Described(tuple(columns), tuple(name for _, name in primary))
 
     async def read(self, query: DataQuery, columns: Mapping[str, DataColumn]) -> list[Mapping[str, Any]]:
-        statement = Statement(SqliteDialect(), self._relation, columns, query)
-        return await run_interruptible(self._read, statement)
+        return await run_interruptible(self._read, Select(SqliteDialect(), self._relation, columns, query))
 
     async def close(self) -> None:
         pass
 
-    def _read(self, statement: Statement, cancellable: Cancellable) -> list[Mapping[str, Any]]:
+    def _read(self, statement: Select, cancellable: Cancellable) -> list[Mapping[str, Any]]:
         with self._opened() as connection, cancellable(connection.interrupt):
             connection.row_factory = sqlite3.Row
             return [dict(row) for row in connection.execute(statement.text, statement.parameters)]
@@ -284,14 +275,15 @@ class SqliteSource:
                 connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
                 connection.execute("PRAGMA query_only = ON")
                 connection.execute("PRAGMA trusted_schema = OFF")
-                connection.create_function("bespeak_contains", 2, _contains, deterministic=True)
+                connection.create_function(
+                    "bespeak_contains",
+                    2,
+                    lambda text, part: text is not None and str(part).lower() in str(text).lower(),
+                    deterministic=True,
+                )
                 yield connection
         except sqlite3.Error as error:
             raise DataSourceError(f"{self._path} cannot be read: {error}") from error
-
-
-def _contains(text: Any, part: Any) -> bool:
-    return text is not None and str(part).lower() in str(text).lower()
 
 
 MOST_SCANNED: Final = 100_000  # rows that a function may return for one page
@@ -347,7 +339,6 @@ def _take(rows: Iterable[Any]) -> list[Mapping[str, Any]]:
 def _as_mapping(row: Any) -> Mapping[str, Any]:
     found = msgspec.to_builtins(row, builtin_types=(), enc_hook=dump_foreign)
     if not isinstance(found, Mapping):
-        raise DataSourceError(
-            f"the function returned a row of type {type(row).__name__}; a row is a mapping or an object"
-        )
+        kind = type(row).__name__
+        raise DataSourceError(f"the function returned a row of type {kind}; a row is a mapping or an object")
     return found

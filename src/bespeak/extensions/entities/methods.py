@@ -14,6 +14,7 @@ import msgspec
 
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.recipients import verify_callback
+from bespeak.extensions.messages.store import SUBSCRIBED, SUBSCRIPTION, PutSubscription, channel_key
 from bespeak.extensions.workflows.procedures import PROCEDURE, register_procedure
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id, parse_scopes
@@ -34,7 +35,6 @@ from bespeak.runtime.handling import (
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.identity.grants import EVERYTHING, GRANT, GRANTED, Grant
 from bespeak.state.store.commands.events import PutEvent
-from bespeak.state.store.commands.messages import SUBSCRIBED, SUBSCRIPTION, PutSubscription, channel_key
 from bespeak.state.store.commands.records import NEVER, ChangeRecord, PutRecord, Record
 from bespeak.text.diagnostics.diagnostic import unquoted
 
@@ -45,8 +45,6 @@ MOST_OWNED: Final = 10_000  # entities of one owner
 
 
 class Handover(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One change of ownership."""
-
     transfer_id: str
     from_principal: str
     to_principal: str
@@ -56,25 +54,12 @@ class Handover(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Content of the record of an entity."""
-
     entity_type: str
     data: Any
     owners: tuple[Handover, ...] = ()  # all changes of ownership, the first one first
 
-    def text(self) -> str:
-        """Return the content as JSON."""
-        return to_json(self)
 
-
-_decode = msgspec.json.Decoder(Entity).decode
-
-
-def entity_of(record: Record) -> Entity:
-    """Read the content of a record."""
-    return _decode(record.data)
-
-
+decode_entity: Final = msgspec.json.Decoder(Entity).decode
 CHANNEL: Final = "channel"  # entity type of a channel, which only its owner may use from then on
 _REGISTER: Final = STANDARD["REGISTER"]
 _LONGEST: Final = {"channel": 256, "callback": 1000}
@@ -87,7 +72,7 @@ async def register(call: RoutedCall) -> Effects:
     if call.input["entity_type"] == PROCEDURE:
         return await register_procedure(call, MOST_ENTITY_DATA)
     entity = Entity(call.input["entity_type"], call.input["data"])
-    text, owner = entity.text(), call.agent_id or ""
+    text, owner = to_json(entity), call.agent_id or ""
     if len(text) > MOST_ENTITY_DATA:
         message = f"An entity may have {MOST_ENTITY_DATA // 1024} KiB; this one has {len(text)} bytes."
         raise refusal(_REGISTER, "invalid-data", message)
@@ -141,9 +126,8 @@ def _line(data: Any, name: str) -> str:
     text = data.get(name) if isinstance(data, Mapping) else None
     if isinstance(text, str) and 0 < len(text) <= _LONGEST[name] and text.isprintable():
         return text
-    message = "The callback of a subscription is an address."
-    if name == "channel":
-        message = 'The data of a subscription or a channel name it: {"channel": "news"}.'
+    named = 'The data of a subscription or a channel name it: {"channel": "news"}.'
+    message = named if name == "channel" else "The callback of a subscription is an address."
     raise refusal(_REGISTER, "invalid-data", message, field=f"/data/{name}")
 
 
@@ -158,7 +142,7 @@ async def transfer(call: RoutedCall) -> Effects:
     record = await find_own(call, (ENTITY,), given["resource_id"])
     if record is None:
         raise refusal(_TRANSFER, "resource-not-found", f"This agent owns no resource {given['resource_id'][:80]!r}.")
-    entity = entity_of(record)
+    entity = decode_entity(record.data)
     needed = f"{entity.entity_type}:transfer"
     if not call.principal.scopes.covers(needed):
         message = f"Transferring an entity of the type {entity.entity_type} needs the scope {needed}."
@@ -170,13 +154,10 @@ async def transfer(call: RoutedCall) -> Effects:
     if len(entity.owners) >= _MOST_OWNERS:
         raise refusal(_TRANSFER, "already-owned", f"The resource has changed hands {_MOST_OWNERS} times, the maximum.")
     handover = Handover(new_id("tr"), record.owner, to, call.agent_id or "", time.time(), given.get("reason"))
-    data = msgspec.structs.replace(entity, owners=(*entity.owners, handover)).text()
+    data = to_json(msgspec.structs.replace(entity, owners=(*entity.owners, handover)))
+    change = (record.record_id, (ENTITY,), (LIVE,), LIVE, record.owner, record.version)
     return effects(
-        [
-            ChangeRecord(
-                record.record_id, (ENTITY,), (LIVE,), LIVE, record.owner, record.version, data=data, new_owner=to
-            )
-        ],
+        [ChangeRecord(*change, data=data, new_owner=to)],
         lambda results: {
             "transfer_id": handover.transfer_id,
             "resource_id": record.record_id,
@@ -201,10 +182,7 @@ _AUTHORIZE: Final = STANDARD["AUTHORIZE"]
 
 @stateful
 def authorize(call: RoutedCall) -> Effects:
-    """Answer AUTHORIZE /. Nobody can grant more than it holds itself, or pass on what was granted to it.
-
-    A grant ends with the credential of its granter, whatever its ttl.
-    """
+    """Answer AUTHORIZE /. Nobody grants more than it holds, passes a grant on, or grants beyond its credential."""
     given, granter = call.input, call.agent_id or ""
     scopes = parse_scopes(given["scope"] if isinstance(given["scope"], str) else ",".join(given["scope"]))
     if isinstance(scopes, str):
@@ -275,7 +253,6 @@ _SIGN: Final = STANDARD["SIGN"]
 
 @stateful
 def sign(call: RoutedCall) -> Envelope:
-    """Answer SIGN /."""
     signer, given = call.server.signer, call.input
     if signer is None:
         raise RefusedError(not_available("SIGN", SIGNING_KEY))
@@ -326,5 +303,4 @@ def log(call: RoutedCall) -> Effects:
         told = {"record_id": made.record_id, "event_type": given["event_type"], "severity": severity}
         return {**told, "logged_at": write_instant(made.created)}
 
-    command = PutEvent(new_id("log"), call.agent_id or "", data, MOST_EVENTS, MOST_EVENTS_SIZE)
-    return effects([command], result, {})
+    return effects([PutEvent(new_id("log"), call.agent_id or "", data, MOST_EVENTS, MOST_EVENTS_SIZE)], result, {})

@@ -11,6 +11,8 @@ import msgspec
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.message import BROADCAST, Origin, send
 from bespeak.extensions.messages.recipients import as_address, find_recipients
+from bespeak.extensions.messages.store import DropKey
+from bespeak.extensions.workflows.store import CANCELLED, CANCELLING
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
@@ -18,9 +20,7 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.extension import Cancelling
 from bespeak.runtime.handling import effects, find_own, new_id, passed, refusal, stateful
-from bespeak.state.store.commands.messages import DropKey
 from bespeak.state.store.commands.records import ChangeRecord, Record
-from bespeak.state.store.commands.steps import CANCELLED, CANCELLING
 from bespeak.state.store.store import Command
 
 KEPT: Final = 30 * 86400.0  # seconds for which something that was cancelled can still be looked up

@@ -1,7 +1,4 @@
-"""Delivery of the outbox: postings are attempted until they are delivered, have failed or have expired.
-
-Operators decide whom each transport may be used for, and may add functions that deliver to addresses of their own.
-"""
+"""Delivery of the outbox: postings are attempted until they are delivered, have failed or have expired."""
 
 from __future__ import annotations
 
@@ -12,38 +9,38 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.delivery import DeliverySettings, SmtpSettings
 from bespeak.contract.handler import Refusal
 from bespeak.errors import ConfigError, StoreError
 from bespeak.extensions.messages.posting import AT_MOST_ONCE, DELIVERED, EXPIRED, FAILED, SENT, TOPIC, WAITING, Posting
+from bespeak.extensions.messages.settings import DeliverySettings, SmtpSettings
+from bespeak.extensions.messages.store import OUTBOX_TOPIC as OUTBOX
+from bespeak.extensions.messages.store import (
+    AckOutbox,
+    ClaimOutbox,
+    MarkRecord,
+    NextOutbox,
+    OutboxMessage,
+    ReleaseOutbox,
+)
 from bespeak.extensions.messages.transports import (
     AgtpNotice,
-    Channel,
     Delivered,
     Outcome,
     Retry,
+    Transport,
     Undeliverable,
     Webhook,
 )
 from bespeak.protocol.address_guard import AddressGuard, AllowedHosts, Resolver
 from bespeak.protocol.wire.messages import ResponseMessage
 from bespeak.runtime.bindings.function import describe_failure, resolve_function
-from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.concurrency import cancel_tasks, run_in_thread
 from bespeak.runtime.identity.signer import Signer
-from bespeak.state.store.commands.messages import OUTBOX_TOPIC as OUTBOX
-from bespeak.state.store.commands.messages import (
-    AckOutbox,
-    ClaimOutbox,
-    DeferOutbox,
-    MarkRecord,
-    NextOutbox,
-    OutboxMessage,
-    ReleaseOutbox,
-)
 from bespeak.state.store.store import Command, Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
@@ -71,7 +68,6 @@ class FunctionChannel:
         return "" if usable else Undeliverable(f"{recipient[:80]!r} is not a valid address for {self._name}.")
 
     async def deliver(self, address: str, posting: Posting) -> Outcome:
-        """Call the function."""
         arguments = self._recipient(address), posting.letter(address, self._server_id)
         try:
             if inspect.iscoroutinefunction(self._function):
@@ -99,6 +95,7 @@ class FunctionChannel:
         return address[len(self._name) + 1 :]
 
 
+_NO_CHANNEL: Final = Undeliverable("This server has no channel for such addresses.")
 _MOST_AT_ONCE: Final = 32  # attempts that callers wait for, in one process
 
 
@@ -115,23 +112,20 @@ class Delivery:
         *,
         server_id: str,
         signer: Signer | None = None,
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] = MappingProxyType({}),
         resolve: Resolver | None = None,
     ) -> None:
         """Open the channels. Raises ConfigError if one of them cannot work."""
-        self.is_configured = settings is not None
-        """True if the operator has chosen to send messages."""
+        self.is_configured = settings is not None  # True if the operator has chosen to send messages
         self.settings = settings = settings or DeliverySettings()
         self._places = asyncio.Semaphore(_MOST_AT_ONCE)
         allowed = AllowedHosts(settings.allow)
         guard = AddressGuard(allowed, networks=allowed.networks, resolve=resolve)
         web = Webhook(guard, allowed, settings.ca_file, server_id, signer)
         self._notice = AgtpNotice(guard, settings.ca_file, server_id, settings.agent_id, signer)
-        self._channels: dict[str, Channel] = {"https": web, "http": web, "agtp": self._notice}
+        self._channels: dict[str, Transport] = {"https": web, "http": web, "agtp": self._notice}
         if settings.smtp is not None:
-            self._channels["mailto"] = _open_mail(
-                settings.smtp, settings, server_id, {} if environment is None else environment
-            )
+            self._channels["mailto"] = _open_mail(settings.smtp, settings, server_id, environment)
         for name, dotted in settings.channels.items():
             function = resolve_function(dotted)
             if isinstance(function, str):
@@ -139,15 +133,12 @@ class Delivery:
             self._channels[name] = FunctionChannel(name, function, server_id)
 
     def has(self, scheme: str) -> bool:
-        """Return True if there is a channel for addresses of a scheme."""
         return scheme in self._channels
 
     def locate(self, address: str) -> str | Undeliverable:
         """Return the domain of an address that a channel takes, or why none does."""
         channel = self._channels.get(_scheme(address))
-        if channel is None:
-            return Undeliverable("This server has no channel for such addresses.")
-        return channel.locate(address)
+        return _NO_CHANNEL if channel is None else channel.locate(address)
 
     def takes(self, address: str) -> bool:
         """Return True if a channel takes the address, and agents may send to it without its consent."""
@@ -190,7 +181,7 @@ class Delivery:
         """Make one attempt, in bounded time. It never raises."""
         channel = self._channels.get(_scheme(address))
         if channel is None:
-            return Undeliverable("This server has no channel for such addresses.")
+            return _NO_CHANNEL
         try:
             async with asyncio.timeout(self.settings.timeout):
                 return await channel.deliver(address, posting)
@@ -203,7 +194,7 @@ class Delivery:
 
 def _open_mail(
     smtp: SmtpSettings, settings: DeliverySettings, server_id: str, environment: Mapping[str, str]
-) -> Channel:
+) -> Transport:
     try:
         from bespeak.extensions.messages.mail import Mail  # noqa: PLC0415 - an extra
     except ModuleNotFoundError as error:
@@ -223,8 +214,7 @@ def _scheme(address: str) -> str:
 _PLACES: Final = 32  # attempts at a time
 _FOR_RECEIVER: Final = 8  # attempts at a time for one domain: a receiver that hangs must not take all places
 _FOR_SENDER: Final = 16  # attempts at a time for one sender, however many receivers it names
-_BUSY: Final = (0.2, 10.0)
-"""Seconds after which a posting for a busy receiver or sender is looked at again: more if nothing moves there."""
+_BUSY: Final = (0.2, 10.0)  # least and most seconds to wait for a busy receiver or sender, the more if nothing moves
 _MARGIN: Final = 20.0  # seconds by which a lease is longer than an attempt
 _LONGEST_SLEEP: Final = 5.0  # seconds after which the outbox is read again, in case a wake-up was lost
 _SHORTEST_SLEEP: Final = 0.05  # seconds to wait for another process that is claiming what is due
@@ -241,12 +231,7 @@ class Drain:
     """A task that claims postings, and a task for each attempt. Processes on one store share the work."""
 
     def __init__(
-        self,
-        store: Store,
-        delivery: Delivery,
-        *,
-        backoff: Callable[[int], float] = backoff,
-        lease: float | None = None,
+        self, store: Store, delivery: Delivery, *, backoff: Callable[[int], float] = backoff, lease: float | None = None
     ) -> None:
         self._store = store
         self._delivery = delivery
@@ -256,8 +241,7 @@ class Drain:
         self._task: asyncio.Task[None] | None = None
         self._attempts: dict[asyncio.Task[bool], OutboxMessage] = {}
         self._busy: Counter[tuple[str, str]] = Counter()
-        self._moved: dict[tuple[str, str], float] = {}
-        """When an attempt for a receiver or sender has last begun or succeeded."""
+        self._moved: dict[tuple[str, str], float] = {}  # last beginning or success for a receiver or sender
 
     def start(self) -> None:
         """Start in the running loop; the store must be started."""
@@ -270,9 +254,7 @@ class Drain:
         if self._task is None:
             return
         cut_off = dict(self._attempts)
-        for task in (self._task, *cut_off):
-            task.cancel()
-        await asyncio.gather(self._task, *cut_off, return_exceptions=True)
+        await cancel_tasks(self._task, *cut_off)
         self._task = None
         try:
             if cut_off:
@@ -306,11 +288,11 @@ class Drain:
             return False
         claimed = await self._store.do(ClaimOutbox(TOPIC, free, self._lease))
         assert not isinstance(claimed, Conflict)
-        deferred = []
-        for message in claimed[0]:
-            delay = self._begin(message)
-            if delay is not None:
-                deferred.append(DeferOutbox(message.position, message.fence, delay))
+        deferred = [
+            ReleaseOutbox(message.position, message.fence, delay, attempted=False)
+            for message in claimed[0]
+            if (delay := self._begin(message)) is not None
+        ]
         if deferred:
             await self._store.do(*deferred)
         return bool(claimed[0])
@@ -362,12 +344,12 @@ class Drain:
         if not await self._finish(message, posting, SENT):
             return False
         outcome = await self._delivery.deliver(message.recipient, posting)
+        delivered = isinstance(outcome, Delivered)
         if not isinstance(outcome, Delivered):
             self._report(posting, message, outcome)
         if posting.record_id is not None:
-            state = DELIVERED if isinstance(outcome, Delivered) else FAILED
-            await self._store.do(MarkRecord(posting.record_id, SENT, state))
-        return isinstance(outcome, Delivered)
+            await self._store.do(MarkRecord(posting.record_id, SENT, DELIVERED if delivered else FAILED))
+        return delivered
 
     async def _attempt_again(self, message: OutboxMessage, posting: Posting) -> bool:
         outcome = await self._delivery.deliver(message.recipient, posting)

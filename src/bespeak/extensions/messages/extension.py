@@ -10,18 +10,19 @@ from bespeak.extensions.messages.message import BROADCAST, NOTIFICATION, PUBLICA
 from bespeak.extensions.messages.methods_broadcast import alert, broadcast, publish
 from bespeak.extensions.messages.methods_inbox import reply
 from bespeak.extensions.messages.methods_send import DELIVERY, send, submit
+from bespeak.extensions.messages.settings import DeliverySettings
+from bespeak.extensions.messages.store import ALERT, SENT, SUBSCRIPTION, Withdraw
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
-from bespeak.state.store.commands.messages import ALERT, SENT, SUBSCRIPTION, Withdraw
 from bespeak.state.store.commands.records import Record
 from bespeak.state.store.store import Command
 
 
 def _open(opening: Opening) -> None:
-    store, document = opening.store, opening.document
-    if store is None or not (opening.enabled or document.delivery is not None):
+    store, settings = opening.store, opening.document.extension_table("delivery", DeliverySettings)
+    if store is None or not (opening.enabled or settings is not None):
         return
     server_id = opening.server.registrar.service.identity.server_id
-    delivery = Delivery(document.delivery, server_id=server_id, signer=opening.signer, environment=opening.environment)
+    delivery = Delivery(settings, server_id=server_id, signer=opening.signer, environment=opening.environment)
     drain = Drain(store, delivery)
     opening.provide("delivery", delivery)
     opening.on_run(drain.start)
@@ -56,8 +57,7 @@ messages: Final = Extension(
             due=lambda server: Fanout(server).carry, cancelling=Cancelling((SCHEDULED,), parties=_recipients)
         ),
         ALERT: RecordKind(
-            due=lambda server: Fanout(server).carry,
-            cancelling=Cancelling((SENT,), parties=_recipients, also=_withdraw),
+            due=lambda server: Fanout(server).carry, cancelling=Cancelling((SENT,), parties=_recipients, also=_withdraw)
         ),
         DELIVERY: RecordKind(checked=True),
     },

@@ -20,8 +20,7 @@ from bespeak.extensions.messages.message import (
     address_messages,
     decode_origin,
 )
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.state.store.commands.messages import (
+from bespeak.extensions.messages.store import (
     Advance,
     AdvanceMany,
     ListSubscribers,
@@ -30,6 +29,7 @@ from bespeak.state.store.commands.messages import (
     Subscriber,
     channel_inbox,
 )
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.store.commands.records import Record
 from bespeak.state.store.store import Conflict
 
@@ -84,7 +84,6 @@ class Fanout:
             waiting = left
 
     def _advance(self, record: Record, origin: Origin, pages: Pages) -> Advance:
-        """Return the next batch of something."""
         now = time.time()
         if record.state == SCHEDULED and (stopped := self._refuse(record, origin)) is not None:
             return stopped

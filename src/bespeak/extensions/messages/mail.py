@@ -16,8 +16,8 @@ from typing import Any, Final
 import aiosmtplib
 import msgspec
 
-from bespeak.contract.delivery import SmtpSettings
 from bespeak.extensions.messages.posting import REPORT, Posting
+from bespeak.extensions.messages.settings import SmtpSettings
 from bespeak.extensions.messages.transports import Delivered, Outcome, Retry, Undeliverable
 from bespeak.protocol.address_guard import describe_failure, trust
 
@@ -42,7 +42,6 @@ class Mail:
         self._tls = None if settings.tls == "none" else trust(ca_file)
 
     def locate(self, address: str) -> str | Undeliverable:
-        """Return the domain of the mailbox."""
         mailbox = address[len(SCHEME) :]
         found = _MAILBOX.fullmatch(mailbox) if len(mailbox) <= _LONGEST else None
         if found is None or len(found["local"]) > 64:
@@ -91,7 +90,8 @@ class Mail:
         message["Subject"] = _line(posting.subject or f"{posting.kind} from {self._server_id}")
         message["Date"] = formatdate()
         # The same for all attempts, so that a mailbox can drop duplicates.
-        message["Message-ID"] = f"<{posting.posting_id}@{_host(self._server_id)}>"
+        host = re.sub(r"[^A-Za-z0-9.-]", "-", self._server_id)[:200] or "localhost"
+        message["Message-ID"] = f"<{posting.posting_id}@{host}>"
         message["Auto-Submitted"] = "auto-generated"
         if posting.kind == REPORT:
             _attach(message, posting.content)
@@ -113,10 +113,6 @@ def _line(text: str) -> str:
     """Return a text as one header line: a line break would begin another header."""
     printable = "".join(character if character.isprintable() else " " for character in text)
     return " ".join(printable.split())[:_LONGEST_SUBJECT]
-
-
-def _host(server_id: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.-]", "-", server_id)[:200] or "localhost"
 
 
 def _text(content: Any) -> str:

@@ -12,11 +12,11 @@ import msgspec
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.extensions.messages.posting import AT_LEAST_ONCE, Posting, is_deliverable, post
 from bespeak.extensions.messages.recipients import Recipients, as_address
+from bespeak.extensions.messages.store import SENT, NewMessage, PutMessages, PutOutbox
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.runtime.handling import Conflicts
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.cases import ESCALATION
-from bespeak.state.store.commands.messages import SENT, NewMessage, PutMessages, PutOutbox
 from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.store import Command
 
@@ -27,8 +27,7 @@ KEPT: Final = 30 * 86400.0  # seconds for which a message without an expiry is k
 MOST_CONTENT: Final = 64 * 1024  # maximum bytes of the content of a message
 MOST_COPIES: Final = 8 * 1024 * 1024  # bytes of all the copies that addresses outside get of one content
 MOST_RECEIVED: Final = 10_000  # messages in one inbox
-MOST_FROM_ONE: Final = 1_000
-"""Unread messages of one sender among them, beside those of channels that the recipient is subscribed to."""
+MOST_FROM_ONE: Final = 1_000  # unread messages of one sender among them, beside those of channels it is subscribed to
 LEAST_URGENT: Final = "background"
 USUAL: Final = "informational"
 
@@ -41,8 +40,6 @@ _ORIGIN_ID: Final = re.compile(r"(?:alert|ntf|brd|pub|esc)-([0-9a-f]{32})")
 
 
 class Confirmed(msgspec.Struct, frozen=True, omit_defaults=True):
-    """How the recipient has confirmed a message."""
-
     status: str
     attestation_id: str
     reason: str | None = None
@@ -64,7 +61,6 @@ class Message(msgspec.Struct, frozen=True, omit_defaults=True):
     confirmed: Confirmed | None = None
 
     def text(self) -> str:
-        """Return the content as JSON."""
         return msgspec.json.encode(self).decode()
 
 
@@ -77,7 +73,6 @@ def thread_of(sent_id: str) -> str:
 
 
 def is_thread(text: str) -> bool:
-    """Return True if a text has the form of a thread_id."""
     return _THREAD.fullmatch(text) is not None
 
 
@@ -144,12 +139,10 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     pending: tuple[Pending, ...] = ()  # channels to deliver to, in the order of their times
     later: tuple[str, ...] = ()  # messages of an alert that are withdrawn if it is acknowledged
     held: tuple[int, ...] = ()  # postings of an alert that are withdrawn if it is acknowledged
-    authority: Authority | None = None
-    """Authority of the author of something that is published later; None for what was sent at once."""
+    authority: Authority | None = None  # authority of the author of what is published later
     ended: dict[str, Any] | None = None  # code and message of the reason why it was not published; None otherwise
 
     def text(self) -> str:
-        """Return the content as JSON."""
         return msgspec.json.encode(self).decode()
 
     def message(self, origin_id: str, channel: str | None = None) -> Message:
@@ -191,10 +184,7 @@ decode_origin = msgspec.json.Decoder(Origin).decode
 def send(
     origin_id: str, record_kind: str, origin: Origin, found: Recipients, now: float, *, limited: bool = True
 ) -> tuple[Command, ...]:
-    """Return the commands that send something: to agents and addresses now, to channels as the due loop goes.
-
-    Without limits of the sender it never fails; those whose inboxes are full are left out.
-    """
+    """Return the commands that send to agents and addresses now, to channels later; full inboxes are left out."""
     origin = msgspec.structs.replace(origin, pending=tuple(Pending(channel) for channel in found.channels))
     kept_until = origin.kept_until(now)
     messages = address_messages(origin_id, origin.message(origin_id), found.agents, kept_until=kept_until)
@@ -229,10 +219,7 @@ _URGENCIES: Final = {"urgent": "critical", "low": "background"}
 def announce(
     server: Server, case_id: str, agent_id: str, recipient: str, content: msgspec.Raw, *, priority: str = "normal"
 ) -> Command | None:
-    """Return the command that tells the recipient of a case: in the inbox of an agent, or by a posting to an address.
-
-    Return None for anyone else, such as a person: they find the case in the list of cases, which is complete.
-    """
+    """Return the command that tells an agent or an address of its case; None for others, who find it in the list."""
     told: dict[str, Any] = {"escalation_id": case_id, "agent_id": agent_id, "content": content}
     if is_canonical_id(recipient):
         urgency = _URGENCIES.get(priority, "informational")

@@ -34,12 +34,7 @@ from bespeak.extensions.messages.message import (
     too_much,
 )
 from bespeak.extensions.messages.recipients import Recipients, as_address, find_recipients
-from bespeak.protocol.exchange.instant import write_instant
-from bespeak.runtime.answer import Effects
-from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.handling import check_content, effects, invalid_time, new_id, read_future, refusal, stateful
-from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.messages import (
+from bespeak.extensions.messages.store import (
     ALERT,
     SENT,
     Channel,
@@ -49,18 +44,21 @@ from bespeak.state.store.commands.messages import (
     PutMessages,
     PutOutbox,
 )
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.runtime.answer import Effects
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.handling import check_content, effects, invalid_time, new_id, read_future, refusal, stateful
+from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.store import Command
 
-UNACKNOWLEDGED: Final = "unacknowledged"
-"""Kind of the message that tells the author that nobody has acknowledged an alert."""
+UNACKNOWLEDGED: Final = "unacknowledged"  # kind of the message that tells the author so
 _HOUR: Final = 3600.0  # seconds to acknowledge an alert that names no deadline but an escalation path
 _ALERT: Final = STANDARD["ALERT"]
 
 
 @stateful
 async def alert(call: RoutedCall) -> Effects:
-    """Answer ALERT /."""
     check_content(call.input, "message", MOST_CONTENT)
     given, now = call.input, time.time()
     names, path = _names(given["recipient"]), _names(given.get("escalation_path", []))
@@ -140,7 +138,6 @@ _SCHEMES: Final[Mapping[str, tuple[str, ...]]] = {
 
 @stateful
 async def broadcast(call: RoutedCall) -> Effects:
-    """Answer BROADCAST /."""
     given, channel = call.input, call.input.get("channel", _AGTP)
     check_content(given, "content", MOST_CONTENT)
     expires = read_future(given, "expiry")

@@ -29,15 +29,7 @@ from bespeak.extensions.messages.message import (
     thread_of,
     too_much,
 )
-from bespeak.protocol import status
-from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.principal import is_canonical_id
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.handling import RefusedError, check_content, effects, invalid, new_id, refusal, stateful
-from bespeak.runtime.methods.cases import CASES
-from bespeak.state.store.commands.messages import (
+from bespeak.extensions.messages.store import (
     ACKNOWLEDGED,
     ALERT,
     MESSAGE,
@@ -50,6 +42,14 @@ from bespeak.state.store.commands.messages import (
     Withdraw,
     channel_inbox,
 )
+from bespeak.protocol import status
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.handling import RefusedError, check_content, effects, invalid, new_id, refusal, stateful
+from bespeak.runtime.methods.cases import CASES
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
 from bespeak.state.store.store import Command
 
@@ -163,15 +163,11 @@ async def reply(call: RoutedCall) -> Effects:
     return effects(
         [PutMessages((sent,), most=MOST_RECEIVED, share=MOST_FROM_ONE, once=True)],
         lambda _: result,
-        {
-            **too_much(_REPLY, "replies"),
-            "exists": _REPLY.refuse("reply-not-expected", repeated, reply_id=reply_id),
-        },
+        {**too_much(_REPLY, "replies"), "exists": _REPLY.refuse("reply-not-expected", repeated, reply_id=reply_id)},
     )
 
 
 async def _find(call: RoutedCall, message_id: str | None) -> Record | None:
-    """Find a message in the inbox of the caller."""
     assert call.server.store is not None
     if message_id is None:
         return None
@@ -230,11 +226,7 @@ def _tell_author(record: Record, message: Message, confirmed: Confirmed) -> PutM
     if message.ref is not None:
         content["origin_id"] = message.ref
     told = Message(
-        sender=record.owner,
-        kind=CONFIRMATION,
-        content=content,
-        urgency=LEAST_URGENT,
-        in_reply_to=record.record_id,
+        sender=record.owner, kind=CONFIRMATION, content=content, urgency=LEAST_URGENT, in_reply_to=record.record_id
     )
     told_id = message_id(f"{CONFIRMATION} {record.record_id}", message.sender, thread_of(record.record_id))
     new = NewMessage(told_id, message.sender, told.text(), time.time() + KEPT)

@@ -23,6 +23,7 @@ from bespeak.extensions.messages.message import (
 )
 from bespeak.extensions.messages.posting import AT_LEAST_ONCE, WAITING
 from bespeak.extensions.messages.recipients import Recipients, answer_challenge, find_recipients
+from bespeak.extensions.messages.store import PutMessages
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
@@ -31,7 +32,6 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.extension import CANCEL
 from bespeak.runtime.handling import RefusedError, check_content, effects, new_id, read_future, refusal, stateful
-from bespeak.state.store.commands.messages import PutMessages
 from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.store import Command, Conflict
 

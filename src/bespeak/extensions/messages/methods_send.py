@@ -9,12 +9,13 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.delivery import TemplateSettings
 from bespeak.contract.standard.definition import NOT_LISTED
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.delivery import Delivery
 from bespeak.extensions.messages.posting import DELIVERED, FAILED, WAITING, Posting, new_posting_id, post
 from bespeak.extensions.messages.recipients import verify_callback
+from bespeak.extensions.messages.settings import TemplateSettings
+from bespeak.extensions.messages.store import AckOutbox
 from bespeak.extensions.messages.transports import Delivered, Undeliverable
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
 from bespeak.protocol.exchange.instant import write_instant
@@ -22,7 +23,6 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, StepCall
 from bespeak.runtime.handling import check_size, effects, invalid, new_id, refusal, stateful, to_json
-from bespeak.state.store.commands.messages import AckOutbox
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
 from bespeak.state.store.store import Command, Conflict
 
@@ -54,8 +54,7 @@ MOST: Final = 10_000  # messages of one agent that wait or can still be looked u
 MOST_CONTENT: Final = 256 * 1024  # maximum bytes of a message
 _KEPT: Final = 30 * 86400.0
 _AT_ONCE: Final = 3.0  # seconds for an attempt while the caller waits
-_HELD: Final = 10.0
-"""Seconds before the message is attempted again, if this process cannot say what became of the first attempt."""
+_HELD: Final = 10.0  # seconds before a second attempt, if it is not known what became of the first
 _SCHEMES: Final = {"email": "mailto:", "sms": "sms:", "push": "push:", "webhook": ""}
 _SEND: Final = STANDARD["SEND"]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.extensions.messages.store import PutOutbox
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.state.store.commands.messages import PutOutbox
 
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
@@ -19,9 +19,7 @@ SENT: Final = "sent"  # state after the only attempt of an AT_MOST_ONCE posting 
 DELIVERED: Final = "delivered"
 FAILED: Final = "failed"
 EXPIRED: Final = "expired"
-
-VERIFICATION: Final = "verification"
-"""Kind of a posting that asks an address whether it agrees to receive; its answer is read."""
+VERIFICATION: Final = "verification"  # kind of a posting that asks an address whether it agrees to receive
 REPORT: Final = "report"  # kind of a posting whose content is a document, which a mailbox receives as a file
 
 AT_LEAST_ONCE: Final = "at_least_once"
@@ -60,7 +58,6 @@ class Posting(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def new_posting_id() -> str:
-    """Return an id for a new posting."""
     return f"posting-{secrets.token_hex(16)}"
 
 
@@ -70,8 +67,5 @@ def post(address: str, posting: Posting, *, delay: float = 0.0) -> PutOutbox:
 
 
 def is_deliverable(address: str, server: Server) -> bool:
-    """Return True if a channel of the server takes the address.
-
-    That is a matter of its form and of the operator's lists: whether it may be connected to is decided when it is.
-    """
+    """Return True if a channel takes the address by its form and the lists; it may still be blocked at delivery."""
     return server.part("delivery") is not None and server.part("delivery").takes(address)

@@ -1,7 +1,4 @@
-"""Recipients of messages by their names: agents, addresses outside, and the subscribers of channels.
-
-A callback address agrees to receive before anything is sent there (Tier 2 10.5).
-"""
+"""Recipients of messages by their names: agents, addresses that have agreed (Tier 2 10.5), subscribers of channels."""
 
 from __future__ import annotations
 
@@ -15,13 +12,13 @@ import msgspec
 from bespeak.contract.standard.definition import NOT_LISTED, NOT_OWN_CHANNEL, MethodError, StandardMethod
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.posting import VERIFICATION, Posting, is_deliverable, new_posting_id
+from bespeak.extensions.messages.store import Channel, FindChannels
 from bespeak.extensions.messages.transports import Delivered, Undeliverable
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.handling import RefusedError, refusal
-from bespeak.state.store.commands.messages import Channel, FindChannels
 
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
@@ -33,8 +30,6 @@ _MAILBOX: Final = re.compile(r"[^@\s:/]+@[^@\s:/]+")
 
 
 class Unreachable(NamedTuple):
-    """Why a name cannot be a recipient."""
-
     fault: str
     error: MethodError | None = None  # refusal that is the same for all methods; None if each method has its own
 
@@ -59,7 +54,6 @@ class Recipients(msgspec.Struct, frozen=True):
 
     @property
     def count(self) -> int:
-        """Number of recipients."""
         return len(self.agents) + len(self.addresses) + self.subscribers
 
     def of(self, names: Iterable[str]) -> Recipients:
@@ -92,7 +86,6 @@ def is_unlisted(address: str, server: Server) -> bool:
 
 
 async def find_recipients(call: RoutedCall, names: Iterable[str]) -> Recipients:
-    """Find out how each of some names is reached."""
     assert call.server.store is not None
     agents: list[str] = []
     addresses: list[str] = []
@@ -164,10 +157,7 @@ async def verify_callback(call: RoutedCall, address: str) -> None:
 
 
 def answer_challenge(call: RoutedCall, recipient: Any, content: Any) -> Envelope | None:
-    """Answer a NOTIFY that asks whether an agent receives here; return None for any other NOTIFY, or agent.
-
-    Only agents that are registered with this server, and active, receive here.
-    """
+    """Answer a NOTIFY that asks whether an active agent of this server receives here; return None for any other."""
     if not isinstance(content, dict) or content.get("kind") != VERIFICATION:
         return None
     asked = content.get("content")

@@ -70,7 +70,7 @@ def blocked(reason: BlockedAddress) -> Retry | Undeliverable:
 Outcome = Delivered | Retry | Undeliverable
 
 
-class Channel(Protocol):
+class Transport(Protocol):
     """Delivers to addresses of one scheme."""
 
     def locate(self, address: str) -> str | Undeliverable:
@@ -83,8 +83,7 @@ class Channel(Protocol):
 
 
 MOST_ANSWER: Final = 16 * 1024  # bytes of an answer that are read, if any are
-SIGNATURE: Final = "Server-Signature"
-"""Header with a detached JWS of the body, by the key that signs the server's manifest."""
+SIGNATURE: Final = "Server-Signature"  # detached JWS of the body, by the key that signs the manifest
 _LATER: Final = frozenset({408, 425, 429})
 _MOST_DIGITS: Final = 6
 
@@ -102,7 +101,6 @@ class Webhook:
         self._signer = signer
 
     def locate(self, address: str) -> str | Undeliverable:
-        """Return the host."""
         parsed = self._parse(address)
         return parsed if isinstance(parsed, Undeliverable) else parsed.origin.host.lower()
 
@@ -147,7 +145,6 @@ class Webhook:
 
 
 def judge(response: httpx.Response, answer: bytes = b"") -> Outcome:
-    """Return what a status means for a posting."""
     code = response.status_code
     if 200 <= code < 300:
         return Delivered({"status": code}, answer)
@@ -177,12 +174,7 @@ class AgtpNotice:
     """Sends NOTIFY to `agtp://host[:port]` or `agtp://AGENT-ID@host[:port]`."""
 
     def __init__(
-        self,
-        guard: AddressGuard,
-        ca_file: Path | None,
-        server_id: str,
-        agent_id: str | None,
-        signer: Signer | None,
+        self, guard: AddressGuard, ca_file: Path | None, server_id: str, agent_id: str | None, signer: Signer | None
     ) -> None:
         """Create the channel. Servers on this machine are called without TLS, unless their authority is known."""
         self._guard = guard
@@ -193,12 +185,10 @@ class AgtpNotice:
         self._signer = signer
 
     def locate(self, address: str) -> str | Undeliverable:
-        """Return the host."""
         parsed = _parse(address)
         return parsed if isinstance(parsed, Undeliverable) else parsed.host.lower()
 
     async def deliver(self, address: str, posting: Posting) -> Outcome:
-        """Send the letter as the content of a NOTIFY."""
         locator = _parse(address)
         if isinstance(locator, Undeliverable):
             return locator
@@ -216,7 +206,9 @@ class AgtpNotice:
         found = await self._guard.addresses(locator.host, locator.port)
         if isinstance(found, BlockedAddress):
             return blocked(found)
-        tls = self._choose_tls(locator)
+        if self._tls is None and not locator.address.is_loopback:
+            self._tls = client_context()  # loading the authorities of the system is slow
+        tls = None if self._ca_file is None and locator.address.is_loopback else self._tls
         fault = ""
         for host in found:
             try:
@@ -235,11 +227,6 @@ class AgtpNotice:
                 connection.abort()
         return Retry("The receiver did not answer.", fault)
 
-    def _choose_tls(self, locator: Locator) -> ssl.SSLContext | None:
-        if self._tls is None and not locator.address.is_loopback:
-            self._tls = client_context()  # loading the authorities of the system is slow
-        return None if self._ca_file is None and locator.address.is_loopback else self._tls
-
     def _body(self, address: str, locator: Locator, posting: Posting) -> bytes:
         parameters = {
             "recipient": locator.agent_id or posting.recipient or address,
@@ -251,25 +238,15 @@ class AgtpNotice:
         return msgspec.json.encode(parameters)
 
     def _headers(self, locator: Locator, method: str, path: str, task_id: str, body: bytes) -> dict[str, str]:
-        headers = {
-            "Agent-ID": self._agent_id,
-            "Task-ID": task_id,
-            "Idempotency-Key": task_id,
-            "Content-Type": MEDIA_AGTP,
-        }
+        headers = {"Agent-ID": self._agent_id, "Task-ID": task_id, "Idempotency-Key": task_id}
+        headers["Content-Type"] = MEDIA_AGTP
         if self._signer is not None:
             from bespeak.state.identity.signed_request import sign_request  # noqa: PLC0415 - loads cryptography
 
             # The audience is the host that the address names: another server cannot use the signature.
+            key, key_id, now = self._signer.private_key, self._signer.key_id, time.time()
             headers["Agent-Signature"] = sign_request(
-                method,
-                path,
-                headers,
-                body,
-                key=self._signer.private_key,
-                server_id=locator.host,
-                now=time.time(),
-                key_id=self._signer.key_id,
+                *(method, path, headers, body), key=key, server_id=locator.host, now=now, key_id=key_id
             )
         return headers
 

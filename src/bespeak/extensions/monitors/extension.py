@@ -11,9 +11,9 @@ from bespeak.extensions.monitors.methods_route import route
 from bespeak.extensions.monitors.monitors import Monitors
 from bespeak.extensions.monitors.retries import RETRY, Retries
 from bespeak.extensions.monitors.statistics import CallStatistics, CostHistory
+from bespeak.extensions.monitors.store import ACTIVE, KEPT_CALL, MONITOR
 from bespeak.runtime.composition.step import ComposingMethod
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
-from bespeak.state.store.commands.monitors import ACTIVE, KEPT_CALL, MONITOR
 
 
 def _open(opening: Opening) -> None:

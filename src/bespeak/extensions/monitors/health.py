@@ -14,10 +14,18 @@ from bespeak.contract.handler import ExternalService, McpTool
 from bespeak.errors import StoreError
 from bespeak.extensions.messages.posting import TOPIC
 from bespeak.runtime.bindings.upstream_probe import find_unreachable
+from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands.idempotency import UseNonce
 from bespeak.state.store.commands.records import RemoveRecord
-from bespeak.state.store.commands.workers import MOST_COUNTED, CountWorkers, MeasureQueues, Queues, RenewWorker, Workers
+from bespeak.state.store.commands.workers import (
+    MOST_COUNTED,
+    CountWorkers,
+    MeasureQueues,
+    Queues,
+    RenewWorker,
+    WorkerCount,
+)
 from bespeak.state.store.store import Store
 
 _logger = logging.getLogger(__name__)
@@ -42,10 +50,8 @@ class Presence:
         self._task = asyncio.get_running_loop().create_task(self._run(), name="bespeak-presence")
 
     async def stop(self) -> None:
-        """Say that the process leaves."""
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await cancel_tasks(self._task)
             with contextlib.suppress(StoreError):
                 await self._store.do(RemoveRecord(self._worker_id))
 
@@ -92,7 +98,6 @@ async def examine_upstreams(endpoints: Iterable[Endpoint]) -> list[Component]:
 
 
 def judge(components: Iterable[Component]) -> str:
-    """Return the state of the whole."""
     return FAILING if any(component["status"] == FAILING for component in components) else OK
 
 
@@ -101,7 +106,7 @@ async def _examine_store(store: Store, server_id: str) -> list[Component]:
         await store.do(UseNonce("check", secrets.token_hex(8), 1.0))
         queues: Queues = await store.read(MeasureQueues(TOPIC))
         # A process with a store of its own has no others beside it.
-        workers = Workers(1, 0) if store.sole else await store.read(CountWorkers(server_id, SILENT))
+        workers = WorkerCount(1, 0) if store.sole else await store.read(CountWorkers(server_id, SILENT))
     except StoreError:
         return [{"name": "store", "status": FAILING, "message": "It cannot be written."}]
     return [
@@ -113,7 +118,7 @@ async def _examine_store(store: Store, server_id: str) -> list[Component]:
     ]
 
 
-def _workers(workers: Workers) -> Component:
+def _workers(workers: WorkerCount) -> Component:
     message = f"{workers.alive} {'process works' if workers.alive == 1 else 'processes work'} on the store."
     if workers.silent:
         message += f" {workers.silent} more said nothing for {SILENT:g} s."

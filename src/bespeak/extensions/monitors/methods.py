@@ -15,10 +15,13 @@ from bespeak.extensions.monitors.conditions import check_threshold
 from bespeak.extensions.monitors.health import OK, UPSTREAM, WITHIN, examine, examine_upstreams, judge
 from bespeak.extensions.monitors.monitors import describe
 from bespeak.extensions.monitors.retries import MOST_ATTEMPTS, KeptCall, Retries, restored
+from bespeak.extensions.monitors.store import ACTIVE, FAILED, MONITOR, SUCCEEDED, PutMonitor
 from bespeak.extensions.monitors.target import EVENTS, SERVER, Monitor, MonitorTarget, encode, parse_target
 from bespeak.extensions.workflows.engine import Workflow, receipt_steps
 from bespeak.extensions.workflows.methods import is_workflow_id
 from bespeak.extensions.workflows.spec import repeat_commands
+from bespeak.extensions.workflows.store import COMPLETED, WORKFLOW
+from bespeak.extensions.workflows.store import FAILED as WORKFLOW_FAILED
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
@@ -27,10 +30,7 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, find_visible
 from bespeak.runtime.handling import RefusedError, effects, find_own, handler, new_id, refusal, stateful
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.monitors import ACTIVE, FAILED, MONITOR, SUCCEEDED, PutMonitor
 from bespeak.state.store.commands.records import PutRecord
-from bespeak.state.store.commands.steps import COMPLETED, WORKFLOW
-from bespeak.state.store.commands.steps import FAILED as WORKFLOW_FAILED
 
 INBOX: Final = "inbox"  # callback that means the inbox of the caller, beside its Agent-ID
 MOST_MONITORS: Final = 100  # monitors of one agent that exist or can still be looked up
@@ -110,15 +110,15 @@ class _Ended(msgspec.Struct):
     message: str = ""
 
 
-class _Bounded(msgspec.Struct):
+class _RecordAuthority(msgspec.Struct):
     expires: float | None = None
 
 
-class _Content(msgspec.Struct):
+class _RecordContent(msgspec.Struct):
     """What records of every kind say in the same way: why they ended, and when their authority ends."""
 
     ended: _Ended | None = None
-    authority: _Bounded | None = None
+    authority: _RecordAuthority | None = None
 
     @property
     def expires(self) -> float | None:
@@ -126,12 +126,11 @@ class _Content(msgspec.Struct):
         return None if self.authority is None else self.authority.expires
 
 
-_decode = msgspec.json.Decoder(_Content).decode
+_decode = msgspec.json.Decoder(_RecordContent).decode
 
 
 @handler
 async def check(call: RoutedCall) -> Envelope:
-    """Answer CHECK /."""
     target = call.input["target"]
     deep = call.input.get("depth", "shallow") == "deep"
     if is_canonical_id(target):
@@ -177,7 +176,7 @@ async def _owned(call: RoutedCall, target: str) -> Envelope:
     try:
         content = _decode(record.data)
     except msgspec.MsgspecError:  # a record of an extension may have any content
-        content = _Content()
+        content = _RecordContent()
     components: Sequence[dict[str, Any]] = [_component(record.kind, record.state, content.ended)]
     if record.kind == WORKFLOW:
         workflow = await call.server.part("workflows").find(target)
@@ -198,12 +197,8 @@ def _component(name: str, state: str, ended: _Ended | None) -> dict[str, Any]:
 
 
 def _report(target: str, state: str, components: Sequence[dict[str, Any]], expires: float | None = None) -> Envelope:
-    result = {
-        "target": target,
-        "status": state,
-        "components": list(components),
-        "checked_at": write_instant(time.time()),
-    }
+    checked_at = write_instant(time.time())
+    result = {"target": target, "status": state, "components": list(components), "checked_at": checked_at}
     return Envelope(result if expires is None else {**result, "expires_at": write_instant(expires)})
 
 

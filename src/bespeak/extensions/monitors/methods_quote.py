@@ -34,8 +34,7 @@ from bespeak.runtime.route import Route
 
 _QUOTE: Final = STANDARD["QUOTE"]
 _STEPS: Final = {"CHAIN": "steps", "BATCH": "calls"}  # parameter with the calls that a method makes
-_DECLARED: Final = 0.5
-"""Confidence in a cost that the contract declares: it is the most a call costs, not what this one will."""
+_DECLARED: Final = 0.5  # confidence in a declared cost: it is the most a call costs, not what this one will
 _HALF: Final = 8  # earlier calls that make a confidence of one half
 _MOST: Final = 0.95
 _CALLS: Final = "calls"
@@ -44,8 +43,6 @@ _MOST_NAMED: Final = 10
 
 
 class _Range(NamedTuple):
-    """An amount of one unit."""
-
     fewest: Decimal
     expected: Decimal
     most: Decimal
@@ -54,24 +51,20 @@ class _Range(NamedTuple):
         return _Range(*(one + another for one, another in zip(self, other, strict=True)))
 
 
-class _Part(NamedTuple):
-    """A call that is made, and how often."""
-
+class _QuotedCall(NamedTuple):
     route: Route
     given: Mapping[str, Any]  # input as far as it is known before the call
     fewest: int = 1
     expected: int = 1
     most: int = 1
 
-    def times(self, other: _Part) -> _Part:
+    def times(self, other: _QuotedCall) -> _QuotedCall:
         """Return the call as often as another one makes it."""
         counts = (self.fewest * other.fewest, self.expected * other.expected, self.most * other.most)
-        return _Part(self.route, self.given, *counts)
+        return _QuotedCall(self.route, self.given, *counts)
 
 
 class _Estimate(NamedTuple):
-    """What a call costs."""
-
     ranges: dict[str, _Range]
     is_declared: bool
     samples: int
@@ -84,7 +77,6 @@ class _Estimate(NamedTuple):
 
 @handler
 async def quote(call: RoutedCall) -> Envelope:
-    """Answer QUOTE /."""
     given = call.input
     found = _find(call, given["method"], given.get("path"), given["parameters"])
     route = found.route
@@ -110,33 +102,30 @@ async def quote(call: RoutedCall) -> Envelope:
     )
 
 
-def _find(call: RoutedCall, method: str, path: str | None, parameters: dict[str, Any]) -> _Part:
+def _find(call: RoutedCall, method: str, path: str | None, parameters: dict[str, Any]) -> _QuotedCall:
     """Find the endpoint of a call, and check its input. Without a path, the parameters tell which one is meant."""
     found = _route(call, method, path or "/")
     if isinstance(found, Refused) and path is None:
-        others = [route for route in call.routes.steps.values() if _is_offered(call, route, method)]
+        routes = call.routes.steps.values() if method in call.routes.allowed else ()
+        listed = [route for route in routes if route.endpoint.method == method and route.endpoint.is_listed]
+        others = [route for route in listed if sees(call, route)]
         fitting = [route for route in others if route.input.is_valid(parameters)] or others
         if len(fitting) > 1:
             paths = [route.endpoint.path for route in fitting[:_MOST_NAMED]]
             message = f"{method} is offered on {len(fitting)} paths that fit; name one in `path`: {', '.join(paths)}."
             raise refusal(_QUOTE, "invalid-parameters", message, method=method, paths=paths)
         if fitting:
-            found = _Part(fitting[0], parameters)
+            found = _QuotedCall(fitting[0], parameters)
     if isinstance(found, Refused):
         raise refusal(_QUOTE, "endpoint-not-found", found.message, method=method, path=path or "/")
     known = {**found.given, **parameters}
     if not found.route.input.is_valid(known):
         violations = refuse_input(method, found.route.endpoint.path, found.route.input.violations(known))
         raise refusal(_QUOTE, "invalid-parameters", violations.message, **violations.details)
-    return _Part(found.route, known)
+    return _QuotedCall(found.route, known)
 
 
-def _is_offered(call: RoutedCall, route: Route, method: str) -> bool:
-    endpoint = route.endpoint
-    return endpoint.method == method and endpoint.is_listed and method in call.routes.allowed and sees(call, route)
-
-
-def _route(call: RoutedCall, method: str, path: str) -> _Part | Refused:
+def _route(call: RoutedCall, method: str, path: str) -> _QuotedCall | Refused:
     """Find what the caller would reach, with the values of its path."""
     asked = Call(msgspec.structs.replace(call.request, method=method, path=path, body=b""), call.server)
     asked.principal = call.principal
@@ -144,10 +133,12 @@ def _route(call: RoutedCall, method: str, path: str) -> _Part | Refused:
     found: RoutedCall | Refused | None = None if own is None else own.find_own(asked)
     if found is None:
         found = find_route(asked)
-    return found if isinstance(found, Refused) else _Part(found.route, found.route.fill_captures({}, found.captures))
+    return (
+        found if isinstance(found, Refused) else _QuotedCall(found.route, found.route.fill_captures({}, found.captures))
+    )
 
 
-async def _parts(call: RoutedCall, asked: _Part) -> list[_Part]:
+async def _parts(call: RoutedCall, asked: _QuotedCall) -> list[_QuotedCall]:
     """Return the calls that a call makes, of which it is the only one if it makes no others."""
     route, given = asked.route, asked.given
     if isinstance(route.call, CompositionBinding):
@@ -164,29 +155,29 @@ async def _parts(call: RoutedCall, asked: _Part) -> list[_Part]:
         wrong = find_uncallable(call, steps)
         if wrong is not None:
             raise refusal(_QUOTE, "endpoint-not-found", wrong.message, **wrong.place)
-    parts: list[_Part] = []
+    parts: list[_QuotedCall] = []
     for step in steps:
         found = (
             _route(call, step.method, step.sought)
             if step.procedure is None
-            else _Part(call.routes.steps[RUN, path_of(step.procedure)], given.get("input", {}))
+            else _QuotedCall(call.routes.steps[RUN, path_of(step.procedure)], given.get("input", {}))
         )
-        assert isinstance(found, _Part), "it was found before"
+        assert isinstance(found, _QuotedCall), "it was found before"
         retries = (step.on_failure or given.get("on_failure")) == "retry"
         counts = (0 if step.when else 1, 1, ATTEMPTS if retries else 1)
-        parts += _flatten(call, _Part(found.route, {**found.given, **step.parameters}, *counts))
+        parts += _flatten(call, _QuotedCall(found.route, {**found.given, **step.parameters}, *counts))
     return parts
 
 
-def _flatten(call: RoutedCall, part: _Part) -> list[_Part]:
+def _flatten(call: RoutedCall, part: _QuotedCall) -> list[_QuotedCall]:
     """Return the calls of a recipe, and of the recipes that it calls; any other call is one itself."""
     if not isinstance(part.route.call, CompositionBinding):
         return [part]
-    found: list[_Part] = []
+    found: list[_QuotedCall] = []
     for step in part.route.call.plan.steps:
         route = call.routes.steps.get(step.key)
         if route is not None:
-            found += _flatten(call, _Part(route, {}, *_counts(step, part.given)).times(part))
+            found += _flatten(call, _QuotedCall(route, {}, *_counts(step, part.given)).times(part))
     return found
 
 
@@ -204,7 +195,7 @@ def _counts(step: StepPlan, given: Mapping[str, Any]) -> tuple[int, int, int]:
     return (0 if step.when else fewest, expected, most * pages)
 
 
-def _estimate(call: RoutedCall, asked: _Part, parts: list[_Part]) -> _Estimate:
+def _estimate(call: RoutedCall, asked: _QuotedCall, parts: list[_QuotedCall]) -> _Estimate:
     own = _measure(call, asked)
     if parts == [asked]:
         return own
@@ -226,7 +217,7 @@ def _estimate(call: RoutedCall, asked: _Part, parts: list[_Part]) -> _Estimate:
     return _Estimate(ranges, own.is_declared or any(one.is_declared for one in made), samples)
 
 
-def _measure(call: RoutedCall, part: _Part) -> _Estimate:
+def _measure(call: RoutedCall, part: _QuotedCall) -> _Estimate:
     """Estimate a call as often as it is made: declared costs are bounds, times are percentiles 20 to 80."""
     endpoint = part.route.endpoint
     declared = endpoint.cost.amounts if endpoint.cost else {}

@@ -19,23 +19,8 @@ from bespeak.extensions.messages.message import (
     address_messages,
 )
 from bespeak.extensions.messages.recipients import is_unlisted
-from bespeak.extensions.monitors.routing import (
-    AGENT,
-    MOST_CANDIDATES,
-    SERVICE,
-    Criteria,
-    Handler,
-    Ranked,
-    RouteCandidate,
-    find_handler,
-    is_allowed,
-    is_recursive,
-    list_endpoints,
-    parse_candidate,
-    rank,
-    read_criteria,
-    size_of,
-)
+from bespeak.extensions.messages.store import PutMessages
+from bespeak.extensions.monitors import routing
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Fault
@@ -44,12 +29,10 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.composition.step import Steps
 from bespeak.runtime.handling import check_content, check_size, effects, new_id, refusal, stateful
-from bespeak.state.store.commands.messages import PutMessages
 
 NOTICE: Final = "routed"  # kind of the messages by which agents receive items
 _ROUTE: Final = STANDARD["ROUTE"]
-_UNREACHED: Final = frozenset({status.UNAVAILABLE, status.RATE_LIMITED})
-"""Statuses of a handler that has not taken the item."""
+_UNREACHED: Final = frozenset({status.UNAVAILABLE, status.RATE_LIMITED})  # the handler has not taken the item
 _MOST_TOLD: Final = 10  # candidates whose faults a refusal tells
 _NOT_CONNECTED: Final = "upstream_connection_error"
 
@@ -57,13 +40,13 @@ _NOT_CONNECTED: Final = "upstream_connection_error"
 @stateful
 async def route(call: RoutedCall, steps: Steps) -> Effects | Envelope:
     """Answer ROUTE /. The item goes to the best handler that can be reached, else to the fallback."""
-    criteria = await read_criteria(call)
+    criteria = await routing.read_criteria(call)
     if isinstance(criteria, str):
         raise refusal(_ROUTE, "invalid-criteria", f"`criteria` {criteria}.", field="/criteria")
     candidates = _read_candidates(call)
     fallback = _read_fallback(call)
-    found = [(candidate.name, find_handler(call, candidate)) for candidate in candidates]
-    ranked = await rank(call, criteria, [one for _, one in found if isinstance(one, Handler)])
+    found = [(candidate.name, routing.find_handler(call, candidate)) for candidate in candidates]
+    ranked = await routing.rank(call, criteria, [one for _, one in found if isinstance(one, routing.RouteHandler)])
     if isinstance(ranked, Fault):
         raise refusal(_ROUTE, "invalid-criteria", f"`criteria` cannot be used: {ranked.message}.", field="/criteria")
     unreached = 0
@@ -80,49 +63,47 @@ async def route(call: RoutedCall, steps: Steps) -> Effects | Envelope:
             return outcome
     if ranked or fallback is not None:
         raise refusal(_ROUTE, "handler-unavailable", "No handler that fits could be reached; try again later.")
-    reasons = [{"candidate": name, "reason": _lack(one)} for name, one in found[:_MOST_TOLD]]
+    unfit = "it does not meet the criteria"
+    reasons = [
+        {"candidate": name, "reason": one if isinstance(one, str) else unfit} for name, one in found[:_MOST_TOLD]
+    ]
     message = f"None of {len(candidates)} candidates fits, and there is no fallback."
     raise refusal(_ROUTE, "no-handler", message, candidates=reasons)
 
 
-def _lack(found: Handler | str) -> str:
-    return found if isinstance(found, str) else "it does not meet the criteria"
-
-
-def _read_candidates(call: RoutedCall) -> list[RouteCandidate]:
+def _read_candidates(call: RoutedCall) -> list[routing.RouteCandidate]:
     written = call.input.get("candidates")
     if written is None:
-        return list_endpoints(call)
-    check_size("candidates", size_of(written), MOST_CANDIDATES)
+        return routing.list_endpoints(call)
+    check_size("candidates", routing.size_of(written), routing.MOST_CANDIDATES)
     return [_read(call, one, f"/candidates/{position}", position) for position, one in enumerate(written)]
 
 
-def _read_fallback(call: RoutedCall) -> Handler | None:
+def _read_fallback(call: RoutedCall) -> routing.RouteHandler | None:
     if "fallback" not in call.input:
         return None
-    found = find_handler(call, _read(call, call.input["fallback"], "/fallback"))
-    if isinstance(found, Handler):
+    found = routing.find_handler(call, _read(call, call.input["fallback"], "/fallback"))
+    if isinstance(found, routing.RouteHandler):
         return found
     raise refusal(_ROUTE, "invalid-candidate", f"The fallback cannot take the item: {found}.", field="/fallback")
 
 
-def _read(call: RoutedCall, written: Any, field: str, *position: int) -> RouteCandidate:
+def _read(call: RoutedCall, written: Any, field: str, *position: int) -> routing.RouteCandidate:
     """Refuse what is not written as a candidate, passes items on itself, or is a service that is not allowed."""
-    candidate = parse_candidate(written, *position)
+    candidate = routing.parse_candidate(written, *position)
     if isinstance(candidate, str):
         raise refusal(_ROUTE, "invalid-candidate", f"The candidate {candidate}.", field=field)
-    if is_recursive(call, candidate):
+    if routing.is_recursive(call, candidate):
         message = f"{candidate.name[:80]} passes items on itself, so it cannot be a handler."
         raise refusal(_ROUTE, "invalid-candidate", message, field=field)
-    if not is_allowed(call, candidate):
+    if not routing.is_allowed(call, candidate):
         message = "The service is not one that the operator lists as a recipient."
         error = NOT_LISTED.name if is_unlisted(candidate.address, call.server) else "invalid-candidate"
         raise refusal(_ROUTE, error, message, field=field)
     return candidate
 
 
-def _explain(criteria: Criteria, one: Ranked, fitting: int, unreached: int) -> str:
-    """Return the reason for a choice."""
+def _explain(criteria: routing.Criteria, one: routing.Ranked, fitting: int, unreached: int) -> str:
     measured = "" if one.latency is None else f", median {one.latency * 1000:.1f} ms"
     how = "by the expression" if criteria.expression is not None else f"by {criteria.prefer}"
     skipped = f" {unreached} better ones could not be reached." if unreached else ""
@@ -130,15 +111,15 @@ def _explain(criteria: Criteria, one: Ranked, fitting: int, unreached: int) -> s
 
 
 async def _hand_over(
-    call: RoutedCall, steps: Steps, handler: Handler, reason: str, score: float | None
+    call: RoutedCall, steps: Steps, handler: routing.RouteHandler, reason: str, score: float | None
 ) -> Effects | Envelope | None:
     """Give the item to a handler; return None if it could not be reached, so that nothing has happened."""
     decision: dict[str, Any] = {"handler": handler.candidate.name, "reason": reason}
     if score is not None:
         decision["score"] = round(score, 6)
-    if handler.candidate.kind == AGENT:
+    if handler.candidate.kind == routing.AGENT:
         return _send(call, handler.candidate.name, decision)
-    if handler.candidate.kind == SERVICE:
+    if handler.candidate.kind == routing.SERVICE:
         return await _call_service(call, handler, decision)
     return await _call_endpoint(call, steps, handler, decision)
 
@@ -155,7 +136,9 @@ def _send(call: RoutedCall, agent_id: str, decision: dict[str, Any]) -> Effects:
     )
 
 
-async def _call_endpoint(call: RoutedCall, steps: Steps, handler: Handler, decision: dict[str, Any]) -> Envelope | None:
+async def _call_endpoint(
+    call: RoutedCall, steps: Steps, handler: routing.RouteHandler, decision: dict[str, Any]
+) -> Envelope | None:
     """Call an endpoint here. Every gate of it judges the caller."""
     route, candidate = handler.route, handler.candidate
     assert route is not None
@@ -174,7 +157,7 @@ async def _call_endpoint(call: RoutedCall, steps: Steps, handler: Handler, decis
     return Envelope({**decision, "delivered": False, "code": response.status, "error": _error(response.body)})
 
 
-async def _call_service(call: RoutedCall, handler: Handler, decision: dict[str, Any]) -> Envelope | None:
+async def _call_service(call: RoutedCall, handler: routing.RouteHandler, decision: dict[str, Any]) -> Envelope | None:
     """Call an endpoint of another service, within the guard of delivery."""
     body = msgspec.json.encode(call.input["payload"])
     candidate, key, began = handler.candidate, handler.key, time.perf_counter()

@@ -17,23 +17,23 @@ from bespeak.contract.agent import Agent
 from bespeak.errors import StoreError
 from bespeak.extensions.messages.message import KEPT, MOST_RECEIVED, Message, address_messages
 from bespeak.extensions.messages.posting import Posting, post
+from bespeak.extensions.messages.store import PutMessages
 from bespeak.extensions.monitors import target as targets
 from bespeak.extensions.monitors.conditions import MISSING, find_member, is_beyond, is_news
 from bespeak.extensions.monitors.health import FAILING, examine, judge
 from bespeak.extensions.monitors.statistics import WINDOW, CallStatistics, Summary
+from bespeak.extensions.monitors.store import ACTIVE, AGENT, MONITOR, RECORD, NoteVersion, WakeMonitors
 from bespeak.extensions.monitors.target import Monitor, MonitorTarget, Seen, View, decode, encode
 from bespeak.extensions.workflows.spec import restore_call
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall
-from bespeak.runtime.concurrency import FairSemaphore
+from bespeak.runtime.concurrency import FairSemaphore, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.gates import find_route
 from bespeak.runtime.handling import new_id
-from bespeak.state.store.commands.messages import PutMessages
-from bespeak.state.store.commands.monitors import ACTIVE, AGENT, MONITOR, RECORD, NoteVersion, WakeMonitors
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
 
@@ -48,8 +48,6 @@ _AUTHORITY_LOST: Final = frozenset(
 
 
 class Observation(msgspec.Struct, frozen=True):
-    """What one look has shown."""
-
     values: dict[str, Any]  # value of each event; one that could not be observed is left out
     version: int = 0
     views: dict[str, View] = {}
@@ -57,19 +55,14 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 class Observer:
-    """Looks at targets."""
-
     def __init__(self, dispatcher: Dispatcher, store: Store, kinds: tuple[str, ...]) -> None:
-        """Create the observer of a process; `kinds` are the records that an agent can look at."""
         self._dispatcher = dispatcher
         self._store = store
         self._statistics: CallStatistics = dispatcher.server.part("statistics") or CallStatistics()
         self._kinds = kinds
-        self._name = secrets.token_hex(8)
-        """Name of this process among the views of a monitor."""
+        self._name = secrets.token_hex(8)  # name of this process among the views of a monitor
         self._examining = asyncio.Lock()
-        self._examined = (-_FRESH, "")
-        """Time and result of the last examination."""
+        self._examined = (-_FRESH, "")  # time and result of the last examination
 
     async def look(self, call: RoutedCall, monitor: Monitor) -> Observation | Refused:
         """Look once; a Refused if the target is not there for the owner, or its authority does not suffice."""
@@ -176,17 +169,14 @@ class Monitors:
     """Looks at what is due, and finds out what is due sooner."""
 
     def __init__(self, dispatcher: Dispatcher, store: Store, kinds: Sequence[str]) -> None:
-        """Create the monitors of a process; `kinds` are the records that their owners can look at."""
         self._server = dispatcher.server
         self._store = store
         self._observer = Observer(dispatcher, store, tuple(kinds))
         self._kinds = kinds
         self._looking: set[asyncio.Task[None]] = set()
-        self._claimed: dict[str, Record] = {}
-        """Monitors that wait for their turn, as they were last claimed."""
+        self._claimed: dict[str, Record] = {}  # monitors that wait for their turn, as they were last claimed
         self._turns = FairSemaphore(_AT_ONCE, most=_MOST_WAITING, most_of_one=_MOST_WAITING)
-        self._changed: set[bool] = set()
-        """What has changed since the last search: agents (True), records (False)."""
+        self._changed: set[bool] = set()  # what has changed since the last search: agents (True), records (False)
         self._waking: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -197,10 +187,7 @@ class Monitors:
 
     async def close(self) -> None:
         """Stop looking; what is not finished is due again after its lease."""
-        tasks = [*self._looking, *([self._waking] if self._waking else [])]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(self._waking, *self._looking)
 
     async def carry(self, records: Sequence[Record]) -> None:
         """Look at monitors that are due. Their owners take turns: looks that take long hold up only their own."""
@@ -223,9 +210,7 @@ class Monitors:
     async def observe(self, call: RoutedCall, monitor: Monitor) -> tuple[Monitor, list[dict[str, Any]]] | Refused:
         """Look once; return the monitor with what it has seen now, and the changes that are worth telling."""
         look = await self._observer.look(call, monitor)
-        if isinstance(look, Refused):
-            return look
-        return await self._compare(monitor, look)
+        return look if isinstance(look, Refused) else await self._compare(monitor, look)
 
     async def _compare(self, monitor: Monitor, look: Observation) -> tuple[Monitor, list[dict[str, Any]]] | Refused:
         seen, news = dict(monitor.seen), []

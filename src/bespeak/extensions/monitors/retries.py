@@ -6,29 +6,22 @@ import asyncio
 import hashlib
 import logging
 from collections import Counter
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from bespeak.errors import StoreError
+from bespeak.extensions.monitors.store import FAILED, KEPT_CALL, REPEATING, SCHEDULED, SUCCEEDED, KeepCall, ReleaseCalls
 from bespeak.extensions.workflows.spec import restore_call
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall, StepCall
+from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.exchange import REPLAYED
 from bespeak.runtime.identity.authority import KEPT_HEADERS, Authority
-from bespeak.state.store.commands.monitors import (
-    FAILED,
-    KEPT_CALL,
-    REPEATING,
-    SCHEDULED,
-    SUCCEEDED,
-    KeepCall,
-    ReleaseCalls,
-)
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
 from bespeak.state.store.store import Conflict
 
@@ -43,11 +36,9 @@ KEPT: Final = 86400.0  # seconds for which a call can be repeated
 MOST_KEPT: Final = 1000  # calls of one agent
 MOST_BODY: Final = 64 * 1024  # bytes of a request, and of an answer, that are kept
 MOST_ATTEMPTS: Final = 20  # attempts of a call, the first included, whatever the caller allows
-LEASE: Final = 60.0
-"""Seconds after which a repetition counts as interrupted if its process has not said that it goes on."""
+LEASE: Final = 60.0  # seconds after which a repetition that its process has not renewed counts as interrupted
 LONGEST_DELAY: Final = 3600.0
-_AT_ONCE: Final = 256
-"""Calls that one process repeats at the same time. What is due beyond that is claimed again later."""
+_AT_ONCE: Final = 256  # calls that one process repeats at the same time; the rest is claimed again later
 _FOR_AGENT: Final = 16  # calls of one agent among them: calls that take long must not hold up those of others
 _TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
 # Credentials are never stored: a call is repeated with the authority that was verified.
@@ -55,8 +46,6 @@ _HEADERS: Final = (*KEPT_HEADERS, names.IDEMPOTENCY_KEY, names.CONFIRMATION_ID, 
 
 
 class KeptCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A call and what became of it."""
-
     task_id: str
     method: str
     path: str
@@ -82,17 +71,13 @@ def call_id(agent_id: str, task_id: str) -> str:
 
 
 class Retries:
-    """Keeps calls, finds them and repeats them."""
-
     def __init__(self, store: Store, dispatcher: Dispatcher, *, enabled: bool = True) -> None:
         """Create it; without `enabled` nothing is kept, and what was kept before is not repeated."""
         self._store = store
         self._enabled = enabled
-        self._repeated: dict[str, KeptCall] = {}
-        """Calls that this process repeats now, by the id of their record."""
+        self._repeated: dict[str, KeptCall] = {}  # calls that this process repeats now, by the id of their record
         self._carried: dict[str, asyncio.Task[None]] = {}
-        self._busy: Counter[str] = Counter()
-        """Tasks of each agent."""
+        self._busy: Counter[str] = Counter()  # tasks of each agent
         self._dispatcher = dispatcher
 
     def keeps(self, call: RoutedCall) -> bool:
@@ -141,7 +126,6 @@ class Retries:
         )
 
     async def find(self, agent_id: str, task_id: str) -> tuple[Record, KeptCall] | None:
-        """Return the call of a task of an agent."""
         record: Record | None = await self._store.read(FindRecord((KEPT_CALL,), call_id(agent_id, task_id)))
         return None if record is None else (record, _decode(record.data))
 
@@ -155,32 +139,18 @@ class Retries:
 
     async def close(self) -> None:
         """Stop. What is under way is interrupted."""
-        tasks = list(self._carried.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(*self._carried.values())
 
     def schedule(self, record: Record, kept: KeptCall, delay: float) -> ChangeRecord:
         """Return the command that lets a call be repeated after some seconds."""
-        data = _encode(kept).decode()
-        return ChangeRecord(
-            record.record_id, (KEPT_CALL,), (FAILED,), SCHEDULED, version=record.version, data=data, delay=delay
-        )
+        return _change(record.record_id, (FAILED,), SCHEDULED, kept, version=record.version, delay=delay)
 
     async def repeat(self, record: Record, kept: KeptCall, call: Call) -> KeptCall | None:
         """Repeat a call for a verified caller; return None if another process does it."""
         begun = msgspec.structs.replace(kept, attempts=kept.attempts + 1)
-        taken = await self._store.do(
-            ChangeRecord(
-                record.record_id,
-                (KEPT_CALL,),
-                (FAILED, SCHEDULED, REPEATING),
-                REPEATING,
-                version=record.version,
-                data=_encode(begun).decode(),
-                delay=LEASE,
-            )
-        )
+        states = (FAILED, SCHEDULED, REPEATING)
+        take = _change(record.record_id, states, REPEATING, begun, version=record.version, delay=LEASE)
+        taken = await self._store.do(take)
         if isinstance(taken, Conflict):
             return None
         self._repeated[record.record_id] = begun
@@ -196,10 +166,8 @@ class Retries:
         )
         # What reached its endpoint has been noted with its answer; this is for a refusal of a gate. The next attempt is
         # scheduled in the same transaction in both cases, so that it is not lost with this process.
-        data, delay = _encode(ended).decode(), _delay_after(ended)
-        await self._store.do(
-            ChangeRecord(record.record_id, (KEPT_CALL,), (REPEATING,), _state_after(ended), data=data, delay=delay)
-        )
+        after, delay = _state_after(ended), _delay_after(ended)
+        await self._store.do(_change(record.record_id, (REPEATING,), after, ended, delay=delay))
         return ended
 
     async def _hold(self, record_id: str) -> None:
@@ -212,37 +180,31 @@ class Retries:
                 _logger.warning("could not renew the lease of %s: %s", record_id, error)
 
     async def carry(self, records: Sequence[Record]) -> None:
-        """Repeat the calls that are due, and those whose repetition was interrupted after a delay.
-
-        Nobody waits for those, so they are promised. Any other interrupted repetition counts as failed.
-        """
+        """Repeat calls that are due, and promised ones that were interrupted; other interrupted ones have failed."""
         for record in records:
             if record.record_id in self._repeated:
                 continue  # it takes long, and goes on here
             kept = _decode(record.data)
             again = kept.delay is not None and kept.attempts < MOST_ATTEMPTS
-            caller = None
-            if self._enabled:
-                caller = restore_call(kept.authority, self._dispatcher.server, RETRY)
+            caller = restore_call(kept.authority, self._dispatcher.server, RETRY) if self._enabled else None
             if not (record.state == SCHEDULED or again) or caller is None or isinstance(caller, Refused):
                 if isinstance(caller, Refused):
                     _logger.info("%s is not repeated: %s", record.record_id, caller.message)
                     error = {"error": {"code": caller.code, "message": caller.message}}
                     kept = msgspec.structs.replace(kept, status=caller.status, answer=error)
-                data = _encode(kept).decode()
-                await self._store.do(
-                    ChangeRecord(
-                        record.record_id, (KEPT_CALL,), (SCHEDULED, REPEATING), FAILED, fence=record.fence, data=data
-                    )
-                )
+                states = (SCHEDULED, REPEATING)
+                await self._store.do(_change(record.record_id, states, FAILED, kept, fence=record.fence))
                 continue
             if record.record_id in self._carried:
                 continue
             if len(self._carried) < _AT_ONCE and self._busy[record.owner] < _FOR_AGENT:
-                self._begin(record, self._repeat_later(record, kept, caller))
+                self._begin(record, kept, caller)
 
-    def _begin(self, record: Record, repetition: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(repetition, name=record.record_id)
+    def _begin(self, record: Record, kept: KeptCall, caller: RoutedCall) -> None:
+        async def repeat() -> None:
+            await self.repeat(record, kept, restored(kept, caller, Connection(address=kept.authority.address)))
+
+        task = asyncio.get_running_loop().create_task(repeat(), name=record.record_id)
         self._carried[record.record_id] = task
         self._busy[record.owner] += 1
 
@@ -258,8 +220,9 @@ class Retries:
 
         task.add_done_callback(end)
 
-    async def _repeat_later(self, record: Record, kept: KeptCall, caller: RoutedCall) -> None:
-        await self.repeat(record, kept, restored(kept, caller, Connection(address=kept.authority.address)))
+
+def _change(record_id: str, allowed_from: tuple[str, ...], state: str, kept: KeptCall, **fields: Any) -> ChangeRecord:
+    return ChangeRecord(record_id, (KEPT_CALL,), allowed_from, state, data=_encode(kept).decode(), **fields)
 
 
 def _delay_after(kept: KeptCall) -> float | None:
@@ -270,7 +233,6 @@ def _delay_after(kept: KeptCall) -> float | None:
 
 
 def _state_after(kept: KeptCall) -> str:
-    """Return the state of a call after its last attempt."""
     if status.is_success(kept.status):
         return SUCCEEDED
     return FAILED if _delay_after(kept) is None else SCHEDULED

@@ -34,8 +34,6 @@ _PATH: Final = re.compile(PATH["pattern"])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouteCandidate:
-    """One candidate."""
-
     name: str  # Agent-ID, `METHOD /path`, or both with the address of a service
     kind: str
     method: str = ""
@@ -47,9 +45,7 @@ class RouteCandidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Handler:
-    """A candidate that could take the item."""
-
+class RouteHandler:
     candidate: RouteCandidate
     attributes: Mapping[str, Any]
     route: Route | None = None
@@ -57,7 +53,6 @@ class Handler:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Key under which its calls are counted."""
         candidate = self.candidate
         if self.route is not None:
             return self.route.endpoint.key
@@ -113,7 +108,7 @@ def list_endpoints(call: RoutedCall) -> list[RouteCandidate]:
     ]
 
 
-def find_handler(call: RoutedCall, candidate: RouteCandidate) -> Handler | str:
+def find_handler(call: RoutedCall, candidate: RouteCandidate) -> RouteHandler | str:
     """Find what a candidate means; return why it cannot take the item as a text."""
     payload = call.input["payload"]
     for path, condition in candidate.when.items():
@@ -123,7 +118,7 @@ def find_handler(call: RoutedCall, candidate: RouteCandidate) -> Handler | str:
         return _find_agent(call, candidate)
     if candidate.kind == SERVICE:
         known = {"kind": SERVICE, "method": candidate.method, "path": candidate.path, "service": candidate.address}
-        return Handler(candidate=candidate, attributes={**candidate.declared, **known})
+        return RouteHandler(candidate=candidate, attributes={**candidate.declared, **known})
     return _find_endpoint(call, candidate, payload)
 
 
@@ -141,25 +136,25 @@ def is_allowed(call: RoutedCall, candidate: RouteCandidate) -> bool:
     return candidate.kind != SERVICE or is_deliverable(candidate.address, call.server)
 
 
-def _find_agent(call: RoutedCall, candidate: RouteCandidate) -> Handler | str:
+def _find_agent(call: RoutedCall, candidate: RouteCandidate) -> RouteHandler | str:
     agent: Agent | None = call.server.agents.get(candidate.name)
     if agent is None:
         if call.server.principals.requires_known:
             return "the agent is not registered here"
-        return Handler(candidate=candidate, attributes={**candidate.declared, "kind": AGENT})
+        return RouteHandler(candidate=candidate, attributes={**candidate.declared, "kind": AGENT})
     if not agent.is_active:
         return "the agent is not active"
     if call.routes.service.agent_disclosure != "public" and agent.agent_id != call.agent_id:
-        return Handler(candidate=candidate, attributes={**candidate.declared, "kind": AGENT})
+        return RouteHandler(candidate=candidate, attributes={**candidate.declared, "kind": AGENT})
     known = {"kind": AGENT, "name": agent.name, "trust_tier": agent.trust_tier, "trust_score": agent.trust_score}
     listed = agent.document.get("capabilities")
-    return Handler(
+    return RouteHandler(
         candidate=candidate,
         attributes={**candidate.declared, **({} if listed is None else {"capability": listed}), **known},
     )
 
 
-def _find_endpoint(call: RoutedCall, candidate: RouteCandidate, payload: Any) -> Handler | str:
+def _find_endpoint(call: RoutedCall, candidate: RouteCandidate, payload: Any) -> RouteHandler | str:
     found = find_visible(call, candidate.method, candidate.path)
     if found is None or candidate.method not in call.routes.allowed:
         return "there is no such endpoint"
@@ -180,7 +175,7 @@ def _find_endpoint(call: RoutedCall, candidate: RouteCandidate, payload: Any) ->
         "capability": endpoint.semantic.capability,
         "impact": endpoint.semantic.impact,
     }
-    return Handler(candidate=candidate, attributes={**candidate.declared, **known}, route=route, given=given)
+    return RouteHandler(candidate=candidate, attributes={**candidate.declared, **known}, route=route, given=given)
 
 
 def size_of(candidates: list[Any]) -> int:
@@ -197,8 +192,6 @@ _WITHIN: Final = 10.0  # seconds for the expressions of all candidates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Criteria:
-    """How to choose."""
-
     prefer: str = "load"
     unit: str = COMPUTE_SECONDS
     max_latency: float | None = None
@@ -211,7 +204,7 @@ class Criteria:
 class Ranked:
     """A handler that fits, with its score: the higher, the better."""
 
-    handler: Handler
+    handler: RouteHandler
     score: float
     running: int
     latency: float | None
@@ -245,7 +238,7 @@ async def read_criteria(call: RoutedCall) -> Criteria | str:
     return Criteria(prefer=prefer, unit=unit, expression=expression, attributes=given, **limits)
 
 
-async def rank(call: RoutedCall, criteria: Criteria, handlers: list[Handler]) -> list[Ranked] | Fault:
+async def rank(call: RoutedCall, criteria: Criteria, handlers: list[RouteHandler]) -> list[Ranked] | Fault:
     """Return the handlers that fit, the best first; of two that are equally good, the first by name."""
     ranked = []
     try:
@@ -261,7 +254,7 @@ async def rank(call: RoutedCall, criteria: Criteria, handlers: list[Handler]) ->
     return sorted(ranked, key=lambda one: (-one.score, one.handler.candidate.name))
 
 
-async def _judge(call: RoutedCall, criteria: Criteria, handler: Handler) -> Ranked | ExpressionFault | None:
+async def _judge(call: RoutedCall, criteria: Criteria, handler: RouteHandler) -> Ranked | ExpressionFault | None:
     attributes = handler.attributes
     for path, condition in criteria.attributes.items():
         value = find_member(attributes, path)
@@ -294,7 +287,7 @@ def _score(prefer: str, position: int, running: int, latency: float, cost: float
     return 1 / (1 + worse)
 
 
-def find_cost(call: RoutedCall, handler: Handler, unit: str) -> float | None:
+def find_cost(call: RoutedCall, handler: RouteHandler, unit: str) -> float | None:
     """Return what a call is expected to cost: as it is declared, or as it was measured; None if neither is known."""
     declared = handler.attributes.get("cost")
     if isinstance(declared, int | float) and not isinstance(declared, bool):

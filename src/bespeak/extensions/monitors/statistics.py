@@ -20,19 +20,16 @@ Key = tuple[str, str]
 
 
 class Summary(NamedTuple):
-    """Recent calls of one endpoint."""
-
     calls: int = 0
     failed: int = 0
     seconds: float = 0.0  # sum of the times they took
 
     def __add__(self, other: tuple[object, ...]) -> Summary:
-        """Add the calls of another process."""
         assert isinstance(other, Summary)
         return Summary(self.calls + other.calls, self.failed + other.failed, self.seconds + other.seconds)
 
 
-class _Seen(NamedTuple):
+class _ObservedCall(NamedTuple):
     at: float
     seconds: float
     failed: bool
@@ -42,11 +39,10 @@ class CallStatistics:
     """A subscriber of exchanges."""
 
     def __init__(self) -> None:
-        self._seen: dict[Key, deque[_Seen]] = {}
+        self._seen: dict[Key, deque[_ObservedCall]] = {}
         self._running: Counter[Key] = Counter()
 
     def __call__(self, exchange: Exchange) -> None:
-        """Take in a call that reached an endpoint."""
         route = exchange.call.route
         if route is not None and exchange.seconds is not None and not exchange.replayed:
             self.note(route.endpoint.key, exchange.seconds, exchange.response.status)
@@ -57,13 +53,12 @@ class CallStatistics:
         # The endpoint that was called last stands at the end.
         seen = self._seen.pop(key, None) or deque(maxlen=_KEPT)
         self._seen[key] = seen
-        seen.append(_Seen(time.monotonic(), seconds, failed))
+        seen.append(_ObservedCall(time.monotonic(), seconds, failed))
         if len(self._seen) > _MOST_KEYS:
             del self._seen[next(iter(self._seen))]
 
     @contextmanager
     def running(self, key: Key) -> Iterator[None]:
-        """Count a call while it runs."""
         self._running[key] += 1
         try:
             yield
@@ -82,11 +77,10 @@ class CallStatistics:
         return median(times) if times else None
 
     def summarize(self, key: Key) -> Summary:
-        """Return the recent calls of an endpoint."""
         recent = self._recent(key)
         return Summary(len(recent), sum(one.failed for one in recent), sum(one.seconds for one in recent))
 
-    def _recent(self, key: Key) -> list[_Seen]:
+    def _recent(self, key: Key) -> list[_ObservedCall]:
         since = time.monotonic() - WINDOW
         return [one for one in self._seen.get(key, ()) if one.at >= since]
 
@@ -97,8 +91,6 @@ MOST_KEYS: Final = 10_000  # endpoints that are remembered: agents choose the pa
 
 
 class Sample(NamedTuple):
-    """One call that succeeded."""
-
     size: int  # bytes of the body
     seconds: float
     agent_id: str | None = None
@@ -111,7 +103,6 @@ class CostHistory:
         self._samples: dict[tuple[str, str], deque[Sample]] = {}
 
     def __call__(self, exchange: Exchange) -> None:
-        """Take in a call that was carried out."""
         route = exchange.call.route
         if route is None or exchange.seconds is None or exchange.replayed:
             return

@@ -8,9 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.extensions.monitors.statistics import Summary
+from bespeak.extensions.monitors.store import AGENT, RECORD
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.monitors import AGENT, RECORD
 
 ENDPOINT: Final = "endpoint"
 SERVER: Final = "server"
@@ -33,16 +33,12 @@ EVENTS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Events of each kind of target."""
 NUMBERS: Final = frozenset({TIER, SCORE, ERROR_RATE, LATENCY, OUTPUT})  # events whose values can be numbers
-MEASURED: Final = frozenset({ERROR_RATE, LATENCY})
-"""Events whose values change with every call, so that they need a threshold."""
-
+MEASURED: Final = frozenset({ERROR_RATE, LATENCY})  # events that change with every call, so that they need a threshold
 _MEMBERS: Final = frozenset({"method", "path", "parameters", "select"})
 _LONGEST: Final = 1000
 
 
 class MonitorTarget(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One target."""
-
     kind: str
     name: str  # Agent-ID, path, id of a record, or `server`
     method: str = ""  # method of an endpoint
@@ -70,22 +66,16 @@ def parse_target(given: Any, server_names: tuple[str, ...]) -> MonitorTarget | s
 
 
 class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The last value of an event."""
-
     value: Any = None  # the value, or its digest if it is large
     beyond: bool = False  # True if it was on the far side of the threshold
 
 
 class View(msgspec.Struct, frozen=True):
-    """What one process has seen of an endpoint."""
-
     at: float
     summary: Summary
 
 
 class Monitor(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Content of the record of a monitor."""
-
     target: MonitorTarget
     events: tuple[str, ...]
     callback: str  # Agent-ID of the owner for its inbox, or an address that was verified
@@ -103,5 +93,4 @@ decode: Final = msgspec.json.Decoder(Monitor).decode
 
 
 def encode(monitor: Monitor) -> str:
-    """Write a monitor."""
     return _encode(monitor).decode()

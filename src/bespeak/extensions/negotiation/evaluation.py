@@ -16,13 +16,12 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.syntax import parse_template
 from bespeak.contract.handler import Composition
-from bespeak.contract.negotiation import ForbiddenCombination, NegotiationSettings
 from bespeak.contract.recipe import Recipe, RecipeStep, Source
 from bespeak.documents.adoption.naming import stems
 from bespeak.extensions.negotiation.plan import (
-    Contract,
     Impossible,
     Plan,
+    PlannedContract,
     Promises,
     claims_better,
     has_internal,
@@ -31,6 +30,7 @@ from bespeak.extensions.negotiation.plan import (
 )
 from bespeak.extensions.negotiation.planner.vocabulary import noun_of, resource_of
 from bespeak.extensions.negotiation.proposal import Proposal
+from bespeak.extensions.negotiation.settings import ForbiddenCombination, NegotiationSettings
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.call import Call, may_discover, sees
@@ -40,7 +40,6 @@ Lookup = Callable[[tuple[str, str]], Endpoint | None]
 
 
 def has_scopes(principal: Principal, endpoint: Endpoint) -> bool:
-    """Return True if the caller holds every scope that the endpoint requires."""
     return not principal.scopes.missing(endpoint.required_scopes)
 
 
@@ -50,11 +49,7 @@ def is_admitted(settings: NegotiationSettings, endpoint: Endpoint) -> bool:
 
 
 def may_use(call: Call, settings: NegotiationSettings, endpoint: Endpoint) -> bool:
-    """Return True if a composition for the caller may contain the endpoint, scopes aside.
-
-    An internal one is used only where the operator allows it, and only with its scopes: asking for them would reveal
-    it.
-    """
+    """Return True if a composition may contain the endpoint; an internal one only for callers that hold its scopes."""
     route = call.routes.steps.get(endpoint.key)
     if route is None or endpoint.builtin or endpoint.missing or endpoint.method not in call.routes.allowed:
         return False
@@ -89,10 +84,7 @@ def refuse_missing_scopes(call: Call, scopes: Iterable[str]) -> Refused | None:
 
 
 def refuse_unauthorized_data(call: Call, proposed: Endpoint) -> Refused | None:
-    """Return the 262 for a proposal that names a data class in its path, if the caller lacks the scopes for it.
-
-    Core 4.6: authorization comes first. Otherwise 463 would tell which columns a class has, and which it has not.
-    """
+    """Return the 262 for a data class in the path before a 463 could tell which columns it has (core 4.6)."""
     said = set(resource_of(proposed.path, ()).nouns)
     scopes = [
         scope
@@ -144,7 +136,6 @@ def match_recipe(
     catalog: Catalog,
     lookup: Callable[[tuple[str, str]], Endpoint | None],
 ) -> Plan | None:
-    """Return the plan of the first recipe that answers the proposal; None if there is none."""
     for recipe in recipes:
         if recipe.pattern and _fits(recipe, proposed, catalog):
             endpoints = [lookup(step.endpoint) for step in recipe.steps]
@@ -173,15 +164,12 @@ def _fits(recipe: Recipe, proposed: Endpoint, catalog: Catalog) -> bool:
 IMPOSSIBLE: Final = "composition-impossible"
 POLICY: Final = "policy-refused"
 AMBIGUOUS: Final = "ambiguous"  # reasons of a 463 (core 4.6)
-
 _MOST_MISSES: Final = 10
 _DOTS: Final = frozenset({"", ".", ".."})
-_UNESCAPED: Final = "!$&'()*+,;=:@"
-"""Characters of a segment that need no escape, beside letters, digits and `-._~` (AGTP-API 5.2)."""
+_UNESCAPED: Final = "!$&'()*+,;=:@"  # needs no escape in a segment, like letters, digits and `-._~` (AGTP-API 5.2)
 
 _ALIKE: Final = str.maketrans(
-    "01iıаеіјкмнопрстухѕһԁԛԝӏвьгαβγεηικνορτυχωօսհոցզքɑɡøđł",
-    "olllaeljkmhonpctyxshdqwlbbrabyenlkvoptuxwouhngqpagodl",
+    "01iıаеіјкмнопрстухѕһԁԛԝӏвьгαβγεηικνορτυχωօսհոցզքɑɡøđł", "olllaeljkmhonpctyxshdqwlbbrabyenlkvoptuxwouhngqpagodl"
 )
 """Characters that look like another one: digits, and letters of scripts beside Latin."""
 
@@ -195,38 +183,26 @@ class Rejection:
 
     reason: str
     explanation: str
-    counter: Contract | None = None  # a contract that would be accepted; None if none fits
+    counter: PlannedContract | None = None  # a contract that would be accepted; None if none fits
     nearest: tuple[Endpoint, ...] = ()  # endpoints to name first among similar ones
     details: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """Evaluates a proposal for one caller, whose endpoints are those of its call."""
 
-    def __init__(
-        self,
-        call: Call,
-        proposal: Proposal,
-        *,
-        settings: NegotiationSettings,
-        recipes: Sequence[Recipe],
-        search: Search,
-        register: Callable[[Contract], list[Diagnostic]],
-    ) -> None:
-        self._call = call
-        self._proposal = proposal
-        self._settings = settings
-        self._recipes = {recipe.name: recipe for recipe in recipes}
-        self._search = search
-        self._register = register
+    call: Call
+    proposal: Proposal
+    settings: NegotiationSettings
+    recipes: Mapping[str, Recipe]  # recipes of the operator by name
+    search: Search
+    register: Callable[[PlannedContract], list[Diagnostic]]
 
-    def judge(self, offered: Plan | None = None) -> Contract | Rejection | Refused:
-        """Return the contract of an approved proposal, or what refuses it; `offered` is a plan that the agent accepts.
-
-        It may take long, so it is called in a thread.
-        """
-        proposal = self._proposal
-        refused = refuse_missing_scopes(self._call, proposal.scopes)
+    def judge(self, offered: Plan | None = None) -> PlannedContract | Rejection | Refused:
+        """Return the contract of a proposal, or what refuses it; `offered` is a plan that the agent accepts. Slow."""
+        proposal = self.proposal
+        refused = refuse_missing_scopes(self.call, proposal.scopes)
         if refused is not None:
             return refused
         existing = self._find_existing()
@@ -240,60 +216,55 @@ class Evaluation:
             return Rejection(reason=POLICY, explanation=misleading)
         plan = self._plan()
         if isinstance(plan, Impossible):
-            return refuse_unauthorized_data(self._call, proposal.endpoint) or self._explain(plan)
+            return refuse_unauthorized_data(self.call, proposal.endpoint) or self._explain(plan)
         # AGTP-API 10.4: authority that a step lacks is found now, not when it runs.
         # Those of internal steps are held: a plan that lacks one is not found.
         named = [scope for part in plan.endpoints if not part.internal for scope in part.required_scopes]
-        refused = refuse_missing_scopes(self._call, (*proposal.scopes, *named))
+        refused = refuse_missing_scopes(self.call, (*proposal.scopes, *named))
         # What an agent has agreed to is judged again: it counts only if the same would still be done.
         is_agreed = offered is not None and _steps(offered) == _steps(plan)
         return refused or self._apply_policy(plan, is_agreed=is_agreed)
 
     def _plan(self) -> Plan | Impossible:
         """Find a plan: an operator's recipe first, else by search, preferring one that the caller may run."""
-        call, proposed = self._call, self._proposal.endpoint
-        plan = match_recipe(proposed, self._recipes.values(), call.routes.catalog, self._find_usable)
+        call, proposed = self.call, self.proposal.endpoint
+        plan = match_recipe(proposed, self.recipes.values(), call.routes.catalog, self._find_usable)
         if plan is not None:
             return plan
 
         def is_usable(endpoint: Endpoint) -> bool:
-            return may_use(call, self._settings, endpoint)
+            return may_use(call, self.settings, endpoint)
 
-        held = self._search(proposed, lambda endpoint: is_usable(endpoint) and has_scopes(call.principal, endpoint))
+        held = self.search(proposed, lambda endpoint: is_usable(endpoint) and has_scopes(call.principal, endpoint))
         if isinstance(held, Plan):
             return held
-        beyond = self._search(proposed, is_usable)
+        beyond = self.search(proposed, is_usable)
         if isinstance(beyond, Plan) and beyond.is_certain:
             return beyond
-        if not self._settings.internal:
+        if not self.settings.internal:
             return beyond if isinstance(beyond, Impossible) else held  # what lacks only a scope is not missing
         # What is said about a failure must not come from endpoints that are not for the caller to learn of.
-        public = self._search(proposed, lambda endpoint: not endpoint.internal and is_usable(endpoint))
+        public = self.search(proposed, lambda endpoint: not endpoint.internal and is_usable(endpoint))
         return public if isinstance(public, Impossible) else Impossible(misses=())
 
     def _find_usable(self, key: tuple[str, str]) -> Endpoint | None:
-        """Return an endpoint that an operator's recipe may call for the caller; built-in ones included.
-
-        A recipe may call internal ones, for callers that hold their scopes: asking for them would reveal them.
-        """
-        endpoint, route = self._find(key), self._call.routes.steps.get(key)
+        """Return an endpoint that a recipe may call; an internal one only with its scopes: asking reveals it."""
+        endpoint, route = self._find(key), self.call.routes.steps.get(key)
         if endpoint is None or route is None:
             return None
-        is_usable = has_scopes(self._call.principal, endpoint) if endpoint.internal else sees(self._call, route)
+        is_usable = has_scopes(self.call.principal, endpoint) if endpoint.internal else sees(self.call, route)
         return endpoint if is_usable else None
 
     def _find(self, key: tuple[str, str]) -> Endpoint | None:
-        route = self._call.routes.steps.get(key)
+        route = self.call.routes.steps.get(key)
         return None if route is None or route.synthesis_id is not None else route.endpoint
 
-    def _apply_policy(self, plan: Plan, *, is_agreed: bool) -> Contract | Rejection:
-        call, proposal = self._call, self._proposal
+    def _apply_policy(self, plan: Plan, *, is_agreed: bool) -> PlannedContract | Rejection:
+        call, proposal = self.call, self.proposal
         depth = call.routes.policies.max_synthesis_depth
         if len(plan.recipe.steps) > depth:
-            return Rejection(
-                reason=IMPOSSIBLE,
-                explanation=f"The composition needs {len(plan.recipe.steps)} steps; this server allows {depth}.",
-            )
+            message = f"The composition needs {len(plan.recipe.steps)} steps; this server allows {depth}."
+            return Rejection(reason=IMPOSSIBLE, explanation=message)
         method, path = proposal.endpoint.key
         if method not in call.routes.allowed or call.routes.redirects.follow(method, path) != (method, path):
             return self._not_admitted()
@@ -303,7 +274,7 @@ class Evaluation:
                 "or unusual escapes. Propose the path that is meant."
             )
             return Rejection(reason=POLICY, explanation=explanation)
-        forbidden = find_forbidden(self._settings, list_parts(plan.endpoints, self._recipes, self._find))
+        forbidden = find_forbidden(self.settings, list_parts(plan.endpoints, self.recipes, self._find))
         if forbidden is not None:
             why = forbidden.reason or "The operator does not allow this combination of endpoints."
             return Rejection(reason=POLICY, explanation=why)
@@ -311,7 +282,7 @@ class Evaluation:
         if objection is not None:
             return objection
         contract = make_contract(proposal, plan)
-        findings = self._register(contract)
+        findings = self.register(contract)
         if has_errors(findings):
             return _unfit(plan, findings)
         called = {key: route.endpoint for key in contract.recipe.calls if (route := call.routes.steps.get(key))}
@@ -319,25 +290,22 @@ class Evaluation:
         return self._make_optional(plan, missing) if missing else contract
 
     def _not_admitted(self) -> Rejection:
-        endpoint = self._proposal.endpoint
+        endpoint = self.proposal.endpoint
         return Rejection(reason=POLICY, explanation=f"The policy of this server does not admit {endpoint}.")
 
     def _make_optional(self, plan: Plan, missing: Sequence[tuple[str, ...]]) -> Rejection:
         """Offer the endpoint without requiring fields that a step may give as null: its answers would be refused."""
         names = ", ".join(map(write_path, missing[:5]))
         explanation = f"The proposal requires {names}, which may have no value here. Make it optional, or allow null."
-        schema = loosen(self._proposal.endpoint.output_schema, missing)
+        schema = loosen(self.proposal.endpoint.output_schema, missing)
         if schema is None:
             return Rejection(reason=IMPOSSIBLE, explanation=explanation)
-        less = replace(self._proposal, endpoint=replace(self._proposal.endpoint, output_schema=schema))
+        less = replace(self.proposal, endpoint=replace(self.proposal.endpoint, output_schema=schema))
         return self._counter(IMPOSSIBLE, explanation, plan, states_plan=False, proposal=less)
 
     def _object(self, plan: Plan, *, is_agreed: bool) -> Rejection | None:
-        """Offer what the plan does, if that is not what the proposal says; None if it is.
-
-        A doubt about what is meant is the reason before all others: an agent may accept the others without asking.
-        """
-        proposal, reasons, said = self._proposal, list[str](), list[str]()
+        """Offer what the plan does if the proposal says otherwise; doubts about what is meant come first."""
+        proposal, reasons, said = self.proposal, list[str](), list[str]()
         if not is_agreed and not plan.is_certain:
             doubts = "" if has_internal(plan) else " ".join(plan.doubts)
             doubts = doubts or "The proposal leaves open what is meant."
@@ -360,52 +328,45 @@ class Evaluation:
     def _counter(
         self, reason: str, explanation: str, plan: Plan, *, states_plan: bool, proposal: Proposal | None = None
     ) -> Rejection:
-        counter = make_contract(proposal or self._proposal, plan, states_plan=states_plan)
-        if has_errors(self._register(counter)):
+        counter = make_contract(proposal or self.proposal, plan, states_plan=states_plan)
+        if has_errors(self.register(counter)):
             return Rejection(reason=reason, explanation=explanation)
         return Rejection(reason=reason, explanation=explanation, counter=counter)
 
     def _find_existing(self) -> Endpoint | None:
-        """Return the operator's endpoint with the method and path of the proposal, if the caller may know of it.
-
-        Syntheses do not count: each agent has its own.
-        """
-        wanted = _segments(self._proposal.endpoint)
-        for endpoint in self._call.routes.endpoints.values():
-            if endpoint.method == self._proposal.endpoint.method and _segments(endpoint) == wanted:
-                route = self._call.routes.steps.get(endpoint.key)
+        """Return the operator's endpoint with the proposed method and path; None if the caller may not know of it."""
+        wanted = _segments(self.proposal.endpoint)
+        for endpoint in self.call.routes.endpoints.values():
+            if endpoint.method == self.proposal.endpoint.method and _segments(endpoint) == wanted:
+                route = self.call.routes.steps.get(endpoint.key)
                 if route is None or route.synthesis_id is not None:
                     return None
-                visible = not endpoint.internal and may_discover(self._call)
-                return endpoint if visible or sees(self._call, route) else None
+                visible = not endpoint.internal and may_discover(self.call)
+                return endpoint if visible or sees(self.call, route) else None
         return None
 
     def _find_misspelling(self) -> str | None:
-        """Return why a path would be taken for one that exists; None if it would not.
-
-        Only endpoints that the caller may know of count, so that nothing is told of others.
-        """
-        wanted = _segments(self._proposal.endpoint)
+        """Return why a path would be taken for an existing one that the caller may know of; None if it would not."""
+        wanted = _segments(self.proposal.endpoint)
         if isinstance(wanted, str):
             return None
-        shown = may_discover(self._call)
+        shown = may_discover(self.call)
         known = [
             _segments(route.endpoint)
-            for route in self._call.routes.steps.values()
-            if (shown and not route.endpoint.internal) or sees(self._call, route)
+            for route in self.call.routes.steps.values()
+            if (shown and not route.endpoint.internal) or sees(self.call, route)
         ]
         places = [_place_of_variant(wanted, segments) for segments in known]
         at = min((place for place in places if place is not None), default=None)
         if at is None or any(segments[: at + 1] == wanted[: at + 1] for segments in known):
             return None
-        path = self._proposal.endpoint.path
+        path = self.proposal.endpoint.path
         return (
             f"{path} differs from an existing path in the spelling of {wanted[at]!r} alone. Use the existing spelling."
         )
 
     def _is_same(self, existing: Endpoint) -> bool:
-        """Return True if the proposal asks for nothing but an endpoint that exists."""
-        proposed = self._proposal.endpoint
+        proposed = self.proposal.endpoint
         names = ("path", "input_schema", "output_schema", "required_scopes")
         same = all(getattr(proposed, name) == getattr(existing, name) for name in names)
         return same and proposed.semantic.impact == existing.semantic.impact and not existing.builtin
@@ -419,8 +380,8 @@ class Evaluation:
         """Say which fields are missing, and which endpoints came closest: only those that the caller may know of."""
         known = [
             miss
-            for miss in (impossible.misses if may_discover(self._call) else ())
-            if miss.nearest is None or (not miss.nearest.internal and may_use(self._call, self._settings, miss.nearest))
+            for miss in (impossible.misses if may_discover(self.call) else ())
+            if miss.nearest is None or (not miss.nearest.internal and may_use(self.call, self.settings, miss.nearest))
         ]
         misses = [
             {
@@ -471,13 +432,12 @@ def _steps(plan: Plan) -> Any:
     return replace(plan.recipe, name="", pattern={}, description="").to_json()
 
 
-def _pass_through(endpoint: Endpoint) -> Contract:
-    """Return the contract of an endpoint that exists: what is proposed is to call it."""
+def _pass_through(endpoint: Endpoint) -> PlannedContract:
     name = f"call-{endpoint.method.lower()}"
     properties = endpoint.input_schema.get("properties")
     given = {field: Source(kind="proposal", value=field) for field in (properties or {})}
     step = RecipeStep(method=endpoint.method, path=endpoint.path, input=given)
-    return Contract(
+    return PlannedContract(
         endpoint=replace(endpoint, handler=Composition(recipe=name)),
         recipe=Recipe(name=name, steps=(step,)),
         explanation=(f"Calls {endpoint}, which exists.",),
@@ -496,5 +456,4 @@ def _unfit(plan: Plan, findings: list[Diagnostic]) -> Rejection:
 
 
 def _segments(endpoint: Endpoint) -> Any:
-    template = parse_template(endpoint.path)
-    return getattr(template, "segments", endpoint.path)
+    return getattr(parse_template(endpoint.path), "segments", endpoint.path)

@@ -6,17 +6,20 @@ from typing import Final
 
 from bespeak.extensions.negotiation.methods import PROPOSAL_METHODS, proposals
 from bespeak.extensions.negotiation.negotiator import Negotiator
+from bespeak.extensions.negotiation.settings import NegotiationSettings
 from bespeak.extensions.negotiation.syntheses import Syntheses
 from bespeak.runtime.extension import BuiltIn, Extension, Opening
 
 
 def _open(opening: Opening) -> None:
     server, store, document = opening.server, opening.store, opening.document
-    assert store is not None, "the extension is chosen for a server with a store"
+    if store is None:
+        return
     registrar = server.registrar
+    settings = document.extension_table("negotiation", NegotiationSettings) or NegotiationSettings()
     syntheses = Syntheses(registrar, server.additions, store, document.sessions.idle)
-    negotiator = Negotiator(registrar, store, syntheses, document.negotiation, document.sessions)
-    server.own_endpoints = negotiator
+    negotiator = Negotiator(registrar, store, syntheses, settings, document.sessions)
+    server.own_endpoints = syntheses
     opening.provide("negotiation", negotiator)
 
 

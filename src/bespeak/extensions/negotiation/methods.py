@@ -1,22 +1,21 @@
-"""PROPOSE asks for an endpoint that does not exist; QUERY /proposals/{proposal_id} returns its state.
-
-AGTP-API 10, 11; core 4.6. The rest of negotiation is imported when a proposal needs it.
-"""
+"""PROPOSE asks for an endpoint that does not exist; QUERY /proposals returns its state (AGTP-API 10, 11; core 4.6)."""
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, Final
 
 from bespeak.contract.http_value import as_text
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.floor import NEGOTIATED_ID_SCHEMA
+from bespeak.extensions.negotiation.store import ProposalRow, ReadProposal, ReleaseSynthesis, proposal_id_of
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Effects
 from bespeak.runtime.call import RoutedCall, may_discover
+from bespeak.runtime.handling import effects
+from bespeak.runtime.methods.suspension import NO_SYNTHESIS
 from bespeak.runtime.rate import caller
-from bespeak.state.store.commands.proposals import ProposalRow, ReadProposal
 
 _SIMILAR = 3
 
@@ -37,13 +36,29 @@ def propose(call: RoutedCall) -> Refused | Coroutine[Any, Any, Answer | Effects 
     return Refused(status.PROPOSAL_REJECTED, "proposal-rejected", explanation, details)
 
 
+_OF_ANOTHER: Final = Refused(
+    status.FORBIDDEN, "synthesis-of-another", "The synthesis belongs to another agent, which alone may release it."
+)
+
+
+def release_synthesis(call: RoutedCall, synthesis_id: str) -> Effects:
+    """End a synthesis of the caller, or withdraw a proposal that is pending or rejected."""
+
+    def result(results: Sequence[ProposalRow]) -> dict[str, Any]:
+        return {"synthesis_id": results[0].synthesis_id, "synthesis_cleared": True, "status": results[0].state}
+
+    command = ReleaseSynthesis(proposal_id_of(synthesis_id), caller(call.principal, call.request.connection.address))
+    own = call.server.own_endpoints
+    assert own is not None, "the kernel has asked"
+    return effects([command], result, {"of-another": _OF_ANOTHER, "": NO_SYNTHESIS}, own.refresh)
+
+
 _METHOD: Final = StandardMethod(
     name="QUERY",
     description="Answers with the state of a proposal of the caller: 261 while it is open, then 263 or 463.",
     intent="Query the state of a proposal.",
     outcome="The contract, the reason of the refusal, or the state of the evaluation is returned.",
-    parameters={"proposal_id": NEGOTIATED_ID_SCHEMA},
-    required=("proposal_id",),
+    takes={"proposal_id": NEGOTIATED_ID_SCHEMA},
 )
 PROPOSAL_METHODS: Final = (("/proposals/{proposal_id}", _METHOD), ("/proposals", _METHOD))
 """Paths and their method: with the id in the path, or in the body as the reference implementation sends it."""

@@ -9,30 +9,31 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.limits import MOST, Rate
-from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.extensions.negotiation.evaluation import IMPOSSIBLE, Evaluation, Rejection, is_admitted
-from bespeak.extensions.negotiation.outcome import MOST_TURNS, Filing, escalate
-from bespeak.extensions.negotiation.plan import Contract, Impossible, Plan
+from bespeak.extensions.negotiation.outcome import MOST_TURNS, Filing, WrittenContract, escalate, write_contract
+from bespeak.extensions.negotiation.plan import Impossible, Plan, PlannedContract
 from bespeak.extensions.negotiation.planner.planner import Planner
 from bespeak.extensions.negotiation.proposal import check_conformance, read_proposal
+from bespeak.extensions.negotiation.settings import NegotiationSettings
+from bespeak.extensions.negotiation.store import NegotiationHistory
 from bespeak.extensions.negotiation.syntheses import Syntheses, register
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import NEGOTIATION_ID, SESSION_ID
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.additions import StoredEndpoint, read_endpoint
 from bespeak.runtime.answer import Answer, Effects
-from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import run_in_thread
 from bespeak.runtime.rate import Buckets, caller, network
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route_table import RouteTable
-from bespeak.state.store.commands.proposals import NegotiationHistory
 from bespeak.state.store.settings import SessionSettings
 from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -83,41 +84,13 @@ class Negotiator:
         self._store = store
         self._sessions = sessions
         self._agents = Buckets(settings.rate, time.monotonic_ns)
-        self._networks = Buckets(_multiply(settings.rate), time.monotonic_ns)
+        count, burst = (min(one * _AGENTS_OF_NETWORK, MOST) for one in (settings.rate.count, settings.rate.burst))
+        self._networks = Buckets(Rate(count, settings.rate.unit, burst), time.monotonic_ns)
         self._evaluating: set[str] = set()
         self._threads = asyncio.Semaphore(_MOST_THREADS)
         self._planner: tuple[RouteTable, list[Endpoint], Planner] | None = None
 
-    async def start(self) -> None:
-        """Load the syntheses of the store, now and whenever they change."""
-        await self.syntheses.start()
-
-    async def refresh(self) -> None:
-        """Load the changes of the store."""
-        await self.syntheses.refresh()
-
-    async def close(self) -> None:
-        """Cancel pending work."""
-        await self.syntheses.close()
-
-    def find(self, call: Call, *, literal: bool) -> RoutedCall | Refused | None:
-        """Find the synthesis that a call means; None if it means none."""
-        return self.syntheses.find(call, literal=literal)
-
-    def find_own(self, call: Call) -> RoutedCall | None:
-        """Find a synthesis of the caller with exactly the path of the call, without the gates of unknown paths."""
-        return self.syntheses.find_own(call)
-
-    def table_for(self, agent_id: str | None, routes: RouteTable) -> RouteTable:
-        """Return the endpoints that exist for an agent: those of a table, and what it keeps for itself."""
-        return self.syntheses.table_for(agent_id, routes)
-
-    def may_know_more(self, call: Call, refused: Refused) -> bool:
-        """Return True if the store may have a synthesis for a refused call that this process has not read yet."""
-        return self.syntheses.may_know_more(call, refused)
-
     async def propose(self, call: RoutedCall) -> Answer | Effects | Refused:
-        """Evaluate a proposal."""
         owner = caller(call.principal, call.request.connection.address)
         wait = self._agents.take(owner)
         if call.principal.verified is None:  # such Agent-IDs can be invented
@@ -172,13 +145,12 @@ class Negotiator:
             return msgspec.structs.replace(judged, details=details, headers=headers)
         if isinstance(judged, Rejection):
             return filing.reject(judged, negotiation_id)
-        keeps = proposal.persistent and judged.is_public and self.syntheses.may_keep(judged.endpoint, judged.recipe)
-        return filing.approve(
-            judged, negotiation_id, keeps=keeps, was_revoked=known.revoked, committed=self.syntheses.refresh
-        )
+        keeps = proposal.persistent and judged.is_public and self.syntheses.may_keep(judged.stored)
+        committed = partial(self.syntheses.admit, judged.document, judged.stored)
+        return filing.approve(judged, negotiation_id, keeps=keeps, was_revoked=known.revoked, committed=committed)
 
-    async def _judge(self, filing: Filing, offered: str | None) -> Contract | Rejection | Refused:
-        """Run the evaluations that search, in a thread."""
+    async def _judge(self, filing: Filing, offered: str | None) -> WrittenContract | Rejection | Refused:
+        """Run the evaluations that search, in a thread; `offered` is a counter-proposal that the agent accepts."""
         call = filing.call
 
         def search(proposed: Endpoint, usable: Callable[[Endpoint], bool]) -> Plan | Impossible:
@@ -186,19 +158,24 @@ class Negotiator:
             planner = self._planner_of(call.routes)
             return planner.plan(proposed, usable, depth=depth, expansions=self.settings.expansions)
 
-        def check(contract: Contract) -> list[Diagnostic]:
+        def check(contract: PlannedContract) -> list[Diagnostic]:
             stored = StoredEndpoint(endpoint=contract.endpoint, recipe=contract.recipe)
             return register(self._registrar, stored, call.routes)[1]
 
         evaluation = Evaluation(
-            call,
-            filing.proposal,
+            call=call,
+            proposal=filing.proposal,
             settings=self.settings,
-            recipes=self._registrar.service.recipes,
+            recipes={recipe.name: recipe for recipe in self._registrar.service.recipes},
             search=search,
             register=check,
         )
-        return await self._attempt(filing, evaluation.judge, None if offered is None else _read_offer(call, offered))
+
+        def judge() -> WrittenContract | Rejection | Refused:
+            judged = evaluation.judge(None if offered is None else _read_offer(call, offered))
+            return write_contract(judged) if isinstance(judged, PlannedContract) else judged
+
+        return await self._attempt(filing, judge)
 
     async def _attempt(self, filing: Filing, evaluate: Callable[..., ResultT], *arguments: Any) -> ResultT | Rejection:
         """Run an evaluation in a thread. One that fails cannot be answered with yes, so the proposal is rejected."""
@@ -226,11 +203,6 @@ class Negotiator:
         planner = before[2] if before is not None and before[1] == endpoints else Planner(endpoints)
         self._planner = (routes, endpoints, planner)
         return planner
-
-
-def _multiply(rate: Rate) -> Rate:
-    count, burst = (min(each * _AGENTS_OF_NETWORK, MOST) for each in (rate.count, rate.burst))
-    return Rate(count, rate.unit, burst)
 
 
 def _read_offer(call: RoutedCall, document: str) -> Plan | None:

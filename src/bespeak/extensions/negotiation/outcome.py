@@ -5,37 +5,30 @@ from __future__ import annotations
 import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.limits import write_duration
-from bespeak.contract.negotiation import NegotiationSettings
 from bespeak.documents.projections.agtp_manifest import project_endpoint
+from bespeak.extensions.negotiation import store as commands
 from bespeak.extensions.negotiation.evaluation import POLICY, Rejection
-from bespeak.extensions.negotiation.plan import Contract
+from bespeak.extensions.negotiation.plan import PlannedContract
 from bespeak.extensions.negotiation.proposal import Proposal, read_proposal
+from bespeak.extensions.negotiation.settings import NegotiationSettings
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_ENDPOINT
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.additions import read_endpoint, write_endpoint
+from bespeak.runtime.additions import StoredEndpoint, read_endpoint, write_endpoint
 from bespeak.runtime.answer import Answer, Effects
 from bespeak.runtime.call import Call, RoutedCall, may_discover
+from bespeak.runtime.handling import to_json
 from bespeak.runtime.sessions import refuse_session
-from bespeak.state.store.commands.proposals import (
-    APPROVED,
-    KEPT,
-    PENDING,
-    REJECTED,
-    Filed,
-    FileProposal,
-    FindNegotiation,
-    ProposalRow,
-)
 from bespeak.state.store.commands.sessions import BindSession
-from bespeak.state.store.store import Command, Conflict
+from bespeak.state.store.store import Command, Conflict, Store
 
 MOST_TURNS: Final = 3  # rejections of a negotiation after which the agent must ESCALATE (AGTP-API 10.2)
 _SIMILAR: Final = 3
@@ -45,27 +38,22 @@ _ESCALATE: Final = "Three proposals of this negotiation were rejected; ESCALATE 
 _encode = msgspec.json.Encoder().encode
 
 
-def answer(row: ProposalRow) -> Answer | Refused:
-    """Answer with the current state of a proposal."""
-    if row.state == APPROVED:
-        return _approved(row)
-    if row.state == PENDING:
+def answer(row: commands.ProposalRow, stored: StoredEndpoint | None = None) -> Answer | Refused:
+    """Answer with the state of a proposal. `stored` is what its document says, if that is known."""
+    if row.state == commands.APPROVED:
+        return _approved(row, stored)
+    if row.state == commands.PENDING:
         return _pending(row)
-    if row.state == REJECTED:
-        kept = msgspec.json.decode(row.document)
-        details = kept["refusal"] if "refusal" in kept else _refused_by_operator(row)
-        return refuse(row, details)
+    if row.state == commands.REJECTED:
+        reason = f": {row.reason}" if row.reason else "."
+        by_operator = {"reason": POLICY, "explanation": f"An operator of this server rejected the endpoint{reason}"}
+        return refuse(row, msgspec.json.decode(row.document).get("refusal", by_operator))
     said = f": {row.reason}" if row.reason else ""
-    return Refused(
-        status.GONE,
-        "proposal-ended",
-        f"The proposal {row.proposal_id} is {row.state}{said}; propose the endpoint again.",
-        {"proposal_id": row.proposal_id, "state": row.state},
-    )
+    message = f"The proposal {row.proposal_id} is {row.state}{said}; propose the endpoint again."
+    return Refused(status.GONE, "proposal-ended", message, {"proposal_id": row.proposal_id, "state": row.state})
 
 
-def refuse(row: ProposalRow, details: Mapping[str, Any], rejections: int = 0) -> Refused:
-    """Build the 463 of a rejected proposal."""
+def refuse(row: commands.ProposalRow, details: Mapping[str, Any], rejections: int = 0) -> Refused:
     members = {**details, "proposal_id": row.proposal_id, "negotiation_id": row.negotiation_id}
     explanation = details["explanation"]
     if rejections:
@@ -98,9 +86,8 @@ def describe(call: Call, proposed: Endpoint, rejection: Rejection) -> dict[str, 
     """Return the members of a 463: reason, explanation, what is similar, and the counter-proposal."""
     members: dict[str, Any] = {"reason": rejection.reason, "explanation": rejection.explanation, **rejection.details}
     if may_discover(call):
-        similar = similar_endpoints(
-            call, f"{proposed} {proposed.description} {proposed.semantic.intent}", rejection.nearest
-        )
+        need = f"{proposed} {proposed.description} {proposed.semantic.intent}"
+        similar = similar_endpoints(call, need, rejection.nearest)
         if similar:
             members["similar_endpoints"] = similar
     if rejection.counter is not None:
@@ -120,9 +107,16 @@ def similar_endpoints(call: Call, need: str, first: Sequence[Endpoint] = ()) -> 
     return [*named, *(one for one in found if (one["method"], one["path"]) not in known)][:_SIMILAR]
 
 
-def describe_synthesis(row: ProposalRow) -> dict[str, Any]:
-    """Return the ids, the time and the contract of a synthesis."""
-    stored, _ = read_endpoint(row.document, row.synthesis_id)
+async def inspect_synthesis(store: Store, synthesis_id: str) -> tuple[str, dict[str, Any] | None]:
+    """Return the agent of a synthesis and its description; None if it is not in use."""
+    row: commands.ProposalRow | None = await store.read(commands.ReadProposal(commands.proposal_id_of(synthesis_id)))
+    if row is None:
+        return "", None
+    return row.agent_id, None if row.state in (commands.PENDING, commands.REJECTED) else _describe(row)
+
+
+def _describe(row: commands.ProposalRow, stored: StoredEndpoint | None = None) -> dict[str, Any]:
+    stored = stored or read_endpoint(row.document, row.synthesis_id)[0]
     assert stored is not None, "what is stored was read back before"
     definition = project_endpoint(stored.endpoint)
     return {
@@ -144,15 +138,15 @@ def describe_synthesis(row: ProposalRow) -> dict[str, Any]:
     }
 
 
-def _approved(row: ProposalRow) -> Answer:
-    described = describe_synthesis(row)
+def _approved(row: commands.ProposalRow, stored: StoredEndpoint | None) -> Answer:
+    described = _describe(row, stored)
     # The media type is that of a definition, so the body is one; clients look for it in three places.
     body = {**described["endpoint"], "status": status.PROPOSAL_APPROVED, **described}
     headers = (("Synthesis-Id", row.synthesis_id), *_negotiation(row.negotiation_id))
     return Answer(_encode(body), status.PROPOSAL_APPROVED, MEDIA_ENDPOINT, headers)
 
 
-def _pending(row: ProposalRow) -> Answer:
+def _pending(row: commands.ProposalRow) -> Answer:
     body = {
         "status": status.NEGOTIATION_IN_PROGRESS,
         "proposal_id": row.proposal_id,
@@ -166,11 +160,6 @@ def _pending(row: ProposalRow) -> Answer:
     }
     headers = (("Retry-After", _RETRY_SECONDS), *_negotiation(row.negotiation_id))
     return Answer(_encode(body), status.NEGOTIATION_IN_PROGRESS, MEDIA_AGTP, headers)
-
-
-def _refused_by_operator(row: ProposalRow) -> dict[str, Any]:
-    reason = f": {row.reason}" if row.reason else "."
-    return {"reason": POLICY, "explanation": f"An operator of this server rejected the endpoint{reason}"}
 
 
 def _negotiation(negotiation_id: str) -> tuple[tuple[str, str], ...]:
@@ -187,10 +176,24 @@ _WAITING: Final[dict[str, tuple[str, ...]]] = {
 """What waits for an operator, by the setting `approval`."""
 
 
+class WrittenContract(NamedTuple):
+    """A contract as it is stored, and as every process reads it again."""
+
+    document: str
+    stored: StoredEndpoint
+    is_public: bool
+
+
+def write_contract(contract: PlannedContract) -> WrittenContract:
+    """Write a contract and read it back. For a large one that takes long, so it is called in a thread."""
+    document = _write(contract)
+    stored, _ = read_endpoint(document, "proposal")
+    assert stored is not None, "the contract was registered"
+    return WrittenContract(document, stored, contract.is_public)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filing:
-    """A proposal with everything that its row in the store needs."""
-
     call: RoutedCall
     proposal: Proposal
     owner: str  # the agent, or the network of an anonymous caller
@@ -199,10 +202,9 @@ class Filing:
     idle: float  # seconds without use after which a synthesis outside a named session ends
     proposal_id: str = field(default_factory=lambda: f"prop-{secrets.token_hex(16)}")
 
-    def find(self, negotiation_id: str) -> FindNegotiation:
-        """Return the command that finds what happened before."""
+    def find(self, negotiation_id: str) -> commands.FindNegotiation:
         proposal = self.proposal
-        return FindNegotiation(
+        return commands.FindNegotiation(
             agent_id=self.owner,
             session_id=self.session_id,
             method=proposal.endpoint.method,
@@ -213,34 +215,31 @@ class Filing:
 
     def approve(
         self,
-        contract: Contract,
+        written: WrittenContract,
         negotiation_id: str,
         *,
         keeps: bool,
         was_revoked: bool,
         committed: Callable[[], Awaitable[None]],
     ) -> Effects:
-        """Instantiate the contract, or let an operator decide, who decides in any case about what was revoked.
-
-        `keeps` makes it persistent.
-        """
+        """Instantiate the contract, persistent if `keeps`, or let an operator decide, as about what was revoked."""
         settings = self.settings
         granted = self.idle
         if keeps:
             granted = min(self.proposal.duration or settings.default_duration, settings.max_duration)
-        about = {contract.endpoint.semantic.impact, *(("persistent",) if keeps else ())}
+        about = {written.stored.endpoint.semantic.impact, *(("persistent",) if keeps else ())}
         waits = was_revoked or not about.isdisjoint(_WAITING[settings.approval])
-        command = FileProposal(
+        command = commands.FileProposal(
             **self._place(negotiation_id),
-            document=_write(contract),
+            document=written.document,
             session_id="" if keeps else self.session_id,
-            state=PENDING if waits else APPROVED,
+            state=commands.PENDING if waits else commands.APPROVED,
             granted=granted,
             lasts=settings.decision if waits else granted,
             persistent=keeps,
             most_live=settings.most_live,
         )
-        return Effects((*self._bind_session(), command), _respond, committed)
+        return Effects((*self._bind_session(), command), partial(_respond, written), committed)
 
     def reject(self, rejection: Rejection, negotiation_id: str) -> Effects:
         """Refuse with the reason, and remember what is offered instead."""
@@ -248,19 +247,19 @@ class Filing:
         counter, offered = rejection.counter, None
         if counter is not None:
             offered = read_proposal(details["counter_proposal"], self.call.routes.catalog)
-        command = FileProposal(
+        command = commands.FileProposal(
             **self._place(negotiation_id),
-            document=_filing_encode({"refusal": details}) if counter is None else _write(counter, refusal=details),
+            document=to_json({"refusal": details}) if counter is None else _write(counter, refusal=details),
             session_id=self.session_id,
-            state=REJECTED,
-            granted=KEPT,
-            lasts=KEPT,
+            state=commands.REJECTED,
+            granted=commands.KEPT,
+            lasts=commands.KEPT,
             counter_digest=offered.contract if isinstance(offered, Proposal) else None,
         )
 
         def respond(outcome: Sequence[Any] | Conflict) -> Refused:
             assert not isinstance(outcome, Conflict), "a rejection is always stored"
-            filed: Filed = outcome[-1]
+            filed: commands.Filed = outcome[-1]
             return refuse(filed.proposal, details, filed.rejections)
 
         return Effects((command,), respond)
@@ -283,23 +282,16 @@ class Filing:
         return (BindSession(self.session_id, principal.agent_id, principal.tls_identity or "", self.idle),)
 
 
-def _write(contract: Contract, **more: Any) -> str:
+def _write(contract: PlannedContract, **more: Any) -> str:
     return write_endpoint(contract.endpoint, contract.recipe, explanation=contract.explanation, **more)
 
 
-def _filing_encode(data: Any) -> str:
-    return msgspec.json.encode(data).decode()
-
-
-def _respond(outcome: Sequence[Any] | Conflict) -> Answer | Refused:
+def _respond(written: WrittenContract, outcome: Sequence[Any] | Conflict) -> Answer | Refused:
     if not isinstance(outcome, Conflict):
-        return answer(outcome[-1].proposal)
+        row: commands.ProposalRow = outcome[-1].proposal  # an earlier one, if the agent has proposed the same before
+        return answer(row, written.stored if row.document == written.document else None)
     if outcome.reason not in ("too-many", "too-large"):
         return refuse_session(outcome)
     unit = "living endpoints" if outcome.reason == "too-many" else "characters in the contracts of living endpoints"
-    return Refused(
-        status.RATE_LIMITED,
-        "too-many-syntheses",
-        f"There may be {outcome.details['most']} {unit}; release one with SUSPEND first.",
-        headers=(("Retry-After", "60"),),
-    )
+    message = f"There may be {outcome.details['most']} {unit}; release one with SUSPEND first."
+    return Refused(status.RATE_LIMITED, "too-many-syntheses", message, headers=(("Retry-After", "60"),))

@@ -1,7 +1,4 @@
-"""A plan: how a proposed endpoint can be composed of existing ones (AGTP-API 10.4).
-
-The contract that the server publishes for it is never better than its steps, and promises no more than they do.
-"""
+"""A plan: a proposed endpoint composed of existing ones (AGTP-API 10.4). It promises no more than its steps do."""
 
 from __future__ import annotations
 
@@ -37,12 +34,10 @@ class Plan:
 
     @property
     def is_certain(self) -> bool:
-        """True if the plan may be approved without asking."""
         return self.quality >= CERTAIN
 
     @cached_property
     def impact(self) -> str:
-        """Worst impact of the steps."""
         return max((endpoint.semantic.impact for endpoint in self.endpoints), key=IMPACTS.index)
 
     @cached_property
@@ -58,7 +53,6 @@ class Plan:
 
     @cached_property
     def scopes(self) -> tuple[str, ...]:
-        """Union of the steps' scopes, sorted."""
         return tuple(sorted({scope for endpoint in self.endpoints for scope in endpoint.required_scopes}))
 
 
@@ -73,27 +67,20 @@ class Miss:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Impossible:
-    """No plan was found."""
-
     misses: tuple[Miss, ...]
     exhausted: bool = False  # True if the search ended at its bound, so that a plan may exist
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contract:
-    """An endpoint that a plan carries out."""
-
+class PlannedContract:
     endpoint: Endpoint
     recipe: Recipe
     explanation: tuple[str, ...]  # what each step does; internal endpoints are not named
     is_public: bool = True  # False if a scope of it is only that of an internal step, so that no manifest may list it
 
 
-def make_contract(proposal: Proposal, plan: Plan, *, states_plan: bool = False) -> Contract:
-    """Derive the contract of a plan. The proposer may only have claimed worse.
-
-    With `states_plan` the description says what is done, so that an agent that sends it back has agreed to it.
-    """
+def make_contract(proposal: Proposal, plan: Plan, *, states_plan: bool = False) -> PlannedContract:
+    """Derive the contract of a plan; the proposer may only have claimed worse. `states_plan`: the description does."""
     proposed = proposal.endpoint
     claimed = proposed.semantic
     if proposal.is_brief:
@@ -114,7 +101,7 @@ def make_contract(proposal: Proposal, plan: Plan, *, states_plan: bool = False) 
         description=_state(explanation) if states_plan else proposed.description,
     )
     named = {scope for part in plan.endpoints if not part.internal for scope in part.required_scopes}
-    return Contract(
+    return PlannedContract(
         endpoint=endpoint,
         recipe=replace(plan.recipe, name=name, pattern={}),
         explanation=explanation,
@@ -138,14 +125,11 @@ def loosen(schema: Mapping[str, Any], paths: Iterable[tuple[str, ...]]) -> dict[
 
 
 def claims_better(proposal: Proposal, plan: Plan) -> bool:
-    """Return True if the proposal claims less impact than the plan has."""
     return not proposal.is_brief and IMPACTS.index(proposal.endpoint.semantic.impact) < IMPACTS.index(plan.impact)
 
 
 def explain(plan: Plan) -> tuple[str, ...]:
-    """Return what each step does. With an internal one, only which endpoints are called: what is passed between steps
-    has the names of its fields.
-    """
+    """Return what each step does; with an internal one, only the endpoints: names of fields would tell more."""
     if not has_internal(plan):
         return plan.explanation
     return tuple(
@@ -183,24 +167,19 @@ class Promises:
     """The promises of a proposal's output that its plan keeps, and those that it does not."""
 
     def __init__(self, proposed: Endpoint, endpoints: Iterable[Endpoint]) -> None:
-        self.unkept: list[str] = []
-        """Promises that nobody keeps, like `rooms[].name` and its keyword."""
+        self.unkept: list[str] = []  # promises that nobody keeps, like `rooms[].name` and its keyword
         self._made: dict[str, list[Schema]] = defaultdict(list)
         # A value that is given comes back as it was.
         for schema in (proposed.input_schema, *(endpoint.output_schema for endpoint in endpoints)):
-            self._collect(schema)
+            for at, node in nodes(dict(schema)):
+                if len(at) > 1 and at[-2] == "properties":
+                    self._made[str(at[-1])].append(resolve(node, schema, most=5))
         self._described = {
             name
             for _, node in nodes(dict(proposed.output_schema))
             for name in (node["properties"] if isinstance(node.get("properties"), dict) else ())
         }
-        self.output: Schema = self._keep(proposed.output_schema, None, "")
-        """The proposed output schema without them."""
-
-    def _collect(self, schema: Schema) -> None:
-        for at, node in nodes(dict(schema)):
-            if len(at) > 1 and at[-2] == "properties":
-                self._made[str(at[-1])].append(resolve(node, schema, most=5))
+        self.output: Schema = self._keep(proposed.output_schema, None, "")  # the proposed output schema without them
 
     def _keep(self, node: Any, name: str | None, at: str) -> Any:
         if not isinstance(node, dict):
@@ -239,10 +218,6 @@ class Promises:
         return any(keyword in one and holds(one[keyword], value) for one in made)
 
 
-def _is_within(made: Any, wanted: Any) -> bool:
-    return isinstance(made, list) and isinstance(wanted, list) and all(value in wanted for value in made)
-
-
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float)
 
@@ -257,6 +232,6 @@ _HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     **dict.fromkeys((*_EQUAL, "oneOf"), lambda made, wanted: made == wanted),
     **dict.fromkeys(_AT_MOST, lambda made, wanted: _is_number(made) and made <= wanted),
     **dict.fromkeys(_AT_LEAST, lambda made, wanted: _is_number(made) and made >= wanted),
-    "enum": _is_within,
+    "enum": lambda made, wanted: isinstance(made, list) and isinstance(wanted, list) and all(x in wanted for x in made),
 }
 """Whether a promise that is made includes the one that is wanted, by keyword."""

@@ -1,12 +1,9 @@
-"""A proposal: the endpoint that an agent asks for, read from any of the bodies in use (core 4.6).
-
-Its first four evaluations are here: verb, path, semantic block and schemas (AGTP-API 10.3).
-"""
+"""A proposal: the endpoint that an agent asks for (core 4.6), and its first four evaluations (AGTP-API 10.3)."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Final
@@ -15,7 +12,7 @@ import msgspec
 
 from bespeak.checks.lint.registration import check_contract
 from bespeak.checks.lint.rules import security
-from bespeak.checks.lint.subject import Context, Declared
+from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import DeclaredError, Endpoint, Semantic
 from bespeak.contract.grammar.syntax import Template, check_path, leaking_segment, parse_template
@@ -39,8 +36,7 @@ from bespeak.text.reading.table import Findings, Table
 from bespeak.text.source.tree import Location
 
 _WRAPPERS: Final = ("endpoint", "proposal")
-_VERBS: Final = ("method", "name", "proposed_method")
-"""Names of the verb in the parameter tables, in the order of precedence."""
+_VERBS: Final = ("method", "name", "proposed_method")  # names of the verb in parameter tables, by precedence
 _BARE: Final = (*_VERBS, "path", "semantic", "signature", "input_schema", "output_schema", "input", "output")
 """Members of a definition that stands in the body itself."""
 _READ: Final = ("method", "path", "description", "semantic", "input_schema", "input", "output_schema", "output")
@@ -68,7 +64,6 @@ class Proposal:
 
     @cached_property
     def contract(self) -> str:
-        """SHA-256 of the definition."""
         return hashlib.sha256(_encode(_plain(project_endpoint(self.endpoint)))).hexdigest()
 
     @property
@@ -276,12 +271,8 @@ def check_conformance(proposal: Proposal, catalog: Catalog, policies: Policies) 
     """Return the refusal of the first evaluation that fails; None if the contract is valid."""
     unsafe = list(_check_schemas(proposal.endpoint))
     endpoint = _without_schemas(proposal.endpoint) if unsafe else proposal.endpoint
-    findings = (
-        *proposal.findings,
-        *_check_length(endpoint.path),
-        *check_contract(endpoint, catalog, policies),
-        *unsafe,
-    )
+    checked = check_contract(endpoint, catalog, policies)
+    findings = (*proposal.findings, *_check_length(endpoint.path), *checked, *unsafe)
     errors = [finding for finding in findings if finding.severity == "error"]
     for prefix, refuse in _LADDER:
         found = [finding for finding in errors if finding.pointer.startswith(prefix)]
@@ -345,19 +336,11 @@ def _name_thing(verb: str) -> str:
     return verb if is_plain_verb(verb.lower(), lexicon()) else plural(verb)
 
 
-def _invalid_semantic(_: Endpoint, __: Catalog, findings: list[Diagnostic]) -> Refused:
-    return _refuse("invalid-semantic", findings)
-
-
-def _invalid_schema(_: Endpoint, __: Catalog, findings: list[Diagnostic]) -> Refused:
-    return _refuse("invalid-schema", findings)
-
-
-_LADDER: Final = (
+_LADDER: Final[tuple[tuple[str, Callable[[Endpoint, Catalog, list[Diagnostic]], Refused]], ...]] = (
     ("/endpoint/method", _method_violation),
     ("/endpoint/path", _endpoint_violation),
-    ("/endpoint/semantic", _invalid_semantic),
-    ("/endpoint", _invalid_schema),
+    ("/endpoint/semantic", lambda _, __, findings: _refuse("invalid-semantic", findings)),
+    ("/endpoint", lambda _, __, findings: _refuse("invalid-schema", findings)),
 )
 """Evaluations 1 to 4 by the part of the definition that their findings point at."""
 
@@ -406,7 +389,7 @@ def _check_texts(endpoint: Endpoint, catalog: Catalog) -> Iterator[Diagnostic]:
     for rule, message, advice, _ in security.examine_text(endpoint.semantic.actor, "/semantic/actor", strict=True):
         if rule.id in _UNSAFE:
             yield Diagnostic(rule.id, "error", f"the actor {message}", None, "/endpoint/semantic/actor", advice)
-    for finding in security.check(Declared(endpoint, "/endpoint", {}), Context(catalog=catalog, agis=False)):
+    for finding in security.check(Declared(endpoint, "/endpoint", {}), LintContext(catalog=catalog, agis=False)):
         if finding.rule in _UNSAFE:
             yield finding
 

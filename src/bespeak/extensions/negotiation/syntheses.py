@@ -11,10 +11,9 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
-from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.syntax import Template, parse_template
-from bespeak.contract.recipe import Recipe
 from bespeak.errors import BespeakError, ContractError
+from bespeak.extensions.negotiation import store as commands
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import CONTRACT_SYNTHESIZED, METHOD_GRAMMAR, SESSION_ID, SYNTHESIS_ID
 from bespeak.protocol.exchange.instant import write_instant
@@ -22,26 +21,16 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.additions import Additions, EndpointOrigin, StoredEndpoint, read_endpoint
 from bespeak.runtime.background import Follower
 from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import Router, RouteTable
-from bespeak.state.store.commands.proposals import (
-    APPROVED,
-    REVOKED,
-    TOPIC,
-    ListChanges,
-    ProposalRow,
-    ReadProposalRevision,
-    UseSynthesis,
-    proposal_id_of,
-)
 from bespeak.state.store.store import Conflict, Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _logger = logging.getLogger(__name__)
 
-_MOST_COMPILED: Final = 1024
-"""Maximum number of syntheses that are ready to be called; any other is made ready at its next call."""
+_MOST_COMPILED: Final = 1024  # syntheses that are ready to be called; any other is made ready at its next call
 _MOST_TABLES: Final = 64  # maximum number of agents whose own tables are kept; any other is made again at its next use
 _MOST_WAIT: Final = 3600.0  # seconds after which the end of a persistent synthesis is looked for in any case
 
@@ -59,16 +48,15 @@ _NOT_FOUND: Final = Refused(
 )
 
 
-class Synthesis:
+class LivingSynthesis:
     """One synthesis, compiled for the endpoints of the moment."""
 
     __slots__ = ("certain_until", "compiled", "row", "stored")
 
-    def __init__(self, row: ProposalRow, stored: StoredEndpoint) -> None:
+    def __init__(self, row: commands.ProposalRow, stored: StoredEndpoint) -> None:
         self.row = row
         self.stored = stored
-        self.certain_until = 0.0
-        """Time until which it is certain to live, by the clock of the process."""
+        self.certain_until = 0.0  # time until which it is certain to live, by the clock of the process
         self.compiled: tuple[RouteTable, Route | Refused] | None = None
 
     @property
@@ -77,7 +65,7 @@ class Synthesis:
         return self.row.agent_id, None if self.row.persistent else self.row.session_id
 
 
-class Syntheses:
+class Syntheses(Follower):
     """Every living synthesis of the deployment. The published ones are also endpoints like any other.
 
     Whatever only its agent can call is in no table but that of the agent: its texts are the agent's, and they would
@@ -92,19 +80,20 @@ class Syntheses:
         idle: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__(commands.TOPIC, self._take_in)
         self._registrar = registrar
         self._additions = additions
         self._store = store
         self._idle = idle
         self._clock = clock
         self._revision = 0
-        self._known: dict[str, Synthesis] = {}
-        self._owned: dict[_Owner, dict[str, Synthesis]] = {}
-        self._routers: dict[_Owner, Router[Synthesis]] = {}
-        self._compiled: OrderedDict[str, Synthesis] = OrderedDict()
+        self._known: dict[str, LivingSynthesis] = {}
+        self._owned: dict[_Owner, dict[str, LivingSynthesis]] = {}
+        self._routers: dict[_Owner, Router[LivingSynthesis]] = {}
+        self._compiled: OrderedDict[str, LivingSynthesis] = OrderedDict()
         self._tables: OrderedDict[str, tuple[RouteTable, float, RouteTable]] = OrderedDict()
         """What exists for an agent, with the table that it was made from and the time until which it is right."""
-        self._follower = Follower(TOPIC, self._take_in)
+        self._admitted: dict[str, StoredEndpoint] = {}  # what documents of the store say, while they are loaded
         self._timer: asyncio.TimerHandle | None = None
         self._expiring: asyncio.Task[None] | None = None
 
@@ -112,27 +101,24 @@ class Syntheses:
         return len(self._known)
 
     async def start(self) -> None:
-        """Load the syntheses of the store, now and whenever they change."""
-        await self._follower.follow(self._store)
+        await self.follow(self._store)
 
-    async def refresh(self) -> None:
-        """Load the changes of the store."""
-        await self._follower.refresh()
+    async def admit(self, document: str, stored: StoredEndpoint) -> None:
+        """Load the changes of the store. One of them is known: this process has just stored its document."""
+        self._admitted[document] = stored
+        try:
+            await self.refresh()
+        finally:
+            self._admitted.pop(document, None)
 
     async def close(self) -> None:
-        """Cancel pending work."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._expiring is not None:
-            self._expiring.cancel()
-            await asyncio.gather(self._expiring, return_exceptions=True)
-        await self._follower.close()
+        await cancel_tasks(self._expiring)
+        await super().close()
 
     def find(self, call: Call, *, literal: bool = False) -> RoutedCall | Refused | None:
-        """Find the synthesis that a call means; None if it means none.
-
-        With `literal`, only one whose path has no parameters: it is more specific than a template (AGTP-API 5.4).
-        """
+        """Find the synthesis that a call means, or None. `literal`: only one without path parameters (AGTP-API 5.4)."""
         headers = call.request.headers
         named = headers.get(SYNTHESIS_ID) or headers.get(CONTRACT_SYNTHESIZED)
         if named is not None:
@@ -160,7 +146,6 @@ class Syntheses:
         return routed if isinstance(routed, RoutedCall) else None
 
     def table_for(self, agent_id: str | None, routes: RouteTable) -> RouteTable:
-        """Return the endpoints that exist for an agent: those of a table, and what it keeps for itself."""
         owned = self._owned.get((agent_id, None)) if agent_id is not None else None
         if agent_id is None or not owned:
             return routes
@@ -173,24 +158,21 @@ class Syntheses:
             self._tables.popitem(last=False)
         return known[2]
 
-    def _beside(self, routes: RouteTable, owned: Iterable[Synthesis], now: float) -> tuple[float, RouteTable]:
+    def _beside(self, routes: RouteTable, owned: Iterable[LivingSynthesis], now: float) -> tuple[float, RouteTable]:
         """Return a table with the syntheses of one agent, and the end of the first of them."""
         living = [one.row for one in owned if not one.row.published and one.row.expires > now]
         own: dict[Any, Route] = {}
         for row in sorted(living, key=lambda row: row.revision):
-            declared, route = (
-                routes.steps.get((row.method, row.path)),
-                self._compiled_in(self._known[row.proposal_id], routes),
-            )
+            declared = routes.steps.get((row.method, row.path))
+            route = self._compiled_in(self._known[row.proposal_id], routes)
             if isinstance(route, Route) and (declared is None or declared.synthesis_id is not None):
                 own[row.method, getattr(parse_template(row.path), "segments", row.path)] = route
         until = min((row.expires for row in living), default=math.inf)
         changed = max((row.decided_at or row.created for row in living), default=0.0)
         return until, routes.beside(own.values(), write_instant(changed)) if own else routes
 
-    def may_keep(self, endpoint: Endpoint, recipe: Recipe) -> bool:
-        """Return True if a synthesis can be served to others beside the endpoints that exist."""
-        return self._additions.fits(endpoint, recipe)
+    def may_keep(self, stored: StoredEndpoint) -> bool:
+        return self._additions.fits(stored.endpoint, stored.recipe)
 
     @staticmethod
     def may_know_more(call: Call, refused: Refused) -> bool:
@@ -201,25 +183,21 @@ class Syntheses:
         return call.principal.agent_id is not None or SYNTHESIS_ID in headers or CONTRACT_SYNTHESIZED in headers
 
     def _find_named(self, call: Call, synthesis_id: str) -> RoutedCall | Refused | None:
-        synthesis = self._known.get(proposal_id_of(synthesis_id[:64]))
+        synthesis = self._known.get(commands.proposal_id_of(synthesis_id[:64]))
         # The id of an anonymous caller's synthesis is its only key.
-        if synthesis is None or not (
-            synthesis.row.agent_id == call.principal.agent_id or synthesis.row.agent_id.startswith("@")
-        ):
+        owner = "" if synthesis is None else synthesis.row.agent_id
+        if synthesis is None or (owner != call.principal.agent_id and not owner.startswith("@")):
             return _NOT_FOUND
-        router = _router_of([synthesis])
-        found = router.find(call.method, call.path)
+        row = synthesis.row
+        found = _router_of([synthesis]).find(call.method, call.path)
         if found is None:
-            named = f"{synthesis.row.method} {synthesis.row.path}"
-            return Refused(
-                status.NOT_FOUND,
-                "synthesis-not-found",
-                f"The synthesis {synthesis.row.synthesis_id} is {named}, not {call.method} {call.path[:200]}.",
-                {"method": synthesis.row.method, "path": synthesis.row.path},
-            )
+            asked = f"{call.method} {call.path[:200]}"
+            message = f"The synthesis {row.synthesis_id} is {row.method} {row.path}, not {asked}."
+            details = {"method": row.method, "path": row.path}
+            return Refused(status.NOT_FOUND, "synthesis-not-found", message, details)
         return self._route(call, *found)
 
-    def _routers_of(self, call: Call) -> Iterator[Router[Synthesis]]:
+    def _routers_of(self, call: Call) -> Iterator[Router[LivingSynthesis]]:
         """Yield where the syntheses of a caller are found by method and path: those of its session, and the others."""
         agent_id = call.principal.agent_id
         if agent_id is not None:
@@ -228,11 +206,11 @@ class Syntheses:
                 if router is not None:
                     yield router
 
-    def _route(self, call: Call, synthesis: Synthesis, captures: dict[str, str] | None) -> RoutedCall | Refused:
+    def _route(self, call: Call, synthesis: LivingSynthesis, captures: dict[str, str] | None) -> RoutedCall | Refused:
         route = self._compiled_in(synthesis, call.routes)
         return route if isinstance(route, Refused) else RoutedCall(call, route, captures)
 
-    def _compiled_in(self, synthesis: Synthesis, routes: RouteTable) -> Route | Refused:
+    def _compiled_in(self, synthesis: LivingSynthesis, routes: RouteTable) -> Route | Refused:
         if synthesis.compiled is not None and synthesis.compiled[0] is routes:
             return synthesis.compiled[1]
         route = self._compile(synthesis, routes)
@@ -242,7 +220,7 @@ class Syntheses:
             self._compiled.popitem(last=False)[1].compiled = None
         return route
 
-    def _compile(self, synthesis: Synthesis, routes: RouteTable) -> Route | Refused:
+    def _compile(self, synthesis: LivingSynthesis, routes: RouteTable) -> Route | Refused:
         method, path = pair = synthesis.row.method, synthesis.row.path
         route, findings = register(self._registrar, synthesis.stored, routes)
         if route is None or method not in routes.allowed or routes.redirects.follow(method, path) != pair:
@@ -257,14 +235,14 @@ class Syntheses:
             block=route.block.plus(("Contract-Synthesized", synthesis_id)),
         )
 
-    def _guard(self, synthesis: Synthesis, inner: Callable[..., Any]) -> Callable[..., Any]:
+    def _guard(self, synthesis: LivingSynthesis, inner: Callable[..., Any]) -> Callable[..., Any]:
         def call(routed: RoutedCall, steps: Any) -> Any:
             if self._clock() < synthesis.certain_until:
                 return inner(routed, steps)
             return check_first(routed, steps)
 
         async def check_first(routed: RoutedCall, steps: Any) -> Any:
-            done = await self._store.do(UseSynthesis(synthesis.row.proposal_id, self._idle))
+            done = await self._store.do(commands.UseSynthesis(synthesis.row.proposal_id, self._idle))
             left = None if isinstance(done, Conflict) else done[0]
             if left is None:
                 for owner in self._drop(synthesis.row.proposal_id):
@@ -277,25 +255,26 @@ class Syntheses:
         return call
 
     async def _take_in(self, store: Store) -> None:
-        if await store.read(ReadProposalRevision()) != self._revision:
+        if await store.read(commands.ReadProposalRevision()) != self._revision:
             changed: set[_Owner] = set()
-            for row in await store.read(ListChanges(self._revision)):
+            for row in await store.read(commands.ListChanges(self._revision)):
                 self._revision = row.revision
                 changed |= self._drop(row.proposal_id)
-                if row.state == APPROVED:
+                if row.state == commands.APPROVED:
                     changed |= self._keep(row)
-                elif row.state == REVOKED:
+                elif row.state == commands.REVOKED:
                     _logger.warning("%s was revoked by %s", row.synthesis_id, row.decided_by)
             for owner in changed:
                 self._index(owner)
         await self._reconcile()
 
-    def _keep(self, row: ProposalRow) -> set[_Owner]:
-        stored, findings = read_endpoint(row.document, row.synthesis_id)
+    def _keep(self, row: commands.ProposalRow) -> set[_Owner]:
+        known = self._admitted.get(row.document)
+        stored, findings = (known, []) if known is not None else read_endpoint(row.document, row.synthesis_id)
         if stored is None:
             _logger.error("%s cannot be read: %s", row.synthesis_id, "; ".join(map(str, findings)))
             return set()
-        self._known[row.proposal_id] = synthesis = Synthesis(row, stored)
+        self._known[row.proposal_id] = synthesis = LivingSynthesis(row, stored)
         self._owned.setdefault(synthesis.owner, {})[row.proposal_id] = synthesis
         return {synthesis.owner}
 
@@ -318,7 +297,7 @@ class Syntheses:
 
     async def _reconcile(self) -> None:
         """Make the endpoints of the server those of the published syntheses, also after a process has died."""
-        now, wanted = time.time(), dict[tuple[str, str], tuple[Synthesis, EndpointOrigin]]()
+        now, wanted = time.time(), dict[tuple[str, str], tuple[LivingSynthesis, EndpointOrigin]]()
         for one in sorted(self._known.values(), key=lambda one: one.row.revision):
             row = one.row
             if row.published and row.expires > now:
@@ -330,18 +309,15 @@ class Syntheses:
                     await self._additions.remove(*key)
             for key, (one, origin) in wanted.items():
                 if self._additions.origins.get(key) != origin:
-                    await self._serve(one, origin)
+                    try:
+                        await self._additions.add(one.stored.endpoint, one.stored.recipe, origin)
+                    except ContractError as error:
+                        # An operator has added an endpoint in its place; its own agent still finds it by its id.
+                        _logger.info("%s is not served to others: %s", one.row.synthesis_id, error)
         except BespeakError as error:
             # Whatever failed is tried again at the next change.
             _logger.error("the published syntheses are not all served: %s", error)
         self._schedule(min((origin.expires for _, origin in wanted.values()), default=None), now)
-
-    async def _serve(self, one: Synthesis, origin: EndpointOrigin) -> None:
-        try:
-            await self._additions.add(one.stored.endpoint, one.stored.recipe, origin)
-        except ContractError as error:
-            # An operator has added an endpoint in its place; its own agent still finds it by its id.
-            _logger.info("%s is not served to others: %s", one.row.synthesis_id, error)
 
     def _schedule(self, at: float | None, now: float) -> None:
         if self._timer is not None:
@@ -352,7 +328,7 @@ class Syntheses:
             self._timer = loop.call_later(min(max(at - now, 0.0) + 0.01, _MOST_WAIT), self._expire)
 
     def _expire(self) -> None:
-        self._expiring = asyncio.get_running_loop().create_task(self._follower.refresh())
+        self._expiring = asyncio.get_running_loop().create_task(self.refresh())
 
 
 def register(registrar: Registrar, stored: StoredEndpoint, routes: RouteTable) -> tuple[Route | None, list[Diagnostic]]:
@@ -361,7 +337,7 @@ def register(registrar: Registrar, stored: StoredEndpoint, routes: RouteTable) -
     return registrar.compose(stored.endpoint, stored.recipe, routes)
 
 
-def outdated(row: ProposalRow) -> Refused:
+def outdated(row: commands.ProposalRow) -> Refused:
     """Build the 410 of a synthesis whose endpoints are no longer there (AGTP-API 4.5)."""
     return Refused(
         status.GONE,
@@ -372,8 +348,8 @@ def outdated(row: ProposalRow) -> Refused:
     )
 
 
-def _router_of(syntheses: Iterable[Synthesis]) -> Router[Synthesis]:
-    router: Router[Synthesis] = Router()
+def _router_of(syntheses: Iterable[LivingSynthesis]) -> Router[LivingSynthesis]:
+    router: Router[LivingSynthesis] = Router()
     for synthesis in syntheses:
         template = parse_template(synthesis.row.path)
         if isinstance(template, Template):

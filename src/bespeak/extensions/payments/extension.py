@@ -8,6 +8,7 @@ from typing import Final
 from bespeak.extensions.payments.gate import purchase_gate
 from bespeak.extensions.payments.methods import cancel_purchase, confirm_own, purchase
 from bespeak.extensions.payments.purchases import HELD, PURCHASE, SETTLED, open_purchases
+from bespeak.extensions.payments.settings import PaymentSettings
 from bespeak.runtime.extension import Anchor, Cancelling, Extension, Gate, Opening, RecordKind
 
 _logger = logging.getLogger(__name__)
@@ -16,7 +17,8 @@ _logger = logging.getLogger(__name__)
 def _open(opening: Opening) -> None:
     if opening.store is None:
         return
-    purchases = open_purchases(opening.store, opening.document.payments, opening.environment)
+    settings = opening.document.extension_table("payments", PaymentSettings) or PaymentSettings()
+    purchases = open_purchases(opening.store, settings, opening.environment)
 
     async def start() -> None:
         await purchases.start()

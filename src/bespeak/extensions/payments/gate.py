@@ -12,9 +12,9 @@ from decimal import Decimal
 from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.payments import Money, read_money
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.transact import MERCHANT
+from bespeak.extensions.payments.settings import Money, read_money
 from bespeak.protocol.exchange.header_values import UNITS, parse_budget
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, INTENT_ASSERTION, MERCHANT_ID, MERCHANT_MANIFEST_FINGERPRINT
 from bespeak.protocol.exchange.principal import ANONYMOUS
@@ -34,14 +34,11 @@ def purchase_gate(call: RoutedCall) -> Refused | None:
     endpoint = call.route.endpoint
     if endpoint.key != _KEY or not endpoint.builtin or call.server.part("payments") is None:
         return None
-    given = call.input
-    if given["principal_id"] not in set(principals_of(call)):
+    if call.input["principal_id"] not in set(principals_of(call)):
         message = "The agent does not act for this principal; name its own, or one who delegated to it."
         return _PURCHASE.refuse("payment-refused", message, field="/principal_id")
     money = read_amount(call)
-    if isinstance(money, Refused):
-        return money
-    return refuse_over_budget(call, money) or _refuse_merchant(call)
+    return money if isinstance(money, Refused) else refuse_over_budget(call, money) or _refuse_merchant(call)
 
 
 def read_amount(call: RoutedCall) -> Money | Refused:

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import httpx
 import msgspec
 
-from bespeak.extensions.payments.provider import Declined, Done, Order, Outcome, Unclear
+from bespeak.extensions.payments.provider import CarriedOut, Declined, Order, Outcome, Phase, Unclear
 from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 
 MOST_ANSWER: Final = 64 * 1024  # maximum bytes of an answer
@@ -22,7 +22,7 @@ _LONGEST: Final = 256
 _AT_ONCE: Final = 16  # orders under way at the same time
 
 
-class _Answer(msgspec.Struct, frozen=True):
+class _ProviderAnswer(msgspec.Struct, frozen=True):
     key: str
     status: Literal["done", "declined"]
     reference: str | None = None
@@ -30,7 +30,7 @@ class _Answer(msgspec.Struct, frozen=True):
     message: str = ""
 
 
-_decode = msgspec.json.Decoder(_Answer).decode
+_decode = msgspec.json.Decoder(_ProviderAnswer).decode
 
 
 class HttpProvider:
@@ -44,27 +44,10 @@ class HttpProvider:
         self._timeout = timeout
         self._pool = UpstreamPool(most=_AT_ONCE)
 
-    async def hold(self, order: Order) -> Outcome:
-        """Ask the provider to set the money aside."""
-        return await self._send("hold", order)
-
-    async def settle(self, order: Order) -> Outcome:
-        """Ask the provider to take what it holds."""
-        return await self._send("settle", order)
-
-    async def release(self, order: Order) -> Outcome:
-        """Ask the provider to free what it holds."""
-        return await self._send("release", order)
-
-    async def refund(self, order: Order) -> Outcome:
-        """Ask the provider to give money back."""
-        return await self._send("refund", order)
-
     async def close(self) -> None:
-        """Close the connections."""
         await self._pool.aclose()
 
-    async def _send(self, phase: str, order: Order) -> Outcome:
+    async def carry_out(self, phase: Phase, order: Order) -> Outcome:
         body = msgspec.json.encode(
             {
                 "purchase_id": order.purchase_id,
@@ -107,4 +90,4 @@ class HttpProvider:
             return Declined(answer.code[:_LONGEST], answer.message[:_LONGEST])
         if answer.reference is not None and not (len(answer.reference) <= _LONGEST and answer.reference.isprintable()):
             return Unclear("the provider answered with a reference that is not valid")
-        return Done(answer.reference)
+        return CarriedOut(answer.reference)

@@ -1,17 +1,14 @@
-"""PURCHASE pays for an item, or holds the money for it (Tier 2 5.7).
-
-CONFIRM settles what is held; CANCEL releases or refunds it (Tier 2 5.5).
-"""
+"""PURCHASE pays or holds money for an item (Tier 2 5.7); CONFIRM settles, CANCEL releases or refunds (Tier 2 5.5)."""
 
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
 from typing import Any, Final
 
-from bespeak.contract.payments import Money, read_money
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.transact import PURCHASES
 from bespeak.extensions.payments.gate import merchant_of, read_amount, refuse_over_budget
+from bespeak.extensions.payments.provider import Phase
 from bespeak.extensions.payments.purchases import (
     CANCELLED,
     EXPIRED,
@@ -29,6 +26,7 @@ from bespeak.extensions.payments.purchases import (
     Purchases,
     decode,
 )
+from bespeak.extensions.payments.settings import Money, read_money
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.instant import write_instant
@@ -127,7 +125,6 @@ def _tell(call: RoutedCall, done: Record) -> Envelope:
 
 
 def receipt(record: Record) -> dict[str, Any]:
-    """Return what a buyer is told of a purchase."""
     bought = decode(record.data)
     result: dict[str, Any] = {
         "purchase_id": record.record_id,
@@ -142,17 +139,15 @@ def receipt(record: Record) -> dict[str, Any]:
     return result
 
 
+_UNCOVERED: Final = "The account of the principal does not cover the amount."
 _CONFLICTS: Final[Conflicts] = {
-    "insufficient-funds": _PURCHASE.refuse(
-        "insufficient-funds", "The account of the principal does not cover the amount."
-    ),
+    "insufficient-funds": _PURCHASE.refuse("insufficient-funds", _UNCOVERED),
     "too-many": _PURCHASE.refuse("payment-refused", f"The agent has {MOST_PURCHASES} purchases, the maximum."),
     "": _PURCHASE.refuse("payment-refused", "The principal has no account here that can pay in this currency."),
 }
-
 _CANCEL: Final = STANDARD["CANCEL"]
 _NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "This agent has no hold with this target_id.")
-_ENDS: Final = {"accepted": (SETTLE, SETTLED), "rejected": (RELEASE, CANCELLED)}
+_ENDS: Final[Mapping[str, tuple[Phase, str]]] = {"accepted": (SETTLE, SETTLED), "rejected": (RELEASE, CANCELLED)}
 
 
 def confirm_own(call: RoutedCall) -> Coroutine[Any, Any, Effects | Envelope] | None:
@@ -183,12 +178,8 @@ async def confirm_hold(call: RoutedCall) -> Effects | Envelope:
         if done.state == FAILED:
             message = f"The payment was refused: {decode(done.data).fault}."
             raise refusal(status.FORBIDDEN, "payment-refused", message, purchase_id=done.record_id)
-        result = {
-            "target_id": done.record_id,
-            "status": decision,
-            "confirmed_at": write_instant(done.updated),
-            "purchase": receipt(done),
-        }
+        result = {"target_id": done.record_id, "status": decision, "confirmed_at": write_instant(done.updated)}
+        result["purchase"] = receipt(done)
         return Envelope(result, status.ACCEPTED if done.state == PENDING else status.OK)
 
     change = (record.record_id, bought.with_phase(*_ENDS[decision]), _change(record))

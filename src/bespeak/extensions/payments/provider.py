@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 
-from bespeak.contract.payments import Money
-from bespeak.state.store.commands.ledger import HELD, SALES, MoveMoney, account_of
+from bespeak.extensions.payments.settings import Money
+from bespeak.extensions.payments.store import HELD, SALES, MoveMoney, account_of
 from bespeak.state.store.store import Command
+
+Phase = Literal["hold", "settle", "release", "refund"]
 
 
 class Order(msgspec.Struct, frozen=True):
@@ -22,12 +24,11 @@ class Order(msgspec.Struct, frozen=True):
     reference: str | None = None  # reference that the provider gave when it held the money
 
 
-class Done(msgspec.Struct, frozen=True):
+class CarriedOut(msgspec.Struct, frozen=True):
     """The order was carried out."""
 
     reference: str | None = None
-    commands: tuple[Command, ...] = ()
-    """What carries it out, in the transaction that records it; empty if it was done outside the store."""
+    commands: tuple[Command, ...] = ()  # for the transaction that records it; empty if it was done outside the store
 
 
 class Declined(msgspec.Struct, frozen=True):
@@ -43,33 +44,19 @@ class Unclear(msgspec.Struct, frozen=True):
     message: str
 
 
-Outcome = Done | Declined | Unclear
+Outcome = CarriedOut | Declined | Unclear
 
 
 class Provider(Protocol):
     """Moves the money of purchases. Its methods do not raise."""
 
-    in_store: bool  # True if every answer is `Done` with commands, so that a purchase is one transaction
+    in_store: bool  # True if every answer is `CarriedOut` with commands, so that a purchase is one transaction
 
-    async def hold(self, order: Order) -> Outcome:
-        """Set the money aside."""
+    async def carry_out(self, phase: Phase, order: Order) -> Outcome:
+        """Hold the money, settle or release what is held (nothing is done if none is), or refund what was taken."""
         ...
 
-    async def settle(self, order: Order) -> Outcome:
-        """Take the money that is held."""
-        ...
-
-    async def release(self, order: Order) -> Outcome:
-        """Give back the money that is held; nothing is done if none is."""
-        ...
-
-    async def refund(self, order: Order) -> Outcome:
-        """Give back money that was taken."""
-        ...
-
-    async def close(self) -> None:
-        """Close its connections."""
-        ...
+    async def close(self) -> None: ...
 
 
 class LedgerProvider:
@@ -77,25 +64,14 @@ class LedgerProvider:
 
     in_store = True
 
-    async def hold(self, order: Order) -> Done:
-        """Move the money from the principal to the held money."""
-        return _move(order, account_of(order.principal_id), HELD)
-
-    async def settle(self, order: Order) -> Done:
-        """Move held money to the sales."""
-        return _move(order, HELD, SALES)
-
-    async def release(self, order: Order) -> Done:
-        """Move held money back to the principal."""
-        return _move(order, HELD, account_of(order.principal_id))
-
-    async def refund(self, order: Order) -> Done:
-        """Move money from the sales back to the principal."""
-        return _move(order, SALES, account_of(order.principal_id))
+    async def carry_out(self, phase: Phase, order: Order) -> CarriedOut:
+        """Move the money between the principal, the held money and the sales."""
+        own = account_of(order.principal_id)
+        source, target = {"hold": (own, HELD), "settle": (HELD, SALES), "release": (HELD, own), "refund": (SALES, own)}[
+            phase
+        ]
+        move = MoveMoney(order.key, source, target, order.money.currency, order.money.minor)
+        return CarriedOut(order.purchase_id, (move,))
 
     async def close(self) -> None:
         """Do nothing: the store is closed by others."""
-
-
-def _move(order: Order, source: str, target: str) -> Done:
-    return Done(order.purchase_id, (MoveMoney(order.key, source, target, order.money.currency, order.money.minor),))

@@ -14,24 +14,23 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.payments import LEDGER, Money, PaymentSettings
 from bespeak.errors import ConfigError, StoreError
-from bespeak.extensions.payments.provider import Declined, Done, LedgerProvider, Order, Outcome, Provider
+from bespeak.extensions.payments.provider import CarriedOut, Declined, LedgerProvider, Order, Outcome, Phase, Provider
+from bespeak.extensions.payments.settings import LEDGER, Money, PaymentSettings
+from bespeak.extensions.payments.store import OpenAccount, account_of
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.handling import Conflicts, effects, passed, refuse_conflict
-from bespeak.state.store.commands.ledger import OpenAccount, account_of
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
 from bespeak.state.store.store import Command, Conflict, Store
 
 PURCHASE: Final = "purchase"
-
 PENDING: Final = "pending"  # state of a purchase whose provider has to do something: its phase
 HELD: Final = "held"
 SETTLED: Final = "settled"
 CANCELLED: Final = "cancelled"
 EXPIRED: Final = "expired"
 FAILED: Final = "failed"
-
 HOLD: Final = "hold"
 SETTLE: Final = "settle"
 RELEASE: Final = "release"
@@ -39,15 +38,13 @@ REFUND: Final = "refund"
 
 
 class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Content of the record of a purchase."""
-
     item: Any
     principal_id: str
     money: Money
     merchant: dict[str, str]  # merchant, manifest and intent that the buyer named
     payment_method: str | None = None
     immediate: bool = True  # True to settle without a CONFIRM
-    phase: str = HOLD  # what the provider is asked for while the purchase is pending
+    phase: Phase = HOLD  # what the provider is asked for while the purchase is pending
     ends: str = SETTLED  # state after a release or a refund
     refund: int | None = None  # part of the amount that is given back, in smallest units; None if none is
     reference: str | None = None  # name of the payment with its provider
@@ -58,53 +55,38 @@ class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def part(self) -> Money:
-        """Amount that the phase moves."""
         return self.money if self.refund is None else Money(self.refund, self.money.currency)
 
-    def with_phase(self, phase: str, ends: str, **changes: Any) -> Purchase:
-        """Return the purchase on its way to another state."""
+    def with_phase(self, phase: Phase, ends: str, **changes: Any) -> Purchase:
         return msgspec.structs.replace(self, phase=phase, ends=ends, attempts=0, **changes)
 
     def done(self, reference: str | None) -> tuple[Purchase, str]:
         """Return the purchase and its state after the provider has carried out the phase."""
         now = msgspec.structs.replace(self, attempts=0, reference=reference or self.reference)
-        match self.phase:
-            case "hold" if self.immediate:
-                return now.with_phase(SETTLE, SETTLED), PENDING
-            case "hold":
-                return now, HELD
-            case "settle":
-                return now, SETTLED
-            case _:
-                return now, self.ends
+        if self.phase == HOLD and self.immediate:
+            return now.with_phase(SETTLE, SETTLED), PENDING
+        return now, {HOLD: HELD, SETTLE: SETTLED}.get(self.phase, self.ends)
 
     def declined(self, code: str, fault: str) -> tuple[Purchase, str]:
         """Return the purchase and its state after the provider has refused the phase."""
         now = msgspec.structs.replace(self, fault=fault, fault_code=code)
-        match self.phase:
-            case "settle":
-                return now.with_phase(RELEASE, FAILED), PENDING
-            case "refund":
-                return msgspec.structs.replace(now, refund=None, refusals=self.refusals + 1), SETTLED
-            case _:
-                return now, FAILED
+        if self.phase == SETTLE:
+            return now.with_phase(RELEASE, FAILED), PENDING
+        if self.phase == REFUND:
+            return msgspec.structs.replace(now, refund=None, refusals=self.refusals + 1), SETTLED
+        return now, FAILED
 
     def key(self, purchase_id: str) -> str:
-        """Return the idempotency key of the order that the phase is."""
         return f"{purchase_id}/{self.phase}" + (f"-{self.refusals}" if self.refusals else "")
 
     def text(self) -> str:
-        """Return the content as JSON."""
         return msgspec.json.encode(self).decode()
 
 
 decode: Final = msgspec.json.Decoder(Purchase).decode
-
-
 _logger = logging.getLogger(__name__)
 
-KEPT: Final = 400 * 86400.0
-"""Seconds for which a purchase that has ended can be looked up. The entries of the ledger stay."""
+KEPT: Final = 400 * 86400.0  # seconds for which an ended purchase can be looked up; the entries of the ledger stay
 _MOST_HOLDS: Final = 10  # unclear answers to a hold after which it is released instead of repeated
 _PAUSE: Final = 2.0  # seconds after the first unclear answer; twice as many after each further one
 _LONGEST_PAUSE: Final = 300.0
@@ -116,8 +98,6 @@ Tell = Callable[[Record], Envelope]  # writes the answer, or raises a refusal
 
 
 class Purchases:
-    """Carries out and continues purchases."""
-
     def __init__(self, store: Store, settings: PaymentSettings, provider: Provider) -> None:
         self._store = store
         self.settings = settings
@@ -135,10 +115,7 @@ class Purchases:
 
     async def close(self) -> None:
         """Stop. What is under way is continued when it is due again."""
-        tasks = list(self._carried.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(*self._carried.values())
         await self._provider.close()
 
     async def change(
@@ -150,7 +127,7 @@ class Purchases:
             state = PENDING
             while state == PENDING:
                 outcome = await self._ask(purchase_id, purchase)
-                assert isinstance(outcome, Done)
+                assert isinstance(outcome, CarriedOut)
                 commands += outcome.commands
                 purchase, state = purchase.done(outcome.reference)
             change = make(state, purchase, *self._times(state, purchase))
@@ -187,16 +164,13 @@ class Purchases:
             unclear = state == PENDING and after.attempts > 0
             delay, lifetime = self._times(state, after)
             change = ChangeRecord(
-                record.record_id,
-                (PURCHASE,),
-                (PENDING,),
-                state,
+                *(record.record_id, (PURCHASE,), (PENDING,), state),
                 version=record.version,
                 data=after.text(),
                 delay=delay,
                 lifetime=lifetime,
             )
-            done = await self._store.do(change, *(outcome.commands if isinstance(outcome, Done) else ()))
+            done = await self._store.do(change, *(outcome.commands if isinstance(outcome, CarriedOut) else ()))
             if isinstance(done, Conflict):
                 if done.reason not in ("version", "state"):
                     _logger.error("%s cannot %s: %s", record.record_id, purchase.phase, done.reason)
@@ -239,13 +213,6 @@ class Purchases:
             _logger.error("%s could not be continued and is tried again later: %s", name, error, exc_info=shown)
 
     async def _ask(self, purchase_id: str, purchase: Purchase) -> Outcome:
-        provider = self._provider
-        phases = {
-            "hold": provider.hold,
-            "settle": provider.settle,
-            "release": provider.release,
-            "refund": provider.refund,
-        }
         order = Order(
             purchase_id=purchase_id,
             key=purchase.key(purchase_id),
@@ -254,11 +221,11 @@ class Purchases:
             payment_method=purchase.payment_method,
             reference=purchase.reference,
         )
-        return await phases[purchase.phase](order)
+        return await self._provider.carry_out(purchase.phase, order)
 
     def _judge(self, record: Record, purchase: Purchase, outcome: Outcome) -> tuple[Purchase, str]:
         name, phase = record.record_id, purchase.phase
-        if isinstance(outcome, Done):
+        if isinstance(outcome, CarriedOut):
             return purchase.done(outcome.reference)
         if isinstance(outcome, Declined):
             # Whoever pays is told; an operator has to know of money that could not be given back.
@@ -275,15 +242,13 @@ class Purchases:
     def _times(self, state: str, purchase: Purchase) -> tuple[float | None, float | None]:
         """Return the delay until a purchase in a state is due, and its lifetime."""
         if state == PENDING:
-            attempts = purchase.attempts
             # Within bounds, because the number of attempts has none.
-            pause = min(_PAUSE * 2.0 ** min(attempts - 1, 16), _LONGEST_PAUSE)
-            return (pause if attempts else self.lease), None
+            pause = min(_PAUSE * 2.0 ** min(purchase.attempts - 1, 16), _LONGEST_PAUSE)
+            return (pause if purchase.attempts else self.lease), None
         return (self.settings.hold, None) if state == HELD else (None, KEPT)
 
 
 def open_purchases(store: Store, settings: PaymentSettings, environment: Mapping[str, str]) -> Purchases:
-    """Return the purchases of a server with the provider that is configured."""
     if settings.provider == LEDGER:
         return Purchases(store, settings, LedgerProvider())
     token = environment.get(settings.token_variable)

@@ -1,7 +1,4 @@
-"""Reports as JSON, Markdown, HTML and PDF, with charts as SVG.
-
-What was recorded stays text, whatever characters it has. PDF is set by typst.
-"""
+"""Reports as JSON, Markdown, HTML and PDF (set by typst), with charts as SVG. What was recorded stays text."""
 
 from __future__ import annotations
 
@@ -18,11 +15,7 @@ import msgspec
 
 from bespeak.extensions.reports.report import Cell, ReportContent
 
-_WIDTH: Final = 640
-_LABEL: Final = 190
-_VALUE: Final = 90
-_BAR: Final = 18
-_STEP: Final = 26
+_WIDTH, _LABEL, _VALUE, _BAR, _STEP = 640, 190, 90, 18, 26  # of a chart and its parts
 _LONGEST_LABEL: Final = 26
 _FONT: Final = 'font-family="Libertinus Serif, Georgia, serif" font-size="13"'
 
@@ -65,7 +58,6 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 
 def facts_of(report: ReportContent) -> Mapping[str, str]:
-    """Return what a report says of itself, by label."""
     cut = f"{len(report.rows)} (there are more)" if report.truncated else str(len(report.rows))
     return {
         "Report": report.report_type,
@@ -78,14 +70,11 @@ def facts_of(report: ReportContent) -> Mapping[str, str]:
 
 
 def write_json(report: ReportContent) -> bytes:
-    """Write the report as JSON."""
     named = [dict(zip(report.columns, row, strict=True)) for row in report.rows]
-    content = msgspec.to_builtins(report)
-    return msgspec.json.format(msgspec.json.encode({**content, "rows": named}))
+    return msgspec.json.format(msgspec.json.encode({**msgspec.to_builtins(report), "rows": named}))
 
 
 def write_markdown(report: ReportContent) -> bytes:
-    """Write the report as Markdown, with a table for the chart."""
     lines = [f"# {_mark(report.title)}", ""]
     lines += [f"- {label}: {_mark(text)}" for label, text in facts_of(report).items()]
     if report.chart:
@@ -120,10 +109,7 @@ def write_html(report: ReportContent) -> bytes:
 
 
 def shown(cell: Cell) -> str:
-    """Return the text of a cell."""
-    if cell is None:
-        return ""
-    return str(cell).lower() if isinstance(cell, bool) else str(cell)
+    return "" if cell is None else str(cell).lower() if isinstance(cell, bool) else str(cell)
 
 
 def numeric_columns(report: ReportContent) -> frozenset[int]:
@@ -154,7 +140,6 @@ _TEMPLATE: Final = Path(__file__).with_name("report.typ")
 
 @cache
 def has_typst() -> bool:
-    """Return True if the extra `report` is installed."""
     return find_spec("typst") is not None
 
 

@@ -18,6 +18,7 @@ from bespeak.extensions.messages.message import KEPT as MESSAGE_KEPT
 from bespeak.extensions.messages.message import MOST_FROM_ONE, MOST_RECEIVED, Message, address_messages
 from bespeak.extensions.messages.posting import DELIVERED, REPORT, WAITING, Posting, post
 from bespeak.extensions.messages.recipients import Recipients, find_recipients
+from bespeak.extensions.messages.store import PutMessages
 from bespeak.extensions.reports.formats import has_typst, write_html, write_json, write_markdown, write_pdf
 from bespeak.extensions.reports.report import ReportContent, ReportScope, read_scope
 from bespeak.extensions.reports.sources import SOURCES
@@ -29,7 +30,6 @@ from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.runtime.handling import Conflicts, RefusedError, effects, invalid, new_id, refusal, stateful, to_json
-from bespeak.state.store.commands.messages import PutMessages
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record
 from bespeak.state.store.store import Command
 
@@ -39,9 +39,7 @@ KIND: Final = "report"
 KEPT: Final = 30 * 86400.0  # seconds for which a document can be fetched
 MOST_BYTES: Final = 1024 * 1024
 MOST_KEPT: Final = 1_000  # documents of one agent
-STORED: Final = "stored"
-"""State of a document that waits to be fetched; one that is delivered has the states of a posting."""
-
+STORED: Final = "stored"  # state of a document that waits to be fetched; one that is delivered has those of a posting
 CONTENT_TYPES: Final[Mapping[str, str]] = {
     "json": "application/json",
     "html": "text/html; charset=utf-8",
@@ -51,9 +49,7 @@ CONTENT_TYPES: Final[Mapping[str, str]] = {
 SUFFIXES: Final[Mapping[str, str]] = {"json": "json", "html": "html", "markdown": "md", "pdf": "pdf"}
 
 
-class Document(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Content of the record of a report."""
-
+class ReportDocument(msgspec.Struct, frozen=True, omit_defaults=True):
     report_type: str
     title: str
     format: str
@@ -64,8 +60,7 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
     base64: str | None = None  # the document, if it is not text
 
     @classmethod
-    def of(cls, report_type: str, title: str, form: str, recipient: str, content: bytes) -> Document:
-        """Make a document of its bytes."""
+    def of(cls, report_type: str, title: str, form: str, recipient: str, content: bytes) -> ReportDocument:
         is_text = form != "pdf"
         return cls(
             report_type=report_type,
@@ -80,7 +75,6 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def content(self) -> bytes:
-        """The bytes of the document."""
         return self.text.encode() if self.text is not None else base64.b64decode(self.base64 or "")
 
     def notice(self, document_id: str) -> dict[str, Any]:
@@ -101,9 +95,7 @@ class Document(msgspec.Struct, frozen=True, omit_defaults=True):
         return {**notice, "file_name": name, **body}
 
 
-decode: Final = msgspec.json.Decoder(Document).decode
-
-
+decode: Final = msgspec.json.Decoder(ReportDocument).decode
 _REPORT: Final = STANDARD["REPORT"]
 _WRITERS: Final[Mapping[str, Callable[[ReportContent], bytes | None]]] = {
     "json": write_json,
@@ -128,10 +120,8 @@ async def report(call: RoutedCall) -> Effects:
     found = await find_recipients(call, (recipient,))
     _check_recipient(found)
     if not _turns.has_room(agent_id):
-        message = (
-            f"{_MOST_OF_ONE} reports of the agent, or {_MOST_WAITING} of all agents, are waiting; try again later."
-        )
-        raise refusal(status.UNAVAILABLE, "too-many-waiting", message, retry_after=5)
+        waiting = f"{_MOST_OF_ONE} reports of the agent, or {_MOST_WAITING} of all agents, are waiting"
+        raise refusal(status.UNAVAILABLE, "too-many-waiting", f"{waiting}; try again later.", retry_after=5)
     async with _turns.take(agent_id):
         made = await _make(call, scope)
         content = await asyncio.get_running_loop().run_in_executor(_pool, _WRITERS[form], made)
@@ -140,14 +130,11 @@ async def report(call: RoutedCall) -> Effects:
     if len(content) > MOST_BYTES:
         message = f"The report has {len(content)} bytes, more than {MOST_BYTES}; narrow its scope."
         raise refusal(_REPORT, "invalid-scope", message, field="/scope")
-    document, document_id = Document.of(made.report_type, made.title, form, recipient, content), new_id("doc")
+    document, document_id = ReportDocument.of(made.report_type, made.title, form, recipient, content), new_id("doc")
     state = WAITING if found.addresses else DELIVERED if found.agents else STORED
     record = (document_id, KIND, agent_id, state, to_json(document))
     return effects(
-        [
-            PutRecord(*record, lifetime=KEPT, most=MOST_KEPT),
-            *_deliver(call, document_id, document, found),
-        ],
+        [PutRecord(*record, lifetime=KEPT, most=MOST_KEPT), *_deliver(call, document_id, document, found)],
         lambda _: {
             "document_id": document_id,
             "report_type": document.report_type,
@@ -200,15 +187,11 @@ async def _make(call: RoutedCall, scope: ReportScope) -> ReportContent:
         generated_at=write_instant(time.time()),
         generated_by=service.identity.server_id,
         generated_for=call.agent_id or "",
-        columns=found.columns,
-        rows=found.rows,
-        truncated=found.truncated,
-        chart_title=found.chart_title,
-        chart=found.chart,
+        **msgspec.structs.asdict(found),
     )
 
 
-def _deliver(call: RoutedCall, document_id: str, document: Document, found: Recipients) -> tuple[Command, ...]:
+def _deliver(call: RoutedCall, document_id: str, document: ReportDocument, found: Recipients) -> tuple[Command, ...]:
     """Return the commands that tell the recipient. A principal fetches what is for it."""
     sender = call.agent_id or ""
     if found.addresses:
@@ -222,8 +205,7 @@ def _deliver(call: RoutedCall, document_id: str, document: Document, found: Reci
         )
         return tuple(post(address, posting) for address in found.addresses)
     message = Message(sender=sender, kind=REPORT, content=document.notice(document_id))
-    kept_until = time.time() + MESSAGE_KEPT
-    messages = address_messages(document_id, message, found.agents, kept_until=kept_until)
+    messages = address_messages(document_id, message, found.agents, kept_until=time.time() + MESSAGE_KEPT)
     return (PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE),) if messages else ()
 
 
@@ -244,16 +226,14 @@ FETCH_DOCUMENT: Final = StandardMethod(
     description="Returns a report as a member of an object; as a file, if Accept names its own type.",
     intent="Fetch a report by its document id.",
     outcome="The document is returned with its type and digest.",
-    parameters={"document_id": NAME},
-    required=("document_id",),
-    result={
+    takes={"document_id": NAME},
+    returns={
         **dict.fromkeys(("document_id", "report_type", "format", "digest", "content_type", "file_name"), NAME),
         "title": {"type": "string"},
         "bytes": COUNT,
-        "text": {"type": "string", "description": "The document, if it is text."},
-        "base64": {"type": "string", "description": "The document, if it is not."},
+        "text?": {"type": "string", "description": "The document, if it is text."},
+        "base64?": {"type": "string", "description": "The document, if it is not."},
     },
-    returned=("document_id", "report_type", "format", "digest", "content_type", "file_name", "title", "bytes"),
     errors=(MethodError("document-not-found", status.NOT_FOUND, "The caller has no such document."),),
 )
 

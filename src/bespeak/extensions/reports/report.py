@@ -33,8 +33,8 @@ class ReportContent(msgspec.Struct, frozen=True):
     chart: Mapping[str, float]  # numbers of the chart by label; empty if the data have none
 
 
-class Findings(msgspec.Struct, frozen=True):
-    """What a source of reports has found."""
+class ReportData(msgspec.Struct, frozen=True):
+    """What a source of reports has found: the members of ReportContent that depend on it."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
@@ -73,8 +73,6 @@ _MEMBERS: Final = frozenset({"from", "to", "ids", "data", "filters"})
 
 
 class ReportScope(msgspec.Struct, frozen=True):
-    """What a report is about."""
-
     start: float = 0.0  # first time of the range, in seconds since 1970
     end: float = _LATEST  # end of the range, which is not part of it
     ids: tuple[str, ...] = ()  # records to report on; empty for all in the range
@@ -82,7 +80,6 @@ class ReportScope(msgspec.Struct, frozen=True):
     filters: Mapping[str, Any] = {}  # filters of the data set, as its endpoint takes them
 
     def __str__(self) -> str:
-        """Return the scope for people."""
         if self.data is not None:
             return self.data
         if self.ids:
@@ -94,7 +91,6 @@ class ReportScope(msgspec.Struct, frozen=True):
 
 
 def read_scope(given: str | Mapping[str, Any], now: float) -> ReportScope | str:
-    """Parse a scope, or return what is wrong with it."""
     if not isinstance(given, str):
         return _read_object(given)
     if given == ALL:

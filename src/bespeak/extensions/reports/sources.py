@@ -6,22 +6,20 @@ from collections.abc import Awaitable, Callable, Mapping
 from statistics import median
 from typing import Any, Final
 
-from bespeak.contract.payments import Money
 from bespeak.extensions.payments.purchases import PURCHASE
 from bespeak.extensions.payments.purchases import decode as decode_purchase
-from bespeak.extensions.reports.report import MOST_ROWS, Cell, Findings, ReportScope, as_cell, sum_by
+from bespeak.extensions.payments.settings import Money
+from bespeak.extensions.reports.report import MOST_ROWS, Cell, ReportData, ReportScope, as_cell, sum_by
+from bespeak.extensions.workflows.store import WORKFLOW
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
 from bespeak.state.store.commands.records import FindRecord, ListRecords, Record
-from bespeak.state.store.commands.steps import WORKFLOW
 
 _PAGE: Final = 250
-_SENT: Final = ("notification", "alert", "broadcast", "publication", "delivery")
-"""Kinds of records of what an agent has sent."""
-
-Gather = Callable[[RoutedCall, ReportScope], Awaitable[Findings | str]]
-"""Reads the data of a report, or says what is wrong with its scope."""
+_SENT: Final = ("notification", "alert", "broadcast", "publication", "delivery")  # kinds of what an agent has sent
+# Reads the data of a report, or says what is wrong with its scope.
+Gather = Callable[[RoutedCall, ReportScope], Awaitable[ReportData | str]]
 
 
 async def _own_records(call: RoutedCall, kinds: tuple[str, ...], scope: ReportScope) -> tuple[list[Record], bool]:
@@ -55,7 +53,7 @@ def _reporting(
     """Make a source of records: the cells of each, and the column whose values are counted in the chart."""
     columns = ("Id", "Time", *cells)
 
-    async def gather(call: RoutedCall, scope: ReportScope) -> Findings | str:
+    async def gather(call: RoutedCall, scope: ReportScope) -> ReportData | str:
         records, cut = await _own_records(call, kinds, scope)
         rows: list[tuple[Cell, ...]] = []
         for record in records:
@@ -63,12 +61,12 @@ def _reporting(
             values = (as_cell(cell(record, content)) for cell in cells.values())
             rows.append((record.record_id, write_instant(record.created), *values))
         at = columns.index(by)
-        return Findings(columns, tuple(rows), cut, chart_title, sum_by((str(row[at]), 1) for row in rows))
+        return ReportData(columns, tuple(rows), cut, chart_title, sum_by((str(row[at]), 1) for row in rows))
 
     return gather
 
 
-async def _purchases(call: RoutedCall, scope: ReportScope) -> Findings | str:
+async def _purchases(call: RoutedCall, scope: ReportScope) -> ReportData | str:
     records, cut = await _own_records(call, (PURCHASE,), scope)
     rows: list[tuple[Cell, ...]] = []
     spent: list[tuple[str, float]] = []
@@ -76,42 +74,34 @@ async def _purchases(call: RoutedCall, scope: ReportScope) -> Findings | str:
         bought = decode_purchase(record.data)
         refund = Money(bought.refund or 0, bought.money.currency)
         amounts = (str(bought.money.amount), bought.money.currency, str(refund.amount))
-        rows.append(
-            (
-                *(record.record_id, write_instant(record.created), record.state, as_cell(bought.item)),
-                *(as_cell(bought.principal_id), *amounts),
-            )
-        )
+        about = (record.record_id, write_instant(record.created), record.state, as_cell(bought.item))
+        rows.append((*about, as_cell(bought.principal_id), *amounts))
         spent.append((f"{record.state}, {bought.money.currency}", float(bought.money.amount)))
     columns = ("Id", "Time", "State", "Item", "Principal", "Amount", "Currency", "Refunded")
-    return Findings(columns, tuple(rows), cut, "Amount by state and currency", sum_by(spent))
+    return ReportData(columns, tuple(rows), cut, "Amount by state and currency", sum_by(spent))
 
 
-async def _costs(call: RoutedCall, scope: ReportScope) -> Findings | str:
+async def _costs(call: RoutedCall, scope: ReportScope) -> ReportData | str:
     """Report what the caller's own calls cost: by their contracts, and by what the latest of this process took."""
     if scope != ReportScope():
         return "must be all: costs are those of the latest calls"
     rows: list[tuple[Cell, ...]] = []
     for key, endpoint in sorted(call.routes.endpoints.items()):
         seconds = call.server.part("costs").find_own(key, call.agent_id or "") if endpoint.is_listed else []
-        if not seconds:
-            continue
-        declared = ", ".join(
-            f"{amount} {unit}" for unit, amount in (endpoint.cost.amounts if endpoint.cost else {}).items()
-        )
-        rows.append((*key, declared, len(seconds), round(median(seconds), 6)))
+        if seconds:
+            cost = endpoint.cost.amounts if endpoint.cost else {}
+            declared = ", ".join(f"{amount} {unit}" for unit, amount in cost.items())
+            rows.append((*key, declared, len(seconds), round(median(seconds), 6)))
     columns = ("Method", "Path", "Declared", "Calls", "Seconds")
     chart = sum_by((f"{row[0]} {row[1]}", row[4]) for row in rows if isinstance(row[4], float))
-    return Findings(columns, tuple(rows[:MOST_ROWS]), len(rows) > MOST_ROWS, "Median seconds of a call", chart)
+    return ReportData(columns, tuple(rows[:MOST_ROWS]), len(rows) > MOST_ROWS, "Median seconds of a call", chart)
 
 
-async def _data(call: RoutedCall, scope: ReportScope) -> Findings | str:
+async def _data(call: RoutedCall, scope: ReportScope) -> ReportData | str:
     """Report the rows of a data set that the caller may negotiate over."""
-    route = call.routes.steps.get(("QUERY", f"/data/{scope.data}"))
-    allowed = call.routes.policies.synthesis_enabled
-    if not allowed or route is None or route.endpoint.data_class is None:
-        return 'must name a data set of this server, as {"data": NAME}'
-    if call.principal.scopes.missing(route.endpoint.required_scopes):
+    route = call.routes.steps.get(("QUERY", f"/data/{scope.data}")) if call.routes.policies.synthesis_enabled else None
+    data_class = None if route is None else route.endpoint.data_class
+    if route is None or data_class is None or call.principal.scopes.missing(route.endpoint.required_scopes):
         return 'must name a data set of this server, as {"data": NAME}'
     most = min(MOST_ROWS, route.endpoint.input_schema["properties"]["limit"]["maximum"])
     values = {**scope.filters, "limit": most}
@@ -123,7 +113,7 @@ async def _data(call: RoutedCall, scope: ReportScope) -> Findings | str:
     columns = tuple(dict.fromkeys(name for row in page["rows"] for name in row))
     rows = tuple(tuple(as_cell(row.get(name)) for name in columns) for row in page["rows"])
     title, numbers = _numbers(columns, rows)
-    return Findings(columns, rows, "next_cursor" in page, title, numbers)
+    return ReportData(columns, rows, "next_cursor" in page, title, numbers)
 
 
 def _numbers(columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]) -> tuple[str, dict[str, float]]:
@@ -132,21 +122,17 @@ def _numbers(columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]) -> tu
     def kinds(index: int) -> set[type]:
         return {type(row[index]) for row in rows if row[index] is not None}
 
-    labels = [index for index in range(len(columns)) if kinds(index) == {str}]
-    amounts = [
-        index
-        for index in range(len(columns))
-        if kinds(index) and kinds(index) <= {int, float} and columns[index] != "id"
-    ]
-    if not labels or not amounts:
+    places = range(len(columns))
+    label = next((at for at in places if kinds(at) == {str}), None)
+    amount = next((at for at in places if columns[at] != "id" and kinds(at) and kinds(at) <= {int, float}), None)
+    if label is None or amount is None:
         return "", {}
-    label, amount = labels[0], amounts[0]
     pairs = ((str(row[label] or "none"), row[amount]) for row in rows)
     sums = sum_by((name, number) for name, number in pairs if isinstance(number, (int, float)))
     return f"{columns[amount]} by {columns[label]}", sums
 
 
-SOURCES: Final[Mapping[str, Gather]] = {
+SOURCES: Final[Mapping[str, Gather]] = {  # the reports of every server, by type
     "workflows": _reporting(
         (WORKFLOW,),
         "Workflows by state",
@@ -184,4 +170,3 @@ SOURCES: Final[Mapping[str, Gather]] = {
     "costs": _costs,
     "data": _data,
 }
-"""The reports of every server, by type."""

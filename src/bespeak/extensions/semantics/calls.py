@@ -9,22 +9,14 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.checks.alignment.artifact import Trust
-from bespeak.contract.ontology.matching import UNCONFIRMED, UNSTABLE
-from bespeak.contract.ontology.profile import SemanticProfile
-from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.errors import StoreError
+from bespeak.extensions.semantics.alignment.artifact import Trust
 from bespeak.extensions.semantics.layer import Meaning, SemanticLayer, concepts_of
+from bespeak.extensions.semantics.matching_rules import UNCONFIRMED, UNSTABLE
 from bespeak.extensions.semantics.negotiation import SemanticOutcome
-from bespeak.protocol import status
-from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.exchange import Exchange
-from bespeak.runtime.route_table import RouteTable
-from bespeak.runtime.settlement import TaskAdmission
-from bespeak.state.store.commands.cases import PausedTask
-from bespeak.state.store.commands.semantics import (
+from bespeak.extensions.semantics.profile import SemanticProfile
+from bespeak.extensions.semantics.settings import SemanticSettings
+from bespeak.extensions.semantics.store import (
     CountMappedCalls,
     MappedCalls,
     RecordedProfile,
@@ -32,12 +24,20 @@ from bespeak.state.store.commands.semantics import (
     UseProfile,
     task_record,
 )
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.concurrency import cancel_tasks
+from bespeak.runtime.exchange import Exchange
+from bespeak.runtime.route_table import RouteTable
+from bespeak.runtime.settlement import TaskAdmission
+from bespeak.state.store.commands.cases import PausedTask
 from bespeak.state.store.store import Command, Store
 
 PERIOD: Final = 5.0  # seconds for which calls are counted before they are stored together
 MOST_MAPPINGS: Final = 1_000  # mappings that are counted in one period
 LONGEST: Final = 500  # most bytes of an IRI that is counted: a longer one does not fit into an index
-
 _FAILURES: Final = frozenset({status.TIMEOUT, status.SERVER_ERROR, status.DELEGATION_FAILURE})
 """What a wrong mapping may lead to. A refusal says nothing about it: a missing scope, a reused key, a busy server."""
 
@@ -67,7 +67,8 @@ class MappingHistory:
             return
         steps = (step for used in meaning.outcome.mappings for step in used.translation.steps)
         for pair in {(step.source, step.target) for step in steps}:
-            if pair in self._counts or (len(self._counts) < MOST_MAPPINGS and _fits(pair)):
+            fits = all(len(iri.encode(errors="replace")) <= LONGEST for iri in pair)
+            if pair in self._counts or (len(self._counts) < MOST_MAPPINGS and fits):
                 self._counts.setdefault(pair, [0, 0])[not succeeded] += 1
         if self._counts and self._flushing is None:
             self._flushing = asyncio.get_running_loop().create_task(self._flush_later(), name="mapping-history")
@@ -83,11 +84,8 @@ class MappingHistory:
             _logger.warning("the history of %d mappings could not be stored: %s", len(counts), error)
 
     async def close(self) -> None:
-        """Store what is left."""
-        if self._flushing is not None:
-            self._flushing.cancel()
-            await asyncio.gather(self._flushing, return_exceptions=True)
-            self._flushing = None
+        await cancel_tasks(self._flushing)
+        self._flushing = None
         await self.flush()
 
     async def _flush_later(self) -> None:
@@ -97,19 +95,13 @@ class MappingHistory:
         self._flushing = None
 
 
-def _fits(pair: tuple[str, str]) -> bool:
-    return all(len(iri.encode(errors="replace")) <= LONGEST for iri in pair)
-
-
+# Error code of a call that cannot be undone, whose mapping the operator has not confirmed.
 MAPPING_UNCONFIRMED: Final = "semantic-mapping-unconfirmed"
-"""Error code of a call that cannot be undone, whose mapping the operator has not confirmed."""
 CHANGED: Final = "semantic-profile-changed"  # error code of a call whose profile differs from that of its task
-
-_CONTROL: Final = {
+_CONTROL: Final = {  # the control exchange, which is separate from the messages of a task (IoA 9)
     "ask": {"method": "DESCRIBE", "path": "/", "parameters": ["semantic_profile", "alignments"]},
     "settle": {"method": "PROPOSE", "path": "/", "parameters": ["semantic_profile", "alignments"]},
 }
-"""The control exchange, which is separate from the messages of a task (IoA 9)."""
 
 
 def refuse_outcome(call: Call, outcome: SemanticOutcome, spoken: tuple[str, ...]) -> Refused:
@@ -131,7 +123,6 @@ def refuse_outcome(call: Call, outcome: SemanticOutcome, spoken: tuple[str, ...]
 
 
 def refuse_change(call: Call, digest: str) -> Refused:
-    """Refuse a call whose profile is not that of its task."""
     task_id = call.request.headers.get(TASK_ID, "")
     message = (
         "The task has another semantic profile, which stays for the life of the task. "
@@ -143,7 +134,6 @@ def refuse_change(call: Call, digest: str) -> Refused:
 
 
 def refuse_missing(call: Call, spoken: tuple[str, ...]) -> Refused:
-    """Refuse a call that must say what it means."""
     message = (
         "This endpoint requires a semantic profile. Send an envelope as the member `semantic` of the body, "
         "or PROPOSE a profile for the task and send its Task-ID."
@@ -152,7 +142,6 @@ def refuse_missing(call: Call, spoken: tuple[str, ...]) -> Refused:
 
 
 def refuse_unknown(reference: str) -> Refused:
-    """Refuse a reference to a profile that the caller has not agreed on."""
     message = (
         f"Semantic-Profile {reference[:80]!r} is not a profile of this agent; "
         "PROPOSE the profile again, or send the envelope."
@@ -171,14 +160,10 @@ class CallJudge(SemanticLayer):
     """The semantic layer as gates use it; `server.part("semantic")`."""
 
     def __init__(
-        self,
-        settings: SemanticSettings,
-        routes: Callable[[], RouteTable] | None = None,
-        trust: Trust | None = None,
+        self, settings: SemanticSettings, routes: Callable[[], RouteTable] | None = None, trust: Trust | None = None
     ) -> None:
         super().__init__(settings, routes, trust)
-        self.history = MappingHistory()
-        """What has come of mapped calls; subscribed to exchanges where there is a store."""
+        self.history = MappingHistory()  # of mapped calls; subscribed to exchanges where there is a store
 
     async def follow(self, store: Store) -> None:
         """Follow the registry in the store, and add to its history of mappings."""
@@ -186,7 +171,6 @@ class CallJudge(SemanticLayer):
         self.history.follow(store)
 
     async def close(self) -> None:
-        """Store what was counted, and cancel pending work."""
         await self.history.close()
         await super().close()
 
@@ -201,9 +185,13 @@ class CallJudge(SemanticLayer):
                 return refuse_missing(call, self.spoken())
             return None
         profile, outcome = self.read(document, endpoint)
+        return self.understand(call, profile, outcome)
+
+    def understand(self, call: RoutedCall, profile: SemanticProfile | None, outcome: SemanticOutcome) -> Refused | None:
+        """Keep what a call means with its request, where its handler and its steps find it; refuse it without."""
         if outcome.match == "none" or profile is None:
-            return refuse_outcome(call, outcome, self.spoken(concepts_of(endpoint)))
-        understand(call, Meaning(profile, outcome))
+            return refuse_outcome(call, outcome, self.spoken(concepts_of(call.route.endpoint)))
+        call.request = msgspec.structs.replace(call.request, semantic=Meaning(profile, outcome))
         return None
 
     def judge_step(self, call: RoutedCall) -> Refused | None:
@@ -216,16 +204,7 @@ class CallJudge(SemanticLayer):
         meaning, endpoint = meaning_of(outer), call.route.endpoint
         if meaning is None:
             return refuse_missing(call, self.spoken()) if self.requires(endpoint) else None
-        outcome = self.negotiate(meaning.profile, endpoint)
-        if outcome.match == "none":
-            return refuse_outcome(call, outcome, self.spoken(concepts_of(endpoint)))
-        understand(call, Meaning(meaning.profile, outcome))
-        return None
-
-
-def understand(call: RoutedCall, meaning: Meaning) -> None:
-    """Keep what a call means with its request, where its handler and its steps find it."""
-    call.request = msgspec.structs.replace(call.request, semantic=meaning)
+        return self.understand(call, meaning.profile, self.negotiate(meaning.profile, endpoint))
 
 
 def meaning_of(call: RoutedCall) -> Meaning | None:
@@ -243,11 +222,9 @@ class TaskProfiles:
 
     def concerns(self, call: RoutedCall) -> bool:
         """Return True if a call needs the store to be understood, or its task may be paused."""
-        headers = call.request.headers
-        if meaning_of(call) is not None:
-            mine = TASK_ID in headers
-        else:
-            mine = SEMANTIC_PROFILE in headers or (TASK_ID in headers and self._layer.judges(call.route))
+        headers, known = call.request.headers, meaning_of(call) is not None
+        mine = TASK_ID in headers and (known or self._layer.judges(call.route))
+        mine = mine or (SEMANTIC_PROFILE in headers and not known)
         return mine or self._layer.requires(call.route.endpoint) or self._pausing.concerns(call)
 
     def ask(self, call: RoutedCall) -> Command | Refused | None:
@@ -283,17 +260,13 @@ class TaskProfiles:
 
     def _missing(self, call: RoutedCall) -> Refused | None:
         """Refuse a call without a profile; what a built-in method calls is judged step by step."""
-        required = self._layer.requires(call.route.endpoint)
-        return refuse_missing(call, self._layer.spoken()) if required else None
+        return refuse_missing(call, self._layer.spoken()) if self._layer.requires(call.route.endpoint) else None
 
     def _understand(self, call: RoutedCall, found: RecordedProfile) -> Command | Refused | None:
         """Judge a profile that the call refers to, by a header or by its task."""
-        endpoint, reference = call.route.endpoint, call.request.headers.get(SEMANTIC_PROFILE)
+        reference = call.request.headers.get(SEMANTIC_PROFILE)
         if not found.digest or found.owner != (call.agent_id or ""):
             return self._missing(call) if reference is None else refuse_unknown(reference)
         profile = msgspec.convert(found.profile, SemanticProfile)
-        outcome = self._layer.negotiate(profile, endpoint)
-        if outcome.match == "none":
-            return refuse_outcome(call, outcome, self._layer.spoken(concepts_of(endpoint)))
-        understand(call, Meaning(profile, outcome))
-        return None if reference is None else self._ask(call)
+        refused = self._layer.understand(call, profile, self._layer.negotiate(profile, call.route.endpoint))
+        return refused or (None if reference is None else self._ask(call))

@@ -1,7 +1,4 @@
-"""Discovery by meaning: capabilities closed over subclasses and accepted mappings, then inputs, outputs and labels.
-
-Answers have what a caller needs to call, and no more (IoA 8, 13).
-"""
+"""Discovery by meaning: capabilities closed over subclasses and accepted mappings, inputs and outputs (IoA 8, 13)."""
 
 from __future__ import annotations
 
@@ -10,30 +7,26 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.checks.alignment.signals import behavioral
-from bespeak.checks.alignment.translation import Translation
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.ontology.ontology import Term
-from bespeak.contract.ontology.profile import SemanticProfile
-from bespeak.documents.envelope.writer import write_envelope
+from bespeak.extensions.semantics.alignment.signals import behavioral
+from bespeak.extensions.semantics.alignment.translation import Translation
+from bespeak.extensions.semantics.envelope.writer import write_envelope
 from bespeak.extensions.semantics.knowledge import Snapshot
 from bespeak.extensions.semantics.negotiation import WIDER
+from bespeak.extensions.semantics.profile import SemanticProfile
+from bespeak.extensions.semantics.terms import Term
 from bespeak.protocol.exchange.principal import Principal
 
 _LEAST_BEHAVIOR: Final = 0.3  # lowest agreement of inputs and outputs
 
 
 class DiscoveryQuery(msgspec.Struct, frozen=True):
-    """What a caller looks for."""
-
     text: str  # IRI of a capability, or its label
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
 
 
-class Found(msgspec.Struct, frozen=True):
-    """An endpoint that provides what is wanted."""
-
+class FoundEndpoint(msgspec.Struct, frozen=True):
     endpoint: Endpoint
     capability: str
     score: float
@@ -52,9 +45,9 @@ class MeaningIndex:
             for concept in endpoint.semantic.concepts if endpoint.is_listed else ():
                 self._providers.setdefault(concept, []).append(endpoint)
 
-    def find(self, wanted: DiscoveryQuery, principal: Principal) -> list[Found]:
+    def find(self, wanted: DiscoveryQuery, principal: Principal) -> list[FoundEndpoint]:
         """Return the endpoints that provide what is wanted, the best first, each once."""
-        best: dict[tuple[str, str], Found] = {}
+        best: dict[tuple[str, str], FoundEndpoint] = {}
         for iri, score in self.snapshot.names.find(wanted.text):
             for found in self._providing(iri, score):
                 key = found.endpoint.key
@@ -73,26 +66,27 @@ class MeaningIndex:
         """Return True if a caller may know that a sensitive concept is provided here."""
         return any(self.shows(endpoint, principal) for endpoint in self._providers.get(concept, ()))
 
-    def document(self, found: Found) -> dict[str, Any]:
+    def document(self, found: FoundEndpoint) -> dict[str, Any]:
         """Return a candidate with the least that lets the caller understand and call it."""
-        endpoint, translation = found.endpoint, found.translation
+        endpoint = found.endpoint
         candidate: dict[str, Any] = {
             "kind": "endpoint",
             "method": endpoint.method,
             "path": endpoint.path,
             "description": endpoint.description,
             "relevance": round(found.score, 4),
-            "match": "direct" if translation is None else "mapped",
+            "match": "direct" if found.translation is None else "mapped",
             # A name that agrees in part, or a capability that is more general, is not as sure as its mapping.
             "confidence": round(found.score, 4),
         }
         profile = self._profile(found)
         return candidate if profile is None else {**candidate, "semantic": profile}
 
-    def _profile(self, found: Found) -> dict[str, Any] | None:
+    def _profile(self, found: FoundEndpoint) -> dict[str, Any] | None:
         """Write the profile with which the endpoint can be called, as in Figure 7; it has no context."""
         intents = self.snapshot.names.intents
-        intent = next((intents[one] for one in self._above(found.capability) if one in intents), None)
+        above = self.snapshot.meanings.ancestors(found.capability)
+        intent = next((intents[one] for one in above if one in intents), None)
         declaring = self.snapshot.declaring([found.capability])
         ontology = self.snapshot.latest(declaring[0]) if declaring else None
         if intent is None or ontology is None:
@@ -107,7 +101,7 @@ class MeaningIndex:
         )
         return write_envelope(profile, namespace=self.snapshot.namespace)
 
-    def _providing(self, wanted: str, score: float) -> Iterator[Found]:
+    def _providing(self, wanted: str, score: float) -> Iterator[FoundEndpoint]:
         meanings, mappings = self.snapshot.meanings, self.snapshot.mappings
         sources, usable = self.snapshot.declaring([wanted]), list(self.snapshot.alignments)
         for concept, endpoints in self._providers.items():
@@ -121,7 +115,7 @@ class MeaningIndex:
                     if share is not None:
                         break
             if share is not None and concept in meanings:
-                yield from (Found(one, concept, score * share, translation) for one in endpoints)
+                yield from (FoundEndpoint(one, concept, score * share, translation) for one in endpoints)
 
     def _share(self, wanted: str, concept: str) -> float | None:
         meanings = self.snapshot.meanings
@@ -129,16 +123,12 @@ class MeaningIndex:
             return 1.0
         return WIDER if meanings.subsumes(concept, wanted) else None
 
-    def _above(self, iri: str) -> Iterator[str]:
-        return self.snapshot.meanings.ancestors(iri)
-
-    def _fits(self, found: Found, wanted: DiscoveryQuery) -> bool:
+    def _fits(self, found: FoundEndpoint, wanted: DiscoveryQuery) -> bool:
         """Compare inputs and outputs with those of the capability; what is not declared does not exclude."""
         term = self.snapshot.names.terms.get(found.capability)
         if term is None or not (wanted.inputs or wanted.outputs):
             return True
-        asked = Term(iri="", kind="individual", inputs=wanted.inputs, outputs=wanted.outputs)
-        agreement = behavioral(asked, term)
+        agreement = behavioral(Term(iri="", kind="individual", inputs=wanted.inputs, outputs=wanted.outputs), term)
         return agreement is None or agreement >= _LEAST_BEHAVIOR
 
 

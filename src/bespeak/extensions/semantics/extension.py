@@ -13,6 +13,7 @@ from bespeak.extensions.semantics.gate import semantic_gate, semantic_input_gate
 from bespeak.extensions.semantics.layer import check_extra
 from bespeak.extensions.semantics.methods import PARAMETERS, describing, discovering, proposing
 from bespeak.extensions.semantics.registry import open_registry, read_trust
+from bespeak.extensions.semantics.settings import semantic_settings
 from bespeak.runtime.extension import Anchor, BuiltIn, Extension, Floor, Gate, Opening
 
 _EXTENDED: Final = {"DISCOVER": discovering, "DESCRIBE": describing, "PROPOSE": proposing}
@@ -20,7 +21,7 @@ _EXTENDED: Final = {"DISCOVER": discovering, "DESCRIBE": describing, "PROPOSE": 
 
 def _open(opening: Opening) -> None:
     server = opening.server
-    settings = server.registrar.service.semantic
+    settings = semantic_settings(server.registrar.service)
     assert settings is not None, "the extension is chosen by its settings"
     check_extra()
     judge = CallJudge(settings, lambda: server.routes, read_trust(settings))
@@ -38,19 +39,16 @@ def _open(opening: Opening) -> None:
 
 def _extend(floor: Floor) -> Floor:
     """Let DESCRIBE and PROPOSE negotiate meaning, and DISCOVER search by it."""
-    return [
-        (
-            method if method.name == "DISCOVER" else replace(method, parameters={**PARAMETERS, **method.parameters}),
-            _EXTENDED[method.name](handler),
-        )
-        if method.name in _EXTENDED
-        else (method, handler)
-        for method, handler in floor
-    ]
+    extended = []
+    for method, handler in floor:
+        if method.name in ("DESCRIBE", "PROPOSE"):
+            method = replace(method, takes={**PARAMETERS, **method.takes})  # noqa: PLW2901
+        extended.append((method, _EXTENDED[method.name](handler) if method.name in _EXTENDED else handler))
+    return extended
 
 
 def _endpoints(service: Service) -> Iterable[BuiltIn]:
-    settings = service.semantic
+    settings = semantic_settings(service)
     if settings is not None and settings.registry:
         register = ontologies.register_ontology(open_registry(settings))
         yield BuiltIn(ontologies.QUERY_ONTOLOGIES, ontologies.PATH, ontologies.query_ontologies, listed=True)

@@ -11,21 +11,16 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.checks.alignment.artifact import NO_TRUST, UNSIGNED, Trust
-from bespeak.checks.alignment.names import words_of
-from bespeak.checks.alignment.policy import DEFAULT as DEFAULT_POLICY
-from bespeak.checks.alignment.policy import Policy, pair_of, signed_pairs
-from bespeak.contract.ontology.alignment import Alignment
-from bespeak.contract.ontology.core import CORE_VERSION, DEFAULT, Namespace
-from bespeak.contract.ontology.ontology import Meanings, Ontology, Term, Version, compare_versions, parse_version
-from bespeak.documents.alignment.draft_json import read_json
-from bespeak.documents.ontology.canonical import read_registered
+from bespeak.contract.core_ontology import CORE_VERSION, DEFAULT, Namespace
+from bespeak.extensions.semantics.alignment.alignment import Alignment
+from bespeak.extensions.semantics.alignment.artifact import NO_TRUST, UNSIGNED, Trust
+from bespeak.extensions.semantics.alignment.draft_json import read_json
+from bespeak.extensions.semantics.alignment.names import words_of
+from bespeak.extensions.semantics.alignment.policy import DEFAULT as DEFAULT_POLICY
+from bespeak.extensions.semantics.alignment.policy import Policy, pair_of, signed_pairs
 from bespeak.extensions.semantics.offloading import run_beside, run_in_thread
-from bespeak.extensions.semantics.translation import Mappings
-from bespeak.protocol.exchange.refusal import Fault
-from bespeak.runtime.background import Follower
-from bespeak.state.identity.artifact_signature import ArtifactStatement, signature_fault, verify_artifact
-from bespeak.state.store.commands.semantics import (
+from bespeak.extensions.semantics.ontology.canonical import read_registered
+from bespeak.extensions.semantics.store import (
     MOST_REGISTERED,
     REGISTRY_TOPIC,
     Artifact,
@@ -34,12 +29,23 @@ from bespeak.state.store.commands.semantics import (
     ListConfirmed,
     ReadArtifact,
 )
+from bespeak.extensions.semantics.terms import (
+    Meanings,
+    Ontology,
+    OntologyVersion,
+    Term,
+    compare_versions,
+    parse_version,
+)
+from bespeak.extensions.semantics.translation import Mappings
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.background import Follower
+from bespeak.state.identity.artifact_signature import ArtifactStatement, signature_fault, verify_artifact
 from bespeak.state.store.store import Store
 
 _LEAST_SHARE: Final = 0.6  # lowest share of common words of a label that names a capability
 _MOST_NAMED: Final = 5  # most capabilities that a text may name
-_MOST_COMPARED: Final = 5_000
-"""Labels that one text is compared with: agents write labels, and a search must not take long."""
+_MOST_COMPARED: Final = 5_000  # labels that one text is compared with: agents write labels, and searches must be short
 
 
 class CapabilityNames:
@@ -50,8 +56,7 @@ class CapabilityNames:
             iri: term for one in ontologies for iri, term in one.terms.items() if iri in meanings.capabilities
         }
         self._iris: dict[tuple[str, ...], list[str]] = {}
-        self._labels: dict[str, list[tuple[str, ...]]] = {}
-        """Labels by each of their words."""
+        self._labels: dict[str, list[tuple[str, ...]]] = {}  # labels by each of their words
         for iri, term in self.terms.items():
             names = (*term.labels, *(one.text for one in term.synonyms), *term.abbreviations, term.local_name)
             for words in {words_of(name) for name in names}:
@@ -59,8 +64,7 @@ class CapabilityNames:
                     for word in set(words):
                         self._labels.setdefault(word, []).append(words)
                 self._iris.setdefault(words, []).append(iri)
-        self.intents: dict[str, str] = {}
-        """Intent that requires a capability."""
+        self.intents: dict[str, str] = {}  # intent that requires a capability
         for intent in sorted(meanings.intents, reverse=True):
             self.intents |= dict.fromkeys(meanings.requires.get(intent, ()), intent)
 
@@ -83,11 +87,10 @@ class CapabilityNames:
         rarest = sorted(words, key=lambda word: (len(self._labels.get(word, ())), word))
         enough = len(words) - int(_LEAST_SHARE * len(words)) + 1
         seen: set[tuple[str, ...]] = set()
-        for word in rarest[:enough]:
-            for label in self._labels.get(word, ()):
-                if label not in seen:
-                    seen.add(label)
-                    yield label
+        for label in (label for word in rarest[:enough] for label in self._labels.get(word, ())):
+            if label not in seen:
+                seen.add(label)
+                yield label
 
 
 OUTRANKED: Final = "it is unsigned, and a signed artifact is for the same ontologies"
@@ -113,8 +116,7 @@ class Snapshot:
         self.namespace = namespace
         self.contexts = contexts or {}
         # Every service speaks the core: its profiles may use the terms of all registered ontologies (Figure 5).
-        core = Ontology(id=namespace.core, version=CORE_VERSION, terms={})
-        given = (core, *ontologies)
+        given = (Ontology(id=namespace.core, version=CORE_VERSION, terms={}), *ontologies)
         # In the order of registration: no later one may say what the terms of an earlier one mean.
         self.ontologies: dict[str, list[Ontology]] = {one.id: [] for one in given}
         for ontology in sorted(given, key=lambda one: _order(one.version)):
@@ -124,18 +126,14 @@ class Snapshot:
             latest[alignment.id] = alignment
         signed = signed_pairs(latest.values())
         outranked = (id_ for id_, one in latest.items() if not one.signer and pair_of(one) in signed)
-        self.unused = {**(unused or {}), **dict.fromkeys(outranked, OUTRANKED)}
-        """Why artifacts are not used, by id."""
+        self.unused = {**(unused or {}), **dict.fromkeys(outranked, OUTRANKED)}  # why artifacts are not used, by id
         self.alignments = {id_: one for id_, one in latest.items() if self.unused.get(id_) != OUTRANKED}
-        """Latest version of each artifact by its id."""
         self.mappings = Mappings((one for _, one in sorted(self.alignments.items())), policy)
-        self.meanings = Meanings((versions[-1] for versions in self.ontologies.values()), namespace)
-        """Index over the latest versions."""
-        self.names = CapabilityNames((versions[-1] for versions in self.ontologies.values()), self.meanings)
-        """Names of the capabilities of the latest versions."""
+        self.own: Ontology | None = None  # vocabulary of the service itself, which is not registered
+        newest = list(self._latest())
+        self.meanings = Meanings(newest, namespace)
+        self.names = CapabilityNames(newest, self.meanings)
         self._older: dict[tuple[str, str], Meanings] = {}
-        self.own: Ontology | None = None
-        """Vocabulary of the service itself, which is not registered."""
 
     def with_own(self, own: Ontology) -> Snapshot:
         """Return the same registry beside the vocabulary of a service. The index with its terms is built when used."""
@@ -146,7 +144,6 @@ class Snapshot:
         return extended
 
     def latest(self, id: str) -> Ontology | None:  # noqa: A002 - the word of the draft
-        """Return the latest version of an ontology."""
         return self.ontologies[id][-1] if id in self.ontologies else None
 
     def serving(self, id: str, version: str) -> Ontology | None:  # noqa: A002
@@ -159,18 +156,13 @@ class Snapshot:
     def declaring(self, iris: Iterable[str]) -> tuple[str, ...]:
         """Return the ids of the ontologies that declare any of the terms."""
         wanted = frozenset(iris)
-        found = (one.id for one in self._latest() if any(iri in one.terms for iri in wanted))
-        return tuple(sorted(found))
+        return tuple(sorted(one.id for one in self._latest() if not wanted.isdisjoint(one.terms)))
 
     def is_below(self, iri: str, others: Iterable[str]) -> bool:
-        """Return True if a term is one of others, or stands below one."""
         return any(self.meanings.subsumes(one, iri) for one in others)
 
     def meanings_with(self, ontology: Ontology) -> Meanings:
-        """Return the index over one version of an ontology and the latest ones of all others.
-
-        A term may have a sense in another ontology than that of the profile, which is how conflicts are noticed.
-        """
+        """Return the index over one version of an ontology and the latest ones of all others: conflicts need both."""
         if ontology is self.latest(ontology.id) and ontology is not self.own:
             return self.meanings
         key = (ontology.id, ontology.version)
@@ -189,16 +181,16 @@ class Snapshot:
         return (versions[-1] for versions in self.ontologies.values() if versions[-1] is not self.own)
 
 
-def _order(version: str) -> tuple[bool, Version]:
+def _order(version: str) -> tuple[bool, OntologyVersion]:
     parsed = parse_version(version)
-    return parsed is not None, parsed or Version(dated=False, parts=(0,))
+    return parsed is not None, parsed or OntologyVersion(dated=False, parts=(0,))
 
 
 _logger = logging.getLogger(__name__)
 
 MOST_ARTIFACTS: Final = MOST_REGISTERED  # most artifacts in memory; the oldest are read first
 
-_Content = Ontology | Alignment | msgspec.Raw
+_RegisteredContent = Ontology | Alignment | msgspec.Raw
 
 
 class Knowledge:
@@ -210,16 +202,12 @@ class Knowledge:
         self._namespace = namespace
         self._policy = policy
         self._trust = trust
-        self._confirmed: dict[str, str] = {}
-        """Operators that have confirmed alignments, by digest."""
-        self._unused: dict[str, str] = {}
-        """Why alignments are not used, by id."""
+        self._confirmed: dict[str, str] = {}  # operators that have confirmed alignments, by digest
+        self._unused: dict[str, str] = {}  # why alignments are not used, by id
         self._follower = Follower(REGISTRY_TOPIC, self._take_in)
-        self._contents: dict[tuple[str, str, str], _Content] = {}
-        self.snapshot = Snapshot(namespace=namespace)
-        """What is known now."""
-        self.changed: Callable[[], None] = lambda: None
-        """Called after the snapshot has been replaced."""
+        self._contents: dict[tuple[str, str, str], _RegisteredContent] = {}
+        self.snapshot = Snapshot(namespace=namespace)  # what is known now
+        self.changed: Callable[[], None] = lambda: None  # called after the snapshot has been replaced
 
     async def follow(self, store: Store) -> None:
         """Load the registry, now and whenever it changes. Raises StoreError if that fails now."""
@@ -230,7 +218,6 @@ class Knowledge:
         await self._follower.refresh()
 
     async def close(self) -> None:
-        """Cancel pending work."""
         await self._follower.close()
 
     async def _take_in(self, store: Store) -> None:
@@ -251,11 +238,11 @@ class Knowledge:
             self.snapshot = await run_in_thread(self._snapshot, revision)
             self.changed()
 
-    async def _read(self, artifact: Artifact) -> _Content | None:
+    async def _read(self, artifact: Artifact) -> _RegisteredContent | None:
         """Read an artifact, which takes up to seconds; calls go on with what was known before."""
         # Before the first snapshot, there are no calls that a thread could hold up.
         size = len(artifact.content) if self.snapshot.revision else 0
-        found: _Content | Fault
+        found: _RegisteredContent | Fault
         try:
             found = await run_beside(read_artifact, artifact, self._namespace, size=size)
         except ChildProcessError as error:
@@ -270,20 +257,21 @@ class Knowledge:
 
     def _snapshot(self, revision: int) -> Snapshot:
         known = self._contents
+        alignments = []
+        for one in (one for one in known.values() if isinstance(one, Alignment)):
+            # The operator has confirmed exactly this content.
+            by = self._confirmed.get(one.digest) or one.confirmed_by
+            alignments.append(msgspec.structs.replace(one, confirmed_by=by))
+        contexts = {key[1]: msgspec.json.decode(one) for key, one in known.items() if isinstance(one, msgspec.Raw)}
         return Snapshot(
             [one for one in known.values() if isinstance(one, Ontology)],
-            [self._as_confirmed(one) for one in known.values() if isinstance(one, Alignment)],
-            {key[1]: context_of(one) for key, one in known.items() if isinstance(one, msgspec.Raw)},
+            alignments,
+            {id_: one.get("@context", one) if isinstance(one, dict) else one for id_, one in contexts.items()},
             unused=self._unused,
             revision=revision,
             namespace=self._namespace,
             policy=self._policy,
         )
-
-    def _as_confirmed(self, alignment: Alignment) -> Alignment:
-        """Return an alignment with the operator that has confirmed exactly this content."""
-        by = self._confirmed.get(alignment.digest, "")
-        return msgspec.structs.replace(alignment, confirmed_by=by) if by else alignment
 
 
 def verify_alignment(alignment: Alignment, row: ArtifactRow, trust: Trust) -> Alignment | Fault:
@@ -297,7 +285,7 @@ def verify_alignment(alignment: Alignment, row: ArtifactRow, trust: Trust) -> Al
     return fault or msgspec.structs.replace(alignment, signer=signed.signer)
 
 
-def read_artifact(artifact: Artifact, namespace: Namespace = DEFAULT) -> _Content | Fault:
+def read_artifact(artifact: Artifact, namespace: Namespace = DEFAULT) -> _RegisteredContent | Fault:
     """Read a registered artifact, or say why it must not be used."""
     row = artifact.row
     if row.kind == "ontology":
@@ -311,9 +299,3 @@ def read_artifact(artifact: Artifact, namespace: Namespace = DEFAULT) -> _Conten
         return Fault(document.findings[0].message)
     said = {"id": row.id, "version": row.version, "signer": row.signer, "digest": row.digest}
     return msgspec.structs.replace(document.alignment, **said)
-
-
-def context_of(content: msgspec.Raw) -> Any:
-    """Return what a registered context stands for."""
-    value = msgspec.json.decode(content)
-    return value["@context"] if isinstance(value, dict) and "@context" in value else value

@@ -12,20 +12,20 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.checks.alignment.artifact import Trust
-from bespeak.checks.ontology.profile import judge
+from bespeak.contract.core_ontology import Namespace
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.ontology.core import Namespace
-from bespeak.contract.ontology.ontology import Ontology, Term
-from bespeak.contract.ontology.profile import SemanticProfile
-from bespeak.contract.ontology.settings import SemanticSettings
 from bespeak.contract.service import Service
-from bespeak.documents.envelope.reader import EnvelopeReader
-from bespeak.documents.projections.jsonld import base_of, capability_iri, intent_iri
 from bespeak.errors import ConfigError
+from bespeak.extensions.semantics.alignment.artifact import Trust
 from bespeak.extensions.semantics.discovery import MeaningIndex
+from bespeak.extensions.semantics.envelope.reader import EnvelopeReader
+from bespeak.extensions.semantics.jsonld import base_of, capability_iri, intent_iri
 from bespeak.extensions.semantics.knowledge import Knowledge, Snapshot
-from bespeak.extensions.semantics.negotiation import Offer, SemanticNegotiation, SemanticOutcome, write_mapping
+from bespeak.extensions.semantics.negotiation import SemanticNegotiation, SemanticOutcome, ServiceOffer, write_mapping
+from bespeak.extensions.semantics.profile import SemanticProfile
+from bespeak.extensions.semantics.profile_judgement import judge
+from bespeak.extensions.semantics.settings import SemanticSettings
+from bespeak.extensions.semantics.terms import Ontology, Term
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
@@ -39,12 +39,8 @@ def own_ontology(service: Service, endpoints: Iterable[Endpoint], version: str, 
         if endpoint.is_listed:
             capability, intent = capability_iri(service, endpoint), intent_iri(service, endpoint)
             # What an endpoint does is a case of what its concepts mean.
-            terms[capability] = Term(
-                iri=capability,
-                kind="individual",
-                types=(namespace("Capability"),),
-                parents=endpoint.semantic.concepts,
-            )
+            kinds, above = (namespace("Capability"),), endpoint.semantic.concepts
+            terms[capability] = Term(iri=capability, kind="individual", types=kinds, parents=above)
             terms[intent] = Term(iri=intent, kind="individual", types=(namespace("Intent"),), requires=(capability,))
     return Ontology(id=base_of(service), version=version, terms=terms)
 
@@ -67,14 +63,11 @@ _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class Meaning(msgspec.Struct, frozen=True):
-    """What a call means: its profile, and what came of it."""
-
     profile: SemanticProfile
     outcome: SemanticOutcome
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the profile."""
         return digest_of(self.profile)
 
     @property
@@ -94,7 +87,7 @@ def digest_of(profile: SemanticProfile) -> str:
     return hashlib.sha256(_encode(profile)).hexdigest()
 
 
-class _View:
+class _RegistryView:
     """What follows from one snapshot of the registry and one route table."""
 
     def __init__(self, registry: Snapshot, routes: RouteTable | None, sensitive: tuple[str, ...]) -> None:
@@ -109,27 +102,23 @@ class _View:
             own = own_ontology(routes.service, endpoints, routes.publication.version, registry.namespace)
             self.snapshot = registry.with_own(own)
         self.concepts = tuple(sorted({one for endpoint in endpoints for one in concepts_of(endpoint)}))
+        # Only callers with the scopes of their endpoints learn of them: those that are named, and all below.
         self.sensitive = frozenset(one for one in self.concepts if registry.is_below(one, sensitive))
-        """Concepts of endpoints that only callers with their scopes learn of: those that are named, and all below."""
         self._endpoints = endpoints
 
     @cached_property
     def index(self) -> MeaningIndex:
-        """Index of capabilities for discovery."""
         return MeaningIndex(self._endpoints, self.registry, self.sensitive)
 
     @cached_property
-    def whole(self) -> Offer:
-        """Offer of all listed endpoints together, whose sensitive ones are left out: anyone may ask for it.
-
-        Without a service, ontologies offer what they declare.
-        """
+    def whole(self) -> ServiceOffer:
+        """Offer of all listed endpoints that are not sensitive; without a service, what the ontologies declare."""
         if self.routes is None:
-            return Offer((), tuple(sorted(self.registry.meanings.capabilities)), whole=True)
+            return ServiceOffer((), tuple(sorted(self.registry.meanings.capabilities)), whole=True)
         listed = [one for one in self._endpoints if one.is_listed and self.sensitive.isdisjoint(concepts_of(one))]
         own = tuple(capability_iri(self.routes.service, one) for one in listed)
         concepts = tuple(dict.fromkeys(concept for one in listed for concept in concepts_of(one)))
-        return Offer((), concepts, own=own, whole=True)
+        return ServiceOffer((), concepts, own=own, whole=True)
 
     @property
     def is_current(self) -> bool:
@@ -142,10 +131,7 @@ class SemanticLayer:
     """Judges envelopes. Everything is in memory, so that calls do not wait; the registry is followed."""
 
     def __init__(
-        self,
-        settings: SemanticSettings,
-        routes: Callable[[], RouteTable] | None = None,
-        trust: Trust | None = None,
+        self, settings: SemanticSettings, routes: Callable[[], RouteTable] | None = None, trust: Trust | None = None
     ) -> None:
         """Create the layer; `routes` returns the current endpoints, None for a layer without a service.
 
@@ -157,16 +143,13 @@ class SemanticLayer:
         trust = trust or Trust()
         policy = msgspec.structs.replace(self.negotiation.mapping_policy, ranks=trust.ranks)
         self.knowledge = Knowledge(settings.namespace, policy, trust)
-        self.own: tuple[str, ...] = ()
-        """Ontologies that the service uses itself; if empty, those of its concepts."""
-        self._view: _View | None = None
+        self.own: tuple[str, ...] = ()  # ontologies that the service uses itself; if empty, those of its concepts
+        self._view: _RegistryView | None = None
 
     async def follow(self, store: Store) -> None:
-        """Follow the registry in the store."""
         await self.knowledge.follow(store)
 
     async def close(self) -> None:
-        """Cancel pending work."""
         await self.knowledge.close()
 
     @property
@@ -175,11 +158,11 @@ class SemanticLayer:
         return self.view.snapshot
 
     @property
-    def view(self) -> _View:
+    def view(self) -> _RegistryView:
         """What follows from the current registry and endpoints; outcomes of earlier ones are dropped."""
         view, routes = self._view, self._routes()
         if view is None or view.registry is not self.knowledge.snapshot or view.routes is not routes:
-            self._view = view = _View(self.knowledge.snapshot, routes, self.settings.sensitive)
+            self._view = view = _RegistryView(self.knowledge.snapshot, routes, self.settings.sensitive)
         return view
 
     def hides(self, iri: str) -> bool:
@@ -191,15 +174,16 @@ class SemanticLayer:
         if not self.settings.sensitive:
             return told
         if isinstance(told, str):
-            return _IRI.sub(lambda found: self._shown(found[0], principal), told)
+
+            def shown(found: re.Match[str]) -> str:
+                bare = found[0].rstrip(".")
+                known = not self.hides(bare) or self.view.index.knows(bare, principal)
+                return found[0] if known else f"{WITHHELD}{found[0][len(bare) :]}"
+
+            return _IRI.sub(shown, told)
         if isinstance(told, Mapping):
             return {name: self.withhold(value, principal) for name, value in told.items()}
         return [self.withhold(value, principal) for value in told] if isinstance(told, list | tuple) else told
-
-    def _shown(self, iri: str, principal: Principal) -> str:
-        bare = iri.rstrip(".")
-        known = not self.hides(bare) or self.view.index.knows(bare, principal)
-        return iri if known else f"{WITHHELD}{iri[len(bare) :]}"
 
     def seen_by(self, endpoint: Endpoint, principal: Principal) -> Endpoint:
         """Return an endpoint with the concepts that a caller may know of."""
@@ -224,15 +208,18 @@ class SemanticLayer:
         """Read an envelope and negotiate its profile. One that lacks a member is rejected whatever the policy says."""
         envelope = self.view.reader.parse(document)
         if envelope.violations or envelope.profile is None:
-            policy = self.negotiation.policy
-            verdict = judge(envelope.profile, self.snapshot.meanings, policy, envelope.violations)
+            verdict = judge(envelope.profile, self.snapshot.meanings, self.negotiation.policy, envelope.violations)
             explanation = tuple(f"{one.message}." for one in verdict.violations)
             return envelope.profile, SemanticOutcome(match="none", explanation=explanation, verdict=verdict)
         return envelope.profile, self.negotiate(envelope.profile, endpoint)
 
     def negotiate(self, profile: SemanticProfile, endpoint: Endpoint | None = None) -> SemanticOutcome:
         """Return what comes of a profile; a repeated one is looked up."""
-        key = (profile, None if endpoint is None else _traits(endpoint))
+        # What decides about an offer.
+        traits: tuple[Any, ...] = ()
+        if endpoint is not None:
+            traits = (endpoint.key, endpoint.builtin, concepts_of(endpoint), endpoint.semantic.impact)
+        key = (profile, traits)
         found = self.view.outcomes.get(key)
         if found is None:
             if not self.view.is_current:
@@ -244,7 +231,7 @@ class SemanticLayer:
             view.outcomes[key] = found
         return found
 
-    def _offer(self, endpoint: Endpoint | None, view: _View) -> Offer:
+    def _offer(self, endpoint: Endpoint | None, view: _RegistryView) -> ServiceOffer:
         if endpoint is None:
             return msgspec.structs.replace(view.whole, spoken=self.spoken())
         concepts = concepts_of(endpoint)
@@ -252,7 +239,7 @@ class SemanticLayer:
         passes_on = endpoint.is_basic or endpoint.passes_on
         critical = endpoint.semantic.impact == "irreversible" and not passes_on
         own = () if view.routes is None or endpoint.builtin else (capability_iri(view.routes.service, endpoint),)
-        return Offer(self.spoken(concepts), concepts, critical, own, sensitive=view.sensitive)
+        return ServiceOffer(self.spoken(concepts), concepts, critical, own, sensitive=view.sensitive)
 
     def restore(self, profile: Any) -> Meaning:
         """Return what a call means whose profile was kept as plain data."""
@@ -274,14 +261,7 @@ class SemanticLayer:
         return view.spoken[concepts]
 
 
-def _traits(endpoint: Endpoint) -> tuple[Any, ...]:
-    """Return what decides about an offer."""
-    semantic = endpoint.semantic
-    return endpoint.method, endpoint.path, endpoint.builtin, semantic.concepts, semantic.impact
-
-
 def concepts_of(endpoint: Endpoint) -> tuple[str, ...]:
-    """Return the concepts that an endpoint declares."""
     return endpoint.semantic.concepts
 
 

@@ -1,8 +1,4 @@
-"""DISCOVER, DESCRIBE and PROPOSE on a server with a semantic layer (IoA 8, 9).
-
-DISCOVER puts candidates by meaning first. DESCRIBE tells what would come of a profile, PROPOSE records one for a
-task.
-"""
+"""DISCOVER, DESCRIBE and PROPOSE on a server with a semantic layer (IoA 8, 9)."""
 
 from __future__ import annotations
 
@@ -11,36 +7,38 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.core_ontology import MOST_IRI
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.ontology.core import MOST_IRI
-from bespeak.contract.ontology.profile import SemanticProfile
 from bespeak.contract.standard.definition import LINE, METHOD, OBJECT, PATH, list_of, object_of
 from bespeak.contract.standard.floor import read_filter
-from bespeak.documents.envelope.writer import write_envelope
 from bespeak.extensions.semantics.discovery import MeaningIndex, read_wanted
+from bespeak.extensions.semantics.envelope.writer import write_envelope
 from bespeak.extensions.semantics.layer import SemanticLayer, digest_of, own_profile
 from bespeak.extensions.semantics.negotiation import SemanticOutcome
+from bespeak.extensions.semantics.profile import SemanticProfile
+from bespeak.extensions.semantics.store import RecordedProfile, ReplaceProfile, profile_record, task_record
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.call import RoutedCall, may_discover
 from bespeak.runtime.handling import effects, handler, refusal, stateful
-from bespeak.state.store.commands.semantics import RecordedProfile, ReplaceProfile, profile_record, task_record
 
 PROFILE: Final = "semantic_profile"
-PARAMETERS: Final[Mapping[str, Any]] = {
-    PROFILE: {**OBJECT, "description": "Semantic envelope; DESCRIBE also takes only ontologyId and ontologyVersion."},
-    "alignments": {
+PARAMETERS: Final[Mapping[str, Any]] = {  # parameters of the control exchange, beside those of the two methods
+    f"{PROFILE}?": {
+        **OBJECT,
+        "description": "Semantic envelope; DESCRIBE also takes only ontologyId and ontologyVersion.",
+    },
+    "alignments?": {
         **list_of({**LINE, "maxLength": MOST_IRI}, most=20),
         "description": "Candidate alignments, by their IRIs; they take the place of alignmentRef.",
     },
-    "endpoint": {
-        **object_of({"method": METHOD, "path": PATH}, "method", "path", closed=True),
+    "endpoint?": {
+        **object_of({"method": METHOD, "path": PATH}, closed=True),
         "description": "Endpoint that the profile is meant for.",
     },
 }
-"""Parameters of the control exchange, beside those of the two methods."""
 
 Result = Answer | Envelope | Effects | Refused
 Handler = Callable[[RoutedCall], Any]
@@ -56,7 +54,8 @@ def describing(describe: Handler) -> Handler:
         layer: SemanticLayer = call.server.part("semantic")
         endpoint = _endpoint(call)
         _, outcome = _negotiate(layer, call.input, endpoint)
-        spoken = [(id_, layer.snapshot.latest(id_)) for id_ in layer.spoken(_concepts(endpoint))]
+        concepts = () if endpoint is None else endpoint.semantic.concepts
+        spoken = [(id_, layer.snapshot.latest(id_)) for id_ in layer.spoken(concepts)]
         own = [{"ontologyId": id_, "ontologyVersion": one.version} for id_, one in spoken if one is not None]
         return Envelope({"semantic": layer.withhold(outcome.document(), call.principal), "ontologies": own})
 
@@ -78,8 +77,7 @@ def proposing(propose: Handler) -> Handler:
 @stateful
 def _propose_profile(call: RoutedCall) -> Effects:
     layer: SemanticLayer = call.server.part("semantic")
-    endpoint = _endpoint(call)
-    profile, outcome = _negotiate(layer, call.input, endpoint)
+    profile, outcome = _negotiate(layer, call.input, _endpoint(call))
     if profile is None or outcome.match == "none":
         first = outcome.verdict.violations[0].message if outcome.verdict.violations else "There is no match"
         message = layer.withhold(f"{first}. The task keeps the profile that it has.", call.principal)
@@ -106,18 +104,11 @@ def _negotiate(
     if alignments is not None:
         document = {**document, "alignmentRef": alignments}
     if "@context" not in document and "type" not in document:
-        texts = [document.get(name) for name in ("ontologyId", "ontologyVersion")]
-        refs = alignments or ()
-        if all(isinstance(text, str) and 0 < len(text) <= MOST_IRI for text in texts):
-            profile = SemanticProfile(
-                ontology_id=str(texts[0]),
-                ontology_version=str(texts[1]),
-                capability_refs=(),
-                intent_ref="",
-                alignment_refs=tuple(refs),
-            )
+        id_, version = document.get("ontologyId"), document.get("ontologyVersion")
+        if all(isinstance(text, str) and 0 < len(text) <= MOST_IRI for text in (id_, version)):
+            named = {"ontology_id": id_, "ontology_version": version, "alignment_refs": tuple(alignments or ())}
             # Without references there is nothing to record.
-            return None, layer.negotiate(profile, endpoint)
+            return None, layer.negotiate(SemanticProfile(capability_refs=(), intent_ref="", **named), endpoint)
     return layer.read(document, endpoint)
 
 
@@ -132,10 +123,6 @@ def _endpoint(call: RoutedCall) -> Endpoint | None:
         raise refusal(status.NOT_FOUND, "endpoint-not-found", message)
     layer: SemanticLayer = call.server.part("semantic")
     return layer.seen_by(found, call.principal)
-
-
-def _concepts(endpoint: Endpoint | None) -> tuple[str, ...]:
-    return () if endpoint is None else endpoint.semantic.concepts
 
 
 def discovering(discover: Callable[[RoutedCall], Any]) -> Callable[[RoutedCall], Any]:
@@ -156,8 +143,7 @@ def discovering(discover: Callable[[RoutedCall], Any]) -> Callable[[RoutedCall],
         found = [one for one in index.find(wanted, call.principal) if admits(one.endpoint, operator)]
         known = {one.endpoint.key for one in found}
         others = [_with_profile(call, one) for one in by_words if _key(one) not in known]
-        limit = call.input.get("max_results", 20)
-        candidates = [*(index.document(one) for one in found), *others][:limit]
+        candidates = [*(index.document(one) for one in found), *others][: call.input.get("max_results", 20)]
         return msgspec.structs.replace(answer, result={"candidates": candidates})
 
     return handle

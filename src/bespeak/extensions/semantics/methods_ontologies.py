@@ -7,50 +7,44 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.ontology.core import MOST_IRI
+from bespeak.contract.core_ontology import MOST_IRI
 from bespeak.contract.standard.definition import COUNT, LINE, NAME, TEXT, MethodError, StandardMethod, list_of, one_of
-from bespeak.documents.alignment.notation import MEDIA_TYPES as ALIGNMENT_TYPES
-from bespeak.documents.alignment.notation import is_alignment
-from bespeak.documents.alignment.rules import DOWNGRADE, SIGNATURE
-from bespeak.documents.ontology.triples import MEDIA_TYPES
+from bespeak.extensions.semantics.alignment.notation import MEDIA_TYPES as ALIGNMENT_TYPES
+from bespeak.extensions.semantics.alignment.notation import is_alignment
+from bespeak.extensions.semantics.alignment.rules import DOWNGRADE, SIGNATURE
+from bespeak.extensions.semantics.ontology.triples import MEDIA_TYPES
 from bespeak.extensions.semantics.registry import AlignmentOffer, OntologyOffer, OntologyRegistry
+from bespeak.extensions.semantics.store import Artifact, ArtifactRow, ListArtifacts, ReadArtifact, RegisterArtifact
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.handling import Conflicts, RefusedError, effects, refusal, stateful
-from bespeak.state.store.commands.semantics import Artifact, ArtifactRow, ListArtifacts, ReadArtifact, RegisterArtifact
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 PATH: Final = "/ontologies"
 READ_SCOPE: Final = "semantic:read"
 REGISTER_SCOPE: Final = "semantic:register"
-
 _IRI: Final = {**LINE, "maxLength": MOST_IRI}
 _PAGE: Final = 100
 _MOST_CONTENT: Final = 1024 * 1024  # most bytes of the content in an answer; beyond, only its size is told
 _MOST_FINDINGS: Final = 20
 _CODES: Final = {SIGNATURE.id: "signature-refused", DOWNGRADE.id: "alignment-downgrade"}
 """Error of a refused document by the rule of a finding."""
-
 QUERY_ONTOLOGIES: Final = StandardMethod(
     name="QUERY",
     category="semantic",
     description="Lists registered ontologies, alignments and contexts, or returns one with its content.",
     intent="Query which ontologies this server knows, and what they say.",
     outcome="Registered versions with digest, signer and time are returned; nothing is changed.",
-    parameters={
-        "kind": one_of("ontology", "alignment", "context"),
-        "id": {
-            **_IRI,
-            "description": "IRI of one artifact; its content is returned up to 1 MiB.",
-        },
-        "version": NAME,
-        "after": {**COUNT, "maximum": 2**53, "description": "Revision after which artifacts were registered."},
+    takes={
+        "kind?": one_of("ontology", "alignment", "context"),
+        "id?": {**_IRI, "description": "IRI of one artifact; its content is returned up to 1 MiB."},
+        "version?": NAME,
+        "after?": {**COUNT, "maximum": 2**53, "description": "Revision after which artifacts were registered."},
     },
-    result={"artifacts": list_of({"type": "object"}), "next": COUNT},
-    returned=("artifacts",),
+    returns={"artifacts": list_of({"type": "object"}), "next?": COUNT},
     errors=(MethodError("ontology-not-found", status.NOT_FOUND, "The artifact is not registered in that version."),),
     scopes=(READ_SCOPE,),
 )
@@ -63,17 +57,15 @@ REGISTER_ONTOLOGY: Final = StandardMethod(
     outcome="The version is registered with its digest; a registered version never changes.",
     impact="irreversible",
     idempotent=True,
-    parameters={
+    takes={
         "document": TEXT,
         "media_type": one_of(*MEDIA_TYPES, *(one for one in ALIGNMENT_TYPES if one not in MEDIA_TYPES)),
-        "id": _IRI,
-        "version": NAME,
-        "source": _IRI,
-        "signature": {**LINE, "maxLength": 16_384},
+        "id?": _IRI,
+        "version?": NAME,
+        "source?": _IRI,
+        "signature?": {**LINE, "maxLength": 16_384},
     },
-    required=("document", "media_type"),
-    result={"id": {"type": "string"}, "version": NAME, "sha256": NAME, "supersedes": {"type": "string"}},
-    returned=("id", "version", "sha256", "supersedes"),
+    returns={"id": {"type": "string"}, "version": NAME, "sha256": NAME, "supersedes": {"type": "string"}},
     errors=(
         MethodError("ontology-refused", status.UNPROCESSABLE, "The document has errors; the findings name them."),
         MethodError("signature-refused", status.FORBIDDEN, "The signature is missing, foreign or for other content."),
@@ -92,29 +84,24 @@ REGISTER_ONTOLOGY: Final = StandardMethod(
 
 @stateful
 async def query_ontologies(call: RoutedCall) -> Envelope:
-    """Answer QUERY /ontologies."""
     assert call.server.store is not None
     given = call.input
     if "id" in given:
         command = ReadArtifact(given.get("kind", "ontology"), given["id"], given.get("version"))
         found: Artifact | None = await call.server.store.read(command)
         if found is None:
-            message = "The artifact is not registered in that version."
-            raise refusal(QUERY_ONTOLOGIES, "ontology-not-found", message)
+            raise refusal(QUERY_ONTOLOGIES, "ontology-not-found", "The artifact is not registered in that version.")
         size = len(found.content)
         content = {"content": found.content.decode()} if size <= _MOST_CONTENT else {}
         return Envelope({"artifacts": [{**show(found.row), "bytes": size, **content}]})
-    rows: list[ArtifactRow] = await call.server.store.read(
-        ListArtifacts(given.get("kind"), given.get("after", 0), _PAGE + 1)
-    )
+    listing = ListArtifacts(given.get("kind"), given.get("after", 0), _PAGE + 1)
+    rows: list[ArtifactRow] = await call.server.store.read(listing)
     page = rows[:_PAGE]
     more = {"next": page[-1].revision} if len(rows) > _PAGE else {}
     return Envelope({"artifacts": [show(row) for row in page], **more})
 
 
 def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]:
-    """Build the handler of REGISTER /ontologies."""
-
     @stateful
     async def register(call: RoutedCall) -> Effects:
         given = call.input
@@ -127,8 +114,7 @@ def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]
         judged: RegisterArtifact | list[Diagnostic] | Fault
         # RDF/XML may be either, and says it itself.
         if media_type not in MEDIA_TYPES or (media_type in ALIGNMENT_TYPES and is_alignment(data)):
-            notation = ALIGNMENT_TYPES[media_type]
-            offered = AlignmentOffer(data=data, file=source, notation=notation, **said)
+            offered = AlignmentOffer(data=data, file=source, notation=ALIGNMENT_TYPES[media_type], **said)
             assert call.server.store is not None
             judged = await registry.judge_alignment(offered, actor, call.server.store)
         else:
@@ -139,7 +125,11 @@ def register_ontology(registry: OntologyRegistry) -> Callable[[RoutedCall], Any]
             raise refusal(REGISTER_ONTOLOGY, "signature-refused", fault)
         if isinstance(judged, list):
             raise _document_refusal(judged)
-        return effects([judged], _tell, _conflicts(judged.id))
+        return effects([judged], tell, _conflicts(judged.id))
+
+    def tell(results: Sequence[ArtifactRow]) -> dict[str, Any]:
+        row = results[0]
+        return {"id": row.id, "version": row.version, "sha256": row.digest, "supersedes": row.supersedes}
 
     return register
 
@@ -149,11 +139,6 @@ def show(row: ArtifactRow) -> dict[str, Any]:
     shown: dict[str, Any] = msgspec.to_builtins(row)
     del shown["actor"]
     return {**shown, "registered": write_instant(row.registered)}
-
-
-def _tell(results: Sequence[ArtifactRow]) -> dict[str, Any]:
-    row = results[0]
-    return {"id": row.id, "version": row.version, "sha256": row.digest, "supersedes": row.supersedes}
 
 
 def _document_refusal(findings: Sequence[Diagnostic]) -> RefusedError:
@@ -170,6 +155,8 @@ def _conflicts(artifact_id: str) -> Conflicts:
     refuse = REGISTER_ONTOLOGY.refuse
     taken = "This version is registered with other content; give the change a new version."
     full = "Agents may register {} artifacts in all, and there is no room left."
+    another = "Somebody else has registered this id. Sign this version with a trusted key, or use another id."
+    rank = "The latest version is signed by a key that is trusted more; let its owner sign this one."
 
     def out_of_order(found: Mapping[str, Any]) -> Refused:
         fault = str(found.get("fault") or f"there are {found.get('most')} versions, which is the limit")
@@ -191,14 +178,8 @@ def _conflicts(artifact_id: str) -> Conflicts:
         "version-order": out_of_order,
         "too-many-versions": out_of_order,
         "signature-missing": refuse("signature-refused", "The latest version is signed; sign this one too."),
-        "of-another": refuse(
-            "signature-refused",
-            "Somebody else has registered this id. Sign this version with a trusted key, or use another id.",
-        ),
-        "signer-rank": refuse(
-            "signature-refused",
-            "The latest version is signed by a key that is trusted more; let its owner sign this one.",
-        ),
+        "of-another": refuse("signature-refused", another),
+        "signer-rank": refuse("signature-refused", rank),
         "quota": over_quota,
         "registry-full": lambda found: refuse("registry-quota", full.format(found["most"]), **found),
         "reference-unknown": unknown,

@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from bespeak.checks.alignment.policy import Policy
-from bespeak.checks.ontology.profile import ProfilePolicy, judge
-from bespeak.contract.ontology.alignment import Alignment
-from bespeak.contract.ontology.matching import (
+from bespeak.extensions.semantics.alignment.alignment import Alignment
+from bespeak.extensions.semantics.alignment.policy import Policy
+from bespeak.extensions.semantics.knowledge import Snapshot
+from bespeak.extensions.semantics.matching_rules import (
     LOW_CONFIDENCE,
     NOT_PROVIDED,
     PROVENANCE,
@@ -20,18 +20,15 @@ from bespeak.contract.ontology.matching import (
     UNKNOWN_ALIGNMENT,
     UNKNOWN_ONTOLOGY,
 )
-from bespeak.contract.ontology.ontology import Meanings, Ontology, OntologyRef, compare_versions
-from bespeak.contract.ontology.profile import ACCEPTED, SemanticProfile, Status, Verdict, Violation
-from bespeak.contract.ontology.rules import VERSION_COMPATIBLE, VERSION_ORDER
-from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.extensions.semantics.knowledge import Snapshot
+from bespeak.extensions.semantics.profile import ACCEPTED, SemanticProfile, Status, Verdict, Violation
+from bespeak.extensions.semantics.profile_judgement import ProfilePolicy, judge
+from bespeak.extensions.semantics.profile_rules import VERSION_COMPATIBLE, VERSION_ORDER
+from bespeak.extensions.semantics.settings import SemanticSettings
+from bespeak.extensions.semantics.terms import Meanings, Ontology, OntologyRef, compare_versions
 from bespeak.extensions.semantics.translation import ProfileTranslation, UsedMapping
 
-Match = Literal["direct", "mapped", "unmatched", "none"]
-"""What came of a profile. It is unmatched if its vocabulary is understood, but nothing says that the endpoint, or any
-endpoint, provides its capabilities.
-"""
-
+MatchKind = Literal["direct", "mapped", "unmatched", "none"]
+"""What came of a profile. It is unmatched if its vocabulary is understood, but nothing declares its capabilities."""
 WIDER: Final = 0.9  # certainty that a capability more general than the wanted one will do
 _PLAIN: Final = "!#$%&'()*+,/:;=?@[]~"  # characters of an IRI that a header has as they are
 _LONGEST: Final = 200  # characters of an id in a header; the digest names the artifact in any case
@@ -56,15 +53,13 @@ def _text(value: str) -> str:
 class SemanticOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """Result of a negotiation. Without a match, `verdict` says whether the profile may be renegotiated."""
 
-    match: Match
+    match: MatchKind
     explanation: tuple[str, ...]  # sentences for people
     verdict: Verdict = ACCEPTED
-    confidence: float = 0.0
-    """How sure the match is, 0 if nothing was matched. A direct match of all capabilities has 1."""
+    confidence: float = 0.0  # of the match, 0 if nothing was matched; a direct match of all capabilities has 1
     ontology: OntologyRef | None = None  # ontology of the service that the profile is understood with
     mappings: tuple[UsedMapping, ...] = ()
-    unmatched: tuple[str, ...] = ()
-    """Capabilities of the profile, in the vocabulary of the service, that nobody declares to provide."""
+    unmatched: tuple[str, ...] = ()  # capabilities, in the vocabulary of the service, that nobody declares
     profile: SemanticProfile | None = None  # profile in the vocabulary of the service
 
     @property
@@ -73,26 +68,16 @@ class SemanticOutcome(msgspec.Struct, frozen=True, kw_only=True):
         steps = [step for used in self.mappings for step in used.translation.steps]
         if not steps:
             return None
-        artifacts = {
-            step.alignment: {
-                "id": step.alignment,
-                "version": step.version,
-                "sha256": step.digest,
-                "signed": step.trust > 0,
-                "confirmed": step.confirmed,
-            }
-            for step in steps
-        }
+        artifacts: dict[str, Any] = {}
+        for step in steps:
+            known = {"id": step.alignment, "version": step.version, "sha256": step.digest}
+            artifacts[step.alignment] = {**known, "signed": step.trust > 0, "confirmed": step.confirmed}
         lowest = min(used.translation.confidence for used in self.mappings)
         return {"confidence": round(lowest, 4), "artifacts": list(artifacts.values())[:_MOST_ARTIFACTS]}
 
     def document(self) -> dict[str, Any]:
-        """Return the outcome for a peer."""
-        told: dict[str, Any] = {
-            "match": self.match,
-            "status": self.verdict.status,
-            "confidence": round(self.confidence, 4),
-        }
+        verdict = self.verdict
+        told: dict[str, Any] = {"match": self.match, "status": verdict.status, "confidence": round(self.confidence, 4)}
         if self.ontology is not None:
             told |= {"ontologyId": self.ontology.id, "ontologyVersion": self.ontology.version}
         if self.unmatched:
@@ -100,12 +85,10 @@ class SemanticOutcome(msgspec.Struct, frozen=True, kw_only=True):
         if self.mappings:
             told["mappings"] = [one.document() for one in self.mappings]
         told["explanation"] = list(self.explanation)
-        if self.verdict.violations:
-            told["validation"] = {"status": self.verdict.status, "reason": self.verdict.reason}
-            told["violations"] = [
-                {"rule": one.rule, "path": one.path, "value": one.value, "message": one.message}
-                for one in self.verdict.violations
-            ]
+        if verdict.violations:
+            told["validation"] = {"status": verdict.status, "reason": verdict.reason}
+            shown = ("rule", "path", "value", "message")
+            told["violations"] = [{name: getattr(one, name) for name in shown} for one in verdict.violations]
         return told
 
 
@@ -117,16 +100,12 @@ _NEGOTIABLE: Final[Mapping[str, Status]] = {
     )
 }
 """Rules that another ontology, version or alignment can satisfy; by default they lead to a renegotiation."""
-
 _SAME_MAJOR: Final = frozenset({"compatible", "older"})
 
 
-class Offer(msgspec.Struct, frozen=True):
-    """What a service brings to the negotiation."""
-
+class ServiceOffer(msgspec.Struct, frozen=True):
     spoken: tuple[str, ...]  # ids of the ontologies that it uses itself
-    concepts: tuple[str, ...] = ()
-    """Capabilities of the called endpoint, or of the service; none if it does not declare any."""
+    concepts: tuple[str, ...] = ()  # declared capabilities of the called endpoint, or of the service
     critical: bool = False  # True if a call cannot be undone
     own: tuple[str, ...] = ()  # the same in the vocabulary of the service itself
     whole: bool = False  # True if no endpoint is named, so that the profile may be for any of them
@@ -134,8 +113,6 @@ class Offer(msgspec.Struct, frozen=True):
 
 
 class SemanticNegotiation:
-    """Negotiates by the settings of one service."""
-
     def __init__(self, settings: SemanticSettings | None = None) -> None:
         self.settings = settings or SemanticSettings()
         given = self.settings
@@ -149,20 +126,20 @@ class SemanticNegotiation:
             {"threshold": given.threshold, "order": given.conflict_order, "priorities": given.priorities}, Policy
         )
 
-    def negotiate(self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot) -> SemanticOutcome:
+    def negotiate(self, profile: SemanticProfile, offer: ServiceOffer, snapshot: Snapshot) -> SemanticOutcome:
         """Return what comes of a profile that has all of its members."""
         explanation: list[str] = []
         ontology, found = self._find_own(profile, offer, snapshot, explanation)
         if ontology is not None:
-            return self._judge(profile, offer, snapshot, ontology=ontology, explanation=explanation)
+            return self._judge(profile, offer, snapshot, ontology, explanation=explanation)
         mapped, broken = self._translate(profile, offer, snapshot, explanation)
         if mapped is None:
             return self._fail([*(found if not broken else ()), *broken], explanation)
         translated, target, mappings = mapped
-        return self._judge(translated, offer, snapshot, ontology=target, explanation=explanation, mappings=mappings)
+        return self._judge(translated, offer, snapshot, target, explanation=explanation, mappings=mappings)
 
     def _find_own(
-        self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot, explanation: list[str]
+        self, profile: SemanticProfile, offer: ServiceOffer, snapshot: Snapshot, explanation: list[str]
     ) -> tuple[Ontology | None, list[Violation]]:
         """Find the service's own ontology for a profile, or what keeps it from a direct match."""
         wanted = OntologyRef(profile.ontology_id, profile.ontology_version)
@@ -183,7 +160,7 @@ class SemanticNegotiation:
         return None, [Violation.of(rule, "/ontologyVersion", wanted.version, provided)]
 
     def _translate(
-        self, profile: SemanticProfile, offer: Offer, snapshot: Snapshot, explanation: list[str]
+        self, profile: SemanticProfile, offer: ServiceOffer, snapshot: Snapshot, explanation: list[str]
     ) -> tuple[tuple[SemanticProfile, Ontology, tuple[UsedMapping, ...]] | None, list[Violation]]:
         """Translate a profile into the vocabulary of the service, or say what is missing."""
         usable, broken = _find_alignments(profile, snapshot)
@@ -191,7 +168,9 @@ class SemanticNegotiation:
             explanation += [f"{one.message}." for one in broken]
             return None, broken
         first: list[Violation] = []
-        for target in _targets(profile, offer, snapshot):
+        # The core has no vocabulary.
+        others = (one for one in offer.spoken if one not in (profile.ontology_id, snapshot.namespace.core))
+        for target in filter(None, map(snapshot.latest, others)):
             translation = ProfileTranslation(snapshot.mappings, usable, target, lambda iri: snapshot.declaring([iri]))
             translated = translation.translate(profile)
             if not translation.broken:
@@ -205,10 +184,10 @@ class SemanticNegotiation:
     def _judge(
         self,
         profile: SemanticProfile,
-        offer: Offer,
+        offer: ServiceOffer,
         snapshot: Snapshot,
-        *,
         ontology: Ontology,
+        *,
         explanation: list[str],
         mappings: tuple[UsedMapping, ...] | None = None,
     ) -> SemanticOutcome:
@@ -250,19 +229,16 @@ class SemanticNegotiation:
     ) -> SemanticOutcome:
         rejected = any(self.policy.status_of(one) == "reject" for one in broken)
         verdict = Verdict("reject" if rejected else "renegotiate", tuple(broken))
-        explanation.append("There is no match.")
-        return SemanticOutcome(
-            match="none",
-            explanation=tuple(explanation),
-            verdict=verdict,
-            ontology=None if ontology is None else ontology.ref,
-        )
+        explained = (*explanation, "There is no match.")
+        ref = None if ontology is None else ontology.ref
+        return SemanticOutcome(match="none", explanation=explained, verdict=verdict, ontology=ref)
 
 
 def _find_alignments(profile: SemanticProfile, snapshot: Snapshot) -> tuple[list[str], list[Violation]]:
     """Return the alignments that a profile may be translated with; one of them leads away from its ontology."""
     usable = [id_ for id_, one in sorted(snapshot.alignments.items()) if _fits(one, profile, snapshot)]
-    leaving = any(profile.ontology_id in _ends(snapshot.alignments[id_]) for id_ in usable)
+    ends = {ref.id for id_ in usable for ref in (snapshot.alignments[id_].source, snapshot.alignments[id_].target)}
+    leaving = profile.ontology_id in ends
     if not profile.alignment_refs:
         return (usable if leaving else []), []
     broken = []
@@ -282,7 +258,7 @@ def _fit(wanted: str, provided: Sequence[str], meanings: Meanings) -> tuple[str,
     return None if wider is None else (wider, WIDER)
 
 
-def _explain_fits(profile: SemanticProfile, fits: Mapping[str, tuple[str, float]], offer: Offer) -> str:
+def _explain_fits(profile: SemanticProfile, fits: Mapping[str, tuple[str, float]], offer: ServiceOffer) -> str:
     who = "The service" if offer.whole else "The endpoint"
     if fits:
         provided = next(iter(fits.values()))[0]
@@ -303,21 +279,8 @@ def _confidence(
     return certain * min(surely for _, surely in fits.values()) * share
 
 
-def _targets(profile: SemanticProfile, offer: Offer, snapshot: Snapshot) -> list[Ontology]:
-    """Return the ontologies of the service that a profile may be translated to; the core has no vocabulary."""
-    others = (one for one in offer.spoken if one not in (profile.ontology_id, snapshot.namespace.core))
-    return [found for one in others if (found := snapshot.latest(one)) is not None]
-
-
-def _ends(alignment: Alignment) -> tuple[str, str]:
-    return alignment.source.id, alignment.target.id
-
-
 def _fits(alignment: Alignment, profile: SemanticProfile, snapshot: Snapshot) -> bool:
-    """Return True if an alignment holds for the versions at hand.
-
-    An artifact is for exact versions, and others of the same major version keep what those mean (5.3).
-    """
+    """Return True if an alignment is for the versions at hand, or for others of the same major version (5.3)."""
     for end in (alignment.source, alignment.target):
         latest = snapshot.latest(end.id)
         at_hand = profile.ontology_version if end.id == profile.ontology_id else latest and latest.version

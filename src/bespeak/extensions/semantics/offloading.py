@@ -1,7 +1,4 @@
-"""Work on documents of agents beside the event loop: a big one in a process of its own, so that calls do not wait.
-
-A thread shares the interpreter with the loop. It is for little work, and hands the interpreter over more often.
-"""
+"""Work on documents of agents beside the event loop: a big one in a process of its own, so that calls do not wait."""
 
 from __future__ import annotations
 
@@ -10,12 +7,11 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE, Popen, TimeoutExpired
 from typing import Any, Final, TypeVar
 
-from bespeak.contract.ontology.ontology import Ontology
+from bespeak.extensions.semantics.terms import Ontology
 
 SMALL: Final = 32 * 1024  # bytes of a document that a thread reads in some hundredths of a second
 _DEADLINE: Final = 300.0  # seconds after which a process is killed; the largest document takes about a minute
@@ -34,7 +30,7 @@ async def run_beside(function: Callable[..., Result], *arguments: Any, size: int
     """
     if size <= SMALL:
         return await run_in_thread(function, *arguments)
-    child = _Child(pickle.dumps((function, arguments)))
+    child = _WorkerProcess(pickle.dumps((function, arguments)))
     try:
         told = await asyncio.to_thread(child.run)
     except TimeoutExpired:
@@ -46,7 +42,7 @@ async def run_beside(function: Callable[..., Result], *arguments: Any, size: int
     return await _take_over(told)  # type: ignore[no-any-return]  # what the function returned
 
 
-class _Child:
+class _WorkerProcess:
     """One process; a thread waits for it, which costs nothing, and may outlive a call that is cancelled."""
 
     def __init__(self, work: bytes) -> None:
@@ -56,8 +52,7 @@ class _Child:
 
     def run(self) -> bytes | None:
         """Do the work; return the result, or None if the process has failed."""
-        root = str(Path(__file__).parents[3])
-        search = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH", ""))))
+        search = os.pathsep.join(filter(None, (str(Path(__file__).parents[3]), os.environ.get("PYTHONPATH", ""))))
         line = [sys.executable, "-P", "-m", __name__]
         with Popen(line, stdin=PIPE, stdout=PIPE, env={**os.environ, "PYTHONPATH": search}) as process:  # noqa: S603
             self._process = process
@@ -70,7 +65,6 @@ class _Child:
         return told if process.returncode == 0 else None
 
     def end(self) -> None:
-        """End the process if it runs."""
         self._ended = True
         if self._process is not None:
             self._process.kill()
@@ -78,18 +72,12 @@ class _Child:
 
 async def run_in_thread(function: Callable[..., Result], *arguments: Any) -> Result:
     """Call a function in a thread that hands over the interpreter often."""
-    with _handing_over():
-        return await asyncio.to_thread(function, *arguments)
-
-
-@contextmanager
-def _handing_over() -> Iterator[None]:
     if not _busy:
         _busy.append(sys.getswitchinterval())
         sys.setswitchinterval(_SWITCH)
     _busy.append(0.0)
     try:
-        yield
+        return await asyncio.to_thread(function, *arguments)
     finally:
         _busy.pop()
         if len(_busy) == 1:

@@ -8,25 +8,25 @@ from typing import Final
 
 import msgspec
 
-from bespeak.checks.alignment.artifact import NO_TRUST, JudgedAlignment, Trust, judge_alignment
-from bespeak.checks.ontology.registration import Judged, judge_registration
-from bespeak.contract.ontology.alignment import Alignment
-from bespeak.contract.ontology.core import DEFAULT, Namespace
-from bespeak.contract.ontology.ontology import Ontology, OntologyRef
-from bespeak.contract.ontology.settings import SemanticSettings
-from bespeak.documents.alignment.draft_json import read_json
-from bespeak.documents.alignment.notation import AlignmentNotation, read_alignment
-from bespeak.documents.alignment.rules import OTHER_ONTOLOGY
-from bespeak.documents.ontology.canonical import read_registered
-from bespeak.documents.ontology.triples import RdfNotation
+from bespeak.contract.core_ontology import DEFAULT, Namespace
 from bespeak.errors import ConfigError
+from bespeak.extensions.semantics.alignment.alignment import Alignment
+from bespeak.extensions.semantics.alignment.artifact import NO_TRUST, JudgedAlignment, Trust, judge_alignment
+from bespeak.extensions.semantics.alignment.draft_json import read_json
+from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, read_alignment
+from bespeak.extensions.semantics.alignment.rules import OTHER_ONTOLOGY
 from bespeak.extensions.semantics.offloading import run_beside, run_in_thread
+from bespeak.extensions.semantics.ontology.canonical import read_registered
+from bespeak.extensions.semantics.ontology.registration import Judged, judge_registration
+from bespeak.extensions.semantics.ontology.triples import RdfNotation
+from bespeak.extensions.semantics.settings import SemanticSettings
+from bespeak.extensions.semantics.store import Artifact, Quota, ReadArtifact, RegisterArtifact
+from bespeak.extensions.semantics.terms import Ontology, OntologyRef
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.state.identity.artifact_signature import ArtifactStatement, signature_fault, verify_artifact
 from bespeak.state.identity.jws import PublicKey
 from bespeak.state.identity.key_files import parse_keys
-from bespeak.state.store.commands.semantics import Artifact, Quota, ReadArtifact, RegisterArtifact
 from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.source.tree import Location
@@ -54,24 +54,13 @@ async def judge_offer(
     named = frozenset(iri for rule in read.rules for iri in (rule.source, rule.target))
     source, target = [await _ontology(store, ref, namespace, named) for ref in (read.source, read.target)]
     if isinstance(source, Fault) or isinstance(target, Fault):
-        missing = [
-            OTHER_ONTOLOGY.found(one.message, Location(offer.file), f"/{side}OntologyId")
-            for side, one in (("source", source), ("target", target))
-            if isinstance(one, Fault)
-        ]
+        faults = [(side, one) for side, one in (("source", source), ("target", target)) if isinstance(one, Fault)]
+        place = Location(offer.file)
+        missing = [OTHER_ONTOLOGY.found(one.message, place, f"/{side}OntologyId") for side, one in faults]
         return JudgedAlignment([*document.findings, *missing])
     latest = await _latest(store, read.id or offer.id)
-    judging = partial(
-        judge_alignment,
-        source=source,
-        target=target,
-        replaces=latest,
-        trust=trust,
-        signature=offer.signature,
-        for_registry=True,
-        id=offer.id,
-        version=offer.version,
-    )
+    judging = partial(judge_alignment, source=source, target=target, replaces=latest, trust=trust, for_registry=True)
+    judging = partial(judging, signature=offer.signature, id=offer.id, version=offer.version)
     return await run_in_thread(judging, offer.data, offer.file, offer.notation)
 
 
@@ -100,13 +89,10 @@ async def _latest(store: Store, id_: str) -> Alignment | None:
 
 
 _MOST_WAITING: Final = 256
-_MOST_OF_ONE: Final = 16
-"""Documents of one agent that wait; agents take turns, so that none waits for all those of another."""
+_MOST_OF_ONE: Final = 16  # documents of one agent that wait; agents take turns
 
 
 class OntologyOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """What an agent wants to register."""
-
     document: bytes
     notation: RdfNotation
     actor: str
@@ -120,7 +106,6 @@ class OntologyRegistry:
     """Judges offers. Constructed once per server; the store is that of each call."""
 
     def __init__(self, settings: SemanticSettings, trust: Trust = NO_TRUST) -> None:
-        """Create a registry that trusts some keys."""
         self.settings = settings
         self.trust = trust
         self._quota = Quota(settings.most_artifacts, settings.most_bytes)
@@ -139,15 +124,8 @@ class OntologyRegistry:
         signer = self.verify(offer.signature, judged.statement)
         if isinstance(signer, Fault):
             return signer
-        return msgspec.structs.replace(
-            judged.command,
-            signer=signer,
-            signature=offer.signature,
-            actor=offer.actor,
-            source=offer.source,
-            ranks=self.trust.ranks,
-            quota=self._quota,
-        )
+        command = msgspec.structs.replace(judged.command, signer=signer, signature=offer.signature, source=offer.source)
+        return msgspec.structs.replace(command, actor=offer.actor, ranks=self.trust.ranks, quota=self._quota)
 
     async def judge_alignment(
         self, offer: AlignmentOffer, actor: str, store: Store
@@ -165,21 +143,13 @@ class OntologyRegistry:
         if not signature:
             return Fault("a signature of a trusted key is required") if self.settings.require_signature else ""
         signed = verify_artifact(signature, self.trust.keys)
-        if isinstance(signed, Fault):
-            return signed
-        return signature_fault(signed, statement) or signed.signer
+        return signed if isinstance(signed, Fault) else signature_fault(signed, statement) or signed.signer
 
 
 def _judge(offer: OntologyOffer, namespace: Namespace) -> Judged:
     """Judge an ontology; the findings are those of the agent, who gets no more than the command."""
-    judged = judge_registration(
-        offer.document,
-        offer.source or "document",
-        offer.notation,
-        id=offer.id,
-        version=offer.version,
-        namespace=namespace,
-    )
+    file, id_, version = offer.source or "document", offer.id, offer.version
+    judged = judge_registration(offer.document, file, offer.notation, id=id_, version=version, namespace=namespace)
     return msgspec.structs.replace(judged, ontology=None)
 
 

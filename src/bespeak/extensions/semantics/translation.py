@@ -7,21 +7,18 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.checks.alignment.policy import Policy, signed_pairs
-from bespeak.checks.alignment.translation import Translation, Translator
-from bespeak.contract.ontology.alignment import Alignment, MappingRule, Relation
-from bespeak.contract.ontology.matching import LOW_CONFIDENCE, UNCOVERED
-from bespeak.contract.ontology.ontology import Ontology
-from bespeak.contract.ontology.profile import SemanticProfile, Violation
+from bespeak.extensions.semantics.alignment.alignment import Alignment, Relation
+from bespeak.extensions.semantics.alignment.policy import Policy, signed_pairs
+from bespeak.extensions.semantics.alignment.translation import Translation, Translator
+from bespeak.extensions.semantics.matching_rules import LOW_CONFIDENCE, UNCOVERED
+from bespeak.extensions.semantics.profile import SemanticProfile, Violation
+from bespeak.extensions.semantics.terms import Ontology
 
-_RELATIONS: Final[tuple[Relation, ...]] = ("equivalent", "broader")
-"""Relations of a target that may stand for a term, the better one first."""
+_RELATIONS: Final[tuple[Relation, ...]] = ("equivalent", "broader")  # that may stand for a term, the better one first
 _MOST_TRANSLATORS: Final = 16  # translators with a part of the alignments that are kept
 
 
 class UsedMapping(msgspec.Struct, frozen=True):
-    """The translation of one reference."""
-
     source: str
     translation: Translation
 
@@ -45,17 +42,20 @@ class Mappings:
         self._policy = policy
         self._signed = signed_pairs(given)
         self._accepted: dict[str, Alignment] = {}
-        self._doubtful: dict[str, float] = {}
-        """Highest confidence of the mappings of a term that are not accepted."""
-        self._anonymous: set[tuple[str, str, str]] = set()
-        """Mappings whose origin is unknown: alignment, source and target."""
+        self._doubtful: dict[str, float] = {}  # highest confidence of a term's mappings that are not accepted
+        self._anonymous: set[tuple[str, str, str]] = set()  # alignment, source and target of unknown origin
         for alignment in given:
             rules = []
             for rule in alignment.rules:
                 confidence = alignment.confidence_of(rule)
                 if alignment.confirmed_by or confidence >= policy.threshold:
-                    rules.append(rule if alignment.confirmed_by else _without_claims(rule))
-                    if not _has_origin(rule, alignment):
+                    if (rule.override or rule.confirmed_by) and not alignment.confirmed_by:
+                        # Decisions that its document claims are those of a person unknown here.
+                        rules.append(msgspec.structs.replace(rule, override=False, confirmed_by=""))
+                    else:
+                        rules.append(rule)
+                    origin = rule.provenance or alignment.provenance
+                    if origin is None or not (origin.author or origin.tool):
                         self._anonymous.add((alignment.id, rule.source, rule.target))
                 else:
                     for iri in (rule.source, rule.target):
@@ -65,7 +65,6 @@ class Mappings:
         self._translators = {self._all: Translator(self._accepted.values(), policy, signed=self._signed)}
 
     def translator(self, ids: Sequence[str]) -> Translator:
-        """Return the translator with some of the alignments."""
         key = tuple(ids)
         if key not in self._translators:
             if len(self._translators) >= _MOST_TRANSLATORS:
@@ -77,8 +76,7 @@ class Mappings:
     def translate(self, iri: str, sources: Iterable[str], target: str, ids: Sequence[str]) -> Translation | None:
         """Translate a term that some ontologies declare, with some of the alignments.
 
-        The most trusted way comes first; then what means the same comes before what means more, and the surest way
-        before others.
+        The most trusted way comes first, then what means the same before what means more, then the surest way.
         """
         translator = self.translator(ids)
         ways = (
@@ -99,24 +97,20 @@ class Mappings:
 
     def is_anonymous(self, translation: Translation) -> bool:
         """Return True if any mapping does not say who or what made it."""
-        ends = (
-            (step.alignment, *((step.target, step.source) if step.inverted else (step.source, step.target)))
-            for step in translation.steps
-        )
-        return any(one in self._anonymous for one in ends)
+        for step in translation.steps:
+            source, target = (step.target, step.source) if step.inverted else (step.source, step.target)
+            if (step.alignment, source, target) in self._anonymous:
+                return True
+        return False
 
 
 class ProfileTranslation:
-    """Translation of one profile to one ontology."""
-
     def __init__(
         self, mappings: Mappings, ids: Sequence[str], target: Ontology, declaring: Callable[[str], Sequence[str]]
     ) -> None:
         """Translate with some of the alignments; `declaring` returns the ids of the ontologies that declare a term."""
-        self.used: dict[str, UsedMapping] = {}
-        """Mappings that were used, by source."""
-        self.broken: list[Violation] = []
-        """What could not be translated."""
+        self.used: dict[str, UsedMapping] = {}  # mappings that were used, by source
+        self.broken: list[Violation] = []  # what could not be translated
         self._mappings = mappings
         self._ids = ids
         self._target = target
@@ -124,7 +118,6 @@ class ProfileTranslation:
         self._source = ""
 
     def translate(self, profile: SemanticProfile) -> SemanticProfile:
-        """Return the profile in the other vocabulary."""
         self._source = profile.ontology_id
         context = profile.context
         if context is not None:
@@ -155,25 +148,11 @@ class ProfileTranslation:
         declaring = self._declaring(iri)
         sources = [self._source] if self._source in declaring or not declaring else declaring
         found = self._mappings.translate(iri, sources, self._target.id, self._ids)
-        if found is None or found.iri not in self._target.terms:
-            doubtful = self._mappings.doubtful(iri)
+        covered = found is not None and found.iri in self._target.terms
+        if found is None or not covered or self._mappings.refuses(found):
+            doubtful = found.confidence if found is not None and covered else self._mappings.doubtful(iri)
             rule, other = (UNCOVERED, self._target.id) if doubtful is None else (LOW_CONFIDENCE, doubtful)
             self.broken.append(Violation.of(rule, path, iri, other))
             return iri
-        if self._mappings.refuses(found):
-            self.broken.append(Violation.of(LOW_CONFIDENCE, path, iri, found.confidence))
-            return iri
         self.used[iri] = UsedMapping(iri, found)
         return found.iri
-
-
-def _without_claims(rule: MappingRule) -> MappingRule:
-    """Return a rule without decisions that its document claims: they are those of a person unknown here."""
-    return (
-        msgspec.structs.replace(rule, override=False, confirmed_by="") if rule.override or rule.confirmed_by else rule
-    )
-
-
-def _has_origin(rule: MappingRule, alignment: Alignment) -> bool:
-    origin = rule.provenance or alignment.provenance
-    return origin is not None and bool(origin.author or origin.tool)

@@ -32,25 +32,12 @@ from bespeak.extensions.workflows.spec import (
     Spec,
     StepSpec,
     expressions_in,
+    find_step,
     resolve,
     restore_call,
     variables_of,
 )
-from bespeak.protocol import status
-from bespeak.protocol.exchange.headers import BUDGET_LIMIT, CONFIRMATION_ID
-from bespeak.protocol.exchange.messages import Request
-from bespeak.protocol.exchange.refusal import Fault, Refused
-from bespeak.runtime.bindings.procedure import METHOD, path_of
-from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall, parties_of
-from bespeak.runtime.composition.step import UNDOES
-from bespeak.runtime.concurrency import Pace
-from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.expressions.pool import ExpressionFault
-from bespeak.runtime.extension import ANNOUNCE, SPENT
-from bespeak.runtime.gates import find_route
-from bespeak.runtime.route import Route
-from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, OpenCase, ReadCase
-from bespeak.state.store.commands.steps import (
+from bespeak.extensions.workflows.store import (
     CANCELLED,
     CANCELLING,
     COMPLETED,
@@ -65,6 +52,19 @@ from bespeak.state.store.commands.steps import (
     WAITING,
     StepRow,
 )
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import BUDGET_LIMIT, CONFIRMATION_ID
+from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.runtime.bindings.procedure import METHOD, path_of
+from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall, parties_of
+from bespeak.runtime.composition.step import UNDOES
+from bespeak.runtime.concurrency import Pace
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.expressions.pool import ExpressionFault
+from bespeak.runtime.extension import ANNOUNCE, SPENT
+from bespeak.runtime.handling import to_json
+from bespeak.runtime.route import Route
+from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, OpenCase, ReadCase
 from bespeak.state.store.store import Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
@@ -73,18 +73,16 @@ KEPT: Final = 30 * 86400.0  # seconds for which a workflow that has ended can be
 ATTEMPTS: Final = 5  # attempts of a step with on_failure retry, the first included
 _AT_ONCE: Final = 16  # calls of a batch that run at the same time
 _FIRST_DELAY: Final = 0.2
-_SHORT: Final = 1.0
-"""Seconds up to which a repeated step is waited for here; a longer delay is left to the clock of the server."""
+_SHORT: Final = 1.0  # seconds up to which a repeated step is waited for here; a longer delay is left to the server
 _LONGEST_DELAY: Final = 60.0
+# Seconds by which the clock of the loop may be ahead: what has timed out is past its deadline by any clock.
 _AFTER: Final = 0.005
-"""Seconds by which the clock of the loop may be ahead: what has timed out is past its deadline by any clock."""
 _RECHECK: Final = 60.0  # seconds after which a workflow that waits looks for its decision by itself
 _LOST: Final = "idempotency-lease-lost"
 _UNAVAILABLE: Final = "store-unavailable"
 _TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
 _GONE: Final = Refused(status.NOT_FOUND, "procedure-not-found", "The procedure is not registered any more.")
-_BARRED: Final = -1
-"""In place of a revision of the agents: the caller must not act; it is judged again before every step."""
+_BARRED: Final = -1  # a revision of the agents for a caller that must not act; it is judged again before every step
 
 
 class LostError(Exception):
@@ -117,10 +115,7 @@ class Drive:
         call.composing = Composing(dispatcher.new_id(), {}, is_keyed=False)
 
     async def run(self) -> bool:
-        """Do what is left; return False if another process has taken the workflow over.
-
-        Otherwise it has ended, waits or is paused.
-        """
+        """Do what is left, until it ends, waits or is paused; return False if another process has taken it over."""
         bound = asyncio.timeout(max(self.spec.deadline - time.time(), 0.0) + _AFTER)
         self._renew_later()
         try:
@@ -164,18 +159,20 @@ class Drive:
         spent: Callable[[Endpoint, Any], Iterable[tuple[str, Decimal]]] = self._call.server.hooks[SPENT]
         for number, row in self.journal.rows.items():
             step = self.spec.steps[number - 1]
-            found = self._find(step) if row.state in (DONE, UNDONE) and step.procedure is None else None
+            counts = row.state in (DONE, UNDONE) and step.procedure is None
+            found = find_step(self._call, step.method, step.sought) if counts else None
             if isinstance(found, RoutedCall):
                 for unit, amount in spent(found.route.endpoint, self.journal.output(number)):
                     composing.spent[unit] = composing.spent.get(unit, Decimal()) + amount
 
     def _renew_later(self) -> None:
         """Keep the lease if a step takes long. Most drives end before, and need no task for it."""
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self.journal.lease / 3, self._begin_renewal)
 
-    def _begin_renewal(self) -> None:
-        self._renewing = asyncio.get_running_loop().create_task(self._renew())
+        def begin() -> None:
+            self._renewing = loop.create_task(self._renew())
+
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self.journal.lease / 3, begin)
 
     async def _renew(self) -> None:
         fence = self.journal.fence
@@ -227,8 +224,11 @@ class Drive:
                         group.create_task(one(number, step, row))
         except BaseExceptionGroup as failures:
             for kind in (LostError, StoreError):
-                if (found := failures.subgroup(kind)) is not None:
-                    raise _first(found) from None
+                found: BaseException | None = failures.subgroup(kind)
+                while isinstance(found, BaseExceptionGroup):
+                    found = found.exceptions[0]
+                if found is not None:
+                    raise found from None
             raise
         if self.journal.state == RUNNING:
             failed = any(row.state == FAILED for row in self.journal.rows.values())
@@ -247,11 +247,10 @@ class Drive:
         """Carry out a step; return False if the workflow goes no further now."""
         policy = step.on_failure or self.spec.on_failure
         attempt = 1 if earlier is None else earlier.attempt
-        if earlier is not None and earlier.state == FAILED:
-            if policy != "retry" or attempt >= ATTEMPTS or earlier.code not in _TRANSIENT:
-                return await self._fail(number)  # a process died while it was undoing the earlier steps
-            attempt += 1
-        if earlier is not None and earlier.state == PENDING:
+        repeats = policy == "retry" and attempt < ATTEMPTS and earlier is not None and earlier.code in _TRANSIENT
+        if earlier is not None and earlier.state == FAILED and not repeats:
+            return await self._fail(number)  # a process died while it was undoing the earlier steps
+        if earlier is not None and earlier.state in (FAILED, PENDING):
             attempt += 1
         if earlier is not None and earlier.state == WAITING:
             decided = await self._decision(earlier)
@@ -296,8 +295,7 @@ class Drive:
             await self._write(RUNNING)
         # A step that changes nothing may be repeated after a crash, so it needs no commit of its own.
         key = f"{self.journal.workflow_id}-{number}"
-        ends = number == len(self.spec.steps) and not self.spec.parallel
-        kept = KEPT if ends else None
+        kept = KEPT if number == len(self.spec.steps) and not self.spec.parallel else None
         journal = None if reads else StepJournal(self.journal, row, key, builtin=route.builtin, kept=kept)
         called = self._dispatcher.run_step(
             self._parent(confirmation_of(earlier)), route, given, step.path_for(given), str(number), journal=journal
@@ -308,7 +306,7 @@ class Drive:
         if not status.is_success(response.status):
             return failed_row(number, attempt, response)
         if reads:
-            output = answered(response, builtin=route.builtin) if done.output is None else _text(done.output)
+            output = answered(response, builtin=route.builtin) if done.output is None else to_json(done.output)
             self.journal.add(msgspec.structs.replace(row, output=output))
         return None
 
@@ -331,7 +329,6 @@ class Drive:
         return await self._fail(number) if self.journal.state == RUNNING else False
 
     async def _fail(self, number: int) -> bool:
-        """Undo the steps before a failed one, and end."""
         await self._undo(number)
         await self._end(FAILED)
         return False
@@ -355,11 +352,10 @@ class Drive:
             await _answer_of(called)
 
     async def _escalate(self, row: StepRow) -> StepRow:
-        """Open a case that decides whether a failed step is tried again."""
         agent_id, case_id = self.spec.authority.agent_id, f"esc-{secrets.token_hex(16)}"
-        recipient = self._call.server.cases.default_recipient
+        recipient, announce = self._call.server.cases.default_recipient, self._call.server.hooks[ANNOUNCE]
         error = msgspec.json.decode(row.output)
-        subject = _text({"workflow_id": self.journal.workflow_id, "step": row.number, "error": error})
+        subject = to_json({"workflow_id": self.journal.workflow_id, "step": row.number, "error": error})
         await self._store.do(
             OpenCase(
                 case_id=case_id,
@@ -368,13 +364,11 @@ class Drive:
                 recipient=recipient,
                 digest=f"{self.journal.workflow_id}-{row.number}-{row.attempt}",
                 subject=subject,
-                announcement=self._call.server.hooks[ANNOUNCE](
-                    self._call.server, case_id, agent_id, recipient, msgspec.Raw(subject.encode())
-                ),
+                announcement=announce(self._call.server, case_id, agent_id, recipient, msgspec.Raw(subject.encode())),
                 parties=parties_of(self._call),
             )
         )
-        return msgspec.structs.replace(row, state=WAITING, output=_text({**error, "escalation_id": case_id}))
+        return msgspec.structs.replace(row, state=WAITING, output=to_json({**error, "escalation_id": case_id}))
 
     async def _decision(self, row: StepRow) -> StepRow | None:
         """Return None if a waiting step may be tried again, the row of its failure, or its own if it still waits."""
@@ -399,11 +393,10 @@ class Drive:
         return parent
 
     async def _holds(self, text: str, number: int) -> bool | Fault:
-        """Evaluate the condition of a step."""
         found = await self._evaluate(text, self._outputs(number, propagated=self.spec.propagates), number)
         if isinstance(found, (bool, Fault)):
             return found
-        return ExpressionFault(f"`when` must be true or false; got {_text(found)[:80]}.")
+        return ExpressionFault(f"`when` must be true or false; got {to_json(found)[:80]}.")
 
     async def _evaluate(self, text: str, outputs: Mapping[str, Any], number: int) -> Any | Fault:
         """Evaluate an expression of a step. An earlier step that returned nothing is null."""
@@ -414,7 +407,6 @@ class Drive:
     async def _prepare(
         self, step: StepSpec, number: int, outputs: Mapping[str, Any]
     ) -> tuple[Route, dict[str, Any]] | Fault | Refused:
-        """Find the endpoint of a step and put its input together."""
         refused = self._heed_agents()
         if refused is not None:
             return refused
@@ -430,16 +422,10 @@ class Drive:
         given = resolve(step.parameters, outputs, computed, self._room)
         if isinstance(given, Fault):
             return given
-        found = self._find(step)
+        found = find_step(self._call, step.method, step.sought)
         if isinstance(found, Refused):
             return found
         return found.route, found.route.fill_captures(given, found.captures)
-
-    def _find(self, step: StepSpec) -> RoutedCall | Refused:
-        outer = self._call.request
-        call = Call(Request(step.method, step.sought, "", outer.headers, b"", outer.connection), self._call.server)
-        call.principal = self._call.principal
-        return find_route(call)
 
     def _heed_agents(self) -> Refused | None:
         """Take up what has become of the caller's authority; refuse if it must not act any more."""
@@ -484,14 +470,3 @@ async def _answer_of(called: StepCall | Coroutine[Any, Any, StepCall]) -> StepCa
     if code == _UNAVAILABLE:
         raise StoreUnavailableError(f"the outcome of step {done.number} could not be noted")
     return done
-
-
-def _first(failures: BaseException) -> BaseException:
-    """Return the first exception of a group."""
-    while isinstance(failures, BaseExceptionGroup):
-        failures = failures.exceptions[0]
-    return failures
-
-
-def _text(value: Any) -> str:
-    return msgspec.json.encode(value).decode()

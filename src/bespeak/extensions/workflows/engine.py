@@ -7,6 +7,7 @@ import logging
 import secrets
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import msgspec
@@ -15,13 +16,7 @@ from bespeak.errors import StoreError
 from bespeak.extensions.workflows.driving import KEPT, Drive
 from bespeak.extensions.workflows.journal import WorkflowJournal
 from bespeak.extensions.workflows.spec import Spec, decode, encode, restore_call
-from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.concurrency import Pace
-from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.state.store.commands.records import FindRecord, PutRecord, Record, topic_of
-from bespeak.state.store.commands.steps import (
+from bespeak.extensions.workflows.store import (
     CANCELLED,
     CANCELLING,
     ENDED,
@@ -33,6 +28,12 @@ from bespeak.state.store.commands.steps import (
     ReleaseWorkflows,
     StepRow,
 )
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.concurrency import Pace, cancel_tasks
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.state.store.commands.records import FindRecord, PutRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
 
 _logger = logging.getLogger(__name__)
@@ -43,35 +44,27 @@ _MOST_DRIVEN: Final = 1_000  # workflows that a process drives at the same time 
 
 
 class Workflow(msgspec.Struct, frozen=True):
-    """A workflow and its journal."""
-
     record: Record
     spec: Spec
     rows: Sequence[StepRow]
 
     @property
     def has_ended(self) -> bool:
-        """True if no step will run any more."""
         return self.record.state in ENDED
 
 
 class Workflows:
-    """Begins, drives and finds workflows."""
-
     def __init__(self, dispatcher: Dispatcher, store: Store, *, lease: float = LEASE) -> None:
         self._dispatcher = dispatcher
         self._store = store
         self._lease = lease
         self._driving: dict[str, asyncio.Task[Workflow | None]] = {}
-        self._journals: dict[str, WorkflowJournal] = {}
-        """Journals of the workflows that this process drives."""
+        self._journals: dict[str, WorkflowJournal] = {}  # of the workflows that this process drives
         self._changed = asyncio.Event()
-        self._pace = Pace()
-        """Turns of the steps that run side by side."""
+        self._pace = Pace()  # turns of the steps that run side by side
 
     @property
     def driven(self) -> int:
-        """Number of workflows that this process drives now."""
         return len(self._driving)
 
     async def start(self) -> None:
@@ -83,10 +76,7 @@ class Workflows:
     async def close(self) -> None:
         """Stop driving. What has begun is due at once for others; for this server, when it starts again."""
         journals = list(self._journals.values())
-        tasks = list(self._driving.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancel_tasks(*self._driving.values())
         left = [journal.write(delay=0.0) for journal in journals if journal.state in (RUNNING, CANCELLING)]
         await asyncio.gather(*map(self._do, left))
 
@@ -115,7 +105,7 @@ class Workflows:
 
     async def wait(self, workflow_id: str, within: float) -> Workflow:
         """Return a workflow when it goes no further by itself, or after some seconds."""
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 task = self._driving.get(workflow_id)
                 found = None if task is None else await asyncio.shield(task)
@@ -126,8 +116,6 @@ class Workflows:
                     if found.record.state == RUNNING:
                         await changed.wait()
                 return found
-        except TimeoutError:
-            pass
         found = await self.find(workflow_id)
         assert found is not None
         return found
@@ -180,8 +168,7 @@ class Workflows:
         journal = drive.journal
         while True:
             fence = journal.fence
-            held = await drive.run()
-            if not held:
+            if not await drive.run():
                 break
             if journal.fence == fence or journal.state not in (RUNNING, CANCELLING):
                 changed = msgspec.structs.replace(record, state=journal.state)
@@ -202,7 +189,6 @@ class Workflows:
         self._tell()
 
     def _tell(self) -> None:
-        """Wake everyone who waits for a workflow."""
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
 

@@ -6,8 +6,8 @@ from typing import Final
 
 from bespeak.extensions.workflows.engine import Workflows
 from bespeak.extensions.workflows.methods import batch, chain, pause, run
+from bespeak.extensions.workflows.store import CANCELLING, PAUSED, RUNNING, WAITING, WORKFLOW
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
-from bespeak.state.store.commands.steps import CANCELLING, PAUSED, RUNNING, WAITING, WORKFLOW
 
 
 def _open(opening: Opening) -> None:

@@ -32,8 +32,6 @@ _TYPES: Final = {str: "string", bool: "boolean", int: "integer", float: "number"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What a plan is to reach."""
-
     text: str = ""
     method: str = "FETCH"
     path: str = ""  # resource of the wanted fields; empty for a goal in words
@@ -47,7 +45,6 @@ class Goal:
 
     @property
     def input(self) -> dict[str, Any]:
-        """JSON Schema of what is given."""
         return {name: {"type": _TYPES.get(type(value), "string")} for name, value in self.given.items()}
 
 
@@ -84,9 +81,8 @@ def read_goal(given: Mapping[str, Any]) -> Goal | tuple[str, str]:
 
 
 def _find_fault(fields: Mapping[str, Any]) -> str | None:
-    if not fields.keys() <= _GOAL or not all(
-        isinstance(fields.get(name, ""), str) for name in ("text", "method", "path")
-    ):
+    texts = (fields.get(name, "") for name in ("text", "method", "path"))
+    if not fields.keys() <= _GOAL or not all(isinstance(text, str) for text in texts):
         return f"must be a text, or an object with {', '.join(sorted(_GOAL))}."
     if len(fields.get("text", "")) > LONGEST_TEXT:
         return f"must have at most {LONGEST_TEXT} characters; got {len(fields['text'])}."
@@ -122,7 +118,10 @@ def _schema(output: Any) -> dict[str, Any]:
     if isinstance(output, dict) and isinstance(output.get("properties"), dict):
         return output
     named = {name: {} for name in output} if isinstance(output, list) else output
-    properties = {name: {"type": one} if isinstance(one, str) else one for name, one in named.items()}
+    return _object({name: {"type": one} if isinstance(one, str) else one for name, one in named.items()})
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": list(properties)}
 
 
@@ -145,7 +144,6 @@ def write_call(step: RecipeStep, given: Mapping[str, Any]) -> dict[str, Any] | F
 
 
 def write_value(source: Source, given: Mapping[str, Any]) -> Any | Fault:
-    """Write a source as a value, a reference, or an expression."""
     if source.kind == "constant":
         return source.value
     if source.kind == "proposal" and source.value in given and _is_plain(source):
@@ -166,13 +164,11 @@ def _is_plain(source: Source) -> bool:
 
 
 def _expression(source: Source, text: str) -> dict[str, str] | Fault:
-    rows = text
-    if source.where:
-        conditions = [_condition(one) for one in source.where]
-        wrong = next((one for one in conditions if isinstance(one, Fault)), None)
-        if wrong is not None:
-            return wrong
-        rows = f"{text}.filter({_ROW}, {' && '.join(map(str, conditions))})"
+    conditions = [_condition(one) for one in source.where]
+    wrong = next((one for one in conditions if isinstance(one, Fault)), None)
+    if wrong is not None:
+        return wrong
+    rows = f"{text}.filter({_ROW}, {' && '.join(map(str, conditions))})" if conditions else text
     rest = f".{source.get}" if source.get else ""
     if source.pick == "all":
         return {"$expr": f"{rows}.map({_ROW}, {_ROW}{rest})" if rest else rows}
@@ -206,8 +202,6 @@ Usable = Callable[[Endpoint], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Composed:
-    """Calls that reach a goal."""
-
     calls: tuple[dict[str, Any], ...]  # steps as CHAIN takes them
     endpoints: tuple[Endpoint, ...]
     quality: float
@@ -230,10 +224,8 @@ class Composer:
         self._index = EndpointIndex(self._endpoints)
 
     def compose(self, goal: Goal, usable: Usable) -> Composed | Impossible:
-        """Return the calls that reach a goal, or what is missing."""
-        return self._from_fields(goal, usable) if goal.path else self._from_words(goal, usable)
-
-    def _from_fields(self, goal: Goal, usable: Usable) -> Composed | Impossible:
+        if not goal.path:
+            return self._from_words(goal, usable)
         plan = self._planner.plan(_wanted(goal, goal.output), usable, depth=goal.max_steps)
         return plan if isinstance(plan, Impossible) else _write(plan, goal.given, 0)
 
@@ -252,20 +244,16 @@ class Composer:
             made = following if made is None else _join(made, following)
         assert made is not None
         if len(made.calls) > goal.max_steps:
-            return Impossible(
-                misses=(Miss(field="goal", reason=f"It takes {len(made.calls)} calls, more than allowed."),)
-            )
+            miss = Miss(field="goal", reason=f"It takes {len(made.calls)} calls, more than allowed.")
+            return Impossible(misses=(miss,))
         return made
 
     def _target(self, words: str, usable: Usable) -> tuple[Endpoint, float, tuple[str, ...]] | Impossible:
-        """Find the endpoint that does what words say."""
         ranked = [(score, self._endpoints[at]) for score, at in self._index.rank(words) if usable(self._endpoints[at])]
         if not ranked or ranked[0][0] < LEAST:
-            near = [
-                Miss(field=words[:80], reason=f"`{one}` is the nearest endpoint.", nearest=one) for _, one in ranked
-            ]
-            missing = Miss(field=words[:80], reason="No endpoint that the agent may call does this.")
-            return Impossible(misses=(missing, *near[:_NEAREST]))
+            said, nearest = words[:80], [one for _, one in ranked[:_NEAREST]]
+            near = [Miss(field=said, reason=f"`{one}` is the nearest endpoint.", nearest=one) for one in nearest]
+            return Impossible(misses=(Miss(field=said, reason="No endpoint that the agent may call does this."), *near))
         score, target = ranked[0]
         doubts = []
         if score < DOUBTFUL:
@@ -285,14 +273,9 @@ class Composer:
             plan = self._planner.plan(_wanted(wanted, target.output_schema), usable, depth=goal.max_steps)
             if isinstance(plan, Plan) and target.key in [endpoint.key for endpoint in plan.endpoints]:
                 return _write(plan, goal.given, at)
-        properties = target.input_schema.get("properties", {})
-        names = [name for name in properties if name in known or name in required]
-        step = RecipeStep(
-            method=target.method,
-            path=target.path,
-            input={name: Source(kind="proposal", value=name) for name in names},
-            output="step_1",
-        )
+        names = [name for name in target.input_schema.get("properties", {}) if name in known or name in required]
+        given = {name: Source(kind="proposal", value=name) for name in names}
+        step = RecipeStep(method=target.method, path=target.path, input=given, output="step_1")
         plan = Plan(recipe=Recipe(name="call", steps=(step,)), endpoints=(target,), quality=1.0)
         written = _write(plan, goal.given, at)
         if isinstance(written, Impossible):
@@ -311,8 +294,7 @@ def composer_of(routes: RouteTable) -> Composer:
 
 def _wanted(goal: Goal, output: Mapping[str, Any]) -> Endpoint:
     """Return the endpoint that would reach a goal, as a proposal would describe it."""
-    names = re.findall(r"\{(\w+)\}", goal.path)
-    properties = {**{name: {"type": "string"} for name in names}, **goal.input}
+    properties = {**{name: {"type": "string"} for name in re.findall(r"\{(\w+)\}", goal.path)}, **goal.input}
     return Endpoint(
         method=goal.method,
         path=goal.path,
@@ -325,12 +307,7 @@ def _wanted(goal: Goal, output: Mapping[str, Any]) -> Endpoint:
             impact=goal.impact,
             is_idempotent=False,
         ),
-        input_schema={
-            "type": "object",
-            "properties": properties,
-            "required": list(properties),
-            "additionalProperties": False,
-        },
+        input_schema={**_object(properties), "additionalProperties": False},
         output_schema=output,
         handler=OpaqueHandler(type="composition"),
     )
@@ -342,9 +319,12 @@ def _write(plan: Plan, given: Mapping[str, Any], after: int) -> Composed | Impos
     doubts = [*plan.doubts]
     calls = []
     for step in plan.recipe.steps:
-        call = write_call(_renamed(step, names), given)
+        sources = {name: _rename(source, names) for name, source in step.input.items()}
+        call = write_call(replace(step, input=sources, output=names.get(step.output or "", step.output)), given)
         if isinstance(call, Fault):
-            return _inexpressible(call)
+            advice = "PROPOSE an endpoint with these fields."
+            reason = f"The calls do not fit together without more: {call.message}. {advice}"
+            return Impossible(misses=(Miss(field="output", reason=reason),))
         if step.pages is not None:
             doubts.append(f"Only the first page of `{step.method} {step.path}` is read.")
         calls.append(call)
@@ -361,28 +341,15 @@ def _write(plan: Plan, given: Mapping[str, Any], after: int) -> Composed | Impos
     )
 
 
-def _inexpressible(fault: Fault) -> Impossible:
-    reason = f"The calls do not fit together without more: {fault.message}. PROPOSE an endpoint with these fields."
-    return Impossible(misses=(Miss(field="output", reason=reason),))
-
-
-def _renamed(step: RecipeStep, names: Mapping[str, str]) -> RecipeStep:
-    given = {name: _rename(source, names) for name, source in step.input.items()}
-    return replace(step, input=given, output=names.get(step.output or "", step.output))
-
-
 def _rename(source: Source, names: Mapping[str, str]) -> Source:
-    conditions = tuple(
-        replace(one, right=None if one.right is None else _rename(one.right, names)) for one in source.where
-    )
+    where = tuple(replace(one, right=None if one.right is None else _rename(one.right, names)) for one in source.where)
     if source.kind != "previous_step":
-        return replace(source, where=conditions)
+        return replace(source, where=where)
     head, dot, rest = str(source.value).partition(".")
-    return replace(source, value=f"{names.get(head, head)}{dot}{rest}", where=conditions)
+    return replace(source, value=f"{names.get(head, head)}{dot}{rest}", where=where)
 
 
 def _inputs(value: Any) -> set[str]:
-    """Return the members of the input that a value refers to."""
     if isinstance(value, list):
         return set[str]().union(*map(_inputs, value))
     if not isinstance(value, dict):

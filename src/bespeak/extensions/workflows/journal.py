@@ -8,11 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.protocol import status
-from bespeak.protocol.exchange.messages import Response
-from bespeak.protocol.exchange.refusal import Fault, Refused
-from bespeak.runtime.expressions.pool import ExpressionFault
-from bespeak.state.store.commands.steps import (
+from bespeak.extensions.workflows.store import (
     CANCELLING,
     COMPLETED,
     DONE,
@@ -26,9 +22,13 @@ from bespeak.state.store.commands.steps import (
     NoteSteps,
     StepRow,
 )
+from bespeak.protocol import status
+from bespeak.protocol.exchange.messages import Response
+from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.runtime.expressions.pool import ExpressionFault
+from bespeak.runtime.handling import to_json
 
-_FRESH: Final = 0.25
-"""Seconds for which the state that was last read counts; another process may pause the workflow at any time."""
+_FRESH: Final = 0.25  # seconds for which the state last read counts: another process may pause the workflow at any time
 TAKEN: Final = "taken over"  # state of a journal whose workflow another process has taken over
 _VOID: Final = -1  # fence that no claim has: the store refuses every note
 SETTLED: Final = (DONE, SKIPPED, UNDONE)  # states of steps that are not taken again
@@ -46,8 +46,7 @@ class WorkflowJournal:
         self.fence = fence
         self.lease = lease
         self.rows = {row.number: row for row in rows}
-        self.state = state
-        """State of the workflow in the store when it was last written."""
+        self.state = state  # of the workflow in the store when it was last written
         self._learned = time.monotonic()
         self._pending: dict[int, StepRow] = {}
         self._claim: tuple[int, str] | None = None
@@ -58,15 +57,12 @@ class WorkflowJournal:
         return time.monotonic() - self._learned > _FRESH
 
     def doubt(self) -> None:
-        """Ask the store before the next step begins."""
         self._learned = 0.0
 
     def learn(self, state: str) -> None:
-        """Take the state that the store has."""
         self.state, self._learned = state, time.monotonic()
 
     def output(self, number: int) -> Any:
-        """Return the output of a step that was done."""
         return _decode(self.rows[number].output)
 
     def add(self, row: StepRow) -> None:
@@ -79,7 +75,7 @@ class WorkflowJournal:
         for number in range(1, steps + 1):
             row = self.rows.get(number)
             if row is None or row.state not in SETTLED:
-                error = _text({"code": refused.code, "message": refused.message})
+                error = to_json({"code": refused.code, "message": refused.message})
                 self.add(StepRow(number, 1 if row is None else row.attempt, FAILED, refused.status, error))
                 return
 
@@ -113,7 +109,6 @@ class WorkflowJournal:
         )
 
     def note(self) -> NoteSteps:
-        """Return the command that writes what is pending and leaves the workflow as it is."""
         return NoteSteps(self.workflow_id, self.fence, self._take())
 
     def renew(self) -> JournalSteps:
@@ -172,40 +167,31 @@ class StepJournal:
 
 def answered(response: Response, *, builtin: bool) -> str:
     """Return the output in an answer as JSON; a built-in method has it in an envelope."""
-    if not response.body:
-        return "null"
-    if not builtin:
-        return response.body.decode()
-    return bytes(_members(response.body).get("result", b"null")).decode()
+    body = response.body or b"null"
+    return (bytes(_members(body).get("result", b"null")) if builtin and response.body else body).decode()
 
 
 def failed_row(number: int, attempt: int, response: Response) -> StepRow:
-    """Return the row of an answer that is not a success."""
     body = msgspec.json.decode(response.body) if response.body else {}
     error = body.get("error", {}) if isinstance(body, dict) else {}
     waits = response.status == status.AUTHORIZATION_REQUIRED and error.get("code") == "confirmation-required"
-    return StepRow(number, attempt, WAITING if waits else FAILED, response.status, _text(error))
+    return StepRow(number, attempt, WAITING if waits else FAILED, response.status, to_json(error))
 
 
 def interrupted_row(row: StepRow) -> StepRow:
     """Return the row of a procedure whose process died while it ran."""
     message = "The server stopped while the procedure ran. How far it came is not known, so it was not run again."
-    return msgspec.structs.replace(row, state=FAILED, output=_text({"code": "interrupted", "message": message}))
+    return msgspec.structs.replace(row, state=FAILED, output=to_json({"code": "interrupted", "message": message}))
 
 
 def faulty_row(number: int, attempt: int, fault: Fault) -> StepRow:
     """Return the row of a step whose input or condition has no value."""
     code = fault.code if isinstance(fault, ExpressionFault) else "invalid-reference"
-    return StepRow(number, attempt, FAILED, 0, _text({"code": code, "message": fault.message}))
+    return StepRow(number, attempt, FAILED, 0, to_json({"code": code, "message": fault.message}))
 
 
 def confirmation_of(earlier: StepRow | None) -> str | None:
-    """Return the id of the confirmation that a step waits for."""
     if earlier is None or earlier.state != WAITING:
         return None
     found = msgspec.json.decode(earlier.output).get("confirmation_id")
     return found if isinstance(found, str) else None
-
-
-def _text(value: Any) -> str:
-    return msgspec.json.encode(value).decode()

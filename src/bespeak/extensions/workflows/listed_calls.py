@@ -10,27 +10,21 @@ import msgspec
 from bespeak.contract.confirmation import UNKNOWN, ListedCall, bounded, list_candidates, list_steps
 from bespeak.contract.endpoint import Endpoint
 from bespeak.extensions.workflows.methods import is_workflow_id
-from bespeak.extensions.workflows.procedures import PROCEDURE, procedure_of
+from bespeak.extensions.workflows.procedures import find_own_procedure
+from bespeak.extensions.workflows.spec import find_step
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.bindings.composition import composed_calls, list_composition
 from bespeak.runtime.bindings.procedure import Registered
 from bespeak.runtime.call import Call
-from bespeak.runtime.gates import find_route
-from bespeak.state.store.commands.records import FindRecord, Record
 
 
 async def list_calls(call: Call, endpoint: Endpoint, arguments: Mapping[str, Any]) -> tuple[ListedCall, ...] | Fault:
-    """List what a call of an endpoint would call, for the caller of `call`; nothing if it is not a composite.
-
-    A fault says why the calls cannot be listed.
-    """
+    """List what a call of an endpoint would call for the caller of `call`; a Fault says why that is not known."""
     if not endpoint.passes_on:
         return list_composition(call.routes, endpoint.key)
 
     def reach(method: str, path: str) -> tuple[str, tuple[ListedCall, ...]]:
-        meant = Call(msgspec.structs.replace(call.request, method=method, path=path, query="", body=b""), call.server)
-        meant.principal = call.principal
-        found = find_route(meant)
+        found = find_step(call, method, path)
         if isinstance(found, Refused):
             return UNKNOWN, ()
         return found.route.endpoint.semantic.impact, tuple(composed_calls(call.routes, found.route))
@@ -59,16 +53,13 @@ async def _procedure(call: Call, known: Registered | None, procedure_id: str) ->
     """Return the steps of a procedure of the operator, or of one of the caller's own."""
     if known is not None:
         return known.procedure.steps
-    record: Record | None = None
-    if call.server.store is not None and procedure_id.startswith("proc-"):
-        record = await call.server.store.read(FindRecord((PROCEDURE,), procedure_id))
-    if record is None or record.owner != call.agent_id:
+    found = await find_own_procedure(call, procedure_id)
+    if found is None:
         return Fault(f"no procedure is registered under {procedure_id[:80]!r}")
-    return [msgspec.to_builtins(step) for step in procedure_of(record).steps]
+    return [msgspec.to_builtins(step) for step in found[1].steps]
 
 
 async def _repeated(call: Call, task_id: str) -> list[Any] | Fault:
-    """Return the call that RETRY repeats, or the steps of the workflow."""
     server, agent_id = call.server, call.agent_id or ""
     if is_workflow_id(task_id):
         workflow = None if server.part("workflows") is None else await server.part("workflows").find(task_id, agent_id)

@@ -21,16 +21,7 @@ from bespeak.extensions.workflows.engine import Workflow, Workflows, receipt_ste
 from bespeak.extensions.workflows.procedures import find_procedure
 from bespeak.extensions.workflows.spec import Spec, StepSpec
 from bespeak.extensions.workflows.start import LONGEST, begin, check_calls, check_steps
-from bespeak.protocol import status
-from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.bindings.procedure import METHOD
-from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.handling import Conflicts, RefusedError, effects, invalid, read_future, refusal, stateful, to_json
-from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record, RemoveRecord
-from bespeak.state.store.commands.steps import (
+from bespeak.extensions.workflows.store import (
     COMPLETED,
     DONE,
     ENDED,
@@ -42,6 +33,15 @@ from bespeak.state.store.commands.steps import (
     JournalSteps,
     StepRow,
 )
+from bespeak.protocol import status
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.bindings.procedure import METHOD
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.handling import Conflicts, RefusedError, effects, invalid, read_future, refusal, stateful, to_json
+from bespeak.runtime.identity.authority import Authority
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record, RemoveRecord
 from bespeak.state.store.store import Command
 from bespeak.text.diagnostics.diagnostic import brief
 
@@ -96,20 +96,12 @@ async def batch(call: RoutedCall) -> Envelope:
 
 
 def _batch_tell(workflow: Workflow) -> Envelope:
-    results = receipt_steps(workflow)
+    results, ended = receipt_steps(workflow), workflow.record.state
     states = [one["status"] for one in results]
-    ended = workflow.record.state
     failed, succeeded = states.count("failed"), states.count("done")
-    state = ended
-    if ended == COMPLETED and failed:
-        state = "partial" if succeeded else "failed"
-    receipt: dict[str, Any] = {
-        "batch_id": workflow.record.record_id,
-        "status": state,
-        "succeeded": succeeded,
-        "failed": failed,
-        "results": results,
-    }
+    state = ("partial" if succeeded else "failed") if ended == COMPLETED and failed else ended
+    receipt: dict[str, Any] = {"batch_id": workflow.record.record_id, "status": state}
+    receipt |= {"succeeded": succeeded, "failed": failed, "results": results}
     if ended != FAILED:
         return Envelope(receipt, status.OK if ended == COMPLETED else status.ACCEPTED)
     if time.time() >= workflow.spec.deadline:
@@ -173,7 +165,6 @@ _PAUSE: Final = STANDARD["PAUSE"]
 
 
 def pause_id(workflow_id: str) -> str:
-    """Return the id of the record of the latest pause of a workflow."""
     return f"pause-{workflow_id}"
 
 
@@ -211,17 +202,14 @@ def _refuse_pause(found: Mapping[str, Any]) -> Refused:
 
 _WORKFLOW_ID: Final = re.compile(r"[a-z]+-[0-9a-f]{32}")
 _NOT_FOUND: Final = Refused(status.NOT_FOUND, "workflow-not-found", "This agent has no such workflow.")
-_WRONG: Final = Refused(
-    status.CONFLICT, "resumption-nonce-wrong", "This is not the nonce that PAUSE returned for the workflow."
-)
-_EXPIRED: Final = Refused(
-    status.TIMEOUT, "workflow-expired", "The time of the workflow ran out while it was paused; it has failed."
-)
+_NOT_OURS: Final = "This is not the nonce that PAUSE returned for the workflow."
+_WRONG: Final = Refused(status.CONFLICT, "resumption-nonce-wrong", _NOT_OURS)
+_TOO_LATE: Final = "The time of the workflow ran out while it was paused; it has failed."
+_EXPIRED: Final = Refused(status.TIMEOUT, "workflow-expired", _TOO_LATE)
 _USED: Final = Refused(status.CONFLICT, "resumption-nonce-used", "The nonce has already been used.")
 
 
 def is_workflow_id(text: str) -> bool:
-    """Return True if a text has the form of the id of a workflow."""
     return _WORKFLOW_ID.fullmatch(text) is not None
 
 
@@ -238,8 +226,8 @@ async def resume_workflow(call: RoutedCall) -> Effects:
     if found is None or call.server.store is None:
         raise RefusedError(_NOT_FOUND)
     workflow_id = found.record.record_id
-    if found.record.state != PAUSED:
-        state = found.record.state
+    state = found.record.state
+    if state != PAUSED:
         message = f"The workflow is {state}, not paused."
         raise refusal(status.CONFLICT, "workflow-not-paused", message, workflow_status=state)
     paused: Record | None = await call.server.store.read(FindRecord((PAUSE,), pause_id(workflow_id)))

@@ -17,30 +17,31 @@ import msgspec
 
 from bespeak.contract.grammar.syntax import fill_path
 from bespeak.contract.mcp_tool import Granting, Tool, result_of
-from bespeak.contract.schema.validation import Validator, Violation, compile_schema, refuse_input
+from bespeak.contract.schema.validation import Violation, refuse_input
 from bespeak.contract.standard.orchestrate import RUNS
 from bespeak.extensions.workflows.engine import Workflow, receipt_steps
 from bespeak.extensions.workflows.methods import run_procedure
 from bespeak.extensions.workflows.methods_plan import KIND, StoredPlan
+from bespeak.extensions.workflows.procedures import step_violations
 from bespeak.extensions.workflows.spec import Spec, StepSpec, check_references, resolve
 from bespeak.extensions.workflows.start import LONGEST, begin, check_steps, find_uncallable
+from bespeak.extensions.workflows.store import COMPLETED, DONE, ENDED, FAILED
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, essence
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Fault, Outcome
 from bespeak.runtime.answer import Answer, Envelope
-from bespeak.runtime.bindings.procedure import METHOD, STEPS
-from bespeak.runtime.call import RoutedCall, may_discover, sees, undisclosed
-from bespeak.runtime.composition.step import Step, Steps
+from bespeak.runtime.bindings.procedure import METHOD
+from bespeak.runtime.call import RoutedCall, StepCall, may_discover, sees, undisclosed
+from bespeak.runtime.composition.step import Steps
 from bespeak.runtime.handling import RefusedError, check_needs, handler, invalid, passed, refusal
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.route import Route
 from bespeak.state.store.commands.records import FindRecord, Record
-from bespeak.state.store.commands.steps import COMPLETED, DONE, ENDED, FAILED
 
+# Members of a step that PLAN adds for its reader.
 _TOLD: Final = ("step", "purpose", "impact", "required_scopes", "estimated_cost", "confidence")
-"""Members of a step that PLAN adds for its reader."""
 
 
 async def execute_plan(call: RoutedCall) -> Envelope:
@@ -71,8 +72,7 @@ async def execute_plan(call: RoutedCall) -> Envelope:
     key = call.input.get("idempotency_key")
     if key is not None:
         # A repeated request finds the workflow of the first one by its key.
-        headers = {**call.request.headers, IDEMPOTENCY_KEY: key}
-        call.request = msgspec.structs.replace(call.request, headers=headers)
+        call.request = msgspec.structs.replace(call.request, headers={**call.request.headers, IDEMPOTENCY_KEY: key})
     return await begin(call, spec, partial(_tell, found.result))
 
 
@@ -94,14 +94,11 @@ async def _find(call: RoutedCall) -> StoredPlan:
 
 
 def _read_steps(given: tuple[Any, ...]) -> tuple[StepSpec, ...]:
-    """Read calls as PLAN writes them."""
     plain = [
         {name: value for name, value in one.items() if name not in _TOLD} if isinstance(one, dict) else one
         for one in given
     ]
-    validator = compile_schema(STEPS)
-    assert isinstance(validator, Validator)
-    violations = validator.violations(plain)
+    violations = step_violations(plain)
     if violations:
         raise invalid("plan", f"has steps that are not valid: {violations[0].message}.")
     return tuple(msgspec.convert(one, StepSpec) for one in plain)
@@ -130,20 +127,18 @@ def _output(result: Mapping[str, Any], workflow: Workflow) -> Any:
 _logger = logging.getLogger(__name__)
 
 MEDIA_MCP_TOOLS: Final = "application/vnd.mcp.tools+json"
-MCP_SCOPE: Final = "mcp:tools:execute"
-"""Scope that core 9 names for tool calls of MCP. Those of the endpoint are needed too."""
+MCP_SCOPE: Final = "mcp:tools:execute"  # named by core 9 for tool calls of MCP; those of the endpoint are needed too
 CALL: Final = "mcp.tools.call"
 LIST: Final = "mcp.tools.list"
 _WHAT: Final = ("action", "plan_id", "plan")  # members that say what is to be executed
 _PAYLOAD: Final = frozenset({"tool", "name", "arguments", "_meta"})
-_CLAIMS: Final[Mapping[str, str]] = {
+_CLAIMS: Final[Mapping[str, str]] = {  # members of a payload that say what headers say, and never count
     "agent_id": names.AGENT_ID,
     "authority_scope": names.AUTHORITY_SCOPE,
     "delegation_chain": names.DELEGATION_CHAIN,
     "session_id": names.SESSION_ID,
     "task_id": names.TASK_ID,
 }
-"""Members of a payload that say what headers say, and never count."""
 _GRANTING: Final = Granting(
     lambda scopes: f"over AGTP: Authority-Scope with {', '.join(scopes)}", "over AGTP: Agent-ID and Authority-Scope"
 )
@@ -154,9 +149,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
-    """A tool to be called."""
-
+class _ToolCall:
     tool: Tool
     route: Route
     arguments: dict[str, Any]
@@ -165,7 +158,6 @@ class _Wish:
 
 @handler
 async def execute(call: RoutedCall, steps: Steps) -> Answer:
-    """Answer EXECUTE /."""
     named = [name for name in _WHAT if name in call.input]
     if len(named) != 1:
         message = f"exactly one of {', '.join(_WHAT)} is required"
@@ -179,7 +171,11 @@ async def execute(call: RoutedCall, steps: Steps) -> Answer:
     media_type = _payload_type(call)
     if media_type is not None and call.input["action"] == LIST:
         return _list(call)
-    wish = _read_action(call) if media_type is None else _read_payload(call)
+    if media_type is None:
+        parameters = dict(call.input.get("parameters", {}))
+        wish = _ToolCall(*_executed(call, "action", call.input["action"]), parameters, MEDIA_AGTP)
+    else:
+        wish = _read_payload(call)
     if call.parent is not None and wish.tool.endpoint.passes_on:
         raise invalid("action", "runs other calls, so it cannot be a step of another workflow.")
     filled = fill_path(wish.tool.endpoint.path, wish.arguments)
@@ -223,11 +219,7 @@ def _payload_type(call: RoutedCall) -> str | None:
     return found or None
 
 
-def _read_action(call: RoutedCall) -> _Wish:
-    return _Wish(*_executed(call, "action", call.input["action"]), dict(call.input.get("parameters", {})), MEDIA_AGTP)
-
-
-def _read_payload(call: RoutedCall) -> _Wish:
+def _read_payload(call: RoutedCall) -> _ToolCall:
     if call.input["action"] != CALL:
         raise invalid("action", f"is {call.input['action'][:80]!r}; for {MEDIA_MCP_TOOLS} it is {CALL} or {LIST}.")
     payload = call.input.get("payload")
@@ -239,9 +231,12 @@ def _read_payload(call: RoutedCall) -> _Wish:
     name, arguments = payload.get("tool", payload.get("name")), payload.get("arguments", {})
     if not isinstance(name, str) or not isinstance(arguments, dict):
         raise invalid("payload", "needs a text `tool` and an object `arguments`.")
-    _report_claims(call, payload)
+    for member in payload.keys() & _CLAIMS.keys():
+        # What a payload says otherwise than the headers is logged; the headers count (core 9).
+        if payload[member] != call.request.headers.get(_CLAIMS[member]):
+            _logger.warning("%s in a payload differs from the header, which counts: %s", member, call.route.endpoint)
     _check_scope(call, MCP_SCOPE, CALL)
-    return _Wish(*_executed(call, "tool", name), arguments, MEDIA_MCP_TOOLS)
+    return _ToolCall(*_executed(call, "tool", name), arguments, MEDIA_MCP_TOOLS)
 
 
 def _check_scope(call: RoutedCall, scope: str, what: str) -> None:
@@ -256,15 +251,7 @@ def _check_scope(call: RoutedCall, scope: str, what: str) -> None:
         raise refusal(status.SCOPE_VIOLATION, "scope-violation", message, **scopes)
 
 
-def _report_claims(call: RoutedCall, payload: Mapping[str, Any]) -> None:
-    """Log what a payload says otherwise than the headers, which count (core 9)."""
-    for member in payload.keys() & _CLAIMS.keys():
-        if payload[member] != call.request.headers.get(_CLAIMS[member]):
-            _logger.warning("%s in a payload differs from the header, which counts: %s", member, call.route.endpoint)
-
-
 def _find_executed(call: RoutedCall, name: str) -> tuple[Tool, Route] | None:
-    """Find a tool among those that exist for the caller."""
     tool = call.table.tools.get(name)
     route = None if tool is None else call.table.steps.get(tool.endpoint.key)
     if tool is None or route is None or route.method not in call.routes.allowed or not sees(call, route):
@@ -292,7 +279,7 @@ def _list(call: RoutedCall) -> Answer:
     return Answer(_encode(_envelope(call, status.OK, {"result": {"tools": tools}})), content_type=MEDIA_MCP_TOOLS)
 
 
-def _answer(call: RoutedCall, wish: _Wish, step: Step, path: str) -> Answer:
+def _answer(call: RoutedCall, wish: _ToolCall, step: StepCall, path: str) -> Answer:
     """Wrap the answer of the endpoint. Its status is that of the answer, so that a refusal looks like one."""
     response = step.response
     assert response is not None, "the step has run"
@@ -315,11 +302,10 @@ def _answer(call: RoutedCall, wish: _Wish, step: Step, path: str) -> Answer:
     return Answer(_encode(_envelope(call, number, members)), number, wish.media_type, headers, response.code)
 
 
-def _outcome(wish: _Wish, step: Step, response: Response) -> Outcome:
+def _outcome(wish: _ToolCall, step: StepCall, response: Response) -> Outcome:
     if status.is_success(response.status):
         deprecated = wish.tool.endpoint.deprecated
-        warning = None if deprecated is None else deprecated.warning()
-        return Outcome(response.status, step.output, warning=warning)
+        return Outcome(response.status, step.output, warning=None if deprecated is None else deprecated.warning())
     body = _decode(response.body) if response.body else {}
     return Outcome(response.status, error=body.get("error", {}), retry_after=response.header("Retry-After"))
 

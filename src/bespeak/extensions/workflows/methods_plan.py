@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 KIND: Final = "plan"
 KEPT: Final = 86400.0  # seconds for which a plan can be executed by its id
 MOST: Final = 1000  # plans of one agent
-_AT_ONCE: Final = 4
-"""Plans that one process makes at the same time, one for each caller: handlers that block use the same threads."""
+_AT_ONCE: Final = 4  # plans that one process makes, one for each caller: handlers that block use the same threads
 _LONGEST: Final = 64 * 1024
 _planning: Final[set[str]] = set()
 _BUSY: Final = Refused(
@@ -41,8 +40,6 @@ _BUSY: Final = Refused(
 
 
 class StoredPlan(msgspec.Struct, frozen=True):
-    """Content of the record of a plan."""
-
     steps: tuple[dict[str, Any], ...]
     given: dict[str, Any]
     result: dict[str, Any]
@@ -149,12 +146,8 @@ def _written(cost: Mapping[str, Decimal]) -> dict[str, float]:
 def _impossible(impossible: Impossible) -> RefusedError:
     """Say what no endpoint covers. Only endpoints that the caller may use are known to the search."""
     misses = [
-        {
-            "field": miss.field[:200],
-            "reason": miss.reason[:300],
-            **({"nearest": str(miss.nearest)} if miss.nearest else {}),
-        }
-        for miss in impossible.misses[:10]
+        {"field": one.field[:200], "reason": one.reason[:300]} | ({"nearest": str(one.nearest)} if one.nearest else {})
+        for one in impossible.misses[:10]
     ]
     message = f"No plan reaches this goal. {misses[0]['reason']}" if misses else "No plan reaches this goal."
     return _no_plan(message, misses=misses)

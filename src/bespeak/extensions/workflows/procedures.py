@@ -6,12 +6,12 @@ Code is never accepted here. Whoever approves a program installs it as a procedu
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.contract.schema.validation import Validator, Violation, compile_schema
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.workflows.spec import StepSpec
 from bespeak.extensions.workflows.start import check_steps, find_uncallable
@@ -20,7 +20,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.bindings.procedure import METHOD, STEPS, Registered, path_of
-from bespeak.runtime.call import RoutedCall, parties_of
+from bespeak.runtime.call import Call, RoutedCall, parties_of
 from bespeak.runtime.extension import ANNOUNCE
 from bespeak.runtime.handling import RefusedError, effects, new_id, refusal, to_json
 from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, Case, OpenCase, ReadCase
@@ -29,8 +29,7 @@ from bespeak.state.store.store import Store
 
 PROCEDURE: Final = "procedure"  # kind of the records, and entity type of REGISTER
 HELD: Final = "held"
-RELEASED: Final = "released"
-"""State of a procedure that VALIDATE has released; an accepted case releases one in state held."""
+RELEASED: Final = "released"  # by VALIDATE; an accepted case releases one in state held
 MOST: Final = 1000  # procedures of one agent
 LONGEST: Final = 300.0  # seconds that a procedure of an agent may take
 _REGISTER: Final = STANDARD["REGISTER"]
@@ -51,7 +50,6 @@ _decode = msgspec.json.Decoder(ProposedProcedure).decode
 
 
 def procedure_of(record: Record) -> ProposedProcedure:
-    """Read the content of a record."""
     return _decode(record.data)
 
 
@@ -78,9 +76,9 @@ async def register_procedure(call: RoutedCall, most_data: int) -> Effects:
     if not isinstance(data, Mapping) or not data.keys() <= _MEMBERS or not isinstance(data.get("description", ""), str):
         message = "The data of a procedure have `steps` as CHAIN takes them, and perhaps `input`, a JSON Schema, and "
         raise _invalid(message + "`description`; code and commands are not accepted.")
-    wrong = _violations(data.get("steps"))
-    if wrong is not None:
-        raise _invalid(f"The steps are not valid: {wrong}.")
+    wrong = step_violations(data.get("steps"))
+    if wrong:
+        raise _invalid(f"The steps are not valid: {wrong[0].message}.")
     schema = data.get("input", {"type": "object"})
     if not isinstance(schema, Mapping) or isinstance(compile_schema(schema), Fault):
         raise _invalid("`input` is not a valid JSON Schema.")
@@ -103,7 +101,7 @@ def _keep(call: RoutedCall, proposed: ProposedProcedure, most_data: int) -> Effe
         "steps": proposed.steps,
         "input": proposed.input,
     }
-    told, recipient = to_json(subject), call.server.cases.default_recipient
+    told, recipient, announce = to_json(subject), call.server.cases.default_recipient, call.server.hooks[ANNOUNCE]
     commands = (
         PutRecord(procedure_id, PROCEDURE, owner, HELD, text, most=MOST),
         OpenCase(
@@ -113,9 +111,7 @@ def _keep(call: RoutedCall, proposed: ProposedProcedure, most_data: int) -> Effe
             recipient=recipient,
             digest=hashlib.sha256(told.encode()).hexdigest(),
             subject=told,
-            announcement=call.server.hooks[ANNOUNCE](
-                call.server, case_id, owner, recipient, msgspec.Raw(told.encode())
-            ),
+            announcement=announce(call.server, case_id, owner, recipient, msgspec.Raw(told.encode())),
             parties=parties_of(call),
             most_open=call.server.cases.most_open,
         ),
@@ -136,11 +132,10 @@ def _keep(call: RoutedCall, proposed: ProposedProcedure, most_data: int) -> Effe
     )
 
 
-def _violations(steps: Any) -> str | None:
+def step_violations(steps: Any) -> Sequence[Violation]:
     validator = compile_schema(STEPS)
     assert isinstance(validator, Validator)
-    found = validator.violations(steps)
-    return found[0].message if found else None
+    return validator.violations(steps)
 
 
 def _invalid(message: str) -> RefusedError:
@@ -148,8 +143,6 @@ def _invalid(message: str) -> RefusedError:
 
 
 class ProcedurePlan(msgspec.Struct, frozen=True):
-    """What a run of a procedure does."""
-
     steps: tuple[StepSpec, ...]
     input: Validator
     timeout: float
@@ -169,19 +162,24 @@ async def find_procedure(call: RoutedCall, procedure_id: str) -> ProcedurePlan:
         steps = steps or (StepSpec(METHOD, path_of(procedure_id), procedure=procedure_id),)
         return await _checked(call, ProcedurePlan(steps, registered.input, procedure.timeout))
     assert call.server.store is not None, "RUN needs a store"
-    record: Record | None = None
-    if procedure_id.startswith("proc-"):
-        record = await call.server.store.read(FindRecord((PROCEDURE,), procedure_id))
-    if record is None or record.owner != call.agent_id:
+    own = await find_own_procedure(call, procedure_id)
+    if own is None:
         message = f"No procedure is registered under {procedure_id[:80]!r}; commands and code are never run."
         raise refusal(_RUN, "procedure-not-found", message)
-    proposed: ProposedProcedure = procedure_of(record)
+    record, proposed = own
     obstacle = await find_obstacle(call.server.store, record, proposed)
     if obstacle is not None:
         raise refusal(_RUN, "procedure-refused", obstacle, escalation_id=proposed.case_id)
     taken = compile_schema(proposed.input)
     assert isinstance(taken, Validator), "it was checked when it was registered"
     return await _checked(call, ProcedurePlan(proposed.steps, taken, LONGEST))
+
+
+async def find_own_procedure(call: Call, procedure_id: str) -> tuple[Record, ProposedProcedure] | None:
+    record: Record | None = None
+    if call.server.store is not None and procedure_id.startswith("proc-"):
+        record = await call.server.store.read(FindRecord((PROCEDURE,), procedure_id))
+    return None if record is None or record.owner != call.agent_id else (record, procedure_of(record))
 
 
 async def _checked(call: RoutedCall, plan: ProcedurePlan) -> ProcedurePlan:

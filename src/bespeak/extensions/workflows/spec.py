@@ -16,22 +16,21 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.grammar.syntax import fill_path
+from bespeak.extensions.workflows.store import FAILED, PENDING, RUNNING, UNDONE, WORKFLOW, JournalSteps, StepRow
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.gates import find_route
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.server import Server
 from bespeak.state.store.commands.records import ChangeRecord, Record
-from bespeak.state.store.commands.steps import FAILED, PENDING, RUNNING, UNDONE, WORKFLOW, JournalSteps, StepRow
 from bespeak.state.store.store import Command
 
 _NAME: Final = re.compile(r"\{(\w+)\}")
 
 
 class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One call."""
-
     method: str
     path: str = "/"
     parameters: dict[str, Any] = {}
@@ -39,8 +38,8 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     on_failure: str | None = None
     when: str | None = None  # expression without whose truth the step is skipped
     compensate: StepSpec | None = None
+    # Id of a procedure of the operator that the step runs in place of a call; its input is that of the workflow.
     procedure: str | None = None
-    """Id of a procedure of the operator that the step runs in place of a call; its input is that of the workflow."""
 
     @property
     def sought(self) -> str:
@@ -50,9 +49,15 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
         return _NAME.sub(lambda found: "-" if found[1] in self.parameters else found[0], self.path)
 
     def path_for(self, given: dict[str, Any]) -> str:
-        """Return the path with the values of an input in place of its `{names}`."""
         filled = fill_path(self.path, given) if "{" in self.path else (self.path, None)
         return self.sought if isinstance(filled, Fault) else filled[0]
+
+
+def find_step(call: Call, method: str, path: str) -> RoutedCall | Refused:
+    """Find the endpoint that a step would call for the caller of `call`."""
+    asked = Call(msgspec.structs.replace(call.request, method=method, path=path, query="", body=b""), call.server)
+    asked.principal = call.principal
+    return find_route(asked)
 
 
 def restore_call(authority: Authority, server: Server, method: str) -> RoutedCall | Refused:
@@ -73,8 +78,6 @@ def restore_call(authority: Authority, server: Server, method: str) -> RoutedCal
 
 
 class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A workflow."""
-
     method: str  # method that began it: CHAIN, BATCH, RUN or EXECUTE
     steps: tuple[StepSpec, ...]
     authority: Authority
@@ -100,8 +103,8 @@ INPUT: Final = "input"  # name by which the steps of a procedure refer to its in
 _PATH: Final = re.compile(r"[A-Za-z0-9_-]+(\.[^.\[\]]+|\[\d{1,6}\])*")
 _PART: Final = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 _DEEPEST: Final = 32
+# Bytes that references and expressions put into the inputs of one workflow: copies of copies grow without end.
 MOST_COPIED: Final = 8 * 1024 * 1024
-"""Bytes that references and expressions put into the inputs of one workflow: copies of copies grow without end."""
 
 
 class Room:
@@ -142,9 +145,7 @@ def _check_reference(value: Mapping[str, Any], known: Collection[str]) -> str | 
             f"{str(path)[:80]!r} is not a valid reference; write the name of a step and a path, like search.items[0].id"
         )
     name = re.split(r"[.\[]", path, maxsplit=1)[0]
-    if name not in known:
-        return f"{path[:80]!r} refers to {name!r}, which is not an earlier step"
-    return None
+    return f"{path[:80]!r} refers to {name!r}, which is not an earlier step" if name not in known else None
 
 
 def expressions_in(value: Any) -> Iterator[str]:
@@ -167,10 +168,7 @@ def variables_of(names: Iterable[str]) -> dict[str, str]:
 def resolve(
     value: Any, outputs: Mapping[str, Any], computed: Mapping[str, Any] | None = None, room: Room | None = None
 ) -> Any | Fault:
-    """Replace the references inside a value; return a Fault for one that leads nowhere, or copies too much.
-
-    `computed` are the values of the expressions in it.
-    """
+    """Replace references in a value, and `computed` expressions; a Fault if one leads nowhere or copies too much."""
     room = room or Room()
     if isinstance(value, dict):
         if FROM in value:

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any, Final
 
 import msgspec
 
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.workflows.engine import Workflow, Workflows
-from bespeak.extensions.workflows.spec import INPUT, Spec, StepSpec, check_references, expressions_in, variables_of
+from bespeak.extensions.workflows.spec import (
+    INPUT,
+    Spec,
+    StepSpec,
+    check_references,
+    expressions_in,
+    find_step,
+    variables_of,
+)
+from bespeak.extensions.workflows.store import RUNNING
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.answer import Envelope
-from bespeak.runtime.call import Call, RoutedCall
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.expressions.pool import find_missing
-from bespeak.runtime.gates import find_route
 from bespeak.runtime.handling import refusal
-from bespeak.state.store.commands.steps import RUNNING
 from bespeak.state.store.store import Conflict
 
 LONGEST: Final = 86400.0  # seconds that a workflow may take, if its caller does not say less or more
@@ -49,8 +56,6 @@ def check_calls(call: RoutedCall, steps: tuple[StepSpec, ...]) -> None:
 
 
 class Uncallable(msgspec.Struct, frozen=True):
-    """A step that cannot be called, and why."""
-
     message: str
     place: dict[str, Any]
 
@@ -59,18 +64,13 @@ def find_uncallable(call: RoutedCall, steps: tuple[StepSpec, ...]) -> Uncallable
     """Return the first step that calls something that is not there, or that would call others in turn."""
     for number, step in enumerate(steps, 1):
         for one in (step, *([step.compensate] if step.compensate else [])):
-            request = msgspec.structs.replace(call.request, method=one.method, path=one.sought, body=b"")
-            asked = Call(request, call.server)
-            asked.principal = call.principal
-            found = find_route(asked)
+            found = find_step(call, one.method, one.sought)
             place: dict[str, Any] = {"step": number, "method": one.method, "path": one.path}
             if isinstance(found, Refused):
                 return Uncallable(f"Step {number}: {found.message}", {"code_of_step": found.code, **place})
             if found.route.endpoint.passes_on:
-                message = (
-                    f"Step {number} is {one.method} {one.path}, which runs other calls; write them as steps instead."
-                )
-                return Uncallable(message, place)
+                what = f"Step {number} is {one.method} {one.path}, which runs other calls"
+                return Uncallable(f"{what}; write them as steps instead.", place)
     return None
 
 
@@ -105,7 +105,9 @@ async def check_steps(
                 raise refusal(status.NOT_IMPLEMENTED, "not-implemented", message, missing=missing)
             wrong = await call.server.expressions.check(text, variables_of(names), call.agent_id)
             if wrong is not None:
-                message = f"Step {number}: the expression {text[:80]!r} is not valid: {wrong}.{_advice(names)}"
+                usable = ", ".join(sorted(variables_of(names)))
+                advice = f"It may use {usable or 'no step; give earlier steps names and set context_propagation'}."
+                message = f"Step {number}: the expression {text[:80]!r} is not valid: {wrong}. {advice}"
                 return Fault(message, str(number))
         known = known | own if propagates else known
     return None
@@ -127,12 +129,3 @@ def check_names(steps: tuple[StepSpec, ...], *, propagates: bool, has_input: boo
             return Fault(f"Step {number}: {fault}.{advice}", str(number))
         known |= {str(number), step.name or str(number)}
     return None
-
-
-def _advice(names: Collection[str]) -> str:
-    known = ", ".join(sorted(variables_of(names)))
-    return (
-        f" It may use {known}."
-        if known
-        else " It may use no step; give earlier steps names and set context_propagation."
-    )

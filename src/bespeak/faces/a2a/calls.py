@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import msgspec
 from a2a.types import Message, Role, SendMessageRequest, Task, TaskState
-from a2a.utils.errors import (
-    A2AError,
-    ContentTypeNotSupportedError,
-    InvalidParamsError,
-    PushNotificationNotSupportedError,
-    TaskNotFoundError,
-    UnsupportedOperationError,
-)
+from a2a.utils import errors
 
 from bespeak.contract.confirmation import LONGEST, ListedCall, question, too_long_to_show, unlisted
 from bespeak.faces.a2a import report
-from bespeak.faces.a2a.skills import FORM, Misread, Skill, SkillCall, Skills, Told, read_call
-from bespeak.faces.a2a.tasks import LONGEST_ID, Held, TaskChange, Tasks
+from bespeak.faces.a2a.skills import FORM, MessageText, Misread, Skill, SkillCall, Skills, read_call
+from bespeak.faces.a2a.tasks import LONGEST_ID, Held, SkillTasks, TaskChange
 from bespeak.faces.asking import Asking
 from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.faces.progress import Progress
@@ -35,7 +29,7 @@ from bespeak.state.store.commands.a2a_tasks import WAITING, WORKING
 from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, Case
 
 
-class RefusedError(A2AError):
+class CallRefusedError(errors.A2AError):
     """A refusal that HTTP has a status for."""
 
     def __init__(self, refused: Refused) -> None:
@@ -49,16 +43,13 @@ class Caller:
 
     request: Any  # HTTP request, whose scope has the credentials
     call: Call  # the call that the gates of arrival have admitted
-    parts: Sequence[Any] = field(default_factory=tuple)
-    """Parts of the message. The SDK has them too, but its numbers are doubles."""
-    status: Any = None
-    """Status of the tasks that are to be listed, as it was sent: the SDK leaves out one that it does not know."""
+    parts: Sequence[Any] = field(default_factory=tuple)  # of the message; in the SDK's own, all numbers are doubles
+    status: Any = None  # status of the tasks to list, as it was sent: the SDK leaves out one that it does not know
     refused: Refused | None = None  # refusal that HTTP has a status for
     lacking: tuple[str, ...] = ()  # scopes that the call of a task needs and the caller does not have
 
     @property
     def is_known(self) -> bool:
-        """True if the caller is an identified agent."""
         return self.call.agent_id is not None
 
     @property
@@ -74,39 +65,35 @@ class Caller:
 
     @property
     def parties(self) -> tuple[str, ...]:
-        """Everyone behind the call, who may not confirm it."""
         return parties_of(self.call)
 
-    def refuse(self, refused: Refused) -> RefusedError:
+    def refuse(self, refused: Refused) -> CallRefusedError:
         """Return the error that ends the request with a status of HTTP."""
         self.refused = refused
-        return RefusedError(refused)
+        return CallRefusedError(refused)
 
 
-_LONGEST_CALL: Final = 256 * 1024
-"""Maximum characters of a call that a task keeps, so that a later message can continue it."""
+_LONGEST_CALL: Final = 256 * 1024  # maximum characters of a call that a task keeps for a later message to continue
 _THEN: Final = "send a message with this taskId"
 _ACCEPTED: Final = f"A person has accepted this call. To make it, {_THEN}."
 _REJECTED: Final = "A person has rejected this call. It was not made."
+NO_PUSH: Final = "This agent sends no push notifications; poll the task with GetTask, or subscribe to it."
 _encode = msgspec.json.Encoder().encode
+Content = SkillCall | MessageText  # what a message brings
 
 
-class _Kept(msgspec.Struct, omit_defaults=True):
-    """The call of a task, as the store has it."""
-
+class _TaskCall(msgspec.Struct, omit_defaults=True):
     skill: str
     input: dict[str, Any]
     case: str | None = None  # id of its confirmation
     accepted: bool = False  # True if the caller was told that a person has accepted it
 
 
-_decode = msgspec.json.Decoder(_Kept).decode
+_decode = msgspec.json.Decoder(_TaskCall).decode
 
 
 @dataclass(slots=True)
-class _Attempt:
-    """One attempt to carry out the call of a task."""
-
+class _CallAttempt:
     caller: Caller
     skill: Skill
     task: Task
@@ -117,22 +104,18 @@ class _Attempt:
 
     @property
     def change(self) -> TaskChange:
-        """The task as it is now."""
-        text = _encode(_Kept(self.skill.name, self.arguments, self.case_id)).decode()
+        text = _encode(_TaskCall(self.skill.name, self.arguments, self.case_id)).decode()
         return TaskChange(self.task, text if len(text) <= _LONGEST_CALL else None)
 
 
 class SkillCalls:
-    """Carries out messages."""
-
-    def __init__(self, backend: DispatchBackend, asking: Asking, tasks: Tasks) -> None:
+    def __init__(self, backend: DispatchBackend, asking: Asking, tasks: SkillTasks) -> None:
         self._backend = backend
         self._asking = asking
         self._tasks = tasks
         self._skills = Skills(())
         self._endpoints: Any = None
-        self._own: WeakKeyDictionary[RouteTable, Skills] = WeakKeyDictionary()
-        """Skills of callers that have endpoints of their own."""
+        self._own: WeakKeyDictionary[RouteTable, Skills] = WeakKeyDictionary()  # of callers with endpoints of their own
 
     async def skills(self, caller: Caller | None = None) -> Skills:
         """Return the skills of the current route table, as they exist for everyone or for a caller."""
@@ -152,15 +135,19 @@ class SkillCalls:
         _check(params)
         told = read_call(caller.parts)
         if isinstance(told, Misread):
-            raise ContentTypeNotSupportedError(told.message) if told.is_file else InvalidParamsError(told.message)
+            raise (
+                errors.ContentTypeNotSupportedError(told.message)
+                if told.is_file
+                else errors.InvalidParamsError(told.message)
+            )
         held = await self._tasks.find(caller.owner, message)
         repeated = held is not None
         if held is None and message.task_id:
             held = await self._tasks.read(caller.owner, message.task_id)
             if held is None:
-                raise TaskNotFoundError
+                raise errors.TaskNotFoundError
             if message.context_id and message.context_id != held.task.context_id:
-                raise InvalidParamsError("The contextId is not that of the task; leave it out.")
+                raise errors.InvalidParamsError("The contextId is not that of the task; leave it out.")
         as_text = _wants_text(params)
         if held is None:
             return await self._begin(message, told, caller, as_text)
@@ -170,7 +157,7 @@ class SkillCalls:
             return held
         state = TaskState.Name(held.task.status.state)
         advice = "wait for its end" if held.stage == WORKING else "send a message without taskId for another call"
-        raise UnsupportedOperationError(f"The task takes no messages in {state}; {advice}.")
+        raise errors.UnsupportedOperationError(f"The task takes no messages in {state}; {advice}.")
 
     async def look(self, held: Held) -> Held:
         """Return a task with what has become of its confirmation, for callers that poll it."""
@@ -178,23 +165,20 @@ class SkillCalls:
         case = None if kept is None or kept.case is None or kept.accepted else await self._asking.find(kept.case)
         if kept is None or case is None or case.state not in (ACCEPTED, REJECTED):
             return held
-        task = Task()
-        task.CopyFrom(held.task)
+        task = deepcopy(held.task)
         kept.accepted = case.state == ACCEPTED
         if kept.accepted:
-            report.tell(
-                task, TaskState.TASK_STATE_AUTH_REQUIRED, f"A person has accepted this call. To make it, {_THEN}."
-            )
+            report.tell(task, TaskState.TASK_STATE_AUTH_REQUIRED, _ACCEPTED)
         else:
             report.tell(task, TaskState.TASK_STATE_REJECTED, _REJECTED)
         return await self._tasks.change(held, TaskChange(task, _encode(kept).decode())) or held
 
-    async def _begin(self, message: Message, told: SkillCall | Told, caller: Caller, as_text: bool) -> Message | Held:
+    async def _begin(self, message: Message, told: Content, caller: Caller, as_text: bool) -> Message | Held:
         skills = await self.skills(caller)
-        if isinstance(told, Told):
+        if isinstance(told, MessageText):
             return _suggest(skills, message, told.text)
         skill = _named(skills, told.skill)
-        attempt = _Attempt(caller, skill, report.new_task(message, skill), told.arguments, as_text=as_text)
+        attempt = _CallAttempt(caller, skill, report.new_task(message, skill), told.arguments, as_text=as_text)
         await self._judge(attempt)
         change = attempt.change
         held = await self._tasks.open(caller.owner, message, change)
@@ -205,63 +189,55 @@ class SkillCalls:
         return held
 
     async def _continue(
-        self, held: Held, message: Message, told: SkillCall | Told, caller: Caller, as_text: bool, *, repeated: bool
+        self, held: Held, message: Message, told: Content, caller: Caller, as_text: bool, *, repeated: bool
     ) -> Held:
         """Try a waiting task again: with what the message brings, else with the call that it is for."""
         kept = None if held.stored.call is None else _decode(held.stored.call)
-        if isinstance(told, Told) and kept is None:
-            raise InvalidParamsError(f"The call is too long to be kept; send its data part again: {FORM}.")
+        if isinstance(told, MessageText) and kept is None:
+            raise errors.InvalidParamsError(f"The call is too long to be kept; send its data part again: {FORM}.")
         name = told.skill if isinstance(told, SkillCall) and told.skill is not None else held.task.metadata["skill"]
         skill = _named(await self.skills(caller), name)
-        task = Task()
-        task.CopyFrom(held.task)
+        task = deepcopy(held.task)
         task.metadata.update({"skill": skill.name})
         if not repeated:
             report.remember(task, message)
         arguments = told.arguments if isinstance(told, SkillCall) else kept.input if kept is not None else {}
         same = kept is not None and (kept.skill, kept.input) == (skill.name, arguments)
         case_id = kept.case if kept is not None and same else None
-        attempt = _Attempt(caller, skill, task, arguments, case_id, as_text=as_text)
+        attempt = _CallAttempt(caller, skill, task, arguments, case_id, as_text=as_text)
         await self._judge(attempt)
         changed = await self._tasks.change(held, attempt.change, None if repeated else message)
         if changed is None:  # another message was faster
-            found = await self._tasks.read(held.owner, held.stored.task_id)
-            if found is None:
-                raise TaskNotFoundError
-            return found
+            return await self._tasks.reread(held)
         self._run(changed, attempt)
         return changed
 
-    async def _judge(self, attempt: _Attempt) -> None:
+    async def _judge(self, attempt: _CallAttempt) -> None:
         """Set the state of a task: working if its call can be made, else what is missing."""
         caller, skill, task = attempt.caller, attempt.skill, attempt.task
-        lacking = self._backend.refuse(skill.endpoint, caller.request)
-        if lacking is not None:
+        if (lacking := self._backend.refuse(skill.endpoint, caller.request)) is not None:
             caller.lacking = skill.endpoint.required_scopes
             await self._backend.record(skill.endpoint, caller.request, lacking)
             report.refuse(task, skill, lacking)
             return
         checked = skill.check(attempt.arguments)
         if isinstance(checked, Outcome):
-            await self._backend.record(skill.endpoint, caller.request, checked)
-            report.require_input(task, skill, checked)
+            wrong: Outcome | None = checked
+        else:
+            attempt.arguments = checked
+            wrong = self._backend.refuse(skill.endpoint, caller.request, checked)
+        if wrong is not None:
+            await self._backend.record(skill.endpoint, caller.request, wrong)
+            report.require_input(task, skill, wrong)
             return
-        attempt.arguments = checked
-        disorder = self._backend.refuse(skill.endpoint, caller.request, checked)
-        if disorder is not None:
-            await self._backend.record(skill.endpoint, caller.request, disorder)
-            report.require_input(task, skill, disorder)
-            return
-        limited = self._backend.limit(skill.endpoint, caller.request)
-        if limited is not None:
+        if (limited := self._backend.limit(skill.endpoint, caller.request)) is not None:
             raise caller.refuse(limited)
         if self._backend.asks_person(skill.endpoint):
             await self._confirm(attempt)
         else:
             report.tell(task, TaskState.TASK_STATE_WORKING)
 
-    async def _confirm(self, attempt: _Attempt) -> None:
-        """Let a person confirm a call, unless that has been done."""
+    async def _confirm(self, attempt: _CallAttempt) -> None:
         caller, skill, task = attempt.caller, attempt.skill, attempt.task
         known = None if attempt.case_id is None else await self._asking.find(attempt.case_id)
         if known is not None and known.state == REJECTED:
@@ -283,17 +259,14 @@ class SkillCalls:
             command = self._asking.remedy(case.case_id, _THEN)
             report.require_confirmation(task, _question(attempt, calls), command, case.case_id)
 
-    def _run(self, held: Held, attempt: _Attempt) -> None:
+    def _run(self, held: Held, attempt: _CallAttempt) -> None:
         if held.stage == WORKING:
             self._tasks.run(held, lambda: self._work(attempt))
 
-    async def _work(self, attempt: _Attempt) -> TaskChange:
-        """Make the call of a task."""
+    async def _work(self, attempt: _CallAttempt) -> TaskChange:
         async with Progress(lambda *news: self._report(attempt.task, *news)):
             outcome = await self._call(attempt)
-        task = Task()
-        task.CopyFrom(attempt.task)
-        attempt.task = task
+        task = attempt.task = deepcopy(attempt.task)
         case_id = outcome.confirmation_id
         if outcome.ok:
             report.complete(task, outcome, as_text=attempt.as_text)
@@ -308,13 +281,11 @@ class SkillCalls:
         return attempt.change
 
     async def _report(self, task: Task, done: float, total: float | None, message: str | None) -> None:
-        """Tell how far the call of a task is."""
-        shown = Task()
-        shown.CopyFrom(task)
+        shown = deepcopy(task)
         report.tell_progress(shown, done, total, message)
         self._tasks.report(task.id, shown)
 
-    async def _call(self, attempt: _Attempt) -> Outcome:
+    async def _call(self, attempt: _CallAttempt) -> Outcome:
         skill, request = attempt.skill, attempt.caller.request
         if attempt.case is not None:
             unusable = await self._asking.use(attempt.case, attempt.caller.parties)
@@ -332,7 +303,7 @@ class SkillCalls:
         return outcome
 
 
-def _question(attempt: _Attempt, calls: tuple[ListedCall, ...]) -> str:
+def _question(attempt: _CallAttempt, calls: tuple[ListedCall, ...]) -> str:
     """Return the question about a call. One that is too long is read where the case is decided."""
     text = question(attempt.skill, attempt.arguments, calls)
     if len(text) <= LONGEST:
@@ -341,27 +312,25 @@ def _question(attempt: _Attempt, calls: tuple[ListedCall, ...]) -> str:
 
 
 def _check(params: SendMessageRequest) -> None:
-    """Refuse what no message to this agent may have."""
     message = params.message
     if params.configuration.HasField("task_push_notification_config"):
-        raise PushNotificationNotSupportedError(
-            "This agent sends no push notifications; poll the task with GetTask, or subscribe to it."
-        )
+        raise errors.PushNotificationNotSupportedError(NO_PUSH)
     if message.role != Role.ROLE_USER:
-        raise InvalidParamsError("The role of a message to an agent is ROLE_USER.")
+        raise errors.InvalidParamsError("The role of a message to an agent is ROLE_USER.")
     for name in ("message_id", "context_id", "task_id"):
         value = getattr(message, name)
         if len(value) > LONGEST_ID or not value.isprintable():
-            raise InvalidParamsError(f"{name} must be at most {LONGEST_ID} printable characters.")
+            raise errors.InvalidParamsError(f"{name} must be at most {LONGEST_ID} printable characters.")
 
 
 def _named(skills: Skills, name: str | None) -> Skill:
     if name is None:
-        raise InvalidParamsError(f"The data part does not name a skill: {FORM}.")
+        raise errors.InvalidParamsError(f"The data part does not name a skill: {FORM}.")
     skill = skills.get(name)
     if skill is None:
         known = ", ".join(each.name for each in skills.suggest(name.replace("_", " ")))
-        raise InvalidParamsError(f"There is no skill {name[:80]!r}. The agent card has all of them; perhaps: {known}.")
+        message = f"There is no skill {name[:80]!r}. The agent card has all of them; perhaps: {known}."
+        raise errors.InvalidParamsError(message)
     return skill
 
 
@@ -375,7 +344,6 @@ def _suggest(skills: Skills, message: Message, text: str) -> Message:
 
 
 def _wants_text(params: SendMessageRequest) -> bool:
-    """Return True if the caller takes texts and no JSON."""
     modes = [mode.partition(";")[0].strip().lower() for mode in params.configuration.accepted_output_modes]
     return (
         bool(modes)

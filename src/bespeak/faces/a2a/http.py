@@ -16,7 +16,7 @@ from bespeak.contract.schema.validation import is_within
 from bespeak.faces.a2a.calls import Caller, SkillCalls
 from bespeak.faces.a2a.handler import CALLER, SkillHandler
 from bespeak.faces.a2a.skills import SkillCall, read_call
-from bespeak.faces.a2a.tasks import Tasks
+from bespeak.faces.a2a.tasks import SkillTasks
 from bespeak.faces.http.asgi import HttpResponse, Receive, Scope, Send, send_response
 from bespeak.faces.http.dispatched import DispatchBackend, judge
 from bespeak.faces.http.face import refusal
@@ -33,10 +33,8 @@ _SENDING: Final = frozenset({"SendMessage", "SendStreamingMessage", "message/sen
 
 
 class A2aApplication:
-    """Serves the skills of a dispatcher at one path."""
-
     def __init__(
-        self, handler: SkillHandler, calls: SkillCalls, tasks: Tasks, backend: DispatchBackend, guard: Guard
+        self, handler: SkillHandler, calls: SkillCalls, tasks: SkillTasks, backend: DispatchBackend, guard: Guard
     ) -> None:
         self._calls = calls
         self._tasks = tasks
@@ -49,11 +47,9 @@ class A2aApplication:
         await self._tasks.start()
 
     async def stop(self) -> None:
-        """Stop all running calls."""
         await self._tasks.stop()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         admitted = await self._guard.admit(scope, receive)
         if isinstance(admitted, HttpResponse):
             await send_response(admitted, scope["method"], send)
@@ -69,8 +65,7 @@ class A2aApplication:
         inner[CALLER] = caller
         response = await self._dispatcher.handle_requests(caller.request)
         if caller.refused is not None:
-            reply = self._guard.refuse(asked.get("id"), caller.refused)
-            await send_response(reply, scope["method"], send)
+            await send_response(self._guard.refuse(asked.get("id"), caller.refused), scope["method"], send)
             return
         if caller.lacking and self._guard.challenges:
             # The task says what is missing in words; OAuth clients look here (RFC 9110 11.6.1 allows it on any answer).
@@ -93,9 +88,9 @@ class A2aApplication:
             return self._guard.refuse(asked.get("id"), call)
         if not is_within(read, parts=MOST_VALUES, characters=len(body)):
             return self._guard.refuse(asked.get("id"), _TOO_LARGE)
-        caller = Caller(None, call, _parts(asked), _member(asked, "params", "status"))
-        unseen = judge(call, None)
-        if unseen is not None:
+        parts = _member(asked, "params", "message", "parts")
+        caller = Caller(None, call, parts if isinstance(parts, list) else [], _member(asked, "params", "status"))
+        if (unseen := judge(call, None)) is not None:
             return self._guard.refuse(asked.get("id"), unseen)
         told = read_call(caller.parts)
         if str(asked.get("method")) in _SENDING and isinstance(told, SkillCall) and not caller.is_known:
@@ -108,14 +103,11 @@ class A2aApplication:
 
 
 class _Contexts(ServerCallContextBuilder):
-    """Builds the contexts of the SDK."""
-
     def build(self, request: Request) -> ServerCallContext:
         """Pass on the caller, and the headers that say which version and extensions are meant."""
         headers = dict(request.headers)
         # A client may send the version as a parameter instead (A2A 1.0, 3.6.1).
-        version = request.query_params.get(VERSION_HEADER)
-        if version is not None:
+        if (version := request.query_params.get(VERSION_HEADER)) is not None:
             headers.setdefault(VERSION_HEADER.lower(), version)
         return ServerCallContext(
             state={"headers": headers, CALLER: request.scope[CALLER]},
@@ -130,14 +122,7 @@ def _unreadable(error: Exception) -> HttpResponse:
     return HttpResponse(200, [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))], body)
 
 
-def _parts(asked: dict[str, Any]) -> list[Any]:
-    """Return the parts of a message as they were sent; none if it has none."""
-    found = _member(asked, "params", "message", "parts")
-    return found if isinstance(found, list) else []
-
-
 def _member(asked: Any, *path: str) -> Any:
-    """Return a member of a request as it was sent; None if it is not there."""
     for name in path:
         asked = asked.get(name) if isinstance(asked, dict) else None
     return asked

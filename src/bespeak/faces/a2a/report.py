@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, Final
 
 import msgspec
@@ -20,10 +21,8 @@ from bespeak.protocol.exchange.refusal import Outcome
 from bespeak.state.store.commands.a2a_tasks import FINISHED, WAITING, WORKING
 
 WAITING_STATES: Final = frozenset({TaskState.TASK_STATE_AUTH_REQUIRED, TaskState.TASK_STATE_INPUT_REQUIRED})
-MOST_KEPT: Final = 256 * 1024
-"""Maximum bytes of a task in the store. A larger output is sent to the caller that waits for it, and not kept."""
-_MOST_VALUES: Final = 10_000
-"""Values of an output that is a data part. Protobuf needs 10 µs for each, so a larger one is a text."""
+MOST_KEPT: Final = 256 * 1024  # bytes of a task in the store; a larger output is only sent to the caller that waits
+_MOST_VALUES: Final = 10_000  # In a data part: Protobuf needs 10 µs for each, so a larger output is a text.
 _MOST_HISTORY: Final = 20
 _LONGEST_MESSAGE: Final = 64 * 1024
 _LACKING: Final = frozenset({status.AUTHORIZATION_REQUIRED, status.UNAUTHORIZED, status.SCOPE_VIOLATION})
@@ -34,7 +33,6 @@ _GRANTING: Final = Granting(
 
 
 def new_task(message: Message, skill: Skill) -> Task:
-    """Make the task of a message that calls a skill."""
     task = Task(id=str(uuid.uuid4()), context_id=message.context_id or str(uuid.uuid4()))
     task.metadata.update({"skill": skill.name})
     remember(task, message)
@@ -62,7 +60,6 @@ def tell(task: Task, state: TaskState, text: str = "", data: Any = None) -> None
 
 
 def tell_progress(task: Task, done: float, total: float | None, message: str | None) -> None:
-    """Tell how far a call is, in words and numbers."""
     amount = f"{done:g}" if total is None else f"{done:g} of {total:g}"
     news = {"done": done, **({} if total is None else {"total": total}), **({"message": message} if message else {})}
     tell(task, TaskState.TASK_STATE_WORKING, ": ".join(filter(None, (amount, message))), {"progress": news})
@@ -86,7 +83,6 @@ def stage_of(task: Task) -> str:
 
 
 def complete(task: Task, outcome: Outcome, *, as_text: bool) -> None:
-    """Finish a task with the output of its call."""
     _note_mapping(task, outcome)
     output = outcome.output
     part = _text_part(output) if as_text or isinstance(output, str) else _data_part(output)
@@ -102,7 +98,6 @@ def refuse(task: Task, skill: Skill, outcome: Outcome) -> None:
 
 
 def _note_mapping(task: Task, outcome: Outcome) -> None:
-    """Say in the metadata that a call was understood through alignments."""
     if outcome.mapping is not None:
         task.metadata.update({"semantic_mapping": outcome.mapping})
 
@@ -122,16 +117,14 @@ def require_confirmation(task: Task, question: str, command: str, case_id: str) 
         "confirmation_id": case_id,
         "remedy": command,
     }
-    text = f"{question}\n\n{error['message']} {command}"
-    tell(task, TaskState.TASK_STATE_AUTH_REQUIRED, text, {"error": error})
+    tell(task, TaskState.TASK_STATE_AUTH_REQUIRED, f"{question}\n\n{error['message']} {command}", {"error": error})
 
 
 def bounded(task: Task) -> Task:
     """Return the task as it is kept: without an output that is too large."""
     if task.ByteSize() <= MOST_KEPT:
         return task
-    kept = Task()
-    kept.CopyFrom(task)
+    kept = deepcopy(task)
     kept.ClearField("artifacts")
     text = f"The output is larger than {MOST_KEPT // 1024} KiB. It was sent to the caller that waited, and is not kept."
     tell(kept, task.status.state, text)
@@ -141,8 +134,7 @@ def bounded(task: Task) -> Task:
 def _state_after(outcome: Outcome) -> TaskState:
     if outcome.status in _LACKING:
         return TaskState.TASK_STATE_AUTH_REQUIRED
-    failed = outcome.status >= status.SERVER_ERROR
-    return TaskState.TASK_STATE_FAILED if failed else TaskState.TASK_STATE_REJECTED
+    return TaskState.TASK_STATE_FAILED if outcome.status >= status.SERVER_ERROR else TaskState.TASK_STATE_REJECTED
 
 
 def _words(error: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -22,17 +22,24 @@ from bespeak.text.source.pointer import is_index, unescaped, value_at
 
 LARGEST: Final = 2**53  # largest integer up to which a double holds every one
 _DIGITS: Final = re.compile(r"-?[0-9]{16,40}")
+_SUGGESTED: Final = 5
+_LONGEST_SCHEMA: Final = 16 * 1024  # bytes of a schema that an answer repeats; the published documents have all of them
+SKILL: Final = ("skill", "skillId", "skill_id")  # members of a data part that name the skill; agents use different ones
+INPUT: Final = ("input", "arguments", "parameters", "params")  # members that hold the arguments
+FORM: Final = '{"skill": ID, "input": {...}}'
 
 
 def restore_integers(value: Any) -> Any:
     """Turn whole numbers into integers: a client that has only doubles sends 3.0 for 3."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) <= LARGEST else value
+    return _convert_within(value, restore_integers)
+
+
+def _convert_within(value: Any, convert: Callable[[Any], Any]) -> Any:
     if isinstance(value, dict):
-        return {name: restore_integers(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [restore_integers(item) for item in value]
-    return value
+        return {name: convert(item) for name, item in value.items()}
+    return [convert(item) for item in value] if isinstance(value, list) else value
 
 
 def restore_large(arguments: dict[str, Any], validator: Validator) -> None:
@@ -54,26 +61,15 @@ def write_large(value: Any) -> Any:
     """Turn integers that a double cannot hold into texts."""
     if isinstance(value, int):
         return value if abs(value) <= LARGEST else str(value)
-    if isinstance(value, dict):
-        return {name: write_large(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [write_large(item) for item in value]
-    return value
-
-
-_SUGGESTED: Final = 5
-_LONGEST_SCHEMA: Final = 16 * 1024  # bytes of a schema that an answer repeats; the published documents have all of them
+    return _convert_within(value, write_large)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Skill:
-    """One endpoint that a message can call."""
-
     name: str
     endpoint: Endpoint
     description: str
-    input: Validator | None
-    """Validator of the arguments, which refuses undeclared ones; None if the schema is not usable."""
+    input: Validator | None  # refuses undeclared arguments; None if the schema is not usable
 
     def check(self, arguments: dict[str, Any]) -> Outcome | dict[str, Any]:
         """Return the arguments with exact numbers, or the refusal of arguments that break the contract."""
@@ -123,11 +119,6 @@ def _make_skill(endpoint: Endpoint, ids: dict[tuple[str, str], str]) -> Skill:
     return Skill(ids[endpoint.key], endpoint, describe_tool(endpoint, ids), validator)
 
 
-SKILL: Final = ("skill", "skillId", "skill_id")  # members of a data part that name the skill; agents use different ones
-INPUT: Final = ("input", "arguments", "parameters", "params")  # members that hold the arguments
-FORM: Final = '{"skill": ID, "input": {...}}'
-
-
 @dataclass(frozen=True, slots=True)
 class SkillCall:
     """A call. Without a skill it is for the one that the task has."""
@@ -137,7 +128,7 @@ class SkillCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MessageText:
     """A text, which calls nothing."""
 
     text: str
@@ -145,13 +136,11 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Misread:
-    """Reason why a message is not a call."""
-
     message: str
     is_file: bool = False  # True if it has a part of a kind that no skill takes
 
 
-def read_call(parts: Sequence[Any]) -> SkillCall | Told | Misread:
+def read_call(parts: Sequence[Any]) -> SkillCall | MessageText | Misread:
     """Read the parts of a message, as they were sent. Parts of A2A 0.3 have a `kind` besides."""
     objects: list[Any] = []
     texts: list[str] = []
@@ -167,7 +156,7 @@ def read_call(parts: Sequence[Any]) -> SkillCall | Told | Misread:
     if objects:
         return _wanted(objects[0])
     written = _written(texts[0]) if len(texts) == 1 else None
-    return Told("\n".join(texts)) if written is None else _wanted(written)
+    return MessageText("\n".join(texts)) if written is None else _wanted(written)
 
 
 def _written(text: str) -> dict[str, Any] | None:

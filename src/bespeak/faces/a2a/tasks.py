@@ -10,6 +10,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -21,26 +22,11 @@ from bespeak.errors import StoreError
 from bespeak.faces.a2a.report import bounded, stage_of, tell
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.state.store.commands.a2a_tasks import (
-    CANCELS,
-    FINISHED,
-    TOPIC,
-    WAITING,
-    WORKING,
-    A2aTask,
-    AbandonTasks,
-    ListTasks,
-    OpenTask,
-    ReadTask,
-    RenewTasks,
-    RequestCancel,
-    SaveTask,
-)
+from bespeak.state.store.commands import a2a_tasks
 from bespeak.state.store.commands.idempotency import FindKey, RecordKey
 from bespeak.state.store.store import Command, Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
-
 LEASE: Final = 30.0  # seconds after which the task of a process that was killed counts as interrupted
 MOST_RUNNING: Final = 1000  # maximum number of calls that run in one process, whether somebody waits for them or not
 LONGEST_ID: Final = 256  # maximum characters of an id; all of them must be printable
@@ -52,9 +38,7 @@ _INTERRUPTED: Final = (
 _CANCELED: Final = "Canceled. What the call had done until then may remain."
 _UNCALLED: Final = "Canceled before the call was made."
 _FAILED: Final = "The service failed; the operator's log has the reason."
-
-Work = Callable[[], Coroutine[Any, Any, "TaskChange"]]
-"""Carries out the call of a task, and returns how the task is afterwards."""
+Work = Callable[[], Coroutine[Any, Any, "TaskChange"]]  # carries out the call of a task; returns the task afterwards
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +51,7 @@ class TaskChange:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A task, and its state in the store."""
-
-    stored: A2aTask
+    stored: a2a_tasks.A2aTask
     task: Task  # the whole task; an output that is too large to be kept is only here
     owner: str
     news: int = 0  # Number of reports of progress since the task was stored. They are not stored.
@@ -83,13 +65,12 @@ class Held:
 @dataclass(slots=True)
 class _Running:
     held: Held
-    call: asyncio.Task[TaskChange]
-    """Task of the work itself. It may be cancelled at any time, even before its first step."""
+    call: asyncio.Task[TaskChange]  # the work itself; it may be cancelled at any time, even before its first step
     work: asyncio.Task[None]  # Task that awaits the call and stores its end. It is never cancelled.
     canceled: bool = False
 
 
-class Tasks:
+class SkillTasks:
     """The tasks of one process, and a view of all others in the store."""
 
     def __init__(self, store: Store, *, retention: float, most: int) -> None:
@@ -104,10 +85,10 @@ class Tasks:
 
     async def start(self) -> None:
         """Follow the store. Work of an earlier process with the same store is over."""
-        self._store.watch(TOPIC, self._wake)
-        self._store.watch(CANCELS, self._renew_now.set)
+        self._store.watch(a2a_tasks.TOPIC, self._wake)
+        self._store.watch(a2a_tasks.CANCELS, self._renew_now.set)
         if self._store.sole:
-            await self._store.do(AbandonTasks())
+            await self._store.do(a2a_tasks.AbandonTasks())
         self._renewing = asyncio.create_task(self._renew())
 
     async def stop(self) -> None:
@@ -140,12 +121,12 @@ class Tasks:
         running = self._running.get(task_id)
         if running is not None and running.held.owner == owner:
             return running.held
-        stored: A2aTask | None = await self._store.read(ReadTask(task_id, owner))
+        stored: a2a_tasks.A2aTask | None = await self._store.read(a2a_tasks.ReadTask(task_id, owner))
         return None if stored is None else await self._seen(_hold(stored, owner))
 
     async def list(self, owner: str, limit: int, **wanted: Any) -> tuple[int, list[Held]]:
         """Return the number of an owner's tasks, and some of them; `wanted` are fields of ListTasks."""
-        total, rows = await self._store.read(ListTasks(owner, limit, **wanted))
+        total, rows = await self._store.read(a2a_tasks.ListTasks(owner, limit, **wanted))
         return total, [await self._seen(_hold(row, owner)) for row in rows]
 
     async def open(self, owner: str, message: Message, change: TaskChange) -> Held | Refused:
@@ -155,8 +136,8 @@ class Tasks:
             return Refused(status.UNAVAILABLE, "too-many-running", text, headers=(("Retry-After", "2"),))
         stored = _to_store(change, revision=1)
         recorded = self._record(owner, message, stored.task_id)
-        lease = LEASE if stored.state == WORKING else 0.0
-        done = await self._store.do(OpenTask(recorded, stored, owner, lease, self._retention, self._most))
+        lease = LEASE if stored.state == a2a_tasks.WORKING else 0.0
+        done = await self._store.do(a2a_tasks.OpenTask(recorded, stored, owner, lease, self._retention, self._most))
         if not isinstance(done, Conflict):
             return Held(stored, change.task, owner)
         if done.reason == "known":
@@ -169,7 +150,9 @@ class Tasks:
     async def change(self, held: Held, change: TaskChange, message: Message | None = None) -> Held | None:
         """Store a changed task, with the message that changed it; return None if another change came first."""
         stored = _to_store(change, revision=held.stored.revision)
-        commands: list[Command] = [SaveTask(stored, LEASE if stored.state == WORKING else 0.0, self._retention)]
+        commands: list[Command] = [
+            a2a_tasks.SaveTask(stored, LEASE if stored.state == a2a_tasks.WORKING else 0.0, self._retention)
+        ]
         if message is not None:
             commands.insert(0, self._record(held.owner, message, stored.task_id))
         done = await self._store.do(*commands)
@@ -185,18 +168,17 @@ class Tasks:
 
     def report(self, task_id: str, task: Task) -> None:
         """Show a running task to those who look at it in this process. Progress is not worth a write."""
-        running = self._running.get(task_id)
-        if running is not None:
+        if (running := self._running.get(task_id)) is not None:
             running.held = replace(running.held, task=task, news=running.held.news + 1)
             self._wake()
 
     async def settle(self, held: Held) -> Held:
         """Wait until nobody works on a task."""
-        if held.stage != WORKING:
+        if held.stage != a2a_tasks.WORKING:
             return held
         async for later in self._later(held):
             held = later
-            if held.stage != WORKING:
+            if held.stage != a2a_tasks.WORKING:
                 break
         return held
 
@@ -222,24 +204,24 @@ class Tasks:
 
     async def cancel(self, held: Held) -> Held:
         """Cancel a task; return it as it is then, which may be unchanged if its call cannot be stopped."""
-        if held.stage == FINISHED:
+        if held.stage == a2a_tasks.FINISHED:
             raise TaskNotCancelableError(f"The task is finished: {TaskState.Name(held.task.status.state)}.")
-        running = self._running.get(held.stored.task_id)
-        if running is not None:
+        if (running := self._running.get(held.stored.task_id)) is not None:
             running.canceled = True
             running.call.cancel()
-        elif held.stage == WAITING:
+        elif held.stage == a2a_tasks.WAITING:
             changed = await self.change(held, _ended(held, TaskState.TASK_STATE_CANCELED, _UNCALLED))
-            return changed or await self._again(held)
+            return changed or await self.reread(held)
         else:
-            await self._store.do(RequestCancel(held.stored.task_id))
+            await self._store.do(a2a_tasks.RequestCancel(held.stored.task_id))
         try:
             async with asyncio.timeout(_PATIENCE):
                 return await self.settle(held)
         except TimeoutError:
-            return await self._again(held)
+            return await self.reread(held)
 
-    async def _again(self, held: Held) -> Held:
+    async def reread(self, held: Held) -> Held:
+        """Read a task again. Raises TaskNotFoundError if it is gone."""
         found = await self.read(held.owner, held.stored.task_id)
         if found is None:
             raise TaskNotFoundError
@@ -264,12 +246,8 @@ class Tasks:
                 try:
                     found = await self.read(held.owner, held.stored.task_id)
                 except StoreError as error:
-                    _logger.log(
-                        level_of(error),
-                        "the task %s cannot be read; looking again later: %s",
-                        held.stored.task_id,
-                        error,
-                    )
+                    message = "the task %s cannot be read; looking again later: %s"
+                    _logger.log(level_of(error), message, held.stored.task_id, error)
                     found = held
                 if found is None:
                     return
@@ -294,8 +272,7 @@ class Tasks:
             _logger.error("The task %s failed", task_id, exc_info=error)
             change = _ended(running.held, TaskState.TASK_STATE_FAILED, _FAILED)
         try:
-            changed = await self.change(running.held, change)
-            running.held = changed or running.held
+            running.held = await self.change(running.held, change) or running.held
         except StoreError as error:
             # Callers that wait get the answer; for all others the lease ends, and the task is told to be interrupted.
             _logger.warning("the end of the task %s cannot be stored: %s", task_id, error)
@@ -310,7 +287,7 @@ class Tasks:
         changed = await self.change(held, _ended(held, TaskState.TASK_STATE_FAILED, _INTERRUPTED))
         if changed is not None:
             return changed
-        stored: A2aTask | None = await self._store.read(ReadTask(held.stored.task_id, held.owner))
+        stored: a2a_tasks.A2aTask | None = await self._store.read(a2a_tasks.ReadTask(held.stored.task_id, held.owner))
         return held if stored is None else _hold(stored, held.owner)
 
     def _record(self, owner: str, message: Message, task_id: str) -> RecordKey:
@@ -333,45 +310,41 @@ class Tasks:
             if not self._running:
                 continue
             try:
-                done = await self._store.do(RenewTasks(tuple(self._running), LEASE, self._retention))
+                done = await self._store.do(a2a_tasks.RenewTasks(tuple(self._running), LEASE, self._retention))
             except StoreError as error:
                 _logger.log(level_of(error), "the leases of tasks cannot be prolonged: %s", error)
                 continue
             for task_id in () if isinstance(done, Conflict) else done[0]:
-                running = self._running.get(task_id)
-                if running is not None:
+                if (running := self._running.get(task_id)) is not None:
                     running.canceled = True
                     running.call.cancel()
 
 
 def _identify(owner: str, message: Message) -> tuple[str, str, bytes]:
-    """Return the scope and the key of a message, and the digest of its content."""
     scope = hashlib.blake2b(owner.encode(), digest_size=12).hexdigest()
     key = hashlib.blake2b(message.message_id.encode(), digest_size=16).hexdigest()
     return f"a2a {scope}", key, hashlib.sha256(message.SerializeToString(deterministic=True)).digest()
 
 
-def _to_store(change: TaskChange, revision: int) -> A2aTask:
+def _to_store(change: TaskChange, revision: int) -> a2a_tasks.A2aTask:
     task = change.task
-    return A2aTask(
+    return a2a_tasks.A2aTask(
         task_id=task.id,
         context_id=task.context_id,
         state=stage_of(task),
         status=int(task.status.state),
-        call=None if stage_of(task) == FINISHED else change.call,
+        call=None if stage_of(task) == a2a_tasks.FINISHED else change.call,
         document=bounded(task).SerializeToString(),
         revision=revision,
         updated=task.status.timestamp.ToNanoseconds() / 1e9,
     )
 
 
-def _hold(stored: A2aTask, owner: str) -> Held:
+def _hold(stored: a2a_tasks.A2aTask, owner: str) -> Held:
     return Held(stored, Task.FromString(stored.document), owner)
 
 
 def _ended(held: Held, state: TaskState, text: str) -> TaskChange:
-    """Return a task that ends without the answer of its call."""
-    task = Task()
-    task.CopyFrom(held.task)
+    task = deepcopy(held.task)
     tell(task, state, text)
     return TaskChange(task, held.stored.call)

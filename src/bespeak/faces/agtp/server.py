@@ -15,10 +15,7 @@ from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 
 
 class AgtpConnection(FaceConnection[Request]):
-    """Passes the requests of a wire reader to the handler."""
-
     __slots__ = ("_handler",)
-
     reader: RequestReader
 
     def __init__(self, shared: Shared, handler: Handler, limits: Limits, loop: asyncio.AbstractEventLoop) -> None:
@@ -30,12 +27,10 @@ class AgtpConnection(FaceConnection[Request]):
         self.peer = self.reader.connection = peer
 
     def answer(self, request: Request) -> bytes | Coroutine[Any, Any, bytes]:
-        """Answer a request; return a coroutine only if the answer has to be awaited."""
         answer = self._handler(request)
         return to_bytes(answer) if isinstance(answer, Response) else _encode(answer)
 
     def refuse(self, fault: Malformed) -> bytes:
-        """Answer a message that could not be parsed."""
         return to_bytes(self._handler.malformed(fault, self.peer))
 
 
@@ -44,8 +39,6 @@ async def _encode(answer: Coroutine[Any, Any, Response]) -> bytes:
 
 
 class AgtpServer(FaceServer):
-    """Serves one handler on any number of addresses."""
-
     def __init__(
         self,
         handler: Handler,
@@ -59,9 +52,7 @@ class AgtpServer(FaceServer):
         self._limits = limits
 
     def connect(self, shared: Shared) -> AgtpConnection:
-        """Make the protocol of one connection."""
         return AgtpConnection(shared, self._handler, self._limits, asyncio.get_running_loop())
 
     def refuse(self, fault: Malformed) -> bytes:
-        """Encode a refusal for a peer that is not admitted."""
         return to_bytes(self._handler.malformed(fault, Connection()))

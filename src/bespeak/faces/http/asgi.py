@@ -26,18 +26,17 @@ class HttpResponse(NamedTuple):
 
 
 async def send_response(reply: HttpResponse, http_method: str, send: Send) -> None:
-    """Send a reply as ASGI messages."""
     await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers})
     await send({"type": "http.response.body", "body": b"" if http_method == "HEAD" else reply.body})
 
 
 async def call_application(app: Application, scope: Scope, body: bytes) -> HttpResponse:
     """Pass a complete request to an application and collect its reply, which is sent when the application returns."""
-    cycle = _Cycle(body)
+    cycle = _Collected(body)
     try:
         await app(scope, cycle.receive, cycle.send)
     finally:
-        cycle.ended.set()
+        cycle.gone.set()
     if cycle.start is None or not cycle.complete:
         raise RuntimeError("The application returned without a complete response.")
     reply = HttpResponse(cycle.start["status"], list(cycle.start.get("headers", ())), b"".join(cycle.parts))
@@ -48,27 +47,31 @@ async def call_application(app: Application, scope: Scope, body: bytes) -> HttpR
     return reply
 
 
-class _Cycle:
-    """The `receive` and `send` callables of one call of an application."""
+class RequestBody:
+    """The `receive` callable of one call of an application with a complete request."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
-        self.start: Message | None = None
-        self.parts: list[bytes] = []
-        self._size = 0
         self.complete = False
-        self.ended = asyncio.Event()
+        self.gone = asyncio.Event()  # set when the reply is complete, the peer is gone or the server stops
 
     async def receive(self) -> Message:
-        """Return the request; after that, wait until the reply is complete."""
+        """Return the request; after that, wait for the end."""
         if self._body is not None:
             body, self._body = self._body, None
             return {"type": "http.request", "body": body, "more_body": False}
-        await self.ended.wait()
+        await self.gone.wait()
         return {"type": "http.disconnect"}
 
+
+class _Collected(RequestBody):
+    def __init__(self, body: bytes) -> None:
+        super().__init__(body)
+        self.start: Message | None = None
+        self.parts: list[bytes] = []
+        self._size = 0
+
     async def send(self, message: Message) -> None:
-        """Collect a part of the reply."""
         if message["type"] == "http.response.start" and self.start is None:
             self.start = message
         elif message["type"] == "http.response.body" and self.start is not None and not self.complete:
@@ -79,6 +82,6 @@ class _Cycle:
                 raise RuntimeError(f"The application's response is larger than {RESPONSE_LIMITS.body} bytes.")
             if not message.get("more_body", False):
                 self.complete = True
-                self.ended.set()
+                self.gone.set()
         else:
             raise RuntimeError(f"The application sent an unexpected {message['type']!r}.")

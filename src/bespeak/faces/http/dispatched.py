@@ -44,17 +44,14 @@ PASSED: Final = (
     names.SEMANTIC_PROFILE,
     names.SESSION_ID,
     names.TASK_ID,
-)
-"""Headers of the HTTP request that apply to the call. A signature does not: it is one of another message."""
-
+)  # Headers of the HTTP request that apply to the call. A signature does not: it is one of another message.
+Arguments = Mapping[str, Any]
 PRINCIPAL: Final = "bespeak.principal"  # key of a scope with the verified caller
 _SENT: Final = "bespeak.sent"  # key of a scope with the headers that apply to calls
 _ENCODE: Final = msgspec.json.Encoder().encode
 
 
 class DispatchBackend:
-    """Calls the endpoints of a server in this process."""
-
     def __init__(self, handler: Dispatcher, server: Server, face: str) -> None:
         """Call a server through its handler, as the `face` that logs and the audit trail name."""
         self._face = face
@@ -67,7 +64,6 @@ class DispatchBackend:
         self.version = server.routes.publication.version
 
     async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
-        """Return the endpoints of the current route table."""
         self._routes = self._server.routes
         return self._routes.every
 
@@ -78,7 +74,6 @@ class DispatchBackend:
         return None if table is shared else table
 
     def own(self, request: Any) -> RouteTable | None:
-        """Return what exists for the caller of a request; None if that is what exists for everyone."""
         return self.own_table(request.scope[PRINCIPAL])
 
     async def document(self, media_type: str, request: Any) -> bytes | None:
@@ -104,20 +99,15 @@ class DispatchBackend:
         return principal.agent_id or ""
 
     def parties(self, request: Any) -> tuple[str, ...]:
-        """Return everyone behind a request."""
         return parties_of(self._identified(("DISCOVER", "/"), request))
 
-    async def calls(
-        self, endpoint: Endpoint, arguments: Mapping[str, Any], request: Any
-    ) -> tuple[ListedCall, ...] | Fault:
-        """List the calls that a composite would make for the caller."""
+    async def calls(self, endpoint: Endpoint, arguments: Arguments, request: Any) -> tuple[ListedCall, ...] | Fault:
         listed: tuple[ListedCall, ...] | Fault = await self._server.hooks[LIST_CALLS](
             self._identified(endpoint.key, request), endpoint, arguments
         )
         return listed
 
     def is_confirmed(self, endpoint: Endpoint) -> bool:
-        """Return True if the policies demand a confirmation by another party."""
         found = self._server.routes.steps.get(endpoint.key)
         return found is not None and found.is_confirmed
 
@@ -129,10 +119,9 @@ class DispatchBackend:
         self,
         endpoint: Endpoint,
         request: Any,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Arguments | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Outcome | None:
-        """Refuse a call whose caller lacks authority, or a purchase with valid arguments that is not in order."""
         call = self._identified(endpoint.key, request)
         found = judge(call, endpoint)
         if found is None and arguments is not None:
@@ -142,8 +131,7 @@ class DispatchBackend:
     async def record(self, endpoint: Endpoint, request: Any, outcome: Outcome) -> None:
         """Record a refusal of the face, as if a gate had refused the call."""
         call = self._identified(endpoint.key, request)
-        route = call.routes.steps.get(endpoint.key)
-        if route is not None:
+        if (route := call.routes.steps.get(endpoint.key)) is not None:
             refusal = Refused(outcome.status, outcome.error["code"], outcome.error["message"])
             answer = self._handler.record_refusal(RoutedCall(call, route), refusal)
             if not isinstance(answer, Response):
@@ -156,13 +144,9 @@ class DispatchBackend:
         return None if route is None else endpoint_rate_gate(RoutedCall(call, route))
 
     async def admit(self, scope: Scope, *, calls: bool) -> Call | Refused:
-        """Verify the credentials of an HTTP request; note its principal in the scope.
-
-        A request that calls an endpoint is counted against the rate limits when it does, any other one here.
-        """
+        """Verify credentials and note the principal; what `calls` is counted against the rates later, others here."""
         call = self._arrive(scope, "DISCOVER", "/")
-        limited = None if calls else address_rate_gate(call)
-        found = limited or identity_gate(call)
+        found = (None if calls else address_rate_gate(call)) or identity_gate(call)
         if isinstance(found, Outdated):
             await self._server.principals.renew_keys()
             found = identity_gate(call)
@@ -181,16 +165,14 @@ class DispatchBackend:
         """Count a request that calls no endpoint against the rate limits; refuse it above them."""
         return address_rate_gate(call) or agent_rate_gate(call)
 
-    async def call(
-        self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str], request: Any
-    ) -> Outcome:
+    async def call(self, endpoint: Endpoint, arguments: Arguments, headers: Mapping[str, str], request: Any) -> Outcome:
         """Call an endpoint with the headers of the HTTP request, which no others of the same name replace."""
         own = {name.lower(): value for name, value in headers.items()}
         begun = self.begin(endpoint, arguments, {**own, **_sent(request.scope)}, connection_of(request.scope))
         return begun if isinstance(begun, Outcome) else await begun
 
     async def call_counted(
-        self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str], request: Any
+        self, endpoint: Endpoint, arguments: Arguments, headers: Mapping[str, str], request: Any
     ) -> Outcome:
         """Call an endpoint for a request that `admit` and `limit` have counted against all rate limits."""
         sent = {**_sent(request.scope), **{name.lower(): value for name, value in headers.items()}}
@@ -200,7 +182,7 @@ class DispatchBackend:
     def begin(
         self,
         endpoint: Endpoint,
-        arguments: Mapping[str, Any],
+        arguments: Arguments,
         sent: Mapping[str, str],
         connection: Connection,
         *,
@@ -248,9 +230,7 @@ def judge(call: Call, endpoint: Endpoint | None) -> Refused | None:
     return None if route is None else scope_gate(RoutedCall(call, route))
 
 
-def judge_purchase(
-    call: Call, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str]
-) -> Refused | None:
+def judge_purchase(call: Call, endpoint: Endpoint, arguments: Arguments, headers: Mapping[str, str]) -> Refused | None:
     """Judge a purchase before a person is asked about it, with `headers` beside its own; other calls pass."""
     route = call.routes.steps.get(endpoint.key)
     if route is None:

@@ -1,7 +1,4 @@
-"""The HTTP face of a service as an ASGI application: documents at their paths, endpoints behind the dispatcher.
-
-`Origins` checks `Origin` and `Host` against cross-site requests and DNS rebinding.
-"""
+"""The HTTP face of a service as an ASGI application: documents at their paths, endpoints behind the dispatcher."""
 
 from __future__ import annotations
 
@@ -22,6 +19,7 @@ from bespeak.faces.http.translation import (
     local_path,
     meant,
     problem_body,
+    read_body,
     read_headers,
     to_good,
     to_http,
@@ -65,7 +63,6 @@ class Origins:
         self._admitted = lru_cache(256)(self._is_admitted)
 
     def check_host(self, headers: Mapping[str, str]) -> Forbidden | None:
-        """Return a 421 if the host does not belong to this service."""
         host = headers.get("host")
         if not self._loopback or host is None or (len(host) <= _LONGEST and self._served(host)):
             return None
@@ -76,7 +73,6 @@ class Origins:
         return Forbidden(421, "host-not-served", message)
 
     def check_origin(self, headers: Mapping[str, str]) -> Forbidden | None:
-        """Return a 403 if the page's origin is neither this service nor an allowed one."""
         origin = headers.get("origin")
         if origin is None or self._everybody:
             return None
@@ -114,20 +110,16 @@ def _place(text: str) -> tuple[str, str, int] | None:
 
 
 _logger = logging.getLogger(__name__)
-
 CONNECTION: Final = "bespeak.connection"
 """Key in the scope's state under which a server puts its Connection, which has more than ASGI passes on."""
-
 CLOSE: Final = (b"connection", b"close")
-
 _READING: Final = frozenset({"GET", "HEAD"})
 _CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 """HTTP methods whose target a header may name. Others promise to change nothing (RFC 9110 9.2.1), TRACE and QUERY
 too.
 """
 _LISTS: Final = ("/openapi.json", "/llms.txt")  # pages that a 404 refers to if discovery is public
-_BY_ACCEPT: Final = (b"vary", b"Accept")
-"""Header of documents that `Accept` selects; the server sets their cache lifetime itself."""
+_BY_ACCEPT: Final = (b"vary", b"Accept")  # of documents that `Accept` selects; the server sets their cache lifetime
 
 
 class HttpFace:
@@ -144,11 +136,7 @@ class HttpFace:
         prefix: str = "",
         modes: Iterable[str] = ("open",),
     ) -> None:
-        """Create the face of a server.
-
-        `pages` builds the documents of a route table; `modes` lists the authentication modes. `prefix` is the path of
-        the public URL, for requests that still carry it.
-        """
+        """Create a face; `pages` builds the documents of a route table, `prefix` is the path of the public URL."""
         self.limits = limits
         self._prefix = prefix
         self._handler = handler
@@ -161,14 +149,12 @@ class HttpFace:
         self._site = Site(server.routes, pages(server.routes))
 
     def _current(self) -> Site:
-        """Return the site of the current route table."""
         site, routes = self._site, self._server.routes
         if site.routes is not routes:
             self._site = site = Site(routes, self._make_pages(routes))
         return site
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or handle the lifespan protocol."""
         kind = scope["type"]
         if kind == "http":
             try:
@@ -189,7 +175,7 @@ class HttpFace:
         found = self.admit(scope["method"], local_path(scope), headers)
         if isinstance(found, HttpResponse):
             return found
-        body = await self._read(receive, headers)
+        body = await read_body(receive, self.limits.body, headers.get("content-length", ""))
         if isinstance(body, Malformed):
             return self.malformed(body, connection)
         answer = self.call(found, scope["query_string"].decode("latin-1"), headers, body, connection)
@@ -197,8 +183,7 @@ class HttpFace:
 
     def admit(self, http_method: str, path: str, headers: dict[str, str]) -> HttpResponse | RequestTarget:
         """Resolve what a request calls; return a reply if it needs no call."""
-        forbidden = self._origins.check_host(headers)
-        if forbidden is not None:
+        if (forbidden := self._origins.check_host(headers)) is not None:
             return _forbid(forbidden)
         site = self._current()
         if self._prefix:
@@ -209,10 +194,8 @@ class HttpFace:
             found = site.literal.get(path)
             if found is None and path in site.pages:
                 return _page(site.pages[path], http_method, headers)
-        if "origin" in headers:
-            forbidden = self._origins.check_origin(headers)
-            if forbidden is not None:
-                return _forbid(forbidden)
+        if "origin" in headers and (forbidden := self._origins.check_origin(headers)) is not None:
+            return _forbid(forbidden)
         target = _target(site, found or meant(path, headers), http_method, path, headers)
         if isinstance(target, HttpResponse) and not site.routes.policies.anonymous_discovery:
             # The reply tells what exists. Whether this caller may know that is decided with its identity.
@@ -220,9 +203,7 @@ class HttpFace:
         return target
 
     def _below_prefix(self, site: Site, path: str, headers: Mapping[str, str]) -> str:
-        """Remove the prefix from a path unless a proxy has done so: a path of the service may begin with the same
-        text.
-        """
+        """Remove the prefix unless a proxy has done so: a path of the service may begin with the same text."""
         below, method = without_prefix(path, self._prefix), headers.get(AGIS_METHOD)
         return path if below != path and site.is_known(path, method) and not site.is_known(below, method) else below
 
@@ -253,39 +234,16 @@ class HttpFace:
         return self._to_http_response(response)
 
     def _to_http_response(self, response: Response) -> HttpResponse:
-        if response.status == status.OK:
-            good = self._site.good.get(id(response.block))
-            if good is not None:
-                return to_good(response, good)
+        if response.status == status.OK and (good := self._site.good.get(id(response.block))) is not None:
+            return to_good(response, good)
         block = self._site.blocks.get(id(response.block)) or encode_block(response.block)
         kept = any(name == "Cache-Control" for name, _ in response.headers)
         return to_http(response, [*block, _BY_ACCEPT if kept else NO_STORE], self._challenge)
-
-    async def _read(self, receive: Receive, headers: Mapping[str, str]) -> bytes | Malformed:
-        """Read the body, up to the limit."""
-        most = self.limits.body
-        too_large = Malformed(status.CONTENT_TOO_LARGE, "content-too-large", f"The body is larger than {most} bytes.")
-        declared = headers.get("content-length", "")
-        if declared.isdecimal() and int(declared[:20]) > most:
-            return too_large
-        parts, size = [], 0
-        while True:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return Malformed(status.BAD_REQUEST, "incomplete-message", "The body is incomplete.")
-            part: bytes = message.get("body", b"")
-            parts.append(part)
-            size += len(part)
-            if size > most:
-                return too_large
-            if not message.get("more_body"):
-                return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def _target(
     site: Site, found: tuple[str, str] | None, http_method: str, path: str, headers: Mapping[str, str]
 ) -> HttpResponse | RequestTarget:
-    """Return the target of an HTTP path and method."""
     reads = http_method in _READING
     if found is None:
         verb = "GET" if http_method == "HEAD" else http_method
@@ -293,10 +251,8 @@ def _target(
             return _advise(site, path, http_method)
         # AGTP-API 3.6: the operator chooses the meaning of HTTP verbs, except that GET changes nothing.
         return RequestTarget(path, verb, reads)
-    if AGIS_NAMESPACE in headers:
-        refused = _check_namespace(site, headers[AGIS_NAMESPACE])
-        if refused is not None:
-            return refused
+    if AGIS_NAMESPACE in headers and (refused := _check_namespace(site, headers[AGIS_NAMESPACE])) is not None:
+        return refused
     path, method = found
     # Only a header may replace the meaning of a method.
     if reads or http_method == "POST" or (http_method in _CHANGING and AGIS_METHOD in headers):
@@ -323,7 +279,6 @@ def _check_namespace(site: Site, wanted: str) -> HttpResponse | None:
 
 
 def _options(site: Site, method: str, path: str, http_method: str) -> HttpResponse:
-    """Answer OPTIONS, and refuse HTTP methods that call no endpoint."""
     readable = site.is_readable(method, path)
     allow = "GET, HEAD, POST, OPTIONS" if readable else "POST, OPTIONS"
     if http_method == "OPTIONS":
@@ -352,11 +307,7 @@ def refusal(
 ) -> HttpResponse:
     """Build a refusal by the face itself, for a request that never becomes an AGTP request."""
     body = problem_body(number, number, {"code": code, "message": message, **(details or {})})
-    headers: Headers = [
-        (b"content-type", MEDIA_PROBLEM.encode()),
-        (b"content-length", b"%d" % len(body)),
-        NO_STORE,
-    ]
+    headers: Headers = [(b"content-type", MEDIA_PROBLEM.encode()), (b"content-length", b"%d" % len(body)), NO_STORE]
     if number in status.REASONS:
         headers.append((b"agtp-status", b"%d" % number))
     if allow is not None:

@@ -10,7 +10,7 @@ import msgspec
 from bespeak.faces.http.asgi import HttpResponse, Message, Receive, Scope
 from bespeak.faces.http.face import Forbidden, Origins, refusal
 from bespeak.faces.http.site import Page
-from bespeak.faces.http.translation import condition_of, read_headers
+from bespeak.faces.http.translation import condition_of, read_body, read_headers
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Malformed
 from bespeak.protocol.exchange.refusal import Refused
@@ -33,14 +33,9 @@ class Guard:
         metadata: Page | None = None,
         metadata_url: str = "",
     ) -> None:
-        """Create a guard.
-
-        `realm` names a server that takes bearer tokens; without it there are no challenges. `metadata` is its
-        protected-resource metadata, if clients can find its issuer.
-        """
+        """Create a guard; without `realm`, of a server that takes bearer tokens, there are no challenges."""
         self.limits = limits
-        self.challenges = realm is not None
-        """True if missing authority is answered with a challenge: the server takes bearer tokens."""
+        self.challenges = realm is not None  # missing authority is answered with a challenge for a bearer token
         self._origins = origins
         self._metadata = metadata
         self._found = ("resource_metadata", metadata_url) if metadata is not None else ("realm", realm or "")
@@ -50,13 +45,14 @@ class Guard:
         headers = read_headers(scope["headers"], self.limits.headers)
         if isinstance(headers, Malformed):
             return refusal(headers.status, headers.code, headers.message)
-        forbidden = self.forbid(headers)
-        if forbidden is not None:
+        if (forbidden := self.forbid(headers)) is not None:
             return refusal(*forbidden)
         if scope["path"].startswith(METADATA):
-            return self._describe(scope["method"], headers)
-        body = await self._read(receive) if scope["method"] == "POST" else b""
-        if body is None:
+            if self._metadata is None or scope["method"] not in ("GET", "HEAD"):
+                return refusal(status.NOT_FOUND, "endpoint-not-found", "This server takes no bearer tokens here.")
+            return self._metadata.answer(headers)
+        body = await read_body(receive, self.limits.body) if scope["method"] == "POST" else b""
+        if isinstance(body, Malformed):
             message = f"The body is larger than {self.limits.body} bytes, or incomplete."
             return refusal(status.CONTENT_TOO_LARGE, "content-too-large", message)
         # httptools leaves blanks at the end of values, and applications compare them as they are.
@@ -69,8 +65,7 @@ class Guard:
     def refuse(self, asked: Any, refused: Refused, scopes: tuple[str, ...] = ()) -> HttpResponse:
         """Refuse as OAuth clients expect it, with words for the others. `asked` is the id of the JSON-RPC request."""
         number = status.to_http(refused.status, condition_of(refused.details))
-        data = {"code": refused.code, **refused.details}
-        error = {"code": _REFUSED, "message": refused.message, "data": data}
+        error = {"code": _REFUSED, "message": refused.message, "data": {"code": refused.code, **refused.details}}
         answered = asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
         body = msgspec.json.encode({"jsonrpc": "2.0", "id": answered, "error": error})
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
@@ -89,25 +84,6 @@ class Guard:
         if scopes:
             pairs.append(("scope", " ".join(dict.fromkeys(scopes))))
         return b"Bearer " + ", ".join(f'{name}="{_quotable(value)}"' for name, value in pairs).encode()
-
-    def _describe(self, http_method: str, headers: Mapping[str, str]) -> HttpResponse:
-        if self._metadata is None or http_method not in ("GET", "HEAD"):
-            return refusal(status.NOT_FOUND, "endpoint-not-found", "This server takes no bearer tokens here.")
-        return self._metadata.answer(headers)
-
-    async def _read(self, receive: Receive) -> bytes | None:
-        """Read the body; return None if it is too large or incomplete."""
-        parts: list[bytes] = []
-        size = 0
-        while True:
-            message = await receive()
-            part: bytes = message.get("body", b"")
-            size += len(part)
-            if message["type"] != "http.request" or size > self.limits.body:
-                return None
-            parts.append(part)
-            if not message.get("more_body"):
-                return b"".join(parts)
 
 
 def _quotable(text: str) -> str:

@@ -17,13 +17,8 @@ from bespeak.protocol.wire.head import LONGEST, MOST
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Limits, Pause
 
 _logger = logging.getLogger(__name__)
-
-OVERHEAD: Final = 8
-"""Maximum ratio of a chunked body on the wire to its content: six bytes per byte is the worst legitimate case."""
-
-PARSED: Final = 1024
-"""Bytes that a parsed request takes beside its body: more than on the wire, where a small one has thirty."""
-
+OVERHEAD: Final = 8  # maximum ratio of a chunked body on the wire to its content; six is the worst legitimate case
+PARSED: Final = 1024  # bytes that a parsed request takes beside its body: more than on the wire
 _DISCARDED: Final = Malformed(status.UNAVAILABLE, "discarded", "The rest of the input was discarded.")
 _WATCHED: Final = frozenset({b"host", b"content-length", b"transfer-encoding", b"expect"})
 _UNPLAIN: Final = frozenset({b"transfer-encoding", b"expect"})
@@ -31,7 +26,7 @@ _VERSIONS: Final = frozenset({"1.1", "1.0"})
 _HOP: Final = frozenset({b"upgrade", b"connection"})
 
 
-class Head(NamedTuple):
+class HttpHead(NamedTuple):
     """A request up to its body."""
 
     http_method: str
@@ -44,21 +39,19 @@ class Head(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A complete request."""
-
-    head: Head
+    head: HttpHead
     body: bytes
 
 
-Heads = dict[bytes, tuple[Head, int]]
+Heads = dict[bytes, tuple[HttpHead, int]]
 """Cache of parsed heads with the body length they announce: clients repeat their heads. `wire.memory` has the rule."""
 
 
-class _Unreadable(Exception):
+class _Abandoned(Exception):
     """Raised out of the parser to abandon a request."""
 
 
-class RequestReader:
+class HttpRequestReader:
     """Sans-IO parser: bytes in, complete requests out; no sockets, no clocks."""
 
     def __init__(self, limits: Limits, heads: Heads | None = None) -> None:
@@ -67,10 +60,8 @@ class RequestReader:
         self._heads: Heads = {} if heads is None else heads
         self._events: deque[Asked | Malformed] = deque()
         self._parser = self._new_parser()
-        self.buffered = 0
-        """Bytes of requests not yet returned, or not yet complete."""
-        self.expects = False
-        """True if the peer waits for 100 Continue before it sends the body."""
+        self.buffered = 0  # bytes of requests not yet returned, or not yet complete
+        self.expects = False  # True if the peer waits for 100 Continue before it sends the body
         self._ended = False
         self._in_message = False  # a request has begun and is not complete
         self._in_head = False
@@ -88,13 +79,11 @@ class RequestReader:
 
     @property
     def held(self) -> int:
-        """Bytes of memory that they take."""
         if self._events:
             return self.buffered + PARSED * len(self._events)
         return min(self.buffered, self._limits.head + len(self._body))
 
     def discard(self) -> None:
-        """Release them; no more data is read."""
         self._fault = _DISCARDED
         self._events.clear()
         self.buffered = 0
@@ -131,11 +120,9 @@ class RequestReader:
         self.buffered = self.buffered + len(data) if self._in_message or self._events else 0
 
     def receive_eof(self) -> None:
-        """Record that the peer sends no more data."""
         self._ended = True
 
     def next_event(self) -> Asked | Malformed | Pause:
-        """Return the next complete request, the fault that ended reading, or a Pause."""
         if not self._events:
             return CLOSED if self._ended else NEED_DATA
         event = self._events.popleft()
@@ -220,7 +207,6 @@ class RequestReader:
     # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
-        """Handle the start of a request."""
         self._in_message = self._in_head = True
         self._begun_here += 1
         self._begun = self._piece
@@ -229,11 +215,9 @@ class RequestReader:
         self._watched = {}
 
     def on_url(self, url: bytes) -> None:
-        """Handle the target, or a part of it."""
         self._url += url
         if len(self._url) > self._limits.line:
-            message = f"The target is longer than {self._limits.line} bytes."
-            self._abandon(Malformed(414, "target-too-long", message))
+            self._abandon(Malformed(414, "target-too-long", f"The target is longer than {self._limits.line} bytes."))
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Handle one header. Trailers, which come after the body, are dropped."""
@@ -258,7 +242,6 @@ class RequestReader:
             self.expects = True
 
     def on_body(self, body: bytes) -> None:
-        """Handle a part of the body."""
         if not self._body:
             self._body = body
         else:
@@ -270,7 +253,6 @@ class RequestReader:
             self._abandon(self._too_large())
 
     def on_message_complete(self) -> None:
-        """Handle the end of a request."""
         self._in_message = self.expects = False
         parser = self._parser
         if parser.should_upgrade():
@@ -281,13 +263,13 @@ class RequestReader:
             self._headers = _with_host(self._headers, self._url)
         headers = read_headers(self._headers, self._limits.headers)
         keep_alive = version == "1.1" and parser.should_keep_alive()
-        head = Head(parser.get_method().decode("ascii"), path, query, version, self._headers, headers, keep_alive)
+        head = HttpHead(parser.get_method().decode("ascii"), path, query, version, self._headers, headers, keep_alive)
         self._events.append(Asked(head, bytes(self._body)))
         self._release_message()
 
     def _abandon(self, fault: Malformed) -> NoReturn:
         self._refused = fault
-        raise _Unreadable
+        raise _Abandoned
 
     def _judge_size(self) -> Malformed | None:
         limits = self._limits
@@ -337,6 +319,5 @@ def _with_host(headers: Headers, target: bytes) -> Headers:
 
 
 def _before_path(address: str) -> str:
-    """Return the scheme and host of a URL."""
     start = address.find("://") + 3
     return address[:start] + re.split("[/?]", address[start:], maxsplit=1)[0]

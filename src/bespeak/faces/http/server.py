@@ -14,9 +14,19 @@ from typing import Any, Final, Protocol, runtime_checkable
 from urllib.parse import unquote
 
 from bespeak.faces.connection import FaceConnection, Shared
-from bespeak.faces.http.asgi import Application, Headers, HttpResponse, Message, Receive, Scope, Send, call_application
+from bespeak.faces.http.asgi import (
+    Application,
+    Headers,
+    HttpResponse,
+    Message,
+    Receive,
+    RequestBody,
+    Scope,
+    Send,
+    call_application,
+)
 from bespeak.faces.http.face import CLOSE, CONNECTION, HttpFace, failed
-from bespeak.faces.http.reader import Asked, Head, Heads, RequestReader
+from bespeak.faces.http.reader import Asked, Heads, HttpHead, HttpRequestReader
 from bespeak.faces.limits import DEFAULT_TIMEOUTS, Capacity, Timeouts
 from bespeak.faces.server import FaceServer
 from bespeak.protocol.exchange.messages import Connection, Malformed
@@ -24,34 +34,26 @@ from bespeak.runtime.concurrency import Finished, begin
 
 _CHUNKED: Final = (b"transfer-encoding", b"chunked")
 _LAST: Final = b"0\r\n\r\n"
-
 WritePart = Callable[[bytes], Awaitable[None]]  # writes bytes to the peer; waits while it does not read
 EncodeHead = Callable[[HttpResponse], bytes]  # encodes a response, here one without its body
+_logger = logging.getLogger(__name__)
+PROMPTED: Final = "bespeak.prompted"  # key in the scope's state: True if the application could have answered at once
+_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Stream:
+class Stream(RequestBody):
     """The `receive` and `send` callables of one call of an application. A response with a length is not chunked."""
 
     def __init__(self, body: bytes, write: WritePart, encode: EncodeHead, *, chunked: bool) -> None:
         """Stream to a peer; without `chunked`, as in HTTP/1.0, the end of the connection is the end of the body."""
-        self._body: bytes | None = body
+        super().__init__(body)
         self._write = write
         self._encode = encode
         self._chunked = chunked
         self._head = b""
-        self.begun = False
-        """True if the response has begun."""
+        self.begun = False  # True if the response has begun
         self.complete = False
-        self.gone = asyncio.Event()
-        """Event that is set when the peer is gone or the server stops."""
-
-    async def receive(self) -> Message:
-        """Return the request; after that, wait until the peer is gone."""
-        if self._body is not None:
-            body, self._body = self._body, None
-            return {"type": "http.request", "body": body, "more_body": False}
-        await self.gone.wait()
-        return {"type": "http.disconnect"}
+        self.gone = asyncio.Event()  # event that is set when the peer is gone or the server stops
 
     async def send(self, message: Message) -> None:
         """Send a part of the response. A head without a length is sent at once: the body may take long to begin."""
@@ -79,25 +81,15 @@ class Stream:
             raise RuntimeError(f"The application sent an unexpected {message['type']!r}.")
 
 
-_logger = logging.getLogger(__name__)
-
-PROMPTED: Final = "bespeak.prompted"
-"""Key in the scope's state that is True if the application was given the chance to answer at once."""
-
-_CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
-
-
 @runtime_checkable
-class Prompt(Protocol):
+class PromptApplication(Protocol):
     """An application that answers some requests without the calls of ASGI."""
 
-    def answer(self, head: Head, body: bytes, peer: Connection) -> HttpResponse | Application | None:
+    def answer(self, head: HttpHead, body: bytes, peer: Connection) -> HttpResponse | Application | None:
         """Answer a request, at once or by an application for it alone; return None to be called as usual."""
-        ...
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer any request."""
-        ...
 
 
 class Serving:
@@ -106,29 +98,23 @@ class Serving:
     __slots__ = ("app", "date", "face", "heads", "prompt", "streamed")
 
     def __init__(
-        self, face: HttpFace, app: Application | None, streamed: Mapping[str, Application | Prompt] | None
+        self, face: HttpFace, app: Application | None, streamed: Mapping[str, Application | PromptApplication] | None
     ) -> None:
         self.face = face
-        self.app = app
-        """The middleware around the face; None if none is configured."""
-        self.streamed = streamed
-        """Applications by path that send their responses in parts; None if there are none."""
-        self.prompt = {path: app for path, app in (streamed or {}).items() if isinstance(app, Prompt)}
+        self.app = app  # the middleware around the face; None if none is configured
+        self.streamed = streamed  # applications by path that send their responses in parts; None if there are none
+        self.prompt = {path: app for path, app in (streamed or {}).items() if isinstance(app, PromptApplication)}
         """Those of them that may answer at once."""
         self.heads: Heads = {}
-        self.date = b""
-        """The `Date` header line."""
+        self.date = b""  # the `Date` header line
 
 
 class HttpConnection(FaceConnection[Asked]):
-    """Passes the requests of an HTTP reader to the face."""
-
     __slots__ = ("_serving", "_stream", "_writable")
-
-    reader: RequestReader
+    reader: HttpRequestReader
 
     def __init__(self, shared: Shared, serving: Serving, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(shared, RequestReader(serving.face.limits, serving.heads), loop)
+        super().__init__(shared, HttpRequestReader(serving.face.limits, serving.heads), loop)
         self._serving = serving
         self._stream: Stream | None = None
         self._writable: asyncio.Event | None = None
@@ -140,7 +126,6 @@ class HttpConnection(FaceConnection[Asked]):
         self.peer = peer
 
     def answer(self, request: Asked) -> bytes | Coroutine[Any, Any, bytes]:
-        """Answer a request; return a coroutine only if the answer has to be awaited."""
         streamed = self._serving.streamed
         if streamed is not None and request.head.path in streamed:
             return self._answer_beside(request, streamed[request.head.path])
@@ -151,11 +136,9 @@ class HttpConnection(FaceConnection[Asked]):
         return self._encode(answer, request) if isinstance(answer, HttpResponse) else self._wait_for(answer, request)
 
     def refuse(self, fault: Malformed) -> bytes:
-        """Answer a message that could not be parsed."""
         return encode_refusal(self._serving, fault, self.peer)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Tell a streaming application that its peer is gone."""
         super().connection_lost(error)
         self._end_stream()
 
@@ -170,7 +153,6 @@ class HttpConnection(FaceConnection[Asked]):
         super().drain()
 
     def resume_writing(self) -> None:
-        """Let a streaming application go on."""
         super().resume_writing()
         if self._writable is not None:
             self._writable.set()
@@ -182,7 +164,6 @@ class HttpConnection(FaceConnection[Asked]):
             self._writable.set()
 
     def _answer_beside(self, asked: Asked, app: Application) -> bytes | Coroutine[Any, Any, bytes]:
-        """Let an application beside the face answer, at once if it can."""
         prompt, found = self._serving.prompt.get(asked.head.path), None
         if prompt is not None:
             try:
@@ -298,7 +279,6 @@ class HttpConnection(FaceConnection[Asked]):
 
 
 def encode_refusal(serving: Serving, fault: Malformed, connection: Connection) -> bytes:
-    """Encode a reply after which the connection is closed."""
     try:
         reply = serving.face.malformed(fault, connection)
     except Exception as error:  # noqa: BLE001 - as above
@@ -307,9 +287,7 @@ def encode_refusal(serving: Serving, fault: Malformed, connection: Connection) -
 
 
 def encode_reply(serving: Serving, number: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bytes:
-    """Encode a reply."""
-    lines = [b"%b: %b\r\n" % pair for pair in headers]
-    return b"".join((_status_line(number), serving.date, *lines, b"\r\n", body))
+    return b"".join((_status_line(number), serving.date, *[b"%b: %b\r\n" % pair for pair in headers], b"\r\n", body))
 
 
 @functools.lru_cache(maxsize=128)
@@ -322,8 +300,6 @@ def _status_line(number: int) -> bytes:
 
 
 class HttpServer(FaceServer):
-    """Serves one face on any number of addresses."""
-
     def __init__(
         self,
         face: HttpFace,
@@ -333,21 +309,15 @@ class HttpServer(FaceServer):
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         capacity: Capacity | None = None,
     ) -> None:
-        """Serve `face`; with `app`, pass requests through that middleware first.
-
-        `streamed` are applications by path that send their responses in parts.
-        """
+        """Serve `face` behind the middleware `app`; `streamed` are applications by path that send parts."""
         super().__init__(timeouts=timeouts, capacity=capacity)
         self._serving = Serving(face, app, streamed)
 
     def connect(self, shared: Shared) -> HttpConnection:
-        """Make the protocol of one connection."""
         return HttpConnection(shared, self._serving, asyncio.get_running_loop())
 
     def refuse(self, fault: Malformed) -> bytes:
-        """Encode a refusal for a peer that is not admitted."""
         return encode_refusal(self._serving, fault, Connection(face="http"))
 
     def tick(self) -> None:
-        """Update the `Date` header."""
         self._serving.date = b"date: %b\r\n" % formatdate(time.time(), usegmt=True).encode()

@@ -25,12 +25,10 @@ class Page:
 
     @cached_property
     def body(self) -> bytes:
-        """The document."""
         return self._content()
 
     @cached_property
     def etag(self) -> str:
-        """Entity tag of the body."""
         return entity_tag(self.body)
 
     @cached_property
@@ -47,7 +45,6 @@ class Page:
 
     @cached_property
     def headers(self) -> Headers:
-        """Headers of the document."""
         described = [
             (b"content-type", self._content_type.encode()),
             (b"content-length", b"%d" % len(self.body)),
@@ -91,15 +88,13 @@ class Root:
         self._offers = (*(pages or (MEDIA_AGIS,)), MEDIA_MANIFEST)
 
     def make(self) -> None:
-        """Build the documents now."""
         for page in self._pages.values():
             page.make()
 
     def answer(self, headers: dict[str, str]) -> HttpResponse | RequestTarget:
         """Return the document for these headers, or the target to call for it."""
         chosen = negotiate(headers, self._offers)
-        page = self._pages.get(chosen)
-        if page is not None:
+        if (page := self._pages.get(chosen)) is not None:
             return page.answer(headers)
         headers[ACCEPT] = chosen
         return _DISCOVER
@@ -107,7 +102,6 @@ class Root:
 
 Pages = Mapping[str, Page | Root]  # documents by their paths
 MakePages = Callable[[RouteTable], Pages]
-
 NO_STORE: Final = (b"cache-control", b"no-store")
 """Cache header of endpoint answers: they are for one caller, identified by headers that caches ignore."""
 
@@ -119,15 +113,11 @@ class Site:
         self.routes = routes
         self.pages = pages
         # The blocks of routes live as long as the table, so they can be keyed by identity.
-        self.blocks: dict[int, Headers] = {}
-        """Encoded header blocks, by block."""
-        self.good: dict[int, Headers] = {}
-        """Encoded header blocks of successful endpoint answers, including all constant headers."""
-        self.literal: dict[str, tuple[str, str]] = {}
-        """Path and method of an endpoint, by `/path:verb`."""
+        self.blocks: dict[int, Headers] = {}  # encoded header blocks, by block
+        self.good: dict[int, Headers] = {}  # the same of successful endpoint answers, with all constant headers
+        self.literal: dict[str, tuple[str, str]] = {}  # path and method of an endpoint, by `/path:verb`
         for method, path in routes.endpoints:
-            found = routes.router.find(method, path)
-            if found is not None:
+            if (found := routes.router.find(method, path)) is not None:
                 block = found[0].block
                 self.blocks[id(block)] = encoded = encode_block(block)
                 if not found[0].builtin:

@@ -10,18 +10,15 @@ from urllib.parse import quote, unquote
 import msgspec
 
 from bespeak.contract.http_route import split_verb
-from bespeak.faces.http.asgi import Headers, HttpResponse, Scope
+from bespeak.faces.http.asgi import Headers, HttpResponse, Receive, Scope
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_JSON, MEDIA_PROBLEM, METHOD_GRAMMAR, HeaderBlock
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.protocol.wire.head import ONCE
 
-_OWN: Final = frozenset({"type", "title", "status", "detail"})
-"""Member names reserved by RFC 9457; details of the same name are renamed."""
-
-_RENAMED: Final = {413: "Content Too Large", 422: "Unprocessable Content"}
-"""New names of RFC 9110, which not every Python version has."""
+_OWN: Final = frozenset({"type", "title", "status", "detail"})  # reserved by RFC 9457; details so named are renamed
+_RENAMED: Final = {413: "Content Too Large", 422: "Unprocessable Content"}  # RFC 9110; not in every Python
 
 
 def condition_of(error: Mapping[str, Any]) -> str | None:
@@ -39,10 +36,7 @@ def problem(agtp_status: int, body: bytes) -> tuple[int, bytes]:
 
 
 def problem_body(number: int, agtp_status: int, error: Mapping[str, Any], *, task_id: str | None = None) -> bytes:
-    """Build a problem body; clients should rely on `code`, because `type` repeats the status.
-
-    A status that AGTP does not define is not sent as an AGTP status.
-    """
+    """Build a problem body. Clients should rely on `code`; only a status of AGTP is sent as AGTP status."""
     members: dict[str, Any] = {
         "type": "about:blank",
         "title": _phrase(number),
@@ -72,7 +66,6 @@ def _phrase(number: int) -> str:
 AGIS_METHOD: Final = "x-agis-method"
 AGIS_GRAMMAR: Final = "x-agis-grammar"
 AGIS_NAMESPACE: Final = "x-agis-namespace"
-
 READ_HEADERS: Final = (
     names.AGENT_ID,
     names.AGENT_SIGNATURE,
@@ -93,9 +86,7 @@ READ_HEADERS: Final = (
     AGIS_METHOD,
     AGIS_GRAMMAR,
     AGIS_NAMESPACE,
-)
-"""Request headers read beyond those of HTTP itself."""
-
+)  # request headers read beyond those of HTTP itself
 EXPOSED_HEADERS: Final = (
     "AGTP-Status",
     "AGTP-API-Version",
@@ -118,12 +109,8 @@ EXPOSED_HEADERS: Final = (
     "Server-ID",
     "Synthesis-Id",
     "Task-ID",
-)
-"""Response headers that pages of other origins may read (Access-Control-Expose-Headers)."""
-
-_SINGLE: Final = ONCE | {*READ_HEADERS, "host", "origin"}
-"""Headers that may occur only once: those of AGTP, and those that only HTTP has."""
-
+)  # response headers that pages of other origins may read (Access-Control-Expose-Headers)
+_SINGLE: Final = ONCE | {*READ_HEADERS, "host", "origin"}  # headers of AGTP and of HTTP that may occur only once
 _PLAIN: Final = "/:@!$&'()*+,;=~-._"
 SCHEMES: Final = {"open": "Agent-ID", "token": "Bearer", "mtls": "Client-Certificate", "signed": "Agent-Signature"}
 """Authentication scheme of a 401, by mode of `[auth]`; only the second one is a registered scheme."""
@@ -164,10 +151,7 @@ def without_prefix(path: str, prefix: str) -> str:
 
 
 def read_headers(pairs: Headers, most: int) -> dict[str, str] | Malformed:
-    """Return the headers by name, decoded as AGTP does: UTF-8, and AGTP's single headers at most once.
-
-    AGIS's name for the grammar header is AGTP's with a prefix.
-    """
+    """Return the headers by name in UTF-8, AGTP's single ones at most once; AGIS prefixes the grammar header."""
     if len(pairs) > most:
         return Malformed(431, "head-too-large", f"The request has more than {most} headers.")
     headers: dict[str, str] = {}
@@ -188,6 +172,25 @@ def read_headers(pairs: Headers, most: int) -> dict[str, str] | Malformed:
     return headers
 
 
+async def read_body(receive: Receive, most: int, declared: str = "") -> bytes | Malformed:
+    """Read a body of at most `most` bytes; `declared` is its Content-Length."""
+    too_large = Malformed(status.CONTENT_TOO_LARGE, "content-too-large", f"The body is larger than {most} bytes.")
+    if declared.isdecimal() and int(declared[:20]) > most:
+        return too_large
+    parts, size = [], 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return Malformed(status.BAD_REQUEST, "incomplete-message", "The body is incomplete.")
+        part: bytes = message.get("body", b"")
+        parts.append(part)
+        size += len(part)
+        if size > most:
+            return too_large
+        if not message.get("more_body"):
+            return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
 def _read_name(name: bytes) -> str:
     key = name.decode("latin-1").lower()
     if len(_names) < _NAMES_REMEMBERED and len(name) < 64:
@@ -206,13 +209,10 @@ def meant(path: str, headers: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 class RequestTarget(NamedTuple):
-    """The target of a request."""
-
     path: str
     method: str  # the AGTP method
     reads: bool  # True for GET and HEAD, which must not change anything
-    reply: HttpResponse | None = None
-    """Reply to a request that calls no endpoint, for callers that may discover; None for a call."""
+    reply: HttpResponse | None = None  # to a request that calls no endpoint, if the caller may discover
 
 
 def to_request(
@@ -226,14 +226,11 @@ def to_request(
 
 
 def encode_block(block: HeaderBlock) -> Headers:
-    """Encode a header block for HTTP."""
     return [_encode(name, value) for name, value in block.pairs]
 
 
 def to_http(response: Response, block: Headers, challenge: bytes) -> HttpResponse:
-    """Convert an AGTP response to HTTP; `block` is its encoded header block, `challenge` the WWW-Authenticate of a
-    401.
-    """
+    """Convert an AGTP response to HTTP; `block` is its encoded header block, `challenge` for a 401."""
     number, body = response.status, response.body
     headers = block + [_encode(name, value) for name, value in response.headers]
     if number in status.REASONS:

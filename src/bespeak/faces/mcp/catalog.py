@@ -19,12 +19,12 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.runtime.route_table import RouteTable
 
+Arguments = Mapping[str, Any]
 USUALLY_FOUND: Final = 5  # number of capabilities that a search returns unless it says otherwise
 MOST_FOUND: Final = 20
 _LONGEST_NAME: Final = 80
 _MOST_DESCRIBED: Final = 400  # characters for the namespaces in the description of the search
 _MOST_NAMESPACES: Final = 100
-
 _FIND: Final[dict[str, Any]] = {
     "type": "object",
     "properties": {
@@ -54,12 +54,12 @@ _CALL: Final[dict[str, Any]] = {
     "required": ["name"],
     "additionalProperties": False,
 }
+_MOST_INSTRUCTIONS: Final = 1_500  # characters for the namespaces in the instructions of a server
+_MOST_VERBS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A tool that is to be called, with its arguments."""
-
     tool: Tool
     arguments: dict[str, Any]
     shape: Mapping[str, Any] = field(default_factory=dict)  # `fields` and `compact`, as they were given
@@ -94,9 +94,7 @@ class CapabilitySearch:
         return EndpointIndex([tool.endpoint for tool in self._tools.values()], list(self._tools))
 
     def find(self, arguments: dict[str, Any]) -> Outcome:
-        """Return the capabilities that match a query best."""
-        invalid = check_arguments(self.finder.endpoint, self.finder.input, arguments)
-        if invalid is not None:
+        if (invalid := check_arguments(self.finder.endpoint, self.finder.input, arguments)) is not None:
             return invalid
         query, listed = arguments["query"], list(self._tools.values())
         exact = self._tools.get(query.strip())
@@ -111,12 +109,10 @@ class CapabilitySearch:
 
     def unwrap(self, arguments: dict[str, Any]) -> Wanted | Outcome:
         """Return the capability that is to be called, or a refusal."""
-        invalid = check_arguments(self.caller.endpoint, self.caller.input, arguments)
-        if invalid is not None:
+        if (invalid := check_arguments(self.caller.endpoint, self.caller.input, arguments)) is not None:
             return invalid
         name = arguments["name"]
-        tool = self._tools.get(name)
-        if tool is not None:
+        if (tool := self._tools.get(name)) is not None:
             return Wanted(tool, arguments.get("arguments", {}), arguments)
         near = get_close_matches(name[:_LONGEST_NAME], self._tools, 3)
         meant = f"; did you mean {' or '.join(near)}?" if near else "."
@@ -181,13 +177,7 @@ def _own_tool(name: str, schema: dict[str, Any], description: str, impact: str) 
     return replace(tool, entry={**entry, "description": description})
 
 
-_MOST_INSTRUCTIONS: Final = 1_500  # characters for the namespaces in the instructions of a server
-_MOST_VERBS: Final = 3
-
-
-class Catalog:
-    """The tools of one list of endpoints."""
-
+class ToolCatalog:
     def __init__(self, endpoints: Sequence[Endpoint], settings: McpSettings) -> None:
         # Names are given before tools are left out, so that a tool has the same name in every toolset.
         every = make_tools(endpoints)
@@ -197,16 +187,12 @@ class Catalog:
         self.offers = [endpoint for endpoint in endpoints if endpoint.is_listed and offered_by(endpoint) is not None]
         """Prompts and resources of upstream servers."""
         self.search = CapabilitySearch(self.tools)
-        self.is_searched = 0 < settings.tools_listed < len(self.tools)
-        """True if the search is listed in place of the tools."""
-        self.namespaces = list(grouped(tool.endpoint for tool in every.values()))
-        """Namespaces of the service, the largest first."""
-        self.missing = sorted(sets.difference(self.namespaces))
-        """Toolsets that no endpoint belongs to."""
+        self.is_searched = 0 < settings.tools_listed < len(self.tools)  # the search is listed in place of the tools
+        self.namespaces = list(grouped(tool.endpoint for tool in every.values()))  # the largest first
+        self.missing = sorted(sets.difference(self.namespaces))  # toolsets that no endpoint belongs to
 
     @cached_property
     def entries(self) -> list[Mapping[str, Any]]:
-        """Entries of tools/list."""
         listed = (self.search.caller, self.search.finder) if self.is_searched else self.tools.values()
         return [tool.entry for tool in listed]
 
@@ -234,63 +220,44 @@ class Backend(Protocol):
     @property
     def name(self) -> str:
         """Name of the service."""
-        ...
 
     @property
     def server_id(self) -> str:
         """Server id of the service."""
-        ...
 
     @property
     def version(self) -> str:
         """Version of its contract."""
-        ...
 
     async def endpoints(self, *, refresh: bool = False) -> Sequence[Endpoint]:
         """Return the endpoints. The same object is returned until they change; `refresh` looks for changes."""
-        ...
 
     def own(self, request: Any) -> RouteTable | None:
         """Return what exists for the caller of a request; None if that is what exists for everyone."""
-        ...
 
     async def document(self, media_type: str, request: Any) -> bytes | None:
         """Return the manifest or the AGIS document, as the caller may see it; None if there is none for it."""
-        ...
 
     def caller(self, request: Any) -> str:
         """Return a text that identifies the caller of a request, for confirmations; `request` is None over stdio."""
-        ...
 
     def parties(self, request: Any) -> tuple[str, ...]:
         """Return everyone behind a request, as far as it is known: none of them may confirm a call of it."""
-        ...
 
-    async def calls(
-        self, endpoint: Endpoint, arguments: Mapping[str, Any], request: Any
-    ) -> tuple[ListedCall, ...] | Fault:
+    async def calls(self, endpoint: Endpoint, arguments: Arguments, request: Any) -> tuple[ListedCall, ...] | Fault:
         """List the calls that a composite would make; nothing for another endpoint. A fault says why it cannot."""
-        ...
 
     def is_confirmed(self, endpoint: Endpoint) -> bool:
         """Return True if the service itself lets another party confirm every call of an endpoint."""
-        ...
 
     def refuse(
         self,
         endpoint: Endpoint,
         request: Any,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Arguments | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Outcome | None:
-        """Refuse a call that the service is known to refuse, so that no user is asked in vain.
+        """Refuse what the service is known to refuse (authority, purchases), so that no user is asked in vain."""
 
-        The caller lacks authority, or a purchase with these valid arguments and headers is not in order.
-        """
-        ...
-
-    async def call(
-        self, endpoint: Endpoint, arguments: Mapping[str, Any], headers: Mapping[str, str], request: Any
-    ) -> Outcome:
+    async def call(self, endpoint: Endpoint, arguments: Arguments, headers: Mapping[str, str], request: Any) -> Outcome:
         """Call an endpoint with the authority of the caller. `headers` are added to those of the backend."""
-        ...

@@ -13,13 +13,13 @@ from bespeak.faces.http.asgi import Application, HttpResponse, Receive, Scope, S
 from bespeak.faces.http.dispatched import PRINCIPAL, DispatchBackend, judge
 from bespeak.faces.http.face import connection_of
 from bespeak.faces.http.guard import METADATA, Guard, replayed
-from bespeak.faces.http.reader import Head
+from bespeak.faces.http.reader import HttpHead
 from bespeak.faces.http.server import PROMPTED
 from bespeak.faces.http.translation import read_headers
-from bespeak.faces.mcp.lane import Lane
-from bespeak.faces.mcp.message import Message, Unreadable, read_message
+from bespeak.faces.mcp.lane import FastLane
+from bespeak.faces.mcp.message import ClientMessage, InvalidMessage, read_message
 from bespeak.faces.mcp.server import ToolServer
-from bespeak.faces.mcp.sessions import LiveSessions, Sessions
+from bespeak.faces.mcp.sessions import McpSessions
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Connection, Malformed
 from bespeak.protocol.exchange.principal import Principal
@@ -29,25 +29,21 @@ from bespeak.runtime.call import Call, may_discover
 _INTERVAL: Final = 1.0  # seconds between looks for new endpoints, which other processes may have added to the store
 
 
-_NOTHING: Final = Message("2.0")  # a request without a body: of a method other than POST, or for the SDK to refuse
+_NOTHING: Final = ClientMessage("2.0")  # a request without a body: not a POST, or for the SDK to refuse
 
 
 class McpApplication:
-    """Serves the tools of a dispatcher at one path."""
-
     def __init__(self, tools: ToolServer, backend: DispatchBackend, guard: Guard, *, stateless: bool = False) -> None:
-        """Create the application.
-
-        Without challenges of the guard, missing authority is reported in results alone. `stateless` keeps no sessions,
-        for servers of several processes.
-        """
+        """Create the application; `stateless` keeps no sessions, for servers of several processes."""
         self.tools = tools
         self._backend = backend
         self._guard = guard
         tools.server.announces = not stateless
-        self._live = None if stateless else LiveSessions()
-        self._lane = Lane(tools, backend, guard, self._live)
-        self._sessions: Sessions | None = None
+        self._manager = StreamableHTTPSessionManager(
+            tools.server, stateless=stateless, max_request_body_size=guard.limits.body
+        )
+        self._sessions = McpSessions(self._manager, tools.audience.forget)
+        self._lane = FastLane(tools, backend, guard, None if stateless else self._sessions)
         self._running: asyncio.Task[None] | None = None
         self._stopping = asyncio.Event()
 
@@ -59,30 +55,24 @@ class McpApplication:
         await started
 
     async def stop(self) -> None:
-        """End all sessions."""
         self._stopping.set()
         if self._running is not None:
             await self._running
 
     async def _run(self, started: asyncio.Future[None]) -> None:
-        manager = StreamableHTTPSessionManager(
-            self.tools.server, stateless=self._live is None, max_request_body_size=self._guard.limits.body
-        )
-        self._sessions = Sessions(manager, self._forget)
-        async with manager.run():
+        async with self._manager.run():
             watching = asyncio.create_task(self.tools.watch(_INTERVAL))
             started.set_result(None)
             await self._stopping.wait()
             watching.cancel()
 
-    def answer(self, head: Head, body: bytes, peer: Connection) -> HttpResponse | Application | None:
+    def answer(self, head: HttpHead, body: bytes, peer: Connection) -> HttpResponse | Application | None:
         """Answer a plain request without the SDK; return None for any other one."""
         if head.http_method != "POST" or head.path.startswith(METADATA) or isinstance(head.headers, Malformed):
             return None
         return self._lane.take(head.pairs, head.headers, body, peer)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
         admitted = await self._guard.admit(scope, receive)
         if isinstance(admitted, HttpResponse):
             await send_response(admitted, scope["method"], send)
@@ -95,14 +85,8 @@ class McpApplication:
         elif answer is not None:
             await answer(scope, receive, send)
         else:
-            assert self._sessions is not None, "the application is running"
-            assert isinstance(asked, Message), "others are refused"
-            if self._live is not None:
-                agent_id = scope[PRINCIPAL].agent_id
-                send = self._live.observe(scope, asked.method, agent_id, send)
-                if asked.method == "notifications/cancelled" and asked.params is not None:
-                    self._live.cancel(scope, agent_id, asked.params.requestId)
-            await self._sessions.handle(scope, replayed(body, receive), send)
+            assert isinstance(asked, ClientMessage), "others are refused"
+            await self._sessions.handle(scope, asked, replayed(body, receive), send)
 
     def _answer_here(self, scope: Scope, body: bytes) -> HttpResponse | Application | None:
         if scope["method"] != "POST" or scope.get("state", {}).get(PROMPTED):
@@ -111,18 +95,9 @@ class McpApplication:
         assert not isinstance(headers, Malformed), "the guard has read them"
         return self._lane.take(scope["headers"], headers, body, connection_of(scope))
 
-    def _forget(self, session_id: str) -> None:
-        """Forget a session that has ended."""
-        self.tools.audience.forget(session_id)
-        if self._live is not None:
-            self._live.forget(session_id)
-
-    async def _admit(self, scope: Scope, asked: Message | Unreadable) -> HttpResponse | None:
-        """Judge credentials and scopes; return the reply to a request that is refused.
-
-        The SDK refuses a message that says other than its headers.
-        """
-        params = asked.params if isinstance(asked, Message) and asked.method == "tools/call" else None
+    async def _admit(self, scope: Scope, asked: ClientMessage | InvalidMessage) -> HttpResponse | None:
+        """Judge credentials and scopes; return the refusal. The SDK refuses a message that contradicts its headers."""
+        params = asked.params if isinstance(asked, ClientMessage) and asked.method == "tools/call" else None
         call = await self._backend.admit(scope, calls=params is not None)
         # A caller that may not discover gets one answer, for which no name is looked up and every request counts.
         stranger = isinstance(call, Call) and not may_discover(call)
@@ -134,7 +109,7 @@ class McpApplication:
             call = self._backend.count(call) or call
         if isinstance(call, Refused):
             return self._guard.refuse(asked.id, call, required)
-        if isinstance(asked, Unreadable):
+        if isinstance(asked, InvalidMessage):
             return HttpResponse(status.BAD_REQUEST, [(b"content-type", b"application/json")], asked.encode())
         found = judge(call, None if tool is None else tool.endpoint)
         if found is not None and (tool is None or self._guard.challenges):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import nullcontext
 from functools import lru_cache, partial
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Generic, Literal, NamedTuple, TypeVar
 
 import mcp_types as types
 import msgspec
@@ -27,7 +27,7 @@ from bespeak.faces.http.guard import Guard
 from bespeak.faces.mcp.catalog import Wanted
 from bespeak.faces.mcp.results import read_shape
 from bespeak.faces.mcp.server import ToolServer
-from bespeak.faces.mcp.sessions import LiveSession, LiveSessions, Waiting, event
+from bespeak.faces.mcp.sessions import McpSession, McpSessions, PendingAnswer, event
 from bespeak.faces.progress import Progress
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, METHOD_GRAMMAR, is_header_value
 from bespeak.protocol.exchange.messages import Connection
@@ -37,19 +37,23 @@ from bespeak.runtime.call import Call, may_discover
 MODERN: Final = "2026-07-28"  # revision of the protocol without a handshake
 CALL: Final = "tools/call"
 LIST: Final = "tools/list"
-
-RequestId = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | str
-"""Id of a request that can be written as it was read."""
-
+RequestId = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)] | str  # that can be written as it was read
+Begun = Outcome | Coroutine[Any, Any, Outcome]  # a call that is done, or has to be awaited
 _ABSENT: Final = Raw()
 _RESERVED: Final = b'"io.modelcontextprotocol/'
 _OWN: Final = frozenset({"modelcontextprotocol", "mcp", META.removesuffix("/")})
 """Labels of prefixes in `_meta` that mean something here, or may do so one day."""
 _MOST_ENVELOPES: Final = 256
 _LONGEST_ENVELOPE: Final = 4096  # bounds of what is remembered, because clients choose it
+_ENCODE: Final = msgspec.json.Encoder().encode
+_JSON: Final = (b"content-type", b"application/json")
+_VERSIONS: Final = frozenset({MODERN, None, *HANDSHAKE_PROTOCOL_VERSIONS})
+"""Values of MCP-Protocol-Version, which clients of the first revisions do not send."""
+_DEEPEST: Final = 150  # opening brackets of a message that the SDK's parser of earlier revisions is certain to read
+_CANCELLED: Final = _ENCODE({"code": REQUEST_CANCELLED, "message": "Request cancelled"})
 
 
-class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class MetaEnvelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """The `_meta` of a request. Clients of the modern era repeat the reserved members, and those before have none."""
 
     version: str | UnsetType = field(name=types.PROTOCOL_VERSION_META_KEY, default=UNSET)
@@ -64,64 +68,55 @@ class Envelope(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False
 
     @property
     def reserved(self) -> int:
-        """Number of reserved members."""
         given = (self.version is not UNSET) + (self.capabilities is not _ABSENT)
         return given + (self.client is not _ABSENT) + (self.level is not _ABSENT)
 
 
-_NONE: Final = Envelope()
+_NONE: Final = MetaEnvelope()
 
 
-class _CallParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
+class _OpenMetaEnvelope(MetaEnvelope, frozen=True, forbid_unknown_fields=False, gc=False):
+    """An envelope with members of other vendors."""
+
+
+EnvelopeT = TypeVar("EnvelopeT", bound=MetaEnvelope)
+
+
+class _CallParams(msgspec.Struct, Generic[EnvelopeT], frozen=True, forbid_unknown_fields=True, gc=False):
     name: str
     arguments: dict[str, Any] | None = None
-    envelope: Envelope = field(name="_meta", default=_NONE)
+    envelope: EnvelopeT = field(name="_meta", default=_NONE)  # type: ignore[assignment]  # both kinds are alike empty
 
 
-class PlainCall(msgspec.Struct, tag_field="method", tag=CALL, frozen=True, forbid_unknown_fields=True, gc=False):
+class PlainCall(
+    msgspec.Struct, Generic[EnvelopeT], tag_field="method", tag=CALL, frozen=True, forbid_unknown_fields=True, gc=False
+):
     """A call that continues nothing: no answer of a user, no state of an earlier request."""
 
     jsonrpc: Literal["2.0"]
     id: RequestId
-    params: _CallParams
+    params: _CallParams[EnvelopeT]
 
 
-class _ListParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
-    envelope: Envelope = field(name="_meta", default=_NONE)
+class _ListParams(msgspec.Struct, Generic[EnvelopeT], frozen=True, forbid_unknown_fields=True, gc=False):
+    envelope: EnvelopeT = field(name="_meta", default=_NONE)  # type: ignore[assignment]  # as above
 
 
-class PlainList(msgspec.Struct, tag_field="method", tag=LIST, frozen=True, forbid_unknown_fields=True, gc=False):
+class PlainList(
+    msgspec.Struct, Generic[EnvelopeT], tag_field="method", tag=LIST, frozen=True, forbid_unknown_fields=True, gc=False
+):
     """A request for the first page of tools."""
 
     jsonrpc: Literal["2.0"]
     id: RequestId
-    params: _ListParams = _ListParams()
+    params: _ListParams[EnvelopeT] = _ListParams()
 
 
-class _OpenEnvelope(Envelope, frozen=True, forbid_unknown_fields=False, gc=False):
-    """An envelope with members of other vendors."""
-
-
-class _OpenCallParams(_CallParams, frozen=True, gc=False):
-    envelope: _OpenEnvelope = field(name="_meta", default=_OpenEnvelope())
-
-
-class _OpenCall(PlainCall, tag=CALL, frozen=True, gc=False):
-    params: _OpenCallParams
-
-
-class _OpenListParams(_ListParams, frozen=True, gc=False):
-    envelope: _OpenEnvelope = field(name="_meta", default=_OpenEnvelope())
-
-
-class _OpenList(PlainList, tag=LIST, frozen=True, gc=False):
-    params: _OpenListParams = _OpenListParams()
-
-
-PlainMessage = PlainCall | PlainList
+PlainMessage = PlainCall[MetaEnvelope] | PlainList[MetaEnvelope]
 _decode: Final[Callable[[bytes], PlainMessage]] = msgspec.json.Decoder(PlainMessage).decode
-_decode_foreign: Final[Callable[[bytes], PlainMessage]] = msgspec.json.Decoder(_OpenCall | _OpenList).decode
-_MEMBERS: Final = frozenset(Envelope.__struct_encode_fields__)
+_FOREIGN: Final = PlainCall[_OpenMetaEnvelope] | PlainList[_OpenMetaEnvelope]
+_decode_foreign: Final[Callable[[bytes], PlainMessage]] = msgspec.json.Decoder(_FOREIGN).decode
+_MEMBERS: Final = frozenset(MetaEnvelope.__struct_encode_fields__)
 
 
 def read_plain(body: bytes) -> PlainMessage | None:
@@ -155,7 +150,6 @@ def _read_foreign(body: bytes) -> PlainMessage:
 
 
 def _is_foreign(name: str) -> bool:
-    """Return True for a member whose prefix is neither reserved nor ours."""
     prefix, slash, _ = name.partition("/")
     return bool(slash) and prefix.isascii() and _OWN.isdisjoint(prefix.lower().split("."))
 
@@ -174,7 +168,7 @@ class Envelopes:
     def __init__(self) -> None:
         self._known: set[tuple[bytes, bytes, bytes]] = set()
 
-    def accept(self, envelope: Envelope) -> bool:
+    def accept(self, envelope: MetaEnvelope) -> bool:
         """Return True if the SDK accepts an envelope of the modern era; it is asked once."""
         if envelope.version != MODERN or envelope.capabilities is _ABSENT:
             return False
@@ -205,8 +199,6 @@ def _is_valid_envelope(capabilities: bytes, client: bytes, level: bytes) -> bool
     return True
 
 
-_ENCODE: Final = msgspec.json.Encoder().encode
-_JSON: Final = (b"content-type", b"application/json")
 _STREAM: Final[Headers] = [
     (b"cache-control", b"no-cache, no-transform"),
     (b"connection", b"keep-alive"),
@@ -222,7 +214,7 @@ class PlainRequest(NamedTuple):
     call: Call
     sent: dict[str, str]  # headers that apply to the call
     is_modern: bool
-    session: LiveSession | None  # session of an earlier revision; None if there are none
+    session: McpSession | None  # session of an earlier revision; None if there are none
 
     def reply(self, member: bytes, value: bytes) -> HttpResponse:
         """Write the answer in the form of the client's era."""
@@ -234,10 +226,7 @@ class PlainRequest(NamedTuple):
 
     @property
     def stream(self) -> Headers:
-        """Headers of a stream of events."""
-        if self.session is None:
-            return _STREAM
-        return [*_STREAM, (b"mcp-session-id", self.session.session_id.encode())]
+        return _STREAM if self.session is None else [*_STREAM, (b"mcp-session-id", self.session.session_id.encode())]
 
 
 class TokenProgress(Progress):
@@ -246,10 +235,9 @@ class TokenProgress(Progress):
     def __init__(self, token: int | str) -> None:
         super().__init__(self._notify)
         self._name = token
-        self._waiting: asyncio.Future[Waiting] = asyncio.get_running_loop().create_future()
+        self._waiting: asyncio.Future[PendingAnswer] = asyncio.get_running_loop().create_future()
 
-    def follow(self, waiting: Waiting) -> None:
-        """Send notifications before an answer."""
+    def follow(self, waiting: PendingAnswer) -> None:
         self._waiting.set_result(waiting)
 
     async def _notify(self, done: float, total: float | None, message: str | None) -> None:
@@ -259,18 +247,10 @@ class TokenProgress(Progress):
         await (await self._waiting).notify(_ENCODE(notification))
 
 
-_VERSIONS: Final = frozenset({MODERN, None, *HANDSHAKE_PROTOCOL_VERSIONS})
-"""Values of MCP-Protocol-Version, which clients of the first revisions do not send."""
-_DEEPEST: Final = 150  # opening brackets of a message that the SDK's parser of earlier revisions is certain to read
-_CANCELLED: Final = _ENCODE({"code": REQUEST_CANCELLED, "message": "Request cancelled"})
-
-
-class Lane:
+class FastLane:
     """Answers plain requests for one MCP application; returns None for all others."""
 
-    def __init__(
-        self, tools: ToolServer, backend: DispatchBackend, guard: Guard, sessions: LiveSessions | None = None
-    ) -> None:
+    def __init__(self, tools: ToolServer, backend: DispatchBackend, guard: Guard, sessions: McpSessions | None) -> None:
         """Answer for an application; without `sessions`, clients of earlier revisions have none."""
         self._tools = tools
         self._backend = backend
@@ -285,10 +265,7 @@ class Lane:
     def take(
         self, pairs: Headers, headers: Mapping[str, str], body: bytes, connection: Connection
     ) -> HttpResponse | Application | None:
-        """Answer a POST, at once or by an application that awaits the answer; return None if it is not plain.
-
-        `headers` are the `pairs` by name.
-        """
+        """Answer a POST, at once or by an application; return None if it is not plain. `headers` are the `pairs`."""
         version = headers.get("mcp-protocol-version")
         content_type = headers.get("content-type", "")
         if (
@@ -324,14 +301,13 @@ class Lane:
         request = PlainRequest(message, call, sent, is_modern, session)
         return self._list(request) if wanted is None else self._call(request, wanted)
 
-    def _find(self, message: PlainCall) -> Wanted | None:
+    def _find(self, message: PlainCall[MetaEnvelope]) -> Wanted | None:
         """Find what a call reaches, by its name or by the search; return None if the call is not plain."""
         params = message.params
         key, arguments = params.envelope.key, params.arguments or {}
         if not (key is None or is_header_value(key)):
             return None
-        tool = self._plain.get(params.name)
-        if tool is not None:
+        if (tool := self._plain.get(params.name)) is not None:
             return Wanted(tool, arguments) if _are_valid_arguments(tool, arguments) else None
         search, named = self._tools.catalog.search, arguments.get("name")
         if params.name != search.caller.name or not isinstance(named, str) or named not in self._plain:
@@ -342,7 +318,6 @@ class Lane:
         return wanted if _are_valid_arguments(wanted.tool, wanted.arguments) else None
 
     def _is_consistent(self, message: PlainMessage, headers: Mapping[str, str]) -> bool:
-        """Return True if a message of the modern era has a valid envelope, and headers that repeat its contents."""
         if isinstance(message, PlainCall):
             named = headers.get("mcp-method") == CALL and headers.get("mcp-name") == message.params.name
         else:
@@ -350,9 +325,7 @@ class Lane:
         return named and self._envelopes.accept(message.params.envelope)
 
     def _list(self, request: PlainRequest) -> HttpResponse:
-        """List the tools."""
-        refused = self._backend.count(request.call)
-        if refused is not None:
+        if (refused := self._backend.count(request.call)) is not None:
             return self._guard.refuse(request.message.id, refused)
         listing = self._listings.get(request.is_modern)
         if listing is None:
@@ -363,7 +336,6 @@ class Lane:
         return request.reply(b"result", listing)
 
     def _call(self, request: PlainRequest, wanted: Wanted) -> HttpResponse | Application | None:
-        """Call a tool, unless the caller is to be challenged."""
         tool = wanted.tool
         if self._guard.challenges and judge(request.call, tool.endpoint) is not None:
             return None
@@ -384,7 +356,7 @@ class Lane:
             return request.reply(b"result", self._write(request, self._tools.fail(tool, error)))
         answer = self._finish(request, wanted, begun, progress)
         if request.session is None:
-            waiting = Waiting(answer, request.stream)
+            waiting = PendingAnswer(answer, request.stream)
         else:
             cancelled = request.reply(b"error", _CANCELLED)
             waiting = request.session.follow(request.message.id, answer, request.stream, cancelled)
@@ -392,21 +364,13 @@ class Lane:
             progress.follow(waiting)
         return waiting
 
-    def _begin(
-        self, request: PlainRequest, wanted: Wanted, own: Mapping[str, str] | None = None
-    ) -> Outcome | Coroutine[Any, Any, Outcome]:
+    def _begin(self, request: PlainRequest, wanted: Wanted, own: Mapping[str, str] | None = None) -> Begun:
         sent, connection = {**request.sent, **(own or {})}, request.call.request.connection
         return self._backend.begin(wanted.tool.endpoint, wanted.arguments, sent, connection)
 
     async def _finish(
-        self,
-        request: PlainRequest,
-        wanted: Wanted,
-        begun: Outcome | Coroutine[Any, Any, Outcome],
-        progress: TokenProgress | None,
+        self, request: PlainRequest, wanted: Wanted, begun: Begun, progress: TokenProgress | None
     ) -> HttpResponse:
-        """Await a call that has begun."""
-
         async def call_again(own: Mapping[str, str]) -> Outcome:
             again = self._begin(request, wanted, {name.lower(): value for name, value in own.items()})
             return again if isinstance(again, Outcome) else await again
@@ -446,7 +410,6 @@ class Lane:
 
 
 def _are_valid_arguments(tool: Tool, arguments: dict[str, Any]) -> bool:
-    """Return True if the arguments of a call are valid."""
     try:
         return tool.input is not None and tool.input.is_valid(arguments)
     except ValueError:  # nested too deeply for the validator

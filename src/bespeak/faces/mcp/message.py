@@ -26,7 +26,7 @@ class _Error(msgspec.Struct):
     message: str
 
 
-class Message(msgspec.Struct):
+class ClientMessage(msgspec.Struct):
     """A request, a notification, or the answer to a question."""
 
     jsonrpc: Literal["2.0"]
@@ -44,7 +44,7 @@ class Message(msgspec.Struct):
         return self.error is not UNSET or (self.result is not UNSET and is_id(self.id))
 
 
-class Unreadable(NamedTuple):
+class InvalidMessage(NamedTuple):
     """The JSON-RPC error that answers what is not a message."""
 
     code: int
@@ -52,7 +52,6 @@ class Unreadable(NamedTuple):
     id: str | int | None
 
     def encode(self) -> bytes:
-        """Write the answer."""
         error = {"code": self.code, "message": self.message}
         return msgspec.json.encode({"jsonrpc": "2.0", "id": self.id, "error": error})
 
@@ -61,26 +60,25 @@ class _Identified(msgspec.Struct):
     id: Any = None
 
 
-_read: Final = msgspec.json.Decoder(Message).decode
+_read: Final = msgspec.json.Decoder(ClientMessage).decode
 _identify: Final = msgspec.json.Decoder(_Identified).decode
 
 
-def read_message(data: bytes) -> Message | Unreadable:
+def read_message(data: bytes) -> ClientMessage | InvalidMessage:
     """Read a message, and all of it: what is passed on must be JSON."""
     try:
         msgspec.json.decode(data)
         message = _read(data)
     except msgspec.ValidationError as error:
-        return Unreadable(INVALID_REQUEST, f"This is not one JSON-RPC message: {error}", _id_of(data))
+        return InvalidMessage(INVALID_REQUEST, f"This is not one JSON-RPC message: {error}", _id_of(data))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return Unreadable(PARSE_ERROR, "This is not JSON in UTF-8", None)
+        return InvalidMessage(PARSE_ERROR, "This is not JSON in UTF-8", None)
     if not message.is_valid:
-        return Unreadable(INVALID_REQUEST, "This is not one JSON-RPC message with a valid id", _valid(message.id))
+        return InvalidMessage(INVALID_REQUEST, "This is not one JSON-RPC message with a valid id", _valid(message.id))
     return message
 
 
 def is_id(value: object) -> bool:
-    """Return True for the id of a request."""
     return isinstance(value, (str, int)) and not isinstance(value, bool)
 
 

@@ -16,7 +16,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.endpoint_names import group_of
 from bespeak.contract.mcp_tool import META, Tool, offered_by
-from bespeak.faces.mcp.catalog import Backend, Catalog
+from bespeak.faces.mcp.catalog import Backend, ToolCatalog
 from bespeak.faces.mcp.results import KeptResults
 from bespeak.runtime.methods.query import Fetch, list_resources, read_resource, resources_of
 
@@ -71,7 +71,6 @@ TASK: Final = "task"  # name of the one argument
 LONGEST_TASK: Final = 4_000
 _LONGEST: Final = 12_000  # maximum characters of the text without the task
 _LONGEST_LINE: Final = 400
-
 _IMPACTS: Final[Mapping[str, str]] = {
     "informational": "These only read:",
     "reversible": "These change something that can be undone:",
@@ -80,7 +79,7 @@ _IMPACTS: Final[Mapping[str, str]] = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prompt:
+class NamespacePrompt:
     """What a service does in one namespace."""
 
     entry: Mapping[str, Any]  # entry of prompts/list
@@ -91,18 +90,15 @@ class Prompt:
         return f"{self.text}\n\nTask: {task}" if task else self.text
 
 
-def make_prompts(service: str, tools: Iterable[Tool]) -> dict[str, Prompt]:
-    """Make a prompt for each namespace, by name, in the order of the names.
-
-    The namespace of an endpoint without one is the first segment of its path.
-    """
+def make_prompts(service: str, tools: Iterable[Tool]) -> dict[str, NamespacePrompt]:
+    """Make a prompt for each namespace, by default the first segment of a path, in the order of the names."""
     groups: dict[str, list[Tool]] = {}
     for tool in tools:
         groups.setdefault(group_of(tool.endpoint), []).append(tool)
     return {name: _prompt(service, name, groups[name]) for name in sorted(groups)}
 
 
-def _prompt(service: str, name: str, tools: list[Tool]) -> Prompt:
+def _prompt(service: str, name: str, tools: list[Tool]) -> NamespacePrompt:
     entry = {
         "name": name,
         "title": f"{service}: {name}",
@@ -123,7 +119,7 @@ def _prompt(service: str, name: str, tools: list[Tool]) -> Prompt:
             break
         lines.append(line)
         left -= is_tool
-    return Prompt(entry, "\n".join((head, *lines, "", tail)))
+    return NamespacePrompt(entry, "\n".join((head, *lines, "", tail)))
 
 
 def _lines(tools: list[Tool]) -> Iterator[tuple[str, bool]]:
@@ -158,92 +154,72 @@ def _line(tool: Tool) -> str:
 
 
 _logger = logging.getLogger(__name__)
-
-_NOT_FOUND: Final = -32002
-"""Code for an unknown resource before the revision 2026-07-28, which uses that of invalid parameters."""
+_NOT_FOUND: Final = -32002  # code for an unknown resource before 2026-07-28, which uses that of invalid parameters
 _LONGEST_ERROR: Final = 1_000
-
 Context = ServerRequestContext[Any, Any]
+Page = types.PaginatedRequestParams | None
 ResultT = TypeVar("ResultT")
 
 
 class ResourceReader:
-    """Serves the resources and prompts of a backend."""
-
     def __init__(
         self,
         backend: Backend,
-        catalog: Callable[[], Awaitable[Catalog]],
+        catalog: Callable[[], Awaitable[ToolCatalog]],
         meet: Callable[[Context], None],
         kept: KeptResults | None,
     ) -> None:
-        """Serve a backend. `catalog` reads what it offers, and `meet` is called for every client that reads a list.
-
-        `kept` are results that were too long.
-        """
+        """Serve a backend; `meet` is called for every client that reads a list, `kept` are results too long."""
         self._kept = kept
         self._backend = backend
         self._catalog = catalog
         self._meet = meet
-        self._described: Catalog | None = None
-        self._prompts: dict[str, Prompt] = {}
+        self._described: ToolCatalog | None = None
+        self._prompts: dict[str, NamespacePrompt] = {}
         self._offers = Offers(())
 
     @property
     def uris(self) -> Iterable[str]:
-        """URIs of the resources."""
         return resources_of(self._backend.server_id)
 
-    async def list_resources(
-        self, context: Context, _: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        """Answer resources/list."""
+    async def list_resources(self, context: Context, _: Page) -> types.ListResourcesResult:
         self._meet(context)
-        reading = list_resources(self._backend.server_id, self._fetch(context))
-        entries = await _attempt("The resources", reading)
+        entries = await _attempt("The resources", list_resources(self._backend.server_id, self._fetch(context)))
         await _attempt("The resources", self._read_catalog())
         entries += [entry for uri, entry in self._offers.resource_entries.items() if uri not in self.uris]
         return types.ListResourcesResult(resources=[types.Resource.model_validate(entry) for entry in entries])
 
-    async def list_templates(
-        self, context: Context, _: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
+    async def list_templates(self, context: Context, _: Page) -> types.ListResourceTemplatesResult:
         """Answer resources/templates/list: there are none."""
         return types.ListResourceTemplatesResult(resource_templates=[])
 
     async def read_resource(
         self, context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        """Answer resources/read."""
         uri = str(params.uri)
         found = None if self._kept is None else self._kept.read(uri, self._backend.caller(context.request))
         if found is None:
-            reading = read_resource(self._backend.server_id, uri, self._fetch(context))
-            found = await _attempt("The resource", reading)
+            found = await _attempt("The resource", read_resource(self._backend.server_id, uri, self._fetch(context)))
         if found is None:
             await _attempt("The resource", self._read_catalog())
-            offer = self._offers.resources.get(uri)
-            if offer is not None:
+            if (offer := self._offers.resources.get(uri)) is not None:
                 contents = await self._call(context, offer, {})
                 return types.ReadResourceResult.model_validate({"contents": contents.get("contents", [])})
             code = types.INVALID_PARAMS if context.protocol_version in MODERN_PROTOCOL_VERSIONS else _NOT_FOUND
             raise MCPError(code, f"Resource not found: {uri[:200]}", {"uri": uri[:2000]})
         return types.ReadResourceResult(contents=[types.TextResourceContents.model_validate(found)])
 
-    async def list_prompts(self, context: Context, _: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-        """Answer prompts/list."""
+    async def list_prompts(self, context: Context, _: Page) -> types.ListPromptsResult:
         self._meet(context)
         await _attempt("The prompts", self._read_catalog())
         entries = [*(one.entry for one in self._prompts.values()), *self._offers.prompt_entries(self._prompts)]
         return types.ListPromptsResult(prompts=[types.Prompt.model_validate(entry) for entry in entries])
 
     async def get_prompt(self, context: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-        """Answer prompts/get."""
         await _attempt("The prompt", self._read_catalog())
         prompt, offer = self._prompts.get(params.name), self._offers.prompts.get(params.name)
         if prompt is None and offer is not None:
-            told = await self._call(context, offer, params.arguments or {})
-            return types.GetPromptResult.model_validate(told)
+            return types.GetPromptResult.model_validate(await self._call(context, offer, params.arguments or {}))
         if prompt is None:
             raise MCPError(types.INVALID_PARAMS, f"Unknown prompt: {params.name[:80]}")
         arguments = params.arguments or {}
@@ -270,8 +246,7 @@ class ResourceReader:
 
     async def _call(self, context: Context, offer: Endpoint, arguments: Mapping[str, str]) -> Any:
         """Read a prompt or a resource of an upstream, through the gates of its endpoint."""
-        reading = self._backend.call(offer, arguments, {}, context.request)
-        outcome = await _attempt("What the upstream offers", reading)
+        outcome = await _attempt("What the upstream offers", self._backend.call(offer, arguments, {}, context.request))
         if outcome.ok:
             return outcome.output
         message = str(outcome.error.get("message", "It cannot be read."))

@@ -17,20 +17,25 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.mcp_tool import CONTENT, META, PARTIAL, RESULT, Tool, blocks_in, result_of, text_of
 from bespeak.contract.schema.shape import Members
 from bespeak.contract.schema.validation import Validator, compile_schema
-from bespeak.contract.truncation import Cut, cut, cut_to_fit
+from bespeak.contract.truncation import cut, cut_to_fit
 from bespeak.documents.adoption.naming import CURSORS, LIMITS, OFFSETS, PAGES, join, stems
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, TokenHints
 from bespeak.runtime.route import Shaping
 
+Result = dict[str, Any]
 LIFETIME: Final = 900.0  # seconds for which a result is kept
 MOST_KEPT_RESULTS: Final = 64
 MOST_KEPT_CHARACTERS: Final = 16_000_000  # bounds of all kept results together
+FIELDS_MEMBER: Final = f"{META}{FIELDS} in the _meta of the call"
+MOST_ERROR: Final = 10_000  # characters of a refusal: clients cut longer ones themselves, in the middle
+_MARKER: Final = 2_000  # characters for the marker beside a cut output
+_MOST_FIELDS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _KeptResult:
     text: str
     media_type: str
     caller: str
@@ -38,14 +43,12 @@ class _Kept:
 
 
 class KeptResults:
-    """The results of one process."""
-
     def __init__(self, server_id: str, part: int, clock: Callable[[], float] = time.monotonic) -> None:
         """Keep results of a service; each can be read whole, or in parts of `part` characters."""
         self._place = f"bespeak://{quote(server_id.lower(), safe=':[]')}/results/"
         self._part = part
         self._clock = clock
-        self._kept: dict[str, _Kept] = {}
+        self._kept: dict[str, _KeptResult] = {}
         self._size = 0
 
     def keep(self, text: str, media_type: str, caller: str) -> str | None:
@@ -60,12 +63,11 @@ class KeptResults:
         ):
             self._drop(next(iter(self._kept)))
         key = secrets.token_urlsafe(24)
-        self._kept[key] = _Kept(text, media_type, caller, now + LIFETIME)
+        self._kept[key] = _KeptResult(text, media_type, caller, now + LIFETIME)
         self._size += len(text)
         return self._place + key
 
     def parts(self, text: str) -> int:
-        """Return the number of parts of a result."""
         return -(-len(text) // self._part)
 
     def read(self, uri: str, caller: str) -> dict[str, Any] | None:
@@ -91,7 +93,7 @@ class KeptResults:
 
 
 @dataclass(frozen=True, slots=True)
-class Paging:
+class PagingParameters:
     """Names of the parameters; empty for one that there is not."""
 
     limit: str = ""
@@ -112,8 +114,7 @@ class Paging:
         return f"Call again with {self.limit}={kept} or less{then}."
 
 
-def paging_of(endpoint: Endpoint) -> Paging:
-    """Find the paging parameters of an endpoint by their names."""
+def paging_of(endpoint: Endpoint) -> PagingParameters:
     named: dict[str, Any] = {}
     for name, schema in endpoint.input_schema.get("properties", {}).items():
         term = join(stems(name))
@@ -123,21 +124,15 @@ def paging_of(endpoint: Endpoint) -> Paging:
                 named[kind] = name
                 first = schema.get("default") if kind == "offset" else None
                 named |= {"first": first} if isinstance(first, int) else {}
-    return Paging(**named)
-
-
-FIELDS_MEMBER: Final = f"{META}{FIELDS} in the _meta of the call"
+    return PagingParameters(**named)
 
 
 @dataclass(frozen=True, slots=True)
 class WantedShape:
-    """What is wanted of an output."""
-
     hints: TokenHints
     fields: str
 
     def apply(self, tool: Tool, output: Any) -> Any:
-        """Return what is wanted of an output."""
         return shaping_of(tool).apply(self.hints, output)
 
 
@@ -158,9 +153,8 @@ def read_shape(tool: Tool, asked: Mapping[str, Any]) -> WantedShape | Outcome | 
     wrong = FIELDS if not isinstance(fields, str | None) else COMPACT if not isinstance(compact, bool | None) else None
     if wrong is not None:
         wanted = "a list of names" if wrong == FIELDS else "true or false"
-        return refused(
-            Refused(status.BAD_REQUEST, "invalid-token-hint", f"{wrong} must be {wanted}.", {"parameter": wrong})
-        )
+        message = f"{wrong} must be {wanted}."
+        return refused(Refused(status.BAD_REQUEST, "invalid-token-hint", message, {"parameter": wrong}))
     given = {} if fields is None else {FIELDS: fields}
     hints = shaping_of(tool).read({**given, COMPACT: "true" if compact else "false"})
     return refused(hints) if isinstance(hints, Refused) else WantedShape(hints, fields or "")
@@ -171,11 +165,6 @@ def shape_in(meta: Mapping[str, Any]) -> dict[str, Any]:
     return {name: meta[f"{META}{name}"] for name in (FIELDS, COMPACT) if f"{META}{name}" in meta}
 
 
-MOST_ERROR: Final = 10_000  # characters of a refusal: clients cut longer ones themselves, in the middle
-_MARKER: Final = 2_000  # characters for the marker beside a cut output
-_MOST_FIELDS: Final = 3
-
-
 class Results:
     """Writes the results of one server: every way out leads through `write`."""
 
@@ -183,8 +172,7 @@ class Results:
         """Bound results to a number of characters. `kept` is None if resources would not be found again."""
         self._most = most
         self.kept = kept
-        self.fields = FIELDS_MEMBER
-        """Where a caller asks for some members only, in words."""
+        self.fields = FIELDS_MEMBER  # where a caller asks for some members only, in words
 
     def write(
         self,
@@ -200,26 +188,24 @@ class Results:
             outcome, result = self._shaped(tool, outcome, result, shape)
         if result["isError"]:
             text = result["content"][0]["text"]
-            return result if len(text) <= MOST_ERROR else _bound_error(tool, result, text)
+            if len(text) <= MOST_ERROR:
+                return result
+            # Its code, message and remedy are short, so details are what is lost.
+            found = cut(msgspec.json.decode(text), MOST_ERROR, shaping_of(tool).members.anything)
+            return {**result, "content": [{"type": "text", "text": msgspec.json.encode(found.output).decode()}]}
         if sum(len(text_of(block)) for block in result["content"]) > self._most:
             return self._bound(tool, outcome, result, arguments or {}, caller)
         return result
 
-    def _shaped(
-        self, tool: Tool, outcome: Outcome, result: dict[str, Any], shape: WantedShape
-    ) -> tuple[Outcome, dict[str, Any]]:
+    def _shaped(self, tool: Tool, outcome: Outcome, result: Result, shape: WantedShape) -> tuple[Outcome, Result]:
         """Apply what the caller has asked for. A selection that lacks required members is a partial result."""
         output = shape.apply(tool, outcome.output)
         less = replace(outcome, output=output)
-        structured = {RESULT: output} if tool.wraps else output
-        if tool.output is None or tool.output.is_valid(structured):
+        if tool.output is None or tool.output.is_valid({RESULT: output} if tool.wraps else output):
             return less, result_of(tool, less)
-        partial = {"output": output, "fields": shape.fields}
-        return less, {**result, **_contents({PARTIAL: partial})}
+        return less, {**result, **_contents({PARTIAL: {"output": output, "fields": shape.fields}})}
 
-    def _bound(
-        self, tool: Tool, outcome: Outcome, result: dict[str, Any], arguments: Mapping[str, Any], caller: str
-    ) -> dict[str, Any]:
+    def _bound(self, tool: Tool, outcome: Outcome, result: Result, arguments: Mapping[str, Any], caller: str) -> Result:
         whole, media = result["content"][0].get("text", ""), []
         if tool.blocks and blocks_in(outcome.output) is not None:
             # Anything but text stays whole; the binding bounds it.
@@ -228,18 +214,16 @@ class Results:
             outcome = replace(outcome, output={**outcome.output, CONTENT: texts})
             whole = msgspec.json.encode(outcome.output).decode()
         found = cut_to_fit(outcome.output, self._most - _MARKER, shaping_of(tool).members)
-        paged = _page(tool, arguments, found)
-        uri = None
+        paged = uri = None
+        if len(found.gaps) == 1 and found.gaps[0].what == "elements":
+            paged = paging_of(tool.endpoint).advise(arguments, found.gaps[0].kept)
         if paged is None and self.kept is not None:
-            media_type = "text/plain" if isinstance(outcome.output, str) else "application/json"
-            uri = self.kept.keep(whole, media_type, caller)
-        rest = self._rest(tool, paged, uri, whole)
-        partial = {"output": found.output, "left_out": found.left_out, "rest": rest}
+            uri = self.kept.keep(whole, "text/plain" if isinstance(outcome.output, str) else "application/json", caller)
+        partial = {"output": found.output, "left_out": found.left_out, "rest": self._rest(tool, paged, uri, whole)}
         bounded = _contents({PARTIAL: partial})
         return {**result, **bounded, "content": [*bounded["content"], *media]}
 
     def _rest(self, tool: Tool, paged: str | None, uri: str | None, whole: str) -> str:
-        """Say how to get what was left out."""
         if paged is not None:
             return paged
         names = list(islice(_fields(shaping_of(tool).members), _MOST_FIELDS))
@@ -254,27 +238,12 @@ class Results:
 
 
 def _fields(members: Members) -> Iterator[str]:
-    """Yield members that can be asked for, those of a list with its name."""
     for name in members.reachable:
         inner = members.step(name)
         within = [] if inner is None else inner.reachable
         yield from (f"{name}.{one}" for one in within) if within else (name,)
 
 
-def _page(tool: Tool, arguments: Mapping[str, Any], found: Cut) -> str | None:
-    """Say how to page through a cut list; None if something else was cut too, or there is no way."""
-    if len(found.gaps) != 1 or found.gaps[0].what != "elements":
-        return None
-    return paging_of(tool.endpoint).advise(arguments, found.gaps[0].kept)
-
-
 def _contents(structured: dict[str, Any]) -> dict[str, Any]:
     text = msgspec.json.encode(structured).decode()
     return {"content": [{"type": "text", "text": text}], "structuredContent": structured}
-
-
-def _bound_error(tool: Tool, result: dict[str, Any], text: str) -> dict[str, Any]:
-    """Cut a refusal. Its code, message and remedy are short, so details are what is lost."""
-    anything = shaping_of(tool).members.anything
-    found = cut(msgspec.json.decode(text), MOST_ERROR, anything)
-    return {**result, "content": [{"type": "text", "text": msgspec.json.encode(found.output).decode()}]}

@@ -1,7 +1,4 @@
-"""The MCP server of a service, on the official SDK: both protocol eras, one set of handlers.
-
-`Audience` holds the clients that are told when lists change.
-"""
+"""The MCP server of a service, on the official SDK: both protocol eras, one set of handlers."""
 
 from __future__ import annotations
 
@@ -13,20 +10,12 @@ from weakref import WeakKeyDictionary
 
 import mcp_types as types
 import msgspec
+from mcp.server import subscriptions
 from mcp.server.caching import CacheHint, apply_cache_hint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import (
-    InMemorySubscriptionBus,
-    ListenHandler,
-    PromptsListChanged,
-    ResourcesListChanged,
-    ResourceUpdated,
-    ServerEvent,
-    ToolsListChanged,
-)
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
@@ -35,7 +24,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.mcp_tool import META, Tool, check_arguments, result_of
 from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.faces.asking import ANSWER, FORM, Asking
-from bespeak.faces.mcp.catalog import Backend, Catalog, Wanted
+from bespeak.faces.mcp.catalog import Backend, ToolCatalog, Wanted
 from bespeak.faces.mcp.resources import ResourceReader
 from bespeak.faces.mcp.results import FIELDS_MEMBER, KeptResults, Results, read_shape, shape_in
 from bespeak.faces.progress import Progress
@@ -48,19 +37,25 @@ from bespeak.state.store.commands.cases import ACCEPTED, Case
 
 MOST_TOLD: Final = 1_000  # sessions that are told; those that were silent for longest are forgotten first
 _PATIENCE: Final = 5.0  # seconds for a client to take a notification
+_logger = logging.getLogger(__name__)
+_CACHED: Final = 60_000  # milliseconds for which clients may keep lists and documents; changes are announced
+_KEPT: Final = ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read")
+Context = ServerRequestContext[Any, Any]
+Params = types.CallToolRequestParams
+Asked = types.InputRequiredResult
+_ANNOUNCED: Final = NotificationOptions(tools_changed=True, prompts_changed=True, resources_changed=True)
 
 
 class Audience:
     """Tells clients of changes. No request waits for a client that does not read."""
 
     def __init__(self) -> None:
-        self.bus = InMemorySubscriptionBus()
+        self.bus = subscriptions.InMemorySubscriptionBus()
         self._sessions: dict[str | None, ServerSession] = {}
         """Latest session of each connection of the handshake era, by its id; None is that of stdio."""
         self._telling: set[asyncio.Task[None]] = set()
 
     def meet(self, context: ServerRequestContext[Any, Any]) -> None:
-        """Remember the connection of a client of the handshake era."""
         if context.protocol_version not in MODERN_PROTOCOL_VERSIONS:
             key = getattr(context.request, "headers", {}).get("mcp-session-id")
             self._sessions.pop(key, None)
@@ -69,16 +64,17 @@ class Audience:
                 del self._sessions[next(iter(self._sessions))]
 
     def forget(self, session_id: str) -> None:
-        """Forget a connection that has ended."""
         self._sessions.pop(session_id, None)
 
     async def announce(self, uris: Iterable[str], *, tools: bool = True) -> None:
-        """Tell all clients that the endpoints have changed, and the resources at `uris`.
-
-        `tools` is False if the list of tools is a search, which is the same.
-        """
-        events: list[ServerEvent] = [ToolsListChanged()] if tools else []
-        for event in (*events, PromptsListChanged(), ResourcesListChanged(), *map(ResourceUpdated, uris)):
+        """Tell all clients of changed endpoints and resources at `uris`; not `tools` if their list is a search."""
+        events: list[subscriptions.ServerEvent] = [subscriptions.ToolsListChanged()] if tools else []
+        for event in (
+            *events,
+            subscriptions.PromptsListChanged(),
+            subscriptions.ResourcesListChanged(),
+            *map(subscriptions.ResourceUpdated, uris),
+        ):
             await self.bus.publish(event)
         for key, session in self._sessions.items():
             task = asyncio.create_task(self._tell(key, session, tools=tools))
@@ -97,8 +93,6 @@ class Audience:
                 del self._sessions[key]
 
 
-_logger = logging.getLogger(__name__)
-
 _HEADERS: Final = (
     names.BUDGET_LIMIT,
     names.CART_DIGEST,
@@ -110,18 +104,10 @@ _HEADERS: Final = (
     names.SEMANTIC_PROFILE,
     names.SESSION_ID,
     names.TASK_ID,
-)
-"""Headers that a client can send with one call, as members of its `_meta`. None of them gives authority."""
-_CACHED: Final = 60_000  # milliseconds for which clients may keep lists and documents; changes are announced
-_KEPT: Final = ("tools/list", "prompts/list", "resources/list", "resources/templates/list", "resources/read")
+)  # Headers that a client can send with one call, as members of its `_meta`. None of them gives authority.
 _FAILED: Final = Refused(
     status.SERVER_ERROR, "server-error", "The call failed inside the MCP server; its log has the reason."
 )
-
-Context = ServerRequestContext[Any, Any]
-
-
-_ANNOUNCED: Final = NotificationOptions(tools_changed=True, prompts_changed=True, resources_changed=True)
 
 
 class _Announcing(Server[Any]):
@@ -148,11 +134,9 @@ class ToolServer:
         self._asking = asking
         self._settings = settings or McpSettings()
         self._endpoints: Sequence[Endpoint] | None = None
-        self.catalog = Catalog((), self._settings)
-        """The tools as they were last read."""
-        self._listed: tuple[Catalog, types.ListToolsResult] | None = None
-        self._own: WeakKeyDictionary[RouteTable, Catalog] = WeakKeyDictionary()
-        """Tools of callers that have endpoints of their own."""
+        self.catalog = ToolCatalog((), self._settings)  # the tools as they were last read
+        self._listed: tuple[ToolCatalog, types.ListToolsResult] | None = None
+        self._own: WeakKeyDictionary[RouteTable, ToolCatalog] = WeakKeyDictionary()  # of callers with own endpoints
         most = self._settings.max_result
         self.results = Results(most, KeptResults(backend.server_id, most) if keeps else None)
         self.audience = Audience()
@@ -168,7 +152,7 @@ class ToolServer:
             on_read_resource=reading.read_resource,
             on_list_prompts=reading.list_prompts,
             on_get_prompt=reading.get_prompt,
-            on_subscriptions_listen=ListenHandler(self.audience.bus),
+            on_subscriptions_listen=subscriptions.ListenHandler(self.audience.bus),
             cache_hints=dict.fromkeys(_KEPT, CacheHint(ttl_ms=_CACHED, scope="private")),
             get_tool_input_schema=self._input_schema,
         )
@@ -177,7 +161,6 @@ class ToolServer:
 
     @property
     def known(self) -> Mapping[str, Tool]:
-        """The tools by name, as they were last read. It is another object after a change."""
         return self.catalog.tools
 
     async def find(self, name: str) -> Tool | None:
@@ -200,7 +183,6 @@ class ToolServer:
         return tool
 
     async def _unwrap(self, arguments: dict[str, Any]) -> Wanted | Outcome:
-        """Return what `call_capability` means; look for new capabilities if it is not known."""
         wanted = self.catalog.search.unwrap(arguments)
         if isinstance(wanted, Outcome) and wanted.status == status.NOT_FOUND:
             return (await self._read(refresh=True)).search.unwrap(arguments)
@@ -211,7 +193,6 @@ class ToolServer:
         await self._read(refresh=True)
 
     async def watch(self, interval: float) -> None:
-        """Refresh at intervals, for ever."""
         while True:
             await asyncio.sleep(interval)
             try:
@@ -219,10 +200,10 @@ class ToolServer:
             except Exception as error:  # noqa: BLE001 - a service that is away for a moment keeps its tools
                 _logger.warning("The endpoints cannot be read: %s", error)
 
-    async def _read(self, *, refresh: bool = False) -> Catalog:
+    async def _read(self, *, refresh: bool = False) -> ToolCatalog:
         endpoints = await self._backend.endpoints(refresh=refresh)
         if endpoints is not self._endpoints:
-            before, self.catalog = self.catalog, Catalog(endpoints, self._settings)
+            before, self.catalog = self.catalog, ToolCatalog(endpoints, self._settings)
             known, self._endpoints = self._endpoints is not None, endpoints
             self.server.instructions = self.catalog.instructions(self._backend.name)
             caller = self.catalog.search.caller.name
@@ -233,14 +214,14 @@ class ToolServer:
                 await self.audience.announce(self._reading.uris, tools=before.entries != self.catalog.entries)
         return self.catalog
 
-    async def _read_for(self, request: Any) -> Catalog:
+    async def _read_for(self, request: Any) -> ToolCatalog:
         """Return the tools of a caller: those of everyone, and of endpoints that it alone has."""
         shared = await self._read()
         table = self._backend.own(request)
         if table is None:
             return shared
         if table not in self._own:
-            self._own[table] = Catalog(table.every, self._settings)
+            self._own[table] = ToolCatalog(table.every, self._settings)
         return self._own[table]
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
@@ -253,7 +234,7 @@ class ToolServer:
             self._listed = self.catalog, self._list(self.catalog)
         return self._listed[1]
 
-    def _list(self, catalog: Catalog) -> types.ListToolsResult:
+    def _list(self, catalog: ToolCatalog) -> types.ListToolsResult:
         found = types.ListToolsResult(tools=[types.Tool.model_validate(entry) for entry in catalog.entries])
         return apply_cache_hint(found, self.server.cache_hints["tools/list"])
 
@@ -264,14 +245,11 @@ class ToolServer:
             catalog = await self._read_for(context.request)
         except Exception as error:
             _logger.error("The tools cannot be listed", exc_info=error)
-            raise MCPError(
-                types.INTERNAL_ERROR, "The endpoints of the service cannot be read; try again later."
-            ) from None
+            message = "The endpoints of the service cannot be read; try again later."
+            raise MCPError(types.INTERNAL_ERROR, message) from None
         return self.listing() if catalog is self.catalog else self._list(catalog)
 
-    async def _call_tool(
-        self, context: Context, params: types.CallToolRequestParams
-    ) -> types.CallToolResult | types.InputRequiredResult:
+    async def _call_tool(self, context: Context, params: Params) -> types.CallToolResult | Asked:
         self.audience.meet(context)
         tool: Tool | None = None
         try:
@@ -298,7 +276,6 @@ class ToolServer:
             return types.CallToolResult.model_validate(self.fail(tool, error))
 
     def asks(self, tool: Tool) -> bool:
-        """Return True if the user is asked before a tool is called."""
         endpoint = tool.endpoint
         return tool.is_irreversible and endpoint.confirm is None and not self._backend.is_confirmed(endpoint)
 
@@ -314,8 +291,7 @@ class ToolServer:
             return outcome
         if outcome.error.get("confirmation_status") == ACCEPTED:
             return await call({"Confirmation-ID": case_id})
-        remedy = self._asking.remedy(case_id, demanded=True)
-        return Outcome(outcome.status, error={**outcome.error, "remedy": remedy})
+        return Outcome(outcome.status, error={**outcome.error, "remedy": self._asking.remedy(case_id, demanded=True)})
 
     async def _find_wanted(
         self, name: str, arguments: dict[str, Any], request: Any
@@ -335,13 +311,9 @@ class ToolServer:
             return (wanted.tool if isinstance(wanted, Wanted) else search.caller), wanted
         return None
 
-    async def _carry_out(
-        self, context: Context, params: types.CallToolRequestParams, wanted: Wanted
-    ) -> Outcome | types.InputRequiredResult:
-        """Call a tool, after the user has agreed if that is needed."""
+    async def _carry_out(self, context: Context, params: Params, wanted: Wanted) -> Outcome | Asked:
         tool, arguments = wanted.tool, wanted.arguments
-        invalid = check_arguments(tool.endpoint, tool.input, arguments)
-        if invalid is not None:
+        if (invalid := check_arguments(tool.endpoint, tool.input, arguments)) is not None:
             return invalid
         headers = _headers(context.meta or {})
         if isinstance(headers, Outcome):
@@ -363,8 +335,8 @@ class ToolServer:
             raise
 
     async def _agree(
-        self, context: Context, params: types.CallToolRequestParams, tool: Tool, arguments: dict[str, Any]
-    ) -> Outcome | types.InputRequiredResult | None:
+        self, context: Context, params: Params, tool: Tool, arguments: dict[str, Any]
+    ) -> Outcome | Asked | None:
         """Let the user agree to a call; return None if it is admitted, once."""
         calls = await self._backend.calls(tool.endpoint, arguments, context.request)
         if isinstance(calls, Fault):
@@ -392,9 +364,7 @@ class ToolServer:
         return await self._asking.use(case, parties)
 
 
-async def _ask(
-    context: Context, params: types.CallToolRequestParams, text: str, case: Case
-) -> types.ElicitResult | types.InputRequiredResult:
+async def _ask(context: Context, params: Params, text: str, case: Case) -> types.ElicitResult | Asked:
     """Return the user's answer, or the result with which a client of the modern era asks and calls again."""
     if not _is_modern(context):
         return await context.session.elicit_form(text, FORM, related_request_id=context.request_id)
@@ -406,17 +376,14 @@ async def _ask(
 
 
 def _headers(meta: Mapping[str, Any]) -> dict[str, str] | Outcome:
-    """Return the headers in the `_meta` of a call, or a refusal."""
     found = {name: meta[f"{META}{name}"] for name in _HEADERS if meta.get(f"{META}{name}") is not None}
     for name, value in found.items():
         if not isinstance(value, str) or not is_header_value(value):
-            message = f"{META}{name} must be printable text."
-            return refused(Refused(status.BAD_REQUEST, f"invalid-{name}", message))
+            return refused(Refused(status.BAD_REQUEST, f"invalid-{name}", f"{META}{name} must be printable text."))
     return found
 
 
 def _can_ask(context: Context) -> bool:
-    """Return True if the client can show a form to its user."""
     declared = context.session.client_capabilities
     found = None if declared is None else declared.elicitation
     if found is None or (found.form is None and found.url is not None):
@@ -428,5 +395,5 @@ def _is_modern(context: Context) -> bool:
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def _offered(catalog: Catalog) -> list[Any]:
+def _offered(catalog: ToolCatalog) -> list[Any]:
     return [*(tool.entry for tool in catalog.tools.values()), *catalog.offers]

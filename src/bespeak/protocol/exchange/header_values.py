@@ -1,7 +1,6 @@
 """Values in headers: budgets, Session-IDs, Task-IDs, and base64url.
 
-Core 8 requires 128 random bits of a Session-ID. Randomness is not visible in a single text, so `estimated_bits` is
-an upper estimate: an id found too weak is weak, and one that passes may still come from a poor generator.
+Core 8 requires 128 random bits of a Session-ID. `estimated_bits` is an upper estimate: a weak id may pass.
 """
 
 from __future__ import annotations
@@ -22,12 +21,9 @@ from bespeak.protocol.exchange.refusal import Fault
 
 # Core 2.3:  budget = entry *( "," entry )      entry = unit "=" amount
 _AMOUNT: Final = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,9}))?")
-
 UNITS: Final[Mapping[str, int]] = {"tokens": 0, "compute-seconds": 9, "USD": 2, "EUR": 2, "GBP": 2, "calls": 0}
 """Registered units (core 7.7), each with the number of decimal places allowed."""
-
 ONE_CALL: Final = Decimal(1)  # cost of every invocation in `calls`
-
 _MONEY_PLACES: Final = 2
 
 
@@ -73,7 +69,6 @@ def format_amount(unit: str, amount: Decimal) -> str:
 
 
 def format_budget(amounts: Mapping[str, Decimal]) -> str:
-    """Format the list for a header."""
     return ", ".join(f"{unit}={format_amount(unit, amount)}" for unit, amount in amounts.items())
 
 
@@ -83,23 +78,18 @@ def exceeded_units(cost: Mapping[str, Decimal], limit: Mapping[str, Decimal]) ->
 
 
 WANTED_BITS: Final = 128
-
 _SESSION_ID = re.compile(r"[A-Za-z0-9._~:@+/=-]{1,256}")
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-([0-9a-f])[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 # A leading word is skipped, unless it may be part of the number.
 _HEX = re.compile(r"(?:[A-Za-z]{1,16}[._:-])??([0-9a-f-]+|[0-9A-F-]+)")
-_OF_TIME: Final = frozenset("1267")
-"""UUID versions made mostly of clock and counter; the others have 122 bits and count as 128."""
-
+_OF_TIME: Final = frozenset("1267")  # versions of UUIDs made of clock and counter; others have 122 bits
 _HEX_BITS: Final = 4.0
 _DIGIT_BITS: Final = log2(10)
-_OTHER_BITS: Final = 6.0
-"""Bits per character of any other alphabet, counted as base64: a random text need not show all of it."""
+_OTHER_BITS: Final = 6.0  # bits per character of any other alphabet, as in base64: a text need not show it all
 _SPREAD: Final = 2.0  # minimum share of entropy that a random text of this length shows in its character frequencies
 
 
 def is_session_id(text: str) -> bool:
-    """Return True if a text is a valid Session-ID."""
     return _SESSION_ID.fullmatch(text) is not None
 
 
@@ -112,15 +102,10 @@ def estimated_bits(session_id: str) -> float:
     text = hexadecimal[1].replace("-", "") if hexadecimal else session_id
     if not text:
         return 0.0
-    length = _period(text)
+    length = (text + text).find(text, 1)  # of the part that is repeated
     each = _OTHER_BITS if hexadecimal is None else _DIGIT_BITS if text.isdigit() else _HEX_BITS
     steps = [ord(after) - ord(before) for before, after in pairwise(text)]
     return length * min(each, _SPREAD * _entropy(text), _SPREAD * _entropy(steps))
-
-
-def _period(text: str) -> int:
-    """Return the length of the repeated part of a text; its own length if it repeats nothing."""
-    return (text + text).find(text, 1)
 
 
 def _entropy(items: Sequence[Hashable]) -> float:
@@ -144,12 +129,10 @@ def stored_task_id(task_id: str) -> str:
     return task_id if len(encoded) <= _LONGEST_STORED else f"sha256:{sha256(encoded).hexdigest()}"
 
 
-_FROM_URL: Final = str.maketrans("-_+/=", "+/!!!")
-"""Translation that maps characters outside base64url to ones outside base64."""
+_FROM_URL: Final = str.maketrans("-_+/=", "+/!!!")  # characters outside base64url become others outside base64
 
 
 def encode64(data: bytes) -> bytes:
-    """Encode bytes as base64url without padding."""
     # Both characters are rare in the base64 of JSON, and `replace` returns bytes without them as they are.
     return b2a_base64(data, newline=False).rstrip(b"=").replace(b"+", b"-").replace(b"/", b"_")
 

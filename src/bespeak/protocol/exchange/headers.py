@@ -32,7 +32,6 @@ SEMANTIC_PROFILE: Final = "semantic-profile"
 SESSION_ID: Final = "session-id"
 SYNTHESIS_ID: Final = "synthesis-id"
 TASK_ID: Final = "task-id"  # header names in lower case, as in `Request.headers`; Semantic-Mapping is one of responses
-
 MEDIA_AGIS: Final = "application/agis"
 MEDIA_AGTP: Final = "application/vnd.agtp+json"
 MEDIA_JSON: Final = "application/json"
@@ -43,7 +42,6 @@ MEDIA_PROBLEM: Final = "application/problem+json"
 
 
 def is_header_name(name: str) -> bool:
-    """Return True if the text is a header name: a token of RFC 9110."""
     return abnf.FIELD_NAME.fullmatch(name) is not None
 
 
@@ -62,24 +60,18 @@ class HeaderBlock:
         self.encoded = b"".join(f"{name}: {value}\r\n".encode() for name, value in pairs)
 
     def plus(self, *pairs: tuple[str, str]) -> HeaderBlock:
-        """Return this block with more headers appended."""
         return HeaderBlock(*self.pairs, *pairs)
 
 
 NO_HEADERS: Final = HeaderBlock()
-
-
 FORM: Final = "application/x-www-form-urlencoded"
-
 _NAME: Final = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _MEDIA_TYPE: Final = re.compile(
     rf'{_NAME}/{_NAME}(?:[ \t]*;[ \t]*{_NAME}=(?:{_NAME}|"[^"\\\x00-\x1f\x7f-\U0010ffff]*"))*'
-)
-"""RFC 9110 8.3.1, without backslashes in parameters."""
+)  # RFC 9110 8.3.1, without backslashes in parameters
 
 
 def is_media_type(text: str) -> bool:
-    """Return True if a text is one media type, with or without parameters."""
     return len(text) <= 200 and _MEDIA_TYPE.fullmatch(text) is not None and "*" not in essence(text)
 
 
@@ -116,16 +108,11 @@ def prefers_agis(headers: Mapping[str, str]) -> bool:
 
 
 def names_manifest(headers: Mapping[str, str]) -> bool:
-    """Return True if `Accept` names the manifest by a type of its own."""
     return _ranges(headers).get(MEDIA_MANIFEST, 0.0) > 0
 
 
 def negotiate(headers: Mapping[str, str], offers: Sequence[str]) -> str:
-    """Choose the offer with the highest weight, then the most specific, then the first; the first if none is
-    acceptable.
-
-    No request is refused for its `Accept`: another representation is better than none.
-    """
+    """Choose the offer with the highest weight, then the most specific, then the first: none is refused."""
     ranges = _ranges(headers)
     best, suited = offers[0], (0.0, 0)
     for offer in offers:
@@ -165,7 +152,6 @@ def _weight(parameters: list[str]) -> float:
 
 
 def entity_tag(body: bytes) -> str:
-    """Return the tag, in quotes."""
     return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 

@@ -29,12 +29,10 @@ def read_instant(text: str) -> float | None:
 
 
 def write_instant(seconds: float) -> str:
-    """Format a timestamp in UTC, to the second."""
     return f"{_whole_second(int(seconds))}Z"
 
 
 def write_milliseconds(seconds: float) -> str:
-    """Format a timestamp in UTC, to the millisecond."""
     whole = int(seconds)
     return f"{_whole_second(whole)}.{int((seconds - whole) * 1000):03d}Z"
 

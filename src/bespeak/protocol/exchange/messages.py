@@ -100,7 +100,6 @@ class Response(msgspec.Struct, frozen=True, gc=False):
 
 Report = Callable[[float, float | None, str | None], None]
 """Takes what is done, of how much, and what is being done. It may be called from any thread, and never waits."""
-
 REPORT: Final[ContextVar[Report | None]] = ContextVar("bespeak_progress", default=None)
 """Report of the current call; None if its caller cannot hear of progress."""
 

@@ -11,13 +11,11 @@ import msgspec
 # Core 7.5:  scope-token = segment 1*( ":" segment )
 #            segment     = 1*( ALPHA / DIGIT / "-" / "_" ) / "*"       (lower case)
 _TOKEN = re.compile(r"(?:[a-z0-9_-]+|\*)(?::(?:[a-z0-9_-]+|\*))+")
-
 _MOST_COMMAS: Final = 255
 """Limit of commas at which a header is split; a rest with another comma is not a valid token."""
 
 
 def is_scope_token(token: str) -> bool:
-    """Return True if the text is a valid scope token."""
     return _TOKEN.fullmatch(token) is not None
 
 
@@ -87,7 +85,6 @@ class Scopes:
         return wanted in self._tokens or any(covers(token, wanted) for token in self._wild)
 
     def missing(self, wanted: Collection[str]) -> list[str]:
-        """Return the tokens that this set does not cover, in the order given."""
         if self._tokens.issuperset(wanted):
             return []
         return [token for token in wanted if not self.covers(token)]
@@ -97,10 +94,7 @@ NO_SCOPES = Scopes()
 
 
 def parse_scopes(value: str) -> Scopes | str:
-    """Parse an Authority-Scope header, or return its first text that is not a valid token.
-
-    Tokens beyond the limit are returned as one invalid text.
-    """
+    """Parse an Authority-Scope header, or return its first invalid token; those beyond the limit are one."""
     tokens = [token.strip(" \t") for token in value.split(",", _MOST_COMMAS)]
     for token in tokens:
         if not is_scope_token(token):

@@ -50,7 +50,6 @@ class Outcome:
 
     @property
     def ok(self) -> bool:
-        """True if the call was carried out."""
         return status.is_success(self.status)
 
     @property
@@ -61,7 +60,6 @@ class Outcome:
 
 
 def refused(refusal: Refused) -> Outcome:
-    """Turn a refusal of our own into an outcome."""
     return Outcome(refusal.status, error={"code": refusal.code, "message": refusal.message, **refusal.details})
 
 

@@ -16,16 +16,13 @@ COMPACT: Final = "compact"
 FIELDS: Final = "fields"
 SINCE: Final = "since"
 HINTS: Final = frozenset({COMPACT, FIELDS, SINCE})
-
 MOST_CHARACTERS: Final = 2_000
 MOST_FIELDS: Final = 100
 MOST_LEVELS: Final = 10
-
 LIST: Final = "[]"  # marker in a place for every item of a list
 UNCHANGED: Final = object()  # marker for a response in which nothing has changed
 Wanted = dict[str, Any]  # requested members by name; None for all of a member, or the members requested inside it
 Place = tuple[str, ...]  # place in an output: member names and LIST
-
 _SHOWN: Final = 80
 _DATE: Final = len("2026-12-01")
 _DAY: Final = timedelta(days=1)
@@ -41,7 +38,6 @@ class TokenHints(msgspec.Struct, frozen=True):
 
 
 def read_hints(given: Mapping[str, str]) -> TokenHints | Refused:
-    """Read the hints from decoded query parameters, or return what is wrong with them."""
     compact, listed, moment = given.get(COMPACT), given.get(FIELDS), given.get(SINCE)
     if compact is not None and compact not in ("true", "false"):
         return _wrong(COMPACT, f"{compact[:_SHOWN]!r} is not valid; write true or false.")
@@ -85,15 +81,12 @@ def _want(wanted: Wanted, parts: list[str]) -> None:
 
 
 def read_since(text: str) -> datetime | None:
-    """Parse the `since` timestamp."""
     # In a query string a plus is a space, which few callers know: before an offset it can only be a plus.
     return read_moment(text.replace(" ", "+") if "T" in text else text)
 
 
 def read_place(text: str) -> Place | None:
-    """Parse a place as contracts write it, `rooms[].updated_at`; return None if it is not valid or does not end in a
-    member.
-    """
+    """Parse a place such as `rooms[].updated_at`; None if it does not end in a member."""
     place: list[str] = []
     if len(text) > MOST_CHARACTERS:
         return None
@@ -132,10 +125,7 @@ _CONTAINERS: Final = (dict, list)
 
 
 def keep_changed(value: Any, place: Place, since: datetime) -> Any:
-    """Remove the items that have not changed since a time; return UNCHANGED for an unchanged object.
-
-    Items without a time may have changed, and stay.
-    """
+    """Remove unchanged items; return UNCHANGED for an unchanged object. Items without a time stay."""
     if LIST not in place:
         return UNCHANGED if _is_unchanged(value, place, since) else value
     step, rest = place[0], place[1:]

@@ -25,7 +25,6 @@ from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, RESPONSE_LIMITS, L
 
 _KEPT: Final = 4096  # bytes of returned messages that may stay in the buffer while the next one is incomplete
 _DISCARDED: Final = Malformed(503, "discarded", "The rest of the input was discarded.")
-
 HeadT = TypeVar("HeadT", bound="Head")
 MessageT_co = TypeVar("MessageT_co", covariant=True)
 
@@ -34,12 +33,10 @@ class Head(Protocol):
     """A message up to its body."""
 
     @property
-    def length(self) -> int:
-        """Length of the body in bytes."""
-        ...
+    def length(self) -> int: ...
 
 
-class Reader(Generic[HeadT, MessageT_co]):
+class MessageReader(Generic[HeadT, MessageT_co]):
     """Feed it with `receive_data`, then take events until NEED_DATA. After a Malformed it reads nothing more."""
 
     __slots__ = ("_body", "_buffer", "_code", "_ended", "_fault", "_head", "_heads", "_limits", "_scanned", "_start")
@@ -57,11 +54,9 @@ class Reader(Generic[HeadT, MessageT_co]):
         self._ended = False
 
     def build(self, head: HeadT, body: bytes) -> MessageT_co:
-        """Build a message from head and body."""
         raise NotImplementedError
 
     def parse_head(self, head: bytes) -> HeadT | Malformed:
-        """Parse a head: all lines with their line ends, without the final blank line."""
         return self._heads[head]
 
     @property
@@ -75,11 +70,9 @@ class Reader(Generic[HeadT, MessageT_co]):
         return len(self._buffer)
 
     def discard(self) -> None:
-        """Release the buffer; no more data is read."""
         self._fail(_DISCARDED)
 
     def receive_data(self, data: bytes) -> None:
-        """Add bytes received from the peer."""
         buffer = self._buffer
         if self._fault is not None:
             return
@@ -174,7 +167,7 @@ class Reader(Generic[HeadT, MessageT_co]):
         return fault
 
 
-class ResponseReader(Reader[ResponseHead, ResponseMessage]):
+class ResponseReader(MessageReader[ResponseHead, ResponseMessage]):
     """The client's reader."""
 
     __slots__ = ()
@@ -183,7 +176,6 @@ class ResponseReader(Reader[ResponseHead, ResponseMessage]):
         super().__init__(_response_heads(limits), limits, INVALID_STATUS_LINE)
 
     def build(self, head: ResponseHead, body: bytes) -> ResponseMessage:
-        """Build a response from head and body."""
         return ResponseMessage(head.status, head.reason, head.headers, body)
 
 
@@ -193,14 +185,12 @@ def _response_heads(limits: Limits) -> Memory[ResponseHead | Malformed]:
 
 
 Pairs = Collection[tuple[str, str]]  # headers as pairs of name and value
-
 _NO_CONTENT: Final = 204
 _NOT_MODIFIED: Final = 304
 _FRAMING: Final = frozenset({"content-length", "transfer-encoding"})
 
 
 def encode_request(method: str, target: str, headers: Pairs = (), body: bytes = b"") -> bytes:
-    """Encode a request, with all three tokens on its first line."""
     line = f"AGTP/1.0 {method} {target}"
     match = abnf.REQUEST_LINE.fullmatch(line) if line.isascii() else None
     if match is None or match.groups() != (method, target) or "#" in line:
@@ -269,11 +259,9 @@ class ClientConnection(ResponseReader):
 
     def __init__(self, limits: Limits = RESPONSE_LIMITS) -> None:
         super().__init__(limits)
-        self.awaited = 0
-        """Number of requests sent and not yet answered."""
+        self.awaited = 0  # number of requests sent and not yet answered
 
     def send(self, method: str, target: str, headers: Pairs = (), body: bytes = b"") -> bytes:
-        """Encode the next request."""
         data = encode_request(method, target, headers, body)
         self.awaited += 1
         return data
@@ -281,9 +269,8 @@ class ClientConnection(ResponseReader):
     def next_event(self) -> ResponseMessage | Malformed | Pause:
         """Return the next response, the fault that ended reading, or a Pause."""
         if not self.awaited and self.buffered:
-            return self._fail(
-                Malformed(400, "unexpected-response", "The server sent a response that no request asked for.")
-            )
+            message = "The server sent a response that no request asked for."
+            return self._fail(Malformed(400, "unexpected-response", message))
         event = super().next_event()
         if isinstance(event, ResponseMessage):
             self.awaited -= 1

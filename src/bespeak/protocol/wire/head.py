@@ -53,15 +53,13 @@ INVALID_REQUEST_LINE: Final = "invalid-request-line"
 INVALID_STATUS_LINE: Final = "invalid-status-line"
 INVALID_HEADER: Final = "invalid-header"
 INVALID_CONTENT_LENGTH: Final = "invalid-content-length"
-
 ONCE: Final = frozenset(
     {
         *("content-length", "content-type", "agent-id", "agent-signature", "authority-scope", "authorization"),
         *("budget-limit", "confirmation-id", "delegation-chain", "idempotency-key", "method-grammar", "request-id"),
         *("contract-synthesized", "negotiation-id", "session-id", "synthesis-id", "task-id"),
     }
-)
-"""Headers that may occur only once: two readers could choose different ones. Others are lists (RFC 9110 5.3)."""
+)  # headers that may occur only once: two readers could choose different ones. Others are lists (RFC 9110 5.3).
 
 
 class RequestHead(msgspec.Struct, frozen=True, gc=False):
@@ -96,10 +94,7 @@ def parse_request_head(head: bytes, limits: Limits) -> RequestHead | Malformed:
 
 
 def parse_any_request_head(head: bytes, limits: Limits) -> RequestHead | Malformed:
-    """Parse a request's head line by line, with a precise fault if it is malformed.
-
-    `parse_request_head` returns the same result for every head, but has a shortcut for simple ones.
-    """
+    """Parse a request's head line by line; `parse_request_head` gives the same result, with a shortcut."""
     fault = check_beginning(head, limits, INVALID_REQUEST_LINE)
     if fault is not None:
         return fault
@@ -112,7 +107,6 @@ def parse_any_request_head(head: bytes, limits: Limits) -> RequestHead | Malform
 
 
 def parse_response_head(head: bytes, limits: Limits) -> ResponseHead | Malformed:
-    """Parse a response's head, in the same form as for `parse_request_head`."""
     fault = check_beginning(head, limits, INVALID_STATUS_LINE)
     if fault is not None:
         return fault
@@ -129,10 +123,7 @@ def parse_response_head(head: bytes, limits: Limits) -> ResponseHead | Malformed
 
 
 def check_beginning(data: bytes | bytearray, limits: Limits, code: str) -> Malformed | None:
-    """Refuse a message by its first bytes alone: another protocol, or a start line that is too long.
-
-    The result is the same for the complete head and for any prefix that is long enough to be wrong.
-    """
+    """Refuse a message by its first bytes alone: another protocol, or a start line that is too long."""
     if not data.startswith(abnf.PREFIX) and not abnf.PREFIX.startswith(data):
         seen = next(n for n, (have, want) in enumerate(zip(data, abnf.PREFIX, strict=False), start=1) if have != want)
         begins = _shown(data[:seen].decode("latin-1"))
@@ -164,7 +155,6 @@ def _text(line: bytes, code: str) -> str | Malformed:
 
 
 def _read_request_line(line: bytes) -> tuple[str, str, str] | Malformed:
-    """Parse method, path and query."""
     text = _text(line, INVALID_REQUEST_LINE)
     if isinstance(text, Malformed):
         return text
@@ -181,9 +171,7 @@ def _read_request_line(line: bytes) -> tuple[str, str, str] | Malformed:
 
 
 def _read_field(line: bytes) -> tuple[str, str] | Malformed:
-    """Parse the name, in lower case, and the value. The name is a token: not empty, no space before the colon, not
-    folded.
-    """
+    """Parse the name, in lower case, and the value. The name is a token: no space before the colon, not folded."""
     text = _text(line, INVALID_HEADER)
     if isinstance(text, Malformed):
         return text
@@ -215,14 +203,10 @@ def _parse_plain_fields(head: bytes, limits: Limits) -> tuple[MappingProxyType[s
 
 
 def _parse_fields(lines: list[bytes], limits: Limits) -> tuple[MappingProxyType[str, str], int] | Malformed:
-    """Parse the headers after the start line, names in lower case, and the body length they announce.
-
-    A repeated list-valued header is joined by commas (RFC 9110 5.3).
-    """
+    """Parse the headers and the body length; repeated lists are joined by commas (RFC 9110 5.3)."""
     if len(lines) - 1 > limits.headers:
-        return Malformed(
-            400, "head-too-large", f"At most {limits.headers} header lines are allowed; got {len(lines) - 1}."
-        )
+        message = f"At most {limits.headers} header lines are allowed; got {len(lines) - 1}."
+        return Malformed(400, "head-too-large", message)
     headers: dict[str, str] = {}
     for line in lines[1:]:
         field = _read_field(line)
@@ -252,9 +236,8 @@ def _length(headers: Mapping[str, str], limits: Limits) -> int | Malformed:
         return Malformed(400, INVALID_CONTENT_LENGTH, f"Content-Length must be {wanted}; got {_shown(value)}.")
     length = int(value)
     if length > limits.body:
-        return Malformed(
-            413, "content-too-large", f"A body may have at most {limits.body} bytes; this one has {length}."
-        )
+        message = f"A body may have at most {limits.body} bytes; this one has {length}."
+        return Malformed(413, "content-too-large", message)
     return length
 
 
@@ -265,27 +248,24 @@ def _shown(text: str) -> str:
 
 MOST: Final = 512
 LONGEST: Final = 2048  # number and length of cached heads: a repeated head costs one lookup
-
 CHANGING: Final = (
     (b"\r\nTask-ID: ", "task-id"),
     (b"\r\nRequest-ID: ", "request-id"),
     (b"\r\nIdempotency-Key: ", "idempotency-key"),
-)
-"""Header lines that are cut out of a head before the lookup, spelled as clients do."""
+)  # header lines that are cut out of a head before the lookup, spelled as clients do
 
 
-class RequestHeads(dict[bytes, RequestHead | Malformed]):
+class RequestHeads(Memory[RequestHead | Malformed]):
     """`heads[head]` returns the result of `parse_request_head` for the head.
 
     A head without ids is cached as a whole. Otherwise the rest of it is cached and the ids are added: a cached value
     never depends on bytes other than its key.
     """
 
-    __slots__ = ("_limits", "_rests")
+    __slots__ = ("_rests",)
 
     def __init__(self, limits: Limits) -> None:
-        super().__init__()
-        self._limits = limits
+        super().__init__(functools.partial(parse_request_head, limits=limits), most=MOST, longest=LONGEST)
         # Lines that are cut out count too, so the rest may have fewer lines.
         fewer = msgspec.structs.replace(limits, headers=limits.headers - len(CHANGING))
         self._rests = Memory(functools.partial(parse_request_head, limits=fewer), most=MOST, longest=LONGEST)
@@ -300,26 +280,18 @@ class RequestHeads(dict[bytes, RequestHead | Malformed]):
                 end = rest.find(b"\r\n", start + 2)
                 value = rest[start + len(mark) : end]
                 if end < 0 or not value.isascii():
-                    return parse_request_head(head, self._limits)
+                    return self._read(head)
                 ids[name] = value.decode()
                 rest = rest[:start] + rest[end:]
         if not ids:
-            return self._remember(head)
+            return super().__missing__(head)
         known = self._rests[rest]
         if isinstance(known, RequestHead):
             headers = known.headers | ids
             text = "".join(ids.values())
             if len(headers) == len(known.headers) + len(ids) and text.isprintable() and " " not in text:
                 return RequestHead(known.method, known.path, known.query, MappingProxyType(headers), known.length)
-        return parse_request_head(head, self._limits)
-
-    def _remember(self, head: bytes) -> RequestHead | Malformed:
-        parsed = parse_request_head(head, self._limits)
-        if len(head) <= LONGEST:
-            if len(self) >= MOST:
-                self.clear()
-            self[head] = parsed
-        return parsed
+        return self._read(head)
 
 
 @functools.lru_cache(maxsize=8)

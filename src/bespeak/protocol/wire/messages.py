@@ -1,7 +1,4 @@
-"""Results of a reader: complete messages or the fault that ends the connection, and the size limits of messages.
-
-The drafts set no limits, but an open port needs them.
-"""
+"""Results of a reader, and the size limits of messages: the drafts set none, but an open port needs them."""
 
 from __future__ import annotations
 
@@ -22,9 +19,7 @@ class ResponseMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 class Malformed(msgspec.Struct, frozen=True):
-    """Bytes that are not a valid message. Where the next one begins is unknown, so the connection closes after the
-    answer.
-    """
+    """Bytes that are not a valid message. The connection closes: where the next one begins is unknown."""
 
     status: int
     code: str
@@ -52,6 +47,5 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 DEFAULT_LIMITS: Final = Limits()  # limits for requests
-
 RESPONSE_LIMITS: Final = Limits(head=4 * DEFAULT_LIMITS.head, body=64 * 1024 * 1024)
 """Limits for responses, which echo parts of a request and may be the manifest of ten thousand endpoints."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import current_task
 from collections.abc import Iterator, Mapping
 from types import CoroutineType
 from typing import Any, Final
@@ -13,10 +12,12 @@ from bespeak.contract.recipe import Recipe
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.composition.plan import CompositionPlan, Key, plan_composition
 from bespeak.runtime.composition.run import SUCCESS, BoundStep, Run
-from bespeak.runtime.composition.step import AUTHORIZED, VALID, ComposedCall, Steps
+from bespeak.runtime.composition.step import AUTHORIZED, VALID, Steps
 from bespeak.runtime.composition.values import Scope, UnmetError
+from bespeak.runtime.concurrency import is_in_task
 from bespeak.runtime.route import Route
 from bespeak.runtime.route_table import RouteTable
 
@@ -24,8 +25,6 @@ _INTERNAL: Final = ("CALL", "(an internal endpoint)")
 
 
 class CompositionBinding:
-    """Runs the recipe of an endpoint."""
-
     def __init__(self, endpoint: Endpoint, plan: CompositionPlan) -> None:
         self.plan = plan
         self._endpoint = endpoint
@@ -40,16 +39,20 @@ class CompositionBinding:
         costs no more than a function.
         """
 
-    def __call__(self, call: ComposedCall, steps: Steps) -> Any:
+    def __call__(self, call: RoutedCall, steps: Steps) -> Any:
         """Return the output or a Refused, or a coroutine of either if a step has to wait."""
         if self._table is not call.routes:
             self._resolve(call.routes)
         if self._routes is None:
             return _outdated(call)
         if self._needs_key and not call.route.is_confirmed and (call.composing is None or not call.composing.is_keyed):
-            return _keyless(call)
+            message = (
+                f"{call.route.endpoint} changes something before it waits for a confirmation: send an Idempotency-Key, "
+                "under which it continues when you repeat the call."
+            )
+            return Refused(status.BAD_REQUEST, "idempotency-key-required", message)
         run = Run(self.plan, call, steps, self._routes)
-        if self._in_task and _is_outside():
+        if self._in_task and not is_in_task():
             return _run_later(run)
         result = run.start()
         self._in_task |= type(result) is CoroutineType
@@ -86,8 +89,7 @@ class CompositionBinding:
 class SoleStepBinding(CompositionBinding):
     """Runs a recipe that only calls one endpoint. If it succeeds at once, nothing has to be remembered for a Run."""
 
-    def __call__(self, call: ComposedCall, steps: Steps) -> Any:
-        """Return the output or a Refused, or a coroutine of either if the step has to wait."""
+    def __call__(self, call: RoutedCall, steps: Steps) -> Any:
         if self._table is not call.routes:
             self._resolve(call.routes)
         if self._routes is None:
@@ -152,17 +154,8 @@ def _listed(table: RouteTable, key: Key, note: str) -> ListedCall:
         return ListedCall(*key, UNKNOWN, note=note)
     # Callers see the question too, and must not learn which internal endpoints there are.
     method, path = _INTERNAL if found.endpoint.internal else key
-    return ListedCall(
-        method, path, found.endpoint.semantic.impact, note=note, calls=tuple(composed_calls(table, found))
-    )
-
-
-def _is_outside() -> bool:
-    """Return True if a loop runs, but no task."""
-    try:
-        return current_task() is None
-    except RuntimeError:
-        return False
+    impact = found.endpoint.semantic.impact
+    return ListedCall(method, path, impact, note=note, calls=tuple(composed_calls(table, found)))
 
 
 async def _run_later(run: Run) -> Any:
@@ -174,15 +167,6 @@ def _waits(route: Route, table: RouteTable) -> bool:
     return route.is_confirmed or (isinstance(route.call, CompositionBinding) and route.call.waits(table))
 
 
-def _outdated(call: ComposedCall) -> Refused:
+def _outdated(call: RoutedCall) -> Refused:
     message = f"{call.route.endpoint} calls an endpoint that has been removed; it cannot be used any more."
     return Refused(status.GONE, "composition-outdated", message, {"method": call.method, "path": call.path[:300]})
-
-
-def _keyless(call: ComposedCall) -> Refused:
-    return Refused(
-        status.BAD_REQUEST,
-        "idempotency-key-required",
-        f"{call.route.endpoint} changes something before it waits for a confirmation: send an Idempotency-Key, under "
-        "which it continues when you repeat the call.",
-    )

@@ -1,7 +1,4 @@
-"""Upstream HTTPS services: the external_service binding and its five upstream errors (AGTP-API 12.3).
-
-The description of an upstream is checked before the first call.
-"""
+"""Upstream HTTPS services: the external_service binding and its five upstream errors (AGTP-API 12.3)."""
 
 from __future__ import annotations
 
@@ -20,20 +17,19 @@ import msgspec
 from bespeak.checks.lint.rules.handler import UPSTREAM_SETUP
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import UPSTREAM_ERRORS, ExternalService, fill_placeholders
-from bespeak.contract.schema.validation import Validator, Violation
+from bespeak.contract.schema.validation import Validator
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
 from bespeak.protocol.exchange.messages import Context
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES, UpstreamOutcome
 from bespeak.runtime.bindings.upstream_pool import UpstreamPool
-from bespeak.runtime.bindings.upstream_request import Credentials, RequestPlan
+from bespeak.runtime.bindings.upstream_request import RequestPlan, UpstreamCredentials
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import RepeatedKeyError, decode_json
 from bespeak.text.source.pointer import child
 
 LONGEST_WAIT: Final = 24 * 3600  # maximum Retry-After in seconds; a longer wait is shortened to one day
-
 _RETRY_STATUSES: Final = frozenset({httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE})
 # Text encodings. Python has others, some of which take quadratic time or are not text encodings.
 _CHARSET: Final = re.compile(
@@ -98,7 +94,6 @@ _AUTHORITY: Final = re.compile(r"[^:/?#]+://[^/?#]*")
 
 
 def check_setup(endpoint: Endpoint, handler: ExternalService) -> list[Diagnostic]:
-    """Check the URL and the names of fields."""
     return [*_check_url(endpoint, handler), *_check_transforms(endpoint, handler)]
 
 
@@ -113,7 +108,7 @@ def upstream_url(handler: ExternalService) -> httpx.URL | None:
 
 def resolve_credentials(
     endpoint: Endpoint, handler: ExternalService, environment: Mapping[str, str]
-) -> Credentials | list[Diagnostic]:
+) -> UpstreamCredentials | list[Diagnostic]:
     """Resolve the configured headers, parameters and cookies from the environment, or return the findings."""
     findings: list[Diagnostic] = []
 
@@ -131,7 +126,7 @@ def resolve_credentials(
             values[name] = value
         return values
 
-    credentials = Credentials(
+    credentials = UpstreamCredentials(
         headers=resolve("headers", "header", handler.headers),
         query=resolve("query_credentials", "parameter", handler.query_credentials),
         cookies=resolve("cookie_credentials", "cookie", handler.cookie_credentials),
@@ -163,12 +158,8 @@ def _check_url(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnos
         yield UPSTREAM_SETUP.at(endpoint, at, f"{shown!r} is not a usable URL", "Write https://host/path.")
         return
     if fill_placeholders(authority.group(), lambda _: "") != authority.group():
-        yield UPSTREAM_SETUP.at(
-            endpoint,
-            at,
-            f"the host of {shown!r} depends on the input",
-            "Put placeholders into the path: a caller must not choose the host.",
-        )
+        advice = "Put placeholders into the path: a caller must not choose the host."
+        yield UPSTREAM_SETUP.at(endpoint, at, f"the host of {shown!r} depends on the input", advice)
         return
     properties = endpoint.input_schema.get("properties", {})
     for name in handler.path_fields:
@@ -184,12 +175,8 @@ def _check_transforms(endpoint: Endpoint, handler: ExternalService) -> Iterator[
     returned = list(handler.output_transform.values())
     for member, names in (("input_transform", places), ("output_transform", returned)):
         if len(set(names)) < len(names):
-            yield UPSTREAM_SETUP.at(
-                endpoint,
-                f"/handler/{member}",
-                f"{member} gives two fields the same upstream name, so one of them would be lost",
-                "Give each its own.",
-            )
+            message = f"{member} gives two fields the same upstream name, so one of them would be lost"
+            yield UPSTREAM_SETUP.at(endpoint, f"/handler/{member}", message, "Give each its own.")
 
 
 _MOST_VIOLATIONS: Final = 100
@@ -262,7 +249,9 @@ class ExternalBinding:
         """Forward the input and return the output. The context is not sent: an upstream cannot verify it."""
         request = self._plan.build(input)
         if isinstance(request, list):
-            return self._unusable(request)
+            message = f"The input of {self._endpoint} cannot be passed on: {request[0].message}."
+            violations = msgspec.to_builtins(request[:_MOST_VIOLATIONS])
+            return Refused(status.UNPROCESSABLE, "input-validation-failed", message, {"violations": violations})
         try:
             async with asyncio.timeout(self._handler.timeout_seconds), self._pool.places:
                 return await self._exchange(request)
@@ -285,7 +274,8 @@ class ExternalBinding:
         response = await self._pool.transport(self._url).handle_async_request(request)
         try:
             refused = self._judge(response)
-            if refused is not None or self._is_unread(request, response):
+            unread = request.method == "HEAD" or response.status_code in _EMPTY or self._handler.answer == "none"
+            if refused is not None or unread:
                 await _drain(response)
                 return self._check({}, response) if refused is None else refused
             body = bytearray()
@@ -296,9 +286,6 @@ class ExternalBinding:
         finally:
             await response.aclose()
         return self._read(body, response)
-
-    def _is_unread(self, request: httpx.Request, response: httpx.Response) -> bool:
-        return request.method == "HEAD" or response.status_code in _EMPTY or self._handler.answer == "none"
 
     def _read(self, body: bytearray, response: httpx.Response) -> Any:
         try:
@@ -338,14 +325,6 @@ class ExternalBinding:
     def _malformed(self, fault: str, response: httpx.Response) -> Refused:
         message = f"The upstream's response {fault}."
         return self._outcome.failed("upstream_malformed_response", message, response.status_code, took_effect=True)
-
-    def _unusable(self, violations: list[Violation]) -> Refused:
-        return Refused(
-            status.UNPROCESSABLE,
-            "input-validation-failed",
-            f"The input of {self._endpoint} cannot be passed on: {violations[0].message}.",
-            {"violations": [msgspec.to_builtins(violation) for violation in violations[:_MOST_VIOLATIONS]]},
-        )
 
 
 async def _drain(response: httpx.Response) -> None:

@@ -18,7 +18,6 @@ from bespeak.checks.lint.rules.handler import NOT_IMPORTABLE, OPEN_RESULT, SIGNA
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.errors import ConfigError, ContractError
-from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.concurrency import run_in_thread
 from bespeak.runtime.functions.annotations import show_type
 from bespeak.runtime.functions.hints import closed_output
@@ -44,14 +43,11 @@ def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCal
         plan = plan_call(function, endpoint.input_schema)
     except ContractError as error:
         return SIGNATURE.at(endpoint, "/handler/function", str(error))
-    return _in_thread(plan) if handler.blocking else plan
+    return functools.partial(run_in_thread, plan) if handler.blocking else plan
 
 
 class Returned(NamedTuple):
-    """What is known of the results of an endpoint's handler."""
-
-    filter: OutputFilter | None = None
-    """Filter by the return type; None if the type says nothing, or if the handler is not a function."""
+    filter: OutputFilter | None = None  # filter by the return type; None for no function or a type that says nothing
     may_be_none: bool = True  # True if None stands for an output without fields
     finding: Diagnostic | None = None  # finding that nothing is filtered
 
@@ -84,13 +80,6 @@ def plan_output(endpoint: Endpoint, output: Mapping[str, Any]) -> Returned:
     return Returned(None, may_be_none, finding)
 
 
-def _in_thread(call: HandlerCall) -> HandlerCall:
-    async def run(values: dict[str, Any], context: Context) -> Any:
-        return await run_in_thread(call, values, context)
-
-    return run
-
-
 def resolve_function(dotted: str) -> Callable[..., Any] | str:
     """Resolve a dotted path to a callable, or return what is wrong with it."""
     module_name, _, attribute = dotted.rpartition(".")
@@ -120,8 +109,7 @@ def describe_failure(what: str, error: BaseException) -> str:
 
 _logger = logging.getLogger(__name__)
 
-Resources = Callable[[], AbstractAsyncContextManager[Any]]
-"""Opens what the handlers share. The value of the context manager is `Context.state`."""
+Resources = Callable[[], AbstractAsyncContextManager[Any]]  # opens what handlers share; its value is `Context.state`
 
 
 def read_lifespan(function: Callable[..., Any]) -> Resources:

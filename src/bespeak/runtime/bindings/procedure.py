@@ -27,8 +27,6 @@ STEPS: Final = list_of(STEP, least=1, most=100)  # schema of the steps of a proc
 
 @dataclass(frozen=True, slots=True)
 class Registered:
-    """A procedure that can be run."""
-
     procedure: Procedure
     input: Validator
     route: Route | None  # route of its function; None if it has steps

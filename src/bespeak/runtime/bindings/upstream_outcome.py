@@ -24,8 +24,6 @@ _SHOWN: Final = 5  # places of violations in the log
 
 
 class UpstreamOutcome:
-    """Makes the outcomes of one endpoint."""
-
     def __init__(self, endpoint: Endpoint, output: Validator | None, *, trusts: bool) -> None:
         """Judge the answers by `output`; with `trusts`, invalid ones are logged and passed on."""
         self._endpoint = endpoint
@@ -34,10 +32,7 @@ class UpstreamOutcome:
         self._aftermath = _aftermath(endpoint)
 
     def check(self, output: Any, answered: str, upstream_status: int | None = None) -> Any:
-        """Return a valid output. Refuse an invalid one as final: a server error would invite a second call.
-
-        `answered` is the beginning of the message: `The upstream answered 200`.
-        """
+        """Return a valid output. Refuse an invalid one as final: a server error would invite a second call."""
         if self._output is None or self._output.is_valid(output):
             return output
         violations = self._output.violations(output)

@@ -37,11 +37,6 @@ class UpstreamPool:
             found = self._transports[key] = httpx.AsyncHTTPTransport(verify=tls, trust_env=False, limits=_LIMITS)
         return found
 
-    @property
-    def hosts(self) -> int:
-        """Number of upstream hosts."""
-        return len(self._transports)
-
     async def aclose(self) -> None:
         """Close the pooled connections. A later call opens new ones."""
         transports = list(self._transports.values())

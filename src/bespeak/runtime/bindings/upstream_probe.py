@@ -24,11 +24,7 @@ _HTTPS: Final = 443
 async def probe_upstreams(
     endpoints: Iterable[Endpoint], seconds: float = _SECONDS, environment: Mapping[str, str] = os.environ
 ) -> list[Diagnostic]:
-    """Connect to each upstream once, without sending anything; report the endpoints whose upstream does not answer.
-
-    They are served as deferred: the first call connects again. Endpoints that the operator has marked are not probed.
-    Of an MCP server that is a program, only its file is looked for.
-    """
+    """Connect to each upstream once, sending nothing; report the endpoints whose upstream does not answer."""
     return [_report(*found) for found in await find_unreachable(endpoints, seconds, environment)]
 
 

@@ -31,13 +31,10 @@ from bespeak.protocol.exchange.headers import FORM
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.source.pointer import child
 
-Part = tuple[str, tuple[str | None, bytes, str | None]]
-"""A part of a multipart body for httpx: its name, then file name, content and media type."""
+Part = tuple[str, tuple[str | None, bytes, str | None]]  # of a multipart body: name; file name, content, media type
 
 
 class UpstreamField(NamedTuple):
-    """An input field to be written into a query or a body."""
-
     name: str  # name in the contract
     value: Any
     style: str  # format of several values, one of LIST_STYLES
@@ -46,12 +43,10 @@ class UpstreamField(NamedTuple):
 
     @property
     def pointer(self) -> str:
-        """JSON Pointer of the field in the input."""
         return child("", self.name)
 
 
 def form_body(fields: Mapping[str, UpstreamField], faults: list[Violation]) -> bytes:
-    """Encode fields, by upstream name, as a form."""
     return encode_pairs(form_pairs(fields, faults)).encode("ascii")
 
 
@@ -101,16 +96,14 @@ def _file_parts(name: str, field: UpstreamField, faults: list[Violation]) -> Ite
 
 
 def json_body(fields: Mapping[str, UpstreamField]) -> bytes:
-    """Encode fields, by upstream name, as a JSON object."""
     return msgspec.json.encode({name: field.value for name, field in fields.items()})
 
 
-Encode = Callable[[Any, str, list[Violation]], str]
-"""Encoder of a value for its place; takes the pointer of the field and adds what is wrong."""
+Encode = Callable[[Any, str, list[Violation]], str]  # encodes a value; takes its pointer and adds what is wrong
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
+class UpstreamCredentials:
     """Resolved credentials for an upstream; excluded from repr."""
 
     headers: Mapping[str, str] = member(default_factory=dict, repr=False)
@@ -121,7 +114,7 @@ class Credentials:
 class RequestPlan:
     """How an input becomes a request; computed once from the handler."""
 
-    def __init__(self, handler: ExternalService, credentials: Credentials) -> None:
+    def __init__(self, handler: ExternalService, credentials: UpstreamCredentials) -> None:
         self._handler = handler
         self._form = handler.body_form
         self._query = frozenset(handler.query)

@@ -30,8 +30,6 @@ from bespeak.runtime.route import property_types
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PagePlan:
-    """How all pages of a list are read."""
-
     parameter: str
     cursor: tuple[str, ...]
     items: tuple[str, ...]
@@ -40,27 +38,20 @@ class PagePlan:
 
 
 def plan_pages(pages: Paging) -> PagePlan:
-    """Plan the paging of a recipe."""
     return PagePlan(pages.parameter, split_path(pages.cursor), split_path(pages.items), pages.most, pages.counts)
 
 
 @dataclass(slots=True, eq=False)
-class Pages:
-    """The pages of one list so far."""
-
+class PagedOutput:
     plan: PagePlan
     count: int = 0
     _first: Any = None
     _items: list[Any] = field(default_factory=list)
     _last: list[Any] = field(default_factory=list)
-    _number: int = 0
-    """Number of the page that was asked for last; 0 for the first one, which is asked for without a number."""
+    _number: int = 0  # of the page that was asked for last; the first one, 0, is asked for without a number
 
     def add(self, output: Any) -> Any:
-        """Add a page; return the cursor or number of the next one, MISSING after the last.
-
-        Raises UnmetError for too many.
-        """
+        """Add a page; return the cursor or number of the next, MISSING after the last. Raises UnmetError."""
         plan = self.plan
         if not self.count:
             self._first = output
@@ -80,11 +71,7 @@ class Pages:
         return following
 
     def _count(self, rows: list[Any]) -> Any:
-        """Add a page; return the number of the next one.
-
-        An empty page is the last, and so is one that repeats the page before it: the endpoint ignores the number. But
-        page 1 is the first one again where pages are counted from 1, which is found out by asking for it.
-        """
+        """Add a page; return the number of the next one. The last page is empty, or repeats the one before it."""
         by_page = self.plan.counts == "pages"
         if self.count > 1 and rows == self._last:
             if not by_page or self._number != 1:
@@ -125,8 +112,6 @@ _FLAT: Final = frozenset({"string", "integer", "number", "boolean", "null"})  # 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class StepPlan:
-    """One step of a recipe."""
-
     number: int  # number in the recipe, from 1
     named: str  # the same as text
     key: Key
@@ -140,8 +125,7 @@ class StepPlan:
     A repeated request must take the same values to that step, or it would not be the same deed.
     """
     build: Value  # builds the input
-    mirror: Mirror | None
-    """Copies the input of the composition, if that is what the step gets wherever both have the same schema."""
+    mirror: Mirror | None  # copies the input of the composition if the step gets just that, by the same schema
     fill: Callable[[Mapping[str, Any]], str]  # builds the path
     capture: str | None
     when: Callable[[Scope, Any], bool] | None
@@ -154,19 +138,14 @@ class StepPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UndoPlan:
-    """The call that undoes a step."""
-
     key: Key
     internal: bool
-    build: Value
-    """Builds the input. In its scope, the name that the step captures is the output of this step or element."""
+    build: Value  # builds the input; the name that the step captures is the output of this step or element
     fill: Callable[[Mapping[str, Any]], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CompositionPlan:
-    """All steps of a recipe, for one endpoint."""
-
     recipe: str
     steps: tuple[StepPlan, ...]
     changes: bool  # True if a step may change something

@@ -1,7 +1,4 @@
-"""One run of a composition: its steps in order, each through the dispatcher (AGTP-API 12.1).
-
-A composition that does not reach its end has an answer of its own, which tells the step and the reason.
-"""
+"""One run of a composition: its steps in order, each through the dispatcher, and its failure (AGTP-API 12.1)."""
 
 from __future__ import annotations
 
@@ -16,8 +13,9 @@ from bespeak.contract.handler import COMPOSITION_FAILED
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.composition.plan import CompositionPlan, Key, Pages, StepPlan, UndoPlan
-from bespeak.runtime.composition.step import APART, UNDOES, ComposedCall, Steps
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.composition.plan import CompositionPlan, Key, PagedOutput, StepPlan, UndoPlan
+from bespeak.runtime.composition.step import APART, UNDOES, Steps
 from bespeak.runtime.composition.values import MISSING, Scope, UnmetError, is_there
 from bespeak.runtime.concurrency import Finished, resume
 from bespeak.runtime.route import Route
@@ -29,8 +27,6 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A step that failed or waits."""
-
     step: StepPlan
     number: str  # number of the step, with the number of the element if it runs for each of a list
     status: int | None  # status of the answer; None if the step was not called
@@ -49,7 +45,6 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 def failed_answer(step: StepPlan, number: str, response: Response) -> Failure:
-    """Describe the answer of a step that is not a success."""
     body = _decode(response.body) if response.body else {}
     error = body.get("error") if isinstance(body, dict) else None
     said = error if isinstance(error, dict) else {}
@@ -69,7 +64,6 @@ def late(step: StepPlan, timeout: float) -> Failure:
 
 
 def write_verdict(failure: Failure) -> bytes:
-    """Write a failure for a later run with the same key."""
     return _encode([failure.step.number, failure.number, failure.status, failure.error, failure.retry_after])
 
 
@@ -109,7 +103,8 @@ def refuse(
     if not step.internal:
         details |= {"code": error.get("code"), "method": step.key[0], "path": step.key[1]}
         reason = f": {error.get('message', '')}"
-    details |= _bounded(outputs)
+    fits = len(_encode(outputs)) <= MOST_OUTPUT
+    details |= {"outputs": outputs} if fits else {"outputs": {}, "outputs_omitted": True}
     if compensated:
         details["compensated"] = list(compensated)
     if effects:
@@ -122,15 +117,8 @@ def refuse(
     return Refused(status.UNPROCESSABLE, COMPOSITION_FAILED, message, about, headers)
 
 
-def _bounded(outputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the captured outputs, or that they are too large for a refusal."""
-    return {"outputs": outputs} if len(_encode(outputs)) <= MOST_OUTPUT else {"outputs": {}, "outputs_omitted": True}
-
-
 _AT_ONCE: Final = 16  # elements of a list that are asked for at the same time, if that changes nothing
-
-SUCCESS: Final = frozenset({status.OK, status.ACCEPTED, status.NO_CONTENT})
-"""Statuses of a step after which the next one is called."""
+SUCCESS: Final = frozenset({status.OK, status.ACCEPTED, status.NO_CONTENT})  # after these the next step is called
 
 _Work = Generator[Coroutine[Any, Any, Any], Any, Any]
 """Yields what has to be awaited and is sent its result, so that a run that need not wait needs no task."""
@@ -139,9 +127,7 @@ _Work = Generator[Coroutine[Any, Any, Any], Any, Any]
 BoundStep = tuple[Route, int]  # route of a step, and the flags that follow from it
 
 
-class _Done(NamedTuple):
-    """A step that was carried out and can be undone."""
-
+class _UndoableStep(NamedTuple):
     step: StepPlan
     undo: UndoPlan
     number: str
@@ -150,8 +136,6 @@ class _Done(NamedTuple):
 
 
 class Run:
-    """The state of one run."""
-
     __slots__ = (
         "_call",
         "_done",
@@ -167,12 +151,7 @@ class Run:
     )
 
     def __init__(
-        self,
-        plan: CompositionPlan,
-        call: ComposedCall,
-        steps: Steps,
-        routes: Mapping[Key, BoundStep],
-        first: Any = None,
+        self, plan: CompositionPlan, call: RoutedCall, steps: Steps, routes: Mapping[Key, BoundStep], first: Any = None
     ) -> None:
         """Prepare a run; `first` is the first step or its coroutine, if it has been called."""
         self._plan = plan
@@ -182,12 +161,10 @@ class Run:
         self._first = first
         self._scope = Scope(call.input)
         self._outputs: dict[int, Any] = {}
-        self._effects: list[int] = []
-        """Numbers of the steps that have changed something and are not undone."""
+        self._effects: list[int] = []  # numbers of the steps that have changed something and are not undone
         self._running: Sequence[StepPlan] = ()
-        self._done: list[_Done] = []
-        self._verdict: Failure | None = None
-        """How an earlier run with the same key failed, whose steps must be undone to the end."""
+        self._done: list[_UndoableStep] = []
+        self._verdict: Failure | None = None  # of an earlier run with the same key, to be undone to the end
 
     @property
     def _is_keyed(self) -> bool:
@@ -274,7 +251,6 @@ class Run:
         return self._end(step, output)
 
     def _end(self, step: StepPlan, output: Any) -> Failure | None:
-        """Keep the output of a step, or return its failure."""
         if type(output) is Failure:
             return None if step.skips and not output.waits else output
         self._outputs[step.number] = output
@@ -314,7 +290,7 @@ class Run:
         given = step.build(self._scope, item)
         if step.pages is None:
             return (yield from self._call_endpoint(step, number, item, given, flags))
-        pages = Pages(step.pages)
+        pages = PagedOutput(step.pages)
         while True:
             output = yield from self._call_endpoint(step, f"{number}:{pages.count}", item, dict(given), flags)
             if isinstance(output, Failure):
@@ -342,7 +318,7 @@ class Run:
         if step.changes:
             self._effects.append(step.number)
         if step.undo is not None:
-            self._done.append(_Done(step, step.undo, number, item, done.output))
+            self._done.append(_UndoableStep(step, step.undo, number, item, done.output))
         return done.output
 
     def _give_up(self, failure: Failure) -> Generator[Coroutine[Any, Any, Any], Any, Refused]:
@@ -364,8 +340,7 @@ class Run:
         about, effects = (self._call.method, self._call.path), self._effects
         return refuse(about, self._plan.recipe, failure, outputs, compensated=undone, effects=effects, again=again)
 
-    def _undo(self, done: _Done) -> Generator[Coroutine[Any, Any, Any], Any, dict[str, Any]]:
-        """Undo a step; return what became of it."""
+    def _undo(self, done: _UndoableStep) -> Generator[Coroutine[Any, Any, Any], Any, dict[str, Any]]:
         undo, captured = done.undo, self._scope.captured
         scope = Scope(self._call.input)
         scope.captured = captured if done.step.capture is None else {**captured, done.step.capture: done.output}
@@ -386,10 +361,7 @@ class Run:
 
 
 def _advance(work: _Work, waiting: Coroutine[Any, Any, Any]) -> Finished | tuple[Coroutine[Any, Any, Any], Any]:
-    """Run work up to its first real wait; return the coroutine that waits, and for what.
-
-    Most coroutines end without waiting, and a timeout around them would cost more than all the rest.
-    """
+    """Run work up to its first real wait; most never wait, and a timeout around them would cost more than the rest."""
     while True:
         try:
             awaited = waiting.send(None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import isfinite
 from typing import Any, Final
@@ -90,10 +92,10 @@ def _within(wanted: Any) -> Test:
 COMPARE: Final[Mapping[str, Callable[[Any], Test]]] = {
     "eq": _equal,
     "ne": _unequal,
-    "lt": _ordered(lambda left, right: left < right),
-    "lte": _ordered(lambda left, right: left <= right),
-    "gt": _ordered(lambda left, right: left > right),
-    "gte": _ordered(lambda left, right: left >= right),
+    "lt": _ordered(operator.lt),
+    "lte": _ordered(operator.le),
+    "gt": _ordered(operator.gt),
+    "gte": _ordered(operator.ge),
     "contains": _containing,
     "in": _within,
 }
@@ -109,12 +111,10 @@ MISSING: Final = _Missing()  # no value, which is not the same as null
 
 
 def is_there(value: Any) -> bool:
-    """Return True for a value other than MISSING and null."""
     return value is not MISSING and value is not None
 
 
-MOST_ROWS: Final = 1_000_000
-"""The most rows that the sources of one composition look at, so that no join blocks the server for long."""
+MOST_ROWS: Final = 1_000_000  # that the sources of one composition look at, so that no join blocks the server for long
 
 
 class UnmetError(Exception):
@@ -134,12 +134,10 @@ class Scope:
     def __init__(self, given: dict[str, Any]) -> None:
         self.input = given
         self.captured: dict[str, Any] = {}
-        self.indexes: dict[int, Any] = {}
-        """Rows by the value of a field, by the identity of the source that looks them up."""
+        self.indexes: dict[int, Any] = {}  # rows by the value of a field, by the id() of the source
         self._rows = MOST_ROWS
 
     def capture(self, name: str, output: Any) -> None:
-        """Add the output of a step."""
         self.captured[name] = output
         self.indexes.clear()
 
@@ -147,66 +145,51 @@ class Scope:
         """Count rows that are looked at. Raises UnmetError if they are too many."""
         self._rows -= rows
         if self._rows < 0:
-            raise UnmetError(
-                "too-many-rows", f"its lists need more than {MOST_ROWS:,} comparisons; ask for fewer elements"
-            )
+            message = f"its lists need more than {MOST_ROWS:,} comparisons; ask for fewer elements"
+            raise UnmetError("too-many-rows", message)
 
 
 _Value = Callable[[Scope, Any], Any]
-_Condition = tuple[_Value, str, _Value | None]
-"""Left side, which reads the row; operator; right side, which reads what surrounds the list."""
+_Condition = tuple[_Value, str, _Value | None]  # left side, of the row; operator; right side, from around the list
 
 
-class Rows:
-    """The rows of a list that a source selects."""
-
-    def __init__(
-        self,
-        value: _Value,
-        conditions: Sequence[_Condition],
-        *,
-        sort: _Value | None = None,
-        limit: _Value | None = None,
-        pick: str = "all",
-        joined: int | None = None,
-    ) -> None:
-        """Prepare the operations.
-
-        `joined` is the number of an equation that is read once for each item of a surrounding list. The rows are then
-        found by an index: a join of two long lists must not compare each with each.
-        """
-        self._value = value
-        self._conditions = conditions
-        self._sort = sort
-        self._limit = limit
-        self._pick = pick
-        self._joined = joined
+@dataclass(frozen=True, slots=True, eq=False)
+class SelectedRows:
+    value: _Value
+    conditions: Sequence[_Condition]
+    sort: _Value | None
+    limit: _Value | None
+    pick: str
+    joined: int | None
+    """Number of an equation that is read once for each item of a surrounding list. The rows are then found by an index:
+    a join of two long lists must not compare each with each.
+    """
 
     def read(self, scope: Scope, item: Any) -> Any:
         """Return the list, the picked row, or MISSING. Raises UnmetError if a row must be picked and cannot be."""
         rows = self._kept(scope, item)
         if rows is None:
-            return MISSING if self._pick == "all" else _picked([], self._pick)
-        if self._sort is not None:
-            rows = _sorted(rows, self._sort(scope, item))
-        if self._limit is not None:
-            rows = _limited(rows, self._limit(scope, item))
-        return rows if self._pick == "all" else _picked(rows, self._pick)
+            return MISSING if self.pick == "all" else _picked([], self.pick)
+        if self.sort is not None:
+            rows = _sorted(rows, self.sort(scope, item))
+        if self.limit is not None:
+            rows = _limited(rows, self.limit(scope, item))
+        return rows if self.pick == "all" else _picked(rows, self.pick)
 
     def _kept(self, scope: Scope, item: Any) -> list[Any] | None:
         """Return the rows that meet all conditions; None if there is no list."""
         tests: list[Callable[[Any], bool]] = []
         rows: list[Any] | None = None
-        for index, (left, op, right) in enumerate(self._conditions):
+        for index, (left, op, right) in enumerate(self.conditions):
             wanted = MISSING if right is None else right(scope, item)
             if right is not None and not is_there(wanted):
                 continue
-            if index == self._joined:
+            if index == self.joined:
                 rows = self._index(scope, item, left).get(normal(wanted), [])
             else:
                 tests.append(_test(scope, left, op, wanted))
         if rows is None:
-            rows = _as_list(self._value(scope, item))
+            rows = _as_list(self.value(scope, item))
         if rows is None or not tests:
             return rows
         scope.spend(len(rows))
@@ -217,7 +200,7 @@ class Rows:
         found: dict[Normal, list[Any]] | None = scope.indexes.get(id(self))
         if found is None:
             found = scope.indexes[id(self)] = {}
-            rows = _as_list(self._value(scope, item)) or []
+            rows = _as_list(self.value(scope, item)) or []
             scope.spend(len(rows))
             for row in rows:
                 key = left(scope, row)
@@ -254,13 +237,9 @@ def _sorted(rows: list[Any], order: Any) -> list[Any]:
         names = tuple(field.removeprefix("-").split("."))
         keyed = [(_first(row, names), row) for row in rows]
         there = [(normal(key), row) for key, row in keyed if key is not None]
-        there.sort(key=_key, reverse=field.startswith("-"))
+        there.sort(key=operator.itemgetter(0), reverse=field.startswith("-"))
         rows = [row for _, row in there] + [row for key, row in keyed if key is None]
     return rows
-
-
-def _key(pair: tuple[Normal, Any]) -> Normal:
-    return pair[0]
 
 
 def _first(row: Any, names: tuple[str, ...]) -> Any:
@@ -289,8 +268,7 @@ Value = Callable[[Scope, Any], Any]  # `(scope, item) -> value`, or MISSING
 
 Schema = Mapping[str, Any]
 
-_UNSHARED: Final = frozenset({"string", "integer", "boolean", "null"})
-"""Types whose values cannot be changed and are always JSON."""
+_UNSHARED: Final = frozenset({"string", "integer", "boolean", "null"})  # immutable, and always JSON
 
 
 def compile_value(source: Source, schema: Schema | None = None) -> Value:
@@ -300,7 +278,7 @@ def compile_value(source: Source, schema: Schema | None = None) -> Value:
     value = _base(source)
     if source.default is not None:
         value = _with_default(value, source.default)
-    if _handles_rows(source):
+    if source.where or source.sort is not None or source.limit is not None or source.pick != "all":
         value = _rows(source, value)
     if source.get:
         value = _with_path(value, source.get)
@@ -310,10 +288,7 @@ def compile_value(source: Source, schema: Schema | None = None) -> Value:
 
 
 def compile_members(sources: Mapping[str, Source], schema: Schema | None = None, *, copies: bool = False) -> Value:
-    """Compile an object with a source for each member. Members without a value are left out.
-
-    With `copies` the object may be changed without changing what its values come from.
-    """
+    """Compile an object of sources, without members that have no value. With `copies` it may be changed freely."""
     properties = (schema or {}).get("properties")
     declared = properties if isinstance(properties, Mapping) else {}
     members = []
@@ -366,7 +341,6 @@ def follow(value: Any, names: tuple[str, ...]) -> Any:
 
 
 def split_path(path: str) -> tuple[str, ...]:
-    """Split a dotted path; the empty path has no names."""
     return tuple(path.split(".")) if path else ()
 
 
@@ -416,18 +390,16 @@ def _with_shape(value: Value, shape: Value) -> Value:
     return read
 
 
-def _handles_rows(source: Source) -> bool:
-    return bool(source.where) or source.sort is not None or source.limit is not None or source.pick != "all"
-
-
 def _rows(source: Source, value: Value) -> Value:
     conditions = [(compile_value(one.left), one.op, _optional(one.right)) for one in source.where]
+    # Equations whose right side depends on the element of a surrounding list.
     joined = (
         index
         for index, one in enumerate(source.where)
-        if one.op == "eq" and source.kind != "item" and one.right is not None and _reads_item(one.right)
+        if one.op == "eq" and source.kind != "item" and one.right is not None
+        if any(inner.kind == "item" for inner in sources_in(one.right))
     )
-    return Rows(
+    return SelectedRows(
         value,
         conditions,
         sort=_optional(source.sort),
@@ -439,11 +411,6 @@ def _rows(source: Source, value: Value) -> Value:
 
 def _optional(source: Source | None) -> Value | None:
     return None if source is None else compile_value(source)
-
-
-def _reads_item(source: Source) -> bool:
-    """Return True if a source depends on the element of a surrounding list."""
-    return any(inner.kind == "item" for inner in sources_in(source))
 
 
 def _test_values(condition: Condition) -> Callable[[Scope, Any], bool]:

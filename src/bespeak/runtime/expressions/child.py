@@ -1,7 +1,4 @@
-"""The process that evaluates expressions: reads requests from a socket until it is closed, with bounded memory.
-
-It is started as a program, so it imports nothing else of bespeak.
-"""
+"""The process that evaluates expressions, with bounded memory. A program: it imports nothing else of bespeak."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ class ExpressionRequest(msgspec.Struct):
     variables: dict[str, Any] | None = None
 
 
-class Told(msgspec.Struct, omit_defaults=True):
+class Evaluated(msgspec.Struct, omit_defaults=True):
     """The answer: a value, or a code and a message."""
 
     value: Any = None
@@ -44,29 +41,27 @@ class Told(msgspec.Struct, omit_defaults=True):
 
 
 class Evaluator:
-    """Compiles and evaluates with the library of CEL."""
-
     def __init__(self) -> None:
         from cel_expr_python import cel  # type: ignore[import-untyped] # noqa: PLC0415 - an extra, and large
 
         self._cel: Any = cel
         self._programs: OrderedDict[tuple[str, tuple[str, ...]], Any] = OrderedDict()
 
-    def answer(self, asked: ExpressionRequest) -> Told:
+    def answer(self, asked: ExpressionRequest) -> Evaluated:
         """Answer a request; whatever an expression does, the answer says it."""
         try:
             program = self._compile(asked.text, asked.names)
         except RuntimeError as error:
-            return Told(code="invalid-expression", message=_first_line(error))
+            return Evaluated(code="invalid-expression", message=_first_line(error))
         if asked.variables is None:
-            return Told()
+            return Evaluated()
         try:
             found = program.eval(data=asked.variables)
             if found.type() == self._cel.Type.ERROR:
-                return Told(code="expression-failed", message=_first_line(found.value()))
-            return Told(plain(found.plain_value()))
+                return Evaluated(code="expression-failed", message=_first_line(found.value()))
+            return Evaluated(plain(found.plain_value()))
         except (RuntimeError, ValueError, TypeError) as error:
-            return Told(code="expression-failed", message=_first_line(error))
+            return Evaluated(code="expression-failed", message=_first_line(error))
 
     def _compile(self, text: str, names: tuple[str, ...]) -> Any:
         key = (text, names)
@@ -97,14 +92,11 @@ def plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, (bytes, bytearray)):
         return base64.b64encode(value).decode()
     if isinstance(value, Mapping):
-        return {_key(name): plain(one, depth + 1) for name, one in value.items()}
+        names = [str(name).lower() if isinstance(name, bool) else str(name) for name in value]
+        return {name: plain(one, depth + 1) for name, one in zip(names, value.values(), strict=True)}
     if isinstance(value, Sequence):
         return [plain(one, depth + 1) for one in value]
     return str(value)  # a type, such as int
-
-
-def _key(name: Any) -> str:
-    return str(name).lower() if isinstance(name, bool) else str(name)
 
 
 def _first_line(error: Any) -> str:
@@ -115,18 +107,18 @@ def _first_line(error: Any) -> str:
 
 def respond(evaluator: Evaluator, message: bytes) -> tuple[bytes, bool]:
     """Return the answer to a message, and whether this process can go on."""
+    goes_on = True
     try:
-        told = evaluator.answer(msgspec.json.decode(message, type=ExpressionRequest))
-        answer = msgspec.json.encode(told)
+        answer = msgspec.json.encode(evaluator.answer(msgspec.json.decode(message, type=ExpressionRequest)))
+        if len(answer) <= MOST_RESULT:
+            return answer, goes_on
+        told = Evaluated(code="expression-failed", message=f"the result is larger than {MOST_RESULT // 1024} KiB")
     except MemoryError:
         # The rest of what it took may stay taken, so that this process ends.
-        return msgspec.json.encode(Told(code="expression-memory", message="it needs too much memory")), False
+        told, goes_on = Evaluated(code="expression-memory", message="it needs too much memory"), False
     except (msgspec.MsgspecError, RecursionError, OverflowError) as error:
-        return msgspec.json.encode(Told(code="expression-failed", message=_first_line(error))), True
-    if len(answer) > MOST_RESULT:
-        message = f"the result is larger than {MOST_RESULT // 1024} KiB".encode()
-        return msgspec.json.encode(Told(code="expression-failed", message=message.decode())), True
-    return answer, True
+        told = Evaluated(code="expression-failed", message=_first_line(error))
+    return msgspec.json.encode(told), goes_on
 
 
 def main() -> None:
@@ -146,12 +138,10 @@ def main() -> None:
 
 
 def send(server: socket.socket, message: bytes) -> None:
-    """Send a message."""
     server.sendall(HEAD.pack(len(message)) + message)
 
 
 def receive(server: socket.socket) -> bytes | None:
-    """Receive a message; None if the other side is gone."""
     head = _receive(server, HEAD.size)
     return None if head is None else _receive(server, HEAD.unpack(head)[0])
 

@@ -16,7 +16,7 @@ import msgspec
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.runtime.expressions import child
-from bespeak.runtime.expressions.child import HEAD, MOST_RESULT, ExpressionRequest, Told
+from bespeak.runtime.expressions.child import HEAD, MOST_RESULT, Evaluated, ExpressionRequest
 
 LONGEST: Final = 4000  # characters of an expression
 MOST_DATA: Final = 8 * 1024 * 1024  # maximum bytes of the variables of one evaluation
@@ -25,16 +25,13 @@ UNAVAILABLE: Final = "expressions-unavailable"  # code of the fault of a server 
 _STARTING: Final = 30.0
 _MOST_CHILDREN: Final = 2
 _MOST_WAITING: Final = 1000
-_MOST_OF_ONE: Final = 200
-"""Expressions of one agent that wait; agents take turns, so that none waits for all those of another."""
+_MOST_OF_ONE: Final = 200  # expressions of one agent that wait; agents take turns
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Told).decode
+_decode = msgspec.json.Decoder(Evaluated).decode
 
 
 class ExpressionFault(Fault, frozen=True):
-    """Why an expression has no value."""
-
     code: str = "expression-failed"
     """`invalid-expression`, `expression-failed`, `-timeout` or `-memory`, `expressions-busy` or `-unavailable`."""
 
@@ -45,18 +42,14 @@ class Expressions:
     def __init__(self, *, deadline: float = DEADLINE, most_waiting: int = _MOST_WAITING) -> None:
         self._deadline = deadline
         self._turns = FairSemaphore(_MOST_CHILDREN, most=most_waiting, most_of_one=_MOST_OF_ONE)
-        self._idle: list[_Child] = []
+        self._idle: list[_ExpressionProcess] = []
 
     @property
     def processes(self) -> list[int]:
-        """Ids of the child processes that wait for work."""
         return [one.process.pid for one in self._idle]
 
     async def check(self, text: str, names: Iterable[str], owner: str | None = None) -> str | None:
-        """Return what is wrong with an expression of an agent that may use these variables; None if it can be used.
-
-        Raises nothing. A name may have dots, like `steps.search`.
-        """
+        """Return what is wrong with an expression that may use these variables, such as `steps.search`, or None."""
         found = await self._ask(text, names, None, owner)
         return found.message if isinstance(found, ExpressionFault) else None
 
@@ -67,7 +60,6 @@ class Expressions:
         return await self._ask(text, variables, variables, owner)
 
     def close(self) -> None:
-        """End the child processes."""
         while self._idle:
             self._idle.pop().end()
 
@@ -90,28 +82,30 @@ class Expressions:
             told = await self._exchange(message)
         return told.value if told.code is None else ExpressionFault(told.message, code=told.code)
 
-    async def _exchange(self, message: bytes) -> Told:
+    async def _exchange(self, message: bytes) -> Evaluated:
         """Ask one of the processes. One that does not answer in time or at all is replaced."""
         while True:
             missing = None if self._idle else find_missing()
             if missing is not None:
-                return Told(code=UNAVAILABLE, message=missing)
+                return Evaluated(code=UNAVAILABLE, message=missing)
             try:
                 helper, is_new = await self._take()
             except (OSError, EOFError, TimeoutError) as error:
-                return Told(code=UNAVAILABLE, message=f"the process for expressions could not be started: {error}")
+                return Evaluated(code=UNAVAILABLE, message=f"the process for expressions could not be started: {error}")
             keep = False
             try:
                 async with asyncio.timeout(self._deadline):
                     told = _decode(await helper.exchange(message))
                 keep = told.code != "expression-memory"
             except TimeoutError:
-                return Told(code="expression-timeout", message=f"it took longer than {self._deadline:g} s")
+                return Evaluated(code="expression-timeout", message=f"it took longer than {self._deadline:g} s")
             except (OSError, EOFError, msgspec.MsgspecError):
                 if not is_new:
                     continue  # it may have been killed while it was idle
                 # The library itself ends the process if it gets no memory in some places.
-                return Told(code="expression-memory", message="its process ended, for want of memory or by a signal")
+                return Evaluated(
+                    code="expression-memory", message="its process ended, for want of memory or by a signal"
+                )
             finally:
                 if keep:
                     self._idle.append(helper)
@@ -119,14 +113,14 @@ class Expressions:
                     helper.end()
             return told
 
-    async def _take(self) -> tuple[_Child, bool]:
+    async def _take(self) -> tuple[_ExpressionProcess, bool]:
         """Return a process, and whether it is new."""
         while self._idle:
             helper = self._idle.pop()
             if helper.process.poll() is None:
                 return helper, False
             helper.end()
-        helper = _Child()
+        helper = _ExpressionProcess()
         try:
             async with asyncio.timeout(_STARTING):
                 await helper.receive()
@@ -145,9 +139,7 @@ def find_missing() -> str | None:
     return None
 
 
-class _Child:
-    """A running child process."""
-
+class _ExpressionProcess:
     def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
@@ -172,7 +164,6 @@ class _Child:
         return await self.receive()
 
     async def receive(self) -> bytes:
-        """Receive one message."""
         (size,) = HEAD.unpack(await self._receive(HEAD.size))
         if size > MOST_RESULT:
             raise EOFError

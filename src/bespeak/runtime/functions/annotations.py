@@ -48,9 +48,7 @@ def is_plain(annotation: Any) -> bool:
 
 
 def read_types(annotations: Sequence[Any]) -> tuple[kinds.Type, ...]:
-    """Inspect the annotations that are not plain. Raises ContractError if JSON data cannot be converted to one of
-    them.
-    """
+    """Inspect the annotations that are not plain. Raises ContractError for one that JSON cannot be converted to."""
     try:
         msgspec.msgpack.Decoder(tuple[tuple(annotations)])  # type: ignore[misc]
         return kinds.multi_type_info(kind for kind in annotations if not is_plain(kind))
@@ -130,7 +128,6 @@ def describes_itself(kind: object) -> TypeGuard[type[SelfDescribing]]:
 
 
 def describe_foreign(kind: type[SelfDescribing], side: Side, ref_template: str) -> dict[str, Any]:
-    """Return the schema of a self-describing type."""
     return kind.model_json_schema(ref_template=ref_template, mode=side, schema_generator=_schema_generator())
 
 
@@ -138,13 +135,13 @@ def describe_foreign(kind: type[SelfDescribing], side: Side, ref_template: str) 
 def _schema_generator() -> type:
     from pydantic.json_schema import GenerateJsonSchema  # noqa: PLC0415 - installed if there is such a type
 
-    class Schemas(GenerateJsonSchema):
+    class PydanticSchemas(GenerateJsonSchema):
         """The schemas of pydantic, except that a datetime without offset is not called a `date-time` (RFC 3339)."""
 
         def datetime_schema(self, schema: Any) -> dict[str, Any]:
             return {"type": "string"} if schema.get("tz_constraint") == "naive" else super().datetime_schema(schema)
 
-    return Schemas
+    return PydanticSchemas
 
 
 def validate_foreign(kind: type, value: Any) -> Any:
@@ -155,10 +152,7 @@ def validate_foreign(kind: type, value: Any) -> Any:
 
 
 def dump_foreign(value: Any) -> dict[str, Any]:
-    """Dump a value of a self-describing type as JSON data: the `enc_hook` of msgspec.
-
-    Its fields have the names that the schema publishes.
-    """
+    """Dump a self-describing value as JSON data with published names: the `enc_hook` of msgspec."""
     if describes_itself(type(value)):
         dumped: dict[str, Any] = value.model_dump(mode="json", by_alias=True)
         return dumped
@@ -170,10 +164,7 @@ _LIBRARIES: Final = ("pydantic", "pydantic_core", "annotated_types")
 
 
 class Adapted(type):
-    """Class of the classes that stand for an annotation.
-
-    Every value counts as an instance, because msgspec checks the type of what a hook returns.
-    """
+    """Class of classes for an annotation. Every value is an instance: msgspec checks the type of a hook's result."""
 
     adapter: Any
 
@@ -181,14 +172,12 @@ class Adapted(type):
         return True
 
     def model_json_schema(cls, *, ref_template: str, mode: Side, schema_generator: type) -> dict[str, Any]:
-        """Return the schema of the annotation."""
         schema: dict[str, Any] = cls.adapter.json_schema(
             ref_template=ref_template, mode=mode, schema_generator=schema_generator
         )
         return schema
 
     def model_validate(cls, obj: Any) -> Any:
-        """Convert JSON data to the annotated type."""
         return cls.adapter.validate_python(obj)
 
 
@@ -204,10 +193,7 @@ def adapter_of(kind: Any) -> Any:
 
 
 def adapt(annotation: Any) -> Any:
-    """Return an annotation unchanged if msgspec reads all of it, else the class that stands for it.
-
-    Raises ContractError if pydantic cannot read it either.
-    """
+    """Return an annotation that msgspec reads, else a class that stands for it. Raises ContractError if none can."""
     if not _needs_pydantic(annotation, set()):
         return annotation
     try:
@@ -222,9 +208,8 @@ def _adapted(annotation: Any) -> Adapted:
         from pydantic import TypeAdapter  # noqa: PLC0415 - optional, and slow to load
         from pydantic.errors import PydanticUserError  # noqa: PLC0415
     except ImportError:
-        raise ContractError(
-            f"{show_type(annotation)} has constraints that need pydantic; install it, or use msgspec.Meta"
-        ) from None
+        message = f"{show_type(annotation)} has constraints that need pydantic; install it, or use msgspec.Meta"
+        raise ContractError(message) from None
     try:
         adapter = TypeAdapter(annotation)
         adapter.json_schema()

@@ -28,7 +28,7 @@ from bespeak.runtime.functions.annotations import (
     show_type,
     walk,
 )
-from bespeak.runtime.functions.signature import MISSING, Parameter, Signature
+from bespeak.runtime.functions.signature import MISSING, HandlerParameter, Signature
 
 _REF: Final = "#/$defs/"
 _Schema = dict[str, Any]
@@ -55,7 +55,6 @@ def input_schema(signature: Signature, descriptions: Mapping[str, str]) -> _Sche
 
 
 def _properties(signature: Signature) -> tuple[dict[str, _Schema], dict[str, _Schema]]:
-    """Return the schema of each parameter, and the definitions they refer to."""
     _ = signature.has_foreign_types  # raises an error that names the parameter without a schema
     signature.check_defaults()
     try:
@@ -103,10 +102,7 @@ def _output(returns: Any) -> _Schema:
 
 
 def closed_output(returns: Any) -> _Schema:
-    """Build the schema of a return annotation without room for undeclared fields, except where its type has it.
-
-    Raises ContractError for an annotation without a schema.
-    """
+    """Build the schema of a return annotation, closed except where its type is open. Raises ContractError."""
     schema, definitions = _returned(returns)
     closed = {"$schema": DIALECT, **schema, "$defs": definitions}
     _close(closed)
@@ -120,7 +116,6 @@ def closed_output(returns: Any) -> _Schema:
 
 
 def _returned(returns: Any) -> tuple[_Schema, dict[str, _Schema]]:
-    """Return the schema of a return annotation, and the definitions it refers to; both are copies."""
     try:
         text = _returned_text(returns)
     except TypeError:  # a part of it is not hashable
@@ -140,7 +135,6 @@ _class_output: Final = lru_cache(maxsize=1024)(_output)
 
 
 def _schemas_of(annotations: Sequence[Any], side: Side) -> tuple[list[_Schema], dict[str, _Schema]]:
-    """Build the schemas of several annotations, with shared definitions."""
     composed = [annotation for annotation in annotations if not is_plain(annotation)]
     made, definitions = _composed_schemas(composed, side) if composed else ((), {})
     rest = iter(made)
@@ -169,7 +163,8 @@ def _composed_schemas(annotations: Sequence[Any], side: Side) -> tuple[Sequence[
 
     types = read_types(annotations)
     objects = [kind for kind in walk(types) if isinstance(kind, Object)]
-    open_to = {known.cls: extra for known in objects if (extra := _extra(known)) is not None}
+    typed = [known.cls for known in objects if isinstance(known, kinds.TypedDictType)]
+    open_to = {kind: extra for kind in typed if (extra := extra_items(kind)) is not None}
     # Passing the objects with the annotations returns their references in order, which gives their names.
     asked = (*annotations, *(known.cls for known in objects), *open_to.values())
     schemas, components = _components(asked, describe)
@@ -179,16 +174,14 @@ def _composed_schemas(annotations: Sequence[Any], side: Side) -> tuple[Sequence[
         _date(kind, schema)
     for known, reference in zip(objects, references, strict=False):
         component = components[reference["$ref"].removeprefix(_REF)]
-        _date_fields(known, component)
+        for field in known.fields:
+            if field.encode_name in component.get("properties", {}):
+                _date(field.type, component["properties"][field.encode_name])
         if known.cls in further:
             component["additionalProperties"] = further[known.cls] or True
     for title, component in components.items():
         _define(definitions, title, component)
     return own, definitions
-
-
-def _extra(known: Object) -> Any:
-    return extra_items(known.cls) if isinstance(known, kinds.TypedDictType) else None
 
 
 def _components(
@@ -205,7 +198,7 @@ def _define(definitions: dict[str, _Schema], title: str, schema: _Schema) -> Non
         raise ContractError(f"two different types are called {title}: rename one of them")
 
 
-def _json_default(parameter: Parameter) -> Any:
+def _json_default(parameter: HandlerParameter) -> Any:
     try:
         return msgspec.to_builtins(parameter.default, str_keys=True, enc_hook=dump_foreign)
     except TypeError as error:
@@ -249,16 +242,8 @@ def _close(node: Any) -> None:
                 _close(value)
 
 
-def _date_fields(known: Object, schema: _Schema) -> None:
-    for field in known.fields:
-        if field.encode_name in schema.get("properties", {}):
-            _date(field.type, schema["properties"][field.encode_name])
-
-
 def _date(kind: kinds.Type, schema: _Schema) -> None:
-    """Use `date-time` for a datetime. msgspec leaves the offset optional, but JSON Schema requires it, and so do
-    agents.
-    """
+    """Use `date-time` for a datetime: msgspec leaves the offset optional, but JSON Schema and agents require it."""
     match kind:
         case kinds.Metadata(type=inner):
             _date(inner, schema)

@@ -53,10 +53,7 @@ _PROSE: Final = frozenset({"title", "description", "examples", "default", "depre
 
 
 class Carrier(type):
-    """Class of the classes that stand for a type in a shadow whose values a function makes.
-
-    Every value counts as an instance, because msgspec checks the type of what a hook returns.
-    """
+    """Class of classes whose values a function makes. Every value is an instance: msgspec checks hook results."""
 
     take: Callable[[Any], Any]
 
@@ -74,19 +71,13 @@ class Unshadowed(Exception):
 
 
 class Shadow:
-    """The shadow of one annotation."""
-
     def __init__(self, annotation: Any, *, strict: bool = False) -> None:
         """Build the shadow. Raises Unshadowed. With `strict` pydantic only dumps values of the declared classes."""
         self._strict = strict
-        self.dumps = False
-        """True if pydantic dumps a part of the value, which must be checked by the closed schema."""
-        self.is_exact = True
-        """True if the shadow checks everything that the schema of the annotation says."""
-        self.chooses = False
-        """True if the class of a value decides between Structs."""
-        self.has_numbers = False
-        """True if some value may be infinite or NaN, which JSON cannot express."""
+        self.dumps = False  # True if pydantic dumps a part of the value, which must be checked by the closed schema
+        self.is_exact = True  # True if the shadow checks everything that the schema of the annotation says
+        self.chooses = False  # True if the class of a value decides between Structs
+        self.has_numbers = False  # True if some value may be infinite or NaN, which JSON cannot express
         self._made: dict[int, type[msgspec.Struct]] = {}
         self._fields: list[tuple[type[msgspec.Struct], dict[str, Any]]] = []
         kind = kinds.type_info(annotation)
@@ -207,10 +198,7 @@ def _carrier(name: str, function: Callable[[Any], Any]) -> Any:
 
 
 def declared_dump(kind: Any, *, strict: bool) -> Callable[[Any], Any]:
-    """Return the dump of a pydantic type, by its own fields and not by those of the value's class.
-
-    A value of another class is dumped by that class, unless the dump is `strict`: then it raises an exception.
-    """
+    """Return the dump of a pydantic type by its own fields. If `strict`, a value of another class raises an error."""
     adapter = adapter_of(kind)
     if adapter is None:
         raise Unshadowed(kind)
@@ -223,8 +211,7 @@ _logger = logging.getLogger(__name__)
 
 _encode = msgspec.json.Encoder(enc_hook=dump_foreign).encode
 
-_MISFITS: Final = (ValueError, TypeError, AttributeError)
-"""Exceptions of msgspec and pydantic for a value of another type."""
+_MISFITS: Final = (ValueError, TypeError, AttributeError)  # of msgspec and pydantic, for a value of another type
 
 _CLOSELY: Final = 100
 _SAMPLED: Final = 64
@@ -233,7 +220,7 @@ _MOST_NAMES: Final = 50  # dropped fields that the log names for one endpoint
 _MOST_PARTS: Final = 10_000  # objects and lists of one result that are looked through for dropped fields
 
 
-class Unfit(Exception):
+class UnfitResult(Exception):
     """A result that its declared type does not admit. It names places of the schema, never values."""
 
     def __init__(self, violations: list[Violation]) -> None:
@@ -311,7 +298,7 @@ class OutputFilter:
                 violations = self._closed.violations(kept)
             except _MISFITS:
                 continue
-        raise Unfit(violations)
+        raise UnfitResult(violations)
 
     @cached_property
     def settles(self) -> bool:
@@ -369,7 +356,6 @@ class OutputFilter:
             yield lambda result: dump(adapter.validate_python(result, from_attributes=True, by_name=True))
 
     def _look_through(self, result: Any, sent: Any) -> None:
-        """Find the fields that a result has and that were not sent."""
         if len(self._named) < _MOST_NAMES:
             try:
                 self._name(_surplus(msgspec.to_builtins(result, str_keys=True, enc_hook=_dump_all), sent))
@@ -396,7 +382,6 @@ class _Nothing(TypedDict):
 
 
 def _write(result: Any) -> Any:
-    """Write a result by its own class."""
     return msgspec.to_builtins(result, str_keys=True, enc_hook=dump_foreign)
 
 

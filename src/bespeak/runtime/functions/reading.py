@@ -1,7 +1,4 @@
-"""Everything a handler function declares about its endpoint, read once even if it serves many.
-
-That is its docstring, its types, and the names of the errors that its source refuses with.
-"""
+"""Everything a handler declares about its endpoint: docstring, types, and the errors that its source names."""
 
 from __future__ import annotations
 
@@ -40,8 +37,6 @@ _ENTRY: Final = re.compile(r"(\s*)([A-Za-z_][A-Za-z0-9_.-]*)(?:\s*\([^)]*\))?:\s
 
 @dataclass(frozen=True, slots=True)
 class Prose:
-    """A parsed docstring."""
-
     intent: str = ""  # the first paragraph
     outcome: str = ""  # the paragraph that begins with `Outcome:`
     parameters: dict[str, str] = field(default_factory=dict)  # the entries under `Args:`
@@ -50,10 +45,7 @@ class Prose:
 
 @lru_cache(maxsize=1024)
 def parse_docstring(text: str | None) -> Prose:
-    """Parse a docstring. Text outside the first paragraph and the known headings is for people only.
-
-    Cached: functions made by a factory, possibly thousands, share one docstring.
-    """
+    """Parse a docstring. Other text is for people. Cached: functions made by a factory share one docstring."""
     parts: dict[str, list[str]] = {"intent": [], "outcome": [], "parameters": [], "errors": [], "other": []}
     current = "intent"
     for line in inspect.cleandoc(text or "").splitlines():
@@ -93,10 +85,7 @@ def _entries(lines: Iterable[str]) -> dict[str, str]:
 
 
 def refused_names(function: Callable[..., Any]) -> Iterator[tuple[str, int]]:
-    """Return each name in a `Refusal("name", ...)` of the function with its line.
-
-    Names computed at run time, and refusals in called functions, are only seen by the dispatcher.
-    """
+    """Return each literal name in a `Refusal("name", ...)` of the function itself, with its line."""
     plain = inspect.unwrap(function)
     if not isinstance(plain, FunctionType):
         return
@@ -109,16 +98,12 @@ def refused_names(function: Callable[..., Any]) -> Iterator[tuple[str, int]]:
     except (OSError, TypeError, SyntaxError):
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and node.args and _called(node.func) in called:
+        if not isinstance(node, ast.Call) or not node.args:
+            continue
+        if (getattr(node.func, "attr", None) or getattr(node.func, "id", None)) in called:
             name = node.args[0]
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
                 yield name.value, first + node.lineno - 1
-
-
-def _called(target: ast.expr) -> str | None:
-    if isinstance(target, ast.Attribute):
-        return target.attr
-    return target.id if isinstance(target, ast.Name) else None
 
 
 def _names(code: CodeType) -> Iterator[str]:
@@ -133,8 +118,6 @@ def _names(code: CodeType) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class FunctionReading:
-    """The declarations of a function."""
-
     prose: Prose
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any]
@@ -149,9 +132,8 @@ def read_handler(function: Callable[..., Any]) -> FunctionReading:
     known = {*(parameter.name for parameter in signature.parameters), signature.context and signature.context.name}
     unknown = [name for name in prose.parameters if name not in known]
     if unknown:
-        raise ContractError(
-            f"the docstring describes {', '.join(map(repr, unknown))}, which the function does not take"
-        )
+        message = f"the docstring describes {', '.join(map(repr, unknown))}, which the function does not take"
+        raise ContractError(message)
     return FunctionReading(
         prose=prose,
         input_schema=input_schema(signature, prose.parameters),
@@ -162,7 +144,6 @@ def read_handler(function: Callable[..., Any]) -> FunctionReading:
 
 
 def locate(function: Callable[..., Any]) -> Location | None:
-    """Return the location of a function's definition."""
     try:
         code = getattr(inspect.unwrap(function), "__code__", None)
     except ValueError:  # it wraps itself

@@ -43,14 +43,11 @@ MISSING: Final = inspect.Parameter.empty
 _KEYWORD_ONLY: Final = inspect.Parameter.KEYWORD_ONLY
 _VAR_POSITIONAL: Final = inspect.Parameter.VAR_POSITIONAL
 _VAR_KEYWORD: Final = inspect.Parameter.VAR_KEYWORD
-
 CONTEXT_NAMES: Final = frozenset({"context", "ctx"})  # names of an unannotated parameter that receives the Context
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter that is filled from the input."""
-
+class HandlerParameter:
     name: str
     annotation: Any  # the resolved annotation, or MISSING
     default: Any  # the default, or MISSING
@@ -62,8 +59,8 @@ class Signature:
     """The parameters of a handler, with the Context separate from those of the input."""
 
     name: str  # name of the handler
-    parameters: tuple[Parameter, ...]
-    context: Parameter | None
+    parameters: tuple[HandlerParameter, ...]
+    context: HandlerParameter | None
     context_at: int  # number of positional parameters before the Context
     takes_rest: bool  # True if `**rest` receives all further properties
     returns: Any  # the resolved return annotation, or MISSING
@@ -90,7 +87,6 @@ class Signature:
 
     @property
     def annotations(self) -> list[Any]:
-        """The annotations of the parameters that have one."""
         return [parameter.annotation for parameter in self.parameters if parameter.annotation is not MISSING]
 
     @cached_property
@@ -109,9 +105,8 @@ class Signature:
                 check(parameter.annotation)
             except ContractError as error:
                 shown = show_type(parameter.annotation)
-                raise ContractError(
-                    f"the parameter {parameter.name!r} is annotated with {shown}, which {error}"
-                ) from None
+                message = f"the parameter {parameter.name!r} is annotated with {shown}, which {error}"
+                raise ContractError(message) from None
 
 
 def _has_foreign(annotations: Sequence[Any]) -> bool:
@@ -133,8 +128,8 @@ def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signat
     # First, because it detects a function that wraps itself, on which get_type_hints would not end.
     listed = _list_parameters(function)
     hints = _hints(function)
-    parameters: list[Parameter] = []
-    context: Parameter | None = None
+    parameters: list[HandlerParameter] = []
+    context: HandlerParameter | None = None
     context_at = 0
     takes_rest = False
     for name, kind, default in listed:
@@ -143,10 +138,10 @@ def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signat
             continue
         if kind is _VAR_POSITIONAL:
             raise ContractError(f"*{name} cannot be filled: an input has names, not positions")
-        parameter = Parameter(
-            name, _adapted(hints.get(name, MISSING), f"the parameter {name!r}"), default, kind is _KEYWORD_ONLY
-        )
-        if not _is_context(parameter, context_names):
+        annotation = _adapted(hints.get(name, MISSING), f"the parameter {name!r}")
+        parameter = HandlerParameter(name, annotation, default, kind is _KEYWORD_ONLY)
+        is_context = name in context_names if annotation is MISSING else annotation in (Context, Context | None)
+        if not is_context:
             parameters.append(parameter)
         elif context is not None:
             raise ContractError(f"{context.name!r} and {parameter.name!r} both ask for the Context: one is enough")
@@ -187,12 +182,6 @@ def _adapted(annotation: Any, what: str) -> Any:
         raise ContractError(f"{what} cannot be used: {error}") from None
 
 
-def _is_context(parameter: Parameter, context_names: frozenset[str]) -> bool:
-    if parameter.annotation is MISSING:
-        return parameter.name in context_names
-    return parameter.annotation in (Context, Context | None)
-
-
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Resolve the annotations. They may be strings, so their names must exist at run time."""
     target: Any = function
@@ -217,7 +206,6 @@ def function_name(function: Callable[..., Any]) -> str:
 
 
 def dotted_name(function: Callable[..., Any]) -> str:
-    """Return the module and the name of a function."""
     return f"{function.__module__}.{getattr(function, '__qualname__', function_name(function))}"
 
 
@@ -243,7 +231,10 @@ def plan_call(function: Callable[..., Any], input_schema: Mapping[str, Any]) -> 
         if _takes_whole_input(signature, properties):
             return _call_with_input(function, signature)
         if not signature.parameters and signature.context is not None and not signature.takes_rest:
-            return _call_with_context(function, signature.context)
+            name = signature.context.name
+            if signature.context.keyword_only:
+                return lambda _, context: function(**{name: context})
+            return lambda _, context: function(context)
         return _call_by_name(function, _fitted(signature, properties, input_schema.get("required", ())))
     except ContractError as error:
         raise ContractError(f"{function_name(function)}(): {error}") from None
@@ -255,12 +246,6 @@ def _takes_whole_input(signature: Signature, properties: Mapping[str, Any]) -> b
     only = signature.parameters[0]
     kind = get_origin(only.annotation) or only.annotation
     return only.name not in properties and kind in (MISSING, Any, dict, Mapping, MutableMapping)
-
-
-def _call_with_context(function: Callable[..., Any], context: Parameter) -> HandlerCall:
-    if context.keyword_only:
-        return lambda _, context_: function(**{context.name: context_})
-    return lambda _, context_: function(context_)
 
 
 def _call_with_input(function: Callable[..., Any], signature: Signature) -> HandlerCall:
@@ -297,14 +282,13 @@ def _fitted(signature: Signature, properties: Mapping[str, Any], required: Any) 
     return replace(signature, parameters=tuple(parameters))
 
 
-def _converted_default(parameter: Parameter, default: Any) -> Any:
+def _converted_default(parameter: HandlerParameter, default: Any) -> Any:
     annotation = Any if parameter.annotation is MISSING else parameter.annotation
     try:
         return msgspec.convert(default, annotation, dec_hook=validate_foreign)
     except (msgspec.ValidationError, TypeError, NotImplementedError) as error:
-        raise ContractError(
-            f"the schema's default of {parameter.name!r} does not fit its annotation: {error}"
-        ) from None
+        message = f"the schema's default of {parameter.name!r} does not fit its annotation: {error}"
+        raise ContractError(message) from None
 
 
 def _call_by_name(function: Callable[..., Any], signature: Signature) -> HandlerCall:

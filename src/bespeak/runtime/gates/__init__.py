@@ -44,8 +44,7 @@ ROUTED: Final[tuple[Callable[[RoutedCall], Refused | None], ...]] = (
 )
 _OF_STEPS: Final = {input_gate: step_input_gate}
 """Gates of the steps of a composition, whose input is not read from a body, by those of other calls."""
-_ANCHORS: Final = {scope_gate: Anchor.AUTHORIZED, input_gate: Anchor.READ}
-"""Gates behind which those of extensions stand."""
+_ANCHORS: Final = {scope_gate: Anchor.AUTHORIZED, input_gate: Anchor.READ}  # gates of extensions stand behind these
 
 _PASSED: Final[tuple[set[Callable[..., Any]], ...]] = tuple(
     {
@@ -63,12 +62,9 @@ _COUNTING: Final[frozenset[Callable[..., Any]]] = frozenset({address_rate_gate, 
 
 
 class Gates(NamedTuple):
-    """The gates of one server."""
-
     arrival: tuple[Callable[[Call], Refused | Outdated | None], ...]
     routed: tuple[Callable[[RoutedCall], Refused | None], ...]
-    steps: tuple[tuple[Callable[..., Refused | None], ...], ...]
-    """Gates of a step, by its flags without JOURNALED and APART."""
+    steps: tuple[tuple[Callable[..., Refused | None], ...], ...]  # by the flags of a step without JOURNALED and APART
 
 
 def plan_gates(server: Server) -> Gates:
@@ -118,10 +114,7 @@ def find_route(call: Call) -> RoutedCall | Refused:
 
 
 def find_deprecation(call: Call) -> Deprecation | None:
-    """Return the deprecation of the endpoint that a call meant, if it was refused before the endpoint was known.
-
-    AGTP-API 6.4 demands the warning on every response. An endpoint that the caller may not know of is not revealed.
-    """
+    """Return the deprecation of the endpoint that a refused call meant, if the caller may know of it (AGTP-API 6.4)."""
     routes = call.routes
     if not routes.has_deprecated or not may_discover(call):
         return None

@@ -1,7 +1,4 @@
-"""Who calls, and with what authority.
-
-400, 401, 262, 410, 503 and 551: the caller's identity. 455 and 262: scopes. 501: no store to keep confirmations in.
-"""
+"""Who calls (400, 401, 262, 410, 503, 551), with what scopes (455, 262), and 501 without a store to confirm in."""
 
 from __future__ import annotations
 
@@ -44,10 +41,7 @@ def identity_gate(call: Call) -> Refused | Outdated | None:
 
 
 def freshness_gate(call: Call) -> Refused | None:
-    """Refuse what needs authority, in a server that could not read its store for too long.
-
-    An agent may have been revoked or suspended since. The dispatcher has this gate only during that time.
-    """
+    """Refuse what needs authority while the store cannot be read: an agent may have been revoked since."""
     caller = call.principal
     changes = isinstance(call, RoutedCall) and call.route.endpoint.semantic.impact != "informational"
     if caller.agent_id is None and not caller.scopes and not changes:

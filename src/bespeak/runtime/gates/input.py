@@ -73,9 +73,7 @@ def open_envelope(
 _ENVELOPE: Final = frozenset({"method", "task_id", "session_id", "parameters", "context"})
 """Core 5.2: a body with only these keys, and an object under `parameters`, is an envelope around the input."""
 
-_KNOWN_TYPES: Final = frozenset({None, MEDIA_AGTP, MEDIA_JSON})
-"""Content types of nearly all requests, for a fast lookup. A missing one means JSON."""
-
+_KNOWN_TYPES: Final = frozenset({None, MEDIA_AGTP, MEDIA_JSON})  # of nearly all requests; a missing one means JSON
 SEMANTIC: Final = "semantic"  # member of a body with a semantic envelope (IoA 9, Figure 8)
 
 _KEY_MISSING: Final = Refused(
@@ -144,7 +142,8 @@ def read_body(request: Request, _: RoutedCall) -> Any:
     try:
         value = _decode(body)
         if type(value) is not dict:
-            return _bad_body(f"The body is a JSON {_kind(value)}; the input of an endpoint must be an object.")
+            kind = {list: "array", str: "string", bool: "boolean", type(None): "null"}.get(type(value), "number")
+            return _bad_body(f"The body is a JSON {kind}; the input of an endpoint must be an object.")
         if body.count(b":") != len(value):  # with as many colons as keys, none is repeated
             check_keys(body, value)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -215,7 +214,3 @@ input_gate: Final = build_input_gate(read_body)  # assembles the input from path
 
 def _bad_body(message: str) -> Refused:
     return Refused(status.BAD_REQUEST, "invalid-body", message)
-
-
-def _kind(value: object) -> str:
-    return {list: "array", str: "string", bool: "boolean", type(None): "null"}.get(type(value), "number")

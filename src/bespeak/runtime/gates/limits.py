@@ -23,9 +23,7 @@ def address_rate_gate(call: Call) -> Refused | None:
 
 
 def agent_rate_gate(call: Call) -> Refused | None:
-    """Limit calls per agent, then per principal: a call refused for its agent must not cost the principal's other
-    agents.
-    """
+    """Limit calls per agent, then per principal: a call refused for its agent must not cost the other agents."""
     rates = call.server.rates
     if rates is None or call.request.counted:
         return None
@@ -40,7 +38,6 @@ def agent_rate_gate(call: Call) -> Refused | None:
 
 
 def endpoint_rate_gate(call: RoutedCall) -> Refused | None:
-    """Limit an agent's calls of this endpoint."""
     rates = call.server.rates
     if rates is None or not rates.endpoints or call.request.counted:
         return None
@@ -66,8 +63,7 @@ def _take(buckets: Buckets, key: str, scope: str, who: str) -> Refused | None:
     )
 
 
-_LONGEST_REMEMBERED = 200
-"""Maximum length of a cached header, enough for a list of all units; callers cannot fill the cache with longer ones."""
+_LONGEST_REMEMBERED = 200  # of a cached header: room for all units, but callers cannot fill the cache
 
 _remembered = lru_cache(1024)(parse_budget)
 

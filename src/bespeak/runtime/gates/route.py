@@ -1,7 +1,4 @@
-"""404, 405, 454, 459 and 460: the method and path of a request, and the endpoint they lead to.
-
-Legacy verbs become AGTP methods here, where opted in, and redirects of the method policy are followed.
-"""
+"""404, 405, 454, 459, 460: method and path of a request, legacy verbs, redirects, and the endpoint they lead to."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import METHOD_GRAMMAR
 from bespeak.protocol.exchange.refusal import Fault, Refused, authorization_required
 from bespeak.runtime.call import Call, RoutedCall, find_visible
-from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
+from bespeak.text.diagnostics.diagnostic import brief
 
 
 def path_gate(call: Call) -> Refused | None:
@@ -29,7 +26,7 @@ def path_gate(call: Call) -> Refused | None:
     if fault is None:
         return None
     return Refused(
-        status.GRAMMAR_VIOLATION if call.speaks_agis else status.ENDPOINT_VIOLATION,
+        status.GRAMMAR_VIOLATION if METHOD_GRAMMAR in call.request.headers else status.ENDPOINT_VIOLATION,
         "endpoint-violation",
         f"The path is not allowed: {fault.message[:300]}.",
         {"path": call.path[:300], "segment": fault.at[:120]},
@@ -64,30 +61,23 @@ def check_method_grammar(call: Call) -> Refused | None:
             f"This server applies the method grammar {GRAMMAR}, not {brief(asked)}; say that, or leave the header out.",
             {"method_grammar": asked[:80], "supported": [GRAMMAR]},
         )
-    findings = _judge(call)
+    service, catalog = call.routes.service, call.routes.catalog
+    # A declared verb is checked for its form only; any other custom method is accepted.
+    declared = service.vocabulary.declared_verbs if service.vocabulary else ()
+    custom = call.routes.policies.methods.custom if call.method.upper() not in declared else ()
+    findings = method_findings(call.method, custom, catalog, declared)
     errors = [finding for finding in findings if finding.severity == "error"]
     if errors:
+        listed = [{"rule": error.rule, "message": error.message, "help": error.help} for error in errors]
         return Refused(
             status.GRAMMAR_VIOLATION,
             "grammar-violation",
             f"{errors[0].message}. {errors[0].help}",
-            {"method": call.method[:_SHOWN], "grammar": GRAMMAR, "findings": [_as_members(error) for error in errors]},
+            {"method": call.method[:_SHOWN], "grammar": GRAMMAR, "findings": listed},
         )
     # AGIS 4.1(e): methods are compared without regard to case.
     call.method = call.method.upper()
     return None
-
-
-def _judge(call: Call) -> list[Diagnostic]:
-    """Check a method: a declared verb is checked for its form only, any other custom method is accepted."""
-    service = call.routes.service
-    declared = service.vocabulary.declared_verbs if service.vocabulary else ()
-    custom = call.routes.policies.methods.custom if call.method.upper() not in declared else ()
-    return method_findings(call.method, custom, call.routes.catalog, declared)
-
-
-def _as_members(finding: Diagnostic) -> dict[str, str]:
-    return {"rule": finding.rule, "message": finding.message, "help": finding.help}
 
 
 # AGTP-API 3.6: what a legacy verb means when no endpoint of the preferred verb is on the path.

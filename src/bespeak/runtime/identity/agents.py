@@ -25,11 +25,11 @@ _KEY_LENGTH: Final = 32
 STALE: Final = "agents-stale"  # code of a refusal because the copy of the agents is too old to act on
 
 
-class Agents:
+class Agents(Follower):
     """The agents, read by every request and replaced as a whole when something changes."""
 
     def __init__(self, filed: Iterable[Agent] = (), *, stale_after: float | None = None) -> None:
-        self._stale_after = stale_after
+        super().__init__(TOPIC, self._take_in, stale_after=stale_after, flip=self._flip)
         self._filed = {agent.agent_id: agent for agent in filed}
         self._rows: dict[str, AgentRow] = {}
         self._stored: dict[str, Agent | None] = {}
@@ -37,10 +37,8 @@ class Agents:
         self._named = _by_name(self._known.values())
         self._keys: dict[str, PublicKey | None] = {}
         self._watchers: list[Callable[[], None]] = []
-        self._follower = Follower(TOPIC, self._take_in, stale_after=stale_after, flip=self._flip)
         self._age_watchers: list[Callable[[bool], None]] = []
-        self.revision = 0
-        """Counter of changes, by which derived values learn that they are stale."""
+        self.revision = 0  # counter of changes, by which derived values learn that they are stale
 
     def __iter__(self) -> Iterator[Agent]:
         return iter(self._known.values())
@@ -49,7 +47,6 @@ class Agents:
         return len(self._known)
 
     def get(self, agent_id: str | None) -> Agent | None:
-        """Return the agent with an id."""
         return self._known.get(agent_id) if agent_id is not None else None
 
     def named(self, name: str) -> Agent | None:
@@ -57,9 +54,7 @@ class Agents:
         return self._named.get(name.casefold())
 
     def changed_at(self, agent_id: str) -> float | None:
-        """Return the time of the last change in the store, in seconds since 1970; None for an agent that is only in
-        a file.
-        """
+        """Return the time of the last change in the store, in seconds since 1970; None for an agent of a file."""
         row = self._rows.get(agent_id)
         return row.updated if row is not None else None
 
@@ -83,7 +78,6 @@ class Agents:
         return self._keys[agent_id]
 
     def watch(self, watcher: Callable[[], None]) -> None:
-        """Call `watcher` after every change."""
         self._watchers.append(watcher)
 
     def watch_age(self, watcher: Callable[[bool], None]) -> None:
@@ -100,21 +94,10 @@ class Agents:
         for watcher in self._age_watchers:
             watcher(stale)
 
-    async def follow(self, store: Store) -> None:
-        """Load the agents of a store, now and whenever they change. Raises StoreError if it cannot be read now."""
-        await self._follower.follow(store)
-
-    async def refresh(self) -> None:
-        """Load the changes of the store."""
-        await self._follower.refresh()
-
-    async def close(self) -> None:
-        """Cancel pending work."""
-        await self._follower.close()
-
     async def _take_in(self, store: Store) -> None:
         marks: list[AgentMark] = await store.read(MarkAgents())
-        changed = [mark.agent_id for mark in marks if not self._holds(mark)]
+        held = {agent_id: row.revision for agent_id, row in self._rows.items()}
+        changed = [mark.agent_id for mark in marks if held.get(mark.agent_id) != mark.revision]
         if not changed and len(marks) == len(self._rows):
             return
         if len(changed) > _ONE_BY_ONE:
@@ -138,10 +121,6 @@ class Agents:
         self.revision += 1
         for watcher in self._watchers:
             watcher()
-
-    def _holds(self, mark: AgentMark) -> bool:
-        held = self._rows.get(mark.agent_id)
-        return held is not None and held.revision == mark.revision
 
     def _read(self, row: AgentRow) -> Agent | None:
         """Build the agent of a row. Return None for an otherwise unknown agent with no more than the state `active`."""

@@ -31,8 +31,7 @@ KEPT_HEADERS: Final = (
     names.TASK_ID,
 )
 """Headers of the request that hold for later acts too. Credentials are never stored."""
-_PROVEN: Final = (names.AGENT_ID, names.AUTHORITY_SCOPE, names.DELEGATION_CHAIN)
-"""Headers among them that belong to the proof of the authority."""
+_PROVEN: Final = (names.AGENT_ID, names.AUTHORITY_SCOPE, names.DELEGATION_CHAIN)  # those that belong to the proof
 _ENDING: Final = frozenset({"token", "mtls"})  # proofs that always have an end; a key that signs requests has none
 
 
@@ -50,12 +49,10 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
     holders: tuple[str, ...] = ()
     delegators: tuple[str, ...] = ()
     profile: Any = None  # semantic profile of the call as plain data; None without one
-    expires: float | None = None
-    """End of the credentials and delegations that it rests on, in seconds since 1970; None if they have none."""
+    expires: float | None = None  # end of the credentials and delegations, in seconds since 1970; None without
 
     @classmethod
     def of(cls, principal: Principal, request: Request) -> Authority:
-        """Take the authority of a call."""
         given, meaning = request.headers, request.semantic
         return cls(
             agent_id=principal.agent_id or "",
@@ -84,7 +81,6 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
         return seconds if self.expires is None else min(seconds, max(self.expires - principals.clock(), 0.0))
 
     def lasts(self, principals: Principals) -> bool:
-        """Return True if the end has not been reached."""
         return self.expires is None or self.expires > principals.clock()
 
     def judge(self, principals: Principals) -> Principal | Refused:

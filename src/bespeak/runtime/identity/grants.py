@@ -22,8 +22,6 @@ _PAGE: Final = 1_000
 
 
 class Grant(msgspec.Struct, frozen=True):
-    """Content of the record of a grant."""
-
     subject: str
     resource: str  # a path with everything below it, `METHOD /path`, or `*`
     scope: tuple[str, ...]
@@ -31,8 +29,7 @@ class Grant(msgspec.Struct, frozen=True):
     expires: float  # end of the grant: that of its ttl, or of the granter's authority if that is earlier
     methods: tuple[str, ...] = ()  # methods for which it holds; none for all
     paths: tuple[str, ...] = ()
-    authority: Authority | None = None
-    """Authority of the granter; None for a grant of an earlier release, which is not in force."""
+    authority: Authority | None = None  # of the granter; None, so not in force, for a grant of an earlier release
 
     def holds_for(self, endpoint: Endpoint) -> bool:
         """Return True if the grant is for calls of an endpoint."""
@@ -50,25 +47,13 @@ class Grant(msgspec.Struct, frozen=True):
 _decode = msgspec.json.Decoder(Grant).decode
 
 
-class Grants:
+class Grants(Follower):
     """The grants in force, by subject; a copy in memory that follows the store."""
 
     def __init__(self, principals: Principals) -> None:
+        super().__init__(topic_of(GRANT), self._take_in)
         self._principals = principals
         self._by_subject: dict[str, tuple[Grant, ...]] = {}
-        self._follower = Follower(topic_of(GRANT), self._take_in)
-
-    async def follow(self, store: Store) -> None:
-        """Load the grants, now and whenever they change."""
-        await self._follower.follow(store)
-
-    async def refresh(self) -> None:
-        """Load what has changed."""
-        await self._follower.refresh()
-
-    async def close(self) -> None:
-        """Cancel pending work."""
-        await self._follower.close()
 
     def covers(self, agent_id: str | None, endpoint: Endpoint, missing: Iterable[str]) -> bool:
         """Return True if grants give an agent all these scopes for calls of an endpoint."""

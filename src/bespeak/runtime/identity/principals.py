@@ -21,15 +21,14 @@ from bespeak.text.diagnostics.diagnostic import brief
 if TYPE_CHECKING:
     from bespeak.state.identity.authenticator import Authenticator
     from bespeak.state.identity.credentials import Authenticated
-    from bespeak.state.identity.delegation import Chain, Hop
+    from bespeak.state.identity.delegation import Chain, DelegationHop
     from bespeak.state.identity.jws import PublicKey
 
 _logger = logging.getLogger(__name__)
 
 _GONE: Final = frozenset({"revoked", "retired", "deprecated"})
 _REMEMBERED: Final = 4096
-_LONGEST_REMEMBERED: Final = 512
-"""Maximum length of a cached claim, so that callers cannot fill the cache with long ones."""
+_LONGEST_REMEMBERED: Final = 512  # of a cached claim, so that callers cannot fill the cache with long ones
 
 
 class Principals:
@@ -50,16 +49,11 @@ class Principals:
         self._agents = agents
         self._server_id = server_id
         self._require_known = require_known
-        self.clock = clock
-        """Clock by which credentials end, in seconds since 1970."""
-        self.authenticator: Authenticator | None = None
-        """Verifier of credentials; None if headers are trusted."""
-        self._server_key = server_key
-        """Public key for the delegations this server has signed."""
-        self.audited = False
-        """True if an audit trail has the delegations of this server, so that the log need not have them."""
-        self.log_hop = lru_cache(_REMEMBERED)(self._log)
-        """Logs a hop of a delegation, once, so that a chain can be reconstructed (core 7.6)."""
+        self.clock = clock  # clock by which credentials end, in seconds since 1970
+        self.authenticator: Authenticator | None = None  # verifier of credentials; None if headers are trusted
+        self._server_key = server_key  # public key for the delegations this server has signed
+        self.audited = False  # True if an audit trail has the delegations, so that the log need not have them
+        self.log_hop = lru_cache(_REMEMBERED)(self._log)  # once, so that a chain can be reconstructed (core 7.6)
         self._recent = lru_cache(_REMEMBERED)(self._resolve)
         self._recently_proven = lru_cache(_REMEMBERED)(self._prove)
         agents.watch(self._forget)
@@ -81,10 +75,7 @@ class Principals:
     def delegate(
         self, own: Principal, header: str, scope: str | None, limit: Scopes | None = None
     ) -> Principal | Refused:
-        """Return the principal of an agent with delegated authority, limited to what its chain proves.
-
-        `limit` is the authority of the caller's credential, if it states any: a chain cannot widen it.
-        """
+        """Return a principal with what its chain proves, within `limit`: a chain cannot widen a credential."""
         chain = self.chain(own.agent_id, header)
         if isinstance(chain, Refused):
             return chain
@@ -120,19 +111,20 @@ class Principals:
             delegator = self._agents.get(hop.delegator)
             most = delegator.max_delegation_depth if delegator is not None else None
             if most is not None and hop.depth >= most:
-                return _too_deep(number, most)
+                limit = f"the document of its delegator permits no more than {most} hops"
+                message = f"Delegation-Chain breaks at hop {number}: {limit}."
+                details = {"hop": number, "reason": "depth-exceeded"}
+                return Refused(status.AUTHORITY_CHAIN_BROKEN, "authority-chain-broken", message, details)
             self.log_hop(hop)
         return chain
 
-    def _log(self, hop: Hop) -> None:
+    def _log(self, hop: DelegationHop) -> None:
         level = logging.INFO if self.audited else logging.WARNING
         place = (brief(hop.token_id), hop.delegator, hop.delegate, brief(", ".join(hop.scopes)))
         _logger.log(level, "delegation %s: %s to %s, %s", *place)
 
     def _delegable(self, agent_id: str) -> Scopes | None:
-        """Return the authority an agent can delegate: its grant, if it is active and its document permits
-        delegation.
-        """
+        """Return the authority an agent can delegate: its grant, if it is active and its document permits that."""
         agent = self._agents.get(agent_id)
         return self._agents.grant_of(agent_id) if agent is not None and may_delegate(agent) else None
 
@@ -147,7 +139,6 @@ class Principals:
 
     @property
     def advice(self) -> str:
-        """What an unidentified caller has to send."""
         if self.authenticator is not None:
             return f"send {self.authenticator.credentials}"
         return "send the Agent-ID of an agent that is registered here" if self.requires_known else "send an Agent-ID"
@@ -158,7 +149,6 @@ class Principals:
         return len(self._agents) > 0 if self._require_known is None else self._require_known
 
     async def renew_keys(self) -> None:
-        """Refresh the keys that verify credentials."""
         if self.authenticator is not None:
             await self.authenticator.refresh()
 
@@ -175,11 +165,8 @@ class Principals:
                 return self.credentials_missing("Authority-Scope requires an identified agent")
             return Principal(scopes=claimed or NO_SCOPES)
         if not is_canonical_id(agent_id):
-            return Refused(
-                status.BAD_REQUEST,
-                "invalid-canonical-id",
-                f"Agent-ID must be 64 lower-case hexadecimal digits; got {agent_id[:80]!r}.",
-            )
+            message = f"Agent-ID must be 64 lower-case hexadecimal digits; got {agent_id[:80]!r}."
+            return Refused(status.BAD_REQUEST, "invalid-canonical-id", message)
         agent = self._find(agent_id)
         if isinstance(agent, Refused):
             return agent
@@ -226,10 +213,7 @@ class Principals:
 
 
 def inactive(agent: Agent, changed: float | None) -> Refused | None:
-    """Return a refusal if an agent may not act or be resolved (core 3, 7.4); None if it may.
-
-    `changed` is the time of its last change in the store; without it, that of its document counts.
-    """
+    """Return a refusal if an agent may not act (core 3, 7.4). `changed` is the time of its last change in the store."""
     state = agent.status.lower()
     if state == ACTIVE:
         return None
@@ -287,13 +271,4 @@ def _narrow(granted: Scopes, claimed: Scopes | None, who: str) -> Scopes | Refus
         "scope-claim-invalid",
         f"Authority-Scope claims {', '.join(wider)}, which {who} not grant.",
         {"type": "scope-required", "claimed": list(claimed), "invalid": wider, "declared": list(granted)},
-    )
-
-
-def _too_deep(hop: int, most: int) -> Refused:
-    return Refused(
-        status.AUTHORITY_CHAIN_BROKEN,
-        "authority-chain-broken",
-        f"Delegation-Chain breaks at hop {hop}: the document of its delegator permits no more than {most} hops.",
-        {"hop": hop, "reason": "depth-exceeded"},
     )

@@ -1,11 +1,13 @@
-"""The signing key of a server. Cryptography is loaded when something is signed."""
+"""The signing key of a server, and the file that has it. Cryptography is loaded when something is signed."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bespeak.errors import ConfigError
+from bespeak.protocol.exchange.refusal import Fault
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
@@ -14,8 +16,6 @@ if TYPE_CHECKING:
 
 
 class Signer:
-    """Signs the documents and delegations of one server."""
-
     def __init__(self, key: OKPKey) -> None:
         from bespeak.state.identity.jws import PrivateKey  # noqa: PLC0415 - loads cryptography, for signers only
 
@@ -27,19 +27,38 @@ class Signer:
 
     @cached_property
     def key_id(self) -> str:
-        """Id by which verifiers find the key."""
         from bespeak.state.identity.key_text import key_id  # noqa: PLC0415 - slow to load
 
         return key_id(self._key)
 
     def sign(self, content: bytes) -> str:
-        """Return a detached JWS of canonical bytes."""
         from bespeak.documents.projections.manifest_signature import sign_content  # noqa: PLC0415 - slow to load
 
         return sign_content(content, self._key)
 
     def sign_manifest(self, manifest: dict[str, Any]) -> None:
-        """Add its signature to a manifest."""
         from bespeak.documents.projections import manifest_signature as jws  # noqa: PLC0415 - slow to load
 
         manifest[jws.SIGNATURE_MEMBER] = jws.sign_manifest(manifest, self._key)
+
+
+def signing_keys(path: Path | None) -> tuple[OKPKey, ...]:
+    if path is None:
+        return ()
+    from bespeak.state.identity.key_files import read_history  # noqa: PLC0415 - slow to load, for signers
+
+    key = signing_key(path)
+    before = read_history(path, key)
+    if isinstance(before, Fault):
+        raise ConfigError(f"signing_key {path}: {before.message}")
+    return (key, *(one.key for one in before))
+
+
+def signing_key(path: Path) -> OKPKey:
+    """Read the signing key, without the keys it replaced."""
+    from bespeak.state.identity.key_files import read_key  # noqa: PLC0415 - slow to load, for signers
+
+    key = read_key(path)
+    if isinstance(key, Fault):
+        raise ConfigError(f"signing_key {path}: {key.message}")
+    return key

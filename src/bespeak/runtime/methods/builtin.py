@@ -26,9 +26,7 @@ from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle
 from bespeak.runtime.methods.query import query
 from bespeak.runtime.methods.suspension import resume, suspend
 
-MISSING: Final[Mapping[str, str]] = {
-    "SUMMARIZE": "a summarizer",
-}
+MISSING: Final[Mapping[str, str]] = {"SUMMARIZE": "a summarizer"}
 """Requirement of each method; an operator who can fulfil it binds the method to a handler at `/`."""
 
 _STATEFUL: Final = frozenset(
@@ -40,10 +38,7 @@ _STATEFUL: Final = frozenset(
 
 
 def find_missing(method: str, *, stored: bool, searchable: bool) -> str | None:
-    """Return what a server lacks to carry out a built-in method at `/`; None if it works.
-
-    All published documents say what this function says.
-    """
+    """Return what a server lacks for a built-in method at `/`; None if it works. Published documents say the same."""
     if method == "QUERY" and not searchable:
         return REQUIRES_RESOURCES
     return REQUIRES_STORE if method in _STATEFUL and not stored else MISSING.get(method)
@@ -61,16 +56,14 @@ def unavailable(method: str) -> Callable[[RoutedCall], Refused]:
 
 
 _CONTEXT: Final[Mapping[str, Any]] = {"type": "object"}  # core 4: every floor method takes an optional `context` object
-
-_RESUME: Final = replace(STANDARD["RESUME"], category="floor")
-"""Every server resumes the sessions that it suspends; the method is published where it is enabled."""
+_RESUME: Final = replace(STANDARD["RESUME"], category="floor")  # sessions resume everywhere; published where enabled
 
 _INVENTORY = StandardMethod(
     name="DISCOVER",
     description="Lists all registered endpoints on this server.",
     intent="Discover which endpoints this server has.",
     outcome="An array of every endpoint's method, path and description is returned.",
-    parameters={},
+    takes={},
 )
 
 _OBJECT_OUTPUT: Final[Mapping[str, Any]] = {"$schema": DIALECT, "type": "object", "additionalProperties": True}
@@ -187,7 +180,7 @@ def _endpoint(
 
 def _output(method: StandardMethod) -> Mapping[str, Any]:
     """Return the schema of the envelope around a result (core 5.3)."""
-    if method.result is None:
+    if method.returns is None:
         return _OBJECT_OUTPUT
     return {
         "$schema": DIALECT,
@@ -195,7 +188,7 @@ def _output(method: StandardMethod) -> Mapping[str, Any]:
         "properties": {
             "status": {"type": "integer"},
             "task_id": {"type": "string"},
-            "result": object_of(method.result, *method.returned),
+            "result": object_of(method.returns),
         },
         "required": ["status", "result"],
         "additionalProperties": True,

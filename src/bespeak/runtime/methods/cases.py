@@ -94,8 +94,7 @@ def _respond(outcome: Sequence[Any] | Conflict) -> Envelope | Refused:
 SCOPES: Final[Mapping[str, str]] = {ESCALATION: "escalation:confirm", CONFIRMATION: "confirmation:decide"}
 """Scope with which an agent may decide cases of a kind addressed to others."""
 
-CASES: Final = "esc-"
-"""Beginning of the ids of escalations: to confirm one is to decide it, not to acknowledge its message."""
+CASES: Final = "esc-"  # begins ids of escalations: to confirm one is to decide it, not to acknowledge its message
 MOST_ATTESTATION: Final = 64 * 1024  # maximum bytes of an attestation
 _LONGEST_REASON: Final = 4096
 
@@ -104,7 +103,6 @@ _NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "No case has t
 
 @stateful
 async def confirm(call: RoutedCall) -> Effects | Envelope:
-    """Answer CONFIRM /."""
     given, principal = call.input, call.principal
     reason = given.get("reason")
     if reason is not None and (len(reason) > _LONGEST_REASON or "\0" in reason):

@@ -46,9 +46,7 @@ MOST_TASK: Final = 64 * 1024  # maximum bytes of a task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """The requested delegation, parsed from the input."""
-
+class WantedDelegation:
     delegator: str
     delegate: str
     scopes: tuple[str, ...]
@@ -56,13 +54,11 @@ class Wish:
     depth: int
     token: str
     task: str
-    parent: Chain | None
-    """Chain through which the delegator holds its own authority; None if it has it in its own right."""
+    parent: Chain | None  # through which the delegator holds its authority; None if in its own right
 
 
 @stateful
 def delegate(call: RoutedCall) -> Effects:
-    """Answer DELEGATE /."""
     delegator, now = call.server.agents.get(call.agent_id), call.server.principals.clock()
     if delegator is None:
         message = "Only an agent that is registered with this server can delegate."
@@ -83,7 +79,7 @@ def delegate(call: RoutedCall) -> Effects:
     return _record(chain, wish, call.input)
 
 
-def _read(call: RoutedCall, now: float) -> Wish:
+def _read(call: RoutedCall, now: float) -> WantedDelegation:
     given = call.input
     target = given["target_agent_id"]
     agent = call.server.agents.get(target)
@@ -95,7 +91,7 @@ def _read(call: RoutedCall, now: float) -> Wish:
     expires = min(read_future(given, "deadline", now=now + 1, most=math.inf) or now + LIFETIME, now + LONGEST_LIFETIME)
     task = _task(given["task"])
     header = call.request.headers.get(DELEGATION_CHAIN)
-    return Wish(
+    return WantedDelegation(
         delegator=call.agent_id or "",
         delegate=target,
         scopes=scopes,
@@ -108,7 +104,6 @@ def _read(call: RoutedCall, now: float) -> Wish:
 
 
 def _task(given: str | Mapping[str, Any]) -> str:
-    """Encode the task for storage."""
     task = given if isinstance(given, str) else to_json(given)
     if "\0" in task:
         raise invalid("task", "contains a NUL, which cannot be stored.")
@@ -127,8 +122,7 @@ def _scopes(given: str | Sequence[Any]) -> tuple[str, ...]:
     raise refusal(status.UNPROCESSABLE, "invalid-authority-scope", message)
 
 
-def _check_extent(call: RoutedCall, delegator: Agent, wish: Wish) -> None:
-    """Refuse what exceeds the delegator's authority."""
+def _check_extent(call: RoutedCall, delegator: Agent, wish: WantedDelegation) -> None:
     from bespeak.state.identity.delegation import refuse_wider  # noqa: PLC0415 - loads cryptography, for delegators
 
     passed(refuse_wider(wish.delegator, wish.delegate, wish.scopes, call.principal.scopes))
@@ -140,7 +134,7 @@ def _check_extent(call: RoutedCall, delegator: Agent, wish: Wish) -> None:
         raise refusal(status.FORBIDDEN, "delegation-depth-exceeded", message, max_delegation_depth=most)
 
 
-def _issue(call: RoutedCall, key: PrivateKey, wish: Wish, now: float) -> Chain:
+def _issue(call: RoutedCall, key: PrivateKey, wish: WantedDelegation, now: float) -> Chain:
     """Add a hop to the caller's chain, signed by this server for the caller."""
     from bespeak.state.identity.delegation import grant_authority  # noqa: PLC0415 - loads cryptography, for delegators
 
@@ -165,7 +159,7 @@ def _issue(call: RoutedCall, key: PrivateKey, wish: Wish, now: float) -> Chain:
     return chain
 
 
-def _accept(call: RoutedCall, wish: Wish) -> Chain:
+def _accept(call: RoutedCall, wish: WantedDelegation) -> Chain:
     """Append the hop that the caller has signed to its chain."""
     before = "" if wish.parent is None else f"{wish.parent.header}, "
     chain = passed(call.server.principals.chain(wish.delegate, before + wish.token))
@@ -176,7 +170,7 @@ def _accept(call: RoutedCall, wish: Wish) -> Chain:
     raise refusal(status.UNPROCESSABLE, "delegation-token-mismatch", message)
 
 
-def _record(chain: Chain, wish: Wish, given: Mapping[str, Any]) -> Effects:
+def _record(chain: Chain, wish: WantedDelegation, given: Mapping[str, Any]) -> Effects:
     hop = chain.hops[-1]
     command = RecordDelegation(
         delegation_id=hop.token_id,

@@ -26,7 +26,6 @@ from bespeak.runtime.publication import PublishedDocument
 from bespeak.runtime.route_table import RouteTable
 
 _METHODS: Final = ("DISCOVER", "DESCRIBE")
-
 _NAMED: Final[Mapping[str, Mapping[str, Any]]] = {"name": {"type": "string"}}
 _DOCUMENTS: Final[tuple[tuple[str, str, str, str, Mapping[str, Mapping[str, Any]]], ...]] = (
     (
@@ -41,7 +40,7 @@ _DOCUMENTS: Final[tuple[tuple[str, str, str, str, Mapping[str, Mapping[str, Any]
         "Returns the identity document of an agent by its name.",
         "Find out who an agent of this server is.",
         "The identity document of the agent is returned.",
-        {**_NAMED, "format": FORMAT_SCHEMA},
+        {**_NAMED, "format?": FORMAT_SCHEMA},
     ),
     (
         "/agents/{name}/status",
@@ -53,17 +52,7 @@ _DOCUMENTS: Final[tuple[tuple[str, str, str, str, Mapping[str, Mapping[str, Any]
 )
 
 AGENT_METHODS: Final[tuple[tuple[str, StandardMethod], ...]] = tuple(
-    (
-        path,
-        StandardMethod(
-            name=name,
-            description=description,
-            intent=intent,
-            outcome=outcome,
-            parameters=parameters,
-            required=("name",) if parameters else (),
-        ),
-    )
+    (path, StandardMethod(name=name, description=description, intent=intent, outcome=outcome, takes=parameters))
     for path, description, intent, outcome, parameters in _DOCUMENTS
     for name in _METHODS
 )
@@ -75,7 +64,6 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 @handler
 def agents(call: RoutedCall) -> Answer:
-    """Answer at all of these paths."""
     name = call.input.get("name")
     if name is not None:
         if _NAME.fullmatch(name) is None:
@@ -174,7 +162,6 @@ def discover(call: RoutedCall) -> Answer | Envelope | Refused:
 
 
 def discover_methods(call: RoutedCall) -> Answer:
-    """Answer DISCOVER /methods (AGTP-API 5.8)."""
     return call.table.publication.inventory.answer(call.request)
 
 
@@ -195,7 +182,9 @@ def describe(call: RoutedCall) -> Answer | Envelope:
     asks = "capability_domains" in call.input or "version_min" in call.input
     if agent is not None and not asks and may_see(call, agent):
         return show_agent(call, agent, agent.agent_id)
-    asked = _domains(call.input.get("capability_domains"))
+    given = call.input.get("capability_domains")
+    parts: Iterable[Any] = given.split(",") if isinstance(given, str) else given or ()
+    asked = [str(part).strip() for part in parts]
     unknown = [domain for domain in asked if domain not in DOMAINS]
     if unknown:
         wrong = ", ".join(map(repr, unknown[:5]))
@@ -203,11 +192,6 @@ def describe(call: RoutedCall) -> Answer | Envelope:
         details: dict[str, Any] = {"unknown": unknown[:20], "capability_domains": list(DOMAINS)}
         raise refusal(status.UNPROCESSABLE, "unknown-capability-domain", message, **details)
     return Envelope(_capabilities(call.table, asked or DOMAINS, call.input.get("version_min")))
-
-
-def _domains(given: Any) -> list[str]:
-    parts: Iterable[Any] = given.split(",") if isinstance(given, str) else given or ()
-    return [str(part).strip() for part in parts]
 
 
 def _capabilities(routes: RouteTable, domains: Iterable[str], version_min: str | None) -> Mapping[str, Any]:

@@ -16,12 +16,11 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.extension import DESCRIBE_SYNTHESIS
+from bespeak.runtime.extension import INSPECT_SYNTHESIS
 from bespeak.runtime.handling import RefusedError, invalid, refusal, stateful
 from bespeak.state.audit.record import KeptRecord, payload_of
 from bespeak.state.store.commands.agents import ReadLifecycle
 from bespeak.state.store.commands.audit import ReadAudit, ReadChainHead
-from bespeak.state.store.commands.proposals import PENDING, REJECTED, ProposalRow, ReadProposal, proposal_id_of
 from bespeak.state.store.store import Store
 
 READ: Final = "audit:read"  # scope that lets a caller inspect records of other agents
@@ -37,19 +36,17 @@ INSPECT: Final = StandardMethod(
     "synthesized contract.",
     intent="Inspect what this server has recorded about an agent.",
     outcome="The record or the events are returned; nothing has been changed.",
-    parameters={
+    takes={
         "target": {"type": "string", "enum": list(TARGETS)},
-        "audit_id": ID_SCHEMA,
-        "agent_id": ID_SCHEMA,
-        "synthesis_id": NEGOTIATED_ID_SCHEMA,
+        "audit_id?": ID_SCHEMA,
+        "agent_id?": ID_SCHEMA,
+        "synthesis_id?": NEGOTIATED_ID_SCHEMA,
     },
-    required=("target",),
 )
 
 
 @stateful
 async def inspect(call: RoutedCall) -> Envelope:
-    """Answer INSPECT /."""
     assert call.server.store is not None
     store, target = call.server.store, call.input["target"]
     if target == "audit":
@@ -74,11 +71,11 @@ def _named(call: RoutedCall, member: str, what: str) -> str:
 
 async def _contract(store: Store, call: RoutedCall) -> Envelope:
     synthesis_id = _named(call, "synthesis_id", "the contract")
-    row: ProposalRow | None = await store.read(ReadProposal(proposal_id_of(synthesis_id)))
-    _check_owner(call, row.agent_id if row is not None else "")
-    if row is None or row.state in (PENDING, REJECTED):
+    agent_id, described = await call.server.hooks[INSPECT_SYNTHESIS](store, synthesis_id)
+    _check_owner(call, agent_id)
+    if described is None:
         raise refusal(status.NOT_FOUND, "record-not-found", "No synthesis has this id.")
-    return Envelope({"agent_id": row.agent_id, **call.server.hooks[DESCRIBE_SYNTHESIS](row)})
+    return Envelope({"agent_id": agent_id, **described})
 
 
 async def _lifecycle(store: Store, agent_id: str) -> Envelope:
@@ -101,10 +98,7 @@ async def _lifecycle(store: Store, agent_id: str) -> Envelope:
 
 
 def _check_owner(call: RoutedCall, agent_id: str) -> None:
-    """Refuse what the caller may not see, whether or not another agent has it.
-
-    Records of anonymous calls have no owner, so they need the scope.
-    """
+    """Refuse what the caller may not see, whether or not it exists. Records of anonymous calls have no owner."""
     if call.agent_id != agent_id and not call.principal.scopes.covers(READ):
         raise RefusedError(_FORBIDDEN)
 

@@ -33,90 +33,81 @@ _PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifecycleChange:
-    """One method that changes the state of an agent."""
-
     method: StandardMethod
     status: str
     allowed_from: frozenset[str]
     by_itself: bool = False  # True if an agent may apply it to itself without a scope
 
 
-def _method(name: str, description: str, intent: str, outcome: str, impact: str, *required: str) -> StandardMethod:
-    return StandardMethod(
+def _change(
+    name: str,
+    description: str,
+    intent: str,
+    outcome: str,
+    state: str,
+    *,
+    allowed_from: tuple[str, ...],
+    by_itself: bool = False,
+) -> LifecycleChange:
+    required = ("agent_id", "reason") if state == RETIRED else ("agent_id",)
+    method = StandardMethod(
         name=name,
         description=description,
         intent=intent,
         outcome=outcome,
-        impact=impact,
-        parameters=_PARAMETERS,
-        required=("agent_id", *required),
+        impact="reversible" if state in ("active", "suspended") else "irreversible",
+        takes={key if key in required else f"{key}?": one for key, one in _PARAMETERS.items()},
     )
+    return LifecycleChange(method=method, status=state, allowed_from=frozenset(allowed_from), by_itself=by_itself)
 
 
 CHANGES: Final[tuple[LifecycleChange, ...]] = (
-    LifecycleChange(
-        method=_method(
-            "ACTIVATE",
-            "Lets an agent that is registered and pending act.",
-            "Activate a registered agent.",
-            "The agent is active.",
-            "reversible",
-        ),
-        status="active",
-        allowed_from=frozenset({"pending"}),
+    _change(
+        "ACTIVATE",
+        "Lets an agent that is registered and pending act.",
+        "Activate a registered agent.",
+        "The agent is active.",
+        "active",
+        allowed_from=("pending",),
     ),
-    LifecycleChange(
-        method=_method(
-            "DEACTIVATE",
-            "Suspends an agent: its requests are refused until it is reinstated.",
-            "Deactivate an agent for the time being.",
-            "The agent is suspended.",
-            "reversible",
-        ),
-        status="suspended",
-        allowed_from=frozenset({"active", "pending", "unreadable"}),
+    _change(
+        "DEACTIVATE",
+        "Suspends an agent: its requests are refused until it is reinstated.",
+        "Deactivate an agent for the time being.",
+        "The agent is suspended.",
+        "suspended",
+        allowed_from=("active", "pending", "unreadable"),
         by_itself=True,
     ),
-    LifecycleChange(
-        method=_method(
-            "REINSTATE",
-            "Lifts the suspension of an agent.",
-            "Reinstate a suspended agent.",
-            "The agent is active again.",
-            "reversible",
-        ),
-        status="active",
-        allowed_from=frozenset({"suspended"}),
+    _change(
+        "REINSTATE",
+        "Lifts the suspension of an agent.",
+        "Reinstate a suspended agent.",
+        "The agent is active again.",
+        "active",
+        allowed_from=("suspended",),
     ),
-    LifecycleChange(
-        method=_method(
-            "REVOKE",
-            "Retires an agent for ever; its id is never used again.",
-            "Revoke the identity of an agent.",
-            "The agent is retired.",
-            "irreversible",
-            "reason",
-        ),
-        status=RETIRED,
-        allowed_from=frozenset({"active", "pending", "suspended", "deprecated", "unreadable"}),
+    _change(
+        "REVOKE",
+        "Retires an agent for ever; its id is never used again.",
+        "Revoke the identity of an agent.",
+        "The agent is retired.",
+        RETIRED,
+        allowed_from=("active", "pending", "suspended", "deprecated", "unreadable"),
     ),
-    LifecycleChange(
-        method=_method(
-            "DEPRECATE",
-            "Marks an agent as replaced; its requests are refused from then on.",
-            "Deprecate an agent that another one replaces.",
-            "The agent is deprecated.",
-            "irreversible",
-        ),
-        status="deprecated",
-        allowed_from=frozenset({"active", "suspended"}),
+    _change(
+        "DEPRECATE",
+        "Marks an agent as replaced; its requests are refused from then on.",
+        "Deprecate an agent that another one replaces.",
+        "The agent is deprecated.",
+        "deprecated",
+        allowed_from=("active", "suspended"),
         by_itself=True,
     ),
 )
 
 
 def lifecycle(change: LifecycleChange) -> Callable[[RoutedCall], Effects | Refused]:
-    """Build the handler of one of these methods at `/`."""
     event = change.method.name
 
     @stateful

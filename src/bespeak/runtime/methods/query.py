@@ -1,7 +1,4 @@
-"""QUERY: answers a need for information from the resources an operator has registered (core 4.1).
-
-The documents about a service are resources too: MCP clients read them, and QUERY / reads them over AGTP (core 9).
-"""
+"""QUERY: answers from resources of the operator (core 4.1) and from the documents about the service (core 9)."""
 
 from __future__ import annotations
 
@@ -29,8 +26,6 @@ Fetch = Callable[[str], Awaitable[bytes | None]]
 
 @dataclass(frozen=True, slots=True)
 class McpResource:
-    """One resource."""
-
     name: str
     title: str
     description: str
@@ -111,9 +106,7 @@ def _report(manifest: bytes, shown: str) -> str:
     return report_manifest(manifest, shown)
 
 
-_MAX_ITEMS: Final = 10_000
-"""Maximum number of searched items per resource; larger ones deserve an endpoint of their own."""
-
+_MAX_ITEMS: Final = 10_000  # searched items per resource; larger ones deserve an endpoint of their own
 _MAX_RESULTS: Final = 20
 
 

@@ -1,7 +1,4 @@
-"""SUSPEND pauses a session, RESUME continues it (core 4.11, 8; Tier 2 8.7).
-
-SUSPEND also releases a synthesis or a proposal (core 12). RESUME also continues a paused workflow.
-"""
+"""SUSPEND pauses a session or releases a synthesis, RESUME continues a session or workflow (core 4.11, 8, 12)."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.extension import RESUME
+from bespeak.runtime.extension import RELEASE_SYNTHESIS, RESUME
 from bespeak.runtime.handling import (
     RefusedError,
     check_needs,
@@ -34,13 +31,10 @@ from bespeak.runtime.handling import (
     stateful,
     to_json,
 )
-from bespeak.runtime.rate import caller
 from bespeak.runtime.sessions import EXPIRED
-from bespeak.state.store.commands.proposals import ProposalRow, ReleaseSynthesis, proposal_id_of
 from bespeak.state.store.commands.sessions import SUSPENDED, ResumeSession, Session, SuspendSession
 
 MOST_CHECKPOINT: Final = 64 * 1024  # maximum bytes of a checkpoint
-
 _NONCE_BYTES: Final = 16
 NOT_FOUND: Final = Refused(
     status.NOT_FOUND,
@@ -48,24 +42,23 @@ NOT_FOUND: Final = Refused(
     "This agent has no such session; a session begins with the first request that carries its Session-ID.",
 )
 """Refusal for a session that does not exist or belongs to another agent."""
-_NO_SYNTHESIS: Final = Refused(
+NO_SYNTHESIS: Final = Refused(
     status.NOT_FOUND, "synthesis-not-found", "This agent has no living synthesis with this id."
-)
-_OF_ANOTHER: Final = Refused(
-    status.FORBIDDEN, "synthesis-of-another", "The synthesis belongs to another agent, which alone may release it."
 )
 _ALREADY: Final = Refused(status.CONFLICT, "session-suspended", "The session is already suspended.")
 
 
 @handler
 def suspend(call: RoutedCall) -> Effects:
-    """Answer SUSPEND /."""
     given = call.input
     if not {"session_id", "synthesis_id"} & given.keys():
         message = "a `session_id` is required, or the `synthesis_id` of an endpoint to release"
         raise RefusedError(refuse_input(call.method, call.path, [Violation("", "", "required", message)]))
     if "synthesis_id" in given:
-        return _release(call, given["synthesis_id"])
+        if call.server.own_endpoints is None:
+            raise RefusedError(NO_SYNTHESIS)
+        released: Effects = call.server.hooks[RELEASE_SYNTHESIS](call, given["synthesis_id"])
+        return released
     check_needs(call)
     session_id, latest = given["session_id"], time.time() + call.server.sessions.suspended
     # As requested, limited by the server's maximum.
@@ -92,19 +85,6 @@ def suspend(call: RoutedCall) -> Effects:
         "status": SUSPENDED,
     }
     return effects([command], lambda _: result, {"suspended": _ALREADY, "expired": EXPIRED, "": NOT_FOUND})
-
-
-def _release(call: RoutedCall, synthesis_id: str) -> Effects:
-    """End a synthesis of the caller, or withdraw a proposal that is pending or rejected."""
-    own = call.server.own_endpoints
-    if own is None:
-        raise RefusedError(_NO_SYNTHESIS)
-
-    def result(results: Sequence[ProposalRow]) -> dict[str, Any]:
-        return {"synthesis_id": results[0].synthesis_id, "synthesis_cleared": True, "status": results[0].state}
-
-    command = ReleaseSynthesis(proposal_id_of(synthesis_id), caller(call.principal, call.request.connection.address))
-    return effects([command], result, {"of-another": _OF_ANOTHER, "": _NO_SYNTHESIS}, own.refresh)
 
 
 def hash_nonce(nonce: str) -> str:

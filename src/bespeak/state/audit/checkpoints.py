@@ -1,7 +1,4 @@
-"""Signed checkpoints: how far each stream had come, so that cutting off its end is detected.
-
-A running server writes one after a number of records or seconds, at start and at stop.
-"""
+"""Signed checkpoints, written regularly: how far each stream had come, so that cutting off its end is detected."""
 
 from __future__ import annotations
 
@@ -18,16 +15,7 @@ from bespeak.errors import StoreError
 from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.instant import write_milliseconds
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.audit.record import (
-    DIGEST_SIZE,
-    FIRST,
-    KeptRecord,
-    encode_header,
-    jws_id,
-    parse_compact,
-    place_of,
-    roll,
-)
+from bespeak.state.audit import record as records
 from bespeak.state.audit.sealer import ChainSealer, StreamHead
 from bespeak.state.identity.key_files import SigningKey, TrustedKeys, check_signature
 from bespeak.state.store.commands.audit import AppendCheckpoint, AuditExtent, LastCheckpoint, ScanOtherStreams
@@ -38,11 +26,15 @@ VERSION: Final = "1"
 BEGINS: Final = "begins"
 ENDS: Final = "ends"
 MOST_STREAMS: Final = 1000  # limit of streams in one checkpoint; more become several checkpoints
+_logger = logging.getLogger(__name__)
+EVERY: Final = 1000
+SECONDS: Final = 60.0
+_PAGE: Final = 1000
+_SLACK: Final = 2048  # positions to read again: other writers may commit a smaller one after a larger one
+_MOST_BOUND: Final = 4096
 
 
 class BoundStream(msgspec.Struct, frozen=True):
-    """A stream at the time of a checkpoint."""
-
     stream: str
     count: int
     digest: str
@@ -64,8 +56,6 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class SignedCheckpoint(msgspec.Struct, frozen=True):
-    """A checkpoint as stored."""
-
     checkpoint_id: str
     jws: str
 
@@ -93,28 +83,18 @@ def make_checkpoint(
         tuple(BoundStream(head.stream, head.count, head.digest.hex()) for head in heads),
         signing,
     )
-    content = encode_header(key.header(CHECKPOINT)) + encode64(msgspec.json.encode(checkpoint))
+    content = records.encode_header(key.header(CHECKPOINT)) + encode64(msgspec.json.encode(checkpoint))
     jws = key.sign(content).decode()
-    return SignedCheckpoint(jws_id(jws), jws)
+    return SignedCheckpoint(records.jws_id(jws), jws)
 
 
 def read_checkpoint(jws: str) -> Checkpoint | None:
     """Parse a checkpoint without verifying its signature; return None if it is not valid."""
-    compact = parse_compact(jws)
+    compact = records.parse_compact(jws)
     if compact is None or compact.header.get("typ") != CHECKPOINT:
         return None
     read = compact.read_payload(_CONTENT)
     return None if isinstance(read, Fault) else read
-
-
-_logger = logging.getLogger(__name__)
-
-EVERY: Final = 1000
-SECONDS: Final = 60.0
-_PAGE: Final = 1000
-_SLACK: Final = 2048
-"""Positions to read again: if there are other writers, a smaller position may be committed after a larger one."""
-_MOST_BOUND: Final = 4096
 
 
 class _Last(msgspec.Struct, frozen=True):
@@ -145,16 +125,14 @@ class Checkpointer:
         self._sealer = sealer
         self._key = key
         self._server_id = server_id
-        self._trusted = trusted
-        """Current and earlier keys: a checkpoint signed by any other key is ignored."""
+        self._trusted = trusted  # current and earlier keys: a checkpoint signed by any other key is ignored
         self._every = every
         self._seconds = seconds
         self._clock = clock
         self._bound: dict[str, StreamHead] = {}
         self._wanted = BEGINS
         self._position = 0
-        self._followed = ""
-        """Stream of this process when the streams of others were last read."""
+        self._followed = ""  # stream of this process when the streams of others were last read
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
 
@@ -163,7 +141,7 @@ class Checkpointer:
         loop = asyncio.get_running_loop()
         last = await self._find_last()
         # A new key vouches at once for what the previous one has signed.
-        await self._write(changing=True, always=last is None or self._changes(last) or self._key.kid != last.kid)
+        await self.write(changing=True, always=last is None or self._changes(last) or self._key.kid != last.kid)
 
         def wake() -> None:
             with contextlib.suppress(RuntimeError):  # the loop has ended; `stop` has written the last one
@@ -189,18 +167,16 @@ class Checkpointer:
         self._wanted = ENDS
         last = await self._find_last()
         if last is None or self._changes(last):
-            await self._write(changing=True, always=True)
+            await self.write(changing=True, always=True)
 
-    async def write(self) -> list[str]:
-        """Write a checkpoint over every stream that has grown; return the ids of the new checkpoints."""
-        return await self._write()
+    async def write(self, *, changing: bool = False, always: bool = False) -> list[str]:
+        """Write checkpoints over every stream that has grown, one at least if `always`; return their ids.
 
-    async def _write(self, *, changing: bool = False, always: bool = False) -> list[str]:
-        """Write checkpoints, which record a change of signing if one is due and `changing`; one at least if `always`.
-
-        Only the start of a process may change signing: otherwise unsigned streams added meanwhile would be accepted.
+        They record a change of signing if one is due and `changing`: only at the start of a process, because otherwise
+        unsigned streams added meanwhile would be accepted.
         """
-        own = {head.stream: head for head in self._sealer.heads() if head.count > self._count(head.stream)}
+        bound = {stream: head.count for stream, head in self._bound.items()}
+        own = {head.stream: head for head in self._sealer.heads() if head.count > bound.get(head.stream, 0)}
         waiting = sorted((await self._grown(own)).values(), key=lambda head: head.stream)
         parts = [waiting[start : start + MOST_STREAMS] for start in range(0, len(waiting), MOST_STREAMS)]
         change = ""
@@ -225,7 +201,7 @@ class Checkpointer:
                 heads,
                 server_id=self._server_id,
                 issued_at=self._clock(),
-                previous=results[0][0] if results[0] is not None else FIRST,
+                previous=results[0][0] if results[0] is not None else records.FIRST,
                 position=self._position,
                 signing=recorded,
             )
@@ -256,10 +232,6 @@ class Checkpointer:
             except StoreError as error:
                 _logger.log(level_of(error), "a checkpoint of the audit trail could not be written now: %s", error)
 
-    def _count(self, stream: str) -> int:
-        bound = self._bound.get(stream)
-        return bound.count if bound is not None else 0
-
     async def _grown(self, own: dict[str, StreamHead]) -> dict[str, StreamHead]:
         """Return the streams that have grown: those of this process, of others, and abandoned ones."""
         extent = await self._store.read(AuditExtent())
@@ -273,7 +245,7 @@ class Checkpointer:
         while after < extent:
             rows = await self._store.read(ScanOtherStreams(after, current, _PAGE))
             for row in rows:
-                self._follow(KeptRecord(*row), found)
+                self._follow(records.KeptRecord(*row), found)
             if len(rows) < _PAGE:
                 break
             after = rows[-1][0]
@@ -281,21 +253,20 @@ class Checkpointer:
         self._followed = current
         return found
 
-    def _follow(self, record: KeptRecord, found: dict[str, StreamHead]) -> None:
+    def _follow(self, record: records.KeptRecord, found: dict[str, StreamHead]) -> None:
         head = found.get(record.stream) or self._bound.get(record.stream)
         try:
             if head is None:
-                place = place_of(record.jws)
+                place = records.place_of(record.jws)
                 digest = bytes.fromhex(place.stream_digest) if place is not None else b""
                 head = StreamHead(record.stream, record.sequence - 1, digest)
-            if record.sequence == head.count + 1 and len(head.digest) == DIGEST_SIZE:
-                digest = roll(head.digest, bytes.fromhex(record.audit_id))
+            if record.sequence == head.count + 1 and len(head.digest) == records.DIGEST_SIZE:
+                digest = records.roll(head.digest, bytes.fromhex(record.audit_id))
                 found[record.stream] = StreamHead(record.stream, record.sequence, digest)
         except ValueError:
             return  # no record of ours; `bespeak audit verify` names it
 
     async def _find_last(self) -> _Last | None:
-        """Read the last checkpoint, and continue after it."""
         done = await self._store.do(LastCheckpoint())
         assert not isinstance(done, Conflict)
         if done[0] is None:
@@ -306,7 +277,7 @@ class Checkpointer:
         return last
 
     def _read(self, checkpoint_id: str, jws: str) -> _Last:
-        compact, checkpoint = parse_compact(jws), read_checkpoint(jws)
+        compact, checkpoint = records.parse_compact(jws), read_checkpoint(jws)
         if compact is None or checkpoint is None or check_signature(compact, self._trusted) != "good":
             _logger.warning("the last checkpoint of the audit trail is not signed by a key of this server")
             return _Last(checkpoint_id)

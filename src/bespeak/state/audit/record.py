@@ -1,7 +1,4 @@
-"""Attribution records (core 10.3): the payload, and records and checkpoints as the store keeps them.
-
-Parts of a stored record can be read without verifying its signature.
-"""
+"""Attribution records (core 10.3): the payload, and records and checkpoints as the store keeps them."""
 
 from __future__ import annotations
 
@@ -23,11 +20,11 @@ if TYPE_CHECKING:
 
 VERSION: Final = "1"
 FIRST: Final = "0" * 64  # value that replaces the previous record's id in the first record
-
 DIGEST_SIZE: Final = 32
-
 _LONGEST: Final = 256  # limit for ids that callers choose: a record is also a header of the response
 _MOST_INPUT: Final = 2048  # limit of recorded input in bytes of JSON
+_LONGEST_COMPACT: Final = 1 << 22  # characters of a record or checkpoint: ten times the largest checkpoint
+_MEMBERS: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 class Payload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_field="audit_record_version", tag=VERSION):
@@ -57,8 +54,7 @@ class Payload(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, tag_fie
     step: str | None = None  # number of the step, `2/17` for an element of a list
     synthesis_id: str | None = None  # synthesis that was called
     face: str | None = None  # face by which the request came, unless it is AGTP: `http`, `mcp` or `a2a`
-    semantic_mapping: Mapping[str, Any] | None = None
-    """Alignments through which the call was understood, and their confidence."""
+    semantic_mapping: Mapping[str, Any] | None = None  # alignments through which the call was understood
 
 
 class RecordPlace(msgspec.Struct, frozen=True):
@@ -125,7 +121,7 @@ def make_payload(
         sha256(response.body).hexdigest(),
         path,
         request.method[:_LONGEST] if request.method != method else None,
-        _response_id(response),
+        next((value for name, value in response.headers if name == "Response-ID"), None),
         given[REQUEST_ID][:_LONGEST] if REQUEST_ID in given else None,
         given[SESSION_ID][:_LONGEST] if SESSION_ID in given else None,
         given[TASK_ID][:_LONGEST] if TASK_ID in given else None,
@@ -159,17 +155,6 @@ def _bounded(recorded: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _response_id(response: Response) -> str | None:
-    for name, value in response.headers:
-        if name == "Response-ID":
-            return value
-    return None
-
-
-_LONGEST_COMPACT: Final = 1 << 22
-"""Maximum characters of a record or checkpoint; a checkpoint of the most streams has a tenth of that."""
-
-
 def jws_id(jws: str) -> str:
     """Return the id of a JWS: SHA-256 of its text, in hexadecimal (core 10.3)."""
     return sha256(jws.encode("utf-8", "surrogatepass")).hexdigest()
@@ -195,15 +180,12 @@ class KeptRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class KeptCheckpoint(msgspec.Struct, frozen=True, gc=False):
-    """A row of the checkpoints."""
-
     position: int
     checkpoint_id: str
     jws: str
 
 
 _PLACE: Final = msgspec.json.Decoder(RecordPlace)
-_MEMBERS: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 def place_in(jws: Jws) -> RecordPlace | None:

@@ -24,22 +24,15 @@ if TYPE_CHECKING:
 Signing = Literal["each", "checkpoints"]
 RECORD: Final = "JWT"
 MOST_HEADS: Final = 50_000  # limit of agents whose chain head is in memory; others are read from the store
-
 _EMPTY: Final = bytes(DIGEST_SIZE)
 _MOST_CLOSED: Final = 64
 _encode = msgspec.json.Encoder().encode
 
 
 class StreamHead(msgspec.Struct, frozen=True):
-    """The head of a stream."""
-
     stream: str
     count: int
     digest: bytes
-
-
-def _new_stream() -> str:
-    return secrets.token_hex(8)
 
 
 class ChainSealer:
@@ -51,7 +44,7 @@ class ChainSealer:
         *,
         signing: Signing = "each",
         most_heads: int = MOST_HEADS,
-        new_stream: Callable[[], str] = _new_stream,
+        new_stream: Callable[[], str] = lambda: secrets.token_hex(8),
     ) -> None:
         self._key = key
         self._signing = "none" if key is None else signing
@@ -62,8 +55,7 @@ class ChainSealer:
         self._heads: OrderedDict[str, str] = OrderedDict()
         self._touched: set[str] = set()
         self._closed: tuple[StreamHead, ...] = ()
-        self._anchor = ""
-        """Checkpoint that the next record names."""
+        self._anchor = ""  # checkpoint that the next record names
         self._anchored = ""
         self._kept_at_call = 0
         self._every = 0
@@ -77,7 +69,6 @@ class ChainSealer:
 
     @property
     def stream(self) -> str:
-        """Current stream."""
         return self._stream
 
     def heads(self) -> tuple[StreamHead, ...]:
@@ -93,16 +84,13 @@ class ChainSealer:
         self._anchor = checkpoint_id
 
     def knows(self, agent_id: str) -> bool:
-        """Return True if the head of the agent's chain is in memory."""
         return agent_id in self._heads
 
     def learn(self, agent_id: str, audit_id: str | None) -> None:
-        """Store the agent's latest record; None if it has no records."""
         self._heads[agent_id] = audit_id or FIRST
         self._touched.add(agent_id)
 
     def seal(self, agent_id: str, payload: Members) -> Sealed:
-        """Return the record with its place, id and signature."""
         sequence = self._sequence + 1
         place = (
             f'{{"stream":"{self._stream}","sequence":{sequence},"stream_digest":"{self._digest.hex()}",'
@@ -132,7 +120,6 @@ class ChainSealer:
         return Sealed(audit_id, self._stream, sequence, agent_id, token.decode())
 
     def keep(self) -> None:
-        """Mark everything sealed since the last call as committed."""
         if not self._touched:
             return
         self._touched.clear()

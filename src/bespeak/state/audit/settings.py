@@ -8,21 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.state.rules import (
-    CHECKPOINT_DISTANCE,
-    RECORDED_FIELD_ENDPOINT,
-    SECRET_RECORDED,
-    SIGNING_WITHOUT_KEY,
-    UNUSED_AUDIT_SETTING,
-)
+from bespeak.state import rules
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.reading.settings import declared, setting
 from bespeak.text.reading.table import Table
 
 _REFERENCE_SWITCH: Final = "attribution_records_enabled"
-REFERENCE_KEYS: Final = ("path", _REFERENCE_SWITCH)
-"""Keys of the reference implementation; the trail here is in the store, whatever the path."""
-
+REFERENCE_KEYS: Final = ("path", _REFERENCE_SWITCH)  # of the reference implementation; here the store has the trail
 _SECRET: Final = re.compile(
     r"(?i)passw|passphrase|secret|token|credential|api_?key|private_?key|(?:^|_)(?:pin|cvv|cvc|otp|ssn|iban)(?:_|$)|card"
 )
@@ -34,12 +26,12 @@ def _read_fields(block: Table, key: str) -> dict[tuple[str, str], tuple[str, ...
     if table is None:
         return None
     found: dict[tuple[str, str], tuple[str, ...]] = {}
-    for name, endpoint in table.endpoints(RECORDED_FIELD_ENDPOINT):
+    for name, endpoint in table.endpoints(rules.RECORDED_FIELD_ENDPOINT):
         found[endpoint] = tuple(dict.fromkeys(table.texts(name)))
         for secret in filter(_SECRET.search, found[endpoint]):
             message = f"{brief(secret)} of {' '.join(endpoint)} looks like a secret, and every record would contain it"
             advice = "Leave it out: nothing can be removed from the trail afterwards."
-            table.warning(SECRET_RECORDED, name, message, advice)
+            table.warning(rules.SECRET_RECORDED, name, message, advice)
     return found
 
 
@@ -68,7 +60,7 @@ class AuditSettings:
         1000,
         "Records between two checkpoints.",
         bounds=(1, 1_000_000),
-        rule=CHECKPOINT_DISTANCE,
+        rule=rules.CHECKPOINT_DISTANCE,
         advice="Only records after the last checkpoint can be lost unnoticed.",
     )
     fields: Mapping[tuple[str, str], tuple[str, ...]] = setting(
@@ -96,7 +88,7 @@ class AuditSettings:
             said = f"`records` is {self.records!r}" if reason == "records" else "`enabled` is false"
             message = f"{others} has no effect: {said}"
             table.findings.warning(
-                UNUSED_AUDIT_SETTING, message, table.at, 'Write records = "all", or remove the rest.'
+                rules.UNUSED_AUDIT_SETTING, message, table.at, 'Write records = "all", or remove the rest.'
             )
         return replace(self, records=records, enabled=None)
 
@@ -113,10 +105,12 @@ class AuditSettings:
             advice = (
                 'Make one with `bespeak keys new --out server.pem`, and write signing_key = "server.pem" in [server].'
             )
-            table.error(SIGNING_WITHOUT_KEY, "sign", message, advice)
+            table.error(rules.SIGNING_WITHOUT_KEY, "sign", message, advice)
         if table.has("checkpoint_every") and self.checkpoint_every == table.value("checkpoint_every"):
             message = "`checkpoint_every` has no effect: a checkpoint is a signature, and there is no signing key"
-            table.warning(UNUSED_AUDIT_SETTING, "checkpoint_every", message, 'Write signing_key = "FILE" in [server].')
+            table.warning(
+                rules.UNUSED_AUDIT_SETTING, "checkpoint_every", message, 'Write signing_key = "FILE" in [server].'
+            )
 
 
 def unknown_fields(
@@ -130,12 +124,12 @@ def unknown_fields(
         if endpoint is None:
             message = f"audit.fields names {method} {path}, which is not a served endpoint"
             advice = "Write the method and the path as the endpoint has them, {parameters} included."
-            findings.append(UNUSED_AUDIT_SETTING.found(message, advice=advice))
+            findings.append(rules.UNUSED_AUDIT_SETTING.found(message, advice=advice))
             continue
         known = endpoint.input_schema.get("properties", {})
         for name in names:
             if name not in known:
                 message = f"audit.fields names {name!r} of {method} {path}, which is not an input of that endpoint"
                 advice = f"It takes {', '.join(list(known)[:10]) or 'none'}."
-                findings.append(UNUSED_AUDIT_SETTING.found(message, advice=advice))
+                findings.append(rules.UNUSED_AUDIT_SETTING.found(message, advice=advice))
     return findings

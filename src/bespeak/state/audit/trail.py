@@ -17,12 +17,13 @@ from bespeak.state.store.store import Store
 from bespeak.text.reading.json_data import decode_json
 
 _PAGE: Final = 1000
+FORM: Final = "bespeak-audit/1"
+_LONGEST_LINE: Final = 4 * 1024 * 1024
+_encode = msgspec.json.Encoder().encode
 
 
 class Trail(ABC):
-    """Records and checkpoints in the order they were written. Read checkpoints first: the records they bind then
-    exist.
-    """
+    """Records and checkpoints as they were written. Read checkpoints first: the records they bind then exist."""
 
     @abstractmethod
     def checkpoints(self) -> AsyncIterator[KeptCheckpoint]:
@@ -77,19 +78,8 @@ class StoreTrail(Trail):
         return count
 
 
-FORM: Final = "bespeak-audit/1"
-_LONGEST_LINE: Final = 4 * 1024 * 1024
-
-_encode = msgspec.json.Encoder().encode
-
-
 async def export_lines(store: Store) -> AsyncIterator[bytes]:
-    """Yield the lines of an export. The store may be written to meanwhile: the export ends where all references
-    resolve.
-
-    Checkpoints are read before records, so that the records they bind are included; if a record names a newer
-    checkpoint, reading continues with both.
-    """
+    """Yield the lines of an export in which all references resolve: checkpoints first, so that their records exist."""
     trail = StoreTrail(store)
     yield _encode({"form": FORM}) + b"\n"
     checkpoints, position, written = 0, 0, set[str]()
@@ -140,7 +130,6 @@ class FileTrail(Trail):
             raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
 
     def close(self) -> None:
-        """Close the temporary database."""
         self._index.close()
 
     async def checkpoints(self) -> AsyncIterator[KeptCheckpoint]:

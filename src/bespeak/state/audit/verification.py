@@ -1,7 +1,4 @@
-"""Verification of a trail from its beginning, naming every change since it was written.
-
-Each stream is checked by itself, then against the checkpoints that claim something about it.
-"""
+"""Verification of a trail: each stream by itself, then against the checkpoints that claim something about it."""
 
 from __future__ import annotations
 
@@ -31,16 +28,18 @@ from bespeak.state.audit.trail import Trail
 from bespeak.state.identity.jws import Jws
 from bespeak.state.identity.key_files import TrustedKeys, check_signature
 
+Faults = Iterator["TrailFault"]
+_MOST_GAPS: Final = 10_000
+_MOST_HEADS: Final = 100_000  # limit of chains whose last record is in memory; others are looked up
+
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
     """The configuration of the server, as far as it is known."""
 
-    sign: str | None = None
-    """Configured signing: `each`, `checkpoints` or `none`; None if the configuration is not known."""
+    sign: str | None = None  # `each`, `checkpoints` or `none`; None if the configuration is not known
     server_ids: frozenset[str] = frozenset()  # ids that the server has had; empty for any
-    replaced: Mapping[str, float] = field(default_factory=dict)
-    """Times at which keys were replaced, in seconds since 1970, by key id."""
+    replaced: Mapping[str, float] = field(default_factory=dict)  # when keys were replaced, since 1970, by key id
 
 
 TrailFaultKind = Literal[
@@ -52,8 +51,6 @@ TrailFaultKind = Literal[
 
 
 class TrailFault(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A fault and the record it concerns."""
-
     kind: TrailFaultKind
     message: str
     audit_id: str = ""  # id of the record; empty if the record is missing and its id is unknown
@@ -62,12 +59,7 @@ class TrailFault(msgspec.Struct, frozen=True, omit_defaults=True):
     checkpoint_id: str = ""
 
 
-_MOST_GAPS: Final = 10_000
-
-
-class Claim(msgspec.Struct, frozen=True):
-    """The claim of a checkpoint about a stream."""
-
+class StreamClaim(msgspec.Struct, frozen=True):
     count: int
     digest: str
     checkpoint_id: str
@@ -75,36 +67,28 @@ class Claim(msgspec.Struct, frozen=True):
     replaced: float = inf  # time at which the key that vouches for it was replaced; infinity for the current key
 
 
-class Gap(msgspec.Struct, frozen=True):
-    """Records missing from their place."""
-
+class RecordGap(msgspec.Struct, frozen=True):
     first: int
     last: int
     behind: str  # record found in their place
 
 
 class StreamCheck:
-    """Follows one stream from its first record."""
-
     def __init__(self, stream: str) -> None:
         self._stream = stream
         self._digest = bytes(DIGEST_SIZE)
         self._last = ""
-        self._gaps: list[Gap] = []
-        self._claims: list[Claim] = []
+        self._gaps: list[RecordGap] = []
+        self._claims: list[StreamClaim] = []
         self.count = 0
-        self.bound = 0
-        """Number of records that checkpoints cover."""
-        self.adopted = 0
-        """Number of records from before signing began."""
-        self.has_first = False
-        """True if the first record of the stream was read."""
-        self.signing = ""
-        """Signing mode according to the first record, if that is signed."""
+        self.bound = 0  # number of records that checkpoints cover
+        self.adopted = 0  # number of records from before signing began
+        self.has_first = False  # True if the first record of the stream was read
+        self.signing = ""  # signing mode according to the first record, if that is signed
         self._vouched: dict[float, int] = {}
         self._told: set[str] = set()
 
-    def claim(self, claim: Claim) -> None:
+    def claim(self, claim: StreamClaim) -> None:
         """Add the claim of a checkpoint. All claims come before the records, in the order they were written."""
         self._claims.append(claim)
         self.bound = max(self.bound, claim.count)
@@ -124,10 +108,9 @@ class StreamCheck:
         return True
 
     def begin(self) -> None:
-        """End the claims."""
         self._claims.sort(key=lambda claim: claim.count, reverse=True)
 
-    def take(self, record: KeptRecord, place: RecordPlace | None) -> Iterator[TrailFault]:
+    def take(self, record: KeptRecord, place: RecordPlace | None) -> Faults:
         """Yield the faults of the next record; `place` is None if the record cannot be trusted."""
         sequence = record.sequence
         if sequence <= self.count:
@@ -135,7 +118,7 @@ class StreamCheck:
             return
         told = place.stream_digest if place is not None else self._digest.hex()
         if sequence > self.count + 1:
-            self._gaps.append(Gap(self.count + 1, sequence - 1, record.audit_id))
+            self._gaps.append(RecordGap(self.count + 1, sequence - 1, record.audit_id))
             if len(self._gaps) > _MOST_GAPS:
                 yield self._missing(self._gaps.pop(0))
             yield from self._judge(sequence - 1, told, record.audit_id)
@@ -145,7 +128,7 @@ class StreamCheck:
         self._digest = roll(_bytes(told), _bytes(record.audit_id))
         yield from self._judge(sequence, self._digest.hex(), record.audit_id)
 
-    def end(self) -> Iterator[TrailFault]:
+    def end(self) -> Faults:
         """Yield the faults that are certain after the last record."""
         for gap in self._gaps:
             yield self._missing(gap)
@@ -161,19 +144,13 @@ class StreamCheck:
                 checkpoint_id=claim.checkpoint_id,
             )
 
-    def _judge(self, count: int, digest: str, audit_id: str) -> Iterator[TrailFault]:
+    def _judge(self, count: int, digest: str, audit_id: str) -> Faults:
         while self._claims and self._claims[-1].count <= count:
             claim = self._claims.pop()
             if claim.count == count and claim.digest != digest:
-                yield TrailFault(
-                    "changed",
-                    f"it is not the record that checkpoint {claim.checkpoint_id} was signed over, or one before it "
-                    "is not",
-                    audit_id,
-                    self._stream,
-                    count,
-                    claim.checkpoint_id,
-                )
+                signed = f"checkpoint {claim.checkpoint_id} was signed over"
+                message = f"it is not the record that {signed}, or one before it is not"
+                yield TrailFault("changed", message, audit_id, self._stream, count, claim.checkpoint_id)
 
     def _another(self, record: KeptRecord) -> TrailFault:
         if record.sequence == 1:
@@ -186,17 +163,14 @@ class StreamCheck:
         sequence = record.sequence
         for index, gap in enumerate(self._gaps):
             if gap.first <= sequence <= gap.last:
-                self._gaps[index : index + 1] = [
-                    part
-                    for part in (Gap(gap.first, sequence - 1, gap.behind), Gap(sequence + 1, gap.last, gap.behind))
-                    if part.first <= part.last
-                ]
+                parts = (RecordGap(gap.first, sequence - 1, gap.behind), RecordGap(sequence + 1, gap.last, gap.behind))
+                self._gaps[index : index + 1] = [part for part in parts if part.first <= part.last]
                 message = f"it comes after record {self.count} of its stream but belongs before {gap.behind}"
                 return TrailFault("reordered", message, record.audit_id, self._stream, sequence)
         message = f"its stream has a record with the number {sequence} already: repeated or added"
         return TrailFault("added", message, record.audit_id, self._stream, sequence)
 
-    def _missing(self, gap: Gap) -> TrailFault:
+    def _missing(self, gap: RecordGap) -> TrailFault:
         which = f"record {gap.first}" if gap.first == gap.last else f"records {gap.first} to {gap.last}"
         message = f"{which} of the stream, before {gap.behind}: {_records(gap.last - gap.first + 1)} removed"
         return TrailFault("removed", message, stream=self._stream, sequence=gap.first)
@@ -214,34 +188,27 @@ def _bytes(text: str) -> bytes:
         return b""
 
 
-class _Seen(msgspec.Struct, frozen=True):
-    """A trusted checkpoint."""
-
+class _TrustedCheckpoint(msgspec.Struct, frozen=True):
     checkpoint_id: str
     content: Checkpoint
     replaced: float  # time at which its key was replaced; infinity for the current key
 
 
 class CheckpointCheck:
-    """Follows the checkpoints from the first one."""
-
     def __init__(self, keys: TrustedKeys, expected: Expectation | None = None) -> None:
         self._keys = keys
         self._expected = expected or Expectation()
-        self._wanted: dict[str, str] = {}
-        """Checkpoints referred to but not seen yet, with the checkpoint that refers to them."""
-        self._seen: list[_Seen] = []
+        self._wanted: dict[str, str] = {}  # checkpoints referred to but not seen yet, by the one that refers to them
+        self._seen: list[_TrustedCheckpoint] = []
         self._followers: dict[str, str] = {}
         self.ids: set[str] = set()
-        self.claims: dict[str, list[Claim]] = {}
-        """Claims of the trusted checkpoints by stream, after `end`."""
+        self.claims: dict[str, list[StreamClaim]] = {}  # claims of the trusted checkpoints by stream, after `end`
         self.count = 0
         self.last = ""
-        self.signing = ""
-        """Change of signing that the last trusted checkpoint to record one has recorded, and its time."""
+        self.signing = ""  # change of signing that the last trusted checkpoint to record one has recorded, and its time
         self.signing_at = ""
 
-    def take(self, kept: KeptCheckpoint) -> Iterator[TrailFault]:
+    def take(self, kept: KeptCheckpoint) -> Faults:
         """Yield the faults of the next checkpoint. An untrusted checkpoint makes no claims."""
         self.count += 1
         self.last = kept.checkpoint_id
@@ -266,12 +233,12 @@ class CheckpointCheck:
             if other != kept.checkpoint_id:
                 yield _fault(f"it follows {previous}, which {other} already follows", kept.checkpoint_id)
         if self._expected.server_ids and content.server_id not in self._expected.server_ids:
-            yield _foreign(checkpoint)
+            yield _fault(f"it is of the server {content.server_id[:100]!r}", kept.checkpoint_id, "foreign")
         if content.signing not in ("", self.signing):
             self.signing, self.signing_at = content.signing, content.issued_at
         self._seen.append(checkpoint)
 
-    def end(self) -> Iterator[TrailFault]:
+    def end(self) -> Faults:
         """Yield the faults that are certain after the last checkpoint."""
         for missing, follower in self._wanted.items():
             message = f"checkpoint {missing}, which {follower} follows, is not there"
@@ -285,14 +252,15 @@ class CheckpointCheck:
             vouched[previous] = max(best, vouched.get(previous, 0.0))
         for seen in self._seen:
             best = vouched[seen.checkpoint_id]
-            if best <= seen.replaced and _is_later(seen.content.issued_at, seen.replaced):
+            issued = read_instant(seen.content.issued_at)
+            if best <= seen.replaced and issued is not None and issued > seen.replaced:
                 yield _fault("it was signed with a replaced key, after that key was replaced", seen.checkpoint_id)
             for bound in seen.content.streams:
                 begins = seen.content.signing == BEGINS
-                claim = Claim(bound.count, bound.digest, seen.checkpoint_id, begins, best)
+                claim = StreamClaim(bound.count, bound.digest, seen.checkpoint_id, begins, best)
                 self.claims.setdefault(bound.stream, []).append(claim)
 
-    def _read(self, kept: KeptCheckpoint) -> _Seen | TrailFault:
+    def _read(self, kept: KeptCheckpoint) -> _TrustedCheckpoint | TrailFault:
         if jws_id(kept.jws) != kept.checkpoint_id:
             return _fault("its content is not what its id was made of", kept.checkpoint_id)
         compact, checkpoint = parse_compact(kept.jws), read_checkpoint(kept.jws)
@@ -306,30 +274,15 @@ class CheckpointCheck:
         kid = compact.key_id
         if verdict == "unknown-key":
             return _fault(f"it is signed by {kid[:100]!r}, which is not a trusted key", kept.checkpoint_id)
-        return _Seen(kept.checkpoint_id, checkpoint, self._expected.replaced.get(kid, inf))
+        return _TrustedCheckpoint(kept.checkpoint_id, checkpoint, self._expected.replaced.get(kid, inf))
 
 
-def _is_later(issued_at: str, replaced: float) -> bool:
-    issued = read_instant(issued_at)
-    return issued is not None and issued > replaced
-
-
-def _foreign(seen: _Seen) -> TrailFault:
-    message = f"checkpoint {seen.checkpoint_id}: it is of the server {seen.content.server_id[:100]!r}"
-    return TrailFault("foreign", message, checkpoint_id=seen.checkpoint_id)
-
-
-def _fault(message: str, checkpoint_id: str) -> TrailFault:
-    return TrailFault("checkpoint", f"checkpoint {checkpoint_id}: {message}", checkpoint_id=checkpoint_id)
-
-
-_MOST_HEADS: Final = 100_000  # limit of chains whose last record is in memory; others are looked up
+def _fault(message: str, checkpoint_id: str, kind: TrailFaultKind = "checkpoint") -> TrailFault:
+    return TrailFault(kind, f"checkpoint {checkpoint_id}: {message}", checkpoint_id=checkpoint_id)
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of a verification."""
-
     records: int = 0
     agents: int = 0
     streams: int = 0
@@ -347,8 +300,6 @@ class Tally:
 
 
 class Verification:
-    """One verification of a trail."""
-
     def __init__(
         self, trail: Trail, keys: TrustedKeys, expected: Expectation | None = None, *, most_heads: int = _MOST_HEADS
     ) -> None:
@@ -357,12 +308,10 @@ class Verification:
         self._expected = expected or Expectation()
         self._most_heads = most_heads
         self._checkpoints = CheckpointCheck(keys, self._expected)
-        self._unsigned: dict[str, KeptRecord] = {}
-        """First record of each stream that only a recorded end of signing could explain."""
+        self._unsigned: dict[str, KeptRecord] = {}  # first of each stream that only a recorded end of signing explains
         self._streams: dict[str, StreamCheck] = {}
         self._heads: OrderedDict[tuple[str, str], str] = OrderedDict()
-        self._named: dict[str, KeptRecord] = {}
-        """Checkpoints named by records and not seen yet."""
+        self._named: dict[str, KeptRecord] = {}  # checkpoints named by records and not seen yet
         self.tally = Tally()
 
     async def faults(self) -> AsyncIterator[TrailFault]:
@@ -390,7 +339,9 @@ class Verification:
         for checkpoint_id, record in self._named.items():
             # It may have been written while records were read; then it is there now.
             if await self._trail.find_checkpoint(checkpoint_id) is None:
-                yield _missing_checkpoint(checkpoint_id, record)
+                message = f"checkpoint {checkpoint_id}, which record {record.audit_id} was sealed behind, is not there"
+                place = (record.audit_id, record.stream, record.sequence, checkpoint_id)
+                yield TrailFault("checkpoint", message, *place)
         tally = self.tally
         tally.agents = await self._trail.agents()
         tally.streams = sum(1 for check in self._streams.values() if check.count)
@@ -425,9 +376,7 @@ class Verification:
                 yield link
         self._advance(record)
 
-    def _judge_signature(
-        self, record: KeptRecord, compact: Jws, place: RecordPlace, check: StreamCheck
-    ) -> Iterator[TrailFault]:
+    def _judge_signature(self, record: KeptRecord, compact: Jws, place: RecordPlace, check: StreamCheck) -> Faults:
         tally = self.tally
         verdict = check_signature(compact, self._keys)
         tally.signed += verdict == "good"
@@ -437,21 +386,18 @@ class Verification:
             check.has_first = True
             check.signing = place.signing if verdict != "unsigned" else ""
         if check.is_first("server") and self._expected.server_ids and place.server_id not in self._expected.server_ids:
-            yield _verification_fault("foreign", f"its stream is of the server {place.server_id[:100]!r}", record)
+            yield _record_fault("foreign", f"its stream is of the server {place.server_id[:100]!r}", record)
         if verdict == "bad":
-            yield _verification_fault("forged", "its signature is not by the key it names", record)
+            yield _record_fault("forged", "its signature is not by the key it names", record)
         elif verdict == "unknown-key":
-            yield _verification_fault(
-                "forged", f"it is signed by {compact.key_id[:100]!r}, which is not a trusted key", record
-            )
+            message = f"it is signed by {compact.key_id[:100]!r}, which is not a trusted key"
+            yield _record_fault("forged", message, record)
         elif verdict == "good":
             yield from self._judge_age(record, compact, place, check)
         elif verdict == "unsigned":
             yield from self._judge_missing(record, place, check)
 
-    def _judge_age(
-        self, record: KeptRecord, compact: Jws, place: RecordPlace, check: StreamCheck
-    ) -> Iterator[TrailFault]:
+    def _judge_age(self, record: KeptRecord, compact: Jws, place: RecordPlace, check: StreamCheck) -> Faults:
         """Check that a record by a replaced key is from before its end, or covered by a newer key."""
         replaced = self._expected.replaced.get(compact.key_id)
         issued = read_instant(place.issued_at) if replaced is not None and place.issued_at else None
@@ -462,17 +408,17 @@ class Verification:
                 "it was signed with a replaced key, after that key was replaced. If the server has not been "
                 "restarted since, restart it"
             )
-            yield _verification_fault("forged", message, record)
+            yield _record_fault("forged", message, record)
 
-    def _judge_missing(self, record: KeptRecord, place: RecordPlace, check: StreamCheck) -> Iterator[TrailFault]:
+    def _judge_missing(self, record: KeptRecord, place: RecordPlace, check: StreamCheck) -> Faults:
         """Check that a record may be without a signature. What the record itself says about it does not count."""
         if check.signing == "each":
-            yield _verification_fault("unsigned", "it is not signed, although its stream signs each record", record)
+            yield _record_fault("unsigned", "it is not signed, although its stream signs each record", record)
         elif check.signing == "checkpoints":
             must = self._expected.sign not in (None, "checkpoints") and place.sequence > check.bound
             if must and check.is_first("unsigned"):
                 message = "it is not signed, no checkpoint covers it, and the configuration does not allow that"
-                yield _verification_fault("unsigned", message, record)
+                yield _record_fault("unsigned", message, record)
         elif check.has_first:
             if place.sequence <= check.adopted:
                 self.tally.adopted += 1
@@ -480,8 +426,7 @@ class Verification:
                 self.tally.unproven += 1
                 self._unsigned.setdefault(record.stream, record)
 
-    def _remaining(self) -> Iterator[TrailFault]:
-        """Yield the faults that are certain after the last record."""
+    def _remaining(self) -> Faults:
         for check in self._streams.values():
             yield from check.end()
         tally, checkpoints = self.tally, self._checkpoints
@@ -493,10 +438,9 @@ class Verification:
             message = "it is not signed, and no checkpoint says that signing was off when it was written"
             if ended or not checkpoints.count:
                 message += ". If signing was switched on since the server last started, start it once"
-            yield _verification_fault("unsigned", message, record)
+            yield _record_fault("unsigned", message, record)
 
     async def _judge_link(self, record: KeptRecord, place: RecordPlace) -> TrailFault | None:
-        """Check that the previous record in the agent's chain exists."""
         last = self._heads.get((record.stream, record.agent_id))
         previous = place.previous_audit_id
         if previous == last:
@@ -504,15 +448,15 @@ class Verification:
         if previous == FIRST:
             if last is None:
                 return None
-            return _verification_fault("forged", "it claims to be the first of its agent but is not", record)
+            return _record_fault("forged", "it claims to be the first of its agent but is not", record)
         found = await self._trail.find(previous)
         if found is None:
             message = f"{previous}, the record before {record.audit_id} in the chain of its agent, is not there"
             return TrailFault("removed", message, previous, record.stream)
         if found.agent_id != record.agent_id:
-            return _verification_fault("forged", f"it follows {previous}, a record of another agent", record)
+            return _record_fault("forged", f"it follows {previous}, a record of another agent", record)
         if found.position > record.position:
-            return _verification_fault("reordered", f"it comes before {previous}, which it follows", record)
+            return _record_fault("reordered", f"it comes before {previous}, which it follows", record)
         return None
 
     def _advance(self, record: KeptRecord) -> None:
@@ -526,11 +470,11 @@ class Verification:
 def _read(record: KeptRecord) -> tuple[Jws, RecordPlace] | TrailFault:
     """Split a record and return its claimed place, or why it cannot be trusted."""
     if jws_id(record.jws) != record.audit_id:
-        return _verification_fault("changed", "its content is not what its Audit-ID was made of", record)
+        return _record_fault("changed", "its content is not what its Audit-ID was made of", record)
     compact = parse_compact(record.jws)
     place = place_in(compact) if compact is not None else None
     if compact is None or compact.header.get("typ") != RECORD or place is None:
-        return _verification_fault("changed", "it is not a valid attribution record", record)
+        return _record_fault("changed", "it is not a valid attribution record", record)
     told = (place.stream, place.sequence, place.agent_id)
     if told != (record.stream, record.sequence, record.agent_id):
         message = (
@@ -538,14 +482,9 @@ def _read(record: KeptRecord) -> tuple[Jws, RecordPlace] | TrailFault:
             f"{record.agent_id or '(anonymous)'}, and says that it is record {place.sequence} of {place.stream} "
             f"by {place.agent_id or '(anonymous)'}"
         )
-        return _verification_fault("changed", message, record)
+        return _record_fault("changed", message, record)
     return compact, place
 
 
-def _verification_fault(kind: TrailFaultKind, message: str, record: KeptRecord) -> TrailFault:
+def _record_fault(kind: TrailFaultKind, message: str, record: KeptRecord) -> TrailFault:
     return TrailFault(kind, message, record.audit_id, record.stream, record.sequence)
-
-
-def _missing_checkpoint(checkpoint_id: str, record: KeptRecord) -> TrailFault:
-    message = f"checkpoint {checkpoint_id}, which record {record.audit_id} was sealed behind, is not there"
-    return TrailFault("checkpoint", message, record.audit_id, record.stream, record.sequence, checkpoint_id)

@@ -1,7 +1,4 @@
-"""Agent identity documents (core 7.3) and Agent Genesis records (core 7.2).
-
-Both are read in the form of the draft and in the form of the reference implementation.
-"""
+"""Agent documents (core 7.3) and Genesis records (core 7.2), in the draft's form and the reference implementation's."""
 
 from __future__ import annotations
 
@@ -13,21 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from bespeak.contract.agent import (
-    ACTIVE,
-    ARCHETYPES,
-    ORG_ASSERTED,
-    SELF_SIGNED,
-    STATUSES,
-    TIERS,
-    UNREADABLE,
-    VERIFICATION_PATHS,
-    Agent,
-    Genesis,
-    canonical_genesis,
-    genesis_id,
-    trust_fault,
-)
+from bespeak.contract import agent as model
 from bespeak.protocol.exchange.header_values import decode64
 from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id, is_scope_token
@@ -41,38 +24,41 @@ from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.pointer import child
 
 
-def genesis_of(record: Table) -> Genesis | None:
+def genesis_of(record: Table) -> model.Genesis | None:
     """Read the Genesis in a table. If a field, the id or the signature is not valid, report it and return None."""
     before = len(record.findings.found)
-    tier, path = read_trust(record, default=ORG_ASSERTED)
+    tier, path = read_trust(record, default=model.ORG_ASSERTED)
     owner, owner_id = record.text("owner"), record.text("owner_id")
     if owner is None and owner_id is None:
         record.missing("owner", "Name who owns the agent in `owner` or `owner_id`.")
-    archetype = record.choice("archetype", ARCHETYPES)
+    archetype = record.choice("archetype", model.ARCHETYPES)
     issuer_key = read_public_key(record, "issuer_public_key")
     for key in ("archetype", "issuer_public_key"):
         if record.value(key) is None:
             record.missing(key)
     if path == "log-anchored" and not record.value("log_inclusion_proof"):
         record.missing("log_inclusion_proof", "A record anchored in a log carries the proof.")
-    genesis = Genesis(
-        agent_id=genesis_id(record.data),
+    genesis = model.Genesis(
+        agent_id=model.genesis_id(record.data),
         name=record.text("name") or record.text("org_label") or "",
         owner=owner or owner_id or "",
         owner_id=owner_id or "",
         principal_id=record.text("principal_id") or "",
         archetype=archetype or "",
         governance_zone=record.need_text("governance_zone"),
-        scopes=tuple(scope for scope in record.texts("scope") if _is_scope(record, scope)),
+        scopes=_valid_scopes(record, "scope"),
         issued_at=record.need_text("issued_at"),
         issuer=record.text("issuer") or "",
         issuer_key=issuer_key or {},
         public_key=read_public_key(record, "agent_public_key"),
-        trust_tier=tier or ORG_ASSERTED,
-        verification_path=path or SELF_SIGNED,
+        trust_tier=tier or model.ORG_ASSERTED,
+        verification_path=path or model.SELF_SIGNED,
         document=record.data,
     )
-    _check_id(record, genesis.agent_id)
+    said = record.text("agent_id")
+    if said is not None and said != genesis.agent_id:
+        message = f"`agent_id` is {brief(said)}, but the content of the record gives {genesis.agent_id} (core 7.1)"
+        record.error(INVALID_GENESIS, "agent_id", message)
     if issuer_key is not None:
         _check_signature(record, issuer_key)
     failed = any(finding.severity == "error" for finding in record.findings.found[before:])
@@ -84,12 +70,12 @@ def read_trust(record: Table, *, default: int | None) -> tuple[int | None, str |
     tier = record.value("trust_tier")
     if tier is None:
         tier = default
-    elif isinstance(tier, bool) or tier not in TIERS:
+    elif isinstance(tier, bool) or tier not in model.TIERS:
         message = f"`trust_tier` must be 1, 2 or 3; got {brief(tier)} (core 7.4)"
         record.error(WRONG_CHOICE, "trust_tier", message)
         tier = None
-    path = record.choice("verification_path", VERIFICATION_PATHS)
-    fault = trust_fault(tier, path) if tier is not None else None
+    path = record.choice("verification_path", model.VERIFICATION_PATHS)
+    fault = model.trust_fault(tier, path) if tier is not None else None
     if fault is not None:
         advice = "Say by which proof the identity was verified, or take trust tier 2."
         record.error(UNPROVEN_TRUST, "trust_tier", f"{fault} (core 7.4)", advice)
@@ -118,19 +104,13 @@ def read_public_key(record: Table, key: str) -> dict[str, str] | None:
     return public_jwk(found)
 
 
-def _is_scope(record: Table, scope: str) -> bool:
-    if is_scope_token(scope):
-        return True
-    message = f"`scope` holds {brief(scope)}, which is not a valid scope and grants nothing"
-    record.warning(WRONG_VALUE, "scope", message, "Write domain:action in lower case.")
-    return False
-
-
-def _check_id(record: Table, agent_id: str) -> None:
-    said = record.text("agent_id")
-    if said is not None and said != agent_id:
-        message = f"`agent_id` is {brief(said)}, but the content of the record gives {agent_id} (core 7.1)"
-        record.error(INVALID_GENESIS, "agent_id", message)
+def _valid_scopes(record: Table, key: str) -> tuple[str, ...]:
+    given = record.texts(key)
+    for scope in given:
+        if not is_scope_token(scope):
+            message = f"`{key}` holds {brief(scope)}, which is not a valid scope and grants nothing"
+            record.warning(WRONG_VALUE, key, message, "Write domain:action in lower case.")
+    return tuple(filter(is_scope_token, given))
 
 
 def _check_signature(record: Table, issuer_key: dict[str, str]) -> None:
@@ -143,16 +123,14 @@ def _check_signature(record: Table, issuer_key: dict[str, str]) -> None:
 
     try:
         key = Ed25519PublicKey.from_public_bytes(decode64(issuer_key["x"]) or b"")
-        key.verify(decode64(said) or b"", canonical_genesis(record.data))
+        key.verify(decode64(said) or b"", model.canonical_genesis(record.data))
     except (InvalidSignature, ValueError):
         message = "`signature` is not by the issuer's key over this record: one of them was changed"
         record.error(INVALID_GENESIS, "signature", message)
 
 
 _PEM: Final = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----")
-_MEMBERS: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})
-"""Members that only a private or secret JWK has (RFC 7518 6)."""
-
+_MEMBERS: Final = frozenset({"d", "p", "q", "dp", "dq", "qi", "oth", "k"})  # of private and secret JWKs (RFC 7518 6)
 _NAME: Final = re.compile(r"(?:^|_)(?:private|secret)_(?:key|jwk)s?$")
 
 
@@ -180,21 +158,17 @@ _DOCUMENT_TYPE: Final = "agtp-identity"
 _REQUIRED: Final = (
     *("agtp_version", "document_version", "description", "principal", "principal_id", "issuer", "issued_at"),
     *("updated_at", "status", "methods", "capabilities", "scopes_accepted", "trust_score"),
-)
-"""Members that a document in the draft's form must have, besides type, id and name (core 7.3)."""
-
+)  # members that a document in the draft's form must have, besides type, id and name (core 7.3)
 _GUARDS: Final = (
     *("status", "scopes_accepted", "requires", "methods", "wildcards", "trust_tier", "public_key", "agent_public_key"),
     *("genesis", "principal_id", "delegation_permitted", "max_delegation_depth"),
-)
-"""Members on which a check depends. Issuers may add others, but not ones that look like these."""
-
+)  # Members on which a check depends. Issuers may add others, but not ones that look like these.
 _SCORE: Final = "Write a number from 0 to 1."
 _MOST_KEYS: Final = 20
 _ID: Final = re.compile(r'"agent_id"\s*:\s*"([0-9a-f]{64})"')
 
 
-def read_agent(path: Path) -> tuple[Agent | None, list[Diagnostic]]:
+def read_agent(path: Path) -> tuple[model.Agent | None, list[Diagnostic]]:
     """Read an agent document from a file; return the agent and the findings."""
     text = read_text(path)
     if isinstance(text, Diagnostic):
@@ -207,7 +181,7 @@ def read_agent(path: Path) -> tuple[Agent | None, list[Diagnostic]]:
     return agent or _unreadable(path.name.partition(".")[0]), findings
 
 
-def parse_agent(text: str, file: str) -> tuple[Agent | None, list[Diagnostic]]:
+def parse_agent(text: str, file: str) -> tuple[model.Agent | None, list[Diagnostic]]:
     """Parse an agent document. Other keys are left to the issuer, unless they look like misspellings.
 
     If any finding is an error, only the id is returned, if it is readable, with a status that refuses the agent: an
@@ -220,7 +194,7 @@ def parse_agent(text: str, file: str) -> tuple[Agent | None, list[Diagnostic]]:
     return _unreadable(agent.agent_id) if root.findings.failed else agent, root.findings.found
 
 
-def agent_of(root: Table) -> Agent:
+def agent_of(root: Table) -> model.Agent:
     """Read the agent in a parsed document; its findings are in the table."""
     agent = _read(root)
     root.check_near(_GUARDS)
@@ -234,12 +208,14 @@ def agent_of(root: Table) -> Agent:
     return agent
 
 
-def _unreadable(agent_id: str = "") -> Agent | None:
+def _unreadable(agent_id: str = "") -> model.Agent | None:
     """Return the agent of a broken document, which is refused."""
-    return Agent(agent_id=agent_id, name=agent_id[:12], status=UNREADABLE) if is_canonical_id(agent_id) else None
+    if not is_canonical_id(agent_id):
+        return None
+    return model.Agent(agent_id=agent_id, name=agent_id[:12], status=model.UNREADABLE)
 
 
-def _read(root: Table) -> Agent:
+def _read(root: Table) -> model.Agent:
     agent_id = root.need_text("agent_id")
     if agent_id and not is_canonical_id(agent_id):
         message = f"`agent_id` is {brief(agent_id)}, not 64 lower-case hexadecimal digits (core 7.1)"
@@ -250,12 +226,15 @@ def _read(root: Table) -> Agent:
     tier, path = read_trust(root, default=None)
     genesis = _read_genesis(root, agent_id)
     issued_at, updated_at = _read_times(root)
-    return Agent(
+    key = "public_key" if root.has("public_key") else "agent_public_key"
+    return model.Agent(
         agent_id=agent_id,
         name=root.need_text("name"),
         description=root.text("description") or "",
         status=_read_status(root),
-        scopes=_read_scopes(root, requires),
+        scopes=_valid_scopes(requires, "scopes")
+        if requires and requires.has("scopes")
+        else _valid_scopes(root, "scopes_accepted"),
         methods=requires.texts("methods") if requires and requires.has("methods") else root.texts("methods"),
         wildcards=bool(requires and requires.boolean("wildcards")) or root.boolean("wildcards") or False,
         trust_tier=tier if tier is not None or genesis is None else genesis.trust_tier,
@@ -270,7 +249,8 @@ def _read(root: Table) -> Agent:
         successor=root.text("successor_agent"),
         delegation_permitted=root.boolean("delegation_permitted"),
         max_delegation_depth=_read_depth(root),
-        public_key=_read_key(root, genesis),
+        # A rotated key is only in the document.
+        public_key=read_public_key(root, key) or (genesis.public_key if genesis is not None else None),
         genesis=genesis,
         document=root.data,
     )
@@ -278,15 +258,15 @@ def _read(root: Table) -> Agent:
 
 def _read_status(root: Table) -> str:
     """Read the lifecycle state in lower case. Revoked and retired are the same state (core 7.4)."""
-    status = (root.text("status") or ACTIVE).lower()
+    status = (root.text("status") or model.ACTIVE).lower()
     status = "retired" if status == "revoked" else status
-    if status not in STATUSES:
-        message = f"`status` must be one of {', '.join(STATUSES)}; got {brief(status)}"
+    if status not in model.STATUSES:
+        message = f"`status` must be one of {', '.join(model.STATUSES)}; got {brief(status)}"
         root.error(WRONG_CHOICE, "status", message)
     return status
 
 
-def _read_genesis(root: Table, agent_id: str) -> Genesis | None:
+def _read_genesis(root: Table, agent_id: str) -> model.Genesis | None:
     """Read the Genesis record in the document. It must be valid and give the id of the document."""
     record = root.table("genesis")
     genesis = genesis_of(record) if record is not None else None
@@ -294,14 +274,6 @@ def _read_genesis(root: Table, agent_id: str) -> Genesis | None:
         message = f"`agent_id` is {brief(agent_id)}, and the Genesis gives {genesis.agent_id} (core 7.1)"
         root.error(INVALID_GENESIS, "agent_id", message, "An id cannot be chosen; write the one of the Genesis.")
     return genesis
-
-
-def _read_key(root: Table, genesis: Genesis | None) -> Mapping[str, str] | None:
-    """Read the agent's signing key, from the document or else from its Genesis. A rotated key is only in the
-    document.
-    """
-    name = "public_key" if root.has("public_key") else "agent_public_key"
-    return read_public_key(root, name) or (genesis.public_key if genesis is not None else None)
 
 
 def _read_score(root: Table) -> float | None:
@@ -321,7 +293,6 @@ def _read_depth(root: Table) -> int | None:
 
 
 def _read_times(root: Table) -> tuple[str | None, str | None]:
-    """Read the times at which the document was issued and last changed."""
     said = {key: root.text(key) for key in ("issued_at", "updated_at")}
     read = {key: read_instant(text) for key, text in said.items() if text is not None}
     for key, time in read.items():
@@ -332,19 +303,3 @@ def _read_times(root: Table) -> tuple[str | None, str | None]:
     if issued is not None and updated is not None and updated < issued:
         root.warning(WRONG_VALUE, "updated_at", "`updated_at` is before `issued_at` (core 7.3)")
     return said["issued_at"], said["updated_at"]
-
-
-def _read_scopes(root: Table, requires: Table | None) -> tuple[str, ...]:
-    """Read the granted scopes: `requires.scopes` if present, else `scopes_accepted`."""
-    if requires is not None and requires.has("scopes"):
-        holder, key = requires, "scopes"
-    else:
-        holder, key = root, "scopes_accepted"
-    granted: list[str] = []
-    for token in holder.texts(key):
-        if is_scope_token(token):
-            granted.append(token)
-        else:
-            message = f"`{key}` holds {brief(token)}, which is not a valid scope and grants nothing"
-            holder.warning(WRONG_VALUE, key, message, "Write domain:action in lower case.")
-    return tuple(granted)

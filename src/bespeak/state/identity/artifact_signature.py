@@ -16,8 +16,6 @@ _LONGEST: Final = 16 * 1024
 
 
 class ArtifactStatement(msgspec.Struct, frozen=True):
-    """What a signer vouches for."""
-
     kind: str  # `ontology`, `alignment` or `context`
     id: str
     version: str
@@ -25,8 +23,6 @@ class ArtifactStatement(msgspec.Struct, frozen=True):
 
 
 class SignedArtifact(msgspec.Struct, frozen=True):
-    """A statement whose signature was verified."""
-
     statement: ArtifactStatement
     signer: str  # id of the key
     signed_at: str
@@ -37,22 +33,20 @@ class _Signed(msgspec.Struct):
     signed_at: str
 
 
-class _Content(msgspec.Struct):
+class _ArtifactContent(msgspec.Struct):
     # One member of its own, so that the token can never pass for a record or a manifest that the same key signs.
     bespeak_artifact: _Signed
 
 
-_CONTENT: Final = msgspec.json.Decoder(_Content)
+_CONTENT: Final = msgspec.json.Decoder(_ArtifactContent)
 
 
 def sign_artifact(statement: ArtifactStatement, key: PrivateKey, key_id: str, at: float) -> str:
-    """Return the token of a statement."""
-    content = msgspec.json.encode(_Content(_Signed(statement, write_instant(at))), order="sorted")
+    content = msgspec.json.encode(_ArtifactContent(_Signed(statement, write_instant(at))), order="sorted")
     return sign_compact({"alg": ALGORITHM, "kid": key_id, "typ": TYPE}, content, key)
 
 
 def verify_artifact(token: str, keys: Mapping[str, PublicKey]) -> SignedArtifact | Fault:
-    """Verify a token with one of these keys, by key id."""
     read = read_token(token, _CONTENT, longest=_LONGEST, typ=TYPE)
     if isinstance(read, Fault):
         return Fault(f"the signature cannot be used: {read.message}")

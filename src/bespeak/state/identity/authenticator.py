@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from bespeak.state.identity.signed_request import SignedRequest
 
 KeyOf = Callable[[str], "PublicKey | None"]  # function that returns the Ed25519 key of a registered agent
-
 _SCHEME: Final = "bearer "
 
 
@@ -37,15 +36,23 @@ class Authenticator:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.modes = settings.modes
-        self.is_open = settings.is_open
-        """True if headers are trusted, so that nothing is authenticated."""
+        self.is_open = settings.is_open  # True if headers are trusted, so that nothing is authenticated
         self._clock = clock
         self._server_id = server_id
         self._max_age = settings.signed.max_age
         self._key_of = key_of if "signed" in settings.modes else None
-        self._source = _key_source(settings.token, clock) if "token" in settings.modes else None
-        self._bearer = _bearer_verifier(settings.token, self._source, server_id, clock) if self._source else None
-        self._certificates = _certificate_reader(clock) if "mtls" in settings.modes else None
+        self._source: KeySource | None = None
+        self._bearer: BearerVerifier | None = None
+        self._certificates: CertificateReader | None = None
+        if "token" in settings.modes:
+            from bespeak.state.identity.bearer import BearerVerifier  # noqa: PLC0415 - loads joserfc
+
+            self._source = _key_source(settings.token, clock)
+            self._bearer = BearerVerifier(settings.token, self._source, audience=server_id, clock=clock)
+        if "mtls" in settings.modes:
+            from bespeak.state.identity.certificate import CertificateReader  # noqa: PLC0415 - loads cryptography
+
+            self._certificates = CertificateReader(clock=clock)
         if "signed" in settings.modes and key_of is None:
             raise ConfigError(
                 "Signed requests need a register of agents with their keys, but no agents are registered."
@@ -57,7 +64,8 @@ class Authenticator:
             return None
         headers = request.headers
         claimed = headers.get(AGENT_ID)
-        certified = self._certified(request.connection.certificate)
+        presented = request.connection.certificate
+        certified = self._certificates.identify(presented) if presented and self._certificates else None
         if isinstance(certified, Refused):
             return certified
         token = self._token(headers.get(AUTHORIZATION))
@@ -75,7 +83,10 @@ class Authenticator:
         if signed is None and alone is not None and claimed in (None, alone.agent_id):
             return alone
         if certified is None and token is None and signed is None:
-            return None if claimed is None else self._unproven(claimed)
+            if claimed is None:
+                return None
+            message = f"Agent-ID {claimed[:64]!r} is not proven; send {self.credentials}."
+            return unauthorized("agent-unauthenticated", message, modes=list(self.modes))
         return _combined(claimed, certified, token, signed)
 
     def admit_audience(self, audience: str) -> None:
@@ -89,7 +100,6 @@ class Authenticator:
             await self._source.refresh()
 
     async def close(self) -> None:
-        """Cancel running fetches."""
         if self._source is not None:
             await self._source.close()
 
@@ -102,11 +112,6 @@ class Authenticator:
             message = "Authorization is not of the form 'Bearer TOKEN', the only form this server accepts."
             return unauthorized("token-malformed", message)
         return self._bearer.verify(credential[len(_SCHEME) :].strip(" "))
-
-    def _certified(self, certificate: bytes | None) -> Authenticated | Refused | None:
-        if certificate is None or self._certificates is None:
-            return None
-        return self._certificates.identify(certificate)
 
     def _signed(self, request: Request) -> SignedRequest | Refused | None:
         if AGENT_SIGNATURE not in request.headers:
@@ -123,10 +128,6 @@ class Authenticator:
         message = f"The request presents {what}, which this server does not accept; send {self.credentials}."
         return unauthorized("credential-not-accepted", message, modes=list(self.modes))
 
-    def _unproven(self, claimed: str) -> Refused:
-        message = f"Agent-ID {claimed[:64]!r} is not proven; send {self.credentials}."
-        return unauthorized("agent-unauthenticated", message, modes=list(self.modes))
-
     @property
     def credentials(self) -> str:
         """Credentials that this server accepts, and how to send them."""
@@ -136,7 +137,6 @@ class Authenticator:
 def _combined(
     claimed: str | None, certified: Authenticated | None, token: Authenticated | None, signed: SignedRequest | None
 ) -> Authenticated | Refused:
-    """Combine all proofs into one agent, or report which disagree."""
     proofs = {"mtls": certified, "token": token, "signed": signed}
     agents = {mode: proof.agent_id for mode, proof in proofs.items() if proof is not None}
     sources = {**agents, "Agent-ID": claimed} if claimed is not None else agents
@@ -166,17 +166,3 @@ def _key_source(settings: TokenSettings, clock: Callable[[], float]) -> KeySourc
     if settings.keys is None:
         raise ConfigError("Tokens cannot be verified without keys: give keys or jwks_url in [auth.token].")
     return FileKeys(settings.keys, clock=clock)
-
-
-def _bearer_verifier(
-    settings: TokenSettings, source: KeySource, server_id: str, clock: Callable[[], float]
-) -> BearerVerifier:
-    from bespeak.state.identity.bearer import BearerVerifier  # noqa: PLC0415 - loads joserfc, for servers that take tokens
-
-    return BearerVerifier(settings, source, audience=server_id, clock=clock)
-
-
-def _certificate_reader(clock: Callable[[], float]) -> CertificateReader:
-    from bespeak.state.identity.certificate import CertificateReader  # noqa: PLC0415 - loads cryptography, for mtls
-
-    return CertificateReader(clock=clock)

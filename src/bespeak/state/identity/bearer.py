@@ -1,13 +1,10 @@
-"""Bearer tokens: JWTs that name an agent and its scopes, signed by an issuer the operator trusts.
-
-The claims are read after the signature is verified: audience, times, agent and scopes.
-"""
+"""Bearer tokens: JWTs that name an agent and its scopes, signed by an issuer the operator trusts."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any, Final
 
@@ -21,7 +18,7 @@ from bespeak.protocol.exchange.header_values import decode64
 from bespeak.protocol.exchange.principal import Scopes, is_canonical_id, is_scope_token
 from bespeak.protocol.exchange.refusal import Fault, Refused, unauthorized
 from bespeak.state.identity.credentials import Authenticated, Outdated
-from bespeak.state.identity.jwks import FETCH_GAP, KeySource
+from bespeak.state.identity.jwks import FETCH_GAP, Clock, KeySource
 from bespeak.state.identity.jws import ALGORITHMS, Jws, parse_jws
 from bespeak.state.identity.settings import TokenSettings
 
@@ -31,6 +28,12 @@ _LONGEST_PRINCIPAL: Final = 256
 _LATEST: Final = 2**53
 _DIGEST_LENGTH: Final = 32
 _WORD: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")  # pattern of an OAuth scope (RFC 6749 3.3)
+_LONGEST: Final = 8192
+_REMEMBERED: Final = 4096
+_TYPES: Final = frozenset({"jwt", "at+jwt", "application/jwt", "application/at+jwt"})
+_BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError, UnsupportedAlgorithm)
+"""Exceptions of the library for malformed tokens."""
+_CLAIMS: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 def read_claims(
@@ -53,9 +56,8 @@ def _untimely(claims: Mapping[str, Any], now: float, leeway: float) -> Refused |
     expires, begins, issued = (moments[name] for name in ("exp", "nbf", "iat"))
     if expires is not None and now >= expires + leeway:
         late = min(now - expires, _LATEST)
-        return unauthorized(
-            "token-expired", f"The token expired {late:.0f} seconds ago; get a new one from its issuer."
-        )
+        message = f"The token expired {late:.0f} seconds ago; get a new one from its issuer."
+        return unauthorized("token-expired", message)
     for name, moment in (("nbf", begins), ("iat", issued)):
         if moment is not None and now < moment - leeway:
             early = min(moment - now, _LATEST)
@@ -86,7 +88,8 @@ def _agent_of(claims: Mapping[str, Any], settings: TokenSettings) -> Authenticat
     if isinstance(scopes, str):
         return unauthorized("token-malformed", f"`{settings.scope_claim}` of the token {scopes}.")
     principal = claims.get(settings.principal_claim)
-    if principal is not None and not _is_name(principal):
+    is_name = isinstance(principal, str) and 0 < len(principal) <= _LONGEST_PRINCIPAL and principal.isprintable()
+    if principal is not None and not is_name:
         message = (
             f"`{settings.principal_claim}` of the token is not a string of at most {_LONGEST_PRINCIPAL} characters."
         )
@@ -102,7 +105,6 @@ def _agent_of(claims: Mapping[str, Any], settings: TokenSettings) -> Authenticat
 
 
 def _moment(value: object) -> float | None:
-    """Return seconds since 1970 if the value is a plausible time."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if -_LATEST < value < _LATEST else None
@@ -155,18 +157,6 @@ def _binding(confirmation: object) -> str | Refused | None:
     return unauthorized("token-binding-wrong", message)
 
 
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= _LONGEST_PRINCIPAL and value.isprintable()
-
-
-_LONGEST: Final = 8192
-_REMEMBERED: Final = 4096
-_TYPES: Final = frozenset({"jwt", "at+jwt", "application/jwt", "application/at+jwt"})
-_BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, RecursionError, UnsupportedAlgorithm)
-"""Exceptions of the library for malformed tokens."""
-_CLAIMS: Final = msgspec.json.Decoder(dict[str, Any])
-
-
 class _Registry(JWSRegistry):
     """Every algorithm of the library. The allowed ones were checked before."""
 
@@ -180,13 +170,10 @@ _REGISTRY: Final = _Registry(strict_check_header=False)
 class BearerVerifier:
     """Verifies tokens, and remembers valid ones until they expire or the keys change."""
 
-    def __init__(
-        self, settings: TokenSettings, source: KeySource, *, audience: str, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, settings: TokenSettings, source: KeySource, *, audience: str, clock: Clock = time.time) -> None:
         self._settings = settings
         self._source = source
-        self.audiences = [settings.audience or audience]
-        """Names of this server, one of which a token must contain."""
+        self.audiences = [settings.audience or audience]  # names of this server, one of which a token must contain
         self._clock = clock
         allowed = frozenset(settings.algorithms)
         # Two names of one algorithm: either admits both.
@@ -198,9 +185,7 @@ class BearerVerifier:
         """
 
     def verify(self, token: str) -> Authenticated | Refused | Outdated:
-        """Return the agent of the token, or the reason for refusal. While a token is valid, the result is the same
-        object.
-        """
+        """Return the agent of the token, the same object while it is valid, or the reason for refusal."""
         now = self._clock()
         source = self._source
         if now >= source.due:
@@ -216,15 +201,12 @@ class BearerVerifier:
             return known[0]
         found = self._examine(token, now)
         if isinstance(found, Authenticated):
-            self._remember(digest, found)
+            if len(self._good) >= _REMEMBERED:
+                del self._good[next(iter(self._good))]
+            self._good[digest] = found, (found.expires_at or 0) + self._settings.leeway
         elif known is not None:
             del self._good[digest]
         return found
-
-    def _remember(self, digest: bytes, agent: Authenticated) -> None:
-        if len(self._good) >= _REMEMBERED:
-            del self._good[next(iter(self._good))]
-        self._good[digest] = agent, (agent.expires_at or 0) + self._settings.leeway
 
     def _examine(self, token: str, now: float) -> Authenticated | Refused | Outdated:
         jws = _open(token)
@@ -238,20 +220,16 @@ class BearerVerifier:
             return verdict
         claims = jws.read_payload(_CLAIMS)
         if isinstance(claims, Fault):
-            return unauthorized(
-                "token-malformed", "The payload of the token is not a JSON object; get a JWT from its issuer."
-            )
+            message = "The payload of the token is not a JSON object; get a JWT from its issuer."
+            return unauthorized("token-malformed", message)
         return read_claims(claims, self._settings, audiences=self.audiences, now=now)
 
     def _verify_signature(self, jws: Jws, kid: str | None, algorithm: str) -> Refused | Outdated | None:
         keys = self._keys
         if not keys:
             message = "The keys of the token's issuer are not available; try again later."
-            return self._or_outdated(
-                Refused(
-                    status.UNAVAILABLE, "token-keys-unavailable", message, headers=(("Retry-After", f"{FETCH_GAP:g}"),)
-                )
-            )
+            retry = (("Retry-After", f"{FETCH_GAP:g}"),)
+            return self._or_outdated(Refused(status.UNAVAILABLE, "token-keys-unavailable", message, headers=retry))
         fitting = keys.find(kid, algorithm)
         if not fitting and keys.names(kid):
             return self._algorithm_refused(algorithm)
@@ -282,13 +260,11 @@ class BearerVerifier:
 
 
 def _open(token: str) -> Jws | Refused:
-    """Read a token without verification."""
     jws = parse_jws(token, longest=_LONGEST, algorithms=None)
     if isinstance(jws, Fault):
         return unauthorized("token-malformed", f"The token is not a signed JWT that can be used: {jws.message}.")
     if str(jws.header.get("typ", "JWT")).lower() not in _TYPES:
         # RFC 8725 3.11: what was signed for another purpose must not pass for a credential.
-        return unauthorized(
-            "token-malformed", "`typ` of the token is not JWT or at+jwt: it was not made to be presented here."
-        )
+        message = "`typ` of the token is not JWT or at+jwt: it was not made to be presented here."
+        return unauthorized("token-malformed", message)
     return jws

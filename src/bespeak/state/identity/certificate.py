@@ -21,6 +21,10 @@ from bespeak.protocol.exchange.refusal import Refused, unauthorized
 from bespeak.state.identity.credentials import Authenticated, key_mark
 
 _REMEMBERED: Final = 1024
+_KEY_REFUSED: Final = unauthorized(
+    "certificate-key-refused",
+    "The client certificate is for a key that is neither Ed25519 nor ECDSA; have one issued for such a key.",
+)
 _LONGEST: Final = 32 * 1024
 _URI: Final = re.compile(r"agtp://([0-9a-f]{64})(?:@[A-Za-z0-9.:\[\]_-]{1,255})?/?")
 
@@ -39,9 +43,8 @@ class CertificateReader:
         found = self._recent(certificate)
         # A connection may outlive the certificate it began with.
         if isinstance(found, Authenticated) and self._clock() >= (found.expires_at or 0):
-            return unauthorized(
-                "certificate-expired", "The client certificate has expired; connect again with a new one."
-            )
+            message = "The client certificate has expired; connect again with a new one."
+            return unauthorized("certificate-expired", message)
         return found
 
 
@@ -53,11 +56,11 @@ def _identify(certificate: bytes) -> Authenticated | Refused:
         names = _agents(parsed)
         expires = parsed.not_valid_after_utc.timestamp()
     except UnsupportedAlgorithm:
-        return _key_refused()
+        return _KEY_REFUSED
     except (ValueError, TypeError, x509.DuplicateExtension, x509.InvalidVersion, x509.UnsupportedGeneralNameType):
         return unauthorized("certificate-malformed", "The client certificate cannot be read; have it reissued.")
     if not isinstance(key, Ed25519PublicKey | EllipticCurvePublicKey):
-        return _key_refused()
+        return _KEY_REFUSED
     if len(names) == 1:
         identity = sha256(certificate).hexdigest()
         holders = (key_mark(spki),)
@@ -81,10 +84,3 @@ def _agents(certificate: x509.Certificate) -> set[str]:
         return found
     names = (attribute.value for attribute in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME))
     return {name for name in names if isinstance(name, str) and is_canonical_id(name)}
-
-
-def _key_refused() -> Refused:
-    return unauthorized(
-        "certificate-key-refused",
-        "The client certificate is for a key that is neither Ed25519 nor ECDSA; have one issued for such a key.",
-    )

@@ -20,8 +20,7 @@ class Authenticated(msgspec.Struct, frozen=True, cache_hash=True):
     principal_id: str | None = None  # principal on whose behalf the agent acts, if a credential names one
     tls_identity: str | None = None  # SHA-256 of the client certificate, in hexadecimal digits
     expires_at: float | None = None  # expiry of the first credential to end, in seconds since 1970
-    holders: tuple[str, ...] = ()
-    """Subject of the token and key of the certificate: agents that share one are in one hand."""
+    holders: tuple[str, ...] = ()  # subject of the token, key of the certificate: agents that share one are in one hand
     nonce: str | None = None  # Nonce of a signed request. Only the store knows whether it was used before.
     nonce_expires_at: float | None = None  # time until which the nonce has to be remembered
 

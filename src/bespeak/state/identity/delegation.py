@@ -21,9 +21,11 @@ from bespeak.state.identity.jws import ALGORITHM, PrivateKey, PublicKey, sign_co
 LONGEST_TOKEN: Final = 4096
 MOST_SCOPES: Final = 64
 LONGEST_LIFE: Final = 366 * 24 * 3600  # maximum lifetime of a delegation in seconds, for every issuer
-
 _TYPE: Final = "agtp-delegation+jwt"
 _ID: Final = re.compile(r"[\x21-\x7e]{1,128}")  # pattern of a token id, which is stored and logged
+_logger = logging.getLogger(__name__)
+LONGEST_CHAIN: Final = 8  # limit of hops
+_AHEAD: Final = 30.0  # tolerated clock difference of a signer, in seconds
 
 
 class Break(msgspec.Struct, frozen=True):
@@ -34,8 +36,6 @@ class Break(msgspec.Struct, frozen=True):
 
 
 class Claims(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The claims of a token."""
-
     iss: str  # signer: the delegator's Agent-ID, or the server's id
     sub: str  # delegate
     aud: str  # server at which the token is valid
@@ -49,7 +49,6 @@ class Claims(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @property
     def holder(self) -> str:
-        """Agent whose authority is delegated."""
         return self.delegator or self.iss
 
 
@@ -57,7 +56,6 @@ _CLAIMS: Final = msgspec.json.Decoder(Claims)
 
 
 def sign_token(claims: Claims, key: PrivateKey) -> str:
-    """Sign claims as a token."""
     return sign_compact({"alg": ALGORITHM, "typ": _TYPE}, msgspec.json.encode(claims), key)
 
 
@@ -83,7 +81,6 @@ def read_token(token: str, server_id: str, key_of: Callable[[str], PublicKey | N
 
 
 def _unsound(claims: Claims, server_id: str) -> Break | None:
-    """Return what is wrong with signed claims."""
     if claims.delegator is not None and claims.iss not in (server_id, claims.delegator):
         return Break("malformed", "an agent passes on its own authority only")
     if not is_canonical_id(claims.holder) or not is_canonical_id(claims.sub):
@@ -97,13 +94,7 @@ def _unsound(claims: Claims, server_id: str) -> Break | None:
     return None
 
 
-_logger = logging.getLogger(__name__)
-
-LONGEST_CHAIN: Final = 8  # limit of hops
-_AHEAD: Final = 30.0  # tolerated clock difference of a signer, in seconds
-
-
-class Hop(msgspec.Struct, frozen=True):
+class DelegationHop(msgspec.Struct, frozen=True):
     """One agent's authority, or a part of it, delegated to another agent."""
 
     delegator: str
@@ -117,7 +108,7 @@ class Hop(msgspec.Struct, frozen=True):
 class Chain(msgspec.Struct, frozen=True):
     """Verified hops from the first delegator to the calling agent."""
 
-    hops: tuple[Hop, ...]
+    hops: tuple[DelegationHop, ...]
     tokens: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -130,12 +121,10 @@ class Chain(msgspec.Struct, frozen=True):
 
     @property
     def delegators(self) -> tuple[str, ...]:
-        """Delegators from first to last."""
         return tuple(hop.delegator for hop in self.hops)
 
     @property
     def delegate(self) -> str:
-        """Agent at the end of the chain."""
         return self.hops[-1].delegate
 
     @property
@@ -145,7 +134,6 @@ class Chain(msgspec.Struct, frozen=True):
 
     @property
     def header(self) -> str:
-        """Value of the Delegation-Chain header."""
         return ", ".join(self.tokens)
 
 
@@ -166,7 +154,7 @@ def verify_chain(
     tokens = [token.strip(" \t") for token in header.split(",", LONGEST_CHAIN)]
     if len(tokens) > LONGEST_CHAIN:
         return _refuse(LONGEST_CHAIN + 1, "too-long", f"a chain has at most {LONGEST_CHAIN} hops")
-    hops: list[Hop] = []
+    hops: list[DelegationHop] = []
     before: str | None = None
     for number, token in enumerate(tokens, 1):
         claims = read_token(token, server_id, key_of)
@@ -181,9 +169,8 @@ def verify_chain(
 
 
 def _follow(
-    claims: Claims, hops: list[Hop], token: str | None, grant_of: Callable[[str], Scopes | None], now: float
-) -> Hop | Break:
-    """Return the hop that the claims add to the previous ones."""
+    claims: Claims, hops: list[DelegationHop], token: str | None, grant_of: Callable[[str], Scopes | None], now: float
+) -> DelegationHop | Break:
     before = hops[-1] if hops else None
     if claims.sub in (claims.holder, *(hop.delegator for hop in hops)):
         # Core 7.6: a hop hands authority to another agent. Back to oneself, it would only hide where it came from.
@@ -204,7 +191,7 @@ def _follow(
         # Core 7.6: authority must not grow on its way through several hands, and an attempt is logged.
         _logger.warning("delegation %s to %s: %s is beyond what is held", claims.holder, claims.sub, ", ".join(wider))
         return Break("scope-exceeded", f"it passes on {', '.join(wider)}, which its delegator does not hold")
-    return Hop(claims.holder, claims.sub, Scopes(claims.scope), claims.depth, claims.exp, claims.jti)
+    return DelegationHop(claims.holder, claims.sub, Scopes(claims.scope), claims.depth, claims.exp, claims.jti)
 
 
 def _refuse(hop: int, reason: str, why: str) -> Refused:
@@ -236,10 +223,8 @@ def grant_authority(
     when the server signs for the delegator. A token expires with its parent.
     """
     if not 0 < lifetime <= LONGEST_LIFE:
-        return unprocessable(
-            "invalid-lifetime",
-            f"A delegation must last 1 to {LONGEST_LIFE} seconds; got {lifetime:g}.",
-        )
+        message = f"A delegation must last 1 to {LONGEST_LIFE} seconds; got {lifetime:g}."
+        return unprocessable("invalid-lifetime", message)
     refused = _cannot_grant(delegator, delegate, scopes, held, parent) or _too_deep(depth, parent)
     if refused is not None:
         return refused
@@ -259,10 +244,9 @@ def grant_authority(
     )
     token = sign_token(claims, key)
     if len(token) > LONGEST_TOKEN:
-        return unprocessable(
-            "delegation-too-large", f"The scopes make a token of more than {LONGEST_TOKEN} characters."
-        )
-    hop = Hop(delegator, delegate, Scopes(wanted), depth, claims.exp, claims.jti)
+        message = f"The scopes make a token of more than {LONGEST_TOKEN} characters."
+        return unprocessable("delegation-too-large", message)
+    hop = DelegationHop(delegator, delegate, Scopes(wanted), depth, claims.exp, claims.jti)
     return Chain((*parent.hops, hop), (*parent.tokens, token)) if parent else Chain((hop,), (token,))
 
 
@@ -270,23 +254,20 @@ def _cannot_grant(
     delegator: str, delegate: str, scopes: Collection[str], held: Scopes, parent: Chain | None
 ) -> Refused | None:
     if not is_canonical_id(delegate):
-        return unprocessable(
-            "invalid-canonical-id", f"A delegate must be 64 hexadecimal digits; got {delegate[:80]!r}."
-        )
+        message = f"A delegate must be 64 hexadecimal digits; got {delegate[:80]!r}."
+        return unprocessable("invalid-canonical-id", message)
     if delegate == delegator or (parent is not None and delegate in parent.delegators):
         message = "An agent holds its own authority already, so a delegation cannot lead back to it."
         return unprocessable("delegation-to-itself", message)
     bad = next((token for token in scopes if not is_scope_token(token)), None)
     if bad is not None or not 0 < len(scopes) <= MOST_SCOPES:
         got = len(scopes) if bad is None else repr(bad[:80])
-        return unprocessable(
-            "invalid-authority-scope", f"A delegation must have 1 to {MOST_SCOPES} valid scopes; got {got}."
-        )
+        message = f"A delegation must have 1 to {MOST_SCOPES} valid scopes; got {got}."
+        return unprocessable("invalid-authority-scope", message)
     return refuse_wider(delegator, delegate, scopes, held if parent is None else held & parent.scopes)
 
 
 def refuse_wider(delegator: str, delegate: str, scopes: Collection[str], held: Scopes) -> Refused | None:
-    """Refuse to delegate more than the delegator holds."""
     wider = held.missing(sorted(set(scopes)))
     if not wider:
         return None

@@ -83,9 +83,8 @@ def verify_genesis(
         wrong = [finding.message for finding in table.findings.found if finding.severity == "error"]
         return unprocessable("genesis-invalid", f"The Agent Genesis is not valid: {'; '.join(wrong[:5])}.")
     if agent_id is not None and agent_id != genesis.agent_id:
-        return unprocessable(
-            "genesis-mismatch", f"The Agent Genesis gives the id {genesis.agent_id}, not {agent_id[:80]!r}."
-        )
+        message = f"The Agent Genesis gives the id {genesis.agent_id}, not {agent_id[:80]!r}."
+        return unprocessable("genesis-mismatch", message)
     if issuers is not None and genesis.issuer_key["kid"] not in issuers:
         return Refused(
             status.UNAUTHORIZED,

@@ -31,22 +31,30 @@ from bespeak.text.reading.text_file import read_text
 
 MAX_BYTES: Final = 256 * 1024
 _MOST_KEYS: Final = 100
-_MOST_TRIED: Final = 8
-"""Limit of keys tried for a token that does not name its key, so that it cannot cost a hundred verifications."""
-_RSA_BITS: Final = range(2048, 8193)
-"""Allowed RSA key lengths: shorter keys can be broken; longer ones cost the verifier more than they give."""
-
+_MOST_TRIED: Final = 8  # keys tried for a token that names none, so that it cannot cost a hundred verifications
+_RSA_BITS: Final = range(2048, 8193)  # shorter keys can be broken; longer ones cost the verifier more than they give
 _BEGIN: Final = re.compile(r"-----BEGIN ([A-Z0-9 ]{1,40})-----\s")
 _LONGEST_BLOCK: Final = 20_000
 _BAD: Final = (JoseError, ValueError, TypeError, AttributeError, KeyError, ArithmeticError, UnsupportedAlgorithm)
 """Exceptions of the libraries for malformed keys."""
-
 IssuerKey = OKPKey | ECKey | RSAKey
+_PRIVATE: Final = "a private key, which a server that only verifies must not have: give its public half"
+_WEAK: Final = f"an RSA key outside {_RSA_BITS.start} to {_RSA_BITS.stop - 1} bits"
+_OF_CURVE: Final = {"Ed25519": ALGORITHMS, "P-256": {"ES256"}, "P-384": {"ES384"}}
+_OF_RSA: Final = {"RS256", "PS256"}
+_logger = logging.getLogger(__name__)
+Clock = Callable[[], float]
+FILE_PERIOD: Final = 5.0  # seconds between checks of a file
+FETCH_GAP: Final = 10.0  # minimum seconds between fetches, however many unknown tokens arrive
+FETCH_TIME: Final = 5.0
+DEFAULT_AGE: Final = 300.0
+SHORTEST_AGE: Final = 60.0
+LONGEST_AGE: Final = 3600.0  # maximum cache age that an issuer may set, and the default
+_MAX_AGE: Final = re.compile(r'(?:^|[,\s])max-age\s*=\s*"?(\d{1,9})')
+_NOT_KEPT: Final = re.compile(r"(?:^|[,\s])no-(?:store|cache)(?:$|[,\s])")
 
 
 class VerificationKey(msgspec.Struct, frozen=True):
-    """A public key and the algorithms it is for."""
-
     key: IssuerKey
     algorithms: frozenset[str]
     kid: str | None = None
@@ -64,7 +72,6 @@ class KeySet:
         return len(self._keys)
 
     def names(self, kid: str | None) -> bool:
-        """Return True if a key has this id."""
         return kid is not None and any(key.kid == kid for key in self._keys)
 
     def find(self, kid: str | None, algorithm: str) -> list[IssuerKey]:
@@ -109,7 +116,7 @@ def _from_jwk(entry: Mapping[str, Any]) -> VerificationKey | Fault:
     if kind == "oct":
         return Fault("a shared secret, with which every verifier could also sign: give public keys")
     if "d" in entry:
-        return Fault("a private key, which a server that only verifies must not have: give its public half")
+        return Fault(_PRIVATE)
     if use != "sig" or not isinstance(operations, list) or "verify" not in operations:
         return Fault("a key that is not for signatures")
     if kid is not None and not isinstance(kid, str):
@@ -117,7 +124,8 @@ def _from_jwk(entry: Mapping[str, Any]) -> VerificationKey | Fault:
     types: dict[Any, type[IssuerKey]] = {"OKP": OKPKey, "EC": ECKey, "RSA": RSAKey}
     if not isinstance(kind, str) or kind not in types:
         return Fault("a key of an unknown type")
-    if kind == "RSA" and not _fits(entry.get("n")):
+    modulus = entry.get("n")  # in base64url; its length is checked before the library complains
+    if kind == "RSA" and not (isinstance(modulus, str) and len(modulus.rstrip("=")) * 6 // 8 * 8 in _RSA_BITS):
         return Fault(_WEAK)
     material = {name: entry[name] for name in ("kty", "crv", "x", "y", "n", "e") if name in entry}
     try:
@@ -125,14 +133,6 @@ def _from_jwk(entry: Mapping[str, Any]) -> VerificationKey | Fault:
         return _classified(key, kid, entry.get("alg"))
     except _BAD:
         return Fault(f"a broken {kind} key")
-
-
-_WEAK: Final = f"an RSA key outside {_RSA_BITS.start} to {_RSA_BITS.stop - 1} bits"
-
-
-def _fits(modulus: object) -> bool:
-    """Return True if the base64url modulus has an allowed length; checked before the library complains."""
-    return isinstance(modulus, str) and len(modulus.rstrip("=")) * 6 // 8 * 8 in _RSA_BITS
 
 
 def _from_pem(text: str) -> Iterator[VerificationKey | Fault]:
@@ -145,7 +145,7 @@ def _from_pem(text: str) -> Iterator[VerificationKey | Fault]:
             continue
         done = end + len(last)
         if "PRIVATE" in begin[1]:
-            yield Fault("a private key, which a server that only verifies must not have: give its public half")
+            yield Fault(_PRIVATE)
         elif "PUBLIC KEY" not in begin[1]:
             yield Fault(f"a {begin[1].lower()} where a public key is wanted")
         else:
@@ -155,8 +155,10 @@ def _from_pem(text: str) -> Iterator[VerificationKey | Fault]:
 def _from_block(block: bytes) -> VerificationKey | Fault:
     try:
         raw = load_pem_public_key(block)
+        if isinstance(raw, RSAPublicKey) and raw.key_size not in _RSA_BITS:
+            return Fault(_WEAK)
         if isinstance(raw, RSAPublicKey):
-            return _classified(RSAKey.import_key(block), None, None) if raw.key_size in _RSA_BITS else Fault(_WEAK)
+            return _classified(RSAKey.import_key(block), None, None)
         if isinstance(raw, EllipticCurvePublicKey) and isinstance(raw.curve, SECP256R1 | SECP384R1):
             return _classified(ECKey.import_key(block), None, None)
         if isinstance(raw, Ed25519PublicKey):
@@ -164,10 +166,6 @@ def _from_block(block: bytes) -> VerificationKey | Fault:
     except _BAD:
         return Fault("a broken PEM key")
     return Fault("a key of an unsupported type or curve")
-
-
-_OF_CURVE: Final = {"Ed25519": ALGORITHMS, "P-256": {"ES256"}, "P-384": {"ES384"}}
-_OF_RSA: Final = {"RS256", "PS256"}
 
 
 def _classified(key: IssuerKey, kid: str | None, algorithm: object) -> VerificationKey | Fault:
@@ -182,21 +180,6 @@ def _classified(key: IssuerKey, kid: str | None, algorithm: object) -> Verificat
     return VerificationKey(key, frozenset(fitting), kid)
 
 
-_logger = logging.getLogger(__name__)
-
-Clock = Callable[[], float]
-
-FILE_PERIOD: Final = 5.0  # seconds between checks of a file
-FETCH_GAP: Final = 10.0  # minimum seconds between fetches, however many unknown tokens arrive
-FETCH_TIME: Final = 5.0
-DEFAULT_AGE: Final = 300.0
-SHORTEST_AGE: Final = 60.0
-LONGEST_AGE: Final = 3600.0  # maximum cache age that an issuer may set, and the default
-
-_MAX_AGE: Final = re.compile(r'(?:^|[,\s])max-age\s*=\s*"?(\d{1,9})')
-_NOT_KEPT: Final = re.compile(r"(?:^|[,\s])no-(?:store|cache)(?:$|[,\s])")
-
-
 class KeySource(Protocol):
     """Keys that can change while a server runs."""
 
@@ -205,19 +188,15 @@ class KeySource(Protocol):
 
     def look(self) -> None:
         """Check for changes without blocking a request."""
-        ...
 
     def may_be_outdated(self) -> bool:
         """Return True if a `refresh` may find a missing key."""
-        ...
 
     async def refresh(self) -> None:
         """Update the keys. Never raises: after a failure the last good keys stay."""
-        ...
 
     async def close(self) -> None:
         """Cancel running fetches."""
-        ...
 
 
 class FileKeys:
@@ -234,7 +213,6 @@ class FileKeys:
         self.due = clock() + FILE_PERIOD
 
     def look(self) -> None:
-        """Read the file if it was replaced or changed."""
         self.due = self._clock() + FILE_PERIOD
         mark = _mark_of(self._path)
         if mark == self._mark:
@@ -248,11 +226,9 @@ class FileKeys:
             self.keys = found
 
     def may_be_outdated(self) -> bool:
-        """Return True if the file has changed since it was read."""
         return _mark_of(self._path) != self._mark
 
     async def refresh(self) -> None:
-        """Read the file now if it has changed."""
         self.look()
 
     async def close(self) -> None:
@@ -278,7 +254,6 @@ class UrlKeys:
             self._begin(asyncio.get_running_loop())
 
     def may_be_outdated(self) -> bool:
-        """Return True if a fetch is running or allowed again."""
         return self._is_fetching or self._clock() >= self._next
 
     async def refresh(self) -> None:
@@ -289,7 +264,6 @@ class UrlKeys:
             await asyncio.shield(self._fetching)
 
     async def close(self) -> None:
-        """Cancel a running fetch."""
         if self._fetching is not None:
             self._fetching.cancel()
             await asyncio.gather(self._fetching, return_exceptions=True)
@@ -343,7 +317,6 @@ def _read(path: Path) -> KeySet | Fault:
 
 
 async def _fetch_text(url: str, tls: ssl.SSLContext) -> tuple[str, float] | Fault:
-    """Fetch the text at a URL and the seconds it stays fresh."""
     import httpx  # noqa: PLC0415 - slow to load, and only for keys that are fetched
 
     # No redirects and no proxies from the environment: the keys come from where the operator said.

@@ -15,17 +15,12 @@ from bespeak.text.reading.json_data import decode_as, decode_json
 
 PrivateKey: TypeAlias = Ed25519PrivateKey
 PublicKey: TypeAlias = Ed25519PublicKey
-
 ALGORITHM: Final = "EdDSA"
-ALGORITHMS: Final = frozenset({ALGORITHM, "Ed25519"})
-"""Names of one algorithm for keys on this curve: RFC 8037, and RFC 9864, which replaces it."""
-
-
+ALGORITHMS: Final = frozenset({ALGORITHM, "Ed25519"})  # two names of one algorithm: RFC 8037, and RFC 9864
 _SIGNATURE_LENGTH: Final = 64
 _PARTS: Final = 3
 _LONGEST_HEADER: Final = 4096
-_EXTENSIONS: Final = ("crit", "b64")
-"""Members that change the meaning of a token (RFC 7515 4.1.11, RFC 7797); no extension is supported."""
+_EXTENSIONS: Final = ("crit", "b64")  # change the meaning of a token (RFC 7515 4.1.11, RFC 7797); none is supported
 _T = TypeVar("_T")
 
 
@@ -39,7 +34,6 @@ class Jws(msgspec.Struct, frozen=True):
 
     @property
     def parts(self) -> tuple[str, str, str]:
-        """The three parts of its text."""
         return self.protected, encode64(self.payload).decode(), self.signature
 
     @property

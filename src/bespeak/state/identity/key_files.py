@@ -1,7 +1,4 @@
-"""Ed25519 keys in files: the signing key, the keys it replaced, and signatures checked with all of them.
-
-A JWK set beside the key file has the public halves of a key and its predecessors, so that old signatures verify.
-"""
+"""Ed25519 keys in files: the signing key, and a JWK set with its predecessors, so that old signatures verify."""
 
 from __future__ import annotations
 
@@ -22,6 +19,14 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import decode_json
 from bespeak.text.reading.text_file import read_text
 
+_SUFFIX: Final = ".keys.json"
+_MOST: Final = 1000
+_PURPOSE: Final = encode64(b"bespeak-key-history/1").decode()
+"""First part of the signed text, so that nothing signed for another purpose passes for a set."""
+TrustedKeys: TypeAlias = Mapping[str, PublicKey]  # public keys by id
+SignatureStatus = Literal["good", "unsigned", "unknown-key", "bad", "unchecked"]
+"""Result of a signature check. `unchecked`: there is a signature but no key to check it with."""
+
 
 def read_key(path: Path) -> OKPKey | Fault:
     """Read the key in a file, or return the error."""
@@ -29,15 +34,7 @@ def read_key(path: Path) -> OKPKey | Fault:
     return Fault(text.message) if isinstance(text, Diagnostic) else parse_key(text)
 
 
-_SUFFIX: Final = ".keys.json"
-_MOST: Final = 1000
-_PURPOSE: Final = encode64(b"bespeak-key-history/1").decode()
-"""First part of the signed text, so that nothing signed for another purpose passes for a set."""
-
-
 class PastKey(msgspec.Struct, frozen=True):
-    """A key of the set."""
-
     key: OKPKey
     replaced_at: float | None = None  # time at which it was replaced, in seconds since 1970; None for the current key
 
@@ -48,10 +45,7 @@ def history_path(key_file: Path) -> Path:
 
 
 def read_history(key_file: Path, key: OKPKey) -> list[PastKey] | Fault:
-    """Read the set beside a key file, newest key first; empty if the key was never replaced.
-
-    `key` is the current key. A set that it has not signed is a fault.
-    """
+    """Read the set beside a key file, newest key first; empty without one. It must be signed by the current `key`."""
     path = history_path(key_file)
     if not path.exists():
         return []
@@ -72,10 +66,7 @@ def read_history(key_file: Path, key: OKPKey) -> list[PastKey] | Fault:
 
 
 def parse_history(text: str) -> list[PastKey] | Fault:
-    """Parse the Ed25519 keys of a JWK set, without duplicates. An unreadable one is an error: none may be lost.
-
-    Its signature is not verified.
-    """
+    """Parse the distinct keys of a JWK set, not its signature. An unreadable one is an error: none may be lost."""
     try:
         document = decode_json(text)
     except (ValueError, RecursionError) as error:
@@ -97,10 +88,7 @@ def parse_history(text: str) -> list[PastKey] | Fault:
 
 
 def history_text(keys: Iterable[PastKey], signers: Iterable[OKPKey]) -> str:
-    """Write the set with the public halves of keys, without duplicates, in the given order.
-
-    `signers` are the private keys of which one will be the current one.
-    """
+    """Write the set with the public halves of keys, in this order; one of the `signers` will be the current key."""
     members: dict[str, dict[str, str]] = {}
     for one in keys:
         replaced = {} if one.replaced_at is None else {"replaced_at": write_milliseconds(one.replaced_at)}
@@ -118,9 +106,6 @@ def _sign(members: list[dict[str, str]], key: OKPKey) -> str:
 
 def _content(members: list[Mapping[str, Any]] | list[dict[str, str]]) -> bytes:
     return msgspec.json.encode(members, order="sorted")
-
-
-TrustedKeys: TypeAlias = Mapping[str, PublicKey]  # public keys by id
 
 
 def trusted(keys: Iterable[OKPKey]) -> dict[str, PublicKey]:
@@ -144,12 +129,7 @@ def parse_keys(text: str) -> dict[str, PublicKey] | Fault:
     return key if isinstance(key, Fault) else trusted([key])
 
 
-SignatureStatus = Literal["good", "unsigned", "unknown-key", "bad", "unchecked"]
-"""Result of a signature check. `unchecked`: there is a signature but no key to check it with."""
-
-
 def check_signature(jws: Jws, keys: TrustedKeys) -> SignatureStatus:
-    """Check a signature."""
     if jws.header["alg"] == "none":
         return "bad" if jws.signature else "unsigned"
     if jws.header["alg"] not in ALGORITHMS:
@@ -163,8 +143,6 @@ def check_signature(jws: Jws, keys: TrustedKeys) -> SignatureStatus:
 
 
 class SigningKey:
-    """A private key and its id."""
-
     __slots__ = ("_key", "kid")
 
     def __init__(self, key: OKPKey) -> None:
@@ -178,7 +156,6 @@ class SigningKey:
         return f"SigningKey({self.kid})"
 
     def header(self, kind: str) -> dict[str, Any]:
-        """Return the JWS header for this key."""
         return {"alg": ALGORITHM, "typ": kind, "kid": self.kid}
 
     def sign(self, content: bytes) -> bytes:

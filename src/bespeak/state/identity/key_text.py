@@ -18,12 +18,10 @@ _RAW: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 def generate_key() -> OKPKey:
-    """Generate a private key."""
     return OKPKey.generate_key(_CURVE)
 
 
 def parse_key(text: str) -> OKPKey | Fault:
-    """Parse an Ed25519 key: private or public in PEM or JWK, or public as base64url bytes."""
     bare = text.strip()
     if _RAW.fullmatch(bare):
         return parse_jwk({"kty": "OKP", "crv": _CURVE, "x": bare})
@@ -57,7 +55,6 @@ def key_id(key: OKPKey) -> str:
 
 
 def private_text(key: OKPKey) -> str:
-    """Write a private key as PEM (PKCS #8)."""
     return key.as_pem(private=True).decode("ascii")
 
 

@@ -7,17 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bespeak.protocol.address import Address, split_url
-from bespeak.state.rules import (
-    AUTH_TIME,
-    CLIENT_AUTHORITIES_MISSING,
-    CONTRADICTING_AUTH_MODES,
-    EMPTY_AUTH_SETTING,
-    TOKEN_ALGORITHM,
-    TOKEN_KEYS_UNCLEAR,
-    UNKNOWN_AUTH_MODE,
-    UNSAFE_JWKS_URL,
-    UNUSED_AUTH_TABLE,
-)
+from bespeak.state import rules
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.settings import Setting, read_strings, setting, table
 from bespeak.text.reading.table import Table
@@ -29,12 +19,11 @@ CREDENTIALS: Final = {
     "token": "a token (Authorization: Bearer TOKEN)",
     "mtls": "a client certificate (TLS)",
     "signed": "a signature (Agent-Signature)",
-}
-"""Credential of each mode, and how it is sent; for messages to callers."""
+}  # credential of each mode, and how it is sent; for messages to callers
 ALGORITHMS: Final = ("EdDSA", "Ed25519", "ES256", "ES384", "RS256", "PS256")
 """Algorithms with a public key: with a shared secret, everyone who verifies tokens could forge them."""
-
 _LONGEST: Final = 2048
+_MODE: Final = Setting(meaning="The only mode.", choices=MODES, rule=rules.UNKNOWN_AUTH_MODE)
 
 
 def _read_modes(block: Table, key: str) -> tuple[str, ...] | None:
@@ -42,7 +31,7 @@ def _read_modes(block: Table, key: str) -> tuple[str, ...] | None:
     listed, single = block.has(key), block.has("mode")
     if listed and single:
         message = "`mode` and `modes` are both given"
-        block.error(CONTRADICTING_AUTH_MODES, "mode", message, "Keep `modes`, with every mode in it.")
+        block.error(rules.CONTRADICTING_AUTH_MODES, "mode", message, "Keep `modes`, with every mode in it.")
     key = key if listed else "mode"
     named = block.texts(key) if listed else filter(None, [block.text(key)])
     modes = read_strings(_MODE, block, key, named)
@@ -51,15 +40,15 @@ def _read_modes(block: Table, key: str) -> tuple[str, ...] | None:
         meant = ", ".join(f'"{mode}"' for mode in MODES if mode in block.data) or '"signed"'
         message = "[auth] must have `modes`; without it every header would be believed"
         block.findings.error(
-            CONTRADICTING_AUTH_MODES, message, block.at, f'Write modes = [{meant}], or ["open"] to trust headers.'
+            rules.CONTRADICTING_AUTH_MODES, message, block.at, f'Write modes = [{meant}], or ["open"] to trust headers.'
         )
     if block.value("modes") == []:
         message = "`modes` must not be empty: no caller could authenticate"
-        block.error(CONTRADICTING_AUTH_MODES, "modes", message, 'Write modes = ["open"] to trust headers.')
+        block.error(rules.CONTRADICTING_AUTH_MODES, "modes", message, 'Write modes = ["open"] to trust headers.')
     if OPEN in modes and len(modes) > 1:
         others = " and ".join(mode for mode in modes if mode != OPEN)
         message = f"`open` trusts every header, so {others} has no effect"
-        block.error(CONTRADICTING_AUTH_MODES, key, message, "Remove `open`, or remove all others.")
+        block.error(rules.CONTRADICTING_AUTH_MODES, key, message, "Remove `open`, or remove all others.")
     return modes or None
 
 
@@ -71,7 +60,7 @@ _FILLED: Final[dict[str, Any]] = {
     "parse": _parse_value,
     "form": f"1 to {_LONGEST} printable characters",
     "advice": "Write a value, or leave the key out.",
-    "rule": EMPTY_AUTH_SETTING,
+    "rule": rules.EMPTY_AUTH_SETTING,
 }
 
 
@@ -81,7 +70,7 @@ def _read_jwks_url(block: Table, key: str) -> str | None:
     if url is None:
         return None
     if _parse_value(url) is None:
-        block.error(EMPTY_AUTH_SETTING, key, f"`{key}` must be {_FILLED['form']}; got {brief(url)}")
+        block.error(rules.EMPTY_AUTH_SETTING, key, f"`{key}` must be {_FILLED['form']}; got {brief(url)}")
         return None
     try:
         parts = split_url(url)
@@ -98,7 +87,7 @@ def _read_jwks_url(block: Table, key: str) -> str | None:
         return url
     shown = "a URL with a password" if secret else brief(url)
     advice = "Write an https URL without a password; http is for 127.0.0.1 and localhost only."
-    block.error(UNSAFE_JWKS_URL, key, f"`{key}` must be an https URL; got {shown}", advice)
+    block.error(rules.UNSAFE_JWKS_URL, key, f"`{key}` must be an https URL; got {shown}", advice)
     return None
 
 
@@ -117,9 +106,14 @@ class TokenSettings:
         **_FILLED,
     )
     algorithms: tuple[str, ...] = setting(
-        ("EdDSA", "ES256"), "The signature algorithms that are accepted.", choices=ALGORITHMS, rule=TOKEN_ALGORITHM
+        ("EdDSA", "ES256"),
+        "The signature algorithms that are accepted.",
+        choices=ALGORITHMS,
+        rule=rules.TOKEN_ALGORITHM,
     )
-    leeway: float = setting(30, "Seconds by which clocks may differ.", kind="seconds", bounds=(0, 300), rule=AUTH_TIME)
+    leeway: float = setting(
+        30, "Seconds by which clocks may differ.", kind="seconds", bounds=(0, 300), rule=rules.AUTH_TIME
+    )
     agent_claim: str | None = setting(
         None, "The claim with the Agent-ID. Without it: `agent_id`, or a `sub` that is a canonical id.", **_FILLED
     )
@@ -134,10 +128,10 @@ class TokenSettings:
         """Refuse an empty list of algorithms, and two sources of keys."""
         if block.value("algorithms") == []:
             message = "`algorithms` must not be empty: no token would pass"
-            block.error(TOKEN_ALGORITHM, "algorithms", message)
+            block.error(rules.TOKEN_ALGORITHM, "algorithms", message)
         if self.keys is not None and block.has("jwks_url"):
             message = "`keys` and `jwks_url` are both given"
-            block.error(TOKEN_KEYS_UNCLEAR, "jwks_url", message, "Keep one of them.")
+            block.error(rules.TOKEN_KEYS_UNCLEAR, "jwks_url", message, "Keep one of them.")
         return self
 
 
@@ -155,11 +149,13 @@ class SignedSettings:
     """Signed requests: how old a signature may be."""
 
     max_age: float = setting(
-        60, "Seconds for which a signature is valid.", kind="seconds", bounds=(1, 3600), rule=AUTH_TIME, security=True
+        60,
+        "Seconds for which a signature is valid.",
+        kind="seconds",
+        bounds=(1, 3600),
+        rule=rules.AUTH_TIME,
+        security=True,
     )
-
-
-_MODE: Final = Setting(meaning="The only mode.", choices=MODES, rule=UNKNOWN_AUTH_MODE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,14 +185,14 @@ class AuthSettings:
         if "token" in self.modes and self.token.keys is None and parts["token"].get("jwks_url") is None:
             message = "`token` needs the public keys of the issuer"
             advice = 'Write keys = "FILE" or jwks_url = "https://..." in [auth.token].'
-            block.error(TOKEN_KEYS_UNCLEAR, "token", message, advice)
+            block.error(rules.TOKEN_KEYS_UNCLEAR, "token", message, advice)
         if "mtls" in self.modes and parts["mtls"].get("ca") is None:
             message = "`mtls` needs the authorities that issue the agents' certificates"
             advice = 'Write ca = "FILE" in [auth.mtls]: a PEM bundle.'
-            block.error(CLIENT_AUTHORITIES_MISSING, "mtls", message, advice)
+            block.error(rules.CLIENT_AUTHORITIES_MISSING, "mtls", message, advice)
         for mode, part in parts.items():
             if part and mode not in self.modes:
                 message = f"[auth.{mode}] has no effect: {mode!r} is not among the modes"
                 advice = f'Write modes = ["{mode}"], or remove the table.'
-                block.warning(UNUSED_AUTH_TABLE, mode, message, advice)
+                block.warning(rules.UNUSED_AUTH_TABLE, mode, message, advice)
         return self

@@ -11,38 +11,31 @@ from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.jws import PrivateKey, PublicKey, read_token, sign_compact
 
 TYPE: Final = "agtp-signed+json"
+# What is signed is inside one member: it can never pass for a record, delegation or manifest that the same key signs.
 _MEMBER: Final = "agtp_signed"
-"""What is signed is inside one member, so that it can never pass for a record, a delegation or a manifest that the same
-key signs.
-"""
 _LONGEST: Final = 1 << 20  # maximum characters of a token; the payload that SIGN takes makes a third of that
-
 canonical = msgspec.json.Encoder(order="sorted").encode
 
 
 class SignedDocument(msgspec.Struct, frozen=True):
-    """What was signed."""
-
     payload: Any
     agent_id: str  # Agent that asked for the signature
     server_id: str
     signed_at: str
 
 
-class _Content(msgspec.Struct):
+class _SignedContent(msgspec.Struct):
     agtp_signed: SignedDocument
 
 
-_CONTENT: Final = msgspec.json.Decoder(_Content)
+_CONTENT: Final = msgspec.json.Decoder(_SignedContent)
 
 
 def write_signed(document: SignedDocument, key: PrivateKey, key_id: str, algorithm: str) -> str:
-    """Return the token of a document."""
     return sign_compact({"alg": algorithm, "kid": key_id, "typ": TYPE}, canonical({_MEMBER: document}), key)
 
 
 def read_signed(token: str, keys: Mapping[str, PublicKey]) -> SignedDocument | Fault:
-    """Verify a token with one of these keys, by key id."""
     read = read_token(token, _CONTENT, longest=_LONGEST, typ=TYPE)
     if isinstance(read, Fault):
         return read

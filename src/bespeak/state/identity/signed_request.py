@@ -31,34 +31,21 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.protocol.exchange.headers import (
-    AGENT_ID,
-    AGENT_SIGNATURE,
-    AUTHORITY_SCOPE,
-    BUDGET_LIMIT,
-    CONFIRMATION_ID,
-    DELEGATION_CHAIN,
-    IDEMPOTENCY_KEY,
-    SESSION_ID,
-    TASK_ID,
-)
+from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.refusal import Fault, Refused, unauthorized
 from bespeak.state.identity.jws import ALGORITHM, PrivateKey, PublicKey, is_signed, parse_jws, sign_detached
 
 COVERED: Final = (
-    AUTHORITY_SCOPE,
-    SESSION_ID,
-    TASK_ID,
-    IDEMPOTENCY_KEY,
-    CONFIRMATION_ID,
-    DELEGATION_CHAIN,
-    BUDGET_LIMIT,
-)
-"""Headers that must not be added, changed or removed in transit."""
-
+    names.AUTHORITY_SCOPE,
+    names.SESSION_ID,
+    names.TASK_ID,
+    names.IDEMPOTENCY_KEY,
+    names.CONFIRMATION_ID,
+    names.DELEGATION_CHAIN,
+    names.BUDGET_LIMIT,
+)  # headers that must not be added, changed or removed in transit
 AHEAD: Final = 30.0  # seconds by which the agent's clock may be ahead of the server's
-
 _VERSION: Final = "agtp-signed-request/1"
 _LONGEST: Final = 1112  # maximum characters of the envelope: 1,024 for the header, 86 for the signature
 _NONCE: Final = re.compile(r"[A-Za-z0-9_-]{22,128}")
@@ -78,8 +65,6 @@ class SignedRequest(msgspec.Struct, frozen=True):
 
 
 class _Protected(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The protected header of the JWS."""
-
     alg: str
     created: int
     nonce: str
@@ -89,14 +74,12 @@ class _Protected(msgspec.Struct, frozen=True, omit_defaults=True):
 def verify_signed(
     request: Request, *, server_id: str, key_of: Callable[[str], PublicKey | None], now: float, max_age: float
 ) -> SignedRequest | Refused | None:
-    """Verify the Agent-Signature of a request; return None if it has none. `key_of` returns the key of a registered
-    agent.
-    """
+    """Verify the Agent-Signature of a request; return None without one. `key_of` finds a registered agent's key."""
     headers = request.headers
-    envelope = headers.get(AGENT_SIGNATURE)
+    envelope = headers.get(names.AGENT_SIGNATURE)
     if envelope is None:
         return None
-    agent_id = headers.get(AGENT_ID)
+    agent_id = headers.get(names.AGENT_ID)
     if agent_id is None:
         return unauthorized("agent-id-missing", "The request is signed but has no Agent-ID; send Agent-ID too.")
     jws = parse_jws(envelope, longest=_LONGEST, content=b"")
@@ -138,10 +121,9 @@ def sign_request(
     now: float,
     key_id: str | None = None,
 ) -> str:
-    """Return the Agent-Signature for a request, with a fresh nonce. Raises ValueError if a value does not fit on a
-    line.
+    """Return the Agent-Signature for a request, with a fresh nonce; `target` is the path with its query.
 
-    `target` is the path with its query. Header names may be in any case and must include Agent-ID.
+    Header names may be in any case and must include Agent-ID. Raises ValueError if a value does not fit on a line.
     """
     path, _, query = target.partition("?")
     named = {name.lower(): value for name, value in headers.items()}
@@ -162,10 +144,8 @@ def _read_protected(header: Mapping[str, Any]) -> _Protected | None:
 
 def _untimely(created: int, now: float, max_age: float) -> Refused | None:
     if created > now + AHEAD:
-        return unauthorized(
-            "signature-expired",
-            "Agent-Signature was made in the future by this server's clock; check the clock of the agent.",
-        )
+        message = "Agent-Signature was made in the future by this server's clock; check the clock of the agent."
+        return unauthorized("signature-expired", message)
     if created < now - max_age:
         return unauthorized(
             "signature-expired",
@@ -181,20 +161,17 @@ def _content(request: Request, server_id: str, protected: _Protected) -> bytes |
     lines = [
         _VERSION,
         f"audience: {server_id}",
-        f"agent-id: {headers.get(AGENT_ID, '')}",
+        f"agent-id: {headers.get(names.AGENT_ID, '')}",
         f"method: {request.method}",
         f"target: {request.path}?{request.query}" if request.query else f"target: {request.path}",
         f"body: {hashlib.sha256(request.body).hexdigest()}",
         f"created: {protected.created}",
         f"nonce: {protected.nonce}",
     ]
-    for name in COVERED:
-        value = headers.get(name)
-        if value is not None:
-            lines.append(f"{name}: {value}")
+    lines += [f"{name}: {headers[name]}" for name in COVERED if name in headers]
     text = "\n".join(lines)
     # A value that holds a line end could pass for other lines.
-    if not headers.get(AGENT_ID) or text.count("\n") != len(lines) - 1 or "\r" in text:
+    if not headers.get(names.AGENT_ID) or text.count("\n") != len(lines) - 1 or "\r" in text:
         return None
     try:
         return text.encode()

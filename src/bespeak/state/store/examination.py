@@ -27,8 +27,6 @@ RECORDS: Final = "records"  # table of the records, which are of many kinds
 
 
 class Examination(msgspec.Struct, frozen=True):
-    """The result of an inspection."""
-
     name: str  # name of the store without credentials
     version: int  # version of the tables; 0 if there are no tables
     size: int  # size on disk in bytes

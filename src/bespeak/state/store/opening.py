@@ -11,14 +11,15 @@ from bespeak.errors import ConfigError
 from bespeak.state.store.settings import MEMORY, POSTGRES
 from bespeak.state.store.store import Store
 
-Role = Literal["sole", "shared", "visitor"]
-"""Role of a process: the only server, one of several servers, or a short-lived command."""
+Role = Literal["sole", "shared", "visitor"]  # the only server, one of several, or a short-lived command
 
 
 def open_store(place: str, *, role: Role = "visitor", durability: str = "full") -> Store:
     """Open the store at a place; raise ConfigError with the reason if that fails."""
     if place.startswith(POSTGRES):
-        return _open_postgres(place, durability)
+        with postgres_needed():
+            from bespeak.state.store.postgres import PostgresStore  # noqa: PLC0415 - an extra
+        return PostgresStore(place, durability=durability)
     from bespeak.state.store.sqlite import SqliteStore  # noqa: PLC0415
     from bespeak.state.store.sqlite_file import FileLock  # noqa: PLC0415 - no file, no lock
 
@@ -64,9 +65,3 @@ def postgres_needed() -> Iterator[None]:
         yield
     except ImportError as error:
         raise ConfigError("PostgreSQL needs one more package: pip install 'bespeak[postgres]'") from error
-
-
-def _open_postgres(place: str, durability: str) -> Store:
-    with postgres_needed():
-        from bespeak.state.store.postgres import PostgresStore  # noqa: PLC0415 - an extra
-    return PostgresStore(place, durability=durability)

@@ -1,11 +1,9 @@
-"""The store in a PostgreSQL database, which processes on many machines may share.
-
-Waiting units become one statement on a dedicated connection (group commit). LISTEN reports changes by others.
-"""
+"""The store in a PostgreSQL database, shared by many machines: group commit, and LISTEN for changes by others."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
@@ -23,7 +21,7 @@ from bespeak.state.store.postgres_connection import (
     Address,
     Availability,
     Connection,
-    Pool,
+    ConnectionPool,
     close,
     is_collision,
     is_locked,
@@ -43,7 +41,7 @@ from bespeak.state.store.postgres_transaction import (
     transact,
     undo,
 )
-from bespeak.state.store.store import AGAIN, Command, Conflict, Seal, Sealer, Store, Then, Unit, Watcher
+from bespeak.state.store.store import AGAIN, Command, Conflict, Seal, Sealer, Store, Then, Unit
 
 _logger = logging.getLogger(__name__)
 
@@ -62,12 +60,10 @@ class Listener:
         self._work: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Start listening."""
         connection = await self._connect()
         self._work = asyncio.get_running_loop().create_task(self._run(connection))
 
     async def close(self) -> None:
-        """Stop listening."""
         if self._work is not None:
             self._work.cancel()
             await asyncio.wait([self._work])
@@ -114,13 +110,11 @@ class Listener:
 
 
 GROUP: Final = 512  # limit of units in one transaction, so that the first does not wait for too many others
-QUEUE: Final = 16_384
-"""Limit of waiting units; above it the database is too slow for the load, and new units are refused."""
+QUEUE: Final = 16_384  # limit of waiting units, above which the database is too slow for the load
 
 # Rows are found by their keys. A plan made while a table was small would read all of it when it has grown.
 BY_KEY: Final = {"enable_seqscan": "off"}
-LANE_MILLISECONDS: Final = 500
-"""Time for which a group waits for a locked row. Then its units run by themselves, and only one of them waits on."""
+LANE_MILLISECONDS: Final = 500  # time for which a group waits for a locked row, before its units run by themselves
 
 
 class _ApartError(Exception):
@@ -128,8 +122,6 @@ class _ApartError(Exception):
 
 
 class Task:
-    """A unit as the writer sees it."""
-
     __slots__ = ("entries", "rows", "shared", "unit")
 
     def __init__(self, unit: Unit, rows: frozenset[Hashable]) -> None:
@@ -138,9 +130,15 @@ class Task:
         self.shared = shared_by(unit.commands)
         self.entries: list[BatchEntry] = []
 
+    def enter(self, free: int) -> None:
+        """Begin an attempt, in which all guards but those of the first `free` commands must succeed."""
+        self.entries = [
+            BatchEntry(command, required=place >= free and command.guards)
+            for place, command in enumerate(self.unit.commands)
+        ]
+
     @property
     def outcome(self) -> Sequence[Any] | Conflict:
-        """Result of the unit."""
         results = [entry.result for entry in self.entries]
         return results[0] if isinstance(results[0], Conflict) else results
 
@@ -171,7 +169,7 @@ def shared_by(commands: Sequence[Command]) -> set[Hashable]:
     return {grouping.shared(command) for command, grouping in groupings if grouping.shared is not None}
 
 
-class Lane:
+class WriteLane:
     """One connection and the units waiting for it."""
 
     def __init__(
@@ -179,16 +177,13 @@ class Lane:
     ) -> None:
         self._address = address
         self._sealing = sealing
-        self._settled = settled
-        """Callback for each finished unit."""
-        self._alone = alone
-        """Callback for a unit that has to run by itself."""
+        self._settled = settled  # callback for each finished unit
+        self._alone = alone  # callback for a unit that has to run by itself
         self._queue: deque[Task] = deque()
         self._connection: Connection | None = None
         self._work: asyncio.Task[None] | None = None
 
     def put(self, unit: Unit, rows: frozenset[Hashable]) -> None:
-        """Queue a unit to run with others."""
         if len(self._queue) >= QUEUE:
             raise StoreUnavailableError(f"{self._address.name} is too slow: {QUEUE} changes wait for it.")
         self._queue.append(Task(unit, rows))
@@ -197,7 +192,6 @@ class Lane:
             self._work = asyncio.get_running_loop().create_task(self._run())
 
     async def close(self) -> None:
-        """Finish the queue and release the connection."""
         if self._work is not None:
             await asyncio.wait([self._work])
         if self._connection is not None:
@@ -211,9 +205,7 @@ class Lane:
             self._work = None
 
     def _take(self) -> list[Task]:
-        """Take the next group. A unit that changes a row of an earlier one waits for the next group, and so do those
-        after it.
-        """
+        """Take the next group. A unit that changes a row of an earlier one, and those after it, wait for the next."""
         group: list[Task] = []
         left: list[Task] = []
         rows: set[Hashable] = set()
@@ -267,43 +259,29 @@ class Lane:
         may have happened, or may happen yet.
         """
         follows = any(task.unit.then for task in group)
-        connection = await self._connected()
+        connection = self._connection
+        if connection is None or connection.is_closed():
+            connection = self._connection = await self._address.connect(**BY_KEY, lock_timeout=str(LANE_MILLISECONDS))
         if not follows:
-            try:
-                await self._run_at_once(connection, group)
-            except asyncpg.DivisionByZeroError:
-                pass
-            else:
+            # In one statement every guard must succeed, except that of a unit with one command.
+            for task in group:
+                task.enter(1 if len(task.unit.commands) == 1 else 0)
+            with contextlib.suppress(asyncpg.DivisionByZeroError):
+                async with LateTurn(self._sealing) as turn:
+                    await self._send(connection, [entry for task in group for entry in task.entries], turn)
                 return
-        await self._run_in_steps(connection, group)
-
-    async def _run_at_once(self, connection: Connection, group: list[Task]) -> None:
-        """Run the units in one statement. Every guard must succeed, except that of a unit with one command."""
         for task in group:
-            several = len(task.unit.commands) > 1
-            task.entries = [BatchEntry(command, required=several and command.guards) for command in task.unit.commands]
+            task.enter(1)
         async with LateTurn(self._sealing) as turn:
-            await self._send(connection, [entry for task in group for entry in task.entries], turn)
+            await self._run_in_steps(connection, group, turn)
 
-    async def _run_in_steps(self, connection: Connection, group: list[Task]) -> None:
+    async def _run_in_steps(self, connection: Connection, group: list[Task], turn: LateTurn) -> None:
         """Run the first commands of all units, then the others of those that go on, then what follows from these."""
-        for task in group:
-            task.entries = [
-                BatchEntry(command, required=place > 0 and command.guards)
-                for place, command in enumerate(task.unit.commands)
-            ]
-        async with LateTurn(self._sealing) as turn:
-            await self._transact_in_steps(connection, group, turn)
-
-    async def _transact_in_steps(self, connection: Connection, group: list[Task], turn: LateTurn) -> None:
         await connection.execute("BEGIN")
         try:
             await self._send(connection, [task.entries[0] for task in group], turn)
-            passed = [
-                task
-                for task in group
-                if not isinstance(task.entries[0].result, Conflict) and task.entries[0].result is not AGAIN
-            ]
+            firsts = [(task, task.entries[0].result) for task in group]
+            passed = [task for task, result in firsts if not isinstance(result, Conflict) and result is not AGAIN]
             rest = [entry for task in passed for entry in task.entries[1:]]
             if rest:
                 await self._send(connection, rest, turn)
@@ -325,18 +303,11 @@ class Lane:
                 await self._sealing.learn(connection, (step.agent_id for _, step in seals))
                 for entry, step in seals:
                     entry.item = self._sealing.seal(step)
-            batch = Batch(entries)
-            sql, parameters = batch.statement()
-            batch.answer((await connection.fetch(sql, *parameters))[0])
+            await Batch(entries).run(connection)
         except Exception as error:
             if is_outage(error):
                 connection.terminate()
             raise
-
-    async def _connected(self) -> Connection:
-        if self._connection is None or self._connection.is_closed():
-            self._connection = await self._address.connect(**BY_KEY, lock_timeout=str(LANE_MILLISECONDS))
-        return self._connection
 
 
 def _follow(tasks: Sequence[Task]) -> list[BatchEntry]:
@@ -369,22 +340,22 @@ class PostgresStore(Store):
     """A store in PostgreSQL. `start` connects and reports problems. It works in the loop it was started in."""
 
     def __init__(self, dsn: str, *, durability: str = "full") -> None:
+        super().__init__()
         self.sole = False
         self._address = Address(dsn, durability)
         self._durability = durability
-        self._watchers: dict[str, list[Watcher]] = {}
         self._sealing = Sealing()
-        self._readers = Pool(self._address, READERS, READING)
-        self._writers = Pool(self._address, WRITERS, BY_KEY)
+        self._readers = ConnectionPool(self._address, READERS, READING)
+        self._writers = ConnectionPool(self._address, WRITERS, BY_KEY)
         # A claim keeps others away, and is seen by them once it has committed. It promises nothing to anybody yet, so
         # nobody waits for the disk: one that is lost with the database is one that nobody holds any more.
-        self._claims = Lane(Address(dsn, "process"), self._sealing, self._settle, self._run_alone)
+        self._claims = WriteLane(Address(dsn, "process"), self._sealing, self._settle, self._run_alone)
         # What is sealed goes one after the other; the rest need not wait for it. What is one statement need not wait
         # for what takes several, which matters where the database is far away.
-        self._plain = Lane(self._address, self._sealing, self._settle, self._run_alone)
-        self._sealed = Lane(self._address, self._sealing, self._settle, self._run_alone)
-        self._stepwise = Lane(self._address, self._sealing, self._settle, self._run_alone)
-        self._listener = Listener(self._address, self._tell, self._tell_all)
+        self._plain = WriteLane(self._address, self._sealing, self._settle, self._run_alone)
+        self._sealed = WriteLane(self._address, self._sealing, self._settle, self._run_alone)
+        self._stepwise = WriteLane(self._address, self._sealing, self._settle, self._run_alone)
+        self._listener = Listener(self._address, self._tell, lambda: self._tell(*self._watchers))
         self._alone: set[asyncio.Task[None]] = set()
         self._open = False
         self._availability = Availability(self._address.name)
@@ -423,9 +394,6 @@ class PostgresStore(Store):
     def attach(self, sealer: Sealer) -> None:
         self._sealing.sealer = sealer
 
-    def watch(self, topic: str, watcher: Watcher) -> None:
-        self._watchers.setdefault(topic, []).append(watcher)
-
     async def start(self) -> None:
         try:
             connection = await self._address.open()
@@ -446,10 +414,8 @@ class PostgresStore(Store):
 
     async def close(self) -> None:
         self._open = False
-        await self._claims.close()
-        await self._plain.close()
-        await self._sealed.close()
-        await self._stepwise.close()
+        for lane in (self._claims, self._plain, self._sealed, self._stepwise):
+            await lane.close()
         while self._alone:
             await asyncio.wait(self._alone)
         await self._listener.close()
@@ -460,12 +426,13 @@ class PostgresStore(Store):
         if not self._open:
             raise StoreUnavailableError(f"{self._address.name} is not open: the store was not started, or is closed.")
 
-    def _lane_of(self, unit: Unit) -> Lane:
+    def _lane_of(self, unit: Unit) -> WriteLane:
         if isinstance(unit.commands[0], ClaimKey):
             return self._claims
         if unit.then is not None:
             return self._stepwise
-        return self._sealed if _seals(unit) else self._plain
+        seals = any(isinstance(command, AppendAudit) for command in unit.commands)
+        return self._sealed if seals else self._plain
 
     def _run_alone(self, unit: Unit) -> None:
         """Run a unit in its own task: the caller may be cancelled, the transaction is not."""
@@ -501,18 +468,9 @@ class PostgresStore(Store):
             unit.outcome = self._explained(unit.outcome)
         else:
             self._availability.note_success()
-        if unit.topics and not isinstance(unit.outcome, Exception | Conflict):
-            for topic in unit.topics:
-                self._tell(topic)
+        if not isinstance(unit.outcome, Exception | Conflict):
+            self._tell(*unit.topics)
         unit.settle()
-
-    def _tell(self, topic: str) -> None:
-        for watcher in self._watchers.get(topic, ()):
-            watcher()
-
-    def _tell_all(self) -> None:
-        for topic in self._watchers:
-            self._tell(topic)
 
     def _explained(self, error: Exception) -> Exception:
         """Return an exception for each waiter: one raised in two places would carry both tracebacks."""
@@ -525,7 +483,3 @@ class PostgresStore(Store):
             return StoreUnavailableError(message)
         _logger.error("a unit of the store failed", exc_info=error)
         return StoreError(str(error) if isinstance(error, StoreError) else f"the store failed: {error}")
-
-
-def _seals(unit: Unit) -> bool:
-    return any(isinstance(command, AppendAudit) for command in unit.commands)

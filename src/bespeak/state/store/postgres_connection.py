@@ -61,10 +61,7 @@ class Connection(Protocol):
 
 
 class Availability:
-    """Whether a database works, as its log reports it: once when it fails, once when it works again.
-
-    Several connections find out at different times. So a success counts when nothing has failed for some seconds.
-    """
+    """Logs once that a database fails, and once that it works: when nothing has failed for some seconds."""
 
     def __init__(self, name: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._name = name
@@ -143,11 +140,9 @@ class Address:
 
     @property
     def wait(self) -> float:
-        """Seconds until the next attempt."""
         return max(0.0, self._next - self._clock())
 
     async def pause(self) -> None:
-        """Wait until the next attempt."""
         await asyncio.sleep(max(_SHORTEST_PAUSE, self.wait))
 
     def explain(self, error: BaseException) -> str:
@@ -203,8 +198,7 @@ def is_outage(error: BaseException) -> bool:
 def is_collision(error: BaseException) -> bool:
     """Return True if other transactions or migrations caused the error, so that a retry makes sense."""
     return isinstance(
-        error,
-        asyncpg.DeadlockDetectedError | asyncpg.SerializationError | asyncpg.InvalidCachedStatementError,
+        error, asyncpg.DeadlockDetectedError | asyncpg.SerializationError | asyncpg.InvalidCachedStatementError
     )
 
 
@@ -260,15 +254,14 @@ WRITERS: Final = 6
 """Limits of connections; PostgreSQL allows 100 in all by default. Reads never wait for transactions, which may wait for
 rows.
 """
-READING: Final = {"default_transaction_read_only": "on"}
-"""Session default: a read cannot write by mistake; a transaction that writes says so."""
+READING: Final = {"default_transaction_read_only": "on"}  # a read cannot write by mistake
 
 
 _LONGEST_WAIT: Final = 4 * COMMAND_SECONDS
 _SHARE: Final = 0.2  # share of the latest use of a connection in the time that one is expected to take
 
 
-class Pool:
+class ConnectionPool:
     """Connections that are opened on demand and kept for reuse.
 
     Whoever waits for one is refused after `COMMAND_SECONDS` more than those in front of it are expected to take. Where
@@ -281,8 +274,7 @@ class Pool:
         self._settings = settings
         self._free: list[Connection] = []
         self._taken_at: dict[Connection, float] = {}
-        self._typical = 0.0
-        """Seconds for which a connection is expected to be in use."""
+        self._typical = 0.0  # seconds for which a connection is expected to be in use
         self._waiting = 0
         self._places = asyncio.Semaphore(size)
 
@@ -325,7 +317,6 @@ class Pool:
         self._places.release()
 
     async def close(self) -> None:
-        """Close idle connections."""
         while self._free:
             await close(self._free.pop())
 
@@ -352,9 +343,7 @@ SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1),
 
 
 async def migrate(name: str, connection: Connection) -> int:
-    """Migrate the tables and return their previous version. Several processes may call this at once: one does the
-    work.
-    """
+    """Migrate the tables; return their previous version. Of several processes that call this, one does the work."""
     if connection.get_settings().server_encoding != "UTF8":
         raise ConfigError(f"{name} does not store text as UTF-8. Create a database with ENCODING 'UTF8' for the store.")
     if connection.get_server_version().major < _OLDEST:

@@ -25,16 +25,12 @@ Kind = type[Command]
 
 
 class BatchEntry:
-    """One command in a batch and its result."""
-
     __slots__ = ("command", "item", "required", "result")
 
     def __init__(self, command: Command, *, required: bool = False) -> None:
         self.command = command
-        self.item: Any = command
-        """Argument of the grouping functions: the command, or its sealed record."""
-        self.required = required
-        """True if the whole batch fails unless this command succeeds."""
+        self.item: Any = command  # argument of the grouping functions: the command, or its sealed record
+        self.required = required  # True if the whole batch fails unless this command succeeds
         self.result: Any = None
 
 
@@ -51,7 +47,6 @@ class Batch:
         self._topics.update(*(topics_of(entry.command) for entry in entries))
 
     def statement(self) -> tuple[str, list[Any]]:
-        """Return the text and its parameters."""
         parameters: list[Any] = []
         checks = []
         for place, (kind, entries) in enumerate(self._kinds):
@@ -66,6 +61,11 @@ class Batch:
         if self._topics:
             parameters.append(sorted(self._topics))
         return _text(tuple(kind for kind, _ in self._kinds), tuple(checks), bool(self._topics)), parameters
+
+    async def run(self, connection: Connection) -> None:
+        """Run the statement and set the result of each command."""
+        sql, parameters = self.statement()
+        self.answer((await connection.fetch(sql, *parameters))[0])
 
     def answer(self, row: Sequence[Any]) -> None:
         """Set the result of each command from the one row of the statement."""
@@ -215,9 +215,7 @@ async def _run_at_once(connection: Connection, command: Command, topics: set[str
     if command.grouping is None or command.grouping.seal is not None:
         return AGAIN
     entry = BatchEntry(command)
-    batch = Batch([entry])
-    sql, parameters = batch.statement()
-    batch.answer((await connection.fetch(sql, *parameters))[0])
+    await Batch([entry]).run(connection)
     if entry.result is not AGAIN:
         topics.update(topics_of(command))
         announced.update(topics_of(command))
@@ -248,7 +246,6 @@ async def read(connection: Connection, command: Command) -> Any:
 
 
 async def run_command(connection: Connection, command: Command, topics: set[str], seal: SealRecord) -> Any:
-    """Run one command."""
     program = command.steps()
     given: Any = None
     try:
@@ -291,12 +288,9 @@ class Sealing:
     def __init__(self) -> None:
         self.sealer: Sealer | None = None
         self._turn = asyncio.Lock()
-        self._outages = 0
-        """Number of transactions that lost the database while they held the lock."""
-        self._last: str | None = None
-        """Latest record sealed under the current lock."""
-        self._doubt: str | None = None
-        """Record whose commit is uncertain."""
+        self._outages = 0  # number of transactions that lost the database while they held the lock
+        self._last: str | None = None  # latest record sealed under the current lock
+        self._doubt: str | None = None  # record whose commit is uncertain
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -350,7 +344,6 @@ class Sealing:
         return sealed
 
     async def learn_and_seal(self, connection: Connection, step: Seal) -> Sealed:
-        """Fetch the chain head and seal one record."""
         await self.learn(connection, (step.agent_id,))
         return self.seal(step)
 
@@ -383,13 +376,11 @@ class LateTurn:
         await self._held.__aexit__(kind, error, trace)
 
     async def take(self) -> None:
-        """Wait for the turn."""
         if not self._is_held:
             await self._held.enter_async_context(self._sealing.turn())
             self._is_held = True
 
     async def seal(self, connection: Connection, step: Seal) -> Sealed:
-        """Seal one record."""
         await self.take()
         return await self._sealing.learn_and_seal(connection, step)
 

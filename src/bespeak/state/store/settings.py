@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.state.rules import IDEMPOTENCY_TIME, SESSION_SETTING, STORE_PASSWORD, UNKNOWN_STORE
-from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.diagnostics.diagnostic import Rule, brief
 from bespeak.text.reading.settings import setting
 from bespeak.text.reading.table import Table
 
@@ -17,7 +17,6 @@ MEMORY: Final = "memory"
 POSTGRES: Final = ("postgresql://", "postgres://")
 DEFAULT_FILE: Final = "bespeak.db"  # file of the default store, in the folder of the deployment
 OPERATOR: Final = "operator"  # default decider of cases
-
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}")
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PASSWORD: Final = re.compile(r"://[^/@:]*:([^@]+)@|[?&]password=([^&]+)")
@@ -67,6 +66,10 @@ def _parse_recipient(name: str) -> str | None:
     return name if name.strip() and name.isprintable() and len(name) <= _LONGEST_NAME else None
 
 
+def _seconds(default: float, about: str, most: float, rule: Rule) -> float:
+    return setting(default, about, kind="seconds", bounds=(1, most), rule=rule)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
     """Where state is kept, and what an acknowledged change survives."""
@@ -98,24 +101,15 @@ class StoreSettings:
 class IdempotencySettings:
     """How long the answers to requests with an idempotency key are kept, and who must send a key."""
 
-    retention: float = setting(
-        _DAY,
-        "Seconds for which the answer to a key is stored.",
-        kind="seconds",
-        bounds=(1, _YEAR),
-        rule=IDEMPOTENCY_TIME,
-    )
-    lease: float = setting(
+    retention: float = _seconds(_DAY, "Seconds for which the answer to a key is stored.", _YEAR, IDEMPOTENCY_TIME)
+    lease: float = _seconds(
         30,
         "Seconds after which another process may take over the requests and workflows of a process that has died.",
-        kind="seconds",
-        bounds=(1, _DAY),
-        rule=IDEMPOTENCY_TIME,
+        _DAY,
+        IDEMPOTENCY_TIME,
     )
     require: bool = setting(
-        False,
-        "Refuse requests without a key for endpoints that are irreversible and not idempotent.",
-        security=True,
+        False, "Refuse requests without a key for endpoints that are irreversible and not idempotent.", security=True
     )
 
     def checked(self, table: Table) -> IdempotencySettings:
@@ -132,19 +126,9 @@ class IdempotencySettings:
 class SessionSettings:
     """Which Session-IDs are accepted, and how long a session lives."""
 
-    idle: float = setting(
-        3600,
-        "Seconds without a request after which a session ends.",
-        kind="seconds",
-        bounds=(1, 30 * _DAY),
-        rule=SESSION_SETTING,
-    )
-    suspended: float = setting(
-        7 * _DAY,
-        "Maximum seconds for which a session may stay suspended.",
-        kind="seconds",
-        bounds=(1, _YEAR),
-        rule=SESSION_SETTING,
+    idle: float = _seconds(3600, "Seconds without a request after which a session ends.", 30 * _DAY, SESSION_SETTING)
+    suspended: float = _seconds(
+        7 * _DAY, "Maximum seconds for which a session may stay suspended.", _YEAR, SESSION_SETTING
     )
     entropy: bool = setting(True, "Refuse Session-IDs that could be guessed.", security=True)
 
@@ -161,12 +145,8 @@ class CaseSettings:
         advice="Write an Agent-ID, or a name.",
         rule=SESSION_SETTING,
     )
-    confirmation: float = setting(
-        _DAY,
-        "Seconds within which a call must be confirmed and then made.",
-        kind="seconds",
-        bounds=(1, _YEAR),
-        rule=SESSION_SETTING,
+    confirmation: float = _seconds(
+        _DAY, "Seconds within which a call must be confirmed and then made.", _YEAR, SESSION_SETTING
     )
     most_open: int = setting(
         10_000, "Maximum number of undecided cases of one kind per agent; further ones are answered with 429."

@@ -1,7 +1,4 @@
-"""The store in one SQLite file or in memory: one writer thread, and separate connections for readers.
-
-Units that wait for the writer are committed together.
-"""
+"""The store in one SQLite file or in memory: one writer thread that groups units, and connections for readers."""
 
 from __future__ import annotations
 
@@ -23,16 +20,16 @@ from bespeak.state.store.sqlite_file import FileLock, concerns_all, connect, exp
 from bespeak.state.store.store import (
     Command,
     Conflict,
+    Result,
     Rows,
     Seal,
     Sealed,
     Sealer,
     Statement,
-    Steps,
     Store,
     Then,
     Unit,
-    Watcher,
+    read_number,
     run_command,
     run_unit,
 )
@@ -47,8 +44,6 @@ class _SpoiledError(Exception):
 
 
 class _Work(NamedTuple):
-    """A job for the thread."""
-
     group: list[Unit]
     begun: bool  # True if the statements have run and only the commit is missing
 
@@ -63,18 +58,13 @@ class Writer:
         self._committed = committed
         self._gate = threading.Lock()
         self._waiting: deque[Unit] = deque()
-        self._busy = False
-        """True while a group runs or is scheduled; units that arrive meanwhile wait for the next one."""
-        self._chosen: asyncio.AbstractEventLoop | None = None
-        """Loop that runs the next group."""
+        self._busy = False  # True while a group runs or is scheduled; units that arrive meanwhile wait for the next one
+        self._chosen: asyncio.AbstractEventLoop | None = None  # loop that runs the next group
         self._ending = False
         self._queue: SimpleQueue[_Work | None] = SimpleQueue()
-        self._fault = ""
-        """Current write error, so that the log reports it once and not for each unit."""
-        self._changes = 0
-        """Change counter at the time of the error: a unit that changes nothing does not prove recovery."""
-        self._damage = ""
-        """Permanent damage to a part of the file."""
+        self._fault = ""  # current write error, so that the log reports it once and not for each unit
+        self._changes = 0  # counter at the time of the error: a unit that changes nothing proves nothing
+        self._damage = ""  # permanent damage to a part of the file
         self._sealed = False
         self.sealer: Sealer | None = None
         # A loop must not wait for other processes; the thread does.
@@ -108,7 +98,6 @@ class Writer:
             self._queue.put(None)
 
     def finish(self) -> None:
-        """Wait until the queue is empty."""
         self.end()
         self._thread.join()
 
@@ -142,19 +131,16 @@ class Writer:
     def _run(self) -> None:
         while (work := self._queue.get()) is not None:
             try:
-                self._do(work)
+                if not work.begun or not self._commit():
+                    self._connection.execute(f"PRAGMA busy_timeout = {self._patience}")
+                    self._carry_out(work.group)
+                    self._connection.execute("PRAGMA busy_timeout = 0")
+                else:
+                    self._conclude(work.group)
             except Exception as error:  # noqa: BLE001 - nobody may wait for a thread that has ended
                 self._fail(work.group, error)
                 _settle(work.group)
             self._go_on(work.group[0].future.get_loop())
-
-    def _do(self, work: _Work) -> None:
-        if not work.begun or not self._commit():
-            self._connection.execute(f"PRAGMA busy_timeout = {self._patience}")
-            self._carry_out(work.group)
-            self._connection.execute("PRAGMA busy_timeout = 0")
-        else:
-            self._conclude(work.group)
 
     def _commit(self) -> bool:
         try:
@@ -199,14 +185,11 @@ class Writer:
             self._conclude(group)
 
     def _conclude(self, group: list[Unit]) -> None:
-        """Settle a committed group."""
         if self._fault and self._connection.total_changes != self._changes:
             _logger.warning("The store %s works again.", self._path)
             self._fault = ""
-        topics: set[str] = set()
-        for unit in group:
-            if unit.topics and not isinstance(unit.outcome, Exception | Conflict):
-                topics |= unit.topics
+        done = (unit.topics for unit in group if not isinstance(unit.outcome, Exception | Conflict))
+        topics = set[str]().union(*done)
         _settle(group)
         if topics:
             self._committed(topics)
@@ -224,12 +207,9 @@ class Writer:
             self.sealer.keep()
 
     def _run_group(self, group: list[Unit]) -> None:
-        alone = len(group) == 1
         for unit in group:
-            if unit.needs_savepoint:
-                self._run_in_savepoint(unit, alone=alone)
-            else:
-                self._run_plainly(unit, alone=alone)
+            run = self._run_in_savepoint if unit.needs_savepoint else self._run_plainly
+            run(unit, alone=len(group) == 1)
 
     def _run_plainly(self, unit: Unit, *, alone: bool) -> None:
         """Run a unit without a savepoint: a conflict is expected only before anything is written."""
@@ -326,26 +306,23 @@ POLL_SECONDS: Final = 1.0  # seconds between checks for changes by other process
 class _SeeOthers(Command, frozen=True):
     """Read a number that changes when another connection has changed the file."""
 
-    def steps(self) -> Steps:
-        """Return the number."""
-        return (yield Statement("PRAGMA data_version"))[0][0]
+    def steps(self) -> Result[int]:
+        return read_number("PRAGMA data_version")
 
 
 class SqliteStore(Store):
     """A store in an SQLite file. It opens at once, so that problems with the file are known before a server starts."""
 
     def __init__(self, path: str, *, durability: str = "full", lock: FileLock | None = None) -> None:
+        super().__init__()
         self._path = path
         self._lock = lock
         self.sole = lock is None or lock.exclusive
         self._readers: SimpleQueue[sqlite3.Connection] = SimpleQueue()
-        self._reported = ""
-        """Last read error, so that the log reports it once and not for each request."""
-        self._watchers: dict[str, list[Watcher]] = {}
+        self._reported = ""  # last read error, so that the log reports it once and not for each request
         self._loop: asyncio.AbstractEventLoop | None = None
         self._poller: asyncio.Task[None] | None = None
-        self._seen: Any = None
-        """Result of the last `_SeeOthers`; None if it failed."""
+        self._seen: Any = None  # result of the last `_SeeOthers`; None if it failed
         self._closed = False
         try:
             connection = open_writer(path, durability)
@@ -385,9 +362,6 @@ class SqliteStore(Store):
 
     def attach(self, sealer: Sealer) -> None:
         self._writer.sealer = sealer
-
-    def watch(self, topic: str, watcher: Watcher) -> None:
-        self._watchers.setdefault(topic, []).append(watcher)
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -452,24 +426,16 @@ class SqliteStore(Store):
         """Notify watchers. Runs in the writer's thread."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._tell, topics)
-
-    def _tell(self, topics: set[str]) -> None:
-        for topic in topics:
-            for watcher in self._watchers.get(topic, ()):
-                watcher()
+                self._loop.call_soon_threadsafe(self._tell, *topics)
 
     async def _poll(self) -> None:
-        """Check whether another process has written. The topic is unknown, so all watchers are notified.
-
-        The check uses the writer's connection, which does not count its own changes.
-        """
+        """Check by the writer's connection whether another process has written; all watchers are told, of any topic."""
         while True:
             await asyncio.sleep(POLL_SECONDS)
             with contextlib.suppress(StoreError):  # those who ask for more than this are told
                 found = await self.do(_SeeOthers())
                 if found != self._seen:
-                    self._tell(set(self._watchers))
+                    self._tell(*self._watchers)
                 self._seen = found
 
 

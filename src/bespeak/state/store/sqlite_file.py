@@ -11,10 +11,8 @@ from typing import Final
 from bespeak.errors import ConfigError
 from bespeak.state.store.sql import CURRENT, SQLITE_WORDS, statements
 
-BUSY_SECONDS: Final = 10.0
-"""Seconds to wait for a locked file: longer than any transaction takes, shorter than callers wait."""
-_CHECKED_BYTES: Final = 32 * 1024 * 1024
-"""Size up to which a file is checked at every start; `bespeak store check` checks larger ones."""
+BUSY_SECONDS: Final = 10.0  # wait for a locked file: longer than any transaction, shorter than callers wait
+_CHECKED_BYTES: Final = 32 * 1024 * 1024  # size up to which a file is checked at every start
 _OLDEST: Final = (3, 35, 0)  # minimum version of SQLite: the first with RETURNING
 _APPLICATION: Final = 0x62737065  # application id in the file header, which tells our files from others
 _SYNCHRONOUS: Final = {"full": "FULL", "process": "NORMAL"}
@@ -46,9 +44,7 @@ def connect(path: str, *, durability: str = "full", readonly: bool = False) -> s
 
 
 def open_writer(path: str, durability: str) -> sqlite3.Connection:
-    """Open the writer's connection to an existing, intact and migrated file; raise ConfigError with advice
-    otherwise.
-    """
+    """Open the writer's connection to an intact and migrated file; raise ConfigError with advice otherwise."""
     if sqlite3.sqlite_version_info < _OLDEST:
         raise ConfigError(f"SQLite {sqlite3.sqlite_version} is too old for the store; it needs 3.35 or newer.")
     in_memory = path.startswith("file:")
@@ -63,7 +59,8 @@ def open_writer(path: str, durability: str) -> sqlite3.Connection:
             _prepare(path, connection)
         migrate(path, connection)
         if not in_memory:
-            _prove_writable(connection)
+            # A change without effect, so that a write problem shows before the first promise.
+            connection.execute(f"PRAGMA user_version = {CURRENT}")
     except sqlite3.Error as error:
         connection.close()
         raise ConfigError(explain(path, error)) from error
@@ -74,9 +71,7 @@ def open_writer(path: str, durability: str) -> sqlite3.Connection:
 
 
 def version_of(path: str, connection: sqlite3.Connection) -> int:
-    """Return the version of the tables, 0 for an empty file; raise ConfigError if they are foreign or newer than
-    this release.
-    """
+    """Return the version of the tables, 0 for an empty file; raise ConfigError if they are foreign or newer."""
     # One statement, so that another process that makes the tables has made all of this or nothing.
     version, application, things = connection.execute(
         "SELECT (SELECT user_version FROM pragma_user_version), "
@@ -95,9 +90,7 @@ def version_of(path: str, connection: sqlite3.Connection) -> int:
 
 
 def migrate(path: str, connection: sqlite3.Connection) -> int:
-    """Migrate the tables and return their previous version. Several processes may call this at once: one does the
-    work.
-    """
+    """Migrate the tables; return their previous version. Of several processes that call this, one does the work."""
     version = version_of(path, connection)
     if version < CURRENT:
         connection.execute("BEGIN IMMEDIATE")
@@ -135,12 +128,10 @@ def concerns_all(error: BaseException) -> bool:
 
 
 def is_damage(error: sqlite3.Error) -> bool:
-    """Return True if the error means a damaged file."""
     return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 def explain(path: str, error: sqlite3.Error) -> str:
-    """Explain an SQLite error to the operator."""
     advice = _FAULTS.get(_code(error))
     return f"The store {path} {advice.format(error=error)}" if advice else f"The store {path} cannot be used: {error}."
 
@@ -212,11 +203,6 @@ def _prepare(path: str, connection: sqlite3.Connection) -> None:
             )
 
 
-def _prove_writable(connection: sqlite3.Connection) -> None:
-    """Commit a change without effect, so that a write problem shows before the first promise."""
-    connection.execute(f"PRAGMA user_version = {CURRENT}")
-
-
 if sys.platform != "win32":
     import fcntl
 
@@ -251,7 +237,6 @@ class FileLock:
             ) from error
 
     def release(self) -> None:
-        """Release the lock."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1

@@ -11,7 +11,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Generator, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -31,8 +31,7 @@ class Grouping:
 
     fields: Mapping[str, str]  # attributes of a command that the statement needs, with their PostgreSQL types
     change: str  # INSERT, UPDATE or DELETE statement, or a SELECT that locks rows
-    result: Callable[[Any, Sequence[Any] | None], Any]
-    """Function from a command's row of `answer`, or None, to its result."""
+    result: Callable[[Any, Sequence[Any] | None], Any]  # from a command's row of `answer`, or None, to its result
     answer: str | None = None
     """SELECT with the number of the command in its first column, `n`; None if there is no result."""
     rows: Callable[[Any], Collection[Hashable]] | None = None
@@ -41,8 +40,7 @@ class Grouping:
     """Row that a command only needs to stay as it is: commands that change it do not share a statement with it."""
     seal: Callable[[Any], tuple[str, Any]] | None = None
     """Agent and payload to seal; the `Sealed` record then takes the command's place in the other functions."""
-    independent: bool = False
-    """True if a command that can end in a Conflict may follow others in a unit: they change nothing that it judges."""
+    independent: bool = False  # True if a guard may follow others in a unit: they change nothing that it judges
     single: bool = False  # True if a command is grouped only when it is its whole unit
     parts: tuple[str, Mapping[str, str]] | None = None
     """Attribute with a command's parts, and the attributes of a part that the statement needs, with their types."""
@@ -85,8 +83,10 @@ class Sealed(msgspec.Struct, frozen=True, gc=False):
     jws: str
 
 
+_T = TypeVar("_T")
 Step = Statement | Notify | Seal
-Steps = Generator[Step, Any, Any]
+Result = Generator[Step, Any, _T]  # steps of a command whose result has a type
+Steps = Result[Any]
 
 
 class Conflict(msgspec.Struct, frozen=True):
@@ -103,12 +103,30 @@ class Command(msgspec.Struct, frozen=True):
     """True if the command can end in a Conflict. A guard that runs first needs no savepoint: nothing has happened
     yet.
     """
-    grouping: ClassVar[Grouping | None] = None
-    """How PostgreSQL runs many of these in one statement; None to run them one by one."""
+    grouping: ClassVar[Grouping | None] = None  # None if PostgreSQL runs them one by one
 
     def steps(self) -> Steps:
         """Yield statements, receive their rows and return the result."""
         raise NotImplementedError
+
+
+def read_one(kind: Callable[..., _T], sql: str, *parameters: Any) -> Result[_T | None]:
+    """Run a query and return its first row as a value; None if there is none."""
+    rows = yield Statement(sql, parameters)
+    return kind(*rows[0]) if rows else None
+
+
+def read_all(kind: Callable[..., _T], sql: str, *parameters: Any) -> Result[list[_T]]:
+    """Run a query and return its rows as values."""
+    rows = yield Statement(sql, parameters)
+    return [kind(*row) for row in rows]
+
+
+def read_number(sql: str, *parameters: Any) -> Result[int]:
+    """Run a query and return the number in its only row."""
+    rows = yield Statement(sql, parameters)
+    number: int = rows[0][0]
+    return number
 
 
 class Sealer(Protocol):
@@ -144,10 +162,12 @@ Watcher = Callable[[], None]
 class Store(ABC):
     """State that outlives a request."""
 
-    sole: bool
-    """True if no other process changes the data this one holds in memory; claims then need no row of their own."""
+    sole: bool  # True if no other process changes what this one holds in memory; claims then need no row
 
     lasting: bool = True  # True if the data outlives the process
+
+    def __init__(self) -> None:
+        self._watchers: dict[str, list[Watcher]] = {}
 
     @abstractmethod
     async def do(self, *commands: Command, then: Then | None = None) -> Sequence[Any] | Conflict:
@@ -169,9 +189,14 @@ class Store(ABC):
     def attach(self, sealer: Sealer) -> None:
         """Use this sealer for the records of this process. Records cannot be sealed before."""
 
-    @abstractmethod
     def watch(self, topic: str, watcher: Watcher) -> None:
         """Call `watcher` in the loop after changes of a topic by any process; spurious calls are possible."""
+        self._watchers.setdefault(topic, []).append(watcher)
+
+    def _tell(self, *topics: str) -> None:
+        for topic in topics:
+            for watcher in self._watchers.get(topic, ()):
+                watcher()
 
     @abstractmethod
     async def start(self) -> None:
@@ -183,9 +208,7 @@ class Store(ABC):
 
 
 def level_of(error: StoreError) -> int:
-    """Return the level at which work that is tried again logs an error. A store reports once that it is unavailable;
-    what waits for it need not repeat that.
-    """
+    """Return the level at which retried work logs an error: a store reports once that it is unavailable."""
     return logging.INFO if isinstance(error, StoreUnavailableError) else logging.WARNING
 
 
@@ -204,9 +227,7 @@ class Unit:
     @property
     def needs_savepoint(self) -> bool:
         """True if it may end in a conflict after something was written."""
-        return self.then is not None or (
-            len(self.commands) > 1 and any(command.guards for command in self.commands[1:])
-        )
+        return self.then is not None or any(command.guards for command in self.commands[1:])
 
     def settle(self) -> None:
         """Settle the future, in its loop."""
@@ -242,7 +263,6 @@ def run_unit(
 def run_command(
     command: Command, topics: set[str], execute: Callable[[Statement], Rows], seal: Callable[[Seal], Sealed]
 ) -> Any:
-    """Run one command."""
     program = command.steps()
     given: Any = None
     try:

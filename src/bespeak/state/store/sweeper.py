@@ -7,11 +7,16 @@ import logging
 from typing import Final
 
 from bespeak.errors import StoreError
-from bespeak.state.store.commands.agents import PurgeDelegations
-from bespeak.state.store.commands.cases import PurgeCases
-from bespeak.state.store.commands.proposals import PurgeProposals
-from bespeak.state.store.store import Command, Conflict, Statement, Steps, Store
+from bespeak.state.store.store import Command, Conflict, Result, Statement, Store
 
+_logger = logging.getLogger(__name__)
+
+EVERY_SECONDS: Final = 60.0
+_ROWS: Final = 200  # rows of each kind in one transaction: a few milliseconds, too short for requests to notice
+_ROUNDS: Final = 2000  # limit of transactions in one turn; the rest waits for the next turn
+_SHARE: Final = 4  # ratio of waiting to removing: the sweeper must keep up with requests, not compete with them
+
+# Tables whose rows expire, with their keys.
 _EXPIRING: Final = {
     "idempotency": "scope, key",
     "nonces": "kind, value",
@@ -19,44 +24,34 @@ _EXPIRING: Final = {
     "buckets": "name",
     "paused_tasks": "agent_id, task_id, case_id",
     "a2a_tasks": "task_id",
+    "records": "record_id",
 }
+# Tables whose rows operators can still see after their end. Escalations among the cases have none.
+_KEPT: Final = {"cases": "case_id", "delegations": "delegation_id", "proposals": "proposal_id"}
 
 
 class PurgeExpired(Command, frozen=True):
-    """Remove up to `limit` expired rows of each kind."""
+    """Remove up to `limit` expired rows of each table."""
 
     limit: int = 500
+    kept: float = 30 * 86400.0  # seconds for which confirmations, delegations and proposals are kept after their end
 
-    def steps(self) -> Steps:
-        """Return the number of removed rows."""
+    def steps(self) -> Result[int]:
         removed = 0
         # The time is a query of its own, so that PostgreSQL reads the clock once and finds the rows by the index.
-        for table, key in _EXPIRING.items():
+        for table, key in (_EXPIRING | _KEPT).items():
+            returned = "record_id" if table == "records" else "1"
             rows = yield Statement(
                 f"DELETE FROM {table} WHERE ({key}) IN "
-                f"(SELECT {key} FROM {table} WHERE expires <= (SELECT {{now}}) LIMIT ? {{skip}}) RETURNING 1",
-                (self.limit,),
+                f"(SELECT {key} FROM {table} WHERE expires <= (SELECT {{now}} - ?) LIMIT ? {{skip}}) "
+                f"RETURNING {returned}",
+                (self.kept if table in _KEPT else 0.0, self.limit),
             )
             removed += len(rows)
-        gone = yield Statement(
-            "DELETE FROM records WHERE record_id IN "
-            "(SELECT record_id FROM records WHERE expires <= (SELECT {now}) LIMIT ? {skip}) RETURNING record_id",
-            (self.limit,),
-        )
-        if gone:  # the journal of a workflow goes with it
-            places = ", ".join("?" * len(gone))
-            yield Statement(f"DELETE FROM steps WHERE workflow_id IN ({places})", tuple(row[0] for row in gone))
-        return removed + len(gone)
-
-
-_logger = logging.getLogger(__name__)
-
-EVERY_SECONDS: Final = 60.0
-_ROWS: Final = 200  # rows of each kind in one transaction: a few milliseconds, too short for requests to notice
-_ROUNDS: Final = 2000  # limit of transactions in one turn; the rest waits for the next turn
-_KEPT: Final = 30 * 86400.0
-"""Seconds for which operators can still see the outcome of a confirmation, delegation or proposal."""
-_SHARE: Final = 4  # ratio of waiting to removing: the sweeper must keep up with requests, not compete with them
+            if table == "records" and rows:  # the journal of a workflow goes with it
+                places = ", ".join("?" * len(rows))
+                yield Statement(f"DELETE FROM steps WHERE workflow_id IN ({places})", tuple(row[0] for row in rows))
+        return removed
 
 
 class Sweeper:
@@ -68,7 +63,6 @@ class Sweeper:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Start in the running loop."""
         if self._task is None:
             self._task = asyncio.get_running_loop().create_task(self._run(), name="bespeak-sweeper")
 
@@ -84,9 +78,7 @@ class Sweeper:
         removed, clock = 0, asyncio.get_running_loop().time
         for _ in range(_ROUNDS):
             begun = clock()
-            outcome = await self._store.do(
-                PurgeExpired(_ROWS), PurgeCases(_KEPT), PurgeDelegations(_KEPT), PurgeProposals(_KEPT)
-            )
+            outcome = await self._store.do(PurgeExpired(_ROWS))
             if isinstance(outcome, Conflict) or not any(outcome):
                 break
             removed += sum(outcome)

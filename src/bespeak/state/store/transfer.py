@@ -1,7 +1,4 @@
-"""Export of a store to JSON lines, and import, for every driver, so that state can move between them.
-
-The shape of the tables is read from a database that the migrations have made, so that the two cannot differ.
-"""
+"""Export of a store to JSON lines, and import, for every driver; the migrations give the shape of the tables."""
 
 from __future__ import annotations
 
@@ -12,14 +9,14 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, Any, ClassVar, Final, Literal, TypeVar
 
 import msgspec
 
 from bespeak.state.store.sql import CURRENT, SQLITE_WORDS, statements
-from bespeak.state.store.store import Command, Conflict, Rows, Statement, Steps, Store
+from bespeak.state.store.store import Command, Conflict, Result, Rows, Statement, Steps, Store, read_number
 from bespeak.text.reading.json_data import check_keys
 
 ColumnKind = Literal["text", "blob", "real", "integer"]
@@ -34,8 +31,6 @@ _KINDS: Final[Mapping[str, ColumnKind]] = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column."""
-
     name: str
     kind: ColumnKind
     required: bool
@@ -43,20 +38,16 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableShape:
-    """One table."""
-
     name: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]  # columns of the primary key, in order
 
     @property
     def is_numbered(self) -> bool:
-        """True if the database numbers the rows."""
         return self.key == ("position",)
 
     @property
     def expires(self) -> bool:
-        """True if the rows expire and are removed."""
         return any(column.name == "expires" and column.required for column in self.columns)
 
 
@@ -98,26 +89,17 @@ NumberedRow = tuple[int, str, tuple[Any, ...]]  # a row with its origin: `(line,
 
 
 class CountRows(Command, frozen=True):
-    """Count the rows of a table."""
-
     table: str
 
-    def steps(self) -> Steps:
-        """Return a number."""
-        rows = yield Statement(f"SELECT count(*) FROM {shapes()[self.table].name}")
-        return rows[0][0]
+    def steps(self) -> Result[int]:
+        return read_number(f"SELECT count(*) FROM {shapes()[self.table].name}")
 
 
 class CountExpired(Command, frozen=True):
-    """Count the expired rows of a table."""
-
     table: str
 
-    def steps(self) -> Steps:
-        """Return a number."""
-        table = shapes()[self.table].name
-        rows = yield Statement(f"SELECT count(*) FROM {table} WHERE expires <= {{now}}")
-        return rows[0][0]
+    def steps(self) -> Result[int]:
+        return read_number(f"SELECT count(*) FROM {shapes()[self.table].name} WHERE expires <= {{now}}")
 
 
 class ReadTables(Command, frozen=True):
@@ -127,11 +109,9 @@ class ReadTables(Command, frozen=True):
     previous row, so that nothing is skipped or sorted.
     """
 
-    take: Callable[[str, Rows], bool]
-    """Callback for a table and some of its rows between two statements; False stops reading."""
+    take: Callable[[str, Rows], bool]  # takes a table and some of its rows; False stops reading
 
-    def steps(self) -> Steps:
-        """Return the number of rows."""
+    def steps(self) -> Result[int]:
         # A driver may begin again after the first statement, when it sees that there are more.
         yield Statement("SELECT 1")
         count = 0
@@ -181,13 +161,7 @@ class FillTables(Command, frozen=True):
 
 def _batches(rows: Iterable[NumberedRow]) -> Iterator[tuple[str, Sequence[NumberedRow]]]:
     for table, group in groupby(rows, key=lambda row: row[1]):
-        batch: list[NumberedRow] = []
-        for row in group:
-            batch.append(row)
-            if len(batch) == _BATCH:
-                yield table, batch
-                batch = []
-        if batch:
+        while batch := list(islice(group, _BATCH)):
             yield table, batch
 
 
@@ -209,12 +183,12 @@ _INT64: Final = 1 << 63
 _T = TypeVar("_T")
 
 
-class _Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ExportHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: str
     version: int
 
 
-class _Line(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ExportLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     table: str
     row: dict[str, Any]
 
@@ -224,10 +198,7 @@ class _End(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 async def export_store(store: Store, write: Callable[[bytes], object]) -> int:
-    """Write every row of one snapshot while the store keeps running; return the number of rows.
-
-    At most one page of rows is in memory. On SQLite the WAL cannot be truncated meanwhile.
-    """
+    """Write every row of one snapshot, a page at a time, while the store runs; return the number of rows."""
     encode = msgspec.json.encode
     faults: list[OSError] = []
 
@@ -235,13 +206,13 @@ async def export_store(store: Store, write: Callable[[bytes], object]) -> int:
         names = [column.name for column in shapes()[table].columns]
         try:
             for row in rows:
-                write(encode(_Line(table, dict(zip(names, row, strict=True)))) + b"\n")
+                write(encode(_ExportLine(table, dict(zip(names, row, strict=True)))) + b"\n")
         except OSError as error:
             # Raised here, it would pass for a fault of the store.
             faults.append(error)
         return not faults
 
-    write(encode(_Head(FORMAT, CURRENT)) + b"\n")
+    write(encode(_ExportHead(FORMAT, CURRENT)) + b"\n")
     count: int = await store.read(ReadTables(take))
     if faults:
         raise faults[0]
@@ -271,7 +242,7 @@ def _read(path: Path) -> Iterator[NumberedRow]:
 
 
 def _rows(file: IO[bytes]) -> Iterator[NumberedRow]:
-    head = _decode(_next(file, 1), 1, _Head)
+    head = _decode(_next(file, 1), 1, _ExportHead)
     if head.format != FORMAT:
         raise WrongRowError(1, f"it is not an export of a store: the format is {head.format[:40]!r}, not {FORMAT!r}")
     if head.version != CURRENT:
@@ -288,7 +259,7 @@ def _rows(file: IO[bytes]) -> Iterator[NumberedRow]:
         line = _next(file, number)
         if line.startswith(b'{"rows":'):
             break
-        found = _decode(line, number, _Line)
+        found = _decode(line, number, _ExportLine)
         shape = shapes().get(found.table)
         if shape is None:
             raise WrongRowError(number, f"there is no table {found.table[:40]!r}")
@@ -319,7 +290,6 @@ def _decode(line: bytes, number: int, kind: type[_T]) -> _T:
 
 
 def _values(shape: TableShape, row: dict[str, Any], number: int) -> tuple[Any, ...]:
-    """Return the values in the order of the columns."""
     if len(row) != len(shape.columns) or any(column.name not in row for column in shape.columns):
         names = {column.name for column in shape.columns}
         odd = min(names ^ row.keys())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Final, Literal, Protocol
 
@@ -45,13 +45,11 @@ class Diagnostic:
 
 
 def has_errors(findings: Iterable[Diagnostic]) -> bool:
-    """Return True if any finding is an error."""
     return any(finding.severity == "error" for finding in findings)
 
 
 Normative = Literal["MUST", "SHOULD", "style"]
 Fixable = Literal["none", "safe", "unsafe"]
-
 SEVERITY: Final[dict[Normative, Severity]] = {"MUST": "error", "SHOULD": "warning", "style": "info"}
 """Severity by binding: a demand of a draft is an error, a recommendation a warning, style an info."""
 
@@ -67,22 +65,19 @@ class Located(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule. Its id never changes its meaning."""
+    """One rule. Its id never changes its meaning. What people read about it is on its page."""
 
-    head: InitVar[tuple[str, str, Normative, str]]
-    """Id, name, binding and source: `("P302", "method-name-in-path", "MUST", "AGTP-API 5.1")`."""
-    summary: str  # one sentence: the requirement, or the fault that a reader reports
+    id: str  # stable id, `P302`
+    name: str  # short name of the finding: words joined by hyphens
+    normative: Normative  # how binding it is
+    source: str  # section of the draft, such as `AGTP-API 5.1`
     fix: Fixable = "none"  # kind of the automatic fix: a safe one keeps the meaning, an unsafe one needs a review
-    id: str = field(init=False)  # stable id, `P302`
-    name: str = field(init=False)  # short name of the finding: words joined by hyphens
-    normative: Normative = field(init=False)  # how binding it is
-    source: str = field(init=False)  # section of the draft, such as `AGTP-API 5.1`
-    severity: Severity = field(init=False)  # severity of a finding, unless its reporter says otherwise
+    summary: str = ""  # the requirement in one sentence; empty if its page has it
 
-    def __post_init__(self, head: tuple[str, str, Normative, str]) -> None:
-        values = (*head, SEVERITY[head[2]])
-        for attribute, value in zip(("id", "name", "normative", "source", "severity"), values, strict=True):
-            object.__setattr__(self, attribute, value)
+    @property
+    def severity(self) -> Severity:
+        """Severity of a finding, unless its reporter says otherwise."""
+        return SEVERITY[self.normative]
 
     @property
     def page(self) -> str:
@@ -105,10 +100,8 @@ class Rule:
         on_key: bool = False,
     ) -> Diagnostic:
         """Report a finding in an endpoint. Pointers, also of a fix, start at the endpoint and use the model's names."""
-        where = f"/endpoint{pointer}"
-        return Diagnostic(
-            self.id, self.severity, f"{endpoint}: {message}", endpoint.location, where, advice, fix, on_key
-        )
+        place, message = endpoint.location, f"{endpoint}: {message}"
+        return Diagnostic(self.id, self.severity, message, place, f"/endpoint{pointer}", advice, fix, on_key)
 
     def inside(
         self, pointer: str, message: str, advice: str = "", fix: Fix | None = None, *, on_key: bool = False
@@ -119,7 +112,6 @@ class Rule:
     def in_tree(
         self, tree: Tree, pointer: str, message: str, advice: str = "", fix: Fix | None = None, *, on_key: bool = False
     ) -> Diagnostic:
-        """Report a finding at a pointer of a parsed text."""
         place = tree.locate(pointer, key=on_key)
         return Diagnostic(self.id, self.severity, message, place, pointer, advice, fix, on_key)
 
@@ -144,7 +136,6 @@ def declared_in(*modules: ModuleType) -> dict[str, Rule]:
 
 
 _LONGEST: Final = 160
-
 _short = reprlib.Repr()
 _short.maxstring = _short.maxother = 80
 _short.maxlist = _short.maxdict = 4

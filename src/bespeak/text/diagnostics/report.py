@@ -12,7 +12,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, Severity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ScorePart:
     """Part of the 100 points."""
 
     name: str
@@ -35,12 +35,9 @@ class Score:
     """Score of one subject. The points of its parts and its gains add up to 100."""
 
     subject: str  # scored subject: the address of a host
-    parts: Sequence[Part]
+    parts: Sequence[ScorePart]
     gains: Sequence[Gain] = ()  # possible improvements, largest first
-    rating: tuple[int, str] | None = None
-    """Points out of 100 and grade by the public platform for discovery documents, whose rules are more lenient; None if
-    unknown.
-    """
+    rating: tuple[int, str] | None = None  # points of 100 and grade of the public platform; None if unknown
 
     @property
     def points(self) -> int:
@@ -64,7 +61,6 @@ def score_lines(score: Score) -> list[str]:
 
 
 def score_entry(score: Score) -> dict[str, Any]:
-    """Convert the score to plain data."""
     return {
         "subject": score.subject,
         "points": score.points,
@@ -78,7 +74,6 @@ def score_entry(score: Score) -> dict[str, Any]:
 
 
 def shown(points: float) -> str:
-    """Format points with at most one decimal."""
     return f"{round(points, 1):g}"
 
 
@@ -107,7 +102,6 @@ class Finding:
 
     @property
     def file(self) -> str:
-        """File of the finding, or an empty string."""
         return self.diagnostic.location.file if self.diagnostic.location else ""
 
 
@@ -127,23 +121,19 @@ class Report:
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
-        """Diagnostics of all findings."""
         return [finding.diagnostic for finding in self.findings]
 
     def count(self) -> dict[Severity, int]:
-        """Count the findings of each severity."""
         found = Counter(finding.diagnostic.severity for finding in self.findings)
         return {severity: found[severity] for severity in SEVERITIES}
 
     def fixable(self) -> tuple[int, int]:
-        """Count the findings with a safe fix, and those with an unsafe one."""
         fixes = [finding.diagnostic.fix for finding in self.findings if finding.diagnostic.fix is not None]
         safe = sum(fix.safe for fix in fixes)
         return safe, len(fixes) - safe
 
 
 def summary(report: Report) -> str:
-    """Format the last line of a run."""
     counts = report.count()
     found = ", ".join(_plural(number, severity) for severity, number in counts.items() if number)
     named = (*report.files, *(finding.file for finding in report.findings))

@@ -1,24 +1,20 @@
-"""Consistency of an intent with its method (pass 6 of AGIS), and suggestions if they contradict each other.
-
-Verbs decide, because vectors cannot.
-"""
+"""Consistency of an intent with its method (pass 6 of AGIS): verbs decide, because vectors cannot."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from typing import Final, Literal
 
+from bespeak.text.identifiers import HUMP
 from bespeak.text.language.head_verb import HeadVerb, Kind, head_verbs, later_verbs
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.operation_class import CHANGING, PHRASES, Classes, OperationClass, fit, operation_classes
 from bespeak.text.language.verb_form import classify, lemmas
 
 Consistency = Literal["consistent", "violation", "warning", "unverifiable"]
-
 VIOLATION_BELOW: Final = 0.3
 WARNING_BELOW: Final = 0.5
 _NAMED: Final = 0.9  # weight of a noun that names the method or a synonym: TRANSFER / "Makes a transfer"
@@ -69,8 +65,9 @@ def _judge(method: str, intent: str) -> IntentJudgement:
     if head.kind == "coordinated" and rated[0][1].kind == "coordinated":
         score = _doubted(score)  # the head verb says nothing, so too little is known for a violation
     undone = not _only_reads(verb, ours) and meanings().opposite(verb, head.verb)
-    if score < VIOLATION_BELOW and not undone and any(_fits(verb, later) for later in later_verbs(intent, head)):
-        score = VIOLATION_BELOW
+    if score < VIOLATION_BELOW and not undone:
+        fits = any((fit(verb, later) or 0) >= WARNING_BELOW for later in later_verbs(intent, head))
+        score = VIOLATION_BELOW if fits else score
     theirs = operation_classes(head.verb)
     written = intent[head.start : head.end]
     verdict: Consistency = (
@@ -82,9 +79,7 @@ def _judge(method: str, intent: str) -> IntentJudgement:
         reason = f'"{written}" is the opposite of what {method} promises'
     else:
         reason = _contradiction(method, written, ours, theirs)
-    return IntentJudgement(
-        verdict=verdict, score=round(score, 3), head=head.verb, method_class=ours.main, reason=reason
-    )
+    return IntentJudgement(verdict, round(score, 3), head.verb, ours.main, reason)
 
 
 def _score(verb: str, head: HeadVerb) -> float | None:
@@ -100,10 +95,6 @@ def _score(verb: str, head: HeadVerb) -> float | None:
     if head.kind in {"nominal", "doubtful"}:
         score = _doubted(score)
     return min(score, _NAMED) if head.kind in {"meant", "nominal"} else score
-
-
-def _fits(verb: str, other: str) -> bool:
-    return (fit(verb, other) or 0) >= WARNING_BELOW
 
 
 def _is_own(verb: str, frame: str) -> bool:
@@ -154,13 +145,7 @@ def _contradiction(method: str, written: str, ours: Classes, theirs: Classes | N
 
 
 def _unverifiable(reason: str, ours: Classes | None, head: HeadVerb | None = None) -> IntentJudgement:
-    return IntentJudgement(
-        verdict="unverifiable",
-        score=None,
-        head=head.verb if head else None,
-        method_class=ours.main if ours else None,
-        reason=reason,
-    )
+    return IntentJudgement("unverifiable", None, head.verb if head else None, ours.main if ours else None, reason)
 
 
 MOST: Final = 3
@@ -170,7 +155,6 @@ _USUAL: Final = (
 """Verbs that readers expect, preferred to others that fit as well."""
 _LISTS: Final = ("list", "lists", "all", "every", "each")
 _VOWELS: Final = "aeiou"
-_WORD_START: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _HISSING: Final = ("s", "x", "z", "ch", "sh", "o")
 
 
@@ -202,7 +186,7 @@ def fitting_sentence(method: str, path: str) -> str:
     """Write a sentence that begins with the method's action: BOOK /reservation "Books a reservation on behalf of …"."""
     names = [segment for segment in path[:200].split("/") if segment and "{" not in segment and ":" not in segment]
     segments = [name for name in names if name.lower() != method.lower()]
-    thing = _WORD_START.sub(" ", segments[-1]).replace("-", " ").replace("_", " ").lower() if segments else "resource"
+    thing = HUMP.sub(" ", segments[-1]).replace("-", " ").replace("_", " ").lower() if segments else "resource"
     base = classify(method).base or method.lower()
     verb = third_person(base)
     thing = thing.removeprefix(f"{base} ")
@@ -211,20 +195,15 @@ def fitting_sentence(method: str, path: str) -> str:
 
 def third_person(verb: str) -> str:
     """Return the third person of a verb: books, retries, dispatches."""
-    for form, readings in _irregular_thirds(verb):
-        if (verb, "third") in readings:
+    # Verbs such as quiz double a letter, and the lexicon has these forms.
+    for form in (verb + verb[-1:] + "es", verb + "s", verb + "es"):
+        if (verb, "third") in lexicon().irregular.get(form, ()):
             return form
     if verb.endswith(_HISSING):
         return verb + "es"
     if verb.endswith("y") and verb[-2:-1] not in _VOWELS:
         return verb[:-1] + "ies"
     return verb + "s"
-
-
-def _irregular_thirds(verb: str) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
-    """Return irregular third persons: verbs such as quiz double a letter, and the lexicon has these forms."""
-    forms = (verb + verb[-1:] + "es", verb + "s", verb + "es")
-    return [(form, lexicon().irregular[form]) for form in forms if form in lexicon().irregular]
 
 
 def _with_article(thing: str) -> str:

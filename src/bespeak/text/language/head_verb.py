@@ -6,38 +6,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from bespeak.text.language import phrases
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.phrases import (
-    ASKING_THAT,
-    BARE_NOUNS,
-    BEING,
-    CLAUSES,
-    DETERMINERS,
-    JUMPS,
-    LEADING,
-    MEANS,
-    MODALS,
-    PREPOSITIONS,
-    PURPOSE,
-    PURPOSES,
-    READING,
-    SUBJECTS,
-    TAKING,
-    THROUGH_A_NOUN,
-    USED,
-    VERBS_FIRST,
-    behind_condition,
-    hinted_verb,
-    inner_verb,
-    is_launch,
-    meant_verb,
-    nominal_verb,
-    object_places,
-    passive_verb,
-    readings,
-    takes_input,
-)
 from bespeak.text.language.sentence import Word, is_english, words
 from bespeak.text.language.verb_form import Lemma, lemmas, two_word_verb
 
@@ -49,10 +20,11 @@ frame: a verb that sets another one going. nominal: a noun instead of a verb. do
 compound noun. hint: a noun that may name the action. reading: a possible meaning of a vague verb. own: a verb that only
 leads to the head. The last three count only in favour of a method.
 """
-
-_SAYING: Final = (BEING | MODALS | {"has", "have"}) - {"get", "gets", "do", "does"}
+_NEVER_VERBS: Final = phrases.PREPOSITIONS | phrases.DETERMINERS | phrases.CLAUSES
+_LEADING_ON: Final = phrases.JUMPS | phrases.PURPOSES | phrases.ASKING_THAT  # verbs that may lead to another one
+_SAYING: Final = (phrases.BEING | phrases.MODALS | {"has", "have"}) - {"get", "gets", "do", "does"}
 """Words behind a subject: "Profiles are updated"."""
-_AFTER_NOUNS: Final = (PREPOSITIONS | CLAUSES | {","}) - {"to", "when", "if", "as"}
+_AFTER_NOUNS: Final = (phrases.PREPOSITIONS | phrases.CLAUSES | {","}) - {"to", "when", "if", "as"}
 """Words behind the last of several nouns: "its owner and labels of"."""
 _OPERATIONS: Final = frozenset({"endpoint", "operation", "method", "api", "action", "apis", "operations"})
 _STATUS: Final = frozenset({"deprecate", "discontinue", "retire", "supersede", "call"})
@@ -85,55 +57,54 @@ def head_verbs(text: str) -> tuple[HeadVerb, ...]:
     sentence = words(text)
     if not is_english(sentence):
         return ()
-    return tuple(_Reader(sentence).read())
+    return tuple(_SentenceReader(sentence).read())
 
 
 def later_verbs(text: str, head: HeadVerb) -> Iterator[str]:
     """Yield what a sentence says behind its head: "Sends an event if you want to remove an item"."""
     sentence = words(text)
-    return _Reader(sentence).aims(next(at for at, word in enumerate(sentence) if word.start == head.start))
+    return _SentenceReader(sentence).aims(next(at for at, word in enumerate(sentence) if word.start == head.start))
 
 
-class _Found(NamedTuple):
+class _PlacedLemma(NamedTuple):
     at: int
     lemma: Lemma
 
 
-class _Reader:
+class _SentenceReader:
     """One reading of one sentence."""
 
     def __init__(self, sentence: list[Word]) -> None:
         self.sentence = sentence
         self.lower = [word.lower for word in sentence]
-        self.frames: list[tuple[_Found, Kind]] = []
-        """Verbs that led to another one: "Uploads a file to analyze it", "Allows a user to book"."""
+        self.frames: list[tuple[_PlacedLemma, Kind]] = []  # verbs that led to another: "Allows a user to book"
 
     def read(self) -> list[HeadVerb]:
         for start in self._starts():
             found = self._named_last(start) or self._leading(start)
             if found:
-                named = nominal_verb(self.lower) if self._is_doubtful(*found) else None
-                if named and named[0] != READING:
+                named = phrases.nominal_verb(self.lower) if self._is_doubtful(*found) else None
+                if named and named[0] != phrases.READING:
                     return [self._head(named[1], named[0], "nominal")]
                 return self._complete(found)
-        begin = behind_condition(self.lower) or 0
+        begin = phrases.behind_condition(self.lower) or 0
         found = self._passive(begin) or self._third_person(begin)
         if found:
             return self._complete(found)
-        named = nominal_verb(self.lower)
+        named = phrases.nominal_verb(self.lower)
         return [self._head(named[1], named[0], "nominal")] if named else []
 
     def _starts(self) -> list[int]:
         """Yield where the sentence may begin: at its first word, and after a label or a condition."""
         marks = [at + 1 for at, word in enumerate(self.lower[:_FAR]) if word in _MARKS]
         labels = [at for at in marks if at <= _LABEL and self._verb(at) and (at == 2 or self._form(0) != "third")]
-        condition = behind_condition(self.lower)
+        condition = phrases.behind_condition(self.lower)
         return [*labels[:1], 0 if condition is None else condition, *marks[:2]]
 
     def _word(self, at: int) -> str:
         return self.lower[at] if 0 <= at < len(self.lower) else ""
 
-    def _leading(self, at: int) -> _Found | None:
+    def _leading(self, at: int) -> _PlacedLemma | None:
         """Return the verb that the sentence begins with, after subjects, adverbs and "is used to"."""
         at = self._behind_subject(at)
         for _ in range(_FAR):
@@ -143,7 +114,10 @@ class _Reader:
             if (
                 word == "to"
                 or (word.endswith("ly") and word not in {"apply", "reply", "supply", "multiply", "rely"})
-                or (word in LEADING and (self._verb(at + 1) or self._word(at + 1) in LEADING | MEANS))
+                or (
+                    word in phrases.LEADING
+                    and (self._verb(at + 1) or self._word(at + 1) in phrases.LEADING | phrases.MEANS)
+                )
                 or word in {"(", "[", '"', "-", "–", "/", "*"}
                 or word.isdecimal()
             ):
@@ -155,36 +129,36 @@ class _Reader:
         found = self._verb(at)
         if found is None or found.verb == "be" or self._is_noun_here(at, found):
             return None
-        return self._jump(_Found(at, found))
+        return self._jump(_PlacedLemma(at, found))
 
     def _behind_subject(self, at: int) -> int:
         """Skip "This endpoint (will|is used to)" and "The agent"."""
         start = at
         if (behind := self._behind_purpose(at)) is not None:
             return behind
-        determined = self._word(at) in DETERMINERS
+        determined = self._word(at) in phrases.DETERMINERS
         if determined:
             at += 1
         for step in range(4 if determined else 1):
-            if self._word(at + step) in SUBJECTS:
+            if self._word(at + step) in phrases.SUBJECTS:
                 after = at + step + 1
                 follower = self._word(after)
                 for_doing = follower == "for" and self._form(after + 1) == "gerund"
-                if follower in {"that", "which", "to"} or follower in MODALS or for_doing:
+                if follower in {"that", "which", "to"} or follower in phrases.MODALS or for_doing:
                     return after + 1
                 plural = self._word(at + step) in {"we", "you", "they", "i"}
                 acts = self._form(after) == ("base" if plural else "third") and (
                     determined or self._is_mostly_verb(after)
                 )
-                if follower in BEING or follower == "used" or acts or (follower.endswith("ly") and determined):
+                if follower in phrases.BEING or follower == "used" or acts or (follower.endswith("ly") and determined):
                     return after
         return start
 
     def _behind_purpose(self, at: int) -> int | None:
         """Skip "The purpose of this service is to"."""
-        if self._word(at) in PURPOSE or self._word(at + 1) in PURPOSE:
+        if self._word(at) in phrases.PURPOSE or self._word(at + 1) in phrases.PURPOSE:
             for place in range(at + 1, at + _FAR):
-                if self._word(place) in BEING and self._word(place + 1) == "to":
+                if self._word(place) in phrases.BEING and self._word(place + 1) == "to":
                     return place + 2
         return None
 
@@ -195,14 +169,14 @@ class _Reader:
     def _use(self, at: int) -> int | None:
         """Skip "is used to", "used for" and "can be used to", up to the verb."""
         word = self._word(at)
-        if word in MODALS and word not in {"do", "does"}:
+        if word in phrases.MODALS and word not in {"do", "does"}:
             return at + 1
-        if word in BEING and word not in {"get", "gets"}:
-            return at + 1 if self._word(at + 1) in USED or self._word(at + 1) == "to" else None
-        if word in USED and self._word(at + 1) in {"to", "for", "by", "in", "when"}:
+        if word in phrases.BEING and word not in {"get", "gets"}:
+            return at + 1 if self._word(at + 1) in phrases.USED or self._word(at + 1) == "to" else None
+        if word in phrases.USED and self._word(at + 1) in {"to", "for", "by", "in", "when"}:
             whom = self.lower[at + 2 : at + _NEAR]
             return at + 3 + whom.index("to") if self._word(at + 1) == "by" and "to" in whom else at + 2
-        if word in MEANS and (self._word(at + 1), self._form(at + 2)) in {("to", "base"), ("for", "gerund")}:
+        if word in phrases.MEANS and (self._word(at + 1), self._form(at + 2)) in {("to", "base"), ("for", "gerund")}:
             return at + 2
         return None
 
@@ -213,17 +187,13 @@ class _Reader:
             return Lemma("use", "gerund")
         if word == "put" and self.sentence[at].text == "PUT":
             return Lemma("replace", "base")  # the method of HTTP, not the English verb
-        if not word or not word.isascii() or word in PREPOSITIONS or word in DETERMINERS or word in CLAUSES:
+        if not word or not word.isascii() or word in _NEVER_VERBS:
             return None
         first, hyphen, _ = word.partition("-")
-        found = lemmas(first if hyphen and first in VERBS_FIRST else word.replace("-", ""))
-        if not found:
-            return None
-        known = meanings().hand
+        found = lemmas(first if hyphen and first in phrases.VERBS_FIRST else word.replace("-", ""))
         usable = [lemma for lemma in found if lemma.form in {"base", "third", "gerund"}]
-        if not usable:
-            return None
-        return next((lemma for lemma in usable if lemma.verb in known), usable[0])
+        known = (lemma for lemma in usable if lemma.verb in meanings().hand)
+        return next(known, usable[0]) if usable else None
 
     def _form(self, at: int) -> str:
         found = self._verb(at)
@@ -241,54 +211,54 @@ class _Reader:
             if follower in {"and", "or"} and self._form(at + 2) == "third":
                 return False
             ends = not follower or (at + 2 == len(self.lower) and follower in meanings().hand)
-            bare = follower in BARE_NOUNS and lemma.verb not in VERBS_FIRST
-            return share[1] > 0.5 and (ends or bare or follower in PREPOSITIONS)
-        if follower in DETERMINERS:
+            bare = follower in phrases.BARE_NOUNS and lemma.verb not in phrases.VERBS_FIRST
+            return share[1] > 0.5 and (ends or bare or follower in phrases.PREPOSITIONS)
+        if follower in phrases.DETERMINERS:
             return False
         if lemma.form == "gerund":
-            return follower in BARE_NOUNS and follower not in PREPOSITIONS
+            return follower in phrases.BARE_NOUNS and follower not in phrases.PREPOSITIONS
         if lemma.verb not in meanings().hand and (share[0] < 0.03 or share[1] >= 0.3):
             return True
         if follower in _SAYING:
             return True
-        if share[1] + share[2] < 0.2 or lemma.verb in VERBS_FIRST:
+        if share[1] + share[2] < 0.2 or lemma.verb in phrases.VERBS_FIRST:
             return False
-        return follower in BARE_NOUNS or not follower
+        return follower in phrases.BARE_NOUNS or not follower
 
     def _is_doubtful(self, at: int, lemma: Lemma) -> bool:
         """Return True if a base form may be the first part of a compound noun: "Document extraction"."""
         follower = self._word(at + 1)
         if self._word(at - 1) in {"must", "should"} or self._word(0) in {"before", "after"}:
             return True  # what the caller has to do
-        if follower in DETERMINERS or not follower:
+        if follower in phrases.DETERMINERS or not follower:
             return False
         if lemma.form == "gerund":
             return lexicon().counts(self._word(at)).noun > 0
-        if lemma.form != "base" or lemma.verb in VERBS_FIRST:
+        if lemma.form != "base" or lemma.verb in phrases.VERBS_FIRST:
             return False
         return lemma.verb not in meanings().hand or lexicon().share(lemma.verb)[1] >= 0.5
 
-    def _jump(self, found: _Found) -> _Found:
+    def _jump(self, found: _PlacedLemma) -> _PlacedLemma:
         """Move from "allows a customer to book" to "book"; return the verb itself if it leads to no other."""
         at, lemma = found
-        if lemma.verb not in JUMPS and lemma.verb not in PURPOSES and lemma.verb not in ASKING_THAT:
+        if lemma.verb not in _LEADING_ON:
             return found
         for place in range(at + 1, min(at + _FAR, len(self.lower))):
             word = self.lower[place]
-            if word in CLAUSES and word != "that":
+            if word in phrases.CLAUSES and word != "that":
                 break
             target = self._target(found, place)
             if target is not None:
                 return target
         return found
 
-    def _target(self, found: _Found, place: int) -> _Found | None:
+    def _target(self, found: _PlacedLemma, place: int) -> _PlacedLemma | None:
         """Return the verb that the word at a place leads to, if it does."""
         at, lemma = found
-        verb, word, purpose = lemma.verb, self.lower[place], lemma.verb not in JUMPS
-        if word == "be" and verb in ASKING_THAT and (passive := passive_verb(self.lower, place)):
+        verb, word, purpose = lemma.verb, self.lower[place], lemma.verb not in phrases.JUMPS
+        if word == "be" and verb in phrases.ASKING_THAT and (passive := phrases.passive_verb(self.lower, place)):
             self.frames.append((found, "own"))
-            return _Found(passive[1], Lemma(passive[0], lemma.form))
+            return _PlacedLemma(passive[1], Lemma(passive[0], lemma.form))
         if word in {"to", "you"} and place + 1 < len(self.lower):
             after = place + 1
             while self._word(after).endswith("ly"):
@@ -296,79 +266,79 @@ class _Reader:
             target = self._verb(after) if self._form(after) == "base" else None
             if target is not None and self._leads_to(verb, at, place) and self._is_aim(target, after, purpose):
                 self.frames.append((found, "light" if purpose else "own"))
-                return self._jump(_Found(after, target))
+                return self._jump(_PlacedLemma(after, target))
         if word in {"for", "of", "by"} and verb != "call" and self._form(place + 1) == "gerund" and not purpose:
             target = self._verb(place + 1)
             if target is not None:
                 self.frames.append((found, "own"))
-                return _Found(place + 1, target)
+                return _PlacedLemma(place + 1, target)
         if verb in {"let", "help"} and place > at + 1 and self._form(place) == "base":
             target = self._verb(place)
             if target is not None and lexicon().share(target.verb)[0] > 0.5:
-                return _Found(place, target)
+                return _PlacedLemma(place, target)
         return None
 
     def _leads_to(self, verb: str, at: int, to: int) -> bool:
         """Return True if "to" after these verbs gives their purpose; "makes a plan to follow" does not."""
         if verb == "recommend":
             return self._word(to) == "you"
-        if verb in THROUGH_A_NOUN:
-            return self._word(to - 1) in MEANS
-        return verb not in {"call", "invoke"} or any(word in MEANS for word in self.lower[at + 1 : to])
+        if verb in phrases.THROUGH_A_NOUN:
+            return self._word(to - 1) in phrases.MEANS
+        return verb not in {"call", "invoke"} or any(word in phrases.MEANS for word in self.lower[at + 1 : to])
 
     def _is_aim(self, lemma: Lemma, at: int, purpose: bool) -> bool:
         share = lexicon().share(lemma.verb)[0]
         follower = self._word(at + 1)
         if self.sentence[at].text[0].isupper() or lemma.verb in {"be", "have"}:
             return False
-        if share < 0.5 and follower not in DETERMINERS:
+        if share < 0.5 and follower not in phrases.DETERMINERS:
             return lemma.verb in meanings().hand and share > 0.2 and not purpose
         return True
 
-    def _passive(self, begin: int) -> _Found | None:
+    def _passive(self, begin: int) -> _PlacedLemma | None:
         """Return the participle in "a reservation is created"."""
         for at, word in enumerate(self.lower[begin : begin + _FAR], begin):
-            if word in CLAUSES:
+            if word in phrases.CLAUSES:
                 return None
-            if word in BEING and (self._word(at - 1) in _OPERATIONS or self._word(at + 1) == "only"):
+            if word in phrases.BEING and (self._word(at - 1) in _OPERATIONS or self._word(at + 1) == "only"):
                 return None  # "This operation is deprecated" does not say what it does
-            if word in BEING and (found := self._participle(at)):
+            if word in phrases.BEING and (found := self._participle(at)):
                 return found
         return None
 
-    def _participle(self, being: int) -> _Found | None:
+    def _participle(self, being: int) -> _PlacedLemma | None:
         while self._word(being + 1) in {"be", "being", "been", "not"}:
             being += 1
-        found = passive_verb(self.lower, being) if being + 1 < len(self.lower) else None
-        return _Found(found[1], Lemma(found[0], "participle")) if found else None
+        found = phrases.passive_verb(self.lower, being) if being + 1 < len(self.lower) else None
+        return _PlacedLemma(found[1], Lemma(found[0], "participle")) if found else None
 
-    def _third_person(self, begin: int) -> _Found | None:
+    def _third_person(self, begin: int) -> _PlacedLemma | None:
         """Return a verb after an unknown subject: "The concierge reserves a table"."""
         for at in range(begin + 1, min(begin + _NEAR, len(self.lower))):
             word = self.lower[at]
-            if word in CLAUSES or word in PREPOSITIONS:
+            if word in phrases.CLAUSES or word in phrases.PREPOSITIONS:
                 return None
             lemma = self._verb(at)
             if lemma and lemma.form == "third" and operation_classes(lemma.verb):
                 share = lexicon().share(lemma.verb)[0]
-                if share >= 0.6 or (self._word(at + 1) in DETERMINERS and share >= 0.2):
-                    return _Found(at, lemma)
+                if share >= 0.6 or (self._word(at + 1) in phrases.DETERMINERS and share >= 0.2):
+                    return _PlacedLemma(at, lemma)
         return None
 
-    def _named_last(self, at: int) -> _Found | None:
+    def _named_last(self, at: int) -> _PlacedLemma | None:
         """Return the verb in an operation name that begins with its noun: "Tweet delete by id", "User create"."""
         behind = self._word(at + 2)
         lemma = self._verb(at + 1)
-        if lemma is None or lemma.form != "base" or lemma.verb not in meanings().hand or behind in DETERMINERS:
+        if lemma is None or lemma.form != "base" or lemma.verb not in meanings().hand or behind in phrases.DETERMINERS:
             return None
-        if behind and behind not in PREPOSITIONS and behind not in _MARKS:
+        if behind and behind not in phrases.PREPOSITIONS and behind not in _MARKS:
             return None
         first = lexicon().share(self._word(at))
-        is_noun = first[0] == 0 or (first[1] >= _NOUNISH and self._word(at) not in VERBS_FIRST)
+        is_noun = first[0] == 0 or (first[1] >= _NOUNISH and self._word(at) not in phrases.VERBS_FIRST)
         is_verb = lexicon().share(lemma.verb)[0] >= _SURELY or lemma.verb == "lookup"
-        return _Found(at + 1, lemma) if is_noun and is_verb else None
+        return _PlacedLemma(at + 1, lemma) if is_noun and is_verb else None
 
-    def _complete(self, found: _Found) -> list[HeadVerb]:
+    def _complete(self, found: _PlacedLemma) -> list[HeadVerb]:
         """Add the particle of the head verb, the meaning of a light verb, and the coordinated verbs."""
         at, lemma = found
         result: list[HeadVerb] = []
@@ -376,26 +346,26 @@ class _Reader:
         for place, one in [(at, lemma), *coordinated]:
             kind: Kind = "coordinated" if place != at else "doubtful" if self._is_doubtful(at, lemma) else "head"
             verb = two_word_verb(one.verb, self.lower, place) or one.verb
-            if inner := inner_verb(verb, self.lower, place):
+            if inner := phrases.inner_verb(verb, self.lower, place):
                 result += [self._head(inner[1], inner[0], "head"), self._head(place, verb, "frame")]
                 result.append(self._head(place, "start", "hint"))
                 continue
-            if is_launch(verb, self.lower, place):
+            if phrases.is_launch(verb, self.lower, place):
                 result.append(self._head(place, "start", "hint"))
-            if verb in TAKING and coordinated:
+            if verb in phrases.TAKING and coordinated:
                 kind = "frame"
-            elif takes_input(verb, self.lower, place) or self._is_about_itself(place, one):
+            elif phrases.takes_input(verb, self.lower, place) or self._is_about_itself(place, one):
                 kind = "own"
-            meant = meant_verb(verb, self.lower, place)
+            meant = phrases.meant_verb(verb, self.lower, place)
             if meant:
                 result.append(self._head(meant[1], meant[0], "meant"))
                 kind = "light"
             result.append(self._head(place, verb, kind))
             if meant:
                 continue
-            if hint := hinted_verb(verb, self.lower, place):
+            if hint := phrases.hinted_verb(verb, self.lower, place):
                 result.append(self._head(hint[1], hint[0], "hint"))
-            result += [self._head(place, reading, "reading") for reading in readings(verb, self.lower, place)]
+            result += [self._head(place, reading, "reading") for reading in phrases.readings(verb, self.lower, place)]
             if verb != one.verb:
                 result.append(self._head(place, one.verb, "own"))
         result += self._means(at)
@@ -410,7 +380,7 @@ class _Reader:
         return applies or (lemma.form == "participle" and lemma.verb in _STATUS)
 
     def aims(self, at: int) -> Iterator[str]:
-        if not _ANSWERS.isdisjoint(self.lower[place] for place in object_places(self.lower, at + 1)):
+        if not _ANSWERS.isdisjoint(self.lower[place] for place in phrases.object_places(self.lower, at + 1)):
             yield from ("get", "create")
         for place in range(at + 2, len(self.lower)):
             if self.lower[place - 1] in _BEFORE_AIMS and (lemma := self._verb(place)) and lemma.form == "base":
@@ -436,7 +406,7 @@ class _Reader:
             word = self.lower[place]
             if word == "(" and ")" in self.lower[place:]:
                 place = self.lower.index(")", place)
-            elif word in CLAUSES or word == "(":
+            elif word in phrases.CLAUSES or word == "(":
                 break
             if word in {"and", "or", "then", ",", "/"}:
                 after = place + 1
@@ -444,7 +414,7 @@ class _Reader:
                     after += 1
                 lemma = self._verb(after)
                 if lemma and lemma.form == head.form and self._is_verb_here(last, after, lemma, near=place == last + 1):
-                    led = self._jump(_Found(after, lemma))
+                    led = self._jump(_PlacedLemma(after, lemma))
                     found.append((led.at, led.lemma))
                     last = place = led.at
             place += 1
@@ -452,7 +422,7 @@ class _Reader:
 
     def _is_listed(self, head: int, at: int) -> bool:
         """Return True if a word is in a list of nouns that look like verbs: "the create and update times"."""
-        first = head + 2 if self._word(head + 1) in DETERMINERS else head + 1
+        first = head + 2 if self._word(head + 1) in phrases.DETERMINERS else head + 1
         return first < at and self._form(first) == "base" and self._word(first + 1) in {",", "and", "or"}
 
     def _is_verb_here(self, head: int, at: int, lemma: Lemma, near: bool) -> bool:
@@ -463,13 +433,13 @@ class _Reader:
             return share >= 0.3 or lemma.verb in meanings().hand
         if self._word(at - 1) == "/":
             return False
-        if follower in {"it", "them"} or (follower in DETERMINERS and share >= 0.2):
+        if follower in {"it", "them"} or (follower in phrases.DETERMINERS and share >= 0.2):
             return True
         if lemma.form == "third" and lexicon().share(lemma.verb)[1] and (not follower or follower in _AFTER_NOUNS):
             return False
         if lemma.form == "base":
             if lemma.verb not in meanings().hand or self._is_listed(head, at):
                 return False
-            if not PREPOSITIONS.isdisjoint(self.lower[head + 1 : at - 1]):
+            if not phrases.PREPOSITIONS.isdisjoint(self.lower[head + 1 : at - 1]):
                 return share >= 0.9 and self.sentence[at].text.islower()
         return share >= 0.65

@@ -1,12 +1,8 @@
 """Prompt injection (AGIS 13): speaker labels, invisible characters, links, and sentences that instruct a model.
 
-Honest descriptions sometimes say `you are` and `you must`, so such words count only in an intent and an outcome,
-which address nobody.
-
-A sentence is judged by all its words, not by a list of phrases alone. Each word and each pair of neighbours has a
-weight, learnt from attacks and from honest descriptions (`tools/lexicon/build_instructions.py`). Private files,
-addresses, commands and names of tools and parameters count as words of their own, so that others of their kind are
-known too.
+A sentence is judged by all its words: each word and each pair of neighbours has a weight, learnt from attacks and
+from honest descriptions (`tools/lexicon/build_instructions.py`). `you are` and `you must` count only in an intent and
+an outcome, which address nobody.
 """
 
 from __future__ import annotations
@@ -40,11 +36,9 @@ _INVISIBLE: Final = LatePattern(
     "\ufff9-\ufffc\U000e0000-\U000e00ff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
     "|(?<=[\x00-\x7f])[\u200c-\u200f](?=[\x00-\x7f]|$)"
     f'|(?:^|(?<=[\x00-"$-)+-/:-\x7f{_SELECTORS}]))[{_SELECTORS}]+'
-)
-"""Invisible characters, except the joiners and marks that scripts and emoji need."""
+)  # invisible characters, except the joiners and marks that scripts and emoji need
 _FLAG: Final = LatePattern("\U0001f3f4[\U000e0061-\U000e007a\U000e0030-\U000e0039]{2,8}\U000e007f")
 """Flags of England, Scotland and others, which are written with invisible letters."""
-
 _LINK: Final = LatePattern(
     r"\b(?:https?|ftp|wss?|file|agtp)://\S|\bwww\.[a-z0-9-]{1,63}\.|\bjavascript:\S|\bdata:[a-z]{1,20}/"
     r"|\]\([^()\s]{1,500}\)"
@@ -68,7 +62,6 @@ def role_marker(text: str, *, strict: bool) -> str | None:
 
 
 def addressed(text: str) -> str | None:
-    """Return words that address the reader."""
     found = _ADDRESSED.search(normal(text))
     return found[0].strip() if found else None
 
@@ -86,7 +79,6 @@ def visible(text: str) -> str | None:
 
 
 def link(text: str) -> str | None:
-    """Return a URL or a piece of markup."""
     found = _LINK.search(text) if ":" in text or "](" in text or "<" in text or "www." in text.lower() else None
     return found[0] if found else None
 
@@ -148,13 +140,10 @@ _DROP: Final = (
     r"(?:ignore|disregard|forget|override|bypass|neglect|overlook|set aside|ignoriere|missachte|vergiss|ignora|olvida"
     r"|ignorez|oublie|oubliez|dimentica|esqueça|игнорируй|забудь)"
 )
-
 STEMS: Final = (
     *("ignor", "disregard", "forget", "overrid", "bypass", "pretend", "you are", "act as", "from now", "<!--", "!["),
     *("missacht", "vergiss", "olvida", "oublie", "dimentica", "esque", "hinweis", "benutzer", "usuario", "utente"),
-)
-"""Parts of words, one of which is in most of the phrases, and in all of those of other languages in ASCII."""
-
+)  # parts of words, one of which is in most of the phrases, and in all of those of other languages in ASCII
 PHRASES: Final = (
     (
         "tells a model to drop its instructions",
@@ -228,63 +217,19 @@ PHRASES: Final = (
         ),
     ),
     ("hides a comment", LatePattern(r"<!-- ?(?!\w+:)(?:[^\s>]++ ){4}")),
-    (
-        "sends data to an address",
-        LatePattern(r"!\[[^\]]{0,80}\]\([^)\s]{0,300}[?&=/][^)\s]{0,100}[{\[<$]"),
-    ),
-)
-"""Purposes that a single phrase shows, in lower case: an honest author has no reason to write it."""
-
+    ("sends data to an address", LatePattern(r"!\[[^\]]{0,80}\]\([^)\s]{0,300}[?&=/][^)\s]{0,100}[{\[<$]")),
+)  # purposes that a single phrase shows, in lower case: an honest author has no reason to write it
 NEEDLES: Final = (
     *("you", "act ", "instruct", "prompt", "this ", "other", "system", "assistant", "human", "person", "user", "model"),
     *("ignor", "disregard", "forget", "override", "bypass", "pretend", " mode", "conversation", "history", "message"),
     *("developer", "<|", "[inst", "[/inst", "<<", "important", "agent", "token", "secret", "password", "credential"),
     *("~/", "/etc", ".env", ".ssh", "id_rsa", "@", "://", "quiet", "silent", "no one", "nobody", "tool", "cookie"),
     *("environment", "env", "key", "consent", "approv", "permission", "confirm", "answer", "chat", "curl", "rsa"),
-    *(
-        "operator",
-        "owner",
-        "admin",
-        "<!--",
-        "priority",
-        "priv",
-        "further",
-        "malicious",
-        "compromise",
-        "warning",
-        "trace",
-        "unaware",
-        "notice",
-        "invisible",
-    ),
-    *(
-        "approve",
-        "believe",
-        "vendor",
-        "elsewhere",
-        "memory",
-        "commands",
-        ".pem",
-        "every",
-        "anybody",
-        "anyone",
-        "claim",
-        "asked",
-        "`",
-        "contacts",
-        "phone",
-        "werkzeug",
-        "mail",
-        "rules",
-        "code",
-        "recipient",
-        "destination",
-        "payee",
-        "utilisa",
-        "usu",
-    ),
-)
-"""Lower-case needles, one of which is in every match."""
+    *("operator", "owner", "admin", "<!--", "priority", "priv", "further", "malicious", "compromise", "warning"),
+    *("trace", "unaware", "notice", "invisible", "approve", "believe", "vendor", "elsewhere", "memory", "commands"),
+    *(".pem", "every", "anybody", "anyone", "claim", "asked", "`", "contacts", "phone", "werkzeug", "mail", "rules"),
+    *("code", "recipient", "destination", "payee", "utilisa", "usu"),
+)  # lower-case needles, one of which is in every match
 
 
 class Instruction(NamedTuple):
@@ -305,7 +250,6 @@ _LONGEST_NAME: Final = 100
 _NAME_LIMIT: Final = 2.0  # sum of weights above which a name is an instruction: it has few words
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]")
 _MARKUP: Final = re.compile(r"<!--|-->|</?[a-z][^<>]{0,300}>")
-
 _TOKEN: Final = LatePattern(
     r"(?P<ADDRESS>[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]+|\b(?:https?|ftp|wss?)://\S+|\b[\w-]{1,63}\.(?:example|com|net|org|io|dev)\b\S*"
     r"|\+\d[\d ]{6,}|\b(?:bc1|0x)\w{8,}|\b[a-z]{2}\d{2}[ \d]{8,})"
@@ -329,8 +273,7 @@ _PURPOSES: Final = (
     ("sends data to an address", {"ADDRESS"}),
     ("has a model run a program", {"COMMAND"}),
     ("changes how other tools are called", {"tool", "NAME"}),
-)
-"""Purposes of an instruction, by words that show it."""
+)  # purposes of an instruction, by words that show it
 
 
 def may_inject(text: str) -> bool:
@@ -344,11 +287,13 @@ def may_inject(text: str) -> bool:
     return False
 
 
-def instruction(text: str, *, field: bool = False) -> Instruction | None:
-    """Return the first sentence of a text that tells a model what to do.
+def may_be_suspect(text: str) -> bool:
+    """Return True if any of the texts joined in one must be checked separately, which is rare."""
+    return may_inject(text) or not text.isprintable() or link(text) is not None or blob(text) is not None or gap(text)
 
-    Commands in the text of a `field` are addressed to the caller; elsewhere the first sentence describes the tool.
-    """
+
+def instruction(text: str, *, field: bool = False) -> Instruction | None:
+    """Return the first sentence that tells a model what to do; a `field` addresses the caller from its first one."""
     if not may_inject(text):
         return None
     return _examine(text, field) if len(text) > _LONGEST_REPEATED else _examine_repeated(text, field)
@@ -373,7 +318,6 @@ _examine_repeated: Final = lru_cache(4096)(_examine)  # the same, remembered: sc
 
 
 def sentences(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the sentences that are judged, with their places."""
     start = count = 0
     for end in (*(match.end() for match in _END.finditer(text)), len(text)):
         while start < end and count < _MOST:
@@ -385,10 +329,7 @@ def sentences(text: str) -> Iterator[tuple[int, str]]:
 
 
 def features(sentence: str, *, begins: bool) -> set[str]:
-    """Return the words of a sentence in lower case and the pairs of neighbours; `begins` if it is the first of a text.
-
-    The first word of a later sentence counts by itself too: there, a command is addressed to the reader.
-    """
+    """Return words and pairs of neighbours; the first word of a later sentence counts by itself, as a command."""
     found = [
         _stem(match[0]) if match.lastgroup == "word" else match.lastgroup or ""
         for match in _TOKEN.compiled.finditer(_MARKUP.sub(" ", sentence))
@@ -426,6 +367,5 @@ def _stem(word: str) -> str:
 
 @cache
 def _weights() -> Mapping[str, float]:
-    """Read the weights of words and pairs, and the limit."""
     rows = (line.split("\t") for line in read_data("instructions.txt.gz").splitlines())
     return {name: int(weight) / 100 for weight, name in rows}

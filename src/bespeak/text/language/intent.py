@@ -1,7 +1,6 @@
 """Weak intents: sentences about the inside of a system, and outcomes that nobody can verify (AGIS 6.1).
 
-Storage words alone prove nothing: people book tables, keep records and share spreadsheets. A match needs a verb and
-a noun of storage or transport, and no word that makes the thing somebody's own.
+People book tables and keep records, so a match needs a verb and a noun of storage, and nobody who owns the thing.
 """
 
 from __future__ import annotations
@@ -10,11 +9,10 @@ import re
 from collections.abc import Container
 from typing import Final
 
-from bespeak.text.language.sentence import LatePattern, word_set
+from bespeak.text.language.sentence import LatePattern, listed, word_set
 from bespeak.text.language.verb_form import lemmas
 
 _SEEN: Final = 1_000  # limit of characters that are searched
-
 _NOUNS: Final = (
     *("table", "database", " db", "row", "tuple", "record", "sql", "stored proc", "cache", "redis", "datastore"),
     *("data store", "warehouse", "postgres", "mongo", "dynamo", "elasticsearch", "collection", "index", "kafka"),
@@ -22,16 +20,12 @@ _NOUNS: Final = (
     *("micro-service", "backend", "back-end", "back end", "internal", "downstream", "upstream", "lambda", "rpc"),
     *("endpoint", "api", "request", "call", "payload", "serial", "marshal", "http", "status code", "crud", "statement"),
     *(" key", "job", "message", "task", "event"),
-)
-"""Nouns, one of which is in every match: a cheap test before the long pattern."""
-
+)  # nouns, one of which is in every match: a cheap test before the long pattern
 _OWNED: Final = LatePattern(
     r"\b(?:(?:caller|user|customer|client|tenant|guest|agent|analyst)(?:['’]s|s['’])?|their|his|her|your|given|supplied"
     r"|provided|named|selected|chosen|spreadsheets?|sheets?|csv|notion|airtable|restaurants?|seats?|seating|dinner"
     r"|dining|poker|pool)(?!\w)"
-)
-"""Owner or kind of a thing: the thing itself is then the goal."""
-
+)  # owner or kind of a thing: the thing itself is then the goal
 _FEW: Final = r"(?:[\w-]++\ ){0,4}?"
 _ONE: Final = r"(?:an?\ |the\ |our\ |its\ |some\ )?(?:[\w-]++\ ){0,2}?"
 _STORE: Final = (
@@ -96,45 +90,9 @@ def mechanism(sentence: str) -> str | None:
 
 _LONGEST: Final = 600
 _WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
-_SMALL: Final = word_set(
-    "a an the this that these those there here it its they them their he she his her we us our you your i my one "
-    "ones some any all each every both such same other another is are was were be been being am has have had "
-    "having do does did doing will shall can may must get gets got and or but nor not no none nothing never then "
-    "now also just only already again still so too very well as at by for from in into of off on onto out over "
-    "per to up upon via with without within under after before during until while when where if than because "
-    "between through about back what who which"
-)
-"""Words that name nothing by themselves."""
-_GENERIC: Final = word_set(
-    # The call itself.
-    "request requests operation operations call calls action actions command method endpoint api execution "
-    "invocation process procedure response responses result results output answer reply outcome effect effects "
-    "attempt attempts http status code ok okay yes true content payload return value called "
-    # Anything.
-    "something anything everything whatever thing things stuff etc someone somebody anyone data info information "
-    "system systems state server service backend application app database function functionality work works user "
-    "users agent agents caller callers client clients customer customers party parties change changes need needs "
-    "purpose goal way kind sort case place time "
-    # What is said of anything.
-    "processed process processes handled handle handles managed complete completed completes completion executed "
-    "executes performed performs run runs ran running done finished finishes finish worked working success "
-    "successes successful successfully succeed succeeds succeeded fails failed error errors exception exceptions "
-    "problem problems happen happens happened happening occur occurs occurred take takes taken took made make "
-    "makes given give gives returned returns sent send sends provided provides provide received receives respond "
-    "responds responded available updated changed modified refreshed affected achieved accomplished fulfilled "
-    "carried met reached obtained produced expected desired intended wanted requested appropriate appropriately "
-    "necessary needed required relevant corresponding correct correctly proper properly good fine right happy "
-    "satisfied pleased glad depends depend depending varies vary various different new accordingly somehow maybe "
-    "perhaps "
-    # What stands for a text that is still to be written.
-    "see refer documentation docs description above below tbd tba todo placeholder unknown unspecified undefined "
-    "n/a na null void string text"
-)
-"""Words that are true of any call, or of none."""
-_SUCCESS: Final = word_set(
-    "success successful successfully succeed succeeds succeeded works worked work happens happened happen occurs "
-    "occurred done processed handled executed performed ok okay fine"
-)
+_SMALL: Final = listed("naming-nothing")  # words that name nothing by themselves
+_GENERIC: Final = listed("true-of-any-call")  # words that are true of any call, or of none
+_SUCCESS: Final = listed("success")
 _SUBJECTS: Final = word_set("something anything stuff things someone somebody whatever whoever")
 """Subjects that leave open what the sentence is about, whatever follows."""
 _STATUS: Final = LatePattern(
@@ -143,8 +101,7 @@ _STATUS: Final = LatePattern(
 )
 _CLAUSE: Final = re.compile(
     r"\b(?:that|which|who|whom|whose|where|when|what|how|while|because|so|as|until|unless|whether)\b"
-)
-"""Beginnings of clauses: what is possible or tried there is not the outcome."""
+)  # beginnings of clauses: what is possible or tried there is not the outcome
 _ADVERB: Final = (
     r"(?:maybe|perhaps|possibly|probably|hopefully|presumably|supposedly|potentially|ideally|sometimes|usually|normally"
     r"|generally|typically|likely|somehow|more or less|kind of|sort of)"
@@ -175,10 +132,7 @@ _ATTEMPT: Final = LatePattern(
 
 
 def weakness(outcome: str, method: str = "", things: Container[str] = ()) -> str | None:
-    """Return why an outcome cannot be verified; None if it names a state or a result.
-
-    `things` are the words of the path in lower case: what they name is specific there, even `request`.
-    """
+    """Return why an outcome cannot be verified, or None; words of the path (`things`) are specific."""
     plain = " ".join(outcome[:_LONGEST].lower().replace("’", "'").split()).strip(" .!…\"'`")
     if not plain:
         return None

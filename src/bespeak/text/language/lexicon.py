@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import groups, listed
 
-_GZIP: Final = 31
-"""zlib's code for a gzip file with any window size. The gzip module, made for streams, takes longer to import."""
+_GZIP: Final = 31  # zlib's code for gzip; the module gzip takes longer to import
 
 
 def read_data(name: str) -> str:
@@ -41,18 +40,15 @@ class Lexicon:
     """The verbs of English with the facts that contracts need; every word is in lower case."""
 
     sources: tuple[str, ...]  # sources of the file: a name and a hash each
-    verbs: Mapping[str, tuple[str, str, str]]
-    """Verbs with their unparsed counts: a run needs only a few of the thousands."""
-    irregular: Mapping[str, tuple[tuple[str, str], ...]]
-    """Irregular forms: went is (go, past), and found is both parts of find."""
+    verbs: Mapping[str, tuple[str, str, str]]  # verbs with unparsed counts: a run needs few of them
+    irregular: Mapping[str, tuple[tuple[str, str], ...]]  # went is (go, past); found is both parts of find
     strong: frozenset[str]  # verbs whose past is never regular: seed is not a form of see
     nouns: frozenset[str]  # nouns that are not verbs; rare ones only where a rule could mistake them for a verb
     others: frozenset[str]  # adjectives that are neither, and adverbs that a rule could mistake for a verb
     intents: Mapping[str, str]  # words that are not plain actions, or are despite their look, with their group
     instead: Mapping[str, tuple[str, ...]]  # suggested verbs for a word that is not a good method
     paths: Mapping[str, frozenset[str]]  # ambiguous words in paths, by group
-    lists: Mapping[str, frozenset[str]]
-    """Other hand-written lists by name; "methods" are the verbs of the AGTP catalog and of our own list."""
+    lists: Mapping[str, frozenset[str]]  # other lists by name; "methods" are those of the catalog and ours
 
     def counts(self, word: str) -> Counts:
         """Count how often a word is verb, noun and adjective; a noun that is not a verb counts once."""
@@ -70,7 +66,6 @@ class Lexicon:
 
 @lru_cache(maxsize=1)
 def lexicon() -> Lexicon:
-    """Load the lexicon once."""
     return _parse(read_data("verbs.txt.gz"))
 
 
@@ -110,15 +105,9 @@ def _groups(section: str) -> dict[str, frozenset[str]]:
 
 
 MEANINGS_FORMAT: Final = "bespeak meanings 1"
-
 _UNDOING: Final = ("un", "de", "dis", "off")
 _DOING: Final = ("", "on", "en")  # prefix pairs: offboard is the opposite of onboard, disengage of engage
-NOT_UNDOING: Final = word_set(
-    "uncover declaim defile define delay denominate deposit derive describe design detail detest devote disappoint "
-    "discard discharge disclose discount discover dislocate dispatch displace display dispose dissolve distrain "
-    "offend offset"
-)
-"""Verbs that only look like opposites: discover has nothing to do with cover."""
+NOT_UNDOING: Final = listed("not-undoing")  # verbs that only look like opposites: discover has nothing to do with cover
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +115,7 @@ class Meanings:
     """The tables of the data file; a cell is parsed on demand, because most are never used."""
 
     sources: tuple[str, ...]  # sources of the file: a name and a hash each
-    hand: Mapping[str, str]
-    """Verbs with hand-assigned operation classes: letters of the classes, each with its weight in tenths."""
+    hand: Mapping[str, str]  # verbs with classes assigned by hand: letters, each with a weight in tenths
     table: Mapping[str, str]  # verbs with classes from their neighbours; the last digit says how much these agree
     senses: Mapping[str, str]
     opposites: Mapping[str, str]
@@ -164,7 +152,6 @@ def _bare(verb: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def meanings() -> Meanings:
-    """Load the meanings once."""
     head, *sections = read_data("meanings.txt.gz").split("\n\n")
     title, *sources = head.split("\n")
     assert title == MEANINGS_FORMAT
@@ -173,73 +160,10 @@ def meanings() -> Meanings:
     return Meanings(tuple(sources), **tables)
 
 
-_GROUPS: Final = (
-    "account profile",
-    "address location place",
-    "application app",
-    "article post blog page story",
-    "authentication authorization auth login signin",
-    "cart basket",
-    "catalog catalogue listing",
-    "client customer",
-    "comment remark note",
-    "company organization organisation org business firm",
-    "configuration config settings preferences options",
-    "contract agreement",
-    "conversation channel chat thread",
-    "credential secret key token",
-    "database db",
-    "deal discount coupon promotion voucher",
-    "directory folder",
-    "document doc file",
-    "email mail",
-    "employee staff worker",
-    "environment env",
-    "event appointment meeting",
-    "flight trip journey travel",
-    "holiday vacation leave absence",
-    "image picture photo avatar logo icon",
-    "information info details",
-    "instance machine server vm node droplet",
-    "invoice bill receipt",
-    "issue ticket bug case incident",
-    "job task workflow pipeline",
-    "label tag",
-    "language locale",
-    "log logs history",
-    "message mail sms text dm",
-    "metric statistic stats analytics report",
-    "money balance funds cash",
-    "movie film",
-    "order purchase",
-    "password passphrase pin",
-    "payment charge transaction",
-    "payout transfer",
-    "permission role access right",
-    "person people user member contact",
-    "phone telephone call",
-    "price cost fee rate tariff",
-    "product item article goods",
-    "question query",
-    "repository repo",
-    "reservation booking",
-    "room accommodation",
-    "salary wage pay payroll",
-    "shipment delivery parcel package",
-    "shop store",
-    "song track music playback",
-    "stock inventory",
-    "subscription plan membership",
-    "team group crew",
-    "temperature weather forecast",
-    "webhook callback",
-)
-
-
 def _by_word() -> Mapping[str, tuple[int, ...]]:
     found: dict[str, tuple[int, ...]] = {}
-    for number, group in enumerate(_GROUPS):
-        for word in word_set(group):
+    for number, group in enumerate(groups("things")):
+        for word in group:
             found[word] = (*found.get(word, ()), number)
     return found
 

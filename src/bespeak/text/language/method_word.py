@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.identifiers import PIECE
 from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.verb_form import MANNERS, ActionIntent, Form, action_intent, classify, split_nouns
 
@@ -19,15 +20,11 @@ INFINITIVES: Final = ("ar", "er", "ir", "are", "ere", "ire", "en", "eren", "iere
 _ENGLISH: Final = (
     *("able", "ible", "ally", "ely", "kly", "ness", "ment", "ship", "tion", "sion", "ance", "ence", "ology", "ity"),
     *("ful", "less", "ous", "ing", "ings", "ers", "ors"),
-)
-"""Endings of English words that are not base forms of verbs."""
+)  # endings of English words that are not base forms of verbs
 
 
 def may_be_foreign(word: str, near: Sequence[str] = ()) -> bool:
-    """Return True if a word that English does not know can be a verb of another language.
-
-    `near` are known verbs with a similar spelling: the word may as well be a slip for one of them.
-    """
+    """Return True if an unknown word can be a foreign verb, and is not rather a slip for one of `near`."""
     word = word.lower()
     if len(word) < _SHORTEST or _VOWELS.isdisjoint(word) or not word.isascii() or not word.isalpha():
         return False
@@ -53,23 +50,9 @@ def _is_slip(word: str, verb: str) -> bool:
 
 
 Kind = Literal[
-    "whitespace",
-    "inflected",
-    "characters",
-    "compound",
-    "case",
-    "phrasal",
-    "unknown",
-    "foreign",
-    "length",
-    "http",
-    "state",
-    "being",
-    "noun",
-    "vague",
-]
-"""What can be wrong with a method: first its form, then its meaning."""
-
+    "whitespace", "inflected", "characters", "compound", "case", "phrasal", "unknown", "foreign", "length",
+    "http", "state", "being", "noun", "vague",
+]  # fmt: skip # what can be wrong with a method: first its form, then its meaning
 HTTP_METHODS: Final = {
     "GET": ("FETCH", "RETRIEVE"),
     "POST": ("CREATE", "SUBMIT"),
@@ -80,9 +63,7 @@ HTTP_METHODS: Final = {
     "OPTIONS": ("DISCOVER", "DESCRIBE"),
     "CONNECT": ("LINK", "JOIN"),
     "TRACE": ("TRACK", "FOLLOW"),
-}
-"""The methods AGIS 4.3 rules out, and verbs that say what is usually meant by them."""
-
+}  # the methods AGIS 4.3 rules out, and verbs that say what is usually meant by them
 _BY_GROUP: Final[dict[str, Kind]] = {"condition": "state", "thing": "noun"}
 _INFLECTIONS: Final = {
     "present participle": "a present participle",
@@ -91,15 +72,9 @@ _INFLECTIONS: Final = {
     "third person": "a third person",
 }
 _SIGNS: Final = {
-    "_": "an underscore",
-    "-": "a hyphen",
-    ".": "a dot",
-    "/": "a slash",
-    ":": "a colon",
-    "+": "a plus sign",
-}
+    "_": "an underscore", "-": "a hyphen", ".": "a dot", "/": "a slash", ":": "a colon", "+": "a plus sign",
+}  # fmt: skip
 _LONGEST: Final = 32
-_PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _NAMESPACED: Final = re.compile(r"([a-z][a-z0-9-]*)\.([A-Z]+)")
 
 
@@ -144,9 +119,8 @@ def _judge(method: str) -> tuple[MethodFault, ...]:
         return (fault,)
     found = []
     if form.kind == "phrasal":
-        found.append(
-            MethodFault("phrasal", f"{method} is a verb and a particle in one word", "A plain verb reads better.")
-        )
+        message = f"{method} is a verb and a particle in one word"
+        found.append(MethodFault("phrasal", message, "A plain verb reads better."))
     if verdict.kind == "borderline":
         advice = f"Write {_either(verdict.instead)}, if that is meant." if verdict.instead else "Choose a plainer verb."
         found.append(MethodFault("vague", f"{method} is not a clear action: {verdict.reason}", advice))
@@ -158,7 +132,6 @@ def _judge(method: str) -> tuple[MethodFault, ...]:
 
 
 def _characters(method: str) -> MethodFault | None:
-    """Report characters other than the letters A to Z."""
     if method.isascii() and method.isalpha():
         return None
     shown = method if method.isprintable() and " " not in method and method.isascii() else brief(method)
@@ -210,7 +183,7 @@ def _form(method: str, form: Form) -> MethodFault | None:
     if form.kind == "inflected" and form.base is not None:
         verb = _action(form.base)
         return MethodFault("inflected", f"{method} is {_INFLECTIONS[form.inflection]}", f"Write {verb}.", verb)
-    pieces = _PIECE.findall(method)
+    pieces = PIECE.findall(method)
     joined = len(pieces) > 1 and not method.isupper()
     if form.kind == "compound" and form.base is not None and form.rest is not None and not joined:
         if _is_chance(method, form.base):

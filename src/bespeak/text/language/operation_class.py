@@ -6,16 +6,14 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple, get_args
 
 from bespeak.text.language.lexicon import NOT_UNDOING, meanings
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import listed, word_set
 
 OperationClass = Literal[
     "READ", "ANALYZE", "CREATE", "UPDATE", "DELETE", "SEND", "BEGIN", "END", "DECIDE", "ASSIGN", "CONTROL"
 ]
-
 CLASSES: Final[tuple[OperationClass, ...]] = get_args(OperationClass)
 CHANGING: Final = CLASSES[2:]  # classes that change something
 _LETTERS: Final = "RACUDSBEJGX"
-
 PHRASES: Final[dict[OperationClass, str]] = {
     "READ": "reads something",
     "ANALYZE": "works something out",
@@ -28,9 +26,7 @@ PHRASES: Final[dict[OperationClass, str]] = {
     "DECIDE": "decides what is allowed",
     "ASSIGN": "gives something to somebody",
     "CONTROL": "controls how something runs",
-}
-"""Classes in words, in the third person."""
-
+}  # classes in words, in the third person
 COMPATIBLE: Final = (
     # READ ANALYZE CREATE UPDATE DELETE SEND BEGIN END DECIDE ASSIGN CONTROL: what the intent does, in the row of what
     # the method does
@@ -48,7 +44,6 @@ COMPATIBLE: Final = (
 )
 """How well an intent of one class fits a method of another; not symmetric: to create may be to start, but START does
 not promise that something is created."""
-
 _HAND: Final = 1.0
 _PREFIXED: Final = 0.9
 _NEIGHBOURS: Final = 0.7
@@ -62,11 +57,9 @@ class Classes(NamedTuple):
 
     @property
     def main(self) -> OperationClass:
-        """Class with the largest weight."""
         return CLASSES[self.weights.index(max(self.weights))]
 
     def of(self, name: OperationClass) -> float:
-        """Return the weight in one class."""
         return self.weights[CLASSES.index(name)]
 
 
@@ -91,9 +84,7 @@ def _weights(code: str) -> tuple[float, ...]:
 
 
 def _prefixed(verb: str) -> Classes | None:
-    """Derive classes by prefix: unregister removes or stops what register made, untrash brings back what trash removed,
-    and recreate does what create does.
-    """
+    """Derive classes by prefix: unregister ends what register made, and recreate does what create does."""
     for prefix in ("un", "de", "dis"):
         rest = verb.removeprefix(prefix)
         if rest != verb and (code := meanings().hand.get(rest)) and verb not in NOT_UNDOING:
@@ -107,32 +98,15 @@ def _prefixed(verb: str) -> Classes | None:
     return None
 
 
-GENERIC: Final = word_set(
-    "take bring make provide give put raise do have be go come keep hold work serve support include "
-    "contain offer deal cover concern involve represent act cause carry perform conduct handle use utilize "
-    "want need can may must help facilitate specify indicate mean proceed happen occur refer relate depend belong "
-    "become let want try wish like require meet leave pass express turn break"
-)
-"""Verbs whose meaning is in their object."""
-
+GENERIC: Final = listed("generic")  # verbs whose meaning is in their object
 _PRODUCING: Final = word_set("produce generate provide compile prepare give create")
-_PRODUCERS: Final = word_set(
-    "generate run invoke execute produce render compile synthesize convert transform process prepare call issue draw "
-    "compose derive project export sign encrypt decrypt encode decode hash compress authenticate authorize exchange "
-    "login signin"
-)
+_PRODUCERS: Final = listed("producers")
 _ANSWERING: Final = word_set("return output yield respond")  # methods whose result is the answer, and verbs that say so
-_ANY_OPERATION: Final = word_set("execute run process invoke operate do")
-"""Verbs that do whatever their object is; only reading differs."""
-_HALF_READING: Final = word_set(
-    "generate produce prepare compile render request manage handle administer process open sync refresh execute run"
-)
-"""Verbs whose result may be just the answer, so that a reading method gets only a warning."""
-_REPORTING: Final = word_set("tell inform notify signal ask advertise")
-"""Verbs that may only announce what is done: "Informs the registry that an upload is complete"."""
+_ANY_OPERATION: Final = word_set("execute run process invoke operate do")  # verbs that do whatever their object is
+_HALF_READING: Final = listed("half-reading")  # verbs whose result may be just the answer: only a warning
+_REPORTING: Final = word_set("tell inform notify signal ask advertise")  # verbs that may only announce a deed
 _MOSTLY: Final = 0.8
-_REWRITING: Final = 0.7
-"""Minimum weight of a change that a verb makes while it works something out: to normalize is not to read."""
+_REWRITING: Final = 0.7  # minimum weight of a change while something is worked out
 _KNOWN: Final = 0.9  # minimum reliability of the classes of both verbs for a violation
 _WARNED: Final = 0.35
 _GOOD: Final = 0.5

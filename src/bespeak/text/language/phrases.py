@@ -1,8 +1,6 @@
 """Phrases whose action another word names: light and vague verbs, frames, nouns of action, and hints.
 
-Hints can support a method, but never contradict one: to create a payment is to pay, to mark a file as deleted is to
-delete it, and to remove a lock is to unlock; but the same words may describe the thing that was paid, deleted or
-locked.
+Hints support a method, but never contradict it: to create a payment is to pay, or to describe what was paid.
 """
 
 from __future__ import annotations
@@ -13,103 +11,41 @@ from typing import Final
 
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import listed, table, word_set
 from bespeak.text.language.verb_form import FormName, lemmas
 
-DETERMINERS: Final = word_set(
-    "the a an this that these those all any each every some its their your his her our my one two multiple several "
-    "many new existing specific single given certain current own another other no specified"
-)
+DETERMINERS: Final = listed("determiners")
 MODALS: Final = word_set("will can may must should shall could would might does do")
 BEING: Final = word_set("is are was were be been being gets get")
-SUBJECTS: Final = word_set(
-    "endpoint endpoints operation method methods api apis call function service services resource route action command "
-    "tool agent agents user users caller callers client clients system server webhook app application customer "
-    "customers merchant admin administrator administrators party procedure interface feature step query request "
-    "requester owner owners member members developer developers you we it they account i handler hook "
-    "applications merchants apps capability skill entry controller"
-)
-LEADING: Final = word_set(
-    "please then now also first bulk batch mass async asynchronous asynchronously sync hard soft force partial "
-    "beta deprecated internal admin internally v1 v2 v3 v4 public private api experimental legacy new "
-    "preview optionally either both one-click auto advanced simple rest"
-)
-JUMPS: Final = word_set(
-    "allow enable let permit help use utilize call attempt try want need provide offer give serve able intend design "
-    "exist require facilitate support make invoke employ wish aim expose start recommend"
-)
-PURPOSES: Final = word_set(
-    "send submit post pass upload supply provide issue make query transmit request tell instruct ask"
-)
-"""Verbs that name the means; the purpose follows "to": sends an image to analyze it."""
+SUBJECTS: Final = listed("subjects")
+LEADING: Final = listed("leading")
+JUMPS: Final = listed("jumps")
+PURPOSES: Final = listed("purposes")  # verbs of means; the purpose follows: sends an image to analyze it
 ASKING_THAT: Final = word_set("allow enable let permit request ask cause require demand arrange")
 """Verbs whose object may be said in the passive: allows a file to be deleted, requests that a job be cancelled."""
 THROUGH_A_NOUN: Final = word_set("make issue provide give offer start expose support")
-MEANS: Final = word_set(
-    "request requests call calls way ability means option possibility capability opportunity query command chance "
-    "interface endpoint method api operation function service resource route facility mechanism tool this it action"
-)
+MEANS: Final = listed("means")
 CLAUSES: Final = word_set("that which who whose where when if because so while unless until after before once")
-PREPOSITIONS: Final = word_set(
-    "of for to from with on in by at into onto about within under over per between via using as without through "
-    "during against based across except and or"
-)
-BARE_NOUNS: Final = word_set(
-    "details detail info list history status count summary overview statistics stats result schema collection preview "
-    "by for of in from"
-)
-"""Words after which a possible noun at the start is a noun: "order details", "comment by id"."""
-
-VERBS_FIRST: Final = word_set(
-    "list search query check filter look download export import upload get view update delete create read find "
-    "send change move start stop cancel transfer set add remove edit show fetch return reset release "
-    "patch post put request"
-)
-"""Verbs that begin a summary far more often than the nouns of the same spelling."""
-READ_NOUNS: Final = word_set(
-    "details detail info information list lists history status count summary overview statistics stats results result "
-    "data types type version versions report reports metadata description definition definitions representation "
-    "schema collection listing catalog statistic feed index properties snapshot balance "
-    "object specification configuration page name state share size time date number owner address inventory amount "
-    "value log logs settings profile timeline"
-)
-"""Nouns that a phrase without a verb returns: "Details of an order"."""
+PREPOSITIONS: Final = listed("prepositions")
+BARE_NOUNS: Final = listed("bare-nouns")  # words behind a noun at the start: "comment by id"
+VERBS_FIRST: Final = listed("verbs-first")  # verbs that begin a summary far more often than their nouns
+READ_NOUNS: Final = listed("read-nouns")  # nouns that a phrase without a verb returns: "Details of an order"
 PURPOSE: Final = word_set("purpose goal aim intent intention point idea")
 """Nouns whose sentence names the action after "is to": "The purpose of this service is to retrieve …"."""
-USED: Final = word_set("used designed intended able meant responsible useful called")
-"""Participles and adjectives before "to" and "for": is used to, is responsible for."""
-
-
+USED: Final = word_set("used designed intended able meant responsible useful called")  # before "to" and "for": used to
 EMPTY: Final = word_set("make perform do conduct execute carry take run undertake effect handle")
 """Verbs that say nothing about the operation without their object."""
-ASKING: Final = word_set(
-    "initiate request submit start trigger launch begin place issue file process complete raise invoke post send ask"
-)
-"""Verbs whose object says more: "submits a cancellation request"."""
+ASKING: Final = listed("asking")  # verbs whose object says more: "submits a cancellation request"
 DEFERRING: Final = frozenset({"schedule", "queue", "enqueue", "begin", "stage"})
 """Verbs whose object says more only if it is a noun of action: "schedules the removal of", but not "a visit"."""
 LIGHT: Final = EMPTY | ASKING | DEFERRING
 OBTAINING: Final = frozenset({"request", "provide", "give"})  # verbs that read when one of _INFORMATION is their object
-
-_INFORMATION: Final = word_set(
-    "information info details detail data status list overview summary statistics stats history access-logs metadata "
-    "insight insights results result report"
-)
+_INFORMATION: Final = listed("information")
 DOING: Final = ("tion", "sion", "ment", "al", "ance", "ence", "ure", "sis", "very", "tions", "ments", "sions", "als")
 """Endings of nouns that name an action: cancellation, payment; not those of things: entry, item."""
-WRAPPERS: Final = word_set(
-    "request requests order process operation action procedure command job task call flow transaction workflow "
-    "instruction query message event activity batch operations"
-)
-"""Nouns that follow the noun that matters: a cancellation request, a transfer order."""
-_STOPS: Final = word_set(
-    "of for to from with on in by at into onto about within that which and or , . ( : ; using via if when where "
-    "against over between across without during until as per through based off away back up down together apart"
-)
-_SKIPPED: Final = word_set(
-    "the a an this that these all any each every some its their your new existing specific single given current "
-    "out full partial quick real-time simple"
-)
+WRAPPERS: Final = listed("wrappers")  # nouns after the one that matters: a cancellation request
+_STOPS: Final = listed("stops")
+_SKIPPED: Final = listed("skipped")
 REACH: Final = 8
 
 
@@ -174,45 +110,7 @@ def named_verb(noun: str) -> str | None:
     return None
 
 
-_READINGS: Final = {
-    "bring": {
-        "back": "retrieve restore", "together": "combine collect", "date": "update", "end": "close stop",
-        "line": "standardize", "form": "normalize", "being": "create", "service": "activate", "circulation": "issue",
-        "into": "load import", "in": "load import", "to": "deliver",
-    },
-    "take": {
-        "service": "deactivate decommission", "circulation": "retire", "apart": "deconstruct",
-        "account": "withdraw debit", "registry": "deregister", "out": "extract remove", "off": "remove",
-        "in": "receive collect", "note": "observe record", "part": "join", "from": "withdraw extract", "for": "borrow",
-    },
-    "put": {
-        "together": "combine assemble", "service": "activate", "sequence": "sort", "place": "replace install",
-        "signature": "sign", "up": "propose offer", "words": "formulate", "language": "translate", "into": "insert",
-        "in": "insert", "onto": "deploy", "on": "add",
-    },
-    "give": {
-        "back": "return restore", "another": "change", "other": "change", "name": "name", "up": "release",
-        "permission": "grant", "access": "grant", "right": "grant", "consent": "approve", "authority": "authorize",
-        "number": "count", "leave": "permit", "facts": "inform", "to": "grant assign send",
-    },
-    "keep": {
-        "eye": "watch", "observation": "monitor", "policy": "govern", "up": "follow", "copy": "store",
-        "state": "snapshot", "from": "block", "away": "block", "identical": "sync", "track": "track",
-    },
-    "hold": {"until": "wait", "for": "reserve", "later": "suspend"},
-    "pass": {"on": "forward", "over": "transfer", "along": "forward", "through": "forward", "to": "transfer"},
-    "offer": {"for": "bid", "counsel": "advise", "advice": "advise"},
-    "go": {"on": "continue", "back": "trace", "ahead": "continue"},
-    "carry": {"between": "relay", "to": "deliver", "over": "transfer"},
-    "express": {"as": "quantify", "in": "convert"},
-    "return": {"money": "refund reimburse", "funds": "refund reimburse", "newly": "create"},
-    "turn": {"in": "redeem", "to": "switch"},
-    "break": {"off": "abort"},
-    "leave": {"with": "deposit"},
-    "identify": {"as": "designate register"},
-    "let": {"use": "permit", "pass": "allow"},
-}  # fmt: skip
-"""Meanings of a verb by a following word; the first matching entry counts."""
+_READINGS: Final = table("readings")  # meanings of a verb by a following word; the first matching entry counts
 _KNOWN: Final = frozenset({"known", "public", "visible", "available"})
 _ARTICLES: Final = frozenset({"a", "an", "one", "new", "something"})
 _REACH: Final = 9
@@ -229,38 +127,24 @@ def readings(verb: str, sentence: Sequence[str], at: int) -> tuple[str, ...]:
     if cues is None:
         return ()
     present = set(behind)
-    return next((tuple(verbs.split()) for cue, verbs in cues.items() if cue in present), ())
+    return next((verbs for cue, verbs in cues.items() if cue in present), ())
 
 
 def _made(behind: Sequence[str]) -> tuple[str, ...]:
-    """Return the meaning of "make": to make known is to announce, to make larger is to change, to make a thing is to
-    create.
-    """
+    """Return the meaning of "make": to make known is to announce, to make larger is to change."""
     if not _KNOWN.isdisjoint(behind):
         return "publish", "announce", "disclose", "expose", "enable"
     end = next((place for place, word in enumerate(behind) if word in PREPOSITIONS and place), len(behind))
-    if end > 1 and _is_quality(behind[end - 1]):
-        return ("change",)
+    if end > 1:
+        quality, shares = behind[end - 1], lexicon().share(behind[end - 1])
+        if quality in lexicon().others or shares[2] > sum(shares[:2]):
+            return ("change",)
     return ("create",) if behind and behind[0] in _ARTICLES else ()
 
 
-def _is_quality(word: str) -> bool:
-    shares = lexicon().share(word)
-    return word in lexicon().others or shares[2] > sum(shares[:2])
-
-
-LAUNCHING: Final = word_set(
-    "start begin initiate launch trigger schedule queue enqueue submit request run execute create add open file place "
-    "make issue send invoke perform"
-)
-"""Verbs that set something going; what it does is said behind a noun such as "job"."""
-TAKING: Final = frozenset({"accept", "take", "receive"})
-"""Verbs for the input of an operation, beside the verb for what is done with it: "Accepts a text and returns"."""
-_INPUT: Final = word_set(
-    "list lists query command text texts image file files parameter parameters body input inputs id ids name names "
-    "json array string filters filter data document url code set value values object"
-)
-
+LAUNCHING: Final = listed("launching")  # verbs that set something going: "starts a job that deletes"
+TAKING: Final = frozenset({"accept", "take", "receive"})  # verbs for the input: "Accepts a text and returns"
+_INPUT: Final = listed("input")
 _STARTING: Final = frozenset({"start", "begin", "continue", "resume", "initiate", "commence"})
 _PLANNING: Final = word_set("schedule queue enqueue stage submit request")
 _JOBS: Final = word_set("job jobs run runs task tasks execution workflow workflows process processes build crawl")
@@ -307,10 +191,8 @@ def is_launch(verb: str, sentence: Sequence[str], at: int) -> bool:
 def passive_verb(sentence: Sequence[str], be: int) -> tuple[str, int] | None:
     """Return the participle behind "be" and its place: "allows a file to be deleted"."""
     after = _behind_adverbs(sentence, be + 1)
-    found = next(
-        (lemma for lemma in lemmas(sentence[after].rpartition("-")[2]) if lemma.form in {"past", "participle"}), None
-    )
-    return (found.verb, after) if found else None
+    found = _participle(sentence[after])
+    return (found, after) if found else None
 
 
 def behind_condition(sentence: Sequence[str]) -> int | None:
@@ -327,7 +209,6 @@ _LEADING_PHRASES: Final = (PREPOSITIONS | {"given", "upon", "depending"}) - {"to
 
 
 def verb_in_form(word: str, form: FormName) -> str | None:
-    """Return the verb of which a word is this form."""
     return next((lemma.verb for lemma in lemmas(word) if lemma.form == form), None)
 
 
@@ -388,7 +269,6 @@ def _phrase(sentence: Sequence[str]) -> list[int]:
 
 
 Hint = tuple[str, int]  # a verb, and the place of the word that names it
-
 _ENTERING: Final = frozenset({"submit", "enter"})
 _DESTINATIONS: Final = dict.fromkeys(("trash", "deletion", "bin"), "delete") | dict.fromkeys(
     ("archive", "archives"), "archive"
@@ -396,7 +276,6 @@ _DESTINATIONS: Final = dict.fromkeys(("trash", "deletion", "bin"), "delete") | d
 
 
 def hinted_verb(verb: str, sentence: Sequence[str], at: int) -> Hint | None:
-    """Return the verb that a word behind another verb names."""
     for verbs, find in _FINDERS:
         if verb in verbs and (found := find(verb, sentence, at)):
             return found

@@ -2,61 +2,40 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final, Literal
 
+from bespeak.text.identifiers import PIECE
 from bespeak.text.language.lexicon import Lexicon, lexicon, meanings
+from bespeak.text.language.sentence import word_set
 from bespeak.text.language.verb_form import MAKERS, MANNERS, PARTICLES, Inflection, classify, lemmas
 
 Tier = Literal["error", "warning"]
 Reason = Literal[
-    "question",
-    "method",
-    "infinitive",
-    "alone",
-    "form",
-    "past",
-    "first",
-    "first form",
-    "inside",
-    "last",
-    "last form",
-    "joined",
-    "tail",
-]
-
-_WORD: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+    "question", "method", "infinitive", "alone", "form", "past", "first", "first form", "inside", "last", "last form",
+    "joined", "tail",
+]  # fmt: skip
 _LONGEST: Final = 80  # maximum length of a segment in characters
-
-_QUESTIONS: Final = frozenset(
-    ("is", "has", "have", "does", "can", "are", "should", "was", "were", "did", "would", "could")
-)
+_QUESTIONS: Final = word_set("is has have does can are should was were did would could")
 _VERB_PREFIXES: Final = ("re", "un", "de", "dis", "mis")  # prefixes of verbs only; "sub" or "pre" may also begin a noun
 _NOUN_SHARE: Final = 0.06  # minimum share of noun uses: below it a word is a verb
 _ADJECTIVE_SHARE: Final = 0.5
 _VERB_SHARE: Final = 0.5
-_SURELY: Final = 0.6
-"""Minimum share of verb uses of a verb before a noun that often makes compounds: startJob, but not bookTitle."""
+_SURELY: Final = 0.6  # minimum verb share before a noun that makes compounds: startJob, not bookTitle
 _SEEN: Final = 4  # count of one use in the counted texts, in quarters
-_METHODS_OF_ALL: Final = frozenset(
-    ("add", "create", "delete", "fetch", "find", "get", "make", "remove", "send", "update")
-)
-"""Verbs that belong into the method; their noun (creation) would only hide that."""
-_THINGS: Final = frozenset(("finding", "making", "onboarding", "offboarding", "roaming", "tagging"))
+_METHODS_OF_ALL: Final = word_set("add create delete fetch find get make remove send update")  # a noun would hide them
+_THINGS: Final = word_set("finding making onboarding offboarding roaming tagging")
 """Forms of verbs that name things in paths, although dictionaries do not say so."""
 _MANY: Final = frozenset(("batch", "bulk", "mass"))
 _COMMANDS: Final = frozenset(("list", "patch", "put"))  # verbs that stay verbs before a compound noun: /putImagePolicy
-_SETTERS: Final = frozenset(("set", "show", "toggle"))
-"""Verbs that stay verbs before any noun if the segment is written like a function: /toggleStatus."""
+_SETTERS: Final = frozenset(("set", "show", "toggle"))  # verbs before any noun of a function: /toggleStatus
 _PROTECTED: Final = 0.1  # minimum share of noun uses that protects a past form: left, but not found
 _ENDINGS: Final = (
     *(("e", "ion"), ("", "lation"), ("e", "ation"), ("", "ation"), ("y", "ication"), ("", "ion")),
     *(("", "ment"), ("e", "al"), ("", "al")),
-)
-"""Endings that turn a verb into a noun, likelier first: removed and added letters."""
+)  # endings that turn a verb into a noun, likelier first: removed and added letters
 _PARTICLES: Final = frozenset((*PARTICLES, "in", "on"))
 
 
@@ -71,10 +50,7 @@ class SegmentVerdict:
 
 
 def judge_segment(segment: str, method: str = "", *, last: bool = False) -> SegmentVerdict | None:
-    """Return what is wrong with a literal segment under a method; None if it names a thing.
-
-    `last` says that the segment ends a path and that a resource stands before it: /user/search.
-    """
+    """Return what is wrong with a segment, or None; the `last` one has a resource before it: /user/search."""
     # Before the cache, which is to hold short words only.
     if len(segment) > _LONGEST or not segment.isascii():
         return None
@@ -88,7 +64,7 @@ def judge_segment(segment: str, method: str = "", *, last: bool = False) -> Segm
 
 @lru_cache(maxsize=8192)
 def _judge(segment: str, method: str) -> SegmentVerdict | None:
-    parts = [word.lower() for word in _WORD.findall(segment)]
+    parts = [word.lower() for word in PIECE.findall(segment)]
     if not parts:
         return None
     words = lexicon()
@@ -232,27 +208,25 @@ def _is_command(word: str, method: str, words: Lexicon) -> bool:
 
 def _leading_form(parts: list[str], words: Lexicon) -> tuple[Tier, str] | None:
     """Find a form of a verb before its object: sending-mail, finds-rooms. A past form makes a name: created-order."""
-    first, last = parts[0], parts[-1]
-    form = classify(first)
-    if form.kind != "inflected" or form.base is None or last in words.paths["heads"]:
-        return None
-    if form.inflection == "third person":
-        verb = _third_person(first, words)
-        return ("error", verb) if verb else None
-    tier = _gerund(first, form.base, words) if form.inflection == "present participle" else None
-    return (tier, form.base) if tier else None
+    return None if parts[-1] in words.paths["heads"] else _form(parts[0], words, before=True)
 
 
 def _closing_form(parts: list[str], words: Lexicon) -> tuple[Tier, str] | None:
     """Find a form of a verb behind its object: user-exists, order-created. A form in -ing makes a name."""
-    last = parts[-1]
-    form = classify(last)
-    if form.kind != "inflected" or form.base is None or parts[-2] in ("and", "or"):
+    return None if parts[-2] in ("and", "or") else _form(parts[-1], words, before=False)
+
+
+def _form(word: str, words: Lexicon, *, before: bool) -> tuple[Tier, str] | None:
+    """Judge a form of a verb beside its object: one in -ing counts only before it, a past form only behind it."""
+    form = classify(word)
+    if form.kind != "inflected" or form.base is None:
         return None
     if form.inflection == "third person":
-        verb = _third_person(last, words)
+        verb = _third_person(word, words)
         return ("error", verb) if verb else None
-    tier = None if form.inflection == "present participle" else _past(last, form.base, words)
+    if before != (form.inflection == "present participle"):
+        return None
+    tier = (_gerund if before else _past)(word, form.base, words)
     return (tier, form.base) if tier else None
 
 
@@ -287,9 +261,7 @@ def _repeats(verb: str, noun: str) -> bool:
 
 
 def is_plain_verb(word: str, words: Lexicon) -> bool:
-    """Return True if a word is a base form and hardly ever anything else; words that APIs use as things are
-    excluded.
-    """
+    """Return True if a word is hardly ever anything but a base form; things of APIs are excluded."""
     if word in words.paths["things"]:
         return False
     if word not in words.verbs:

@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
+import pkgutil
 import re
+from functools import cache
 from typing import Final, NamedTuple
 
 
 def word_set(text: str) -> frozenset[str]:
-    """Split a text into a set of words."""
     return frozenset(text.split())
 
 
-LONGEST: Final = 600  # limit of characters that are read; the deciding verb is near the beginning
+@cache
+def _sections() -> dict[str, str]:
+    data = pkgutil.get_data("bespeak.text.language", "data/words.txt")
+    assert data is not None
+    sections = (section.partition("]\n") for section in data.decode().split("\n[")[1:])
+    return {name: text for name, _, text in sections}
 
+
+def listed(name: str) -> frozenset[str]:
+    """Return the words of a section of words.txt."""
+    return word_set(_sections()[name])
+
+
+def groups(name: str) -> list[frozenset[str]]:
+    """Return the lines of a section of words.txt, each a set of words."""
+    return [word_set(line) for line in _sections()[name].splitlines()]
+
+
+def table(name: str) -> dict[str, dict[str, tuple[str, ...]]]:
+    """Return a section of words.txt with rows such as `hold: until=wait for=reserve,keep`."""
+    rows = (line.partition(": ") for line in _sections()[name].splitlines() if line)
+    cells = {word: (cell.partition("=") for cell in row.split()) for word, _, row in rows}
+    return {word: {key: tuple(values.split(",")) for key, _, values in row} for word, row in cells.items()}
+
+
+LONGEST: Final = 600  # limit of characters that are read; the deciding verb is near the beginning
 _LONGEST_TAG: Final = 80
 _TOKEN: Final = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[.,;:!?()/|–—-]")
 _LABEL: Final = re.compile(r"(?i)\W{0,3}(?:note|warning|important|deprecated|caution|beta|preview)\b\W{0,3}[:–—-]")
 _SENTENCE_END: Final = frozenset(".!?;")
-
-_ENGLISH: Final = word_set(
-    "the a an of to for in by with from on and or is are be that this which all its it as at into your their "
-    "new given one if any not per using whether you"
-)
-_FOREIGN: Final = word_set(
-    "el la los las una uno unos unas del para por con que se su sus y en al lo un es os as um uma dos das "
-    "der die das und ein eine einen einem einer des dem den für mit auf ist von zum zur nicht werden wird "
-    "le les une du au aux et ou avec dans pour sur qui ce cette il gli della di che nel alla degli "
-    "een het van voor met naar og och att det som för på til och av i na w z dla się nie lub oraz"
-)
+_ENGLISH: Final = listed("english")
+_FOREIGN: Final = listed("foreign")
 
 
 class Word(NamedTuple):
@@ -73,12 +89,10 @@ def is_english(sentence: list[Word]) -> bool:
 _STOPS: Final = frozenset(".!?。！？\n")
 _WIDE: Final = "。！？"
 _SEEN: Final = 4_000  # limit of characters that are read; another rule reports longer texts
-
 _END: Final = re.compile(
     r"""(?P<stop>[.!?…]++)["'”’»)\]]*+\s++["'“‘«(\[]*+(?=(?P<next>\S))|\n[^\S\n]*+\n|\n[^\S\n]*+[-*•]\s|[。！？]"""
 )
 _LAST_WORD: Final = re.compile(r"[^\s\"'“‘«(\[]{1,24}$")
-
 _ABBREVIATIONS: Final = """
 abbr abs adj al alt approx apt assn assoc attn ave avg bldg blvd ca capt cf co col corp cont dept dia dir div dr ed
 eds eg eq esp est etc ex excl ext fig figs fl fr freq ft gen gov govt hon hr hrs hwy ie incl inc ind intl jr kg km
@@ -126,15 +140,12 @@ class LatePattern:
 
     @property
     def compiled(self) -> re.Pattern[str]:
-        """Compiled pattern."""
         if self._compiled is None:
             self._compiled = re.compile(self._text, self._flags)
         return self._compiled
 
     def search(self, text: str) -> re.Match[str] | None:
-        """Return the first match."""
         return self.compiled.search(text)
 
     def fullmatch(self, text: str) -> re.Match[str] | None:
-        """Return the match of the whole text."""
         return self.compiled.fullmatch(text)

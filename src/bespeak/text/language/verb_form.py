@@ -8,38 +8,30 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
+from bespeak.text.identifiers import PIECE
 from bespeak.text.language.lexicon import Lexicon, lexicon, meanings
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import table, word_set
 
 Kind = Literal["base", "phrasal", "inflected", "compound", "unknown"]
 Inflection = Literal["", "third person", "past", "past participle", "present participle"]
 FormName = Literal["base", "third", "past", "participle", "gerund"]
-
 INFLECTIONS: Final[dict[str, Inflection]] = {
-    "base": "",
-    "third": "third person",
-    "past": "past",
-    "participle": "past participle",
+    "base": "", "third": "third person", "past": "past", "participle": "past participle",
     "gerund": "present participle",
-}
-
+}  # fmt: skip
 PARTICLES: Final = ("back", "off", "out", "up", "over", "down")
 PREFIXES: Final = (
     "re", "un", "de", "dis", "pre", "over", "mis", "out", "up", "co", "auto", "under", "sub", "inter", "cross", "fore",
     "multi", "post",
 )  # fmt: skip
-MANNERS: Final = frozenset(("bulk", "batch", "mass", "multi", "auto", "quick", "soft", "hard", "force", "self"))
-"""Words before a verb that say how it is done: batch-insert."""
+MANNERS: Final = word_set("bulk batch mass multi auto quick soft hard force self")  # how a verb is done: batch-insert
 MAKERS: Final = ("ize", "ise", "ify")  # endings that turn any word into a verb
-
 _LONGEST: Final = 40
 _SHORTEST_REST: Final = 3
 _VERB_SHARE: Final = 0.05  # minimum verb share of the first part of a compound
 _VOWELS: Final = frozenset("aeiou")
 _HISSING: Final = ("s", "x", "z", "ch", "sh")
-_PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_ONE_VOWEL: Final = re.compile(r"(?:[^aeiou]|(?<=q)u)*[aeiou][^aeiouwxy]")
-"""Short words that double their last letter before -ed and -ing: plan, quit; not book, show or visit."""
+_ONE_VOWEL: Final = re.compile(r"(?:[^aeiou]|(?<=q)u)*[aeiou][^aeiouwxy]")  # words that double a letter: plan, quit
 
 
 class Lemma(NamedTuple):
@@ -63,7 +55,6 @@ _UNKNOWN: Final = Form("unknown")
 
 
 def classify(token: str) -> Form:
-    """Classify a token in any case."""
     # Before the cache, which is to hold short words only.
     return _form(token) if len(token) <= _LONGEST and token.isascii() and token.isalpha() else _UNKNOWN
 
@@ -76,7 +67,7 @@ def lemmas(word: str) -> tuple[Lemma, ...]:
 @lru_cache(maxsize=4096)
 def _form(token: str) -> Form:
     words = lexicon()
-    pieces = _PIECE.findall(token)
+    pieces = PIECE.findall(token)
     if len(pieces) > 1 and not token.isupper():
         return _camel(pieces, words)
     word = token.lower()
@@ -163,9 +154,7 @@ def _derived(word: str, words: Lexicon) -> Iterator[Lemma]:
 
 
 def _is_made(word: str, words: Lexicon) -> bool:
-    """Return True if an ending turned another word into a verb; a word that ends in a whole word (pdusize) is a
-    compound.
-    """
+    """Return True if an ending made a verb of another word; pdusize, with a whole word in it, is a compound."""
     if len(word) < 6 or not word.endswith(MAKERS):
         return False
     tails = (word[start:] for start in range(2, len(word) - 3))
@@ -207,11 +196,7 @@ def _camel(pieces: list[str], words: Lexicon) -> Form:
 
 
 def _compound(word: str, words: Lexicon) -> Form | None:
-    """Split a joined verb and object; of several readings choose the one with the likeliest verb.
-
-    Two nouns are not a compound verb, even if the first begins like one: transactionstatus. A word of manner is not
-    the verb, and neither is a noun before a verb: batchinsert, ordercancel.
-    """
+    """Split a verb and its object at the likeliest verb; manners and nouns come first: batchinsert, ordercancel."""
     for end in range(3, len(word) - _SHORTEST_REST + 1):
         first, behind = word[:end], word[end:]
         if first in MANNERS:
@@ -266,12 +251,10 @@ _REASONS: Final = {
 }
 _NOUN: Final = "it is read as a noun first"
 _ADJECTIVE: Final = "it is read as an adjective first"
-
 _ADJECTIVE_SHARE: Final = 0.6
 _NOUN_SHARE: Final = 0.5
 _INTENT_VERB_SHARE: Final = 0.03
-_UNCLASSED_SHARE: Final = 0.4
-"""Minimum share of verb uses of a verb that nobody has classified by hand: PHONE and RESULT are read as nouns."""
+_UNCLASSED_SHARE: Final = 0.4  # minimum share of verb uses of an unclassified verb: PHONE is a noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,8 +264,7 @@ class ActionIntent:
     kind: Literal["action", "state", "borderline"]
     reason: str = ""
     instead: tuple[str, ...] = ()  # suggested verbs, in capitals
-    group: str = ""
-    """Kind of word that is not an action: condition, existence, mind, thing, weather; if borderline also vague."""
+    group: str = ""  # condition, existence, mind, thing, weather; if borderline also vague
 
 
 _ACTION: Final = ActionIntent("action")
@@ -321,74 +303,8 @@ def _verdict(word: str) -> ActionIntent:
     return _ACTION
 
 
-_MEANINGS: Final = {
-    "look": {"up": "find", "for": "find", "at": "inspect", "into": "investigate", "through": "search"},
-    "set": {"up": "create", "off": "trigger", "back": "reset", "aside": "reserve"},
-    "sign": {"up": "register", "in": "login", "out": "logout", "off": "approve", "on": "login"},
-    "log": {"in": "login", "out": "logout", "on": "login", "off": "logout"},
-    "turn": {"on": "enable", "off": "disable", "down": "reject", "into": "convert", "over": "transfer"},
-    "switch": {"on": "enable", "off": "disable", "over": "failover"},
-    "shut": {"down": "shutdown", "off": "disable"},
-    "take": {
-        "out": "withdraw", "down": "takedown", "over": "claim", "back": "revoke", "off": "remove", "away": "remove",
-    },
-    "check": {"in": "checkin", "out": "checkout"},
-    "roll": {"back": "rollback", "out": "rollout", "over": "renew"},
-    "hand": {"back": "return", "over": "transfer", "off": "handoff", "out": "distribute", "in": "submit"},
-    "fill": {"in": "fill", "out": "fill"},
-    "break": {"down": "analyze", "up": "split", "into": "segment"},
-    "work": {"out": "calculate"},
-    "figure": {"out": "determine"},
-    "find": {"out": "determine"},
-    "pick": {"up": "collect", "out": "select"},
-    "drop": {"off": "deliver"},
-    "carry": {"out": "perform"},
-    "send": {"out": "send", "back": "return"},
-    "respond": {"with": "return"},
-    "give": {"up": "relinquish", "out": "distribute"},
-    "pay": {"back": "reimburse", "out": "disburse", "for": "purchase"},
-    "put": {"back": "restore", "off": "postpone", "together": "assemble", "up": "post"},
-    "call": {"off": "cancel", "back": "call", "for": "request", "out": "call", "up": "call"},
-    "start": {"up": "start", "over": "restart"},
-    "spin": {"up": "create", "down": "shutdown"},
-    "tear": {"down": "destroy"},
-    "clean": {"up": "cleanup"},
-    "opt": {"in": "subscribe", "out": "unsubscribe"},
-    "back": {"up": "backup", "out": "cancel"},
-    "kick": {"off": "start", "out": "remove"},
-    "bring": {"up": "start", "down": "shutdown"},
-    "bid": {"on": "bid"},
-    "go": {"through": "review"},
-    "phase": {"out": "retire"},
-    "wipe": {"out": "wipe"},
-    "rule": {"out": "exclude"},
-    "point": {"out": "identify"},
-    "reach": {"out": "contact"},
-    "get": {"rid": "remove", "back": "retrieve"},
-    "add": {"up": "calculate"},
-    "sum": {"up": "summarize"},
-    "mark": {"down": "reduce"},
-    "write": {"off": "waive", "down": "record"},
-    "wake": {"up": "wake"},
-    "power": {"on": "start", "off": "stop", "up": "start", "down": "stop"},
-    "cut": {"off": "disconnect"},
-    "free": {"up": "release"},
-    "kill": {"off": "kill"},
-    "end": {"up": "end"},
-    "try": {"out": "test"},
-    "follow": {"up": "contact"},
-    "draw": {"up": "draft"},
-    "pull": {"up": "retrieve", "out": "withdraw", "down": "download"},
-    "settle": {"which": "determine", "whether": "determine", "what": "determine", "how": "determine"},
-    "establish": {"that": "verify", "whether": "determine", "which": "determine", "how": "determine"},
-    "see": {"if": "check", "whether": "check"},
-    "make": {"sure": "ensure"},
-    "narrow": {"down": "locate"},
-}  # fmt: skip
-_PARTED: Final = frozenset(
-    {"turn", "switch", "shut", "power", "put", "call", "take", "bring", "break", "log", "sign", "roll"}
-)
-"""Verbs whose object may come before the particle: turns the device off."""
+_MEANINGS: Final = {verb: {word: one for word, (one,) in row.items()} for verb, row in table("particles").items()}
+_PARTED: Final = word_set("turn switch shut power put call take bring break log sign roll")  # turns it off
 _REACH: Final = 6
 _LAST: Final = frozenset({"on", "off", "down", "back", "away", "out", "up"})
 _EARLIER: Final = word_set("previous original initial default first last earlier normal prior former primary state")

@@ -15,12 +15,9 @@ from bespeak.text.reading.table import Findings, Table, kind
 from bespeak.text.source.json_tree import find_repeated
 from bespeak.text.source.tree import Location, Span
 
-_STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"[ \t\r\n]*+(:?)')
-"""Strings of a valid JSON text, each with the colon after it: a string with a colon is a key."""
+_STRINGS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"[ \t\r\n]*+(:?)')  # strings; one with a colon is a key
 _PLACED: Final = 64 * 1024  # maximum characters of a text in which a repeated key is located
-
 T = TypeVar("T")
-
 _decode: Final = msgspec.json.Decoder().decode
 
 
@@ -37,18 +34,13 @@ def decode_json(data: bytes | bytearray | str) -> Any:
 
 
 def decode_as(decoder: msgspec.json.Decoder[T], data: bytes) -> T:
-    """Decode a JSON text to the type of a decoder, with the same errors."""
     value = decoder.decode(data)
     check_keys(data, _decode(data))
     return value
 
 
 def check_keys(data: bytes | bytearray, value: Any) -> None:
-    """Raise RepeatedKeyError if the text of a decoded value has a key twice in one object.
-
-    The decoder keeps the last one, so the value has fewer keys than the text. Only a text that seems to have more keys
-    than its value is examined string by string.
-    """
+    """Raise RepeatedKeyError if an object has a key twice: then the text has more keys than its value."""
     # The end of a key is a quote and a colon. Inside a string both stand together only if the quote is escaped.
     most = data.translate(None, b" \t\r\n").count(b'":')
     if (type(value) is dict and most == len(value)) or most == (keys := _count_keys(value)):
@@ -94,10 +86,7 @@ _BYTE: Final = re.compile(r" \(byte (\d+)\)$")
 
 
 def json_table(data: bytes, file: str, *, tolerant: bool = False, repeats: bool = False) -> Table | Diagnostic:
-    """Parse the root object of a JSON text, or return the error.
-
-    With `repeats`, the last of repeated keys counts; the caller reports them.
-    """
+    """Parse a JSON object, or return the error. With `repeats`, the last of repeated keys counts."""
     if tolerant:  # RFC 8259 8.1: readers may ignore a byte order mark, which writers must not add
         data = data.removeprefix(BOM_UTF8)
     value = json_value(data, file, repeats=repeats)
@@ -109,7 +98,6 @@ def json_table(data: bytes, file: str, *, tolerant: bool = False, repeats: bool 
 
 
 def json_value(data: bytes, file: str, *, repeats: bool = False) -> Any | Diagnostic:
-    """Parse any JSON value, or return the error with its place."""
     try:
         return msgspec.json.decode(data) if repeats else decode_json(data)
     except RecursionError:

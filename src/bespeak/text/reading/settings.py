@@ -14,19 +14,12 @@ from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.table import Table
 
 Kind = Literal["string", "path", "boolean", "number", "seconds", "count", "strings", "map", "table", "tables"]
-
 VERB: Final = "verb"  # the format of a string that is a verb of the catalog
 RULE: Final = "rule"  # the format of a string that names a rule
 SCHEMA: Final = "json-schema"  # the format of a table that is a JSON Schema
-
 _DECLARED: Final = "setting"
-_KINDS: Final[tuple[tuple[type, Kind], ...]] = (
-    (bool, "boolean"),
-    (int, "count"),
-    (float, "number"),
-    (tuple, "strings"),
-    (dict, "map"),
-)
+_KINDS: Final[dict[type, Kind]] = {bool: "boolean", int: "count", float: "number", tuple: "strings", dict: "map"}
+_PLAIN: Final[dict[Kind, type]] = {"string": str, "boolean": bool}  # kinds that need no more than a look at the type
 _T = TypeVar("_T")
 
 
@@ -40,18 +33,17 @@ class Setting:
     bounds: tuple[float, float] | None = None  # the smallest and the largest number
     choices: tuple[Any, ...] = ()
     suggested: tuple[str, ...] = ()  # values that editors offer; others are valid too
-    parse: Callable[[str], Any] | None = None
-    """Converts a string, or each string of an array; returns None for an invalid one."""
+    parse: Callable[[str], Any] | None = None  # converts a string, or each of an array; None if it is invalid
     form: str = ""  # what `parse` accepts, in words: `an origin`
     advice: str = ""  # what to write instead of a value that `parse` refuses
-    read: Callable[[Table, str], Any] | None = None  # Reads values of several types. Returns None for the default.
+    read: Callable[[Table, str], Any] | None = None
+    """Reads values of several types, or of `also` or `known` in their place. Returns None for the default."""
     of: Any = None  # the settings type of a table, or of each table of an array
     values: Setting | None = None  # the declaration of each value of a map
     key: str = ""  # the key in the file, if it is not the name of the field
     old: str = ""  # the key as an earlier release of the format spelled it
-    known: tuple[str, ...] = ()  # further keys of a table, which are read elsewhere
-    also: Mapping[str, Setting] = field(default_factory=dict)
-    """Further keys beside this one that `read` takes into account."""
+    known: tuple[str, ...] = ()  # keys that editors do not offer: of a table, read elsewhere, or taken by `read`
+    also: Mapping[str, Setting] = field(default_factory=dict)  # further keys that `read` takes into account
     format: str = ""  # what the strings or the table are, for editors: `VERB`, `RULE` or `SCHEMA`
     required: bool = False  # True for a key that must be written. A missing one is reported, and its default is used.
     security: bool = False  # True if SECURITY.md names the key
@@ -63,10 +55,9 @@ def setting(
 ) -> _T:
     """Declare a key as a field of a settings dataclass. Without `kind`, it follows from the default.
 
-    `shown` is False for values that the repr must not contain. `optional` is True if code may omit a key that files
-    must have. `more` are fields of `Setting`. The type is that of the default, so that a field reads like any other.
+    `shown` is False for values that the repr must not contain; code may omit an `optional` key that files must have.
     """
-    guess: Kind = next((name for type_, name in _KINDS if isinstance(default, type_)), "string")
+    guess: Kind = next((name for type_, name in _KINDS.items() if isinstance(default, type_)), "string")
     metadata = {_DECLARED: Setting(meaning=meaning, kind=kind or guess, default=default, **more)}
     if more.get("required") and not optional:
         return field(metadata=metadata, repr=shown)  # type: ignore[no-any-return]
@@ -77,40 +68,36 @@ def setting(
 
 def table(of: type[_T], **more: Any) -> _T:
     """Declare a table. The first line of the docstring of its settings type is its meaning."""
-    declared = Setting(meaning=meaning_of(of), kind="table", of=of, **more)
-    return field(default_factory=of, metadata={_DECLARED: declared})
+    return field(default_factory=of, metadata=_declare(of, "table", more))
 
 
 def optional_table(of: type[_T], **more: Any) -> _T | None:
     """Declare a table that may be absent: then its settings are None."""
-    declared = Setting(meaning=meaning_of(of), kind="table", of=of, **more)
-    return field(default=None, metadata={_DECLARED: declared})
+    return field(default=None, metadata=_declare(of, "table", more))
 
 
 def tables(of: type[_T], **more: Any) -> tuple[_T, ...]:
-    """Declare an array of tables."""
-    declared = Setting(meaning=meaning_of(of), kind="tables", of=of, **more)
-    return field(default=(), metadata={_DECLARED: declared})
+    return field(default=(), metadata=_declare(of, "tables", more))
 
 
-def declared(of: Any) -> tuple[tuple[str, str, Setting], ...]:
-    """Return the field, the key and the declaration of each setting of a type."""
-    return _declared(of)
+def _declare(of: type, kind: Kind, more: dict[str, Any]) -> dict[str, Setting]:
+    return {_DECLARED: Setting(meaning=meaning_of(of), kind=kind, of=of, **more)}
 
 
 @cache
-def _declared(of: Any) -> tuple[tuple[str, str, Setting], ...]:
+def declared(of: Any) -> tuple[tuple[str, str, Setting], ...]:
+    """Return the field, the key and the declaration of each setting of a type."""
     found = ((one.name, one.metadata.get(_DECLARED)) for one in fields(of))
     return tuple((name, setting.key or name, setting) for name, setting in found if setting is not None)
 
 
-def nested_tables(of: Any, outer: str = "") -> Iterator[tuple[str, Setting]]:
-    """Yield the dotted name and the declaration of each table of a type, at any depth."""
-    for _, key, found in declared(of):
+def nested_tables(settings: Iterable[tuple[str, Setting]], outer: str = "") -> Iterator[tuple[str, Setting]]:
+    """Yield the dotted name and the declaration of each table among settings, at any depth."""
+    for key, found in settings:
         if found.of is not None:
             name = f"{outer}.{key}" if outer else key
             yield name, found
-            yield from nested_tables(found.of, name)
+            yield from nested_tables(((inner, each) for _, inner, each in declared(found.of)), name)
 
 
 def is_guarding(found: Setting) -> bool:
@@ -119,13 +106,11 @@ def is_guarding(found: Setting) -> bool:
 
 
 def meaning_of(of: type) -> str:
-    """Return the first line of a docstring."""
     return (of.__doc__ or "").partition("\n")[0]
 
 
 Resolve = Callable[[str], Any]
-Readers = Mapping[str, Callable[[Table], Any]]
-"""Readers of fields by their names; each reads its key of the table, and returns None for the default."""
+Readers = Mapping[str, Callable[[Table], Any]]  # readers of fields by name; each returns None for the default
 
 
 @runtime_checkable
@@ -138,47 +123,44 @@ class CheckedSettings(Protocol):
 
 
 def read_settings(of: type[_T], table: Table, resolve: Resolve = str, known: Iterable[str] = ()) -> _T:
-    """Read a table as a settings type. A wrong value is reported and keeps its default.
-
-    `resolve` makes a path of a string. `known` are further keys, which are read elsewhere.
-    """
-    values = read_values(of, table, resolve)
-    for key in known:
-        table.has(key)
-    settings = of(**values)
+    """Read a table as a settings type. `known` are further keys, which are read elsewhere."""
+    settings = of(**read_values(of, table, resolve))
+    table.asked.update(known)
     if isinstance(settings, CheckedSettings):
         settings = settings.checked(table)
-    table.finish()
+    if not table.data.keys() <= table.asked:
+        table.finish()
     return settings
 
 
 def read_values(
     of: type, table: Table, resolve: Resolve = str, readers: Readers | None = None, *, complete: bool = True
 ) -> dict[str, Any]:
-    """Read the declared keys of a table; return the values of those that are written or required, by field.
-
-    `readers` read fields whose types belong to the caller's room. Unless the table must be `complete`, missing keys are
-    not reported.
-    """
+    """Read the written and required keys by field. Missing ones are reported if the table must be `complete`."""
     values: dict[str, Any] = {}
     for name, key, setting in declared(of):
-        for other in setting.also:
-            table.has(other)
-        used = table.either(key, setting.old) if setting.old else key
+        used = table.either(key, setting.old) if setting.old and table.data.get(key) is None else key
+        table.asked.update((used, *setting.also))
         read = readers.get(name) if readers else None
         value = _read(setting, table, used, resolve) if read is None else read(table)
         if value is not None:
             values[name] = value
         elif setting.required:
             values[name] = setting.default
-            if complete and (not table.has(used) or (setting.kind == "tables" and table.value(used) == [])):
+            written = table.data.get(used)
+            if complete and (written is None or (setting.kind == "tables" and written == [])):
                 table.missing(used, setting.advice)
     return values
 
 
 def _read(setting: Setting, table: Table, key: str, resolve: Resolve) -> Any:
-    if setting.read is not None:
+    value = table.data.get(key)
+    if setting.read is not None and (value is not None or setting.also or setting.known):
         return setting.read(table, key)
+    if value is None:
+        return None
+    if type(value) is _PLAIN.get(setting.kind) and setting.parse is None and value in (setting.choices or (value,)):
+        return value
     match setting.kind:
         case "boolean":
             return table.boolean(key)
@@ -207,8 +189,7 @@ def _read_number(setting: Setting, table: Table, key: str) -> float | None:
         return value
     unit = " seconds" if setting.kind == "seconds" else ""
     wanted = f"one of {', '.join(map(str, setting.choices))}" if setting.choices else f"{least:.10g} to {most:.10g}"
-    message = f"`{key}` must be {wanted}{unit}; got {brief(value)}"
-    table.error(setting.rule, key, message, setting.advice)
+    table.error(setting.rule, key, f"`{key}` must be {wanted}{unit}; got {brief(value)}", setting.advice)
     return None
 
 
@@ -220,8 +201,7 @@ def _read_string(setting: Setting, table: Table, key: str) -> Any:
         return text
     value = setting.parse(text)
     if value is None:
-        message = f"`{key}` must be {setting.form}; got {brief(text)}"
-        table.error(setting.rule, key, message, setting.advice)
+        table.error(setting.rule, key, f"`{key}` must be {setting.form}; got {brief(text)}", setting.advice)
     return value
 
 
@@ -242,34 +222,28 @@ def read_strings(setting: Setting, table: Table, key: str, texts: Iterable[str])
 
 
 Outline = dict[str, Any]
-
-_TYPES: Final[dict[Kind, str]] = {
-    "string": "string",
-    "path": "string",
-    "boolean": "boolean",
-    "number": "number",
-    "seconds": "number",
-    "count": "number",
-    "map": "object",
-}
+_TYPES: Final[dict[Kind, str]] = {"path": "string", "seconds": "number", "count": "number", "map": "object"}
 
 
 def outline_of(of: type) -> Outline:
-    """Describe the keys of a settings type."""
     return {"type": "object", "description": meaning_of(of), "properties": properties_of(of)}
 
 
 def properties_of(of: type) -> dict[str, Outline]:
+    """Return the outline of each key of a settings type."""
+    return outlines((key, found) for _, key, found in declared(of))
+
+
+def outlines(settings: Iterable[tuple[str, Setting]]) -> dict[str, Outline]:
     """Return the outline of each key."""
     found: dict[str, Outline] = {}
-    for _, key, setting in declared(of):
+    for key, setting in settings:
         found[key] = _outline(setting)
         found |= {other: _outline(more) for other, more in setting.also.items()}
     return found
 
 
 def describe(setting: Setting) -> str:
-    """Write the meaning of a setting with its bounds and its default."""
     parts = [setting.meaning]
     if setting.bounds is not None:
         parts.append(f"{setting.bounds[0]:,.10g} to {setting.bounds[1]:,.10g}.")
@@ -279,7 +253,6 @@ def describe(setting: Setting) -> str:
 
 
 def written(value: Any) -> str:
-    """Write a value as TOML does."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
@@ -294,13 +267,10 @@ def _outline(setting: Setting) -> Outline:
     if setting.kind == "table":
         return outline_of(setting.of) | {"description": about}
     if setting.kind == "tables":
-        return {
-            "type": "array",
-            "description": about,
-            "items": outline_of(setting.of) if setting.of else {"type": "object"},
-        }
+        items = outline_of(setting.of) if setting.of else {"type": "object"}
+        return {"type": "array", "description": about, "items": items}
     if setting.kind == "strings":
         return {"type": "array", "description": about, "items": {"type": "string", **strings}}
     if setting.values is not None:
         return {"type": "object", "description": about, "additionalProperties": _outline(setting.values)}
-    return {"type": _TYPES[setting.kind], "description": about, **strings}
+    return {"type": _TYPES.get(setting.kind, setting.kind), "description": about, **strings}

@@ -10,16 +10,7 @@ from difflib import get_close_matches
 from typing import Any, Final, TypeGuard, TypeVar
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, Severity, brief, has_errors, unquoted
-from bespeak.text.reading.rules import (
-    DUPLICATE,
-    EARLIER_SPELLING,
-    MISSING_KEY,
-    NOT_JSON,
-    TOO_MANY_FINDINGS,
-    UNKNOWN_KEY,
-    WRONG_CHOICE,
-    WRONG_VALUE,
-)
+from bespeak.text.reading import rules
 from bespeak.text.source.pointer import child, nodes
 from bespeak.text.source.tree import Change, Location
 
@@ -32,32 +23,25 @@ class Findings:
     __slots__ = ("found", "locate", "tolerant")
 
     def __init__(self, locate: Callable[[str], Location], *, tolerant: bool = False) -> None:
-        self.locate = locate
-        """Function that returns the place of a pointer."""
-        self.tolerant = tolerant
-        """True for a third-party document: errors become warnings, and unknown keys are ignored."""
+        self.locate = locate  # function that returns the place of a pointer
+        self.tolerant = tolerant  # for documents of others: errors become warnings, unknown keys are ignored
         self.found: list[Diagnostic] = []
 
     @property
     def failed(self) -> bool:
-        """True if the document cannot be used."""
         return has_errors(self.found)
 
     @property
     def full(self) -> bool:
-        """True if the maximum number of findings is reached."""
         return len(self.found) > _MOST
 
     def error(self, rule: Rule, message: str, at: str = "", advice: str = "", fix: Fix | None = None) -> None:
-        """Report an error, which makes the document unusable."""
         self._add(rule.found(message, None, at, advice, fix, severity="warning" if self.tolerant else "error"))
 
     def warning(self, rule: Rule, message: str, at: str = "", advice: str = "", fix: Fix | None = None) -> None:
-        """Report a warning."""
         self._add(rule.found(message, None, at, advice, fix, severity="warning"))
 
     def info(self, rule: Rule, message: str, at: str = "", advice: str = "") -> None:
-        """Report advice."""
         self._add(rule.found(message, None, at, advice, severity="info"))
 
     def _add(self, finding: Diagnostic) -> None:
@@ -67,13 +51,11 @@ class Findings:
             # The rest of the document may hold errors, so this finding counts as one.
             grave: Severity = "warning" if self.tolerant else "error"
             rest, advice = f"only the first {_MOST} findings are shown", "Fix these first."
-            self.found.append(TOO_MANY_FINDINGS.found(rest, self.locate(""), advice=advice, severity=grave))
+            self.found.append(rules.TOO_MANY_FINDINGS.found(rest, self.locate(""), advice=advice, severity=grave))
 
 
 IGNORES: Final = "x-bespeak-ignore"  # key under which any table lists findings to ignore; only the linter reads it
-
 _T = TypeVar("_T")
-
 _INT64: Final = 1 << 63
 _SLIP: Final = 0.8  # similarity from which a word counts as a misspelling of another
 _NAMES: Final[dict[type, str]] = {
@@ -85,7 +67,6 @@ _NAMES: Final[dict[type, str]] = {
     dict: "a table",
     type(None): "null",
 }
-
 _SYNONYMS: Final = {
     "idempotent": ("is_idempotent", "Write `is_idempotent`."),
     "inputs": ("input", "Write `input`."),
@@ -93,66 +74,56 @@ _SYNONYMS: Final = {
     "params": ("input", "Write `input`."),
     "host": ("agtp", 'Write agtp = "host:port".'),
     "port": ("agtp", 'Write agtp = "host:port".'),
-}
-"""Synonyms of keys that spelling similarity cannot find, each with the key and the advice."""
+}  # synonyms of keys that spelling similarity cannot find, each with the key and the advice
 
 
 class Table:
     """One table (TOML) or object (JSON). It remembers the keys it was asked for; `finish` reports the others."""
 
-    __slots__ = ("_asked", "at", "data", "findings")
+    __slots__ = ("asked", "at", "data", "findings")
 
     def __init__(self, data: dict[str, Any], at: str, findings: Findings) -> None:
         self.data = data
         self.at = at
         self.findings = findings
-        self._asked: set[str] = set()
+        self.asked: set[str] = set()
 
     def has(self, key: str) -> bool:
-        """Test whether the key has a value other than null."""
-        self._asked.add(key)
+        self.asked.add(key)
         return self.data.get(key) is not None
 
     def value(self, key: str) -> Any:
-        """Return the value, or None."""
-        self._asked.add(key)
+        self.asked.add(key)
         return self.data.get(key)
 
     def pointer(self, key: str) -> str:
-        """Return the pointer of a key."""
-        return child(self.at, key)
+        return f"{self.at}/{key}" if key.isidentifier() else child(self.at, key)
 
     def error(self, rule: Rule, key: str, message: str, advice: str = "", fix: Fix | None = None) -> None:
-        """Report an error at a key."""
         self.findings.error(rule, message, self.pointer(key), advice, fix)
 
     def warning(self, rule: Rule, key: str, message: str, advice: str = "", fix: Fix | None = None) -> None:
-        """Report a warning at a key."""
         self.findings.warning(rule, message, self.pointer(key), advice, fix)
 
     def missing(self, key: str, advice: str = "") -> None:
-        """Report a missing key."""
-        self.findings.error(MISSING_KEY, f"`{key}` is missing", self.at, advice)
+        self.findings.error(rules.MISSING_KEY, f"`{key}` is missing", self.at, advice)
 
     def wrong(self, key: str, wanted: str, value: object) -> None:
-        """Report a value of the wrong type."""
-        self.error(WRONG_VALUE, key, f"`{key}` is {kind(value)}, not {wanted}: {brief(value)}")
+        self.error(rules.WRONG_VALUE, key, f"`{key}` is {kind(value)}, not {wanted}: {brief(value)}")
 
     def either(self, key: str, old: str) -> str:
         """Return the key to read. The old spelling is reported, and read if the present one is missing."""
         if not self.has(key) and self.has(old):
             message = f"`{old}` is read as `{key}`, as an earlier release of the format wrote it"
             fix = Fix(f"Write `{key}`", (Change("rename", self.pointer(old), key=key),))
-            self.warning(EARLIER_SPELLING, old, message, f"Write `{key}`.", fix)
+            self.warning(rules.EARLIER_SPELLING, old, message, f"Write `{key}`.", fix)
             return old
         return key
 
     def text(self, key: str) -> str | None:
-        """Read an optional string."""
         return self._optional(str, key, "a string")
 
     def need_text(self, key: str, advice: str = "") -> str:
-        """Read a required string."""
         if self.value(key) is None:
             self.missing(key, advice)
         return self.text(key) or ""
@@ -169,11 +140,10 @@ class Table:
             if near[0] in get_close_matches(value[:40].lower(), options, n=1, cutoff=_SLIP):
                 fix = Fix(f"Write {near[0]}", (Change("replace", self.pointer(key), near[0]),), safe=False)
         message = f"`{key}` must be one of {', '.join(options)}; got {brief(value)}"
-        self.error(WRONG_CHOICE, key, message, advice, fix)
+        self.error(rules.WRONG_CHOICE, key, message, advice, fix)
         return None
 
     def boolean(self, key: str) -> bool | None:
-        """Read an optional boolean."""
         return self._optional(bool, key, "true or false")
 
     def number(self, key: str) -> float | None:
@@ -185,15 +155,13 @@ class Table:
         return None
 
     def positive(self, key: str) -> float | None:
-        """Read an optional number above zero."""
         value = self.number(key)
         if value is not None and value <= 0:
-            self.error(WRONG_VALUE, key, f"`{key}` must be above 0; got {brief(value)}")
+            self.error(rules.WRONG_VALUE, key, f"`{key}` must be above 0; got {brief(value)}")
             return None
         return value
 
     def count(self, key: str) -> int | None:
-        """Read an optional integer above zero."""
         value = self.value(key)
         if value is None or (is_integer(value) and value > 0):
             return value
@@ -201,19 +169,16 @@ class Table:
         return None
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """Read an array of strings; empty if it is missing."""
         return tuple(item for item in self._items(key, "string") if self._is(str, key, "a string", item))
 
     def tables(self, key: str) -> list[Table]:
-        """Read an array of tables; empty if it is missing."""
         return [
-            Table(item, child(self.pointer(key), index), self.findings)
+            Table(item, f"{self.pointer(key)}/{index}", self.findings)
             for index, item in enumerate(self._items(key, "table"))
             if self._is(dict, key, "a table", item)
         ]
 
     def table(self, key: str) -> Table | None:
-        """Read an optional table."""
         value = self._optional(dict, key, "a table")
         return None if value is None else Table(value, self.pointer(key), self.findings)
 
@@ -238,13 +203,12 @@ class Table:
                 advice = 'Write the key like "BOOK /room".'
                 self.error(rule, name, f"{brief(name)} does not name an endpoint", advice)
             elif key in known:
-                self.error(DUPLICATE, name, f"{' '.join(key)} is listed twice", "Keep one of them.")
+                self.error(rules.DUPLICATE, name, f"{' '.join(key)} is listed twice", "Keep one of them.")
             else:
                 known.add(key)
                 yield name, key
 
     def json(self, key: str) -> dict[str, Any]:
-        """Read a table that must be JSON; empty if it is missing."""
         inner = self.table(key)
         if inner is None:
             return {}
@@ -259,7 +223,7 @@ class Table:
         for at, value in nodes(whole, self.pointer(key)):
             if not isinstance(value, dict | list) and not _is_json(value):
                 message = f"a JSON document cannot hold {kind(value)}: {brief(value)}"
-                self.findings.error(NOT_JSON, message, at, "Write it as a string.")
+                self.findings.error(rules.NOT_JSON, message, at, "Write it as a string.")
 
     def finish(self, *, strict: bool = True) -> None:
         """Report the keys that were not read, each with a similar known key.
@@ -267,29 +231,29 @@ class Table:
         With `strict` they are errors: a misspelt key may guard something, and its author relies on it. A key that
         starts with `x-` is an extension and only warned of.
         """
-        if self.findings.tolerant or self.data.keys() <= self._asked:
+        if self.findings.tolerant or self.data.keys() <= self.asked:
             return
         for key in self.data:
-            if key in self._asked or key == IGNORES or self.findings.full:
+            if key in self.asked or key == IGNORES or self.findings.full:
                 continue
             advice, fix = self._meant(key)
             report = self.findings.error if strict and not key.startswith("x-") else self.findings.warning
-            report(UNKNOWN_KEY, f"`{unquoted(key)}` is not a known key", self.pointer(key), advice, fix)
+            report(rules.UNKNOWN_KEY, f"`{unquoted(key)}` is not a known key", self.pointer(key), advice, fix)
 
     def check_near(self, keys: Sequence[str]) -> None:
         """Report unknown keys that look like misspellings of `keys`, in a table that may have others."""
         for key in self.data:
-            known = key in self._asked or key in keys or self.findings.full
+            known = key in self.asked or key in keys or self.findings.full
             near = [] if known else get_close_matches(key[:40].lower(), keys, n=1, cutoff=_SLIP)
             if near:
                 message = f"`{unquoted(key)}` is not a known key, and looks like `{near[0]}`"
-                self.error(UNKNOWN_KEY, key, message, f"Did you mean `{near[0]}`?")
+                self.error(rules.UNKNOWN_KEY, key, message, f"Did you mean `{near[0]}`?")
 
     def _meant(self, key: str) -> tuple[str, Fix | None]:
         known, advice = _SYNONYMS.get(key, ("", ""))
-        if known in self._asked:
+        if known in self.asked:
             return advice, None
-        near = get_close_matches(key[:40].lower(), self._asked, n=1)
+        near = get_close_matches(key[:40].lower(), self.asked, n=1)
         if not near:
             return "", None
         change = Change("rename", self.pointer(key), key=near[0])
@@ -309,7 +273,7 @@ class Table:
     def _is(self, wanted: type, key: str, name: str, item: object) -> bool:
         if isinstance(item, wanted):
             return True
-        self.error(WRONG_VALUE, key, f"`{key}` holds {kind(item)}, not {name}: {brief(item)}")
+        self.error(rules.WRONG_VALUE, key, f"`{key}` holds {kind(item)}, not {name}: {brief(item)}")
         return False
 
 
@@ -346,25 +310,20 @@ def kind(value: object) -> str:
 
 
 def as_mapping(value: object) -> dict[str, Any]:
-    """Return a mapping, or an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> list[Any]:
-    """Return a list, or an empty one."""
     return value if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
-    """Return a string, or an empty one."""
     return value if isinstance(value, str) else ""
 
 
 def as_optional_text(value: object) -> str | None:
-    """Return a string, or None."""
     return value if isinstance(value, str) else None
 
 
 def as_texts(value: object) -> tuple[str, ...]:
-    """Return the strings of a list; other items are skipped."""
     return tuple(item for item in as_list(value) if isinstance(item, str))

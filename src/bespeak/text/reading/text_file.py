@@ -40,7 +40,6 @@ def read_stream(stream: BinaryIO, name: Path, most: int = MAX_BYTES) -> str | Di
 
 
 def decode_text(data: bytes, path: Path) -> str | Diagnostic:
-    """Decode the bytes of a file, or return the error."""
     try:
         return data.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
@@ -51,7 +50,6 @@ def decode_text(data: bytes, path: Path) -> str | Diagnostic:
 
 
 def toml_table(text: str, file: str) -> Table | Diagnostic:
-    """Parse the root table of a TOML text, or return the error."""
     tree = parse_toml(text, file)
     if isinstance(tree, SyntaxFault):
         return MALFORMED.found(f"this is not TOML: {tree.message}", tree.location)

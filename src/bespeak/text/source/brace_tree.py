@@ -1,34 +1,16 @@
-"""The draft's illustrative notation, `BOOK /reservation { semantic { ... } }`, as a document tree.
-
-The draft calls only YAML and JSON normative, but readers paste its examples. They are parsed into the data that the
-same document has in YAML, with JSON Schemas for the short fields, and every part keeps its place.
-"""
+"""The draft's illustrative notation, `BOOK /reservation { semantic { ... } }`, as the tree that YAML would give."""
 
 from __future__ import annotations
 
 import re
 from typing import Any, Final
 
+from bespeak.text.source import tree as trees
 from bespeak.text.source.shorthand import expand_tree
-from bespeak.text.source.tree import (
-    MAX_DEPTH,
-    MAX_NODES,
-    NotationError,
-    Place,
-    PlacedTree,
-    Span,
-    SyntaxFault,
-    TooLarge,
-    match_end,
-    plain,
-    plain_value,
-    too_long,
-)
+from bespeak.text.source.tree import NotationError, NumberTooLarge, Place, PlacedTree, Span, SyntaxFault, match_end
 from bespeak.text.source.yaml_tree import unprintable
 
-BLANK: Final = re.compile(r"(?:\s++|\#[^\n]*+|\.\.\.(?=\s|$|[,}\]]))*+")
-"""Ignored text: spaces, comments, and the draft's three dots for omissions."""
-
+BLANK: Final = re.compile(r"(?:\s++|\#[^\n]*+|\.\.\.(?=\s|$|[,}\]]))*+")  # spaces, comments, and `...` for omissions
 _SPACE: Final = re.compile(r"[ \t]*+")
 _DOUBLE: Final = re.compile(r'"((?:[^"\\]|\\.)*+)"', re.DOTALL)
 _SINGLE: Final = re.compile(r"'((?:[^']|'')*+)'")
@@ -41,12 +23,16 @@ _PART: Final = re.compile(r"""[^,()\[\]{}"'\n]++|"(?:[^"\\\n]|\\[^\n])*+"|.""", 
 _OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 
 
+def _refused(at: int, message: str, advice: str) -> NotationError:
+    return NotationError(at, at + 1, message, advice)
+
+
 def quoted(text: str, at: int) -> tuple[str, int] | None:
     """Parse quoted text that fills its line; line breaks inside become one space."""
     found = (_DOUBLE if text[at] == '"' else _SINGLE).match(text, at)
     alone = found is not None and _LINE_REST.match(text, found.end())
     if found is None or (not alone and "\n" in found[0]):  # the next quote opens another text
-        raise NotationError(at, at + 1, "a quoted text is not closed", "Write the closing quote.")
+        raise _refused(at, "a quoted text is not closed", "Write the closing quote.")
     if not alone:
         return None
     inside = _FOLD.sub(" ", found[1])
@@ -56,18 +42,17 @@ def quoted(text: str, at: int) -> tuple[str, int] | None:
 
 
 def scalar(text: str, start: int, end: int) -> tuple[Any, Place]:
-    """Parse plain text into a typed value."""
     written = " ".join(text[start:end].split())
     try:
-        return plain_value(written), Place(None, start, end)
-    except TooLarge as reason:
+        return trees.plain_value(written), Place(None, start, end)
+    except NumberTooLarge as reason:
         raise NotationError(start, end, str(reason), "Write it in quotes if it is a text.") from None
 
 
 def bracketed(text: str, at: int, depth: int) -> tuple[list[Any], Place]:
     """Parse the list that starts here; items with types in parentheses stay text."""
-    if depth > MAX_DEPTH:
-        raise NotationError(at, at + 1, f"lists are nested more than {MAX_DEPTH} levels deep", "Write fewer brackets.")
+    if depth > trees.MAX_DEPTH:
+        raise _refused(at, f"lists are nested more than {trees.MAX_DEPTH} levels deep", "Write fewer brackets.")
     place = Place(None, at)
     place.items = []
     items: list[Any] = []
@@ -76,7 +61,7 @@ def bracketed(text: str, at: int, depth: int) -> tuple[list[Any], Place]:
         here = match_end(BLANK, text, here)
         char = text[here : here + 1]
         if char == "":
-            raise NotationError(at, at + 1, "a list in brackets is not closed", "Write the closing bracket.")
+            raise _refused(at, "a list in brackets is not closed", "Write the closing bracket.")
         if char == "]":
             place.end = here + 1
             return items, place
@@ -85,7 +70,7 @@ def bracketed(text: str, at: int, depth: int) -> tuple[list[Any], Place]:
             continue
         item, below = _item(text, here, depth)
         if below.end <= here:
-            raise NotationError(here, here + 1, f"{char!r} cannot stand here", "Remove it, or put the text in quotes.")
+            raise _refused(here, f"{char!r} cannot stand here", "Remove it, or put the text in quotes.")
         items.append(item)
         place.items.append(below)
         here = below.end
@@ -98,8 +83,7 @@ def _item(text: str, at: int, depth: int) -> tuple[Any, Place]:
         found = quoted(text, at)
         if found is not None:
             return found[0], Place(None, at, found[1])
-    end = part_end(text, at, "]", lines=True)
-    return scalar(text, at, end)
+    return scalar(text, at, part_end(text, at, "]", lines=True))
 
 
 def part_end(text: str, at: int, closing: str, *, lines: bool) -> int:
@@ -145,11 +129,6 @@ def ends_line(text: str, at: int) -> bool:
     return _LINE_REST.match(text, at) is not None
 
 
-def after_space(text: str, at: int) -> int:
-    """Return the next non-space character on the same line."""
-    return match_end(_SPACE, text, at)
-
-
 def _unescape(found: re.Match[str]) -> str:
     escape = found[1]
     if escape[0] in "ux" and len(escape) > 1:
@@ -170,23 +149,20 @@ _KEY: Final = re.compile(
 _DASH: Final = re.compile(r"-(?=\s|$)[ \t]*+")
 _OF_FIELDS: Final = frozenset({"input", "output", "errors", "required", "optional", "properties"})
 """Blocks in which a bare name is a field and not a key without its colon."""
-
 _LABELS: Final = frozenset({"AGIS endpoint", "AGIS endpoints"})  # labels that the draft prints above a single endpoint
-
 _NO_COLUMN: Final = -1
 
 
 def read(text: str) -> tuple[Any, Place]:
-    """Parse a text and return its data and places."""
-    reader = _Reader(text)
+    reader = _BraceReader(text)
     root = reader.block("", column=_NO_COLUMN, closing="")
     rest = match_end(BLANK, text, reader.at)
     if rest < len(text):
-        raise NotationError(rest, rest + 1, f"{text[rest]!r} closes nothing", "Remove it.")
+        raise _refused(rest, f"{text[rest]!r} closes nothing", "Remove it.")
     return root
 
 
-class _Block:
+class _BraceBlock:
     """The statements of a block, collected during parsing."""
 
     def __init__(self, start: int) -> None:
@@ -197,12 +173,10 @@ class _Block:
         self.endpoints: list[tuple[Any, Place]] = []
 
 
-class _Reader:
+class _BraceReader:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.at = 0
-        self._depth = 0
-        self._count = 0
+        self.at = self._depth = self._count = 0
         self._line = (0, 0)
 
     def block(self, name: str, *, column: int, closing: str) -> tuple[Any, Place]:
@@ -210,7 +184,7 @@ class _Reader:
         self._deeper()
         # A statement on the line of the opening brace may end with a comma; below it, commas are part of a text.
         line_start = self._line_start(self.at)
-        made = _Block(match_end(BLANK, self.text, self.at))
+        made = _BraceBlock(match_end(BLANK, self.text, self.at))
         while True:
             here = self._next(column)
             char = self.text[here : here + 1]
@@ -244,7 +218,7 @@ class _Reader:
             self._line = (start, at)
         return start
 
-    def _statement(self, made: _Block, name: str, *, inline: bool) -> None:
+    def _statement(self, made: _BraceBlock, name: str, *, inline: bool) -> None:
         text, here = self.text, self.at
         found = _ENDPOINT.match(text, here)
         if found is not None:
@@ -266,12 +240,10 @@ class _Reader:
             self._add(made, key, Span(here, end), self._value(key, here, inline=inline))
             return
         if _DASH.match(text, here):
-            raise NotationError(here, here + 1, "a list item stands among keys", "Put the list under a key of its own.")
+            raise _refused(here, "a list item stands among keys", "Put the list under a key of its own.")
         end = part_end(text, here, "]})", lines=False)
         if end <= here:
-            raise NotationError(
-                here, here + 1, f"{text[here]!r} cannot stand here", "Remove it, or put the text in quotes."
-            )
+            raise _refused(here, f"{text[here]!r} cannot stand here", "Remove it, or put the text in quotes.")
         written = " ".join(text[here:end].split())
         if name not in _OF_FIELDS:
             message = f"{written[:60]!r} is neither `key: value` nor a block in braces"
@@ -283,16 +255,14 @@ class _Reader:
         self.at = found.end()
         data, place = self._braces(found["path"])
         if not isinstance(data, dict):
-            raise NotationError(
-                *found.span("method"), "an endpoint has no blocks", "Write semantic, input, output, errors."
-            )
+            advice = "Write semantic, input, output, errors."
+            raise NotationError(*found.span("method"), "an endpoint has no blocks", advice)
         entries = {name: Place(None, *found.span(name)) for name in ("method", "path")}
         whole = Place(None, found.start(), place.end)
         whole.entries = {**entries, **(place.entries or {})}
         for name in entries.keys() & data.keys():
-            raise NotationError(
-                *found.span(name), f"the endpoint has a {name} in its block as well", "Remove it there."
-            )
+            message = f"the endpoint has a {name} in its block as well"
+            raise NotationError(*found.span(name), message, "Remove it there.")
         return {"method": found["method"], "path": found["path"], **data}, whole
 
     def _braces(self, name: str) -> tuple[Any, Place]:
@@ -300,29 +270,28 @@ class _Reader:
         data, place = self.block(name, column=_NO_COLUMN, closing="}")
         here = match_end(BLANK, self.text, self.at)
         if self.text[here : here + 1] != "}":
-            raise NotationError(opened, opened + 1, "a block in braces is not closed", "Write the closing brace.")
+            raise _refused(opened, "a block in braces is not closed", "Write the closing brace.")
         self.at = here + 1
         place.start, place.end = opened, self.at
         return data, place
 
-    def _add(self, made: _Block, key: str, span: Span, value: tuple[Any, Place]) -> None:
+    def _add(self, made: _BraceBlock, key: str, span: Span, value: tuple[Any, Place]) -> None:
         if key in made.data:
             first = made.places[key].key
             line = self.text.count("\n", 0, first.start) + 1 if first else 0
             message = f"the key {key[:80]!r} is repeated; line {line} has it already"
             raise NotationError(span.start, span.end, message, "Remove one of the two, or rename it.")
         self._count += 1
-        if self._count > MAX_NODES:
-            raise NotationError(
-                span.start, span.end, "the document has too many keys", "Split it into several documents."
-            )
+        if self._count > trees.MAX_NODES:
+            message = "the document has too many keys"
+            raise NotationError(span.start, span.end, message, "Split it into several documents.")
         made.data[key], place = value
         place.key = span
         made.places[key] = place
 
     def _value(self, key: str, key_start: int, *, inline: bool) -> tuple[Any, Place]:
         text = self.text
-        here = after_space(text, self.at)
+        here = match_end(_SPACE, text, self.at)
         if here < len(text) and text[here] in "\n#":
             here = match_end(BLANK, text, here)
             if here >= len(text) or text[here] == "}" or not self._belongs(here, self.column(key_start)):
@@ -390,8 +359,7 @@ class _Reader:
             if found is not None:
                 self.at = found[1].end
                 return found
-        data, place = self.block(key, column=self.column(here), closing="")
-        return data, place
+        return self.block(key, column=self.column(here), closing="")
 
     def _items(self, column: int) -> tuple[list[Any], Place]:
         self._deeper()
@@ -410,10 +378,8 @@ class _Reader:
             items.append(data)
             place.items.append(below)
             self._count += 1
-            if self._count > MAX_NODES:
-                raise NotationError(
-                    here, here + 1, "the document has too many items", "Split it into several documents."
-                )
+            if self._count > trees.MAX_NODES:
+                raise _refused(here, "the document has too many items", "Split it into several documents.")
         self._depth -= 1
         return items, place
 
@@ -433,14 +399,13 @@ class _Reader:
             return self.block("", column=self.column(here), closing="")
         closed = self._closed(here)
         if closed is None:
-            end = (
-                part_end(text, here, "", lines=False) if "(" in text[here : plain_line(text, here, inline=False)] else 0
-            )
+            typed = "(" in text[here : plain_line(text, here, inline=False)]
+            end = part_end(text, here, "", lines=False) if typed else 0
             closed = scalar(text, here, end) if end else self._plain(here, column, inline=False)
         self.at = closed[1].end
         return closed
 
-    def _finish(self, made: _Block, name: str) -> tuple[Any, Place]:
+    def _finish(self, made: _BraceBlock, name: str) -> tuple[Any, Place]:
         place = made.place
         ends = [below.end for below in made.places.values()]
         ends += [below.end for _, below in (*made.bare, *made.endpoints)]
@@ -456,7 +421,7 @@ class _Reader:
         place.entries = made.places
         return made.data, place
 
-    def _with_endpoints(self, made: _Block, name: str) -> tuple[Any, Place]:
+    def _with_endpoints(self, made: _BraceBlock, name: str) -> tuple[Any, Place]:
         """Attach endpoints directly under a key as its list; at the top level they become `endpoints`."""
         listed = Place(None, made.endpoints[0][1].start, made.endpoints[-1][1].end)
         listed.items = [below for _, below in made.endpoints]
@@ -464,10 +429,8 @@ class _Reader:
         if name and not made.data and not made.bare:
             return endpoints, listed
         if name or made.bare or "endpoints" in made.data:
-            first = made.endpoints[0][1]
-            raise NotationError(
-                first.start, first.start + 1, "endpoints stand among other things", "Put them in `endpoints:`."
-            )
+            start = made.endpoints[0][1].start
+            raise _refused(start, "endpoints stand among other things", "Put them in `endpoints:`.")
         made.place.entries = {"endpoints": listed, **made.places}
         return {"endpoints": endpoints, **made.data}, made.place
 
@@ -476,8 +439,8 @@ class _Reader:
 
     def _deeper(self) -> None:
         self._depth += 1
-        if self._depth > MAX_DEPTH:
-            message = f"blocks are nested more than {MAX_DEPTH} levels deep"
+        if self._depth > trees.MAX_DEPTH:
+            message = f"blocks are nested more than {trees.MAX_DEPTH} levels deep"
             raise NotationError(max(self.at - 1, 0), self.at, message, "Write fewer blocks inside each other.")
 
 
@@ -497,9 +460,8 @@ class BraceTree(PlacedTree):
 
 
 def parse_braces(text: str, file: str) -> BraceTree | SyntaxFault:
-    """Parse a text in brace notation; return a Fault if it is not valid."""
-    text, crlf = plain(text)
-    refused = too_long(text, file) or unprintable(text, file)
+    text, crlf = trees.plain(text)
+    refused = trees.too_long(text, file) or unprintable(text, file)
     if refused is not None:
         return refused
     try:

@@ -47,12 +47,10 @@ def brace_edits(tree: BraceTree, change: Change) -> tuple[TextEdit, ...] | None:
 
 
 _PROPERTIES: Final = ("&", "!")  # first characters of anchors and tags: such a node is more than its value
-
 _AMBIGUOUS: Final = re.compile("[\r\x85\u2028\u2029\ufeff]|^ *+\t|[|>][1-9]?\\+", re.MULTILINE)
 """Characters that make lines and columns unreliable: YAML-only line ends, byte order marks inside the text, leading
 tabs, and block text that keeps its trailing blank lines.
 """
-
 Edits = tuple[TextEdit, ...] | None
 
 
@@ -238,7 +236,6 @@ __all__ = ["TextEdit", "apply_edits", "edits"]
 
 
 def edits(tree: Tree, change: Change) -> tuple[TextEdit, ...] | None:
-    """Return the edits of `tree.text` for a change; None if it cannot be made in place."""
     if tree.is_made(change.at):
         return None
     if isinstance(tree, YamlTree):

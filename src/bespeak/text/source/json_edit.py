@@ -1,7 +1,4 @@
-"""Changes of JSON and TOML documents, and of bracketed lists and mappings in YAML, as edits of their text.
-
-TOML tables with headers are not renamed or removed.
-"""
+"""Changes of JSON and TOML as edits of text, and of bracketed YAML. TOML tables with headers are not removed."""
 
 from __future__ import annotations
 
@@ -64,13 +61,11 @@ def gap_end(text: str, at: int) -> int:
 
 
 def line_end(text: str, at: int) -> int:
-    """Return the end of an offset's line, without the line feed."""
     end = text.find("\n", at)
     return len(text) if end < 0 else end
 
 
 def line_start(text: str, at: int) -> int:
-    """Return the start of an offset's line."""
     return text.rfind("\n", 0, at) + 1
 
 
@@ -80,15 +75,13 @@ def whole_lines(text: str, start: int, end: int) -> TextEdit:
 
 
 _HEADER_END: Final = re.compile(r"[ \t]*+\]")
-
 Edits = tuple[TextEdit, ...] | None
 
 
-class _Writer(NamedTuple):
+class _ValueWriter(NamedTuple):
     """How a notation writes values and keys; None for what it cannot express."""
 
-    value: Callable[[Any, str], str | None]
-    """Takes the first character of the value that is replaced, which may be a quote to keep."""
+    value: Callable[[Any, str], str | None]  # takes the first character of the old value, a quote to keep
     key: Callable[[str], str | None]
     assign: str
 
@@ -102,8 +95,8 @@ def _json_text(value: Any, _quote: str = "") -> str | None:
     return written
 
 
-_JSON: Final = _Writer(_json_text, _json_text, ": ")
-_TOML: Final = _Writer(lambda value, quote: toml_value(value, literal=quote == "'"), toml_key, " = ")
+_JSON: Final = _ValueWriter(_json_text, _json_text, ": ")
+_TOML: Final = _ValueWriter(lambda value, quote: toml_value(value, literal=quote == "'"), toml_key, " = ")
 
 
 def placed_edits(tree: JsonTree | TomlTree, change: Change) -> Edits:
@@ -151,7 +144,7 @@ def _beside(around: Place, at: str) -> tuple[list[Span], int]:
     return [entry.entry_span for entry in around.children[first : index + 2]], index - first
 
 
-def _added(text: str, change: Change, place: Place, write: _Writer) -> Edits:
+def _added(text: str, change: Change, place: Place, write: _ValueWriter) -> Edits:
     written = write.value(change.value, "")
     if written is None:
         return None

@@ -8,26 +8,10 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, Never
 
-from bespeak.text.source.tree import (
-    MAX_DEPTH,
-    MAX_DIGITS,
-    MAX_NODES,
-    Location,
-    Place,
-    PlacedTree,
-    Span,
-    SyntaxFault,
-    location_of,
-    plain,
-    too_long,
-)
+from bespeak.text.source import tree as trees
+from bespeak.text.source.tree import Location, Place, PlacedTree, Span, SyntaxFault, location_of
 
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{},:]|[^\s"\[\]{},:]++', re.DOTALL)
-
-
-def scan(text: str) -> Place:
-    """Return the place of the whole document, with all others below it."""
-    return _Scanner(text).root
 
 
 def find_repeated(text: str) -> tuple[Span, Span] | None:
@@ -36,7 +20,6 @@ def find_repeated(text: str) -> tuple[Span, Span] | None:
 
 
 def find_token(text: str, wanted: Callable[[str], bool]) -> tuple[int, int] | None:
-    """Return the place of the first string or bare word of a kind."""
     for found in _TOKEN.finditer(text):
         if found[0] not in "[]{},:" and wanted(found[0]):
             return found.span()
@@ -46,36 +29,25 @@ def find_token(text: str, wanted: Callable[[str], bool]) -> tuple[int, int] | No
 class _Scanner:
     def __init__(self, text: str) -> None:
         self.repeated: tuple[Span, Span] | None = None
-        self._open: list[Place] = []
         self._key: tuple[str, Span] | None = None
         top = Place(None, 0)
         top.items = []
-        self._open.append(top)
+        self._open = [top]
         for found in _TOKEN.finditer(text):
-            word = found[0]
+            word, span = found[0], found.span()
             if word in "{[":
-                self._begin(word, *found.span())
+                place = self._value(*span)
+                place.entries, place.items = ({}, None) if word == "{" else (None, [])
+                self._open.append(place)
             elif word in "}]":
                 if len(self._open) > 1:
                     self._open.pop().end = found.end()
                 self._key = None
+            elif word not in ",:" and self._open[-1].entries is not None and self._key is None:
+                self._key = (_text(word), Span(*span))
             elif word not in ",:":
-                self._word(word, *found.span())
+                self._value(*span)
         self.root = top.items[0] if top.items else Place(None, 0, 0)
-
-    def _begin(self, word: str, start: int, end: int) -> None:
-        place = self._value(start, end)
-        if word == "{":
-            place.entries = {}
-        else:
-            place.items = []
-        self._open.append(place)
-
-    def _word(self, word: str, start: int, end: int) -> None:
-        if self._open[-1].entries is not None and self._key is None:
-            self._key = (_text(word), Span(start, end))
-        else:
-            self._value(start, end)
 
     def _value(self, start: int, end: int) -> Place:
         around = self._open[-1]
@@ -105,7 +77,6 @@ def _text(word: str) -> str:
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CONSTANTS: Final = ("NaN", "Infinity", "-Infinity")
 _HALF: Final = re.compile(r"\\u[dD][89a-fA-F]")
-
 _WORDS: Final[dict[str, tuple[str, str]]] = {
     "Expecting value": ("a value is expected here", "Write a value; texts stand in double quotes."),
     "Expecting property name enclosed in double quotes": (
@@ -136,20 +107,19 @@ class JsonTree(PlacedTree):
     notation = "json"
 
     def places(self) -> Place:
-        return scan(self.text)
+        return _Scanner(self.text).root
 
 
 def parse_json(text: str, file: str) -> JsonTree | SyntaxFault:
-    """Parse JSON text; return a Fault if it is not valid."""
-    refused = too_long(text, file)
+    refused = trees.too_long(text, file)
     if refused is not None:
         return refused
-    text, crlf = plain(text)
+    text, crlf = trees.plain(text)
     half = _SURROGATE.search(text)
     if half is not None:
         return SyntaxFault(location_of(text, file, half.start(), half.end()), "half a surrogate pair", "Remove it.")
-    if text.count(",") + text.count(":") + text.count("[") > MAX_NODES:
-        message = f"the document has more than {MAX_NODES:,} keys and values"
+    if text.count(",") + text.count(":") + text.count("[") > trees.MAX_NODES:
+        message = f"the document has more than {trees.MAX_NODES:,} keys and values"
         return SyntaxFault(Location(file), message, "Split it into several documents.")
     try:
         data = json.loads(text, object_pairs_hook=_object, parse_constant=_constant, parse_float=_float, parse_int=_int)
@@ -159,7 +129,7 @@ def parse_json(text: str, file: str) -> JsonTree | SyntaxFault:
         return _unreadable(error, text, file)
     except _NotJson:
         return _explain(text, file)
-    if text.count("[") + text.count("{") > MAX_DEPTH and _deeper(data, MAX_DEPTH):
+    if text.count("[") + text.count("{") > trees.MAX_DEPTH and _deeper(data, trees.MAX_DEPTH):
         return _too_deep(text, file)
     if _HALF.search(text):
         span = find_token(text, _is_half)
@@ -173,9 +143,8 @@ def _unreadable(error: json.JSONDecodeError, text: str, file: str) -> SyntaxFaul
     at = min(error.pos, len(text))
     if text[at : at + 1] in {"]", "}"} and text[:at].rstrip().endswith(","):
         comma = text.rindex(",", 0, at)
-        return SyntaxFault(
-            location_of(text, file, comma, comma + 1), "a comma after the last entry", "Remove the comma."
-        )
+        place = location_of(text, file, comma, comma + 1)
+        return SyntaxFault(place, "a comma after the last entry", "Remove the comma.")
     message, advice = _WORDS.get(error.msg.rstrip(), (error.msg, ""))
     return SyntaxFault(location_of(text, file, at), message, advice)
 
@@ -192,7 +161,7 @@ def _constant(_: str) -> Never:
 
 
 def _int(digits: str) -> int:
-    if len(digits) > MAX_DIGITS:
+    if len(digits) > trees.MAX_DIGITS:
         raise _NotJson
     return int(digits)
 
@@ -219,16 +188,15 @@ def _explain(text: str, file: str) -> SyntaxFault:
         return SyntaxFault(Location(file), "it cannot be read")
     token = text[span[0] : span[1]]
     reason = "is no JSON value" if token.startswith(_CONSTANTS) else "is too large"
-    return SyntaxFault(
-        location_of(text, file, *span), f"{token[:40]} {reason}", "Write another number, or a text in quotes."
-    )
+    advice = "Write another number, or a text in quotes."
+    return SyntaxFault(location_of(text, file, *span), f"{token[:40]} {reason}", advice)
 
 
 def _is_bad_number(token: str) -> bool:
     if token.startswith(_CONSTANTS):  # the standard reader stops there and leaves the rest of the word
         return True
     if token.lstrip("-").isdecimal():
-        return len(token) > MAX_DIGITS
+        return len(token) > trees.MAX_DIGITS
     try:
         return math.isinf(float(token))
     except ValueError:
@@ -246,8 +214,8 @@ def _too_deep(text: str, file: str) -> SyntaxFault:
             depth += 1
         elif found[0] in "]}":
             depth -= 1
-        if depth > MAX_DEPTH:
-            message = f"arrays and objects are nested more than {MAX_DEPTH} levels deep"
+        if depth > trees.MAX_DEPTH:
+            message = f"arrays and objects are nested more than {trees.MAX_DEPTH} levels deep"
             advice = "Give the inner part a name of its own under `schemas`."
             return SyntaxFault(location_of(text, file, found.start(), found.end()), message, advice)
     return SyntaxFault(Location(file), "it is nested too deeply")

@@ -9,7 +9,6 @@ ABSENT: Final[Any] = object()  # marker for a missing value where None is a vali
 
 
 def child(at: str, part: str | int) -> str:
-    """Return the pointer one step below another."""
     if isinstance(part, int):
         return f"{at}/{part}"
     if "~" in part or "/" in part:
@@ -18,7 +17,6 @@ def child(at: str, part: str | int) -> str:
 
 
 def unescaped(part: str) -> str:
-    """Unescape a part of a pointer."""
     return part.replace("~1", "/").replace("~0", "~") if "~" in part else part
 
 

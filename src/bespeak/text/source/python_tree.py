@@ -11,7 +11,6 @@ from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Notation, Span, Tree
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-
 _MEMBERS: Final = {
     **dict.fromkeys(("impact", "confidence", "capability", "actor", "confidence_guidance"), "/semantic/{}"),
     **dict.fromkeys(("parameter_hints", "state_transition", "mcp_tool_name", "intent", "outcome"), "/semantic/{}"),
@@ -19,8 +18,7 @@ _MEMBERS: Final = {
     **dict.fromkeys(("errors", "namespace", "deprecated", "cost", "confirm", "since", "description"), "/{}"),
     "idempotent": "/semantic/is_idempotent",
     "scopes": "/required_scopes",
-}
-"""Pointers of the keyword arguments of a declaration."""
+}  # pointers of the keyword arguments of a declaration
 _LINE_END: Final = re.compile(r"\r\n?|\n")  # ends of lines as `ast` counts them
 _PREFIXES: Final = "rRuU"
 _QUOTES: Final = "\"'"
@@ -66,10 +64,7 @@ class PythonSource:
             self._functions = []
 
     def spans(self, line: int, method: str, path: str) -> dict[str, Span]:
-        """Return the places of a declaration by pointer; `line` is the first line of its function.
-
-        Only the line is known if the function was made by code that calls the decorator itself.
-        """
+        """Return the places of a declaration; only the line if other code calls the decorator."""
         for function in self._functions:
             if line in (function.lineno, min((one.lineno for one in function.decorator_list), default=0)):
                 return dict(self._declared(function, method, path))

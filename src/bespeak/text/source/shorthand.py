@@ -6,7 +6,7 @@ import re
 from typing import Any, Final
 
 from bespeak.text.source.pointer import child
-from bespeak.text.source.tree import TooLarge, Tree, plain_value
+from bespeak.text.source.tree import NumberTooLarge, Tree, plain_value
 
 _TYPES: Final[dict[str, dict[str, Any]]] = {
     **{name: {"type": "integer"} for name in ("int", "integer")},
@@ -52,9 +52,7 @@ def field_schema(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def type_schema(text: str) -> dict[str, Any]:
-    """Return the JSON Schema of `integer, minimum: 1`. Text that is neither a type nor a keyword becomes the
-    description.
-    """
+    """Return the JSON Schema of `integer, minimum: 1`. Other text becomes the description."""
     schema: dict[str, Any] = {}
     words: list[str] = []
     text = text.strip()
@@ -109,7 +107,6 @@ def expand_input(value: Any) -> Any:
 
 
 def expand_output(value: Any) -> Any:
-    """Return the JSON Schema of an output; an existing schema is returned unchanged."""
     if not is_short_output(value):
         return value
     if isinstance(value, list):
@@ -125,7 +122,7 @@ def joined(fields: list[Any]) -> list[tuple[str, int]]:
     open_parts: list[str] = []
     balance = 0
     for index, field in enumerate(fields):
-        text = field if isinstance(field, str) else _pair(field)
+        text = field if isinstance(field, str) else ", ".join(f"{key}: {_word(one)}" for key, one in field.items())
         if not open_parts:
             made.append(("", index))
         open_parts.append(text)
@@ -184,7 +181,7 @@ def _value(text: str) -> Any:
         return text[1:-1]
     try:
         return plain_value(text)
-    except TooLarge:
+    except NumberTooLarge:
         return text
 
 
@@ -194,10 +191,6 @@ def _is_field(field: Any) -> bool:
             value is None or isinstance(value, str | int | float) for value in field.values()
         )
     return isinstance(field, str)
-
-
-def _pair(field: dict[str, Any]) -> str:
-    return ", ".join(f"{key}: {_word(value)}" for key, value in field.items())
 
 
 def _word(value: Any) -> str:
@@ -226,7 +219,6 @@ def _short_type(value: Any) -> Any:
 
 
 def expand_shorthand(data: Any) -> Any:
-    """Expand shorthand inputs and outputs of a document to JSON Schema."""
     return _document(data, {})
 
 

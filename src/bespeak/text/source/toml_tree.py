@@ -1,8 +1,7 @@
 """TOML text to plain data, with the places of keys and values, and its comments.
 
-`tomli` decides what is TOML: it is `tomllib`, compiled, because ten thousand endpoint files must load while a server
-starts. It keeps no positions. The scanner beside it reads only valid text, and only when a place is needed: most
-files have no findings.
+`tomli` is `tomllib`, compiled: ten thousand endpoint files must load at the start. It keeps no positions, so a scanner
+reads valid text again when a place is needed.
 """
 
 from __future__ import annotations
@@ -79,16 +78,14 @@ def _value(text: str, at: int, place: Place) -> int:
     around: list[Place] = []
     while True:
         place.start = at
-        if text[at : at + 1] == "[":
-            place.items = []
-            around.append(place)
-            at += 1
-        elif text[at : at + 1] == "{":
-            place.entries = {}
+        opening = text[at : at + 1]
+        if opening in ("[", "{"):
+            place.entries, place.items = ({}, None) if opening == "{" else (None, [])
             around.append(place)
             at += 1
         else:
-            at = place.end = _scalar_end(text, at)
+            found = _SCALAR.match(text, at)
+            at = place.end = at + len(found[0].rstrip()) if found else at
         while around:
             at = match_end(_BETWEEN, text, at)
             if at >= len(text):
@@ -106,11 +103,6 @@ def _value(text: str, at: int, place: Place) -> int:
             parts, at = _key_parts(text, at)
             place = _enter(around[-1], parts)
             at = match_end(_SPACE, text, at + 1)
-
-
-def _scalar_end(text: str, at: int) -> int:
-    found = _SCALAR.match(text, at)
-    return at + len(found[0].rstrip()) if found else at
 
 
 def _key_parts(text: str, at: int) -> tuple[list[tuple[str, Span]], int]:
@@ -143,7 +135,6 @@ def _table(key: Span | None) -> Place:
 
 MAX_BYTES: Final = 1 << 20  # size limit: longer documents are not written by people
 _MAX_KEY_PARTS: Final = 64  # limit of parts in a dotted key: tomli needs quadratic time for `a.a.a...`
-
 _LONG_KEY: Final = rf"(?:(?:{KEY})[ \t]*+\.[ \t]*+){{{_MAX_KEY_PARTS}}}"
 _MAYBE_LONG_KEY: Final = re.compile(rf"(?<![A-Za-z0-9_-]){_LONG_KEY}")
 _TEXT_PART: Final = re.compile(
@@ -178,7 +169,6 @@ class TomlTree(PlacedTree):
 
 
 def parse_toml(text: str, file: str) -> TomlTree | SyntaxFault:
-    """Parse TOML text; return a Fault if it is not valid."""
     if len(text) > MAX_BYTES:
         return SyntaxFault(Location(file), f"the text is longer than {MAX_BYTES} bytes")
     crlf = "\r\n" in text
@@ -197,9 +187,7 @@ def parse_toml(text: str, file: str) -> TomlTree | SyntaxFault:
 
 
 def _find_long_key(text: str) -> int | None:
-    """Return the offset of a key with too many parts. Strings and comments are recognized only where there may be
-    one.
-    """
+    """Return the offset of a key with too many parts, which is outside of strings and comments."""
     if text.count(".") >= _MAX_KEY_PARTS and _MAYBE_LONG_KEY.search(text) is not None:
         for part in _TEXT_PART.finditer(text):
             if part.lastgroup == "long":

@@ -41,7 +41,6 @@ class Lines:
         self._starts = line_starts(text)
 
     def location(self, start: int, end: int = -1) -> Location:
-        """Return the location of an offset, or of a span if its end is given."""
         line, column = self._place(start)
         if end < start:
             return Location(self._file, line, column)
@@ -53,12 +52,10 @@ class Lines:
 
 
 def line_starts(text: str) -> list[int]:
-    """Return the offset at which each line starts."""
     return [0, *(feed.end() for feed in re.finditer("\n", text))]
 
 
 def location_of(text: str, file: str, start: int, end: int = -1) -> Location:
-    """Return the location of one offset or span; `Lines` is for many of one text."""
     return Lines(text, file).location(start, end)
 
 
@@ -69,12 +66,9 @@ def match_end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 Notation = Literal["yaml", "json", "toml", "braces", "python"]
-
 MAX_BYTES: Final = 1 << 24  # size limit in bytes; a longer document is refused before it is parsed
 MAX_DEPTH: Final = 100  # limit of nesting; every walk over the data may recurse this far
-
-MAX_NODES: Final = 1_000_000
-"""Limit of keys, values, lists and mappings in one document: some hundred megabytes while it is parsed."""
+MAX_NODES: Final = 1_000_000  # limit of keys, values and collections: some hundred megabytes to parse
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +99,6 @@ class NotationError(Exception):
         self.help = advice
 
     def fault(self, text: str, file: str) -> SyntaxFault:
-        """Return the error with its place in a file."""
         return SyntaxFault(location_of(text, file, self.start, self.end), self.message, self.help)
 
 
@@ -118,13 +111,10 @@ class Tree(ABC):
 
     def __init__(self, data: Any, text: str, file: str, *, crlf: bool = False) -> None:
         self.data = data
-        self.text = text
-        """Text that spans refer to: without a byte order mark, with line feeds only."""
+        self.text = text  # text that spans refer to: without a byte order mark, with line feeds only
         self.file = file
-        self.crlf = crlf
-        """True if lines ended with CRLF and must be written so again."""
-        self.origins: dict[str, str] = {}
-        """Pointers to the shorthand of each part that `expand_tree` made."""
+        self.crlf = crlf  # True if lines ended with CRLF and must be written so again
+        self.origins: dict[str, str] = {}  # pointers to the shorthand of each part that `expand_tree` made
         self._lines: Lines | None = None
 
     @abstractmethod
@@ -166,7 +156,6 @@ class Tree(ABC):
         return self.location(Span(span.start, -1)) if span is not None else Location(self.file, 1, 1)
 
     def location(self, span: Span) -> Location:
-        """Return the lines and columns of a span."""
         if self._lines is None:
             self._lines = Lines(self.text, self.file)
         return self._lines.location(span.start, span.end)
@@ -191,7 +180,6 @@ def plain(text: str) -> tuple[str, bool]:
 
 
 def too_long(text: str, file: str) -> SyntaxFault | None:
-    """Return the Fault for a text that is too long."""
     if len(text) <= MAX_BYTES:
         return None
     megabytes = MAX_BYTES >> 20
@@ -212,17 +200,14 @@ class Place:
 
     @property
     def span(self) -> Span:
-        """Span of the value."""
         return Span(self.start, self.end)
 
     @property
     def entry_span(self) -> Span:
-        """Span of the key with its value, or of an item."""
         return Span(self.key.start if self.key else self.start, self.end)
 
     @property
     def children(self) -> list[Place]:
-        """Places of the entries or items, in order."""
         return list(self.entries.values()) if self.entries is not None else self.items or []
 
     def below(self, part: str) -> Place | None:
@@ -248,7 +233,6 @@ class PlacedTree(Tree):
         """Compute the place of the whole document, with all others below it."""
 
     def place(self, at: str) -> Place | None:
-        """Return the place of a pointer; None if it does not exist."""
         if self._root is None:
             self._root = self.places()
         here: Place | None = self._root
@@ -271,11 +255,7 @@ class PlacedTree(Tree):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An operation at a JSON Pointer.
-
-    replace: set another value. rename: rename the key. remove: remove the entry or item. append: add a value at the end
-    of the list. insert: add `key` with a value at the end of the mapping.
-    """
+    """An operation at a JSON Pointer. `insert` adds `key` at the end of a mapping, `append` a value to a list."""
 
     op: Literal["replace", "rename", "remove", "append", "insert"]
     at: str
@@ -292,12 +272,10 @@ class TextEdit:
 
 
 def insertion(at: int, text: str) -> TextEdit:
-    """Insert text between two characters."""
     return TextEdit(Span(at, at), text)
 
 
 def deletion(start: int, end: int) -> TextEdit:
-    """Delete a span."""
     return TextEdit(Span(start, end), "")
 
 
@@ -315,7 +293,6 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
 
 
 _SEEN: Final = 1 << 16  # limit of characters that are read: an endpoint is near the top of a document
-
 _NOT_YAML: Final = re.compile(
     r"""^[ \t]*+(?:
         [A-Za-z][\w-]*+[ \t]++/[^\s{}]*+(?:\{[^\s{}]*+\}[^\s{}]*+)*+[ \t]*+\{         # BOOK /reservation/{id} {
@@ -328,9 +305,7 @@ _NOT_YAML: Final = re.compile(
 
 
 def detect_notation(text: str) -> Literal["json", "yaml", "braces"]:
-    """Detect the notation: JSON starts with a bracket, brace notation has blocks without a colon; everything else is
-    YAML.
-    """
+    """Detect JSON by its bracket and brace notation by blocks without a colon; all else is YAML."""
     head = text[:_SEEN].removeprefix("\ufeff").lstrip()
     if head[:1] in {"{", "["}:
         return "json"
@@ -342,12 +317,11 @@ def detect_notation(text: str) -> Literal["json", "yaml", "braces"]:
 WORDS: Final[dict[str, Any]] = {"": None, "~": None, "null": None, "true": True, "false": False}
 NUMERIC: Final = frozenset("0123456789+-.")  # first characters of numbers
 MAX_DIGITS: Final = 4000  # limit of digits: int() raises for somewhat more
-
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _NUMBER: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 
 
-class TooLarge(ValueError):
+class NumberTooLarge(ValueError):
     """A number that JSON parsers do not treat alike."""
 
 
@@ -357,12 +331,12 @@ def plain_value(text: str) -> Any:
         return WORDS.get(text, text)
     if _INTEGER.fullmatch(text):
         if len(text) > MAX_DIGITS:
-            raise TooLarge(f"a number has more than {MAX_DIGITS} digits")
+            raise NumberTooLarge(f"a number has more than {MAX_DIGITS} digits")
         return int(text, 0) if text[1:2] in {"o", "x"} else int(text)
     if _NUMBER.fullmatch(text):
         number = float(text)
         if math.isinf(number):
-            raise TooLarge(f"the number {text:.40} is too large")
+            raise NumberTooLarge(f"the number {text:.40} is too large")
         return number
     return text
 

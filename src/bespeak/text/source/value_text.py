@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any, Final
@@ -13,16 +13,13 @@ from typing import Any, Final
 _PLAIN: Final = re.compile(r"[A-Za-z_/$](?:[A-Za-z0-9_./$(){}\[\]<>=+*~^!?;&|%@'\",-]| (?! |#|$)|:(?! |$))*+")
 """Text that needs no quotes in a block: it starts with a letter or a slash and has no special characters."""
 _PLAIN_IN_LIST: Final = re.compile(r"[A-Za-z_/$](?:[A-Za-z0-9_./$()<>=+*~^!?;&|%@'-]| (?! |#|$))*+")
-
 _WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 """Words that some version of YAML does not read as text."""
-
 _ESCAPES: Final = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0"}
 _JOINERS: Final = frozenset("\u200c\u200d")  # joiners: not printable, but several scripts need them
 
 
 def text_scalar(text: str, *, in_list: bool = False) -> str:
-    """Format text on one line, in double quotes if necessary."""
     return text if is_plain(text, in_list=in_list) else quoted(text)
 
 
@@ -54,7 +51,6 @@ def number_scalar(number: float) -> str:
 
 
 def is_clean(text: str) -> bool:
-    """Return True if every character of a text is visible."""
     return text.isprintable() or all(char.isprintable() or char in _JOINERS for char in text)
 
 
@@ -88,7 +84,6 @@ def yaml_value(value: Any, *, style: str = "", flow: bool = False) -> str | None
 
 
 def yaml_key(key: str, *, style: str = "", flow: bool = False) -> str | None:
-    """Format a key; return None if it is too long for YAML."""
     if len(key) > LONGEST_KEY:
         return None
     written = yaml_value(key, style=style, flow=flow)
@@ -112,7 +107,7 @@ def _key(key: Any) -> str:
     return written
 
 
-_BARE: Final = re.compile(r"[A-Za-z0-9_-]++")
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]++")  # a key that TOML reads without quotes
 
 
 def toml_value(value: Any, *, literal: bool = False) -> str | None:
@@ -126,12 +121,19 @@ def toml_value(value: Any, *, literal: bool = False) -> str | None:
 
 
 def toml_key(key: str) -> str | None:
-    """Format a key, in quotes if necessary; return None if TOML cannot express it."""
     return key if _BARE.fullmatch(key) else toml_value(key)
 
 
-def _toml_key(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _write_toml(key)
+def toml_entries(table: Mapping[str, Any], width: int) -> Iterator[tuple[str, str, str | None]]:
+    """Yield each key, the key as text and its value as text; None for a nested table, or one longer than `width`."""
+    for key, value in table.items():
+        written, text = toml_key(key), None
+        is_table = isinstance(value, Mapping)
+        if not is_table or (len(value) <= 6 and not any(isinstance(item, Mapping) and item for item in value.values())):
+            text = toml_value(value)
+            assert text is not None
+        assert written is not None
+        yield key, written, None if is_table and text is not None and len(text) > width else text
 
 
 def _write_toml(value: Any, *, literal: bool = False) -> str:
@@ -144,7 +146,8 @@ def _write_toml(value: Any, *, literal: bool = False) -> str:
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_write_toml, value))}]"
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{_toml_key(key)} = {_write_toml(item)}" for key, item in value.items())
+        keys = (key if _BARE.fullmatch(key) else _write_toml(key) for key in value)
+        inside = ", ".join(f"{key} = {_write_toml(item)}" for key, item in zip(keys, value.values(), strict=True))
         return f"{{ {inside} }}" if inside else "{}"
     if not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
         raise TypeError(value)

@@ -1,8 +1,7 @@
-"""YAML text to plain data with places: the types of the YAML 1.2 core schema restricted to JSON, within bounds.
+"""YAML text to plain data with places: the types of the YAML 1.2 core schema, within bounds.
 
-libyaml decides what is YAML and composes nodes with exact places, within bounds: its own recursion would overflow
-the stack. Plain scalars get the types of the YAML 1.2 core schema. Constructs that JSON cannot express (tags, merge
-keys, non-string keys) are refused: the draft requires both serializations to mean the same.
+libyaml decides what is YAML; its own recursion would overflow the stack. Tags, merge keys and non-string keys are
+refused: the draft requires that YAML and JSON mean the same.
 """
 
 from __future__ import annotations
@@ -14,29 +13,12 @@ from typing import Any, Final, TypeVar
 
 import yaml
 
+from bespeak.text.source import tree as trees
 from bespeak.text.source.pointer import is_index, unescaped
-from bespeak.text.source.tree import (
-    MAX_BYTES,
-    MAX_DEPTH,
-    MAX_NODES,
-    NUMERIC,
-    WORDS,
-    NotationError,
-    Span,
-    SyntaxFault,
-    TooLarge,
-    Tree,
-    location_of,
-    plain,
-    plain_value,
-    too_long,
-    without_collections,
-)
+from bespeak.text.source.tree import NUMERIC, WORDS, NotationError, NumberTooLarge, Span, SyntaxFault, Tree, location_of
 
 _T = TypeVar("_T")
-
 STRING: Final = "tag:yaml.org,2002:str"
-
 _TAB_LINE: Final = re.compile(r"^ *+\t[ \t]*+(?=\r?$)", re.MULTILINE)
 
 
@@ -67,16 +49,18 @@ class _BoundedLoader(_Loader):
 
         def descend(above: Any, _: Any) -> None:
             enter(above)
-            if len(inside) > MAX_DEPTH + 1:
+            if len(inside) > trees.MAX_DEPTH + 1:
                 raise _too_deep(above)
-            if number() > MAX_NODES:
-                raise _too_much(above)
+            if number() > trees.MAX_NODES:
+                start = above.start_mark.index
+                message = f"the document has more than {trees.MAX_NODES:,} keys and values"
+                raise NotationError(start, start + 1, message, "Split it into several documents.")
 
         def resolve(kind: Any, _: Any, implicit: Any) -> str:
             """Keep an empty tag for a node without one: `yaml_data` decides its type."""
             if kind is yaml.ScalarNode:
                 return "" if implicit[0] else STRING
-            if len(inside) > MAX_DEPTH:
+            if len(inside) > trees.MAX_DEPTH:
                 raise _too_deep(inside[-1])
             return ""
 
@@ -86,11 +70,10 @@ class _BoundedLoader(_Loader):
 
 
 def without_tab_lines(text: str, filler: str = "") -> str:
-    """Replace the blanks of lines that consist of blanks with tabs; `filler` replaces each of them.
+    """Replace the blanks of lines that consist of blanks with tabs: YAML 1.2 accepts them, libyaml does not.
 
-    YAML 1.2 accepts such lines, libyaml refuses them where it expects indentation. Without a filler, lines and columns
-    of all other lines stay the same. With a space, offsets stay the same too, but such a line must not be longer than
-    the indentation of a block text that begins with it.
+    With a space as `filler` offsets stay the same, but such a line must not be longer than the indentation of a block
+    text that begins with it.
     """
     return _TAB_LINE.sub(lambda found: filler * len(found.group()), text)
 
@@ -100,11 +83,11 @@ def despite_tab_lines(read: Callable[[str], _T], text: str, filler: str = "") ->
     try:
         return read(text), text
     except yaml.YAMLError as error:
-        plain = without_tab_lines(text, filler)
-        if plain == text:
+        without_tabs = without_tab_lines(text, filler)
+        if without_tabs == text:
             raise
         try:
-            return read(plain), plain
+            return read(without_tabs), without_tabs
         except yaml.YAMLError:
             raise error from None
 
@@ -121,21 +104,12 @@ def compose(text: str) -> yaml.Node | None:
 
 def _too_deep(above: Any) -> NotationError:
     start = above.start_mark.index
-    message = f"lists and mappings are nested more than {MAX_DEPTH} levels deep"
+    message = f"lists and mappings are nested more than {trees.MAX_DEPTH} levels deep"
     return NotationError(start, start + 1, message, "Give the inner part a name of its own under `schemas`.")
 
 
-def _too_much(above: Any) -> NotationError:
-    start = above.start_mark.index
-    message = f"the document has more than {MAX_NODES:,} keys and values"
-    return NotationError(start, start + 1, message, "Split it into several documents.")
-
-
-MAX_EXPANDED: Final = 200_000
-"""Limit of nodes that aliases may add: without it, nine lines of aliases expand to billions of values."""
-
+MAX_EXPANDED: Final = 200_000  # limit of nodes that aliases add: nine lines could make billions
 _SUSPECT: Final = NUMERIC | {"", "~", "n", "t", "f", "<"}  # first characters of plain keys that may not be strings
-
 _CORE: Final = "tag:yaml.org,2002:"
 _TYPES: Final = {f"{_CORE}{name}": kind for name, kind in (("int", int), ("float", float), ("bool", bool))}
 
@@ -189,11 +163,11 @@ class _Builder:
             if self._expanded > MAX_EXPANDED:
                 message = f"aliases expand this document to more than {MAX_EXPANDED:,} values"
                 raise self._at_alias(near, message, "Write fewer aliases of aliases.")
-            if self._length > MAX_BYTES:
-                message = f"aliases make more than {MAX_BYTES >> 20} MiB of this document"
+            if self._length > trees.MAX_BYTES:
+                message = f"aliases make more than {trees.MAX_BYTES >> 20} MiB of this document"
                 raise self._at_alias(near, message, "Write fewer aliases of long texts.")
-        if len(self._active) > MAX_DEPTH + 1:
-            message = f"aliases nest this document more than {MAX_DEPTH} levels deep"
+        if len(self._active) > trees.MAX_DEPTH + 1:
+            message = f"aliases nest this document more than {trees.MAX_DEPTH} levels deep"
             raise self._at_alias(near, message, "Write fewer aliases of aliases.")
         self._active.add(me)
         data = self._data(node)
@@ -260,8 +234,8 @@ def _scalar(node: yaml.Node) -> Any:
 
 def _typed(node: yaml.Node) -> Any:
     try:
-        return plain_value(node.value)
-    except TooLarge as reason:
+        return trees.plain_value(node.value)
+    except NumberTooLarge as reason:
         raise _refused(node, str(reason), "Write it in quotes if it is a text.") from None
 
 
@@ -299,11 +273,9 @@ def _tagged(node: yaml.Node) -> NotationError:
 
 
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
-
 _QUOTES: Final = "Put the value in quotes."
 _INDENT: Final = "Indent it like its neighbours, with spaces."
 _CLOSED: Final = "Close what is open, or put the text in quotes."
-
 _WORDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("tab character", "a tab is used for indentation", "Indent with spaces."),
     (
@@ -340,7 +312,6 @@ _WORDS: Final[tuple[tuple[str, str, str], ...]] = (
 
 
 def unprintable(text: str, file: str) -> SyntaxFault | None:
-    """Return the Fault for characters that YAML does not allow."""
     found = _UNPRINTABLE.search(text)
     if found is None:
         return None
@@ -351,12 +322,9 @@ def unprintable(text: str, file: str) -> SyntaxFault | None:
 
 
 def fault_of(error: yaml.YAMLError, text: str, file: str) -> SyntaxFault:
-    """Return the Fault for a text that libyaml refused."""
     if not isinstance(error, yaml.MarkedYAMLError):
         offset = getattr(error, "position", None)
-        place = (
-            location_of(text, file, min(offset, len(text))) if isinstance(offset, int) else location_of(text, file, 0)
-        )
+        place = location_of(text, file, min(offset, len(text)) if isinstance(offset, int) else 0)
         return SyntaxFault(place, str(getattr(error, "reason", error)).partition("\n")[0])
     problem = error.problem or error.context or "it cannot be read"
     mark = error.problem_mark or error.context_mark
@@ -389,8 +357,7 @@ class YamlTree(Tree):
     def __init__(self, data: Any, root: yaml.Node | None, text: str, file: str, *, crlf: bool, aliases: bool) -> None:
         super().__init__(data, text, file, crlf=crlf)
         self.root = root
-        self.has_aliases = aliases
-        """True if aliases repeat a part of the document: a place is then the anchor's."""
+        self.has_aliases = aliases  # True if aliases repeat a part of the document: a place is then the anchor's
         self._entries: dict[int, dict[str, tuple[yaml.Node, yaml.Node]]] = {}
 
     def entry(self, at: str) -> tuple[yaml.Node | None, yaml.Node] | None:
@@ -430,12 +397,11 @@ class YamlTree(Tree):
 
 
 def parse_yaml(text: str, file: str) -> YamlTree | SyntaxFault:
-    """Parse YAML text; return a Fault if it is not valid."""
-    text, crlf = plain(text)
-    refused = too_long(text, file) or unprintable(text, file)
+    text, crlf = trees.plain(text)
+    refused = trees.too_long(text, file) or unprintable(text, file)
     if refused is not None:
         return refused
-    with without_collections():
+    with trees.without_collections():
         try:
             root, _ = despite_tab_lines(compose, text, filler=" ")  # edits need the same offsets
             data, aliases = build(root, text)

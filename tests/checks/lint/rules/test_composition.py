@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.compositions import NUMBER as COMPOSITIONS_NUMBER
 from tests.compositions import TEXT, captured, compose, given, item, recipe, step
 from tests.service import echo, make_endpoint
@@ -24,26 +25,17 @@ def rules(called: Any, **fields: Any) -> list[str]:
     return [finding.rule for finding in check(endpoint, recipe(step("BOOK /a")), {called.key: called}, Policies(), 1)]
 
 
-def test_a_composition_that_says_what_its_steps_say_is_valid() -> None:
-    assert rules(WRITE, impact="irreversible", scopes=("rooms:book", "rooms:more")) == []
-
-
 @pytest.mark.requirement("API-12.1-7")
-def test_scopes_of_steps_must_be_required() -> None:
+def test_composition_declares_the_scopes_impact_and_idempotency_of_its_steps() -> None:
+    assert rules(WRITE, impact="irreversible", scopes=("rooms:book", "rooms:more")) == []
     assert rules(WRITE, impact="irreversible", scopes=("rooms:read",)) == ["H745"]
-
-
-def test_a_lower_impact_or_a_better_idempotency_is_refused() -> None:
     assert rules(WRITE, impact="reversible", scopes=("rooms:book",)) == ["H746"]
     assert rules(UNSAFE, impact="irreversible", scopes=("rooms:book",)) == ["H746"]
 
 
 @pytest.mark.parametrize(
     ("called", "message"),
-    [
-        (replace(WRITE, builtin=True), "not for compositions"),
-        (replace(WRITE, missing="a store"), "lacks a store"),
-    ],
+    [(replace(WRITE, builtin=True), "not for compositions"), (replace(WRITE, missing="a store"), "lacks a store")],
 )
 def test_built_in_methods_that_change_something_or_do_not_work_cannot_be_steps(called: Any, message: str) -> None:
     endpoint = compose("BOOK", "/c", "r", impact="irreversible", scopes=("rooms:book",))
@@ -97,56 +89,51 @@ def fetch(source: Source) -> Any:
 ROOMS = "found.rooms"
 
 
-@pytest.mark.parametrize(
+def first(**fields: Any) -> Source:
+    return captured(ROOMS, pick="first", get="id", **fields)
+
+
+@rows(
     "source",
-    [
-        captured(ROOMS, pick="first", get="id"),
-        captured(ROOMS, where=(Condition(left=item("price"), op="lt", right=given("n")),), pick="only", get="id"),
-        captured(ROOMS, sort=constant("-price"), limit=given("n"), pick="first", get="id"),
-        constant("a"),
-        captured("found.next"),
-    ],
+    first(),
+    captured(ROOMS, where=(Condition(left=item("price"), op="lt", right=given("n")),), pick="only", get="id"),
+    first(sort=constant("-price"), limit=given("n")),
+    constant("a"),
+    captured("found.next"),
 )
 def test_values_that_fit(source: Source) -> None:
     assert messages(SEARCH, fetch(source)) == []
 
 
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        (given("town"), "H743 e, step 2, 'id': there is no field 'town'; there are city, n"),
-        (captured("rooms"), "H743 e, step 2, 'id': no earlier step captures 'rooms'; captured so far: found"),
-        (captured("found.beds"), "H743 e, step 2, 'id': there is no field 'beds'; there are next, rooms"),
-        (
-            captured(ROOMS, pick="first", get="name"),
-            "H743 e, step 2, 'id': there is no field 'name'; there are id, price",
-        ),
-        (item("id"), "H743 e, step 2, 'id': there is no element of a list here"),
-        (given("n"), "H744 e, step 2, 'id': the value is an integer, and a string is wanted"),
-        (constant(3), "H744 e, step 2, 'id': the value is an integer, and a string is wanted"),
-        (captured("found.rooms.id"), "H744 e, step 2, 'id': the value is an array, and a string is wanted"),
-        (
-            captured(ROOMS, sort=constant("size"), pick="first", get="id"),
-            "H743 e, step 2, 'id', sort: there is no field 'size'; there are id, price",
-        ),
-        (
-            captured(ROOMS, limit=given("city"), pick="first", get="id"),
-            "H744 e, step 2, 'id': an order or a limit is string",
-        ),
-        (
-            captured(ROOMS, where=(Condition(left=item("price"), right=given("city")),), pick="first", get="id"),
-            "H744 e, step 2, 'id', condition: number is compared with string, which never holds",
-        ),
-    ],
+BY_CITY = (Condition(left=item("price"), right=given("city")),)
+
+
+@rows(
+    "source, rule, message",
+    (given("town"), "H743", ": there is no field 'town'; there are city, n"),
+    (captured("rooms"), "H743", ": no earlier step captures 'rooms'; captured so far: found"),
+    (captured("found.beds"), "H743", ": there is no field 'beds'; there are next, rooms"),
+    (captured(ROOMS, pick="first", get="name"), "H743", ": there is no field 'name'; there are id, price"),
+    (item("id"), "H743", ": there is no element of a list here"),
+    (given("n"), "H744", ": the value is an integer, and a string is wanted"),
+    (constant(3), "H744", ": the value is an integer, and a string is wanted"),
+    (captured("found.rooms.id"), "H744", ": the value is an array, and a string is wanted"),
+    (first(sort=constant("size")), "H743", ", sort: there is no field 'size'; there are id, price"),
+    (first(limit=given("city")), "H744", ": an order or a limit is string"),
+    (first(where=BY_CITY), "H744", ", condition: number is compared with string, which never holds"),
 )
-def test_values_that_do_not_exist_or_do_not_fit(source: Source, message: str) -> None:
-    assert messages(SEARCH, fetch(source))[0] == message
+def test_values_that_do_not_exist_or_do_not_fit(source: Source, rule: str, message: str) -> None:
+    assert messages(SEARCH, fetch(source))[0] == f"{rule} e, step 2, 'id'{message}"
 
 
-def test_required_parameters_get_a_value_and_others_exist() -> None:
+def test_required_parameters_get_a_value_and_steps_of_one_group_do_not_see_each_other() -> None:
     assert messages(step("FIND /rooms")) == ["H744 e, step 1: the required parameter 'city' gets no value"]
     [message] = messages(step("FIND /rooms", take={"city": given("city"), "town": given("city")}))
     assert message == "H744 e, step 1, 'town': the endpoint has no such parameter"
+    grouped = (step("FIND /rooms", "found", {"city": given("city")}, group="g"),)
+    later = step("FETCH /rooms/{id}", take={"id": captured("found.next")}, group="g")
+    [message] = messages(*grouped, later)
+    assert "no earlier step captures 'found'" in message
 
 
 def test_a_value_that_the_caller_may_omit_is_doubtful_for_a_required_parameter() -> None:
@@ -155,13 +142,6 @@ def test_a_value_that_the_caller_may_omit_is_doubtful_for_a_required_parameter()
     guarded = step("FIND /rooms", take={"city": given("city")}, when=(Condition(left=given("city"), op="present"),))
     assert messages(guarded, required=()) == []
     assert messages(step("FIND /rooms", take={"city": given("city", default="Riga")}), required=()) == []
-
-
-def test_steps_of_one_group_do_not_see_each_other() -> None:
-    grouped = (step("FIND /rooms", "found", {"city": given("city")}, group="g"),)
-    later = step("FETCH /rooms/{id}", take={"id": captured("found.next")}, group="g")
-    [message] = messages(*grouped, later)
-    assert "no earlier step captures 'found'" in message
 
 
 def test_each_element_of_a_list_is_known() -> None:
@@ -175,24 +155,16 @@ def test_each_element_of_a_list_is_known() -> None:
     assert message == "H744 e, step 2: for_each is string, and a list is wanted"
 
 
-def test_pages_have_their_parameter_and_their_fields() -> None:
+def test_pages_need_their_parameter_and_fields_and_a_compensation_may_use_the_output() -> None:
     paging = Paging(parameter="cursor", cursor="next", items="rooms")
     assert messages(step("FIND /rooms", take={"city": given("city")}, pages=paging)) == []
     wrong = Paging(parameter="page", cursor="after", items="rooms")
-    assert [message[:4] for message in messages(step("FIND /rooms", take={"city": given("city")}, pages=wrong))] == [
-        "H744",
-        "H743",
-    ]
-
-
-def test_pages_are_asked_for_by_a_cursor_or_by_a_number() -> None:
+    found = messages(step("FIND /rooms", take={"city": given("city")}, pages=wrong))
+    assert [message[:4] for message in found] == ["H744", "H743"]
     numbered = Paging(parameter="cursor", counts="pages", items="rooms")
     assert messages(step("FIND /rooms", take={"city": given("city")}, pages=numbered)) == []
     [message] = messages(step("FIND /rooms", take={"city": given("city")}, pages=replace(numbered, counts="")))
     assert message == "H743 e, step 1, pages: `cursor` or `counts` must say how the next page is asked for"
-
-
-def test_a_compensation_may_use_the_output_of_its_step() -> None:
     undo = Compensation(method="FETCH", path="/rooms/{id}", input={"id": captured("found.next")})
     assert messages(step("FIND /rooms", "found", {"city": given("city")}, compensate=undo)) == []
     empty = Compensation(method="FETCH", path="/rooms/{id}")
@@ -200,16 +172,14 @@ def test_a_compensation_may_use_the_output_of_its_step() -> None:
     assert message == "H744 e, the compensation of step 1: the required parameter 'id' gets no value"
 
 
-@pytest.mark.parametrize(
-    ("fields", "problem"),
-    [
-        ({"output": {"price": captured("room.price")}}, None),
-        ({"output": {"price": captured("room.id")}}, "has 'price', which is a string, and a number is wanted"),
-        ({"output": {"id": captured("room.id")}}, "has no 'price', which is required"),
-        ({}, None),
-        ({"aggregation": "merge"}, None),
-        ({"aggregation": "list"}, "has no 'price', which is required"),
-    ],
+@rows(
+    "fields, problem",
+    ({"output": {"price": captured("room.price")}}, None),
+    ({"output": {"price": captured("room.id")}}, "has 'price', which is a string, and a number is wanted"),
+    ({"output": {"id": captured("room.id")}}, "has no 'price', which is required"),
+    ({}, None),
+    ({"aggregation": "merge"}, None),
+    ({"aggregation": "list"}, "has no 'price', which is required"),
 )
 def test_the_result_fits_the_output_schema(fields: Any, problem: str | None) -> None:
     output = {"type": "object", "properties": {"price": COMPOSITIONS_NUMBER}, "required": ["price"]}
@@ -264,15 +234,13 @@ def kind(schema: dict[str, Any]) -> ValueKind:
     return ValueKind(members=members_of(schema))
 
 
-@pytest.mark.parametrize(
-    ("path", "types"),
-    [
-        ("rooms", {"array"}),
-        ("rooms.id", {"array"}),
-        ("rooms.beds", {"array"}),
-        ("open", {"object"}),
-        ("open.anything", set()),
-    ],
+@rows(
+    "path, types",
+    ("rooms", {"array"}),
+    ("rooms.id", {"array"}),
+    ("rooms.beds", {"array"}),
+    ("open", {"object"}),
+    ("open.anything", set()),
 )
 def test_a_path_leads_to_a_type(path: str, types: set[str]) -> None:
     found = kind(VALUE_KIND_ROOMS).follow(path)
@@ -280,29 +248,24 @@ def test_a_path_leads_to_a_type(path: str, types: set[str]) -> None:
     assert found.types == types
 
 
-def test_elements_of_a_list_have_their_own_kind() -> None:
+def test_elements_of_a_list_have_their_own_kind_and_omittable_fields_are_optional() -> None:
     found = kind(VALUE_KIND_ROOMS).follow("rooms.beds")
     assert isinstance(found, ValueKind)
     assert found.element.types == {"integer"}
     assert ValueKind(constant=["a"]).element.types == {"string"}
     assert ValueKind(constant=[]).element.types == set()
+    found = [kind(VALUE_KIND_ROOMS).follow(name) for name in ("rooms", "open")]
+    assert [one.is_optional for one in found if isinstance(one, ValueKind)] == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("room", "there is no field 'room'; there are open, rooms"),
-        ("rooms.name", "there is no field 'name'; there are beds, id"),
-        ("rooms.id.x", "'x' is not in a value of type string"),
-    ],
+@rows(
+    "path, text",
+    ("room", "there is no field 'room'; there are open, rooms"),
+    ("rooms.name", "there is no field 'name'; there are beds, id"),
+    ("rooms.id.x", "'x' is not in a value of type string"),
 )
 def test_a_path_that_leads_nowhere_is_told(path: str, text: str) -> None:
     assert kind(VALUE_KIND_ROOMS).follow(path) == text
-
-
-def test_a_field_that_need_not_be_there_is_optional() -> None:
-    found = [kind(VALUE_KIND_ROOMS).follow(name) for name in ("rooms", "open")]
-    assert [one.is_optional for one in found if isinstance(one, ValueKind)] == [False, True]
 
 
 def text(schema: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
@@ -310,71 +273,51 @@ def text(schema: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
 
 
 STRING, NUMBER, INTEGER = ({"type": name} for name in ("string", "number", "integer"))
+DATE, UUID = ({"type": "string", "format": name} for name in ("date", "uuid"))
+STRINGS, INTEGERS = ({"type": "array", "items": items} for items in (STRING, INTEGER))
 
 
-@pytest.mark.parametrize(
-    ("schema", "wanted"),
-    [
-        (STRING, STRING),
-        (NUMBER, INTEGER),
-        (INTEGER, NUMBER),
-        ({}, STRING),
-        (STRING, {}),
-        ({"type": ["string", "null"]}, STRING),
-        (STRING, {"type": "string", "format": "date"}),
-        (STRING, {"enum": ["a"]}),
-        ({"enum": ["a", "b"]}, {"enum": ["b", "c"]}),
-        ({"anyOf": [STRING, {"type": "string", "format": "date"}]}, {"type": "string", "format": "uuid"}),
-        (
-            {"type": "object", "properties": {"a": STRING}},
-            {"type": "object", "anyOf": [{"required": ["b"], "properties": {"b": STRING}}, {"required": ["a"]}]},
-        ),
-    ],
+def fields(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+@rows(
+    "schema, wanted",
+    (STRING, STRING),
+    (NUMBER, INTEGER),
+    (INTEGER, NUMBER),
+    ({}, STRING),
+    (STRING, {}),
+    ({"type": ["string", "null"]}, STRING),
+    (STRING, DATE),
+    (STRING, {"enum": ["a"]}),
+    ({"enum": ["a", "b"]}, {"enum": ["b", "c"]}),
+    ({"anyOf": [STRING, DATE]}, UUID),
+    (fields(a=STRING), {"type": "object", "anyOf": [{**fields(b=STRING), "required": ["b"]}, {"required": ["a"]}]}),
 )
 def test_values_that_may_fit(schema: dict[str, Any], wanted: dict[str, Any]) -> None:
     assert text(schema, wanted) == []
 
 
-@pytest.mark.parametrize(
-    ("schema", "wanted", "reason"),
-    [
-        (STRING, INTEGER, "is a string, and an integer is wanted"),
-        ({"type": "array"}, STRING, "is an array, and a string is wanted"),
-        (
-            {"type": "string", "format": "date"},
-            {"type": "string", "format": "uuid"},
-            "has the format date, and uuid is wanted",
-        ),
-        ({"enum": ["a"]}, {"enum": ["b"]}, "is one of a, and one of b is wanted"),
-        (
-            {"type": "array", "items": STRING},
-            {"type": "array", "items": INTEGER},
-            "has elements of which each is a string, and an integer is wanted",
-        ),
-        (
-            {"type": "object", "properties": {"a": STRING}},
-            {"type": "object", "properties": {"a": STRING, "b": STRING}, "required": ["a", "b"]},
-            "has no 'b', which is required",
-        ),
-        (
-            {"type": "object", "properties": {"a": STRING}},
-            {"type": "object", "properties": {"a": INTEGER}},
-            "has 'a', which is a string, and an integer is wanted",
-        ),
-    ],
+@rows(
+    "schema, wanted, reason",
+    (STRING, INTEGER, "is a string, and an integer is wanted"),
+    ({"type": "array"}, STRING, "is an array, and a string is wanted"),
+    (DATE, UUID, "has the format date, and uuid is wanted"),
+    ({"enum": ["a"]}, {"enum": ["b"]}, "is one of a, and one of b is wanted"),
+    (STRINGS, INTEGERS, "has elements of which each is a string, and an integer is wanted"),
+    (fields(a=STRING), {**fields(a=STRING, b=STRING), "required": ["a", "b"]}, "has no 'b', which is required"),
+    (fields(a=STRING), fields(a=INTEGER), "has 'a', which is a string, and an integer is wanted"),
 )
 def test_values_that_cannot_fit(schema: dict[str, Any], wanted: dict[str, Any], reason: str) -> None:
     assert text(schema, wanted) == [reason]
 
 
-def test_constants_are_compared_with_listed_values() -> None:
+def test_constants_are_compared_with_listed_values_and_recursive_schemas_end() -> None:
     wanted = members_of({"enum": ["a", "b"]})
     assert list(misfits(ValueKind(constant="a"), wanted)) == []
     assert list(misfits(ValueKind(constant="c"), wanted)) == ["is 'c', and one of a, b is wanted"]
     assert list(misfits(ValueKind(constant=3), members_of(STRING))) == ["is an integer, and a string is wanted"]
-
-
-def test_schemas_that_refer_to_themselves_end() -> None:
     tree = {"type": "object", "properties": {"next": {"$ref": "#"}, "n": STRING}}
     other = {"type": "object", "properties": {"next": {"$ref": "#"}, "n": INTEGER}}
     assert len(text(tree, other)) > 1

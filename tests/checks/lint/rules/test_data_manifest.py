@@ -1,15 +1,15 @@
-""""""
-
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.checks.lint.agis_text import advice, document, rules
 
-from bespeak.checks.lint.rules.data_manifest import disclosed_contents, disclosed_details
+from bespeak.checks.lint.rules.data_manifest import Disclosed, disclosed_contents, disclosed_details
 
 LOCATION = {"class": "location", "description": "Coordinates of places", "formats": ["json"], "sensitivity": "low"}
 
@@ -25,8 +25,26 @@ def data(**fields: Any) -> dict[str, Any]:
     return manifest({**LOCATION, **fields}, pre_auth_discovery=True)
 
 
-def test_a_manifest_of_kinds_of_data_is_right() -> None:
-    assert rules(manifest(LOCATION, pre_auth_discovery=True)) == []
+GUARDED = {"requires_authorization": True}
+
+
+@pytest.mark.requirement("AGIS-8.3-3", "AGIS-8.3-4")
+@rows(
+    "whole, expected",
+    (data(), []),
+    (manifest(), ["V521"]),
+    *((data(**{"class": name}), ["V522"]) for name in (None, "", " ")),
+    (manifest(LOCATION, {**LOCATION, "class": "LOCATION"}), ["V523", "V524"]),
+    (data(description=""), ["V525"]),
+    *((data(sensitivity=level), []) for level in ("low", "medium", "informational", "reversible")),
+    (data(sensitivity="secret"), ["V526"]),
+    *((data(sensitivity=level), ["V527"]) for level in ("high", "irreversible")),
+    *((data(sensitivity=level, requires_authorization=False), ["V527"]) for level in ("high", "irreversible")),
+    *((data(sensitivity=level, **GUARDED), []) for level in ("high", "irreversible")),
+    (manifest(LOCATION, negotiable=False), ["V530"]),
+)
+def test_manifest_lists_named_described_and_guarded_classes(whole: dict[str, Any], expected: list[str]) -> None:
+    assert rules(whole) == expected
 
 
 @pytest.mark.requirement("AGIS-8.2-5")
@@ -36,49 +54,13 @@ def test_a_negotiable_service_has_one() -> None:
     assert (found.severity, found.pointer) == ("error", "/vocabulary/negotiable")
 
 
-def test_a_manifest_lists_classes() -> None:
-    assert rules(manifest()) == ["V521"]
-
-
-@pytest.mark.parametrize("name", [None, "", " "])
-def test_a_class_has_a_name(name: Any) -> None:
-    assert rules(data(**{"class": name})) == ["V522"]
-
-
-def test_a_class_is_listed_once() -> None:
-    assert rules(manifest(LOCATION, {**LOCATION, "class": "LOCATION"})) == ["V523", "V524"]
-
-
-def test_a_class_is_written_in_small_letters() -> None:
+def test_class_is_written_in_small_letters_and_sensitivity_in_wrong_case_has_a_fix() -> None:
     found = advice("V524", data(**{"class": "Customer Profile"}))
     assert found.fix is not None
     assert (found.fix.safe, found.fix.changes[0].value) == (False, "customer-profile")
-
-
-def test_a_class_is_described() -> None:
-    assert rules(data(description="")) == ["V525"]
-
-
-@pytest.mark.requirement("AGIS-8.3-3")
-@pytest.mark.parametrize("level", ["low", "medium", "informational", "reversible"])
-def test_both_scales_of_sensitivity_are_read(level: str) -> None:
-    assert rules(data(sensitivity=level)) == []
-
-
-@pytest.mark.requirement("AGIS-8.3-3")
-def test_unknown_sensitivity_is_refused() -> None:
-    assert rules(data(sensitivity="secret")) == ["V526"]
     found = advice("V526", data(sensitivity="Low"))
     assert found.fix is not None
     assert found.fix.changes[0].value == "low"
-
-
-@pytest.mark.requirement("AGIS-8.3-4")
-@pytest.mark.parametrize("level", ["high", "irreversible"])
-@pytest.mark.parametrize("authorization", [{}, {"requires_authorization": False}])
-def test_sensitive_class_requires_authorization(level: str, authorization: dict[str, bool]) -> None:
-    assert rules(data(sensitivity=level, **authorization)) == ["V527"]
-    assert rules(data(sensitivity=level, requires_authorization=True)) == []
 
 
 @pytest.mark.requirement("AGIS-13-10")
@@ -98,10 +80,6 @@ def test_a_public_manifest_tells_no_counts_and_no_fields(text: str) -> None:
     assert found.severity == "warning"
 
 
-def test_manifest_without_negotiation_is_reported() -> None:
-    assert rules(manifest(LOCATION, negotiable=False)) == ["V530"]
-
-
 @pytest.mark.parametrize("entry", ["location", 5, None, ["location"]])
 def test_invalid_entry_is_left_to_the_reader(entry: Any) -> None:
     assert not [rule for rule in rules(manifest(LOCATION, entry)) if rule.startswith("V")]
@@ -119,49 +97,32 @@ HONEST = [
 ]
 
 
-@pytest.mark.parametrize("text", HONEST)
-def test_kinds_of_data_give_nothing_away(text: str) -> None:
-    assert disclosed_contents(text) is None
-    assert disclosed_details(text) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("Ask jane.doe@acme.example", "e-mail"),
-        ("postgres://app:secret@db/rooms", "connection"),
-        ("jdbc:oracle:thin", "connection"),
-        ("password: hunter2!", "secret"),
-        ("AKIAABCDEFGHIJKLMNOP", "secret"),
-        ("Kept on db1.prod.internal", "host"),
-        ("Kept on 10.1.2.3", "host"),
-        ("Call +49 30 1234567", "telephone"),
-        ("Like 123-45-6789", "account"),
-        ("Like DE89 3704 0044 0532 0130 00", "account"),
-    ],
+@rows(
+    "disclosed, text, kind",
+    *((disclosed, text, None) for text in HONEST for disclosed in (disclosed_contents, disclosed_details)),
+    (disclosed_contents, "Ask jane.doe@acme.example", "an e-mail address"),
+    (disclosed_contents, "postgres://app:secret@db/rooms", "a connection string"),
+    (disclosed_contents, "jdbc:oracle:thin", "a connection string"),
+    (disclosed_contents, "password: hunter2!", "a key or secret"),
+    (disclosed_contents, "AKIAABCDEFGHIJKLMNOP", "a key or secret"),
+    (disclosed_contents, "Kept on db1.prod.internal", "an internal host or address"),
+    (disclosed_contents, "Kept on 10.1.2.3", "an internal host or address"),
+    (disclosed_contents, "Call +49 30 1234567", "a telephone number"),
+    (disclosed_contents, "Like 123-45-6789", "an account or card number"),
+    (disclosed_contents, "Like DE89 3704 0044 0532 0130 00", "an account or card number"),
+    (disclosed_details, "4.2 million customer records", "a record count"),
+    (disclosed_details, "50,000 patients", "a record count"),
+    (disclosed_details, "Millions of transactions", "a record count"),
+    (disclosed_details, "Holds tax_id and iban", "a field name"),
+    (disclosed_details, "Holds the customerId", "a field name"),
+    (disclosed_details, "SELECT name FROM guests", "a storage detail"),
+    (disclosed_details, "Has a primary key", "a storage detail"),
 )
-def test_data_itself_is_found(text: str, kind: str) -> None:
-    found = disclosed_contents(text)
-    assert found is not None
-    assert kind in found.kind
-
-
-@pytest.mark.parametrize(
-    ("text", "kind"),
-    [
-        ("4.2 million customer records", "record count"),
-        ("50,000 patients", "record count"),
-        ("Millions of transactions", "record count"),
-        ("Holds tax_id and iban", "field"),
-        ("Holds the customerId", "field"),
-        ("SELECT name FROM guests", "storage"),
-        ("Has a primary key", "storage"),
-    ],
-)
-def test_how_it_is_kept_is_found(text: str, kind: str) -> None:
-    found = disclosed_details(text)
-    assert found is not None
-    assert kind in found.kind
+def test_data_and_how_it_is_kept_are_found(
+    disclosed: Callable[[str], Disclosed | None], text: str, kind: str | None
+) -> None:
+    found = disclosed(text)
+    assert (found and found.kind) == kind
 
 
 @given(st.text(alphabet="a1@._-+ ,:=kM/\\"))

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import rows
 
 from bespeak.checks.lint.registration import check_endpoint
 from bespeak.contract.catalog.catalog import Catalog
@@ -23,35 +24,32 @@ def upstream(**changes: Any) -> ExternalService:
     return replace(service, **changes)
 
 
-@pytest.mark.requirement("API-12.2-1")
-@pytest.mark.parametrize(
-    "function", ["book_room", "rooms:book_room", "rooms.", ".rooms", "rooms.book room", "a..b", ""]
+PLAIN = (
+    "http://upstream.example/x",
+    "ftp://x.example",
+    "upstream.example",
+    "https://",
+    "https://[::1",
+    "",
+    "https:///x",
 )
-def test_a_function_is_one_dotted_path(check: Check, function: str) -> None:
-    assert check(handler=RegisteredFunction(function=function)) == ["H711"]
+FUNCTIONS = ("book_room", "rooms:book_room", "rooms.", ".rooms", "rooms.book room", "a..b", "")
 
 
-def test_function_object_needs_no_dotted_path(check: Check) -> None:
-    assert check(handler=RegisteredFunction(function="<lambda>", target=print)) == []
-
-
-def test_a_complete_external_service_is_fine(check: Check) -> None:
-    assert check(handler=upstream(), errors=ERRORS) == []
-
-
-@pytest.mark.requirement("API-12.3-1", "API-12.3-2")
-@pytest.mark.parametrize(
-    "url",
-    ["http://upstream.example/x", "ftp://x.example", "upstream.example", "https://", "https://[::1", "", "https:///x"],
+@pytest.mark.requirement("API-12.2-1", "API-12.3-1", "API-12.3-2", "API-12.3-3", "API-12.3-8")
+@rows(
+    "handler, expected",
+    *((RegisteredFunction(function=function), ["H711"]) for function in FUNCTIONS),
+    (RegisteredFunction(function="<lambda>", target=print), []),  # a function object needs no path
+    (upstream(), []),
+    *((upstream(url=url), ["H712"]) for url in PLAIN),
+    *((upstream(method=method), ["H713"]) for method in ("BOOK", "post", "", "TRACE")),
+    (upstream(error_map={"404": "room_not_found"}), ["H715"]),
+    *((upstream(error_map={code: "room_unavailable"}), ["H715"]) for code in ("4xx", "0404", "600", "", "four")),
+    *((upstream(timeout_seconds=one), ["H716"]) for one in (0, -1, float("inf"), float("nan"), True, "30")),
 )
-def test_an_upstream_that_is_not_https_is_refused(check: Check, url: str) -> None:
-    assert check(handler=upstream(url=url), errors=ERRORS) == ["H712"]
-
-
-@pytest.mark.requirement("API-12.3-3")
-@pytest.mark.parametrize("method", ["BOOK", "post", "", "TRACE"])
-def test_an_upstream_method_is_one_of_seven(check: Check, method: str) -> None:
-    assert check(handler=upstream(method=method), errors=ERRORS) == ["H713"]
+def test_handler_names_a_function_or_a_usable_upstream(check: Check, handler: Any, expected: list[str]) -> None:
+    assert check(handler=handler, errors=ERRORS) == expected
 
 
 @pytest.mark.requirement("API-6.3-6", "API-12.3-12")
@@ -61,30 +59,13 @@ def test_every_upstream_failure_is_a_declared_error(check: Check, missing: str) 
     assert check(handler=upstream(), errors=errors) == ["H714"]
 
 
-@pytest.mark.requirement("API-12.3-8")
-def test_an_error_map_leads_to_declared_errors(check: Check) -> None:
-    assert check(handler=upstream(error_map={"404": "room_not_found"}), errors=ERRORS) == ["H715"]
-
-
-@pytest.mark.parametrize("code", ["4xx", "0404", "600", "", "four"])
-def test_an_error_map_starts_from_status_codes(check: Check, code: str) -> None:
-    assert check(handler=upstream(error_map={code: "room_unavailable"}), errors=ERRORS) == ["H715"]
-
-
-@pytest.mark.parametrize("timeout", [0, -1, float("inf"), float("nan"), True, "30"])
-def test_a_timeout_is_a_positive_number(check: Check, timeout: Any) -> None:
-    assert check(handler=upstream(timeout_seconds=timeout), errors=ERRORS) == ["H716"]
-
-
-@pytest.mark.requirement("API-12.3-7")
-def test_an_external_service_without_an_error_map_is_a_warning(room: Endpoint, catalog: Catalog) -> None:
+@pytest.mark.requirement("API-12.3-7", "API-6.3-5", "API-12.1-2", "API-12.1-3")
+def test_service_without_an_error_map_is_a_warning_and_a_composition_declares_its_failure(
+    room: Endpoint, catalog: Catalog
+) -> None:
     endpoint = replace(room, handler=upstream(error_map={}), errors=ERRORS)
     (finding,) = check_endpoint(endpoint, catalog, Policies())
     assert (finding.rule, finding.severity) == ("H717", "warning")
-
-
-@pytest.mark.requirement("API-6.3-5", "API-12.1-2", "API-12.1-3")
-def test_a_composition_declares_composition_failed_and_a_known_recipe(room: Endpoint, catalog: Catalog) -> None:
     endpoint = replace(room, handler=Composition(recipe="audit"))
     assert [finding.rule for finding in check_endpoint(endpoint, catalog, Policies())] == ["H718", "H719"]
     complete = replace(endpoint, errors=(DeclaredError("composition_failed"),))

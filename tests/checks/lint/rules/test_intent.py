@@ -1,5 +1,3 @@
-""""""
-
 from __future__ import annotations
 
 import json
@@ -11,72 +9,81 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.checks.lint.agis_text import advice, document, endpoint, of_endpoint
 from tests.checks.lint.conftest import ROOM
 from tests.checks.lint.contexts import CONTEXT as CONTEXTS_CONTEXT
+from tests.checks.lint.endpoint_files import ENDPOINT
 
 from bespeak.checks.lint.document import check_text
 from bespeak.checks.lint.rules import intent as consistency
-from bespeak.checks.lint.subject import Context, Declared
+from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.diagnostics.diagnostic import Diagnostic, declared_in
 from bespeak.text.diagnostics.page import page_of
 
-RIGHT = [
+RIGHT = (
     "Books a restaurant reservation on behalf of the requesting agent",
     "Books a table, e.g. for two guests, at No. 5 Main Road.",
     "Books a room at St. Mary in the U.S. for 2026-12-01",
     "Books a room with plan v1.2 and waits...",
-]
+)
+VAGUE = (
+    *("The request is processed", "Success", "Returns 200", "returns a 200 OK response.", "Everything works", "OK"),
+    *("Done.", "The operation completes successfully", "An API call was executed without errors", "201 Created"),
+    *("A successful response is returned", "No errors occur", "The system is updated"),
+)
+VERIFIABLE = (
+    "A confirmed reservation record exists in the system with status CONFIRMED",
+    "A ranked list of matching restaurants is returned",
+    "Funds are debited from source and credited to destination",
+    "Discrepancies are identified and a reconciliation report is returned",
+    "Patient record shows admitted status with assigned unit",
+    "The request has status ACCEPTED",
+    "The result of the reservation is returned with its number",
+    *("The task is completed", "No reservation exists any more", "The user is logged out"),
+    "The system holds the new address of the guest",
+)
+PLACEHOLDERS = ("TBD", "lorem ipsum dolor", "<intent>", "N/A", "Your intent here.")
+
+
+@pytest.mark.requirement("AGIS-6.1-1", "AGIS-6.1-4", "AGIS-6.1-5")
+@rows(
+    "semantic, expected",
+    *(({"intent": text}, []) for text in RIGHT),
+    *(({"outcome": text}, ["S423"]) for text in (*VAGUE, *PLACEHOLDERS)),
+    *(({"outcome": text}, []) for text in VERIFIABLE),
+    ({"outcome": "A reservation exists. It can be changed."}, ["S421"]),
+    ({"outcome": "books a room for the guest."}, ["S428"]),  # the intent once more
+)
+def test_outcome_can_be_verified_and_each_text_is_one_sentence(semantic: dict[str, str], expected: list[str]) -> None:
+    assert of_endpoint(semantic=semantic) == expected
 
 
 @pytest.mark.requirement("AGIS-6.1-1")
-@pytest.mark.parametrize("intent", RIGHT)
-def test_an_intent_of_one_sentence_is_right(intent: str) -> None:
-    assert of_endpoint(semantic={"intent": intent}) == []
-
-
-@pytest.mark.requirement("AGIS-6.1-1")
-@pytest.mark.parametrize("intent", ["Books a room for the guest. Sends a letter to the hotel.", "Books"])
-def test_an_intent_is_one_sentence(intent: str) -> None:
-    assert "S420" in of_endpoint(semantic={"intent": intent})
+@rows(
+    "intent, rule",
+    ("Books a room for the guest. Sends a letter to the hotel.", "S420"),
+    ("Books", "S420"),
+    *((text, "S427") for text in PLACEHOLDERS),
+)
+def test_intent_is_one_sentence_and_not_a_placeholder(intent: str, rule: str) -> None:
+    assert rule in of_endpoint(semantic={"intent": intent})
 
 
 @pytest.mark.requirement("API-7.1-9", "API-7.1-11", "API-7.1-13")
-@pytest.mark.parametrize(
-    ("intent", "outcome", "rule"),
-    [
-        ("Reserve a room for the guest.", "A reservation exists.", None),
-        ("Reserve a room for the guest. Send a letter to the hotel.", "A reservation exists.", "S420"),
-        ("Delete the invoice of a customer.", "A reservation exists.", "S450"),
-        ("Reserve a room for the guest.", "Reserve a room for the guest.", "S428"),
-    ],
+@rows(
+    "intent, outcome, rule",
+    ("Reserve a room for the guest.", "A reservation exists.", None),
+    ("Reserve a room for the guest. Send a letter to the hotel.", "A reservation exists.", "S420"),
+    ("Delete the invoice of a customer.", "A reservation exists.", "S450"),
+    ("Reserve a room for the guest.", "Reserve a room for the guest.", "S428"),
 )
 def test_the_texts_of_an_endpoint_file_are_judged_too(intent: str, outcome: str, rule: str | None) -> None:
-    text = f"""[endpoint]
-method = "BOOK"
-path = "/room"
-description = "Books a room."
-[endpoint.semantic]
-intent = {json.dumps(intent)}
-outcome = {json.dumps(outcome)}
-actor = "agent"
-confidence = 0.9
-impact = "irreversible"
-is_idempotent = false
-[endpoint.errors]
-list = []
-[endpoint.handler]
-type = "registered_function"
-function = "rooms.book"
-"""
+    text = ENDPOINT.replace('"Books a room for the guest."', json.dumps(intent))
+    text = text.replace('"A reservation exists."', json.dumps(outcome))
     found = {finding.rule for finding in check_text(text, "room.toml", CONTEXTS_CONTEXT).findings} - {"D118"}
     assert found == ({rule} if rule else set())
-
-
-@pytest.mark.requirement("AGIS-6.1-4")
-def test_an_outcome_is_one_sentence() -> None:
-    assert of_endpoint(semantic={"outcome": "A reservation exists. It can be changed."}) == ["S421"]
 
 
 @pytest.mark.requirement("AGIS-6.1-2")
@@ -86,66 +93,12 @@ def test_an_intent_is_about_the_goal() -> None:
     assert "inserts a record into the reservations table" in found.message
 
 
-@pytest.mark.requirement("AGIS-6.1-5")
-@pytest.mark.parametrize(
-    "outcome",
-    [
-        "The request is processed",
-        "Success",
-        "Returns 200",
-        "returns a 200 OK response.",
-        "Everything works",
-        "OK",
-        "Done.",
-        "The operation completes successfully",
-        "An API call was executed without errors",
-        "A successful response is returned",
-        "No errors occur",
-        "The system is updated",
-        "201 Created",
-    ],
-)
-def test_an_outcome_that_is_true_of_any_call_is_refused(outcome: str) -> None:
-    assert of_endpoint(semantic={"outcome": outcome}) == ["S423"]
-
-
-@pytest.mark.requirement("AGIS-6.1-5")
-@pytest.mark.parametrize(
-    "outcome",
-    [
-        "A confirmed reservation record exists in the system with status CONFIRMED",
-        "A ranked list of matching restaurants is returned",
-        "Funds are debited from source and credited to destination",
-        "Discrepancies are identified and a reconciliation report is returned",
-        "Patient record shows admitted status with assigned unit",
-        "The request has status ACCEPTED",
-        "The result of the reservation is returned with its number",
-        "The task is completed",
-        "No reservation exists any more",
-        "The user is logged out",
-        "The system holds the new address of the guest",
-    ],
-)
-def test_an_outcome_that_can_be_checked_is_right(outcome: str) -> None:
-    assert of_endpoint(semantic={"outcome": outcome}) == []
-
-
-@pytest.mark.parametrize("text", ["TBD", "lorem ipsum dolor", "<intent>", "N/A", "Your intent here."])
-def test_placeholder_text_is_reported(text: str) -> None:
-    assert "S427" in of_endpoint(semantic={"intent": text})
-    assert of_endpoint(semantic={"outcome": text}) == ["S423"]
-
-
-def test_the_outcome_is_not_the_intent_once_more() -> None:
-    assert of_endpoint(semantic={"outcome": "books a room for the guest."}) == ["S428"]
-
-
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_any_text_can_be_looked_at(intent: str, outcome: str) -> None:
     of_endpoint(semantic={"intent": intent, "outcome": outcome})
 
 
-CONTEXT = Context(catalog=load_bundled())
+CONTEXT = LintContext(catalog=load_bundled())
 
 
 def check(method: str, intent: str, path: str = "/reservation") -> list[Diagnostic]:
@@ -154,13 +107,11 @@ def check(method: str, intent: str, path: str = "/reservation") -> list[Diagnost
 
 
 @pytest.mark.requirement("AGIS-6.3-1", "AGIS-6.3-2")
-@pytest.mark.parametrize(
-    ("method", "intent", "verb"),
-    [
-        ("BOOK", "Returns a list of available restaurants", '"Returns"'),
-        ("FIND", "Creates a new reservation in the system", '"Creates"'),
-        ("CANCEL", "Retrieves cancellation policy", '"Retrieves"'),
-    ],
+@rows(
+    "method, intent, verb",
+    ("BOOK", "Returns a list of available restaurants", '"Returns"'),
+    ("FIND", "Creates a new reservation in the system", '"Creates"'),
+    ("CANCEL", "Retrieves cancellation policy", '"Retrieves"'),
 )
 def test_the_violations_of_the_draft_are_errors_that_name_the_verb(method: str, intent: str, verb: str) -> None:
     (finding,) = check(method, intent)
@@ -170,30 +121,26 @@ def test_the_violations_of_the_draft_are_errors_that_name_the_verb(method: str, 
 
 
 @pytest.mark.requirement("AGIS-6.3-1")
-@pytest.mark.parametrize(
-    ("method", "intent"),
-    [
-        ("BOOK", "Books a restaurant reservation on behalf of the requesting agent"),
-        ("FIND", "Finds restaurants matching the agent criteria"),
-        ("TRIAGE", "Assesses and prioritizes a patient for care"),
-        ("ADMIT", "Admits a patient to a care facility"),
-        ("TRANSFER", "Transfers funds between accounts on behalf of the agent"),
-        ("RECONCILE", "Reconciles account records against transaction ledger"),
-        ("CANCEL", "Submits a cancellation request for a booking"),
-        ("book", "Reserve a room for the guest."),
-    ],
+@rows(
+    "method, intent",
+    ("BOOK", "Books a restaurant reservation on behalf of the requesting agent"),
+    ("FIND", "Finds restaurants matching the agent criteria"),
+    ("TRIAGE", "Assesses and prioritizes a patient for care"),
+    ("ADMIT", "Admits a patient to a care facility"),
+    ("TRANSFER", "Transfers funds between accounts on behalf of the agent"),
+    ("RECONCILE", "Reconciles account records against transaction ledger"),
+    ("CANCEL", "Submits a cancellation request for a booking"),
+    ("book", "Reserve a room for the guest."),
 )
 def test_an_intent_that_says_what_the_method_promises_is_right(method: str, intent: str) -> None:
     assert check(method, intent) == []
 
 
-@pytest.mark.parametrize(
-    ("method", "intent", "path", "verbs", "sentence"),
-    [
-        ("BOOK", "Returns a list of available restaurants", "/reservation", {"FIND", "LIST"}, "Books a reservation"),
-        ("FIND", "Creates a new reservation in the system", "/restaurants", {"CREATE"}, "Finds restaurants"),
-        ("CANCEL", "Retrieves cancellation policy", "/booking/{id}", {"RETRIEVE", "FETCH"}, "Cancels a booking"),
-    ],
+@rows(
+    "method, intent, path, verbs, sentence",
+    ("BOOK", "Returns a list of available restaurants", "/reservation", {"FIND", "LIST"}, "Books a reservation"),
+    ("FIND", "Creates a new reservation in the system", "/restaurants", {"CREATE"}, "Finds restaurants"),
+    ("CANCEL", "Retrieves cancellation policy", "/booking/{id}", {"RETRIEVE", "FETCH"}, "Cancels a booking"),
 )
 def test_the_advice_names_verbs_for_the_intent_and_an_intent_for_the_verb(
     method: str, intent: str, path: str, verbs: set[str], sentence: str
@@ -225,24 +172,15 @@ def test_cosine_is_shown_with_the_judgement_where_there_is_one(
     assert finding.message.endswith("; cosine 0.61 (information only)") is shown
 
 
-def test_an_operation_next_to_the_methods_is_a_warning() -> None:
+def test_near_missing_and_empty_verbs_of_an_intent_are_remarked_and_unknown_methods_skipped() -> None:
     (finding,) = check("UPDATE", "Creates a reservation for the guest")
     assert (finding.rule, finding.severity) == ("S451", "warning")
-
-
-def test_an_intent_without_a_verb_is_only_remarked_upon() -> None:
     (finding,) = check("BOOK", "The restaurant of the guest")
     assert (finding.rule, finding.severity) == ("S452", "info")
     assert "Begin with a verb" in finding.help
-
-
-def test_a_verb_that_says_nothing_is_named() -> None:
     (finding,) = check("RESERVE", "Put a book aside until it is fetched")
     assert finding.rule == "S452"
     assert "more precise verb than put" in finding.help
-
-
-def test_unknown_method_is_skipped() -> None:
     assert check("FLOOBLE", "Books a table") == []
 
 

@@ -7,6 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.checks.lint.contexts import CONTEXT
 from tests.service import build, echo, make_endpoint
 
@@ -41,53 +42,47 @@ def changed(manifest: dict[str, Any], pointer: str, value: Any) -> dict[str, Any
     return copy
 
 
-def test_the_manifest_of_a_server_has_no_error(published: dict[str, Any]) -> None:
+def test_published_manifest_has_no_error_unless_it_is_unsigned_or_lists_private_agents(
+    published: dict[str, Any],
+) -> None:
     assert found(published) == []
-
-
-def test_an_unsigned_manifest_is_a_warning(published: dict[str, Any]) -> None:
     checked = check_text(json.dumps(published), "manifest.json", CONTEXT)
     assert "D158" in {finding.rule for finding in checked.findings if finding.severity == "warning"}
+    private = changed(changed(published, "/agent_disclosure", "private"), "/hosted_agents", [{"agent_id": "a" * 64}])
+    assert found(private) == ["D155 /hosted_agents"]
 
 
 @pytest.mark.requirement("API-8.3-8", "API-8.5-5", "API-12-1")
-@pytest.mark.parametrize(
-    ("pointer", "value", "expected"),
-    [
-        ("/agtp_version", "2.0", "D150 /agtp_version"),
-        ("/agtp_api_version", "0.9", "D150 /agtp_api_version"),
-        ("/catalog_versions_supported", ["9.9.9"], "D151 /catalog_versions_supported"),
-        ("/server/operator", " ", "D152 /server/operator"),
-        ("/server/contact", "", "D152 /server/contact"),
-        ("/server/issued", "yesterday", "D153 /server/issued"),
-        ("/server/issued", "2026-02-30T00:00:00Z", "D153 /server/issued"),
-        ("/server/issued", "2999-01-01T00:00:00Z", "D153 /server/updated"),
-        ("/embedded_methods", ["DISCOVER"], "D154 /embedded_methods"),
-        ("/embedded_methods", None, "D154 /embedded_methods"),
-        ("/agent_disclosure", "secret", "D155 /agent_disclosure"),
-        ("/agent_disclosure", None, "D155 /agent_disclosure"),
-        ("/policies/wildcards_accepted", None, "D156 /policies/wildcards_accepted"),
-        ("/policies/max_synthesis_depth", None, "D156 /policies/max_synthesis_depth"),
-        ("/endpoints/0/handler", {"type": "magic"}, "D159 /endpoints/0/handler/type"),
-        (
-            "/endpoints/0/handler",
-            {"type": "registered_function", "function": "rooms.book"},
-            "D157 /endpoints/0/handler/function",
-        ),
-        ("/endpoints/0/path", "/rooms/", "P301 /endpoints/0/path"),
-        ("/endpoints/0/method", "GET", "M203 /endpoints/0/method"),
-        ("/endpoints/0/input_schema", {"type": "array"}, "J602 /endpoints/0/input_schema/type"),
-    ],
+@rows(
+    "pointer, value, expected",
+    ("/agtp_version", "2.0", "D150 /agtp_version"),
+    ("/agtp_api_version", "0.9", "D150 /agtp_api_version"),
+    ("/catalog_versions_supported", ["9.9.9"], "D151 /catalog_versions_supported"),
+    ("/server/operator", " ", "D152 /server/operator"),
+    ("/server/contact", "", "D152 /server/contact"),
+    ("/server/issued", "yesterday", "D153 /server/issued"),
+    ("/server/issued", "2026-02-30T00:00:00Z", "D153 /server/issued"),
+    ("/server/issued", "2999-01-01T00:00:00Z", "D153 /server/updated"),
+    ("/embedded_methods", ["DISCOVER"], "D154 /embedded_methods"),
+    ("/embedded_methods", None, "D154 /embedded_methods"),
+    ("/agent_disclosure", "secret", "D155 /agent_disclosure"),
+    ("/agent_disclosure", None, "D155 /agent_disclosure"),
+    ("/policies/wildcards_accepted", None, "D156 /policies/wildcards_accepted"),
+    ("/policies/max_synthesis_depth", None, "D156 /policies/max_synthesis_depth"),
+    ("/endpoints/0/handler", {"type": "magic"}, "D159 /endpoints/0/handler/type"),
+    (
+        "/endpoints/0/handler",
+        {"type": "registered_function", "function": "rooms.book"},
+        "D157 /endpoints/0/handler/function",
+    ),
+    ("/endpoints/0/path", "/rooms/", "P301 /endpoints/0/path"),
+    ("/endpoints/0/method", "GET", "M203 /endpoints/0/method"),
+    ("/endpoints/0/input_schema", {"type": "array"}, "J602 /endpoints/0/input_schema/type"),
 )
 def test_one_wrong_value_is_found_at_its_place(
     published: dict[str, Any], pointer: str, value: Any, expected: str
 ) -> None:
     assert expected in found(changed(published, pointer, value))
-
-
-def test_a_private_manifest_that_lists_agents_is_found(published: dict[str, Any]) -> None:
-    private = changed(changed(published, "/agent_disclosure", "private"), "/hosted_agents", [{"agent_id": "a" * 64}])
-    assert found(private) == ["D155 /hosted_agents"]
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import rows
 
 from bespeak.checks.lint.registration import effective_policies
 from bespeak.contract.catalog.catalog import Catalog
@@ -19,33 +21,29 @@ def effective(catalog: Catalog, **fields: Any) -> tuple[MethodPolicy, list[Diagn
     return policies.methods, findings
 
 
-@pytest.mark.parametrize("token", ["booking", "Booking:Room", "booking:", ":room", "booking: room", "", "a:b,c:d"])
-def test_a_required_scope_is_a_token(check: Check, token: str) -> None:
-    assert check(required_scopes=(token,)) == ["Y801"]
+def old(version: str = "2.0.0", **fields: Any) -> dict[str, Any]:
+    return {"deprecated": Deprecation(deprecated_in=version, **fields)}
 
 
-def test_scopes_may_be_deep_and_wild(check: Check) -> None:
-    assert check(required_scopes=("booking:room:write", "calendar:*")) == []
-
-
-@pytest.mark.parametrize(
-    "deprecated",
-    [
-        Deprecation(deprecated_in=""),
-        Deprecation(deprecated_in="2.0.0\r\nSet-Cookie: x"),
-        Deprecation(deprecated_in="2.0.0", removed_in="3; successor=X"),
-        Deprecation(deprecated_in="2.0.0", successor_method="reserve"),
-        Deprecation(deprecated_in="2.0.0", successor_path="/rooms/"),
-        Deprecation(deprecated_in="2.0.0", successor_path="/book"),
-    ],
+@rows(
+    "fields, expected",
+    *(({"required_scopes": (token,)}, ["Y801"]) for token in ("booking", "Booking:Room", "booking:", ":room")),
+    *(({"required_scopes": (token,)}, ["Y801"]) for token in ("booking: room", "", "a:b,c:d")),
+    ({"required_scopes": ("booking:room:write", "calendar:*")}, []),
+    # A deprecation is sent as a header.
+    (old(""), ["Y802"]),
+    (old("2.0.0\r\nSet-Cookie: x"), ["Y802"]),
+    (old(removed_in="3; successor=X"), ["Y802"]),
+    (old(successor_method="reserve"), ["Y802"]),
+    (old(successor_path="/rooms/"), ["Y802"]),
+    (old(successor_path="/book"), ["Y802"]),
+    (old("spring release"), []),
+    (old("2", successor_method="RESERVE", successor_path="/rooms"), []),
 )
-def test_a_deprecation_that_makes_no_sound_header_is_refused(check: Check, deprecated: Deprecation) -> None:
-    assert check(deprecated=deprecated) == ["Y802"]
-
-
-def test_deprecation_may_omit_unknown_members(check: Check) -> None:
-    assert check(deprecated=Deprecation(deprecated_in="spring release")) == []
-    assert check(deprecated=Deprecation(deprecated_in="2", successor_method="RESERVE", successor_path="/rooms")) == []
+def test_scopes_are_tokens_and_deprecations_fit_a_header(
+    check: Check, fields: dict[str, Any], expected: list[str]
+) -> None:
+    assert check(**fields) == expected
 
 
 @pytest.mark.requirement("API-4.5-4", "API-9.4-1")
@@ -60,8 +58,7 @@ def test_a_policy_entry_of_a_lost_method_is_skipped_with_a_warning_each(catalog:
             Redirect(from_method="BOOK", to_method="FROB"),
         ),
     )
-    assert policy.allow == ("BOOK",)
-    assert policy.disallow == ("TRANSFER",)
+    assert (policy.allow, policy.disallow) == (("BOOK",), ("TRANSFER",))
     assert policy.redirects == (Redirect(from_method="BOOK", to_method="RESERVE"),)
     assert [(finding.rule, finding.severity, finding.pointer) for finding in findings] == [
         ("Y803", "warning", "/policies/methods/redirects/1"),
@@ -85,27 +82,25 @@ def test_policy_may_name_custom_and_legacy_methods(catalog: Catalog) -> None:
     assert policy == MethodPolicy(**given)
 
 
-@pytest.mark.requirement("API-9.4-2")
-@pytest.mark.parametrize("verb", ["HEAD", "get", "BOOK", ""])
-def test_anything_but_the_five_verbs_in_legacy_is_an_error(catalog: Catalog, verb: str) -> None:
-    _, (finding,) = effective(catalog, legacy=("GET", verb))
-    assert (finding.rule, finding.severity) == ("Y804", "error")
+PATHS = ({"from_path": "room"}, {"to_path": "/rooms/"}, {"to_path": "/book"})
+REDIRECT = Redirect(from_method="BOOK", to_method="RESERVE")
 
 
-@pytest.mark.requirement("API-3.3-1")
-@pytest.mark.parametrize("method", ["frob", "FR", "FROB_IT", "GET"])
-def test_custom_method_follows_the_syntax_and_is_not_an_http_verb(catalog: Catalog, method: str) -> None:
-    _, (finding,) = effective(catalog, custom=(method,))
-    assert (finding.rule, finding.severity) == ("Y805", "error")
-
-
-@pytest.mark.parametrize("paths", [{"from_path": "room"}, {"to_path": "/rooms/"}, {"to_path": "/book"}])
-def test_a_redirect_whose_path_breaks_the_grammar_is_skipped_with_a_warning(
-    catalog: Catalog, paths: dict[str, str]
+@pytest.mark.requirement("API-3.3-1", "API-9.4-2")
+@rows(
+    "fields, expected, kept",
+    *(({"legacy": ("GET", verb)}, ("Y804", "error"), ("GET", verb)) for verb in ("HEAD", "get", "BOOK", "")),
+    *(({"custom": (name,)}, ("Y805", "error"), (name,)) for name in ("frob", "FR", "FROB_IT", "GET")),
+    *(({"redirects": (replace(REDIRECT, **paths),)}, ("Y806", "warning"), ()) for paths in PATHS),
+    ({"redirects": (replace(REDIRECT, to_method="GET"),)}, ("Y806", "warning"), ()),
+    ({"disallow": ("NOTIFY",)}, ("Y808", "warning"), ("NOTIFY",)),
+)
+def test_wrong_policy_entry_is_reported_and_a_wrong_redirect_skipped(
+    catalog: Catalog, fields: dict[str, Any], expected: tuple[str, str], kept: tuple[str, ...]
 ) -> None:
-    policy, (finding,) = effective(catalog, redirects=(Redirect(from_method="BOOK", to_method="RESERVE", **paths),))
-    assert (finding.rule, finding.severity) == ("Y806", "warning")
-    assert policy.redirects == ()
+    policy, (finding,) = effective(catalog, **fields)
+    assert (finding.rule, finding.severity) == expected
+    assert getattr(policy, *fields) == kept
 
 
 @pytest.mark.requirement("API-8.7-7")
@@ -113,13 +108,3 @@ def test_a_redirect_whose_path_breaks_the_grammar_is_skipped_with_a_warning(
 def test_the_synthesis_depth_is_a_positive_integer(catalog: Catalog, depth: Any) -> None:
     _, (finding,) = effective_policies(Policies(max_synthesis_depth=depth), catalog)
     assert finding.rule == "Y807"
-
-
-def test_a_redirect_to_a_legacy_verb_is_skipped(catalog: Catalog) -> None:
-    policy, (finding,) = effective(catalog, redirects=(Redirect(from_method="BOOK", to_method="GET"),))
-    assert (finding.rule, finding.severity, policy.redirects) == ("Y806", "warning", ())
-
-
-def test_a_disallowed_floor_method_is_warned_of_and_stays_disallowed(catalog: Catalog) -> None:
-    policy, (finding,) = effective(catalog, disallow=("NOTIFY",))
-    assert (finding.rule, finding.severity, policy.disallow) == ("Y808", "warning", ("NOTIFY",))

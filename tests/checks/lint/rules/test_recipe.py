@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.cases import rows
 from tests.checks.lint.contexts import CONTEXT
 
 from bespeak.checks.lint.document import check_text
@@ -28,19 +28,19 @@ def found(text: str) -> list[str]:
     return [f"{finding.rule} {finding.pointer}" for finding in checked.findings]
 
 
-def test_a_recipe_of_known_methods_and_earlier_outputs_is_clean() -> None:
+def test_recipe_of_known_methods_and_earlier_outputs_is_clean_and_a_near_verb_is_suggested() -> None:
     assert found(GOOD) == []
+    [finding] = check_text(GOOD.replace('"QUERY"', '"QERY"'), "agtp-recipes.toml", CONTEXT).findings
+    assert "QUERY" in finding.help
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "expected"),
-    [
-        ('method = "QUERY"', 'method = "QERY"', "Y830 /recipe/0/steps/0/method"),
-        ('path = "/orders"', 'path = "/orders/"', "Y831 /recipe/0/steps/0/path"),
-        ('path = "/orders"', 'path = "/find"', "Y831 /recipe/0/steps/0/path"),
-        ('"orders.items"', '"invoices.items"', "Y832 /recipe/0/steps/1/parameters/content"),
-        ('path = "/"\n', 'path = "/"\ncapture_as = "orders"\n', "Y833 /recipe/0/steps/1/capture_as"),
-    ],
+@rows(
+    "old, new, expected",
+    ('method = "QUERY"', 'method = "QERY"', "Y830 /recipe/0/steps/0/method"),
+    ('path = "/orders"', 'path = "/orders/"', "Y831 /recipe/0/steps/0/path"),
+    ('path = "/orders"', 'path = "/find"', "Y831 /recipe/0/steps/0/path"),
+    ('"orders.items"', '"invoices.items"', "Y832 /recipe/0/steps/1/parameters/content"),
+    ('path = "/"\n', 'path = "/"\ncapture_as = "orders"\n', "Y833 /recipe/0/steps/1/capture_as"),
 )
 def test_a_step_that_cannot_work_is_found(old: str, new: str, expected: str) -> None:
     assert found(GOOD.replace(old, new)) == [expected]
@@ -52,8 +52,3 @@ def test_a_step_cannot_take_what_a_later_one_makes() -> None:
     assert found(f"{head}[[recipe.steps]]{second}[[recipe.steps]]{first}") == [
         "Y832 /recipe/0/steps/0/parameters/content"
     ]
-
-
-def test_a_near_verb_is_suggested() -> None:
-    [finding] = check_text(GOOD.replace('"QUERY"', '"QERY"'), "agtp-recipes.toml", CONTEXT).findings
-    assert "QUERY" in finding.help

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.checks.lint.agis_text import advice, document, endpoint, findings, rules
 
 ROOM = {"type": "object", "properties": {"number": {"type": "integer"}}}
@@ -12,17 +13,18 @@ def shared(reference: Any, **schemas: Any) -> dict[str, Any]:
     return document(endpoint(output={"$ref": reference}), schemas={"Room": ROOM, **schemas})
 
 
-def test_a_shared_schema_that_is_used_is_right() -> None:
-    assert rules(shared("#/schemas/Room")) == []
+NAMED_REF = {"type": "object", "properties": {"$ref": {"type": "string"}}, "examples": [{"$ref": "room.json"}]}
 
 
-def test_a_reference_may_lead_into_a_shared_schema() -> None:
-    assert rules(shared("#/schemas/Room/properties/number")) == []
-
-
-def test_a_reference_inside_a_schema_is_right() -> None:
-    output = {"$ref": "#/$defs/room", "$defs": {"room": ROOM}}
-    assert rules(document(endpoint(output=output))) == []
+@rows(
+    "whole",
+    shared("#/schemas/Room"),
+    shared("#/schemas/Room/properties/number"),
+    document(endpoint(output={"$ref": "#/$defs/room", "$defs": {"room": ROOM}})),
+    document(endpoint(output=NAMED_REF)),  # a property and an example are not references
+)
+def test_reference_to_a_shared_schema_or_a_part_is_right(whole: dict[str, Any]) -> None:
+    assert rules(whole) == []
 
 
 @pytest.mark.parametrize(
@@ -41,51 +43,40 @@ def test_reference_must_have_a_target(reference: str) -> None:
     assert "J625" not in rules(shared(reference))
 
 
-def test_wrong_case_has_an_unsafe_fix() -> None:
+def test_wrong_case_of_a_reference_has_an_unsafe_fix_and_an_unused_schema_is_found() -> None:
     found = advice("J631", shared("#/schemas/room"))
     assert found.fix is not None
     assert (found.fix.safe, found.fix.changes[0].value) == (False, "#/schemas/Room")
-
-
-def test_reference_inside_data_is_ignored() -> None:
-    output = {"type": "object", "properties": {"$ref": {"type": "string"}}, "examples": [{"$ref": "room.json"}]}
-    assert rules(document(endpoint(output=output))) == []
-
-
-def test_a_shared_schema_is_used() -> None:
     found = advice("J632", document(schemas={"Room": ROOM}))
     assert (found.severity, found.pointer, found.on_key) == ("info", "/schemas/Room", True)
 
 
 @pytest.mark.requirement("AGIS-7-8", "AGIS-9.1-6")
-@pytest.mark.parametrize(
-    ("schema", "pointer"),
-    [
-        ({"type": "objekt"}, "/type"),
-        ({"properties": {"a": {"minimum": "1"}}}, "/properties/a/minimum"),
-        ({"properties": {"a": {"pattern": "("}}}, "/properties/a/pattern"),
-        ({"required": True}, "/required"),
-        ({"patternProperties": {"(": {}}}, "/patternProperties/("),
-    ],
+@rows(
+    "schema, pointer",
+    ({"type": "objekt"}, "/type"),
+    ({"properties": {"a": {"minimum": "1"}}}, "/properties/a/minimum"),
+    ({"properties": {"a": {"pattern": "("}}}, "/properties/a/pattern"),
+    ({"required": True}, "/required"),
+    ({"patternProperties": {"(": {}}}, "/patternProperties/("),
 )
 def test_a_schema_is_valid(schema: dict[str, Any], pointer: str) -> None:
     found = advice("J625", document(endpoint(output=schema)))
     assert (found.severity, found.pointer) == ("error", f"/endpoints/0/output{pointer}")
 
 
-def test_type_names_of_other_languages_are_fixed() -> None:
-    found = advice("J625", document(endpoint(output={"properties": {"a": {"type": "int"}}})))
-    assert found.fix is not None
-    assert (found.fix.safe, found.fix.changes[0].value) == (True, "integer")
-
-
-@pytest.mark.parametrize(
-    ("kind", "help_"),
-    [("strng", "Did you mean string?"), ("money", "Write integer, number, string, boolean, object, array or null.")],
+@rows(
+    "kind, help_, fix",
+    ("int", "Write integer.", "integer"),
+    ("strng", "Did you mean string?", None),
+    ("money", "Write integer, number, string, boolean, object, array or null.", None),
 )
-def test_unknown_type_lists_the_known_ones(kind: str, help_: str) -> None:
+def test_type_of_another_language_is_fixed_and_an_unknown_one_lists_the_known(
+    kind: str, help_: str, fix: str | None
+) -> None:
     found = advice("J625", document(endpoint(output={"properties": {"a": {"type": kind}}})))
     assert (found.message, found.help) == (f"'{kind}' is not a JSON Schema type", help_)
+    assert (found.fix and (found.fix.safe, found.fix.changes[0].value)) == (fix and (True, fix))
 
 
 @pytest.mark.requirement("AGIS-9.1-6")
@@ -101,12 +92,9 @@ def test_a_pattern_of_json_schema_is_valid_though_not_for_every_engine(pattern: 
     assert rules(document(endpoint(output={"patternProperties": {pattern: {}}}))) == ["X921"]
 
 
-def test_a_shared_schema_is_judged_without_those_it_refers_to() -> None:
+def test_shared_schema_is_judged_once_and_without_those_it_refers_to() -> None:
     broken = {"type": "object", "properties": {"default": {"$ref": "#/schemas/Room"}, "size": {"type": "intager"}}}
     found = advice("J625", shared("#/schemas/Suite", Suite=broken))
     assert found.pointer.startswith("/schemas/Suite/properties/size")
-
-
-def test_a_ring_of_many_shared_schemas_is_read_once() -> None:
     ring = {f"s{number}": {"$ref": f"#/schemas/s{(number + 1) % 3_000}"} for number in range(3_000)}
     assert set(rules(document(endpoint(output={"$ref": "#/schemas/s0"}), schemas=ring))) >= {"J625"}

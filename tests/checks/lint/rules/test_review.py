@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from tests.cases import rows
 from tests.checks.evolution.contracts import BOOK
 from tests.checks.lint.contexts import CONTEXT
 
@@ -39,46 +40,32 @@ def reviews(text: str, file: str = "notes.toml") -> list[str]:
     return [finding.message for finding in check_text(text, file, CONTEXT).findings if finding.rule == "R901"]
 
 
-def test_the_guesses_of_a_file_are_one_finding_that_counts_them() -> None:
-    assert reviews(ENDPOINT) == ["2 guesses wait for a review, the first in line 2"]
+BARE = "\n".join(line for line in ENDPOINT.split("\n") if "# review" not in line)
+SEEN = ENDPOINT.replace("# review", "# seen")
 
 
-def test_single_guess_is_reported_in_the_singular() -> None:
-    assert reviews(ENDPOINT.replace("# review (0.4)", "# seen")) == ["1 guess waits for a review, the first in line 15"]
+@rows(
+    "text, expected",
+    (ENDPOINT, "2 guesses wait for a review, the first in line 2"),
+    (ENDPOINT.replace("# review (0.4)", "# seen"), "1 guess waits for a review, the first in line 15"),
+    (SEEN, None),
+    # A mark inside a text is not a comment.
+    (SEEN.replace('"Create a note."', '"Create a note # review (0.4): no."'), None),
+    (BARE.replace('"Create a note."', '"""\n# review (0.1): x\n"""', 1), None),
+)
+def test_guesses_of_a_file_are_one_finding_that_counts_them(text: str, expected: str | None) -> None:
+    assert reviews(text) == ([expected] if expected else [])
 
 
-def test_a_file_that_was_looked_at_has_no_finding() -> None:
-    assert reviews(ENDPOINT.replace("# review", "# seen")) == []
-
-
-def test_review_mark_inside_a_string_is_not_a_comment() -> None:
-    text = ENDPOINT.replace("# review", "# seen").replace('"Create a note."', '"Create a note # review (0.4): no."')
-    assert reviews(text) == []
-
-
-def test_a_configuration_has_guesses_too() -> None:
+def test_guesses_of_configurations_and_endpoints_are_reported_as_information() -> None:
     text = '[server]\n# review (0.3): operator Acme\noperator = "Acme"\nserver_id = "a.example"\ncontact = "x"\n'
     assert reviews(text, "bespeak.toml") == ["1 guess waits for a review, the first in line 2"]
-
-
-def test_finding_is_only_info() -> None:
     found = [finding for finding in check_text(ENDPOINT, "notes.toml", CONTEXT).findings if finding.rule == "R901"]
     assert [finding.severity for finding in found] == ["info"]
-
-
-def test_an_unreviewed_endpoint_without_guesses_is_reported() -> None:
-    bare = "\n".join(line for line in ENDPOINT.split("\n") if "# review" not in line)
-    text = bare.replace("[endpoint]\n", "[endpoint]\nreviewed = false\n", 1)
+    text = BARE.replace("[endpoint]\n", "[endpoint]\nreviewed = false\n", 1)
     (found,) = check_text(text, "rooms.toml", CONTEXT).findings
     assert (found.rule, found.pointer) == ("R901", "/endpoint/reviewed")
     assert found.message == "the endpoint is published as unreviewed"
-
-
-def test_text_that_looks_like_a_guess_is_not_one() -> None:
-    bare = "\n".join(line for line in ENDPOINT.split("\n") if "# review" not in line)
-    text = bare.replace('"Create a note."', '"""\n# review (0.1): x\n"""', 1)
-    assert text != bare
-    assert reviews(text) == []
 
 
 @pytest.mark.requirement("API-14.1-2")

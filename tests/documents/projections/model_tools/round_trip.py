@@ -9,11 +9,7 @@ from typing import Any
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.projections.model_tools.providers import Conversion
 from bespeak.documents.projections.model_tools.schema import (
-    MAP,
-    OPTIONAL,
-    RENAMED,
-    REST,
-    WRAPPED,
+    Mark,
     Node,
     resolved,
     types,
@@ -49,13 +45,13 @@ def same(one: Any, other: Any) -> bool:
 
 def _forms(value: Any, node: Node, conversion: Conversion) -> Iterator[Any]:
     node = resolved(node, conversion.document.definitions)
-    if WRAPPED in node:
-        name = node[WRAPPED]
+    if Mark.WRAPPED in node:
+        name = node[Mark.WRAPPED]
         yield from ({name: form} for form in _forms(value, node["properties"][name], conversion))
     elif "anyOf" in node:
         for option in node["anyOf"]:
             yield from _forms(value, option, conversion)
-    elif isinstance(value, dict) and MAP in node:
+    elif isinstance(value, dict) and Mark.MAP in node:
         pairs = [{"key": key, "value": item} for key, item in value.items()]
         yield from _lists(pairs, node, conversion)
     elif isinstance(value, dict) and "object" in types(node):
@@ -75,20 +71,20 @@ def _lists(value: list[Any], node: Node, conversion: Conversion) -> Iterator[Any
 
 
 def _objects(value: dict[str, Any], node: Node, conversion: Conversion) -> Iterator[Any]:
-    names = {old: new for new, old in node.get(RENAMED, ())}
+    names = {old: new for new, old in node.get(Mark.RENAMED, ())}
     properties = node.get("properties", {})
     forms: dict[str, list[Any]] = {}
     others: dict[str, Any] = {}
     for name, item in value.items():
         new = names.get(name, name)
-        if REST in node and (new not in properties or new == node[REST]):
+        if Mark.REST in node and (new not in properties or new == node[Mark.REST]):
             others[name] = item
             continue
         below = properties.get(new, node.get("additionalProperties"))
         forms[new] = list(islice(_forms(item, below if isinstance(below, dict) else {}, conversion), 20))
-    if REST in node:
+    if Mark.REST in node:
         pairs = [{"key": key, "value": item} for key, item in others.items()]
-        forms[node[REST]] = list(islice(_forms(pairs, properties[node[REST]], conversion), 20))
-    absent = {name: None for name in node.get(OPTIONAL, ()) if name not in forms and name in node.get("required", ())}
+        forms[node[Mark.REST]] = list(islice(_forms(pairs, properties[node[Mark.REST]], conversion), 20))
+    absent = {one: None for one in node.get(Mark.OPTIONAL, ()) if one not in forms and one in node.get("required", ())}
     for chosen in product(*forms.values()):
         yield {**dict(zip(forms, chosen, strict=True)), **absent}

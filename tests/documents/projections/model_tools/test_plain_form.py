@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.cases import rows
 
 from bespeak.documents.projections.model_tools import plain_form
 from bespeak.documents.projections.model_tools.plain_form import (
@@ -14,7 +15,7 @@ from bespeak.documents.projections.model_tools.plain_form import (
     sentence,
     with_single_types,
 )
-from bespeak.documents.projections.model_tools.schema import NOTHING, ONE, SAYS, UNFIT, ToolSchema
+from bespeak.documents.projections.model_tools.schema import NOTHING, Mark, ToolSchema
 
 TEXT = {"type": ["string"]}
 NUMBER = {"type": ["number"]}
@@ -26,113 +27,83 @@ def plain(schema: dict[str, Any]) -> Any:
     return {key: value for key, value in made.root.items() if key != "$defs"}
 
 
-@pytest.mark.parametrize(
-    ("schema", "made"),
-    [
-        ({"const": "a"}, {"enum": ["a"]}),
-        ({"const": 1, "enum": [True, 1.0]}, {"enum": [1.0]}),
-        ({"items": True, "additionalProperties": False}, {"items": {}, "additionalProperties": NOTHING}),
-        ({"allOf": [{"type": ["integer", "string"]}, {"type": "number"}]}, {"type": ["integer"]}),
-        ({"allOf": [{"type": "string"}, {"type": "number"}]}, NOTHING),
-        ({"allOf": [{"minimum": 1, "maxLength": 4}, {"minimum": 3, "maxLength": 2}]}, {"minimum": 3, "maxLength": 2}),
-        ({"allOf": [{"enum": ["a", 1]}, {"enum": [1, "b"]}]}, {"enum": [1]}),
-        (
-            {"description": "outer", "allOf": [{"type": "string", "description": "inner"}]},
-            {**TEXT, "description": "outer"},
-        ),
-        ({"anyOf": [{"type": "string"}, False]}, TEXT),
-        ({"anyOf": [False]}, NOTHING),
-        ({"oneOf": [{"type": "string"}, {"type": "number"}]}, {"anyOf": [TEXT, NUMBER], ONE: True}),
-        (
-            {"anyOf": [{"anyOf": [{"type": "string"}, {"type": "number"}]}, {"type": "string"}]},
-            {"anyOf": [TEXT, NUMBER]},
-        ),
-        ({"type": "no", "enum": "no", "required": 3, "properties": []}, {"type": ["no"]}),
-    ],
+@rows(
+    "schema, made",
+    ({"const": "a"}, {"enum": ["a"]}),
+    ({"const": 1, "enum": [True, 1.0]}, {"enum": [1.0]}),
+    ({"items": True, "additionalProperties": False}, {"items": {}, "additionalProperties": NOTHING}),
+    ({"allOf": [{"type": ["integer", "string"]}, {"type": "number"}]}, {"type": ["integer"]}),
+    ({"allOf": [{"type": "string"}, {"type": "number"}]}, NOTHING),
+    ({"allOf": [{"minimum": 1, "maxLength": 4}, {"minimum": 3, "maxLength": 2}]}, {"minimum": 3, "maxLength": 2}),
+    ({"allOf": [{"enum": ["a", 1]}, {"enum": [1, "b"]}]}, {"enum": [1]}),
+    (
+        {"description": "outer", "allOf": [{"type": "string", "description": "inner"}]},
+        {**TEXT, "description": "outer"},
+    ),
+    ({"anyOf": [{"type": "string"}, False]}, TEXT),
+    ({"anyOf": [False]}, NOTHING),
+    ({"oneOf": [{"type": "string"}, {"type": "number"}]}, {"anyOf": [TEXT, NUMBER], Mark.ONE: True}),
+    (
+        {"anyOf": [{"anyOf": [{"type": "string"}, {"type": "number"}]}, {"type": "string"}]},
+        {"anyOf": [TEXT, NUMBER]},
+    ),
+    ({"type": "no", "enum": "no", "required": 3, "properties": []}, {"type": ["no"]}),
 )
 def test_a_schema_becomes_plain(schema: dict[str, Any], made: dict[str, Any]) -> None:
     assert plain(schema) == made
 
 
 def test_objects_in_parts_become_one_object() -> None:
-    made = plain(
-        {
-            "allOf": [
-                {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
-                {"properties": {"a": {"maxLength": 3}, "b": {"type": "number"}}, "required": ["b"]},
-            ]
-        }
-    )
-    assert made == {
-        "type": ["object"],
-        "properties": {"a": {"type": ["string"], "maxLength": 3}, "b": NUMBER},
-        "required": ["a", "b"],
-    }
+    first = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+    second = {"properties": {"a": {"maxLength": 3}, "b": {"type": "number"}}, "required": ["b"]}
+    properties = {"a": {**TEXT, "maxLength": 3}, "b": NUMBER}
+    made = {"type": ["object"], "properties": properties, "required": ["a", "b"]}
+    assert plain({"allOf": [first, second]}) == made
 
 
-def test_a_closed_part_excludes_the_members_of_the_others() -> None:
+def test_members_of_parts_and_unions_are_combined() -> None:
     closed = {"type": "object", "properties": {"a": {}}, "additionalProperties": False}
     made = plain({"allOf": [closed, {"properties": {"b": {}}}]})
     assert made["properties"] == {"a": {}}
     assert plain({"allOf": [closed, {"properties": {"b": {}}, "required": ["b"]}]}) == NOTHING
-
-
-def test_unevaluated_members_are_judged_after_the_parts() -> None:
     made = plain({"allOf": [{"properties": {"a": {}}}], "properties": {"b": {}}, "unevaluatedProperties": False})
     assert made == {"properties": {"b": {}, "a": {}}, "additionalProperties": NOTHING}
-
-
-def test_keywords_beside_a_union_are_copied_into_it() -> None:
-    made = plain(
-        {
-            "type": "object",
-            "properties": {"a": {}},
-            "anyOf": [{"properties": {"b": {}}}, {"required": ["a"], "minProperties": 2}],
-        }
-    )
+    options = [{"properties": {"b": {}}}, {"required": ["a"], "minProperties": 2}]
+    made = plain({"type": "object", "properties": {"a": {}}, "anyOf": options})
     assert [option.get("required") for option in made["anyOf"]] == [None, ["a"]]
     assert all(option["type"] == ["object"] and "a" in option["properties"] for option in made["anyOf"])
 
 
-@pytest.mark.parametrize(
-    ("schema", "said"),
-    [
-        ({"not": {"const": 1}}, 'It also meets this JSON Schema: {"not":{"const":1}}.'),
-        ({"dependentRequired": {"a": ["b", "c"]}}, "If a is given, so is b and c."),
-        (
-            {"anyOf": [{"required": ["a"]}, {"required": ["b", "c"]}]},
-            "At least one of these must be given: a; b and c.",
-        ),
-        ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, "Exactly one of these must be given: a; b."),
-        ({"allOf": [{"pattern": "a"}, {"pattern": "b"}]}, "It matches the pattern b"),
-        (
-            {"if": {"const": 1}, "then": {"const": 2}},
-            'It also meets this JSON Schema: {"if":{"if":{"const":1},"then":{"const":2}}}.',
-        ),
-    ],
+@rows(
+    "schema, said",
+    ({"not": {"const": 1}}, 'It also meets this JSON Schema: {"not":{"const":1}}.'),
+    ({"dependentRequired": {"a": ["b", "c"]}}, "If a is given, so is b and c."),
+    (
+        {"anyOf": [{"required": ["a"]}, {"required": ["b", "c"]}]},
+        "At least one of these must be given: a; b and c.",
+    ),
+    ({"oneOf": [{"required": ["a"]}, {"required": ["b"]}]}, "Exactly one of these must be given: a; b."),
+    ({"allOf": [{"pattern": "a"}, {"pattern": "b"}]}, "It matches the pattern b"),
+    (
+        {"if": {"const": 1}, "then": {"const": 2}},
+        'It also meets this JSON Schema: {"if":{"if":{"const":1},"then":{"const":2}}}.',
+    ),
 )
 def test_what_cannot_be_kept_is_said(schema: dict[str, Any], said: str) -> None:
-    assert plain({"type": "object", **schema})[SAYS] == [said]
+    assert plain({"type": "object", **schema})[Mark.SAYS] == [said]
 
 
-def test_a_reference_stays_one_unless_something_else_is_said() -> None:
+def test_reference_stays_unless_something_else_is_said_and_one_elsewhere_accepts_everything() -> None:
     defs = {"$defs": {"A": {"type": "string", "description": "An A."}}}
     assert plain({"$ref": "#/$defs/A", "description": "Mine.", **defs}) == {"$ref": "#/$defs/A", "description": "Mine."}
     assert plain({"$ref": "#/$defs/A", "minLength": 2, **defs}) == {**TEXT, "minLength": 2, "description": "An A."}
-
-
-def test_a_reference_that_leads_elsewhere_accepts_everything() -> None:
     assert plain({"$ref": "https://example.com/a.json"}) == {
-        UNFIT: "the reference https://example.com/a.json leads nowhere"
+        Mark.UNFIT: "the reference https://example.com/a.json leads nowhere"
     }
 
 
 @pytest.mark.parametrize(
-    "definitions",
-    [
-        {"A": {"$ref": "#/$defs/A"}},
-        {"A": {"$ref": "#/$defs/B"}, "B": {"allOf": [{"$ref": "#/$defs/A"}]}},
-    ],
+    "definitions", [{"A": {"$ref": "#/$defs/A"}}, {"A": {"$ref": "#/$defs/B"}, "B": {"allOf": [{"$ref": "#/$defs/A"}]}}]
 )
 def test_a_schema_that_is_defined_by_itself_accepts_everything(definitions: dict[str, Any]) -> None:
     raw = hoist({"$ref": "#/$defs/A", "$defs": definitions})
@@ -152,7 +123,7 @@ def test_large_unions_are_not_multiplied() -> None:
     unions = [{"anyOf": [{"type": "object", "properties": {f"{key}{n}": {}}} for n in range(9)]} for key in "ab"]
     made = plain({"allOf": unions})
     assert len(made["anyOf"]) == 9
-    assert made[SAYS] == ["The service checks further conditions."]
+    assert made[Mark.SAYS] == ["The service checks further conditions."]
 
 
 @pytest.mark.parametrize("limit", ["_MOST_MERGES", "_MOST_NODES"])
@@ -168,59 +139,55 @@ def single(node: dict[str, Any]) -> dict[str, Any]:
     return with_single_types(ToolSchema(node, {})).root
 
 
-@pytest.mark.parametrize(
-    ("node", "made"),
-    [
-        ({"type": ["string"], "minLength": 1, "minimum": 2}, {"type": "string", "minLength": 1}),
-        (
-            {"type": ["string", "integer", "null"], "minLength": 1, "minimum": 2, "description": "x"},
-            {
-                "anyOf": [{"type": "string", "minLength": 1}, {"type": "integer", "minimum": 2}, {"type": "null"}],
-                "description": "x",
-            },
-        ),
-        ({"properties": {"a": {}}}, {"type": "object", "properties": {"a": {}}}),
-        ({"items": {}}, {"type": "array", "items": {}}),
-        ({"minimum": 2}, {SAYS: ["At least 2."]}),
-        ({"type": ["file"]}, {}),
-        ({"enum": ["a", "a", "b"]}, {"type": "string", "enum": ["a", "b"]}),
-        ({"enum": [1, 2.0]}, {"type": "integer", "enum": [1, 2.0]}),
-        ({"enum": [1, 2.5]}, {"type": "number", "enum": [1, 2.5]}),
-        ({"enum": ["a", 1], "type": ["number"]}, {"type": "integer", "enum": [1]}),
-        ({"enum": ["a", None]}, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
-        ({"enum": [True, False]}, {"type": "boolean"}),
-        ({"enum": [True]}, {"type": "boolean", "enum": [True]}),
-        ({"enum": [{"a": 1}]}, {"type": "object", SAYS: ['One of: {"a":1}.']}),
-        (
-            {"anyOf": [{"type": ["string", "null"]}, {"type": ["null"]}]},
-            {"anyOf": [{"type": "string"}, {"type": "null"}]},
-        ),
-        ({"type": ["array"], "items": NOTHING}, {"type": "array", "maxItems": 0}),
-        (
-            {"prefixItems": [{"type": ["null"]}, NOTHING], "maxItems": 9},
-            {"type": "array", "prefixItems": [{"type": "null"}], "maxItems": 1},
-        ),
-        ({"type": ["object"], "additionalProperties": NOTHING}, {"type": "object", "additionalProperties": False}),
-        ({"type": ["object"], "patternProperties": {"a": NOTHING}}, {"type": "object"}),
-    ],
+@rows(
+    "node, made",
+    ({"type": ["string"], "minLength": 1, "minimum": 2}, {"type": "string", "minLength": 1}),
+    (
+        {"type": ["string", "integer", "null"], "minLength": 1, "minimum": 2, "description": "x"},
+        {
+            "anyOf": [{"type": "string", "minLength": 1}, {"type": "integer", "minimum": 2}, {"type": "null"}],
+            "description": "x",
+        },
+    ),
+    ({"properties": {"a": {}}}, {"type": "object", "properties": {"a": {}}}),
+    ({"items": {}}, {"type": "array", "items": {}}),
+    ({"minimum": 2}, {Mark.SAYS: ["At least 2."]}),
+    ({"type": ["file"]}, {}),
+    ({"enum": ["a", "a", "b"]}, {"type": "string", "enum": ["a", "b"]}),
+    ({"enum": [1, 2.0]}, {"type": "integer", "enum": [1, 2.0]}),
+    ({"enum": [1, 2.5]}, {"type": "number", "enum": [1, 2.5]}),
+    ({"enum": ["a", 1], "type": ["number"]}, {"type": "integer", "enum": [1]}),
+    ({"enum": ["a", None]}, {"anyOf": [{"type": "string", "enum": ["a"]}, {"type": "null"}]}),
+    ({"enum": [True, False]}, {"type": "boolean"}),
+    ({"enum": [True]}, {"type": "boolean", "enum": [True]}),
+    ({"enum": [{"a": 1}]}, {"type": "object", Mark.SAYS: ['One of: {"a":1}.']}),
+    (
+        {"anyOf": [{"type": ["string", "null"]}, {"type": ["null"]}]},
+        {"anyOf": [{"type": "string"}, {"type": "null"}]},
+    ),
+    ({"type": ["array"], "items": NOTHING}, {"type": "array", "maxItems": 0}),
+    (
+        {"prefixItems": [{"type": ["null"]}, NOTHING], "maxItems": 9},
+        {"type": "array", "prefixItems": [{"type": "null"}], "maxItems": 1},
+    ),
+    ({"type": ["object"], "additionalProperties": NOTHING}, {"type": "object", "additionalProperties": False}),
+    ({"type": ["object"], "patternProperties": {"a": NOTHING}}, {"type": "object"}),
 )
 def test_a_node_has_one_type(node: dict[str, Any], made: dict[str, Any]) -> None:
     assert single(node) == made
 
 
 def test_a_node_that_accepts_nothing_cannot_be_expressed() -> None:
-    assert UNFIT in single(NOTHING)
+    assert Mark.UNFIT in single(NOTHING)
 
 
-@pytest.mark.parametrize(
-    ("schema", "name"),
-    [
-        ({"$defs": {"A": {"type": "string"}}, "items": {"$ref": "#/$defs/A"}}, "A"),
-        ({"definitions": {"A": {"type": "string"}}, "items": {"$ref": "#/definitions/A"}}, "A"),
-        ({"properties": {"a/b c": {"type": "string"}}, "items": {"$ref": "#/properties/a~1b%20c"}}, "a_b_c"),
-        ({"$defs": {"A": {"$anchor": "x", "type": "string"}}, "items": {"$ref": "#x"}}, "A"),
-        ({"$defs": {"A": {"$dynamicAnchor": "x", "type": "string"}}, "items": {"$dynamicRef": "#x"}}, "A"),
-    ],
+@rows(
+    "schema, name",
+    ({"$defs": {"A": {"type": "string"}}, "items": {"$ref": "#/$defs/A"}}, "A"),
+    ({"definitions": {"A": {"type": "string"}}, "items": {"$ref": "#/definitions/A"}}, "A"),
+    ({"properties": {"a/b c": {"type": "string"}}, "items": {"$ref": "#/properties/a~1b%20c"}}, "a_b_c"),
+    ({"$defs": {"A": {"$anchor": "x", "type": "string"}}, "items": {"$ref": "#x"}}, "A"),
+    ({"$defs": {"A": {"$dynamicAnchor": "x", "type": "string"}}, "items": {"$dynamicRef": "#x"}}, "A"),
 )
 def test_a_target_becomes_a_definition_with_a_plain_name(schema: dict[str, Any], name: str) -> None:
     made = hoist(schema)
@@ -228,22 +195,17 @@ def test_a_target_becomes_a_definition_with_a_plain_name(schema: dict[str, Any],
     assert made.definitions == {name: {"type": "string"}}
 
 
-def test_the_whole_schema_can_be_a_target() -> None:
+def test_whole_schema_can_be_a_target_and_equal_last_names_have_different_definitions() -> None:
     made = hoist({"type": "object", "properties": {"below": {"$ref": "#"}}})
     assert made.definitions["root"]["properties"] == {"below": {"$ref": "#/$defs/root"}}
-
-
-def test_targets_with_the_same_last_name_have_different_definitions() -> None:
     parts = {"$defs": {"A": {"type": "string"}}, "definitions": {"A": {"type": "integer"}}}
     made = hoist({**parts, "allOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/definitions/A"}]})
     assert made.definitions == {"A": {"type": "string"}, "A_2": {"type": "integer"}}
 
 
-@pytest.mark.parametrize(
-    ("reference", "found"), [("#/$defs/No", {}), ("#/$defs/True", {}), ("#/$defs/False", {"not": {}})]
-)
-def test_a_missing_or_boolean_target_is_an_object(reference: str, found: dict[str, Any]) -> None:
-    made = hoist({"$defs": {"True": True, "False": False}, "items": {"$ref": reference}})
+@pytest.mark.parametrize(("place", "found"), [("#/$defs/X", {}), ("#/$defs/True", {}), ("#/$defs/False", {"not": {}})])
+def test_a_missing_or_boolean_target_is_an_object(place: str, found: dict[str, Any]) -> None:
+    made = hoist({"$defs": {"True": True, "False": False}, "items": {"$ref": place}})
     assert list(made.definitions.values()) == [found]
 
 
@@ -255,27 +217,25 @@ def test_a_schema_that_is_nested_too_deeply_is_refused() -> None:
         hoist(schema)
 
 
-@pytest.mark.parametrize(
-    ("keyword", "value", "said"),
-    [
-        ("minLength", 1, ["At least 1 character."]),
-        ("maxItems", 3, ["At most 3 items."]),
-        ("pattern", "^a.$", ["It matches the pattern ^a.$"]),
-        ("format", "uri", ["Format: uri."]),
-        ("format", "int64", []),
-        ("default", "x", ["Default: x."]),
-        ("default", None, []),
-        ("default", [1, "a"], ['Default: [1,"a"].']),
-        ("enum", ["a", 1], ['One of: "a", 1.']),
-        ("enum", list(range(30)), [f"One of: {', '.join(map(str, range(20)))}, ...."]),
-        ("uniqueItems", True, ["No item twice."]),
-        ("uniqueItems", False, []),
-        ("examples", ["a", "b"], ['Example: "a".']),
-        ("examples", [], []),
-        ("deprecated", True, ["Deprecated."]),
-        ("dependentRequired", "no", []),
-        ("contains", {"const": 1}, ['It also meets this JSON Schema: {"contains":{"const":1}}.']),
-    ],
+@rows(
+    "keyword, value, said",
+    ("minLength", 1, ["At least 1 character."]),
+    ("maxItems", 3, ["At most 3 items."]),
+    ("pattern", "^a.$", ["It matches the pattern ^a.$"]),
+    ("format", "uri", ["Format: uri."]),
+    ("format", "int64", []),
+    ("default", "x", ["Default: x."]),
+    ("default", None, []),
+    ("default", [1, "a"], ['Default: [1,"a"].']),
+    ("enum", ["a", 1], ['One of: "a", 1.']),
+    ("enum", list(range(30)), [f"One of: {', '.join(map(str, range(20)))}, ...."]),
+    ("uniqueItems", True, ["No item twice."]),
+    ("uniqueItems", False, []),
+    ("examples", ["a", "b"], ['Example: "a".']),
+    ("examples", [], []),
+    ("deprecated", True, ["Deprecated."]),
+    ("dependentRequired", "no", []),
+    ("contains", {"const": 1}, ['It also meets this JSON Schema: {"contains":{"const":1}}.']),
 )
 def test_a_keyword_is_said_in_words(keyword: str, value: Any, said: list[str]) -> None:
     assert list(sentence(keyword, value)) == said

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.cases import rows
 from tests.documents.projections.model_tools.provider_rules import broken
 from tests.documents.projections.model_tools.round_trip import written
 from tests.documents.projections.model_tools.schema_strategy import inputs, is_declared, values
 
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.projections.model_tools.providers import StrictLimits, convert, faults
-from bespeak.documents.projections.model_tools.schema import UNFIT, ToolSchema
+from bespeak.documents.projections.model_tools.schema import Mark, ToolSchema
 
 STYLES = ("openai", "anthropic", "gemini")
 LOOP = {"anyOf": [{"$ref": "#/$defs/Loop"}, {"type": "integer"}]}
@@ -61,6 +62,11 @@ def _deep_unions(levels: int) -> dict[str, Any]:
     return {"type": "object", "properties": {"a": made}}
 
 
+def an_object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties}
+
+
+_WIDE = {f"p{p}": {"enum": [f"{p}", *range(40), None, True]} for p in range(60)}
 HOSTILE: dict[str, dict[str, Any]] = {
     "10,000 properties": {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(10_000)}},
     "many listed values": {"type": "object", "properties": {"a": {"enum": [f"v{n}" for n in range(5_000)]}}},
@@ -70,36 +76,19 @@ HOSTILE: dict[str, dict[str, Any]] = {
     "exploding": {
         "$ref": "#/$defs/30",
         "$defs": {
-            str(n): {"allOf": [{"$ref": f"#/$defs/{n - 1}"}, {"$ref": f"#/$defs/{n - 1}"}]} if n else {"type": "object"}
-            for n in range(31)
+            str(n): {"allOf": [{"$ref": f"#/$defs/{n - 1}"}] * 2} if n else {"type": "object"} for n in range(31)
         },
     },
     "exploding members": {
         "$ref": "#/$defs/30",
         "$defs": {
-            str(n): {
-                "type": "object",
-                "properties": {name: {"$ref": f"#/$defs/{max(n - 1, 0)}", "description": "x"} for name in "ab"},
-            }
+            str(n): an_object({name: {"$ref": f"#/$defs/{max(n - 1, 0)}", "description": "x"} for name in "ab"})
             for n in range(31)
         },
     },
-    "wide unions of wide unions": {
-        "type": "object",
-        "properties": {
-            "a": {
-                "anyOf": [
-                    {
-                        "type": "object",
-                        "properties": {f"p{p}": {"enum": [f"{p}", *range(40), None, True]} for p in range(60)},
-                        "required": [f"p{p}" for p in range(60)],
-                        "minProperties": n,
-                    }
-                    for n in range(60)
-                ]
-            }
-        },
-    },
+    "wide unions of wide unions": an_object(
+        {"a": {"anyOf": [{**an_object(_WIDE), "required": list(_WIDE), "minProperties": n} for n in range(60)]}}
+    ),
     "deep unions": _deep_unions(28),
     "references everywhere": {
         "type": "object",
@@ -162,50 +151,34 @@ def test_a_schema_is_strict_only_if_nothing_is_lost() -> None:
 TEXT = {"type": "string"}
 
 
-def test_a_schema_without_faults_has_none() -> None:
+def test_faults_name_their_places_and_are_bounded_and_recursion_depends_on_the_provider() -> None:
     root = {"type": "object", "properties": {"a": {"anyOf": [TEXT, {"$ref": "#/$defs/A"}]}}}
     assert faults(ToolSchema(root, {"A": TEXT}), StrictLimits()) == []
-
-
-def test_a_fault_names_its_place() -> None:
     root = {"type": "object", "properties": {"a": {"type": "array", "items": {"anyOf": [TEXT, {}]}}}}
-    found = faults(
-        ToolSchema(root, {"A": {"type": "object", "properties": {"b": {**TEXT, UNFIT: "it is odd"}}}}), StrictLimits()
-    )
+    found = faults(ToolSchema(root, {"A": an_object({"b": {**TEXT, Mark.UNFIT: "it is odd"}})}), StrictLimits())
     assert found == ["a.[]: any value is accepted", "A: b: it is odd"]
-
-
-def test_a_definition_may_contain_itself_only_where_the_provider_takes_that() -> None:
     document = ToolSchema({"$ref": "#/$defs/A"}, {"A": {"type": "array", "items": {"$ref": "#/$defs/A"}}})
     assert faults(document, StrictLimits()) == ["a definition contains itself"]
     assert faults(document, StrictLimits(recursion=True)) == []
+    assert len(faults(ToolSchema(an_object({str(n): {} for n in range(99)}), {}), StrictLimits())) == 5
 
 
 def nested(levels: int) -> dict[str, Any]:
     return {"type": ["object", "null"], "properties": {"a": nested(levels - 1)}} if levels else TEXT
 
 
-@pytest.mark.parametrize(
-    ("root", "limits", "count"),
-    [
-        ({"type": "object", "properties": dict.fromkeys("abc", TEXT)}, {"properties": 2}, "3 properties"),
-        (nested(3), {"levels": 2}, "3 levels"),
-        ({"type": "string", "enum": ["a", "b"]}, {"values": 1}, "2 listed values"),
-        ({"type": "object", "properties": {"abc": {**TEXT, "enum": ["de"]}}}, {"characters": 4}, "5 characters"),
-        ({"type": "string", "enum": ["aa", "bb"]}, {"long_list": (1, 3)}, "4 characters"),
-    ],
+@rows(
+    "root, limits, count",
+    ({"type": "object", "properties": dict.fromkeys("abc", TEXT)}, {"properties": 2}, "3 properties"),
+    (nested(3), {"levels": 2}, "3 levels"),
+    ({"type": "string", "enum": ["a", "b"]}, {"values": 1}, "2 listed values"),
+    ({"type": "object", "properties": {"abc": {**TEXT, "enum": ["de"]}}}, {"characters": 4}, "5 characters"),
+    ({"type": "string", "enum": ["aa", "bb"]}, {"long_list": (1, 3)}, "4 characters"),
 )
 def test_limits_are_kept(root: dict[str, Any], limits: Any, count: str) -> None:
     (fault,) = faults(ToolSchema(root, {}), StrictLimits(**limits))
     assert count in fault
     assert faults(ToolSchema(root, {}), StrictLimits()) == []
-
-
-def test_the_number_of_reasons_is_bounded() -> None:
-    assert (
-        len(faults(ToolSchema({"type": "object", "properties": {str(n): {} for n in range(99)}}, {}), StrictLimits()))
-        == 5
-    )
 
 
 def converted(style: str, part: dict[str, Any], *, strict: bool = True) -> dict[str, Any]:
@@ -214,25 +187,23 @@ def converted(style: str, part: dict[str, Any], *, strict: bool = True) -> dict[
     return found
 
 
-@pytest.mark.parametrize(
-    ("part", "openai", "anthropic", "gemini"),
-    [
-        ({"type": "string", "minLength": 2}, False, False, False),
-        ({"type": "string", "pattern": "^[a-z]{2}$"}, True, True, False),
-        ({"type": "string", "pattern": r"^\bx"}, True, False, False),
-        ({"type": "string", "pattern": "^x{2000}$"}, True, False, False),
-        ({"type": "string", "pattern": "^(?!x)"}, False, False, False),
-        ({"type": "string", "format": "uuid"}, True, True, False),
-        ({"type": "string", "format": "uri"}, False, True, False),
-        ({"type": "string", "format": "date"}, True, True, True),
-        ({"type": "integer", "minimum": 2}, True, False, True),
-        ({"type": "integer", "exclusiveMinimum": 2}, True, False, False),
-        ({"type": "array", "items": {"type": "string"}, "minItems": 1}, True, True, True),
-        ({"type": "array", "items": {"type": "string"}, "minItems": 2}, True, False, True),
-        ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, False, False, False),
-        ({"type": "boolean", "enum": [True]}, True, True, False),
-        ({"type": "integer", "enum": [1]}, True, True, True),
-    ],
+@rows(
+    "part, openai, anthropic, gemini",
+    ({"type": "string", "minLength": 2}, False, False, False),
+    ({"type": "string", "pattern": "^[a-z]{2}$"}, True, True, False),
+    ({"type": "string", "pattern": r"^\bx"}, True, False, False),
+    ({"type": "string", "pattern": "^x{2000}$"}, True, False, False),
+    ({"type": "string", "pattern": "^(?!x)"}, False, False, False),
+    ({"type": "string", "format": "uuid"}, True, True, False),
+    ({"type": "string", "format": "uri"}, False, True, False),
+    ({"type": "string", "format": "date"}, True, True, True),
+    ({"type": "integer", "minimum": 2}, True, False, True),
+    ({"type": "integer", "exclusiveMinimum": 2}, True, False, False),
+    ({"type": "array", "items": {"type": "string"}, "minItems": 1}, True, True, True),
+    ({"type": "array", "items": {"type": "string"}, "minItems": 2}, True, False, True),
+    ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, False, False, False),
+    ({"type": "boolean", "enum": [True]}, True, True, False),
+    ({"type": "integer", "enum": [1]}, True, True, True),
 )
 def test_a_keyword_is_kept_or_said(part: dict[str, Any], openai: bool, anthropic: bool, gemini: bool) -> None:
     for style, kept in (("openai", openai), ("anthropic", anthropic), ("gemini", gemini)):
@@ -241,13 +212,10 @@ def test_a_keyword_is_kept_or_said(part: dict[str, Any], openai: bool, anthropic
         assert ("description" in made) is not kept
 
 
-def test_without_strict_mode_keywords_stay() -> None:
+def test_without_strict_mode_keywords_stay_and_null_is_written_for_each_provider() -> None:
     part = {"type": "string", "minLength": 2, "default": "ab", "examples": ["xy"]}
     assert converted("openai", part, strict=False) == part
     assert converted("anthropic", part, strict=False) == part
-
-
-def test_types_with_null_are_written_as_each_provider_takes_them() -> None:
     part = {"type": ["string", "null"]}
     assert converted("openai", part) == part
     assert converted("gemini", part) == part

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bespeak.documents.projections.model_tools.schema import (
-    OPTIONAL,
-    SAYS,
+    Mark,
     Node,
     ToolSchema,
     alternatives,
@@ -34,14 +33,17 @@ def test_a_pass_sees_children_before_their_parents_and_every_definition() -> Non
     assert seen.index("string") < seen.index("array")
 
 
-def test_definitions_without_references_are_left_out() -> None:
+def test_unused_definitions_are_left_out_and_nodes_found_without_following_references() -> None:
     used = {"A": {"items": {"$ref": "#/$defs/B"}}, "B": {"$ref": "#/$defs/A"}}
     made = ToolSchema({"$ref": "#/$defs/A"}, {**used, "C": TEXT}).pruned()
     assert made.definitions == used
+    root = {"properties": {"a": {"items": TEXT}}, "anyOf": [{"$ref": "#/$defs/A"}]}
+    assert len(list(nodes(root))) == 4
+    assert resolved({"$ref": "#/$defs/A"}, {"A": TEXT}) is TEXT
 
 
 def test_marks_are_not_part_of_the_schema() -> None:
-    marked = {"properties": {"~name": {**TEXT, OPTIONAL: ["a"]}}, OPTIONAL: ["~name"]}
+    marked = {"properties": {"~name": {**TEXT, Mark.OPTIONAL: ["a"]}}, Mark.OPTIONAL: ["~name"]}
     assert ToolSchema(marked, {"A": marked}).schema() == {
         "properties": {"~name": TEXT},
         "$defs": {"A": {"properties": {"~name": TEXT}}},
@@ -59,32 +61,19 @@ def test_alternatives_are_found_through_references_and_circles() -> None:
     assert is_nullable({}, {})
 
 
-def test_nodes_are_found_without_following_references() -> None:
-    root = {"properties": {"a": {"items": TEXT}}, "anyOf": [{"$ref": "#/$defs/A"}]}
-    assert len(list(nodes(root))) == 4
-    assert resolved({"$ref": "#/$defs/A"}, {"A": TEXT}) is TEXT
-
-
 def refers(*names: str) -> dict[str, Any]:
     return {"properties": {name: {"$ref": f"#/$defs/{name}"} for name in names}, "required": list(names)}
 
 
-def test_only_definitions_on_a_circle_count() -> None:
+def test_only_definitions_on_a_circle_are_relaxed_and_long_chains_need_no_stack() -> None:
     definitions = {"A": refers("B", "C"), "B": refers("A"), "C": refers("D"), "D": {}, "E": refers("A")}
     assert circular(definitions) == {"A", "B"}
     assert circular({"A": refers("A")}) == {"A"}
-
-
-def test_long_chains_need_no_stack() -> None:
     chain = {str(number): refers(str(number + 1)) for number in range(20_000)}
     assert circular({**chain, "20000": {}}) == frozenset()
-
-
-def test_a_member_that_leads_back_becomes_optional_and_a_sentence() -> None:
     made = relax_circles(ToolSchema(refers("A"), {"A": refers("A", "B"), "B": {}}))
-    assert made.root == refers("A")
-    assert made.definitions["A"]["required"] == ["B"]
-    assert made.definitions["A"][SAYS] == ["Always give A."]
+    assert (made.root, made.definitions["A"]["required"]) == (refers("A"), ["B"])
+    assert made.definitions["A"][Mark.SAYS] == ["Always give A."]
 
 
 def test_a_union_of_itself_is_the_union_of_the_others() -> None:

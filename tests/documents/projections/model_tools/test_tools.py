@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
+from tests.cases import rows
 from tests.documents.openapi.notes_api import described
 from tests.documents.openapi.reading import read
 from tests.documents.projections.model_tools.provider_rules import GEMINI_NAME, NAME, broken
@@ -94,17 +95,11 @@ def test_names_that_collide_after_a_change_stay_apart() -> None:
     assert all(GEMINI_NAME.match(name) for name in names)
 
 
-def test_a_description_is_cut_where_the_provider_refuses_longer_ones() -> None:
+def test_long_description_is_cut_for_the_provider_and_undeclared_arguments_break_the_contract() -> None:
     long = endpoint("FIND", "/rooms", intent="x" * 5_000)
-    assert {style: len(made(long, style=style)[0].description) for style in ("openai", "anthropic")} == {
-        "openai": 1_024,
-        "anthropic": 4_096,
-    }
-
-
-def test_undeclared_arguments_break_the_contract() -> None:
+    lengths = {style: len(made(long, style=style)[0].description) for style in ("openai", "anthropic")}
+    assert lengths == {"openai": 1_024, "anthropic": 4_096}
     (tool,) = made(endpoint("FIND", "/rooms", input_schema={"type": "object", "properties": {"a": {}}}))
-    assert tool.validator is not None
     assert tool.validator.is_valid({"a": 1})
     assert not tool.validator.is_valid({"b": 1})
     (broken,) = made(endpoint("FIND", "/rooms", input_schema={"type": "object", "pattern": "("}))
@@ -218,22 +213,20 @@ def restored(part: dict[str, Any], value: Any, style: str = "openai", *, require
     return Restorer(conversion.document).restore({"a": value})
 
 
-@pytest.mark.parametrize(
-    ("part", "given", "expected"),
-    [
-        (COUNTS, [{"key": "x", "value": 1}], {"x": 1}),
-        (COUNTS, [], {}),
-        (COUNTS, {"x": 1}, {"x": 1}),  # written as the contract has it
-        (COUNTS, [{"key": 1, "value": 1}], [{"key": 1, "value": 1}]),  # not pairs: the contract judges it
-        ({"$ref": "#/$defs/T"}, {"name": "x", "below": [{"name": None, "below": None}]}, {"name": "x", "below": [{}]}),
-        ({"anyOf": [COUNTS, {"type": "string"}]}, [{"key": "x", "value": 1}], {"x": 1}),
-        ({"anyOf": [COUNTS, {"type": "string"}]}, [{"key": "x", "value": "no"}], {"x": "no"}),
-        (
-            {"type": "object", "properties": {"b": {"type": "string"}}, "additionalProperties": {"type": "integer"}},
-            {"b": None, "other_members": [{"key": "c", "value": 1}]},
-            {"c": 1},
-        ),
-    ],
+@rows(
+    "part, given, expected",
+    (COUNTS, [{"key": "x", "value": 1}], {"x": 1}),
+    (COUNTS, [], {}),
+    (COUNTS, {"x": 1}, {"x": 1}),  # written as the contract has it
+    (COUNTS, [{"key": 1, "value": 1}], [{"key": 1, "value": 1}]),  # not pairs: the contract judges it
+    ({"$ref": "#/$defs/T"}, {"name": "x", "below": [{"name": None, "below": None}]}, {"name": "x", "below": [{}]}),
+    ({"anyOf": [COUNTS, {"type": "string"}]}, [{"key": "x", "value": 1}], {"x": 1}),
+    ({"anyOf": [COUNTS, {"type": "string"}]}, [{"key": "x", "value": "no"}], {"x": "no"}),
+    (
+        {"type": "object", "properties": {"b": {"type": "string"}}, "additionalProperties": {"type": "integer"}},
+        {"b": None, "other_members": [{"key": "c", "value": 1}]},
+        {"c": 1},
+    ),
 )
 def test_a_value_is_what_the_contract_describes(part: dict[str, Any], given: Any, expected: Any) -> None:
     assert restored(part, given) == {"a": expected}

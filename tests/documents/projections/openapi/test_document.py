@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from openapi_spec_validator import OpenAPIV31SpecValidator
+from tests.cases import rows
 from tests.process import HOTEL
 from tests.service import build, echo, make_endpoint
 from tests.service_strategy import services
@@ -25,7 +26,7 @@ from bespeak.contract.service import Service
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections.openapi.document import (
     PARAMETERS,
-    Operations,
+    OperationBuilder,
     parameters_of,
     project_openapi,
     security_of,
@@ -44,15 +45,8 @@ MODES = [("open",), ("token",), ("token", "mtls", "signed")]
 def document(service: Service, modes: tuple[str, ...] = ("open",), **options: Any) -> Any:
     """Return the document as a reader gets it."""
     registrar = assemble(service, updated="2026-01-01T00:00:00Z").registrar
-    projected = project_openapi(
-        registrar.service,
-        registrar.endpoints.values(),
-        options.pop("settings", HttpSettings()),
-        modes,
-        version="1",
-        policies=registrar.policies,
-        **options,
-    )
+    given = (registrar.service, registrar.endpoints.values(), options.pop("settings", HttpSettings()), modes)
+    projected = project_openapi(*given, version="1", policies=registrar.policies, **options)
     return msgspec.json.decode(msgspec.json.encode(projected))
 
 
@@ -82,53 +76,39 @@ def test_the_document_of_any_service_is_valid(service: Service, modes: tuple[str
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(services())
 def test_operation_ids_are_unique(service: Service) -> None:
-    found = document(service)
-    ids = [
-        operation["operationId"]
-        for item in found["paths"].values()
-        for name, operation in item.items()
-        if name != "parameters"
-    ]
+    operations = (each for item in document(service)["paths"].values() for each in item.items())
+    ids = [operation["operationId"] for name, operation in operations if name != "parameters"]
     assert len(set(ids)) == len(ids)
 
 
-def test_internal_and_built_in_endpoints_are_left_out() -> None:
+@pytest.mark.requirement("API-14.2-1", "API-14.2-2")
+def test_document_names_manifest_and_server_and_leaves_out_internal_endpoints() -> None:
     hidden = replace(make_endpoint("CANCEL", "/room", echo), internal=True)
     found = of(make_endpoint("BOOK", "/room", echo), hidden)
     assert list(found["paths"]) == ["/room:book"]
     assert "cancel" not in msgspec.json.encode(found).decode().lower()
-
-
-@pytest.mark.requirement("API-14.2-1", "API-14.2-2")
-def test_document_names_the_manifest_it_is_derived_from() -> None:
     info = of(make_endpoint("BOOK", "/room", echo))["info"]
-    assert info["x-agtp-derived-from"] == "agtp-manifest"
-    assert info["x-agtp-manifest"] == "agtp://test.example"
+    assert (info["x-agtp-derived-from"], info["x-agtp-manifest"]) == ("agtp-manifest", "agtp://test.example")
     assert "agtp://test.example" in info["description"]
     assert (info["title"], info["version"]) == ("test.example", "1")
+    service = build(make_endpoint("BOOK", "/room", echo)).routes.service
+    assert document(service)["servers"] == [{"url": "/"}]
+    settings = HttpSettings(url="https://rooms.example/api")
+    assert document(service, settings=settings)["servers"] == [{"url": "https://rooms.example/api"}]
 
 
-@pytest.mark.parametrize(
-    ("contact", "told"),
-    [
-        ("ops@a.example", {"name": "Test", "email": "ops@a.example"}),
-        ("mailto:ops@a.example", {"name": "Test", "email": "ops@a.example"}),
-        ("https://a.example/us", {"name": "Test", "url": "https://a.example/us"}),
-        ("the desk", {"name": "Test"}),
-    ],
+@rows(
+    "contact, told",
+    ("ops@a.example", {"name": "Test", "email": "ops@a.example"}),
+    ("mailto:ops@a.example", {"name": "Test", "email": "ops@a.example"}),
+    ("https://a.example/us", {"name": "Test", "url": "https://a.example/us"}),
+    ("the desk", {"name": "Test"}),
 )
 def test_contact_is_an_e_mail_address_or_a_url(contact: str, told: dict[str, str]) -> None:
     service = build(make_endpoint("BOOK", "/room", echo)).routes.service
     found = document(replace(service, identity=replace(service.identity, contact=contact)))
     assert found["info"]["contact"] == told
     check(found)
-
-
-def test_server_is_the_configured_url() -> None:
-    service = build(make_endpoint("BOOK", "/room", echo)).routes.service
-    assert document(service)["servers"] == [{"url": "/"}]
-    settings = HttpSettings(url="https://rooms.example/api")
-    assert document(service, settings=settings)["servers"] == [{"url": "https://rooms.example/api"}]
 
 
 def test_a_thousand_endpoints_make_a_document_that_is_valid() -> None:
@@ -162,7 +142,7 @@ FIND = make_endpoint("FIND", "/room/{room_id}", echo, properties=ROOM, required=
 def item(endpoint: Endpoint, **policies: bool) -> tuple[dict[str, Any], dict[str, Any]]:
     schemas = SchemaComponents({})
     served = Circumstances(modes=("open",), policies=Policies(**policies))
-    operations = Operations({endpoint.key: "find_room"}, schemas, served)
+    operations = OperationBuilder({endpoint.key: "find_room"}, schemas, served)
     operations.reserve(endpoint)
     return operations.path_item(endpoint), schemas.schemas
 
@@ -173,12 +153,9 @@ def test_an_endpoint_that_can_be_read_has_a_get_and_a_post() -> None:
     assert found["parameters"][0]["description"].startswith("Which room. It must not be")
     query = [entry for entry in found["get"]["parameters"] if "$ref" not in entry]
     assert query == [{"name": "beds", "in": "query", "required": True, "schema": {"type": "integer"}}]
-    assert found["post"]["requestBody"] == {
-        "required": True,
-        "content": {"application/json": {"schema": reference("FindRoomBody")}},
-    }
-    assert schemas["FindRoomBody"]["required"] == ["beds"]
-    assert schemas["FindRoomInput"] == FIND.input_schema
+    content = {"application/json": {"schema": reference("FindRoomBody")}}
+    assert found["post"]["requestBody"] == {"required": True, "content": content}
+    assert (schemas["FindRoomBody"]["required"], schemas["FindRoomInput"]) == (["beds"], FIND.input_schema)
     assert (found["get"]["operationId"], found["post"]["operationId"]) == ("find_room", "post_find_room")
 
 
@@ -202,8 +179,7 @@ def test_facts_that_openapi_lacks_are_agtp_extensions() -> None:
     )
     post = item(endpoint)[0]["post"]
     assert post["deprecated"] is True
-    assert post["tags"] == ["desk"]
-    assert post["summary"] == endpoint.description
+    assert (post["tags"], post["summary"]) == (["desk"], endpoint.description)
     assert post["description"] == "Do the thing.\n\nOutcome: The thing is done."
     told = {name.removeprefix("x-agtp-"): value for name, value in post.items() if name.startswith("x-agtp-")}
     assert told == {
@@ -238,42 +214,37 @@ def names(endpoint: object, mode: str = "open", **served: bool) -> set[str]:
     return {PARAMETERS[name]["name"] for name in parameters_of(endpoint, circumstances)}  # type: ignore[arg-type]
 
 
-def test_key_is_offered_for_non_idempotent_calls_with_a_store() -> None:
-    assert "Idempotency-Key" in names(UNSAFE)
-    assert "Idempotency-Key" not in names(BOOK)
-    assert "Idempotency-Key" not in names(UNSAFE, keeps_state=False)
+PRICED = replace(BOOK, cost=read_cost({"tokens": 5})[0])
 
 
-def test_a_key_that_the_operator_demands_is_required() -> None:
-    served = Circumstances(modes=("open",), policies=Policies(), keys_required=True)
-    assert "RequiredIdempotencyKey" in parameters_of(UNSAFE, served)
-    assert PARAMETERS["RequiredIdempotencyKey"]["required"] is True
-    assert "RequiredIdempotencyKey" not in parameters_of(BOOK, served)
+@rows(
+    "header, offered, not_offered",
+    ("Idempotency-Key", names(UNSAFE), names(BOOK) | names(UNSAFE, keeps_state=False)),
+    ("Agent-ID", names(BOOK), names(BOOK, "token")),
+    ("Authority-Scope", names(BOOK), names(BOOK, "token")),
+    ("Budget-Limit", names(PRICED), names(BOOK)),
+    ("Confirmation-ID", names(replace(BOOK, confirm=True)), names(BOOK)),
+)
+def test_headers_are_offered_where_they_apply(header: str, offered: set[str], not_offered: set[str]) -> None:
+    assert header in offered
+    assert header not in not_offered
 
 
-def test_agent_and_scope_headers_are_offered_only_in_open_mode() -> None:
-    assert {"Agent-ID", "Authority-Scope"} <= names(BOOK)
-    assert {"Agent-ID", "Authority-Scope"}.isdisjoint(names(BOOK, "token"))
+def test_keys_and_agents_that_are_needed_are_required() -> None:
+    keys = Circumstances(modes=("open",), policies=Policies(), keys_required=True)
+    assert "RequiredIdempotencyKey" in parameters_of(UNSAFE, keys)
+    assert "RequiredIdempotencyKey" not in parameters_of(BOOK, keys)
+    free = Circumstances(modes=("open",), policies=Policies(scope_required_for_invocation=False))
+    assert "AgentId" in parameters_of(BOOK, free)
+    assert "RequiredAgentId" in parameters_of(replace(BOOK, required_scopes=("room:book",)), free)
+    assert all(PARAMETERS[name]["required"] is True for name in ("RequiredIdempotencyKey", "RequiredAgentId"))
 
 
-def test_agent_header_is_required_if_authority_is_needed() -> None:
-    served = Circumstances(modes=("open",), policies=Policies(scope_required_for_invocation=False))
-    assert "AgentId" in parameters_of(BOOK, served)
-    assert "RequiredAgentId" in parameters_of(replace(BOOK, required_scopes=("room:book",)), served)
-    assert PARAMETERS["RequiredAgentId"]["required"] is True
-
-
-def test_budget_and_confirmation_headers_are_offered_where_they_apply() -> None:
-    assert {"Budget-Limit", "Confirmation-ID"}.isdisjoint(names(BOOK))
-    assert "Budget-Limit" in names(replace(BOOK, cost=read_cost({"tokens": 5})[0]))
-    assert "Confirmation-ID" in names(replace(BOOK, confirm=True))
-
-
-def test_the_budget_has_every_unit() -> None:
+def test_budget_has_every_unit_open_mode_no_schemes_and_input_fields_precede_hints() -> None:
     assert PARAMETERS["BudgetLimit"]["schema"]["properties"].keys() == UNITS.keys()
-
-
-def test_input_fields_take_precedence_over_hints() -> None:
+    served = Circumstances(modes=("open",), policies=Policies())
+    assert security_schemes(("open",)) == {}
+    assert security_of(make_endpoint("BOOK", "/room", echo, scopes=("room:book",)), served) == []
     assert token_hints(BOOK) == ["compact", "fields"]
     assert token_hints(replace(BOOK, since="rooms[].changed")) == ["compact", "fields", "since"]
     own = make_endpoint("FIND", "/room", echo, properties={"compact": {"type": "string"}})
@@ -287,12 +258,6 @@ def test_the_pattern_of_scopes_is_what_the_server_reads(text: str) -> None:
     assert (re.search(PARAMETERS["AuthorityScope"]["schema"]["pattern"], text) is not None) == read
 
 
-def test_open_mode_has_no_security_schemes() -> None:
-    served = Circumstances(modes=("open",), policies=Policies())
-    assert security_schemes(("open",)) == {}
-    assert security_of(make_endpoint("BOOK", "/room", echo, scopes=("room:book",)), served) == []
-
-
 @pytest.mark.parametrize("mode", SETTINGS_MODES[1:])
 def test_every_mode_with_proof_has_a_scheme(mode: str) -> None:
     (scheme,) = security_schemes((mode,)).values()
@@ -300,13 +265,11 @@ def test_every_mode_with_proof_has_a_scheme(mode: str) -> None:
     assert scheme["type"] == expected[mode]
 
 
-@pytest.mark.parametrize(
-    ("scopes", "always", "asked"),
-    [
-        (("room:book",), False, [{"Bearer": ["room:book"]}, {"ClientCertificate": ["room:book"]}]),
-        ((), True, [{"Bearer": []}, {"ClientCertificate": []}]),
-        ((), False, [{}, {"Bearer": []}, {"ClientCertificate": []}]),
-    ],
+@rows(
+    "scopes, always, asked",
+    (("room:book",), False, [{"Bearer": ["room:book"]}, {"ClientCertificate": ["room:book"]}]),
+    ((), True, [{"Bearer": []}, {"ClientCertificate": []}]),
+    ((), False, [{}, {"Bearer": []}, {"ClientCertificate": []}]),
 )
 def test_one_of_several_proofs_is_enough_and_none_if_optional(
     scopes: tuple[str, ...], always: bool, asked: list[dict[str, list[str]]]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import DeclaredError, Deprecation
@@ -28,31 +29,31 @@ def served(**fields: Any) -> Circumstances:
     return Circumstances(**{"modes": ("open",), "policies": FREE, "keeps_state": False, **fields})
 
 
-@pytest.mark.parametrize(
-    ("endpoint", "fields", "more"),
-    [
-        (LOOK, {}, set()),
-        (replace(LOOK, required_scopes=("a:b",)), {}, {403}),
-        (LOOK, {"policies": Policies()}, {403}),
-        (LOOK, {"modes": ("token",)}, {403, 503}),
-        (replace(LOOK, cost=read_cost({"tokens": 1})[0]), {}, {402}),
-        (replace(LOOK, path="/room/{room_id}"), {}, {404}),
-        (LOOK, {"rate_limits": RateLimits(agent=Rate(1, "s", 1))}, {429}),
-        (LOOK, {"knows_agents": True}, {403, 410, 503}),
-        (LOOK, {"keeps_state": True}, {503}),
-        (replace(BOOK, semantic=replace(BOOK.semantic, is_idempotent=False)), {"keeps_state": True}, {409, 503}),
-        (replace(BOOK, confirm=True), {}, {403, 404, 501}),
-        (replace(BOOK, confirm=True), {"keeps_state": True}, {403, 404, 408, 409, 429, 503}),
-    ],
+@rows(
+    "endpoint, fields, more",
+    (LOOK, {}, set()),
+    (replace(LOOK, required_scopes=("a:b",)), {}, {403}),
+    (LOOK, {"policies": Policies()}, {403}),
+    (LOOK, {"modes": ("token",)}, {403, 503}),
+    (replace(LOOK, cost=read_cost({"tokens": 1})[0]), {}, {402}),
+    (replace(LOOK, path="/room/{room_id}"), {}, {404}),
+    (LOOK, {"rate_limits": RateLimits(agent=Rate(1, "s", 1))}, {429}),
+    (LOOK, {"knows_agents": True}, {403, 410, 503}),
+    (LOOK, {"keeps_state": True}, {503}),
+    (replace(BOOK, semantic=replace(BOOK.semantic, is_idempotent=False)), {"keeps_state": True}, {409, 503}),
+    (replace(BOOK, confirm=True), {}, {403, 404, 501}),
+    (replace(BOOK, confirm=True), {"keeps_state": True}, {403, 404, 408, 409, 429, 503}),
 )
 def test_only_possible_refusals_are_documented(endpoint: Any, fields: dict[str, Any], more: set[int]) -> None:
     found = set(refusals_of(endpoint, served(**fields), has_body=False))
     assert found == {400, 401, 500} | more
 
 
-def test_only_a_body_can_be_too_large() -> None:
+def test_only_a_body_can_be_too_large_and_every_shared_header_is_defined() -> None:
     assert 413 in refusals_of(LOOK, served(), has_body=True)
     assert 413 not in refusals_of(LOOK, served(), has_body=False)
+    for response in shared_responses().values():
+        assert response["headers"].keys() <= HEADERS.keys()
 
 
 def test_the_declared_errors_are_the_codes_of_422_and_its_examples() -> None:
@@ -80,22 +81,12 @@ def test_an_object_that_has_not_changed_is_not_sent_again(since: str | None, unc
     assert ("304" in found) is unchanged
 
 
-def test_every_header_of_a_shared_response_is_defined() -> None:
-    for response in shared_responses().values():
-        assert response["headers"].keys() <= HEADERS.keys()
-
-
-UNSAFE = replace(BOOK, semantic=replace(BOOK.semantic, is_idempotent=False))
-
-
-@pytest.mark.parametrize(
-    ("impact", "idempotent", "taken", "needed"),
-    [
-        ("informational", False, False, False),
-        ("reversible", True, False, False),
-        ("reversible", False, True, False),
-        ("irreversible", False, True, True),
-    ],
+@rows(
+    "impact, idempotent, taken, needed",
+    ("informational", False, False, False),
+    ("reversible", True, False, False),
+    ("reversible", False, True, False),
+    ("irreversible", False, True, True),
 )
 def test_key_is_needed_for_irreversible_calls_that_are_not_idempotent(
     impact: str, idempotent: bool, taken: bool, needed: bool
@@ -105,14 +96,11 @@ def test_key_is_needed_for_irreversible_calls_that_are_not_idempotent(
     assert (served.takes_key(endpoint), served.needs_key(endpoint)) == (taken, needed)
 
 
-def test_authority_is_needed_by_scopes_or_by_policy() -> None:
+def test_policy_demands_authority_and_makes_calls_wait() -> None:
     lenient = Circumstances(modes=("open",), policies=Policies(scope_required_for_invocation=False))
     assert not lenient.needs_authority(BOOK)
     assert lenient.needs_authority(replace(BOOK, required_scopes=("a:b",)))
     assert Circumstances(modes=("open",), policies=Policies()).needs_authority(BOOK)
-
-
-def test_the_policy_makes_calls_wait() -> None:
     served = Circumstances(modes=("open",), policies=Policies(confirm_irreversible=True))
     assert served.confirms(BOOK)
     assert not served.confirms(replace(BOOK, confirm=False))

@@ -32,10 +32,7 @@ def with_guest(guest: dict[str, Any]) -> dict[str, Any]:
 def test_a_definition_becomes_a_component_of_its_own() -> None:
     components = SchemaComponents({})
     add(components, "BookInput", with_guest(GUEST))
-    assert components.schemas == {
-        "BookInput": {"properties": {"guest": reference("Guest")}},
-        "Guest": GUEST,
-    }
+    assert components.schemas == {"BookInput": {"properties": {"guest": reference("Guest")}}, "Guest": GUEST}
 
 
 def test_shared_definition_is_written_once() -> None:
@@ -53,8 +50,7 @@ def test_conflicting_definition_gets_its_own_name() -> None:
     add(components, "CInput", {"$ref": "#/$defs/Problem", "$defs": {"Problem": {"type": "null"}}})
     assert components.schemas["BInput"]["properties"]["guest"] == reference("BInput.Guest")
     assert components.schemas["BInput.Guest"] == {"type": "string"}
-    assert components.schemas["CInput.Problem"] == {"type": "null"}
-    assert components.schemas["Problem"] == {}
+    assert (components.schemas["CInput.Problem"], components.schemas["Problem"]) == ({"type": "null"}, {})
 
 
 def test_definitions_with_different_targets_differ() -> None:
@@ -94,22 +90,16 @@ def test_a_component_admits_what_its_schema_does(one: dict[str, Any], other: dic
         components.add(name, schema)
     for name, schema in zip(names, (one, other), strict=True):
         whole = {**reference(name), "components": {"schemas": components.schemas}}
-        assert jsonschema_rs.Draft202012Validator(whole).is_valid(value) == jsonschema_rs.Draft202012Validator(
-            schema
-        ).is_valid(value)
+        admitted = [jsonschema_rs.Draft202012Validator(each).is_valid(value) for each in (whole, schema)]
+        assert admitted[0] == admitted[1]
 
 
-@pytest.mark.parametrize(
-    ("text", "name"), [("Guest", "Guest"), ("a.b-c_d", "a.b-c_d"), ("Wäsche /", "W_sche"), ("日本", "schema")]
-)
+@pytest.mark.parametrize(("text", "name"), [("a.b-c_d", "a.b-c_d"), ("Wäsche /", "W_sche"), ("日本", "schema")])
 def test_a_component_has_a_name_that_openapi_allows(text: str, name: str) -> None:
     assert component_name(text) == name
 
 
-def test_the_type_of_an_operation_is_its_id_in_capitals() -> None:
+def test_type_of_an_operation_is_its_id_in_capitals_and_numbered_if_taken() -> None:
     assert type_name("book_room_by_room_id__bed") == "BookRoomByRoomIdBed"
-
-
-def test_a_name_that_is_taken_gets_a_number() -> None:
     assert unique_in({}, "A") == "A"
     assert unique_in({"A": 1, "A2": 1}, "A") == "A3"

@@ -1,54 +1,65 @@
-"""Operations: endpoints with meaning."""
+"""Operations: endpoints with meaning, and how names are read with the nouns of a service."""
 
 from __future__ import annotations
 
 import pytest
+from tests.cases import rows
 from tests.extensions.negotiation.planner.contracts import contract, contracts
 from tests.extensions.negotiation.planner.services import HOTEL, approved, refused
 
-from bespeak.extensions.negotiation.planner.operation import Index, Operation, PlanField, alternatives, likeness
-from bespeak.extensions.negotiation.planner.slot import ITEM, Facts
-from bespeak.extensions.negotiation.planner.vocabulary import Reading, Vocabulary
+from bespeak.extensions.negotiation.planner.operation import (
+    OperationIndex,
+    PlanField,
+    PlanOperation,
+    alternatives,
+    likeness,
+)
+from bespeak.extensions.negotiation.planner.slot import ITEM, Facts, slots_of
+from bespeak.extensions.negotiation.planner.vocabulary import (
+    ComparedName,
+    NounReading,
+    Segment,
+    ServiceNouns,
+    comparison,
+    noun_of,
+    other_names,
+    resource_of,
+    stems,
+)
 
 
-def operation(line: str) -> Operation:
-    return Index([contract(line)]).operations[0]
+def operation(line: str) -> PlanOperation:
+    return OperationIndex([contract(line)]).operations[0]
 
 
 @pytest.mark.parametrize("name", ["id", "order", "order_id"])
 def test_a_path_parameter_is_the_id_of_the_noun_before_it(name: str) -> None:
-    assert operation(f"FETCH /orders/{{{name}}} -> total").inputs[0].readings == (Reading("order", "id"),)
+    assert operation(f"FETCH /orders/{{{name}}} -> total").inputs[0].readings == (NounReading("order", "id"),)
 
 
 def test_an_id_beside_a_list_is_that_of_the_parent() -> None:
     found = operation("LIST /movies/{id}/credits -> id credits[].id")
     assert [field.readings[0] for field in found.outputs if field.name == "id"] == [
-        Reading("movie", "id"),
-        Reading("credit", "id"),
+        NounReading("movie", "id"),
+        NounReading("credit", "id"),
     ]
 
 
-def test_a_total_beside_a_list_is_not_that_of_a_row() -> None:
+def test_lists_have_totals_pages_and_optional_limits_of_their_own() -> None:
     found = operation("LIST /orders -> total:i orders[].id")
-    assert Reading("order", "total") not in found.outputs[0].readings
-
-
-def test_pages_are_followed_by_the_cursor_that_fits() -> None:
+    assert NounReading("order", "total") not in found.outputs[0].readings
     pages = operation("LIST /orders cursor? -> orders[].id next_cursor?").pages
-    assert pages is not None
     assert (pages.parameter, pages.cursor, pages.items) == ("cursor", "next_cursor", "orders")
+    assert not operation("LIST /orders limit?:i -> orders[].id").is_partial
 
 
-@pytest.mark.parametrize(
-    ("line", "counts", "cursor"),
-    [
-        ("LIST /orders page?:i per_page?:i -> orders[].id", "pages", ""),
-        ("LIST /orders offset?:i limit?:i -> orders[].id more?:b", "elements", "more"),
-    ],
+@rows(
+    "line, counts, cursor",
+    ("LIST /orders page?:i per_page?:i -> orders[].id", "pages", ""),
+    ("LIST /orders offset?:i limit?:i -> orders[].id more?:b", "elements", "more"),
 )
 def test_numbered_pages_are_counted(line: str, counts: str, cursor: str) -> None:
     pages = operation(line).pages
-    assert pages is not None
     assert (pages.counts, pages.cursor, pages.items) == (counts, cursor, "orders")
 
 
@@ -57,24 +68,20 @@ def test_a_list_in_pages_without_a_way_to_the_next_is_partial(inputs: str) -> No
     assert operation(f"LIST /orders {inputs} -> orders[].id").is_partial
 
 
-def test_a_list_with_an_optional_limit_is_whole() -> None:
-    assert not operation("LIST /orders limit?:i -> orders[].id").is_partial
-
-
-def test_a_uuid_beside_an_id_is_another_key() -> None:
+def test_keys_are_found_whatever_an_endpoint_calls_them_and_beside_each_other() -> None:
     found = operation("FETCH /meetings/{id} -> id:i uuid topic")
-    assert Reading("meeting", "id") not in found.outputs[1].readings
+    assert NounReading("meeting", "id") not in found.outputs[1].readings
     alone = operation("FETCH /meetings/{id} -> uuid topic")
-    assert Reading("meeting", "id") in alone.outputs[0].readings
-
-
-def test_an_endpoint_may_call_its_own_key_what_it_likes() -> None:
-    assert Reading("balancer", "id") in operation("FETCH /balancers/{lb_id} -> ip").inputs[0].readings
+    assert NounReading("meeting", "id") in alone.outputs[0].readings
+    assert NounReading("balancer", "id") in operation("FETCH /balancers/{lb_id} -> ip").inputs[0].readings
 
 
 def test_an_id_beside_an_object_of_the_noun_is_that_of_an_entry() -> None:
     found = operation("LIST /users/{user_id}/movies -> items[].id items[].movie.id items[].movie.title")
-    assert [Reading("movie", "id") in field.readings for field in found.outputs if field.name == "id"] == [False, True]
+    assert [NounReading("movie", "id") in field.readings for field in found.outputs if field.name == "id"] == [
+        False,
+        True,
+    ]
 
 
 def test_any_of_several_ids_is_a_key() -> None:
@@ -85,62 +92,155 @@ def test_any_of_several_ids_is_a_key() -> None:
     ]
 
 
-KNOWN = Vocabulary([("/accounts/{id}", [], []), ("/payments/{id}", [], []), ("/batch-payments/{id}", [], [])])
+KNOWN = ServiceNouns([("/accounts/{id}", [], []), ("/payments/{id}", [], []), ("/batch-payments/{id}", [], [])])
 
 
 def field(noun: str, attribute: str) -> PlanField:
-    return PlanField((attribute,), (Reading(noun, attribute),), Facts())
+    return PlanField((attribute,), (NounReading(noun, attribute),), Facts())
 
 
-def test_the_id_of_one_thing_is_never_that_of_another() -> None:
-    assert likeness(field("account", "id"), field("payment", "id"), KNOWN) == 0
-    assert likeness(field("customer", "id"), field("client", "id"), KNOWN) == 0
+@rows(
+    "need, have, alike",
+    # The id of one thing is never that of another.
+    ("account.id", "payment.id", 0),
+    ("customer.id", "client.id", 0),
+    # A role is like the thing, but another resource is not.
+    ("from_account.id", "account.id", 0.85),
+    ("batch_payment.id", "payment.id", 0),
+    # Synonyms are alike except for ids; names that only look alike are not.
+    ("booking.created_at", "booking.creation_date", 0.85),
+    ("booking.total", "reservation.total", 0.85),
+    ("movie.previous_title", "movie.title", 0),
+)
+def test_likeness_of_fields(need: str, have: str, alike: float) -> None:
+    one, other = (field(*name.split(".")) for name in (need, have))
+    assert likeness(one, other, KNOWN) == alike
 
 
-def test_field_a_uuid_beside_an_id_is_another_key() -> None:
-    readings = (Reading("account", "id"),)
+def test_fields_of_a_list_have_row_and_column_and_ids_stay_apart() -> None:
+    readings = (NounReading("account", "id"),)
     uuid = PlanField(("uuid",), readings, Facts())
     assert likeness(PlanField(("id",), readings, Facts()), uuid, KNOWN) < 0.95
     assert likeness(PlanField(("id",), readings, Facts(format="uuid")), uuid, KNOWN) == 1
-
-
-def test_a_role_is_like_the_thing_but_another_resource_is_not() -> None:
-    assert 0.8 < likeness(field("from_account", "id"), field("account", "id"), KNOWN) < 0.9
-    assert likeness(field("batch_payment", "id"), field("payment", "id"), KNOWN) == 0
-
-
-def test_synonyms_are_alike_except_for_ids() -> None:
-    assert 0.8 < likeness(field("booking", "created_at"), field("booking", "creation_date"), KNOWN) < 0.9
-    assert 0.8 < likeness(field("booking", "total"), field("reservation", "total"), KNOWN) < 0.9
-
-
-def test_names_that_only_look_alike_are_not() -> None:
-    assert likeness(field("movie", "previous_title"), field("movie", "title"), KNOWN) == 0
-
-
-def test_providers_are_also_found_under_other_names() -> None:
-    assert Reading("account", "id") in alternatives(field("from_account", "id"), KNOWN)
-
-
-def test_a_field_of_a_list_has_a_row_and_a_column() -> None:
-    nested = PlanField(("orders", ITEM, "customer", "id"), (), Facts())
-    assert (nested.text, nested.rows, nested.column) == ("orders[].customer.id", ("orders",), "customer.id")
-
-
-def test_one_of_several_ids_is_not_another() -> None:
     service = contracts("FETCH /movies/{id} -> title ids.slug ids.imdb")
     approved("FETCH /movies/{id} -> ids.slug", service)
     refused("FETCH /movies/{id} -> ids.tmdb", service)
     refused("FETCH /movies id -> movie_id title", contracts("FETCH /movies/{slug} -> title ids.slug"))
+    nested = PlanField(("orders", ITEM, "customer", "id"), (), Facts())
+    assert (nested.text, nested.rows, nested.column) == ("orders[].customer.id", ("orders",), "customer.id")
 
 
-def test_operations_are_found_by_what_they_yield() -> None:
-    index = Index(HOTEL)
-    assert [str(one.endpoint) for one, _ in index.yielding(Reading("hotel", "star"))] == ["FETCH /hotels/{id}"]
+def test_operations_are_found_by_what_they_yield_also_under_other_names() -> None:
+    assert NounReading("account", "id") in alternatives(field("from_account", "id"), KNOWN)
+    index = OperationIndex(HOTEL)
+    assert [str(one.endpoint) for one, _ in index.yielding(NounReading("hotel", "star"))] == ["FETCH /hotels/{id}"]
     assert [str(one.endpoint) for one, _ in index.listing("guest")] == ["LIST /guests"]
-    assert index.yielding(Reading("hotel", "price")) == []
-
-
-def test_the_order_of_registration_does_not_matter() -> None:
-    numbers = [[str(one.endpoint) for one in Index(order).operations] for order in (HOTEL, HOTEL[::-1])]
+    assert index.yielding(NounReading("hotel", "price")) == []
+    numbers = [[str(one.endpoint) for one in OperationIndex(order).operations] for order in (HOTEL, HOTEL[::-1])]
     assert numbers[0] == numbers[1]
+
+
+TEXT = Facts(kinds={"string"})
+
+
+def vocabulary() -> ServiceNouns:
+    takes = slots_of({"properties": {"customer_id": {"type": "string"}}}, most=9, levels=2)
+    return ServiceNouns([("/orders/{id}", [], []), ("/accounts/{id}", takes, []), ("/customers", [], [])])
+
+
+def test_things_have_an_id_and_fields_named_like_them_may_be_it() -> None:
+    assert vocabulary().things == {"order", "account", "customer"}
+    known = vocabulary()
+    listed = Facts(kinds={"string"}, values=frozenset({(False, "asc")}))
+    assert NounReading("customer", "id") in known.read(("customer",), ["order"], TEXT)
+    assert NounReading("order", "id") not in known.read(("order",), ["customer"], listed)
+
+
+@rows(
+    "path, base, readings",
+    # A bare id belongs to its owner, a prefixed one does not.
+    ("id", "order", [("order", "id")]),
+    ("customer_id", "order", [("customer", "id")]),
+    # A known noun before an attribute is one reading of two.
+    ("customer_name", "order", [("order", "customer_name"), ("customer", "name")]),
+    # Members of a value object belong to what has it, those of links are ids of what they are named after.
+    ("address.city", "customer", [("customer", "address_city")]),
+    ("links.customer", "order", [("order", "customer"), ("customer", "id")]),
+    # Rows belong to the noun of their list, unless it is a wrapper.
+    ("orders.[].total", "customer", [("order", "total")]),
+    ("items.[].total", "order", [("order", "total")]),
+    # The parent of a thing is one of its own kind; a name that only mentions a thing is not a role of it.
+    ("parent_id", "order", [("order", "parent_id")]),
+    ("menu_order", "customer", [("customer", "menu_order")]),
+)
+def test_a_name_is_read_as(path: str, base: str, readings: list[tuple[str, str]]) -> None:
+    assert list(vocabulary().read(tuple(path.split(".")), [base], TEXT)) == readings
+
+
+@pytest.mark.parametrize(
+    ("noun", "thing"), [("from_account", "account"), ("account", ""), ("nb_account", ""), ("name_with_account", "")]
+)
+def test_a_role_is_a_thing_with_words_before_it(noun: str, thing: str) -> None:
+    assert vocabulary().is_role(noun) == thing
+
+
+THINGS = {"order", "movie", "invoice"}
+
+
+@rows(
+    "path, noun, parent, view",
+    ("/orders", "order", "", ""),
+    ("/orders/{id}", "order", "", ""),
+    ("/customers/{id}/orders", "order", "customer", ""),
+    ("/orders/{id}/invoice", "invoice", "order", ""),
+    ("/movie/popular", "movie", "", "popular"),
+    ("/orders/latest", "order", "", "latest"),
+    ("/orders/{id}/status", "order", "", "status"),
+    ("/v1/search/movie", "movie", "", ""),
+    ("/customers/email/{email}/orders", "order", "customer", ""),
+    ("/movies-2/{id}/posters", "poster", "movie", ""),
+    ("/codes/{code}", "code", "", ""),
+)
+def test_the_last_segment_that_is_a_thing_is_the_noun(path: str, noun: str, parent: str, view: str) -> None:
+    resource = resource_of(path, THINGS)
+    assert (resource.noun, resource.parent, resource.view) == (noun, parent, view)
+
+
+def test_segments_of_a_path_are_read_as_phrases_of_nouns_and_parameters() -> None:
+    assert resource_of("/shops/{shop}/orders/{id}", THINGS).owners == (("shop", "shop"), ("id", "order"))
+    resource = resource_of("/shops/name/{name}/orders/code/{code}", THINGS)
+    assert (resource.noun, resource.parent, resource.nouns) == ("order", "shop", ["shop", "order"])
+    assert resource.owners == (("name", "shop"), ("code", "order"))
+    assert Segment("orders-by-customer-email").phrases == (("order",), ("customer", "email"))
+    assert resource_of("/account/{id}/transactions/csv", {"account"}).noun == "transaction"
+    assert resource_of("/data/transaction-history/geojson", set()).view == ""
+
+
+@rows(
+    "name, words",
+    *((name, ("order", "id")) for name in ("orderIds", "order_id", "Order-ID", "order_uuid")),
+    *((name, ("email",)) for name in ("e_mail", "email", "mail")),
+    ("dose_mg", ("dose", "mg")),
+)
+def test_spellings_of_one_name_have_the_same_words(name: str, words: tuple[str, ...]) -> None:
+    assert stems(name) == words
+
+
+def test_synonyms_forms_and_roles_of_a_noun_do_not_change_it() -> None:
+    assert noun_of(stems("transaction-history")) == "transaction"
+    assert noun_of(("history",)) == "history"
+    assert comparison(stems("from_account")) is None
+    assert other_names("booking") == ["reservation"]
+    assert other_names("reservation") == ["booking"]
+    assert other_names("price") == []
+
+
+@rows(
+    "name, op, attribute",
+    ("max_price", "lte", "price"),
+    ("price_min", "gte", "price"),
+    ("booked_before", "lt", "booked"),
+    ("text_contains", "contains", "text"),
+)
+def test_inputs_that_compare_are_recognised(name: str, op: str, attribute: str) -> None:
+    assert comparison(stems(name)) == ComparedName(op, attribute)

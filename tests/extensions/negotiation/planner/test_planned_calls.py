@@ -1,18 +1,21 @@
-"""Plans, carried out: what the planner writes does what the proposal asked for."""
+"""Plans do what the proposal asked for; those whose meaning does not fit are not approved."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.extensions.negotiation.planner.contracts import contract
+from tests.cases import rows
+from tests.extensions.negotiation.planner.contracts import contract, contracts
+from tests.extensions.negotiation.planner.services import HOTEL, approved, doubtful, plan, refused
 from tests.service import Bench, build
 
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.handler import Composition, RegisteredFunction
-from bespeak.extensions.negotiation.plan import Plan
+from bespeak.extensions.negotiation.plan import Impossible, Plan
 from bespeak.extensions.negotiation.planner.planner import Planner
 
 CUSTOMERS = [
@@ -89,51 +92,45 @@ def serve(line: str) -> tuple[Bench, Endpoint]:
     return bench, endpoint
 
 
-@pytest.mark.parametrize(
-    ("line", "sent", "answer"),
-    [
-        (
-            "FIND /orders/large min_total?:n limit?:i -> orders[].id orders[].total:n",
-            {"min_total": 50},
-            {"orders": [{"id": "o2", "total": 80.0}, {"id": "o3", "total": 55.0}]},
-        ),
-        (
-            "FIND /orders/large min_total?:n limit?:i -> orders[].id orders[].total:n",
-            {"limit": 1},
-            {"orders": [{"id": "o1", "total": 30.0}]},
-        ),
-        (
-            "FIND /orders/recent placed_after:d sort?=total|-total -> orders[].order_id",
-            {"placed_after": "2026-01-31", "sort": "total"},
-            {"orders": [{"order_id": "o3"}, {"order_id": "o2"}]},
-        ),
-        (
-            "LIST /customers/orders customer_email:e -> orders[].id orders[].product.title",
-            {"customer_email": "ada@example.org"},
-            {"orders": [{"id": "o1", "product": {"title": "Lamp"}}, {"id": "o3", "product": {"title": "Desk"}}]},
-        ),
-        (
-            "FETCH /orders/{order_id}/customer -> customer.name customer.address.city order_total:n",
-            {"order_id": "o2"},
-            {"customer": {"name": "Bo", "address": {"city": "Oslo"}}, "order_total": 80.0},
-        ),
-        (
-            "LIST /orders/customers -> orders[].id orders[].customer_name",
-            {},
-            {
-                "orders": [
-                    {"id": "o1", "customer_name": "Ada"},
-                    {"id": "o2", "customer_name": "Bo"},
-                    {"id": "o3", "customer_name": "Ada"},
-                ]
-            },
-        ),
-        (
-            "!REFUND /orders order_id reason -> refund_id",
-            {"order_id": "o3", "reason": "scratched"},
-            {"refund_id": "r-o3"},
-        ),
-    ],
+@rows(
+    "line, sent, answer",
+    (
+        "FIND /orders/large min_total?:n limit?:i -> orders[].id orders[].total:n",
+        {"min_total": 50},
+        {"orders": [{"id": "o2", "total": 80.0}, {"id": "o3", "total": 55.0}]},
+    ),
+    (
+        "FIND /orders/large min_total?:n limit?:i -> orders[].id orders[].total:n",
+        {"limit": 1},
+        {"orders": [{"id": "o1", "total": 30.0}]},
+    ),
+    (
+        "FIND /orders/recent placed_after:d sort?=total|-total -> orders[].order_id",
+        {"placed_after": "2026-01-31", "sort": "total"},
+        {"orders": [{"order_id": "o3"}, {"order_id": "o2"}]},
+    ),
+    (
+        "LIST /customers/orders customer_email:e -> orders[].id orders[].product.title",
+        {"customer_email": "ada@example.org"},
+        {"orders": [{"id": "o1", "product": {"title": "Lamp"}}, {"id": "o3", "product": {"title": "Desk"}}]},
+    ),
+    (
+        "FETCH /orders/{order_id}/customer -> customer.name customer.address.city order_total:n",
+        {"order_id": "o2"},
+        {"customer": {"name": "Bo", "address": {"city": "Oslo"}}, "order_total": 80.0},
+    ),
+    (
+        "LIST /orders/customers -> orders[].id orders[].customer_name",
+        {},
+        {
+            "orders": [
+                {"id": "o1", "customer_name": "Ada"},
+                {"id": "o2", "customer_name": "Bo"},
+                {"id": "o3", "customer_name": "Ada"},
+            ]
+        },
+    ),
+    ("!REFUND /orders order_id reason -> refund_id", {"order_id": "o3", "reason": "scratched"}, {"refund_id": "r-o3"}),
 )
 def test_a_plan_answers_as_proposed(line: str, sent: dict[str, Any], answer: dict[str, Any]) -> None:
     bench, endpoint = serve(line)
@@ -141,3 +138,160 @@ def test_a_plan_answers_as_proposed(line: str, sent: dict[str, Any], answer: dic
     for name, value in sent.items():
         path = path.replace(f"{{{name}}}", str(value))
     assert bench.send(endpoint.method, path, sent).json == answer
+
+
+Case = tuple[str, str, str, list[Endpoint]]
+
+
+def read() -> list[Case]:
+    """Read the file: verdict, paths of the right plan, proposal, service."""
+    found: list[Case] = []
+    text = Path(__file__).with_name("judged_proposals.txt").read_text("utf-8")
+    for block in text.split("\n= ")[1:]:
+        lines = [line for line in block.splitlines()[1:] if line]
+        service = contracts("\n".join(line for line in lines if not line.startswith(("yes ", "maybe ", "no "))))
+        for line in lines:
+            if line.startswith(("yes ", "maybe ", "no ")):
+                judged, proposal = line.split(" | ")
+                verdict, _, paths = judged.partition(" ")
+                found.append((verdict, paths, proposal, service))
+    return found
+
+
+CASES = read()
+
+
+def select(verdict: str) -> list[Case]:
+    return [case for case in CASES if case[0] == verdict]
+
+
+@pytest.mark.parametrize("case", select("yes"), ids=lambda case: case[2])
+def test_what_is_possible_is_approved_with_the_right_plan(case: Case) -> None:
+    _, paths, proposal, service = case
+    found = Planner(service).plan(contract(proposal))
+    assert isinstance(found, Plan), found
+    assert found.is_certain, found.doubts
+    assert ",".join(endpoint.path for endpoint in found.endpoints) == paths
+
+
+@pytest.mark.parametrize("case", select("maybe"), ids=lambda case: case[2])
+def test_what_is_doubtful_is_never_approved(case: Case) -> None:
+    found = Planner(case[3]).plan(contract(case[2]))
+    assert not (isinstance(found, Plan) and found.is_certain)
+    assert not isinstance(found, Plan) or found.doubts
+
+
+@pytest.mark.parametrize("case", select("no"), ids=lambda case: case[2])
+def test_what_is_impossible_is_not_even_suggested_with_certainty(case: Case) -> None:
+    found = Planner(case[3]).plan(contract(case[2]))
+    assert not (isinstance(found, Plan) and found.is_certain), found
+
+
+GUARDED_SHOP = contracts("""
+FETCH /customers/{id} -> id name email:e card.address.city
+LIST /customers email?:e -> customers[].id customers[].name
+LIST /orders customer_id? -> orders[].id orders[].total:n
+LIST /orders/archived customer_id? -> orders[].id orders[].total:n orders[].archived_at:t
+LIST /trash/orders customer_id? -> orders[].id orders[].total:n
+FETCH /me -> id name email:e
+FETCH /warehouses/{id} -> id name orders[].id orders[].total:n
+!REFUND /orders/{id} amount:n -> refund_id
+!PAY /orders/{id} amount:n -> payment_id
+""")
+DESK = contracts("""
+SEARCH /users query? -> users[].id users[].name
+LIST /tasks/{id}/comments -> comments[].text
+FETCH /tasks/{id} -> id title workspace_id
+LIST /tags workspace_id? -> tags[].id tags[].name
+LIST /macros/active -> macros[].id macros[].title macros[].active:b
+LIST /agents next_page? -> agents[].id agents[].name has_more:b
+""")
+ROOMS = contracts("SEARCH /rooms query -> rooms[].id rooms[].name\n!BOOK /rooms/{id} guest_id -> booking_id")
+HOTELS = contracts("FETCH /rooms/{id} -> id hotel_id\nFETCH /hotels/{id} -> id name")
+SECTIONS = contracts("LIST /sections -> sections[].id sections[].category_id")
+ADDONS = contracts("FETCH /services/{id} -> id name addons[].name\nFETCH /addons/{id} -> id name")
+SHIPS = contracts("""
+FETCH /users/{id} -> id email:e
+FETCH /users/email/{email} -> id email:e
+FETCH /ships/{id} -> id user_id
+LIST /orders user_id? -> items[].id items[].user_id
+""")
+
+
+def without(*parts: str) -> list[Endpoint]:
+    return [one for one in GUARDED_SHOP if not any(part in str(one) for part in parts)]
+
+
+@rows(
+    "judge, line, service, said",
+    # An input that nothing uses is refused, or doubtful if it is optional.
+    (refused, "LIST /orders customer_id colour -> orders[].id", GUARDED_SHOP, "colour"),
+    (doubtful, "LIST /orders customer_id colour? -> orders[].id", GUARDED_SHOP, "colour"),
+    # A known word of the path must be dealt with; an unknown one needs an input that says what it means.
+    (refused, "LIST /warehouses/orders customer_id -> orders[].id", GUARDED_SHOP, "warehouse"),
+    (doubtful, "LIST /orders/cheap customer_id -> orders[].id", GUARDED_SHOP, "cheap"),
+    (approved, "LIST /orders/cheap customer_id max_total:n -> orders[].id", GUARDED_SHOP, ""),
+    (doubtful, "LIST /categories/{category_id}/zorbles -> sections[].id", SECTIONS, ""),
+    # A list or a view that nobody mentioned is not taken.
+    (
+        doubtful,
+        "LIST /orders customer_id -> orders[].id",
+        [one for one in GUARDED_SHOP if str(one) != "LIST /orders"],
+        "trash",
+    ),
+    (refused, "LIST /orders customer_id -> orders[].archived_at:t", GUARDED_SHOP, ""),
+    (approved, "LIST /orders/archived customer_id -> orders[].archived_at:t", without("trash"), ""),
+    (refused, "LIST /macros active:b -> macros[].title macros[].active:b", DESK, ""),
+    # A call that does not depend on the key is not about it.
+    (refused, "FETCH /users/{user_id} -> name email:e", without("/customers"), ""),
+    # A list inside something else is not the collection, but a field of the object that has it.
+    (
+        doubtful,
+        "LIST /warehouses/{id}/orders -> orders[].id orders[].total:n",
+        [one for one in GUARDED_SHOP if one.path in ("/warehouses/{id}", "/customers/{id}")],
+        "",
+    ),
+    (approved, "FETCH /services/{id} -> name addons[].name", ADDONS, ""),
+    (doubtful, "LIST /services/{id}/addons -> addons[].name", ADDONS, ""),
+    # A value object belongs to what has it.
+    (refused, "FETCH /customers/{id} -> name address.city", GUARDED_SHOP, ""),
+    # Verbs of one class are not the same deed.
+    (refused, "!REFUND /orders/{id} amount:n -> refund_id", without("REFUND"), ""),
+    # Nothing is changed that was only found by a text.
+    (doubtful, "!BOOK /rooms room_name guest_id -> booking_id", ROOMS, "first match"),
+    # A plan never does more than the proposal claims.
+    (refused, "PAY /orders/{id} amount:n -> payment_id", GUARDED_SHOP, "semantic.impact"),
+    (refused, "~PAY /orders/{id} amount:n -> payment_id", GUARDED_SHOP, "semantic.impact"),
+    # A parameter that contradicts its place is doubtful.
+    (doubtful, "FETCH /hotels/{room_id} -> name", HOTELS, ""),
+    (approved, "FETCH /rooms/{room_id}/hotel -> name", HOTELS, ""),
+    # A search that is told nothing is not a list of everything.
+    (refused, "LIST /users -> users[].name", DESK, "search"),
+    # What a thing shares with others does not make them its own, even if the key is looked up twice.
+    (refused, "LIST /tasks/{task_id}/tags -> tags[].name", DESK, ""),
+    (refused, "LIST /ships/{ship_id}/orders -> orders[].id", SHIPS, ""),
+    # A distance is not a comparison.
+    (approved, "LIST /hotels/by-city city -> hotels[].id", HOTEL, ""),
+    (doubtful, "LIST /hotels/near city -> hotels[].id", HOTEL, "`near`"),
+    # A key is not looked for in a list that may go on.
+    (doubtful, "FETCH /agents/{agent_id} -> name", DESK, ""),
+)
+def test_a_plan_must_mean_what_the_proposal_means(
+    judge: Callable[[str, Iterable[Endpoint]], Plan | Impossible], line: str, service: list[Endpoint], said: str
+) -> None:
+    found = judge(line, service)
+    told = found.doubts if isinstance(found, Plan) else (found.misses[0].field, found.misses[0].reason)
+    assert said in " ".join(told)
+
+
+def test_a_list_that_the_proposal_names_is_taken() -> None:
+    assert [str(one) for one in approved("LIST /orders customer_id -> orders[].id", GUARDED_SHOP).endpoints] == [
+        "LIST /orders"
+    ]
+
+
+def test_what_belongs_to_a_thing_is_not_the_thing_itself() -> None:
+    service = contracts("LIST /incidents -> incidents[].id incidents[].title")
+    approved("LIST /incidents/{id} -> incidents[].id incidents[].title", service)
+    asked = "LIST /incidents/{id}/related-incidents -> related_incidents[].id related_incidents[].title"
+    assert not isinstance(found := plan(asked, service), Plan) or not found.is_certain

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import rows
 from tests.crooked_mcp import NOTHING, NUMBERS, SUM
 from tests.runtime.bindings.mcp.servers import crooked, launched
 from tests.service import make_endpoint
@@ -65,25 +66,20 @@ async def refused(binding: McpBinding, **given: Any) -> Refused:
     return found
 
 
-@pytest.mark.parametrize(
-    ("tool", "output"),
-    [
-        ("json", {"found": [1, 2]}),
-        ("texts", {"content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]}),
-    ],
+@rows(
+    "tool, output",
+    ("json", {"found": [1, 2]}),
+    ("texts", {"content": [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]}),
 )
 async def test_result_of_a_tool_is_the_output(tool: str, output: dict[str, Any]) -> None:
     async with bound(crooked(tool=tool), output_schema={"type": "object"}) as binding:
         assert await binding.call({}, CONTEXT) == output
 
 
-async def test_error_of_a_tool_is_a_declared_error_with_its_words() -> None:
+async def test_errors_and_refusals_of_a_tool_are_told_in_its_words() -> None:
     async with bound(crooked(tool="failure")) as binding:
         found = await refused(binding)
         assert (found.code, found.message) == (TOOL_ERROR, "The printer is on fire.")
-
-
-async def test_input_that_the_tool_refuses_is_told_in_its_words() -> None:
     async with bound(crooked(tool="refusal")) as binding:
         found = await refused(binding)
         assert found.code == TOOL_ERROR
@@ -105,17 +101,14 @@ async def test_server_that_cannot_be_started_may_be_called_again_later() -> None
         assert "may have taken effect" not in found.message
 
 
-async def test_call_without_an_answer_ends_in_time_and_the_server_is_looked_after(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_call_without_answer_ends_in_time_and_the_server_is_looked_after(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_PROBE_SECONDS", 0.0)
     async with bound(crooked(tool="add"), NUMBERS, output_schema=SUM) as ready:
         assert await ready.call({"a": 1, "b": 2}, CONTEXT) == {"sum": 3}
         slow_one = endpoint_of(crooked(tool="silence"), timeout=0.05)
         assert isinstance(slow_one.handler, McpTool)
         slow = McpBinding(slow_one, slow_one.handler, ready._upstream)
-        found = await refused(slow)
-        assert found.code == "upstream_timeout"
+        assert (await refused(slow)).code == "upstream_timeout"
         assert slow._probe is not None
         await slow._probe
         # The server did not answer the question whether it lives, so another one is started.
@@ -133,8 +126,7 @@ async def test_output_that_breaks_its_schema_is_refused_or_trusted() -> None:
         assert found.code == "upstream-output-invalid"
         assert "may have taken effect" in found.message
     async with bound(crooked(tool="lie"), output_schema=SUM, trusts=True) as binding:
-        answer = await binding.call({}, CONTEXT)
-        assert isinstance(answer, Answer)
+        assert isinstance(await binding.call({}, CONTEXT), Answer)
 
 
 async def test_tool_that_is_gone_is_named_with_what_to_do(caplog: pytest.LogCaptureFixture) -> None:
@@ -154,16 +146,14 @@ def test_missing_variable_prevents_the_registration() -> None:
     assert [(finding.rule, finding.pointer) for finding in findings] == [("H704", "/endpoint/handler/mcp/env/0")]
 
 
-@pytest.mark.parametrize(
-    ("now", "fault"),
-    [
-        (NUMBERS, None),
-        ({**NUMBERS, "description": "Two numbers"}, None),
-        ({**NUMBERS, "properties": {**NUMBERS["properties"], "c": {"type": "string"}}}, None),
-        ({**NUMBERS, "required": ["a", "b", "c"], "properties": {**NUMBERS["properties"], "c": {}}}, "changed"),
-        ({"type": "object", "properties": {"a": {"type": "integer"}}}, "changed"),
-        ({**NUMBERS, "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}, "changed"),
-    ],
+@rows(
+    "now, fault",
+    (NUMBERS, None),
+    ({**NUMBERS, "description": "Two numbers"}, None),
+    ({**NUMBERS, "properties": {**NUMBERS["properties"], "c": {"type": "string"}}}, None),
+    ({**NUMBERS, "required": ["a", "b", "c"], "properties": {**NUMBERS["properties"], "c": {}}}, "changed"),
+    ({"type": "object", "properties": {"a": {"type": "integer"}}}, "changed"),
+    ({**NUMBERS, "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}, "changed"),
 )
 def test_only_a_change_that_breaks_calls_of_the_contract_is_refused(now: dict[str, Any], fault: str | None) -> None:
     contract = fit_input(NUMBERS)[0]

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.state.store.single import only
 
 from bespeak.state.store.commands.a2a_tasks import (
     CANCELS,
@@ -38,11 +39,6 @@ def task(task_id: str = "t", state: str = WORKING, updated: float = 1.0, **field
 def opening(new: A2aTask, owner: str = A, *, message: str | None = None, most: int = 10, lease: float = 60) -> OpenTask:
     key = RecordKey(f"a2a {owner}", message or f"m {new.task_id}", b"hash", new.task_id.encode(), 600)
     return OpenTask(key, new, owner, lease, 600, most)
-
-
-async def only(store: Store, command: Command) -> Any:
-    done = await store.do(command)
-    return done if isinstance(done, Conflict) else done[0]
 
 
 class Age(Command, frozen=True):

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 from tests.state.store.conftest import started
+from tests.state.store.single import only, reason
 
+from bespeak.extensions.messages.store import ClaimOutbox, PutOutbox
 from bespeak.state.store.commands.cases import (
     ESCALATION,
     KINDS,
@@ -18,11 +20,9 @@ from bespeak.state.store.commands.cases import (
     OpenCase,
     PausedTask,
     PauseTask,
-    PurgeCases,
     ReadCase,
     UseCase,
 )
-from bespeak.state.store.commands.messages import ClaimOutbox, PutOutbox
 from bespeak.state.store.store import Command, Conflict, Statement, Steps, Store
 from bespeak.state.store.sweeper import PurgeExpired
 
@@ -51,18 +51,6 @@ def decide(status: str = "accepted", by: str = DESK, attestation_id: str = "att-
 
 def use(digest: str = "d1", agent: str = AGENT, **fields: Any) -> UseCase:
     return UseCase("c1", digest, agent, **fields)
-
-
-async def only(store: Store, command: Command) -> Any:
-    """Return the result of a single command, or its conflict."""
-    done = await store.do(command)
-    return done if isinstance(done, Conflict) else done[0]
-
-
-async def reason(store: Store, command: Command) -> str:
-    conflict = await only(store, command)
-    assert isinstance(conflict, Conflict)
-    return conflict.reason
 
 
 async def test_case_is_read_back_unchanged(store: Store) -> None:
@@ -151,8 +139,7 @@ async def test_a_decision_is_final(store: Store, status: str) -> None:
     other = {"accepted": "rejected", "rejected": "accepted"}[status]
     for second in (decide(other), decide("deferred"), decide(status, OTHER, kinds=KINDS)):
         conflict = await only(store, second)
-        assert conflict.reason == "already-decided"
-        assert conflict.details["status"] == status
+        assert (conflict.reason, conflict.details["status"]) == ("already-decided", status)
         assert conflict.details["attestation_id"] == "att-1"
     assert await only(store, decide(status, attestation_id="att-2")) == first
 
@@ -170,13 +157,12 @@ async def test_only_the_recipient_decides_and_never_the_requester(store: Store, 
     assert await reason(store, decide(by=by)) == ("own-case" if by == AGENT else "not-permitted")
 
 
-async def test_agent_with_the_right_for_the_kind_may_decide_for_the_recipient(store: Store) -> None:
+async def test_right_for_the_kind_lets_an_agent_decide_for_the_recipient_and_not_for_its_delegator(
+    store: Store,
+) -> None:
     await store.do(ask())
     assert await reason(store, decide(by=OTHER, kinds=("escalation",))) == "not-permitted"
     assert (await only(store, decide(by=OTHER, kinds=("confirmation",)))).decided_by == OTHER
-
-
-async def test_an_agent_cannot_have_its_own_case_decided_by_its_delegate(store: Store) -> None:
     await store.do(ask())
     assert await reason(store, decide(by=OTHER, kinds=KINDS, parties=(DESK, AGENT))) == "own-case"
 
@@ -245,8 +231,8 @@ async def test_cases_are_listed_by_state_in_order_up_to_a_limit(store: Store) ->
 async def test_ended_confirmations_are_purged_and_escalations_are_not(store: Store) -> None:
     await store.do(ask(lifetime=-100.0))
     await store.do(ask("e1", "escalation", lifetime=None))
-    assert await only(store, PurgeCases(1000.0)) == 0
-    assert await only(store, PurgeCases(50.0)) == 1
+    assert await only(store, PurgeExpired(kept=1000.0)) == 0
+    assert await only(store, PurgeExpired(kept=50.0)) == 1
     assert [case.case_id for case in await store.read(ListCases())] == ["e1"]
 
 

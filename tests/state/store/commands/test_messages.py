@@ -6,15 +6,15 @@ import time
 from typing import Any
 
 import pytest
+from tests.state.store.single import only
 
-from bespeak.state.store.commands.messages import (
+from bespeak.extensions.messages.store import (
     AcknowledgeAlert,
     AckOutbox,
     Advance,
     AdvanceMany,
     Channel,
     ClaimOutbox,
-    DeferOutbox,
     DropKey,
     FindChannels,
     FindMessage,
@@ -33,16 +33,11 @@ from bespeak.state.store.commands.messages import (
     channel_key,
 )
 from bespeak.state.store.commands.records import ClaimDue, FindRecord, PutRecord, Record
-from bespeak.state.store.store import Command, Conflict, Store
+from bespeak.state.store.store import Conflict, Store
 
 pytestmark = pytest.mark.anyio
 
 LATER = time.time() + 1000.0
-
-
-async def do(store: Store, command: Command) -> Any:
-    done = await store.do(command)
-    return done if isinstance(done, Conflict) else done[0]
 
 
 def new(name: str, owner: str = "ann", data: str = '{"n":1}', **fields: Any) -> NewMessage:
@@ -54,9 +49,9 @@ async def names(store: Store, owner: str = "ann", **fields: Any) -> list[str]:
 
 
 async def test_a_message_is_put_once_and_only_its_owner_finds_it(store: Store) -> None:
-    assert await do(store, PutMessages((new("msg-1"), new("msg-2", "bob")))) == 2
-    assert await do(store, PutMessages((new("msg-1", data="{}"),))) == 0
-    assert await do(store, PutMessages((new("msg-1"),), once=True)) == Conflict("exists")
+    assert await only(store, PutMessages((new("msg-1"), new("msg-2", "bob")))) == 2
+    assert await only(store, PutMessages((new("msg-1", data="{}"),))) == 0
+    assert await only(store, PutMessages((new("msg-1"),), once=True)) == Conflict("exists")
     found: Record = await store.read(FindMessage("msg-1", "ann"))
     assert (found.state, found.data) == ("unread", '{"n":1}')
     assert await store.read(FindMessage("msg-1", "bob")) is None
@@ -66,33 +61,33 @@ async def test_a_message_is_put_once_and_only_its_owner_finds_it(store: Store) -
 async def test_one_sender_takes_only_a_part_of_an_inbox(store: Store) -> None:
     ill, well = (new(f"msg-{n}", sender=sender) for n, sender in enumerate(("eve", "bob")))
     for n in range(10, 12):
-        assert await do(store, PutMessages((new(f"msg-{n}", sender="eve"),), share=2)) == 1
+        assert await only(store, PutMessages((new(f"msg-{n}", sender="eve"),), share=2)) == 1
     full = Conflict("inbox-full", {"recipients": ["ann"]})
-    assert await do(store, PutMessages((ill,), share=2)) == full
-    assert await do(store, PutMessages((ill,), share=2, required=False)) == 0
-    assert await do(store, PutMessages((well, new("msg-9")), most=20, share=2)) == 2
-    assert await do(store, PutMessages((new("msg-8", "carl", sender="eve"),), share=2)) == 1
+    assert await only(store, PutMessages((ill,), share=2)) == full
+    assert await only(store, PutMessages((ill,), share=2, required=False)) == 0
+    assert await only(store, PutMessages((well, new("msg-9")), most=20, share=2)) == 2
+    assert await only(store, PutMessages((new("msg-8", "carl", sender="eve"),), share=2)) == 1
 
 
 async def test_messages_before_their_time_and_after_their_end_are_not_there(store: Store) -> None:
     past = time.time() - 10
-    await do(store, PutMessages((new("msg-1", at=LATER), new("msg-2", expires=past), new("msg-3", at=past))))
+    await only(store, PutMessages((new("msg-1", at=LATER), new("msg-2", expires=past), new("msg-3", at=past))))
     assert await names(store) == ["msg-3"]
     assert await store.read(FindMessage("msg-1", "ann")) is None
 
 
 async def test_a_full_inbox_takes_no_more_and_others_do(store: Store) -> None:
-    await do(store, PutMessages((new("msg-1"), new("msg-2"))))
+    await only(store, PutMessages((new("msg-1"), new("msg-2"))))
     full = Conflict("inbox-full", {"recipients": ["ann"]})
-    assert await do(store, PutMessages((new("msg-3"),), most=2)) == full
-    assert await do(store, PutMessages((new("msg-3"),), most=2, required=False)) == 0
-    assert await do(store, PutMessages((new("msg-3"), new("msg-4", "bob")), most=2)) == 1
-    assert await do(store, PutMessages((new("msg-3"),), most=3)) == 1
+    assert await only(store, PutMessages((new("msg-3"),), most=2)) == full
+    assert await only(store, PutMessages((new("msg-3"),), most=2, required=False)) == 0
+    assert await only(store, PutMessages((new("msg-3"), new("msg-4", "bob")), most=2)) == 1
+    assert await only(store, PutMessages((new("msg-3"),), most=3)) == 1
 
 
 async def test_pages_follow_each_other_and_filters_choose(store: Store) -> None:
     for number in range(5):
-        await do(store, PutMessages((new(f"msg-a{number % 2}-{number}", at=1e9 + number),)))
+        await only(store, PutMessages((new(f"msg-a{number % 2}-{number}", at=1e9 + number),)))
     first = await store.read(ListMessages("ann", limit=3))
     last = first[-1][0]
     assert [record.record_id for record, _ in first] == ["msg-a0-0", "msg-a1-1", "msg-a0-2"]
@@ -102,17 +97,17 @@ async def test_pages_follow_each_other_and_filters_choose(store: Store) -> None:
 
 
 async def test_messages_come_with_the_content_that_they_share(store: Store) -> None:
-    await do(store, PutRecord("brd-1", "broadcast", "bob", "sent", '{"content":"shared"}'))
-    await do(store, PutMessages((new("msg-1", data='{"ref":"brd-1"}'), new("msg-2", data='{"ref":"brd-0"}'))))
+    await only(store, PutRecord("brd-1", "broadcast", "bob", "sent", '{"content":"shared"}'))
+    await only(store, PutMessages((new("msg-1", data='{"ref":"brd-1"}'), new("msg-2", data='{"ref":"brd-0"}'))))
     assert [origin for _, origin in await store.read(ListMessages("ann"))] == ['{"content":"shared"}', None]
 
 
 async def test_subscribers_of_a_channel_are_counted_and_listed_in_pages(store: Store) -> None:
     for number in range(3):
         record = PutRecord(f"sub-{number}", "subscription", f"a{number}", "active", "{}")
-        await do(store, PutSubscription(record, "news"))
-    await do(store, PutSubscription(PutRecord("sub-x", "subscription", "a0", "cancelled", "{}"), "news"))
-    await do(store, PutRecord("ent-1", "entity", "bob", "live", "{}", key=channel_key("news")))
+        await only(store, PutSubscription(record, "news"))
+    await only(store, PutSubscription(PutRecord("sub-x", "subscription", "a0", "cancelled", "{}"), "news"))
+    await only(store, PutRecord("ent-1", "entity", "bob", "live", "{}", key=channel_key("news")))
     found = await store.read(FindChannels(("news", "cancelled")))
     assert found == {"news": Channel(3, "bob"), "cancelled": Channel(0, None)}
     page = await store.read(ListSubscribers("news", "sub-0", 1))
@@ -121,29 +116,29 @@ async def test_subscribers_of_a_channel_are_counted_and_listed_in_pages(store: S
 
 async def test_what_an_alert_would_send_is_withdrawn_once_it_is_acknowledged(store: Store) -> None:
     held = (PutOutbox("delivery", "mailto:a@example.com", "{}", 60.0), PutOutbox("delivery", "x", "{}"))
-    record: Record = await do(store, PutAlert(PutRecord("alert-1", "alert", "bob", "sent", '{"n":1}'), held))
+    record: Record = await only(store, PutAlert(PutRecord("alert-1", "alert", "bob", "sent", '{"n":1}'), held))
     assert len(record.content()["held"]) == 2
-    await do(store, PutMessages((new("msg-1", at=LATER), new("msg-2"))))
+    await only(store, PutMessages((new("msg-1", at=LATER), new("msg-2"))))
     withdrawn = Withdraw(("msg-1", "msg-2"), tuple(record.content()["held"]))
-    assert await do(store, AcknowledgeAlert("alert-1", withdrawn)) is True
-    assert await do(store, AcknowledgeAlert("alert-1", withdrawn)) is False
-    assert await do(store, Withdraw(("msg-1", "msg-2"))) == 0
+    assert await only(store, AcknowledgeAlert("alert-1", withdrawn)) is True
+    assert await only(store, AcknowledgeAlert("alert-1", withdrawn)) is False
+    assert await only(store, Withdraw(("msg-1", "msg-2"))) == 0
     assert await names(store) == ["msg-2"]
     # What is due already is on its way.
-    assert [message.recipient for message in await do(store, ClaimOutbox("delivery", 10, 60.0))] == ["x"]
+    assert [message.recipient for message in await only(store, ClaimOutbox("delivery", 10, 60.0))] == ["x"]
     assert (await store.read(FindRecord(("alert",), "alert-1"))).state == "acknowledged"
 
 
 async def test_the_key_of_what_has_ended_can_be_taken_again(store: Store) -> None:
-    await do(store, PutRecord("a", "grant", "ann", "cancelled", "{}", key="k"))
-    await do(store, DropKey("a"))
-    assert isinstance(await do(store, PutRecord("b", "grant", "ann", "granted", "{}", key="k")), Record)
+    await only(store, PutRecord("a", "grant", "ann", "cancelled", "{}", key="k"))
+    await only(store, DropKey("a"))
+    assert isinstance(await only(store, PutRecord("b", "grant", "ann", "granted", "{}", key="k")), Record)
 
 
 async def test_batches_go_out_only_while_the_claim_and_the_state_hold(store: Store) -> None:
     for name in ("brd-1", "brd-2", "brd-3"):
-        await do(store, PutRecord(name, "broadcast", "ann", "sent", "{}", delay=-1.0))
-    claimed = await do(store, ClaimDue("broadcast", 10, 30.0))
+        await only(store, PutRecord(name, "broadcast", "ann", "sent", "{}", delay=-1.0))
+    claimed = await only(store, ClaimDue("broadcast", 10, 30.0))
     assert {record.fence for record in claimed} == {1}
     posting = PutOutbox("delivery", "x", "{}")
     batches = (
@@ -151,13 +146,13 @@ async def test_batches_go_out_only_while_the_claim_and_the_state_hold(store: Sto
         Advance("brd-2", 0, "sent", "done", "{}", None, None, (new("msg-2"),), (posting,)),
         Advance("brd-3", 1, "paused", "done", "{}", 5.0, None, (new("msg-3"),), ()),
     )
-    assert await do(store, AdvanceMany(batches)) == {"brd-1"}
+    assert await only(store, AdvanceMany(batches)) == {"brd-1"}
     changed: Record = await store.read(FindRecord(("broadcast",), "brd-1"))
     assert (changed.state, changed.data, changed.due, changed.version) == ("done", '{"n":2}', None, 2)
     assert await names(store) == ["msg-1"]
-    assert len(await do(store, ClaimOutbox("delivery", 10, 60.0))) == 1
+    assert len(await only(store, ClaimOutbox("delivery", 10, 60.0))) == 1
     again = Advance("brd-3", 1, "sent", "sent", "{}", None, 60.0, (), ())
-    assert await do(store, AdvanceMany((again,))) == {"brd-3"}
+    assert await only(store, AdvanceMany((again,))) == {"brd-3"}
 
 
 async def put(store: Store, *payloads: str, topic: str = "escalation", delay: float = 0.0) -> None:
@@ -227,8 +222,8 @@ async def test_a_message_that_is_deferred_has_not_been_attempted(store: Store) -
         claimed: Any = await store.do(ClaimOutbox("delivery", 10, 60.0))
         [message] = claimed[0]
         assert message.attempts == 1
-        assert await store.do(DeferOutbox(message.position, message.fence)) == [True]
-    assert await store.do(DeferOutbox(message.position, message.fence)) == [False]
+        assert await store.do(ReleaseOutbox(message.position, message.fence, attempted=False)) == [True]
+    assert await store.do(ReleaseOutbox(message.position, message.fence, attempted=False)) == [False]
 
 
 async def test_the_next_message_of_a_topic_is_known(store: Store) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.commands.monitors import (
+from bespeak.extensions.monitors.store import (
     FAILED,
     KEPT_CALL,
     REPEATING,

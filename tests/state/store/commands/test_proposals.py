@@ -6,9 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.state.store.single import only, reason
 
-from bespeak.state.store.commands import proposals
-from bespeak.state.store.commands.proposals import (
+from bespeak.extensions.negotiation import store as proposals
+from bespeak.extensions.negotiation.store import (
     DecideProposal,
     Filed,
     FileProposal,
@@ -17,7 +18,6 @@ from bespeak.state.store.commands.proposals import (
     ListProposals,
     ProposalRow,
     PublishProposal,
-    PurgeProposals,
     ReadProposal,
     ReadProposalRevision,
     ReleaseSynthesis,
@@ -27,6 +27,7 @@ from bespeak.state.store.commands.proposals import (
 )
 from bespeak.state.store.commands.sessions import BindSession
 from bespeak.state.store.store import Command, Conflict, Statement, Steps, Store
+from bespeak.state.store.sweeper import PurgeExpired
 
 pytestmark = pytest.mark.anyio
 
@@ -60,17 +61,6 @@ def file(number: int = 1, state: str = "approved", **fields: Any) -> FileProposa
 def find(**fields: Any) -> FindNegotiation:
     given: dict[str, Any] = {"agent_id": AGENT, "session_id": "", "method": "FIND", "path": "/rooms/cheap"}
     return FindNegotiation(**{**given, "contract": "", **fields})
-
-
-async def only(store: Store, command: Command) -> Any:
-    done = await store.do(command)
-    return done if isinstance(done, Conflict) else done[0]
-
-
-async def reason(store: Store, command: Command) -> str:
-    conflict = await only(store, command)
-    assert isinstance(conflict, Conflict)
-    return conflict.reason
 
 
 async def read(store: Store, number: int = 1) -> ProposalRow:
@@ -284,7 +274,7 @@ async def test_synthesis_that_was_never_called_is_not_kept_after_its_release(sto
         await store.do(UseSynthesis("prop-1", 600.0))
     await store.do(ReleaseSynthesis("prop-1", AGENT))
     assert [row.state for row in await store.read(ListChanges(1))] == ["released"], "other processes are told"
-    await store.do(PurgeProposals(3600.0))
+    await store.do(PurgeExpired(kept=3600.0))
     assert (await store.read(ReadProposal("prop-1")) is not None) is is_called
 
 
@@ -314,6 +304,6 @@ async def test_proposals_are_listed_by_state(store: Store) -> None:
 
 async def test_proposals_are_removed_some_time_after_their_end(store: Store) -> None:
     await store.do(file(1), file(2, "rejected", granted=-100.0))
-    assert await only(store, PurgeProposals(50.0)) == 1
-    assert await only(store, PurgeProposals(50.0)) == 0
+    assert await only(store, PurgeExpired(kept=50.0)) == 1
+    assert await only(store, PurgeExpired(kept=50.0)) == 0
     assert (await read(store)).state == "approved"

@@ -6,7 +6,9 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.state.store.single import only
 
+from bespeak.extensions.workflows.store import JournalSteps, ReadSteps, StepRow
 from bespeak.state.store.commands.records import (
     ChangeRecord,
     ClaimDue,
@@ -21,20 +23,14 @@ from bespeak.state.store.commands.records import (
     Record,
     RemoveRecord,
 )
-from bespeak.state.store.commands.steps import JournalSteps, ReadSteps, StepRow
-from bespeak.state.store.store import Command, Conflict, Store
+from bespeak.state.store.store import Conflict, Store
 from bespeak.state.store.sweeper import PurgeExpired
 
 pytestmark = pytest.mark.anyio
 
 
-async def do(store: Store, command: Command) -> Any:
-    done = await store.do(command)
-    return done if isinstance(done, Conflict) else done[0]
-
-
 async def put(store: Store, name: str, owner: str = "ann", **fields: Any) -> Record:
-    record: Record = await do(store, PutRecord(name, "alert", owner, "open", '{"n": 1}', **fields))
+    record: Record = await only(store, PutRecord(name, "alert", owner, "open", '{"n": 1}', **fields))
     return record
 
 
@@ -42,15 +38,12 @@ def change(name: str, *allowed: str, **fields: Any) -> ChangeRecord:
     return ChangeRecord(name, ("alert",), allowed or ("open",), fields.pop("state", "closed"), **fields)
 
 
-async def test_a_record_is_found_by_its_id_and_by_its_key(store: Store) -> None:
+async def test_record_is_found_by_id_and_key_which_are_taken_once(store: Store) -> None:
     record = await put(store, "a1", key="door")
     assert (record.version, record.content(), record.due) == (1, {"n": 1}, None)
     assert await store.read(FindRecord(("alert",), "a1")) == record
     assert await store.read(FindRecord(("alert",), key="door")) == record
     assert await store.read(FindRecord(("grant",), "a1")) is None
-
-
-async def test_ids_and_keys_are_taken_once(store: Store) -> None:
     await put(store, "a1", key="door")
     taken = Conflict("exists", {"record_id": "a1", "owner": "ann"})
     assert await put(store, "a1", "bob") == taken
@@ -62,35 +55,32 @@ async def test_the_key_of_a_record_that_has_expired_is_free(store: Store) -> Non
     assert (await put(store, "a2", "bob", key="door")).record_id == "a2"
 
 
-async def test_an_owner_has_a_bounded_number_of_records(store: Store) -> None:
+async def test_owner_has_a_bounded_number_of_records_and_of_due_ones(store: Store) -> None:
     await put(store, "a1", most=1)
     assert await put(store, "a2", most=1) == Conflict("too-many", {"most": 1})
     assert isinstance(await put(store, "b1", "bob", most=1), Record)
-
-
-async def test_an_owner_has_a_bounded_number_of_records_of_which_something_is_due(store: Store) -> None:
     await put(store, "a1", most_due=1)
     await put(store, "a2", delay=60.0, most_due=1)
     assert await put(store, "a3", delay=60.0, most_due=1) == Conflict("too-many", {"most": 1})
-    await do(store, change("a2"))
+    await only(store, change("a2"))
     assert isinstance(await put(store, "a3", delay=60.0, most_due=1), Record)
 
 
 async def test_a_change_needs_owner_state_and_version(store: Store) -> None:
     await put(store, "a1")
-    assert await do(store, change("a1", owner="bob")) == Conflict("not-found")
-    assert await do(store, change("a2")) == Conflict("not-found")
+    assert await only(store, change("a1", owner="bob")) == Conflict("not-found")
+    assert await only(store, change("a2")) == Conflict("not-found")
     wrong = {"state": "open", "kind": "alert", "version": 1}
-    assert await do(store, change("a1", "paused")) == Conflict("state", wrong)
-    assert await do(store, change("a1", version=2)) == Conflict("version", wrong)
-    changed = await do(store, change("a1", owner="ann", version=1, data="{}", new_owner="bob"))
+    assert await only(store, change("a1", "paused")) == Conflict("state", wrong)
+    assert await only(store, change("a1", version=2)) == Conflict("version", wrong)
+    changed = await only(store, change("a1", owner="ann", version=1, data="{}", new_owner="bob"))
     assert (changed.state, changed.version, changed.data, changed.owner) == ("closed", 2, "{}", "bob")
 
 
 async def test_records_are_listed_by_kind_owner_and_state_in_pages(store: Store) -> None:
     for name, owner in (("r1", "ann"), ("r2", "bob"), ("r3", "ann")):
         await put(store, name, owner)
-    await do(store, change("r3"))
+    await only(store, change("r3"))
 
     async def names(**fields: Any) -> list[str]:
         return [record.record_id for record in await store.read(ListRecords("alert", **fields))]
@@ -106,10 +96,10 @@ async def test_what_is_due_is_claimed_once_and_in_order(store: Store) -> None:
     await put(store, "second", delay=-1.0)
     await put(store, "first", due=1.0)
     await put(store, "later", delay=60.0)
-    claimed = await do(store, ClaimDue("alert", 10, 30.0))
+    claimed = await only(store, ClaimDue("alert", 10, 30.0))
     assert [record.record_id for record in claimed] == ["first", "second"]
-    assert await do(store, ClaimDue("alert", 10, 30.0)) == []
-    assert await do(store, ClaimDue("other", 10, 30.0)) == []
+    assert await only(store, ClaimDue("alert", 10, 30.0)) == []
+    assert await only(store, ClaimDue("other", 10, 30.0)) == []
     due = await store.read(NextDue(("other", "alert")))
     assert list(due) == ["alert"]
     assert 20 < due["alert"] <= 30
@@ -117,18 +107,18 @@ async def test_what_is_due_is_claimed_once_and_in_order(store: Store) -> None:
 
 async def test_a_claim_that_another_one_has_followed_is_void(store: Store) -> None:
     await put(store, "a1", delay=-1.0)
-    [old] = await do(store, ClaimDue("alert", 1, -1.0))
-    [new] = await do(store, ClaimDue("alert", 1, 30.0))
-    lost = await do(store, change("a1", fence=old.fence))
+    [old] = await only(store, ClaimDue("alert", 1, -1.0))
+    [new] = await only(store, ClaimDue("alert", 1, 30.0))
+    lost = await only(store, change("a1", fence=old.fence))
     assert lost.reason == "claim-lost"
-    assert (await do(store, change("a1", fence=new.fence))).due is None
+    assert (await only(store, change("a1", fence=new.fence))).due is None
 
 
 async def test_an_expired_record_is_gone_and_a_removed_one_too(store: Store) -> None:
     await put(store, "old", lifetime=-1.0)
     await put(store, "new")
     assert await store.read(FindRecord(("alert",), "old")) is None
-    assert [await do(store, RemoveRecord("new")), await do(store, RemoveRecord("new"))] == [True, False]
+    assert [await only(store, RemoveRecord("new")), await only(store, RemoveRecord("new"))] == [True, False]
 
 
 async def test_watchers_of_a_kind_and_of_what_is_due_are_told(store: Store) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 from tests.state.store.conftest import started
+from tests.state.store.single import ReadSession, only, reason
 
 from bespeak.state.store.commands.sessions import (
     BindSession,
-    ReadSession,
     ResumeSession,
     SuspendSession,
 )
-from bespeak.state.store.store import Command, Conflict, Store
+from bespeak.state.store.store import Store
 from bespeak.state.store.sweeper import PurgeExpired
 
 pytestmark = pytest.mark.anyio
@@ -32,18 +32,6 @@ def suspend(agent: str = AGENT, tls: str = "", seconds: float = 600.0, **fields:
 
 def resume(nonce: str = "hash", agent: str = AGENT, tls: str = "", **fields: Any) -> ResumeSession:
     return ResumeSession("s", agent, tls, nonce, 60.0, **fields)
-
-
-async def only(store: Store, command: Command) -> Any:
-    """Return the result of a single command, or its conflict."""
-    done = await store.do(command)
-    return done if isinstance(done, Conflict) else done[0]
-
-
-async def reason(store: Store, command: Command) -> str:
-    conflict = await only(store, command)
-    assert isinstance(conflict, Conflict)
-    return conflict.reason
 
 
 @pytest.mark.requirement("CORE-8-2")

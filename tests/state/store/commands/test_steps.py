@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import pytest
+from tests.state.store.single import only
 
-from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, PutRecord
-from bespeak.state.store.commands.steps import (
+from bespeak.extensions.workflows.store import (
     JournalSteps,
     NoteSteps,
     ReadJournals,
     ReadSteps,
     ReleaseWorkflows,
     StepRow,
-    WakeWaiting,
 )
-from bespeak.state.store.store import Command, Conflict, Store
+from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, PutRecord, WakeWaiting
+from bespeak.state.store.store import Conflict, Store
 from bespeak.state.store.sweeper import PurgeExpired
 
 pytestmark = pytest.mark.anyio
 
 ROW = StepRow(1, 1, "done", 200, '{"a":1}')
-
-
-async def do(store: Store, command: Command) -> Any:
-    done = await store.do(command)
-    return done if isinstance(done, Conflict) else done[0]
 
 
 async def begin(store: Store) -> None:
@@ -42,44 +36,44 @@ async def state(store: Store) -> tuple[str, bool]:
 async def test_rows_are_written_once_and_replaced_by_later_attempts(store: Store) -> None:
     await begin(store)
     failed = StepRow(2, 1, "failed", 503, "{}")
-    assert await do(store, JournalSteps("w", 0, (ROW, failed), 30.0)) == "running"
-    await do(store, JournalSteps("w", 0, (StepRow(2, 2, "done", 200, "{}"),), 30.0))
+    assert await only(store, JournalSteps("w", 0, (ROW, failed), 30.0)) == "running"
+    await only(store, JournalSteps("w", 0, (StepRow(2, 2, "done", 200, "{}"),), 30.0))
     assert await store.read(ReadSteps("w")) == [ROW, StepRow(2, 2, "done", 200, "{}")]
 
 
 async def test_a_process_that_has_lost_its_claim_writes_nothing(store: Store) -> None:
     await begin(store)
-    assert await do(store, JournalSteps("w", 1, (ROW,), 30.0)) == Conflict("claim-lost")
+    assert await only(store, JournalSteps("w", 1, (ROW,), 30.0)) == Conflict("claim-lost")
     assert await store.read(ReadSteps("w")) == []
 
 
 async def test_a_pause_during_a_step_stays_and_the_row_too(store: Store) -> None:
     await begin(store)
     await store.do(ChangeRecord("w", ("workflow",), ("running",), "paused"))
-    assert await do(store, JournalSteps("w", 0, (ROW,), 30.0, "completed")) == "paused"
+    assert await only(store, JournalSteps("w", 0, (ROW,), 30.0, "completed")) == "paused"
     assert await state(store) == ("paused", False)
     assert await store.read(ReadSteps("w")) == [ROW]
 
 
 async def test_the_end_is_written_with_the_last_row(store: Store) -> None:
     await begin(store)
-    assert await do(store, JournalSteps("w", 0, (ROW,), 30.0, "completed", kept=60.0)) == "completed"
+    assert await only(store, JournalSteps("w", 0, (ROW,), 30.0, "completed", kept=60.0)) == "completed"
     assert await state(store) == ("completed", False)
 
 
 async def test_waiting_workflows_are_due_when_something_was_decided(store: Store) -> None:
     await begin(store)
-    assert await do(store, WakeWaiting("ann")) == 0
-    await do(store, JournalSteps("w", 0, (), 30.0, "waiting", delay=60.0))
-    assert await do(store, WakeWaiting("bob")) == 0
-    assert await do(store, WakeWaiting("ann")) == 1
+    assert await only(store, WakeWaiting("ann")) == 0
+    await only(store, JournalSteps("w", 0, (), 30.0, "waiting", delay=60.0))
+    assert await only(store, WakeWaiting("bob")) == 0
+    assert await only(store, WakeWaiting("ann")) == 1
 
 
 async def test_a_note_leaves_the_workflow_as_it_is(store: Store) -> None:
     await begin(store)
     before = await store.read(FindRecord(("workflow",), "w"))
-    assert await do(store, NoteSteps("w", 0, (ROW,))) == "running"
-    assert await do(store, NoteSteps("w", 1, (StepRow(2, 1, "done", 200, "{}"),))) == Conflict("claim-lost")
+    assert await only(store, NoteSteps("w", 0, (ROW,))) == "running"
+    assert await only(store, NoteSteps("w", 1, (StepRow(2, 1, "done", 200, "{}"),))) == Conflict("claim-lost")
     assert await store.read(FindRecord(("workflow",), "w")) == before
     assert await store.read(ReadJournals(("other", "w"))) == {"other": [], "w": [ROW]}
 
@@ -96,12 +90,12 @@ async def test_notes_of_many_steps_of_one_workflow_are_all_written(store: Store)
 async def test_released_workflows_are_due_but_not_those_that_wait(store: Store) -> None:
     await begin(store)
     await store.do(PutRecord("p", "workflow", "ann", "waiting", "{}", delay=30.0))
-    assert await do(store, ReleaseWorkflows()) == 1
-    assert [record.record_id for record in await do(store, ClaimDue("workflow", 9, 1.0))] == ["w"]
+    assert await only(store, ReleaseWorkflows()) == 1
+    assert [record.record_id for record in await only(store, ClaimDue("workflow", 9, 1.0))] == ["w"]
 
 
 async def test_the_journal_goes_with_an_expired_workflow(store: Store) -> None:
     await begin(store)
-    await do(store, JournalSteps("w", 0, (ROW,), 30.0, "completed", kept=-1.0))
-    assert await do(store, PurgeExpired()) == 1
+    await only(store, JournalSteps("w", 0, (ROW,), 30.0, "completed", kept=-1.0))
+    assert await only(store, PurgeExpired()) == 1
     assert await store.read(ReadSteps("w")) == []

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.state.store.commands.messages import PutOutbox
+from bespeak.extensions.messages.store import PutOutbox
 from bespeak.state.store.commands.records import FindAnyRecord, PutRecord
-from bespeak.state.store.commands.workers import CountWorkers, MeasureQueues, Queues, RenewWorker, Workers
+from bespeak.state.store.commands.workers import CountWorkers, MeasureQueues, Queues, RenewWorker, WorkerCount
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio
@@ -15,10 +15,10 @@ pytestmark = pytest.mark.anyio
 async def test_processes_are_counted_by_server(store: Store) -> None:
     for worker, owner in (("worker-1", "a"), ("worker-2", "a"), ("worker-1", "a"), ("worker-3", "b")):
         await store.do(RenewWorker(worker, owner, 60.0))
-    assert await store.read(CountWorkers("a", 30.0)) == Workers(2, 0)
-    assert await store.read(CountWorkers("a", -1.0)) == Workers(0, 2)
+    assert await store.read(CountWorkers("a", 30.0)) == WorkerCount(2, 0)
+    assert await store.read(CountWorkers("a", -1.0)) == WorkerCount(0, 2)
     await store.do(RenewWorker("worker-2", "a", -1.0))
-    assert await store.read(CountWorkers("a", 30.0)) == Workers(1, 0)
+    assert await store.read(CountWorkers("a", 30.0)) == WorkerCount(1, 0)
     assert (await store.read(FindAnyRecord("worker-1"))).kind == "worker"
 
 

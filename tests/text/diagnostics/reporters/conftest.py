@@ -44,9 +44,9 @@ def report() -> Report:
         rules={
             rule.id: rule
             for rule in (
-                Rule(("P321", "trailing-slash", "MUST", "AGIS 4.1"), "A path does not end with a slash."),
-                Rule(("M230", "participle", "SHOULD", ""), "A method is a base form."),
-                Rule(("D113", "nothing", "style", ""), "Nothing."),
+                Rule("P321", "trailing-slash", "MUST", "AGIS 4.1", summary="A path does not end with a slash."),
+                Rule("M230", "participle", "SHOULD", "", summary="A method is a base form."),
+                Rule("D113", "nothing", "style", "", summary="Nothing."),
             )
         },
         source={"a/rooms.agis": TEXT}.get,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.report import Finding, Part, Report, Score
+from bespeak.text.diagnostics.report import Finding, Report, Score, ScorePart
 from bespeak.text.diagnostics.reporters import FORMATS, reporter
 from bespeak.text.source.tree import Location
 
@@ -13,7 +13,7 @@ URL = "https://flights.test:8443/.well-known/ai"
 LIVE = Report(
     findings=[Finding(Diagnostic("W919", "warning", "the Cache-Control is missing", Location(URL)), "f1")],
     files=[URL],
-    scores=[Score(subject="https://flights.test:8443", parts=[Part(name="headers", points=96, of=100)])],
+    scores=[Score(subject="https://flights.test:8443", parts=[ScorePart(name="headers", points=96, of=100)])],
 )
 
 

@@ -44,9 +44,11 @@ def test_fix_is_included_as_data(report: Report) -> None:
     }
 
 
-def test_unknown_fields_are_omitted(report: Report) -> None:
+def test_json_report_omits_unknown_fields_and_each_line_of_jsonl_is_one_of_its_findings(report: Report) -> None:
     last = json.loads(render_json(report))["findings"][-1]
     assert last == {"rule": "Z999", "severity": "error", "message": "a rule nobody knows"}
+    lines = [json.loads(line) for line in render_jsonl(report).splitlines()]
+    assert lines == json.loads(json_report.render_json(report))["findings"]
 
 
 @pytest.mark.parametrize(
@@ -77,20 +79,9 @@ def test_entry_has_the_fields_required_by_gitlab(report: Report) -> None:
     assert fourth["fingerprint"]
 
 
-def test_no_two_entries_share_a_fingerprint() -> None:
+def test_clean_run_is_empty_and_no_two_entries_share_a_fingerprint() -> None:
     same = Finding(Diagnostic("P301", "error", "wrong", Location("a", 1)), "f")
     entries = json.loads(render_gitlab(Report(findings=[same, same, same])))
     assert [entry["fingerprint"] for entry in entries] == ["f", "f-2", "f-3"]
-
-
-def test_a_clean_run_is_an_empty_list() -> None:
     assert json.loads(render_gitlab(Report(findings=[]))) == []
-
-
-def test_each_line_is_a_finding_as_the_json_document_has_it(report: Report) -> None:
-    lines = [json.loads(line) for line in render_jsonl(report).splitlines()]
-    assert lines == json.loads(json_report.render_json(report))["findings"]
-
-
-def test_a_clean_run_prints_nothing() -> None:
     assert render_jsonl(Report(findings=[], files=["a"])) == ""

@@ -19,8 +19,7 @@ def test_a_file_is_a_suite_and_a_finding_a_case(report: Report) -> None:
     assert [suite.get("name") for suite in root] == ["a/rooms.agis", "b, c: d", "clean.toml", "run"]
     first, second = root[0]
     assert (first.get("name"), first.get("classname"), first.get("line")) == ("P321:4:11", "a/rooms.agis", "4")
-    assert first[0].tag == "failure"
-    assert first[0].text == "the path '/room/' ends with a slash. Write '/room'."
+    assert (first[0].tag, first[0].text) == ("failure", "the path '/room/' ends with a slash. Write '/room'.")
     assert second[0].tag == "system-out"
 
 

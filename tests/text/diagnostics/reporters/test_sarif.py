@@ -23,10 +23,13 @@ def run(report: Report) -> Any:
     return run
 
 
-def test_each_result_refers_to_its_rule(run: Any) -> None:
+def test_each_result_refers_to_its_rule_and_one_of_a_whole_file_has_no_region(run: Any) -> None:
     rules = run["tool"]["driver"]["rules"]
     assert [rules[result["ruleIndex"]]["id"] for result in run["results"]] == ["P321", "M230", "D113", "Z999"]
     assert [result["level"] for result in run["results"]] == ["error", "warning", "note", "error"]
+    [place] = run["results"][2]["locations"]
+    assert place == {"physicalLocation": {"artifactLocation": {"uri": "b%2C%20c%3A%20d", "uriBaseId": "%SRCROOT%"}}}
+    assert "locations" not in run["results"][3]
 
 
 def test_a_rule_is_described(run: Any, report: Report) -> None:
@@ -45,12 +48,6 @@ def test_a_place_is_a_region_of_a_file_and_a_pointer(run: Any) -> None:
         "region": {"startLine": 4, "startColumn": 11, "endLine": 4, "endColumn": 17},
     }
     assert place["logicalLocations"] == [{"fullyQualifiedName": "/endpoints/0/path", "kind": "element"}]
-
-
-def test_a_finding_of_a_whole_file_has_no_region_and_its_name_is_escaped(run: Any) -> None:
-    [place] = run["results"][2]["locations"]
-    assert place == {"physicalLocation": {"artifactLocation": {"uri": "b%2C%20c%3A%20d", "uriBaseId": "%SRCROOT%"}}}
-    assert "locations" not in run["results"][3]
 
 
 def test_fingerprints_and_repairs_are_given(run: Any) -> None:

@@ -14,17 +14,11 @@ from bespeak.text.source.tree import Location
 WRONG = Diagnostic("D104", "error", "`a` is an integer", Location("x.toml", 2, 5), "/a", "Write a string.")
 
 
-def test_full_text_shows_the_line_a_caret_and_the_advice() -> None:
+def test_full_text_shows_line_caret_and_advice_and_no_frame_without_the_line() -> None:
     assert full([WRONG], lambda _: "first\nsec ond\nthird") == (
         "x.toml:2:5: error[D104] `a` is an integer\n  2 | sec ond\n    |     ^\n  help: Write a string."
     )
-
-
-def test_a_file_that_cannot_be_read_leaves_out_the_frame() -> None:
     assert full([WRONG], lambda _: None) == "x.toml:2:5: error[D104] `a` is an integer\n  help: Write a string."
-
-
-def test_a_line_beyond_the_end_leaves_out_the_frame() -> None:
     assert "|" not in full([WRONG], lambda _: "one line")
 
 
@@ -33,12 +27,6 @@ def test_a_long_line_is_cut_around_the_caret() -> None:
     line = "a" * 4999 + "Z" + "b" * 5000
     _, shown, caret = full([finding], lambda _: line).split("\n")
     assert len(shown) < 120
-    assert shown[caret.index("^")] == "Z"
-
-
-def test_tabs_keep_the_caret_below_its_place() -> None:
-    finding = Diagnostic("D104", "error", "wrong", Location("x", 1, 3))
-    _, shown, caret = full([finding], lambda _: "\t\tZ").split("\n")
     assert shown[caret.index("^")] == "Z"
 
 
@@ -58,29 +46,23 @@ def test_a_folder_or_a_missing_file_has_no_text(tmp_path: Path) -> None:
     assert from_disk("a\0b") is None
 
 
-def test_carets_underline_the_whole_value() -> None:
+def test_carets_underline_the_value_in_its_first_line_and_below_its_place() -> None:
     finding = Diagnostic("P301", "error", "wrong", Location("x", 1, 7, 1, 13))
     assert full([finding], lambda _: "path: /room/ # x").split("\n")[2] == "    |       ^^^^^^"
-
-
-def test_a_value_of_several_lines_is_underlined_to_the_end_of_its_first() -> None:
     finding = Diagnostic("P301", "error", "wrong", Location("x", 1, 1, 3, 4))
     assert full([finding], lambda _: "semantic:  \n  a: 1\n").split("\n")[1:] == ["  1 | semantic:", "    | ^^^^^^^^^"]
-
-
-def test_an_end_before_its_start_still_has_a_caret() -> None:
     finding = Diagnostic("P301", "error", "wrong", Location("x", 1, 3, 1, 3))
     assert full([finding], lambda _: "abc").endswith("    |   ^")
+    finding = Diagnostic("D104", "error", "wrong", Location("x", 1, 3))
+    _, shown, caret = full([finding], lambda _: "\t\tZ").split("\n")
+    assert shown[caret.index("^")] == "Z"
 
 
-def test_fix_and_link_are_shown() -> None:
+def test_fix_and_link_are_shown_and_a_fix_equal_to_the_advice_once() -> None:
     wrong = Diagnostic("P301", "error", "wrong", fix=Fix("Write /room", ()))
     assert full([wrong], see="explain {}".format) == "error[P301] wrong\n  fix: Write /room\n  see: explain P301"
     guess = Diagnostic("P301", "error", "wrong", fix=Fix("Write BOOK", (), safe=False))
     assert "  unsafe fix: Write BOOK" in full([guess])
-
-
-def test_fix_equal_to_the_advice_is_shown_once() -> None:
     wrong = Diagnostic("P301", "error", "wrong", help="Write /room.", fix=Fix("Write /room", ()))
     assert full([wrong]) == "error[P301] wrong\n  help: Write /room. [fix]"
     guess = Diagnostic("P301", "error", "wrong", help="Write BOOK.", fix=Fix("Write BOOK", (), safe=False))

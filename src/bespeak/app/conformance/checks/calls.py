@@ -9,6 +9,7 @@ from urllib.parse import quote
 from bespeak.app.conformance.check import (
     Check,
     CheckOutcome,
+    CheckRun,
     Verdict,
     all_of,
     could_not_tell,
@@ -26,12 +27,12 @@ from bespeak.app.conformance.subject import (
     PROBE_FIELD,
     Subject,
     is_informational,
-    is_refused_when_empty,
     is_safe,
     mapping,
     path_parameters,
     properties,
     required_fields,
+    strings,
     valid_input,
 )
 from bespeak.contract.catalog.document import bundled_versions, load_bundled
@@ -41,19 +42,19 @@ from bespeak.contract.schema.shape import sample
 from bespeak.contract.schema.validation import Validator, compile_schema
 
 _NOTHING: Final = "no endpoint can be probed without side effects"
+_NO_TEXT: Final = "no informational endpoint has a text field that can be invalid"
 _TRIED: Final = 5
+_TRIED_ADVISORIES: Final = 40
 
 
 def _ordered(subject: Subject) -> list[Mapping[str, Any]]:
     """Return the endpoints, the operator's own without scopes first, and literal paths before templates."""
-    return sorted(
-        subject.endpoints,
-        key=lambda each: (bool(each.get("required_scopes")), _is_builtin(each), bool(path_parameters(each))),
-    )
 
+    def order(each: Mapping[str, Any]) -> tuple[bool, bool, bool]:
+        builtin = each["path"] == "/" or is_of_server(each["method"], each["path"], each.get("namespace"))
+        return bool(each.get("required_scopes")), builtin, bool(path_parameters(each))
 
-def _is_builtin(endpoint: Mapping[str, Any]) -> bool:
-    return endpoint["path"] == "/" or is_of_server(endpoint["method"], endpoint["path"], endpoint.get("namespace"))
+    return sorted(subject.endpoints, key=order)
 
 
 def _harmless(subject: Subject) -> list[tuple[Mapping[str, Any], dict[str, Any]]]:
@@ -65,9 +66,7 @@ def _harmless(subject: Subject) -> list[tuple[Mapping[str, Any], dict[str, Any]]
 def _probed(subject: Subject) -> list[tuple[Mapping[str, Any], dict[str, Any] | None]]:
     """Return the endpoints that wrong input may be sent to, each with valid input if that changes nothing."""
     harmless: list[tuple[Mapping[str, Any], dict[str, Any] | None]] = list(_harmless(subject))
-    refusing = [
-        (each, None) for each in _ordered(subject) if is_refused_when_empty(each) and not is_informational(each)
-    ]
+    refusing = [(each, None) for each in _ordered(subject) if required_fields(each) and not is_informational(each)]
     return [*harmless[:_TRIED], *refusing[:_TRIED]]
 
 
@@ -83,13 +82,19 @@ def _names(subject: Subject, seen: Exchanged, name: str, valid: Exchanged | None
     return warned(f"the 422 response does not name {name}", seen)
 
 
-async def _undeclared_field(subject: Subject) -> CheckOutcome:
-    async def attempt(endpoint: Mapping[str, Any], given: dict[str, Any] | None) -> CheckOutcome:
-        valid = None if given is None else await subject.call(endpoint, given)
-        seen = await subject.call(endpoint, {**(given or {}), PROBE_FIELD: True})
-        return _names(subject, seen, PROBE_FIELD, valid)
+def _probing(*, in_query: bool) -> CheckRun:
+    """Make a check that a field which no endpoint declares is refused, in the body or in the query."""
 
-    return await first_told(attempt(*one) for one in _probed(subject)) or not_applicable(_NOTHING)
+    async def run(subject: Subject) -> CheckOutcome:
+        async def attempt(endpoint: Mapping[str, Any], given: dict[str, Any] | None) -> CheckOutcome:
+            valid = None if given is None else await subject.call(endpoint, given)
+            body = given if in_query else {**(given or {}), PROBE_FIELD: True}
+            seen = await subject.call(endpoint, body, query=f"{PROBE_FIELD}=1" if in_query else "")
+            return _names(subject, seen, PROBE_FIELD, valid)
+
+        return await first_told(attempt(*one) for one in _probed(subject)) or not_applicable(_NOTHING)
+
+    return run
 
 
 async def _missing_field(subject: Subject) -> CheckOutcome:
@@ -98,27 +103,14 @@ async def _missing_field(subject: Subject) -> CheckOutcome:
         valid = None if given is None else await subject.call(endpoint, given)
         return _names(subject, await subject.call(endpoint, {}), required_fields(endpoint)[0], valid)
 
-    fitting = list(filter(is_refused_when_empty, _ordered(subject)))
+    fitting = list(filter(required_fields, _ordered(subject)))
     # Valid input may be sent to those that change nothing: then a 422 needs no name to be understood.
     fitting.sort(key=lambda each: valid_input(each) is None)
-    told = await first_told(map(attempt, fitting[:_TRIED]))
-    return told or not_applicable("no endpoint requires a field")
-
-
-async def _query_counts(subject: Subject) -> CheckOutcome:
-    async def attempt(endpoint: Mapping[str, Any], given: dict[str, Any] | None) -> CheckOutcome:
-        valid = None if given is None else await subject.call(endpoint, given)
-        seen = await subject.call(endpoint, given, query=f"{PROBE_FIELD}=1")
-        return _names(subject, seen, PROBE_FIELD, valid)
-
-    return await first_told(attempt(*one) for one in _probed(subject)) or not_applicable(_NOTHING)
+    return await first_told(map(attempt, fitting[:_TRIED])) or not_applicable("no endpoint requires a field")
 
 
 def _checked_texts(subject: Subject) -> Iterator[tuple[Mapping[str, Any], dict[str, Any], str, str, str]]:
-    """Return text fields outside the path whose schema tells a valid text from its percent-encoded form.
-
-    Each comes with its endpoint, the other input, the name, the valid text and the encoded text.
-    """
+    """Yield text fields that tell a valid text from its encoded form: endpoint, other input, name and both texts."""
     for endpoint, given in _harmless(subject):
         for name, declared in properties(endpoint).items():
             schema = mapping(declared)
@@ -128,9 +120,6 @@ def _checked_texts(subject: Subject) -> Iterator[tuple[Mapping[str, Any], dict[s
             encoded = "".join(f"%{octet:02X}" for octet in value.encode())
             if isinstance(compiled, Validator) and not compiled.is_valid(encoded):
                 yield endpoint, {key: each for key, each in given.items() if key != name}, name, value, encoded
-
-
-_NO_TEXT: Final = "no informational endpoint has a text field that can be invalid"
 
 
 async def _values_are_decoded(subject: Subject) -> CheckOutcome:
@@ -180,27 +169,9 @@ async def _output_fits(subject: Subject) -> CheckOutcome:
             [each for each in compiled.violations(body) if each.keyword not in ("additionalProperties", "format")]
             for body in bodies
         ]
-        found.append(
-            passed(seen)
-            if not all(wrong)
-            else failed(f"the answer does not fit output_schema: {wrong[0][0].message}", seen)
-        )
+        note = f"the answer does not fit output_schema: {wrong[0][0].message}" if all(wrong) else ""
+        found.append(failed(note, seen) if note else passed(seen))
     return all_of(found) if found else could_not_tell("no endpoint could be called successfully")
-
-
-INPUT_CHECKS: Final = (
-    Check("13.1-10a", "an undeclared input field is answered with 422", "13.3", _undeclared_field),
-    Check("13.1-10b", "a missing required field is answered with 422 that names it", "13.2", _missing_field),
-    Check("13.1-10c", "query parameters are validated as input", "5.5", _query_counts),
-    Check("13.1-10d", "query values are percent-decoded", "5.5", _values_are_decoded),
-    Check("13.1-10e", "a body field wins over the query", "5.5", _body_wins),
-    Check("13.1-10f", "successful answers fit the output schema", "13.3", _output_fits),
-)
-
-
-_TRIED_ADVISORIES: Final = 40
-
-_KEYS: Final = ("successor", "removed_in")
 
 
 def _parse(warning: str | None) -> Mapping[str, str] | None:
@@ -215,18 +186,15 @@ def _parse(warning: str | None) -> Mapping[str, str] | None:
 def _same(warning: str | None, expected: str) -> bool:
     """Return True if two warnings say the same, in any order and spacing of their parameters."""
     given, wanted = _parse(warning), _parse(expected)
-    return given is not None and wanted is not None and all(given.get(key) == wanted.get(key) for key in _KEYS)
-
-
-def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+    keys = ("successor", "removed_in")
+    return given is not None and wanted is not None and all(given.get(key) == wanted.get(key) for key in keys)
 
 
 def _expected(endpoint: Mapping[str, Any]) -> str:
     block = mapping(endpoint.get("deprecated"))
     successor = mapping(block.get("successor"))
-    parts = [part for part in (_text(successor.get("method")), _text(successor.get("path"))) if part]
-    return format_warning(" ".join(parts) or None, _text(block.get("removed_in")))
+    parts, removed_in = strings([successor.get("method"), successor.get("path")]), block.get("removed_in")
+    return format_warning(" ".join(filter(None, parts)) or None, removed_in if isinstance(removed_in, str) else None)
 
 
 async def _endpoint_warning(subject: Subject) -> CheckOutcome:
@@ -285,13 +253,6 @@ async def _known_deprecated_verbs(subject: Subject) -> CheckOutcome:
     return all_of(found) if found else not_applicable(f"no verb of catalog {version} is deprecated")
 
 
-WARNING_CHECKS: Final = (
-    Check("13.1-11a", "catalog warnings are well formed and never come with 459", "4.4", _seen_catalog_warnings),
-    Check("13.1-11b", "verbs known to be deprecated are answered with a warning", "4.4", _known_deprecated_verbs),
-    Check("13.1-12a", "answers of deprecated endpoints carry AGTP-Endpoint-Warning", "6.4", _endpoint_warning),
-)
-
-
 async def _server_id(subject: Subject) -> CheckOutcome:
     expected = mapping(subject.manifest.get("server")).get("server_id")
     bare = [seen for seen in subject.exchanges if not seen.header("Server-ID")]
@@ -307,7 +268,16 @@ async def _task_id(subject: Subject) -> CheckOutcome:
     return passed(seen) if echoed == "conformance-1" else failed(f"Task-ID came back as {echoed!r}", seen)
 
 
-HEADER_CHECKS: Final = (
+CHECKS: Final = (
+    Check("13.1-10a", "an undeclared input field is answered with 422", "13.3", _probing(in_query=False)),
+    Check("13.1-10b", "a missing required field is answered with 422 that names it", "13.2", _missing_field),
+    Check("13.1-10c", "query parameters are validated as input", "5.5", _probing(in_query=True)),
+    Check("13.1-10d", "query values are percent-decoded", "5.5", _values_are_decoded),
+    Check("13.1-10e", "a body field wins over the query", "5.5", _body_wins),
+    Check("13.1-10f", "successful answers fit the output schema", "13.3", _output_fits),
+    Check("13.1-11a", "catalog warnings are well formed and never come with 459", "4.4", _seen_catalog_warnings),
+    Check("13.1-11b", "verbs known to be deprecated are answered with a warning", "4.4", _known_deprecated_verbs),
+    Check("13.1-12a", "answers of deprecated endpoints carry AGTP-Endpoint-Warning", "6.4", _endpoint_warning),
     Check("core-01", "Task-ID is echoed", "core 2.4", _task_id, "SHOULD", needs_manifest=False),
     Check("core-02", "every answer carries the manifest's Server-ID", "core 2.4", _server_id, needs_manifest=False),
 )

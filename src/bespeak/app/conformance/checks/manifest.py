@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Any, Final
 
 import jsonschema_rs
@@ -12,6 +13,7 @@ import jsonschema_rs
 from bespeak.app.conformance.check import (
     Check,
     CheckOutcome,
+    CheckRun,
     all_of,
     could_not_tell,
     expect,
@@ -22,7 +24,6 @@ from bespeak.app.conformance.check import (
     undecided,
     warned,
 )
-from bespeak.app.conformance.probe import Exchanged
 from bespeak.app.conformance.subject import (
     PROBE_AGENT,
     Subject,
@@ -45,10 +46,10 @@ from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.reading.json_data import decode_json
 
 _TOGGLES: Final = ("wildcards_accepted", "anonymous_discovery", "synthesis_enabled")
+# Fields of a handler binding, which a server might also publish beside it.
 _BINDING: Final = (
     *("function", "recipe", "url", "headers", "input_transform", "output_transform", "error_map", "timeout_seconds"),
 )
-"""Fields of a handler binding, which a server might also publish beside it."""
 
 
 async def _is_retrievable(subject: Subject) -> CheckOutcome:
@@ -81,36 +82,26 @@ async def _has_its_media_type(subject: Subject) -> CheckOutcome:
     media = essence(seen.header("content-type") or "")
     if media == MEDIA_MANIFEST:
         return passed(seen)
-    if media == MEDIA_JSON:
-        # AGTP-API 17.2 lets this pass until the media type is registered.
+    if media == MEDIA_JSON:  # AGTP-API 17.2 lets this pass until the media type is registered
         return warned(f"the content type is {media}, expected {MEDIA_MANIFEST}", seen)
     return failed(f"the content type is {media!r}, expected {MEDIA_MANIFEST}", seen)
 
 
-async def _has_its_structure(subject: Subject) -> CheckOutcome:
-    return faults(_structure_faults(subject.manifest))
-
-
 def _structure_faults(manifest: Mapping[str, Any]) -> Iterator[str]:
     server = mapping(manifest.get("server"))
-    for name in ("server_id", "operator", "contact"):
-        if not isinstance(server.get(name), str):
-            yield f"server.{name} is {server.get(name)!r}"
+    texts = ("server_id", "operator", "contact")
+    yield from (f"server.{name} is {server.get(name)!r}" for name in texts if not isinstance(server.get(name), str))
     for name in ("issued", "updated"):
         if not _is_time(server.get(name)):
             yield f"server.{name} is {server.get(name)!r}, not an ISO 8601 time"
-    for name in ("embedded_methods", "endpoints", "hosted_agents"):
-        if not isinstance(manifest.get(name), list):
-            yield f"{name} is not an array"
+    lists = ("embedded_methods", "endpoints", "hosted_agents")
+    yield from (f"{name} is not an array" for name in lists if not isinstance(manifest.get(name), list))
     if manifest.get("agent_disclosure") not in DISCLOSURES:
         yield f"agent_disclosure is {manifest.get('agent_disclosure')!r}"
     # The manifest was requested without an identity.
     if manifest.get("agent_disclosure") in ("private", "authenticated") and manifest.get("hosted_agents"):
         yield f"hosted_agents is not empty although agent_disclosure is {manifest['agent_disclosure']}"
-    yield from _toggle_faults(mapping(manifest.get("policies")))
-
-
-def _toggle_faults(policies: Mapping[str, Any]) -> Iterator[str]:
+    policies = mapping(manifest.get("policies"))
     for name in _TOGGLES:
         if not isinstance(policies.get(name), bool):
             yield f"policies.{name} is {policies.get(name)!r}"
@@ -169,72 +160,29 @@ async def _is_only_for_the_server(subject: Subject) -> CheckOutcome:
     seen = await subject.send("DISCOVER", "/", criteria, agent_id=agent)
     if seen.status in (400, 415, 422):
         seen = await subject.send("DISCOVER", "/", {"parameters": criteria}, agent_id=agent)
-    if _is_manifest(seen):
+    body = mapping(seen.json)
+    if any({"agtp_api_version", "endpoints"} <= each.keys() for each in (body, mapping(body.get("result")))):
         return failed("DISCOVER with an Agent-ID answers the server manifest", seen)
     if seen.is_success or seen.status == 422:
         return passed(seen)
     return undecided(seen) or could_not_tell(f"answered {seen.status}, neither candidates nor the manifest", seen)
 
 
-def _is_manifest(seen: Exchanged) -> bool:
-    body = mapping(seen.json)
-    return any({"agtp_api_version", "endpoints"} <= each.keys() for each in (body, mapping(body.get("result"))))
-
-
-async def _shows_no_binding(subject: Subject) -> CheckOutcome:
-    if not subject.endpoints:
-        return not_applicable("the manifest has no endpoints")
-    return faults(fault for endpoint in subject.endpoints for fault in _binding_faults(endpoint))
-
-
 def _binding_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
-    named = f"{endpoint['method']} {endpoint['path']}"
     handler = mapping(endpoint.get("handler"))
     if handler.get("type") not in HANDLER_TYPES:
-        yield f"{named}: handler.type is {handler.get('type')!r}"
-    for name in handler:
-        if name != "type":
-            yield f"{named} shows handler.{name}"
-    for name in _BINDING:
-        if name in endpoint:
-            yield f"{named} shows {name}, a part of its binding"
-
-
-CHECKS: Final = (
-    Check("13.1-05a", "DISCOVER without Agent-ID answers the manifest", "8.10", _is_retrievable, needs_manifest=False),
-    Check("13.1-05b", "the manifest has its version fields", "8.2", _has_versions),
-    Check("13.1-05c", "one catalog version is supported, the one declared", "4.3, 4.8", _supports_one_catalog),
-    Check("13.1-05d", "the manifest has its media type", "8.10", _has_its_media_type),
-    Check("13.1-05e", "server, agents and policies blocks are complete", "8.2, 8.3, 8.5, 8.7", _has_its_structure),
-    Check("13.1-05f", "embedded_methods lists the floor", "8.4", _embeds_the_floor, "SHOULD"),
-    Check("13.1-05g", "the manifest can be cached", "8.11", _is_cacheable, "SHOULD"),
-    Check("13.1-05h", "the manifest is signed", "8.8", _is_signed, "SHOULD"),
-    Check(
-        "13.1-05i",
-        "DISCOVER with Agent-ID does not return the server manifest",
-        "8.10",
-        _is_only_for_the_server,
-        needs_manifest=False,
-    ),
-    Check("13.1-06a", "the manifest shows handler.type and nothing else of a handler", "8.9", _shows_no_binding),
-)
+        yield f"{_named(endpoint)}: handler.type is {handler.get('type')!r}"
+    yield from (f"{_named(endpoint)} shows handler.{name}" for name in handler if name != "type")
+    yield from (f"{_named(endpoint)} shows {name}, a part of its binding" for name in _BINDING if name in endpoint)
 
 
 _REQUIRED: Final[Mapping[str, type]] = {
-    "method": str,
-    "path": str,
-    "description": str,
-    "semantic": dict,
-    "input_schema": dict,
-    "output_schema": dict,
+    **dict.fromkeys(("method", "path", "description"), str),
+    **dict.fromkeys(("semantic", "input_schema", "output_schema"), dict),
     "errors": list,
     "handler": dict,
 }
-
-_MANDATORY_ERRORS: Final[Mapping[str, tuple[str, ...]]] = {
-    Composition.type: (COMPOSITION_FAILED,),
-    ExternalService.type: UPSTREAM_ERRORS,
-}
+_MANDATORY_ERRORS: Final = {Composition.type: (COMPOSITION_FAILED,), ExternalService.type: UPSTREAM_ERRORS}
 
 
 def _named(endpoint: Mapping[str, Any]) -> str:
@@ -257,15 +205,19 @@ async def _is_complete(subject: Subject) -> CheckOutcome:
     return faults(wrong)
 
 
-def _each(find: Callable[[Mapping[str, Any]], Iterable[str]]) -> Callable[[Subject], Any]:
-    """Check every endpoint of the manifest with a function that finds its faults."""
+def _all(find: Callable[[list[Mapping[str, Any]]], Iterable[str]]) -> CheckRun:
+    """Make a check of all endpoints of the manifest with a function that finds their faults."""
 
     async def run(subject: Subject) -> CheckOutcome:
-        if not subject.endpoints:
-            return not_applicable("the manifest has no endpoints")
-        return faults(f"{_named(endpoint)}: {fault}" for endpoint in subject.endpoints for fault in find(endpoint))
+        endpoints = subject.endpoints
+        return faults(find(endpoints)) if endpoints else not_applicable("the manifest has no endpoints")
 
     return run
+
+
+def _each(find: Callable[[Mapping[str, Any]], Iterable[str]]) -> CheckRun:
+    """Make a check of every endpoint of the manifest with a function that finds its faults."""
+    return _all(lambda endpoints: (f"{_named(one)}: {fault}" for one in endpoints for fault in find(one)))
 
 
 def _name_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
@@ -276,9 +228,8 @@ def _name_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
     fault = check_path(endpoint["path"], FLOOR_METHODS)
     if fault is not None:
         yield fault.message
-    for name, count in Counter(path_parameters(endpoint)).items():
-        if count > 1:
-            yield f"the parameter {name} occurs twice"
+    counts = Counter(path_parameters(endpoint))
+    yield from (f"the parameter {name} occurs twice" for name, count in counts.items() if count > 1)
 
 
 async def _names_are_well_formed(subject: Subject) -> CheckOutcome:
@@ -299,12 +250,11 @@ def _input_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
         yield "input_schema is not of type object"
     if schema.get("additionalProperties") is not False:
         yield "input_schema does not set additionalProperties to false"
-    for name in path_parameters(endpoint):
-        if name not in properties(endpoint):
-            yield f"the path parameter {name} is not declared in input_schema"
+    missing = (name for name in path_parameters(endpoint) if name not in properties(endpoint))
+    yield from (f"the path parameter {name} is not declared in input_schema" for name in missing)
 
 
-async def _schemas_are_valid(subject: Subject) -> CheckOutcome:
+async def _valid_schemas(subject: Subject) -> CheckOutcome:
     found = [await _each(_input_faults)(subject)]
     for endpoint in subject.endpoints:
         for which in ("input_schema", "output_schema"):
@@ -319,10 +269,8 @@ async def _schemas_are_valid(subject: Subject) -> CheckOutcome:
 
 def _is_valid_schema(schema: Mapping[str, Any]) -> bool:
     try:
-        return jsonschema_rs.meta.is_valid({**schema, "$schema": DIALECT}) and schema.get("$schema", DIALECT) in (
-            DIALECT,
-            DIALECT + "#",
-        )
+        is_ours = schema.get("$schema", DIALECT) in (DIALECT, f"{DIALECT}#")
+        return jsonschema_rs.meta.is_valid({**schema, "$schema": DIALECT}) and is_ours
     except ValueError:
         return False
 
@@ -338,9 +286,8 @@ def _error_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
     declared = strings(endpoint.get("errors"))
     if isinstance(endpoint.get("errors"), list) and len(declared) != len(endpoint["errors"]):
         yield "errors has entries that are not strings"
-    for name in _MANDATORY_ERRORS.get(str(mapping(endpoint.get("handler")).get("type")), ()):
-        if name not in declared:
-            yield f"errors lacks {name}"
+    needed = _MANDATORY_ERRORS.get(str(mapping(endpoint.get("handler")).get("type")), ())
+    yield from (f"errors lacks {name}" for name in needed if name not in declared)
 
 
 def _semantic_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
@@ -359,29 +306,6 @@ def _semantic_faults(endpoint: Mapping[str, Any]) -> Iterator[str]:
         yield f"semantic.is_idempotent is {block.get('is_idempotent')!r}"
 
 
-async def _pairs_are_unique(subject: Subject) -> CheckOutcome:
-    if not subject.endpoints:
-        return not_applicable("the manifest has no endpoints")
-    counts = Counter(_named(endpoint) for endpoint in subject.endpoints)
-    return faults(f"{name} is published {count} times" for name, count in counts.items() if count > 1)
-
-
-ENDPOINT_CHECKS: Final = (
-    Check("13.1-01a", "every endpoint has its eight required fields", "6.2", _is_complete),
-    Check("13.1-01b", "methods and paths are well formed", "3.2, 3.6, 5.1, 5.2", _names_are_well_formed),
-    Check(
-        "13.1-01c",
-        "input schemas are closed objects that declare the path parameters",
-        "5.3, 6.3",
-        _schemas_are_valid,
-    ),
-    Check("13.1-01d", "output schemas are open", "6.3", _each(_output_faults), "SHOULD"),
-    Check("13.1-01e", "errors has names, and those required by the handler type", "6.3, 12.3", _each(_error_faults)),
-    Check("13.1-01f", "each pair of method and path is published once", "6.1", _pairs_are_unique),
-    Check("13.1-09a", "every semantic block is complete and has valid values", "7.1", _each(_semantic_faults)),
-)
-
-
 async def _is_exposed(subject: Subject) -> CheckOutcome:
     return expect(subject.inventory_answer, 200)
 
@@ -390,9 +314,7 @@ async def _is_an_array(subject: Subject) -> CheckOutcome:
     seen = subject.inventory_answer
     if seen.status != 200:
         return could_not_tell("no inventory was returned")
-    if isinstance(seen.json, list):
-        return passed(seen)
-    return failed("the body is not a JSON array", seen)
+    return passed(seen) if isinstance(seen.json, list) else failed("the body is not a JSON array", seen)
 
 
 async def _inventory_is_complete(subject: Subject) -> CheckOutcome:
@@ -418,7 +340,43 @@ async def _is_published(subject: Subject) -> CheckOutcome:
     return failed("the manifest does not list DISCOVER /methods among its endpoints")
 
 
-INVENTORY_CHECKS: Final = (
+async def _has_its_structure(subject: Subject) -> CheckOutcome:
+    return faults(_structure_faults(subject.manifest))
+
+
+def _repeated(endpoints: list[Mapping[str, Any]]) -> Iterator[str]:
+    counts = Counter(map(_named, endpoints))
+    return (f"{name} is published {count} times" for name, count in counts.items() if count > 1)
+
+
+def _bindings(endpoints: list[Mapping[str, Any]]) -> Iterator[str]:
+    return chain.from_iterable(map(_binding_faults, endpoints))
+
+
+CHECKS: Final = (
+    Check("13.1-01a", "every endpoint has its eight required fields", "6.2", _is_complete),
+    Check("13.1-01b", "methods and paths are well formed", "3.2, 3.6, 5.1, 5.2", _names_are_well_formed),
+    Check("13.1-01c", "input schemas are closed objects that declare the path parameters", "5.3, 6.3", _valid_schemas),
+    Check("13.1-01d", "output schemas are open", "6.3", _each(_output_faults), "SHOULD"),
+    Check("13.1-01e", "errors has names, and those required by the handler type", "6.3, 12.3", _each(_error_faults)),
+    Check("13.1-01f", "each pair of method and path is published once", "6.1", _all(_repeated)),
+    Check("13.1-05a", "DISCOVER without Agent-ID answers the manifest", "8.10", _is_retrievable, needs_manifest=False),
+    Check("13.1-05b", "the manifest has its version fields", "8.2", _has_versions),
+    Check("13.1-05c", "one catalog version is supported, the one declared", "4.3, 4.8", _supports_one_catalog),
+    Check("13.1-05d", "the manifest has its media type", "8.10", _has_its_media_type),
+    Check("13.1-05e", "server, agents and policies blocks are complete", "8.2, 8.3, 8.5, 8.7", _has_its_structure),
+    Check("13.1-05f", "embedded_methods lists the floor", "8.4", _embeds_the_floor, "SHOULD"),
+    Check("13.1-05g", "the manifest can be cached", "8.11", _is_cacheable, "SHOULD"),
+    Check("13.1-05h", "the manifest is signed", "8.8", _is_signed, "SHOULD"),
+    Check(
+        "13.1-05i",
+        "DISCOVER with Agent-ID does not return the server manifest",
+        "8.10",
+        _is_only_for_the_server,
+        needs_manifest=False,
+    ),
+    Check("13.1-06a", "the manifest shows handler.type and nothing else of a handler", "8.9", _all(_bindings)),
+    Check("13.1-09a", "every semantic block is complete and has valid values", "7.1", _each(_semantic_faults)),
     Check("13.1-13a", "DISCOVER /methods is answered", "5.8", _is_exposed, needs_manifest=False),
     Check("13.1-13b", "the inventory is a JSON array", "5.8", _is_an_array, needs_manifest=False),
     Check("13.1-13c", "the inventory lists every endpoint and itself", "5.8", _inventory_is_complete),

@@ -13,6 +13,7 @@ from urllib.parse import quote
 from bespeak.app.conformance.check import (
     Check,
     CheckOutcome,
+    CheckRun,
     could_not_tell,
     expect,
     failed,
@@ -47,11 +48,11 @@ _COMPLETE: Final[dict[str, Any]] = {
     "required_scopes": [PROBE_SCOPE],
 }
 _REASONS: Final = ("out-of-scope", "policy-refused", "composition-impossible", "ambiguous", "synthesis-disabled")
-_READING: Final = ("FIND", "FETCH", "QUERY")
-"""Verbs under which an endpoint that changes nothing is proposed a second time."""
+_READING: Final = ("FIND", "FETCH", "QUERY")  # verbs for a second proposal of an endpoint that changes nothing
 _COPIES: Final = 4
 _MOST_POLLS: Final = 5
 _POLL_SECONDS: Final = 0.2
+_Question = Callable[[Subject], Awaitable[list[Exchanged]]]
 _SESSION: Final = "3f1c9a52d8e04b7a9c1de6f0a7b85d21"
 
 
@@ -64,7 +65,6 @@ class _ProposalForm:
     named: bool = False  # True if the verb is also given under the names of other parameter tables
 
     async def send(self, subject: Subject, definition: dict[str, Any]) -> Exchanged:
-        """Send a proposal with our identity."""
         body = dict(definition)
         if self.named:
             body |= {"name": body["method"], "proposed_method": body["method"], "intent": _SEMANTIC["intent"]}
@@ -116,15 +116,24 @@ async def _disabled(subject: Subject) -> CheckOutcome:
     return expect(seen, 463)
 
 
-async def _refused(subject: Subject, expected: int, **changes: Any) -> CheckOutcome:
-    """Show that one flaw in an otherwise complete proposal is what the server refuses."""
+async def _blocked(subject: Subject) -> CheckOutcome | None:
+    """Return why the server looks at no proposal of ours."""
     if subject.policies.get("synthesis_enabled") is not True:
         return not_applicable("synthesis is disabled")
-    blocked = undecided(await subject.once(_gate))
-    if blocked is not None:
-        return blocked
+    return undecided(await subject.once(_gate))
+
+
+def _refusing(expected: int, **changes: Any) -> CheckRun:
+    """Make a check that one flaw in an otherwise complete proposal is what the server refuses."""
+
+    async def run(subject: Subject) -> CheckOutcome:
+        return await _blocked(subject) or await _refused(subject, expected, {**_COMPLETE, **changes})
+
+    return run
+
+
+async def _refused(subject: Subject, expected: int, flawed: dict[str, Any]) -> CheckOutcome:
     form, complete = await subject.once(_understood)
-    flawed = {**_COMPLETE, **changes}
     if form is None:
         for each in _FORMS:
             seen = await each.send(subject, flawed)
@@ -140,26 +149,8 @@ async def _refused(subject: Subject, expected: int, **changes: Any) -> CheckOutc
     return expect(seen, expected)
 
 
-async def _verb(subject: Subject) -> CheckOutcome:
-    return await _refused(subject, 459, method=NO_VERB)
-
-
-async def _path(subject: Subject) -> CheckOutcome:
-    return await _refused(subject, 460, path="/things/query")
-
-
-async def _semantic(subject: Subject) -> CheckOutcome:
-    return await _refused(subject, 400, semantic={"intent": "Say too little."})
-
-
-async def _schema(subject: Subject) -> CheckOutcome:
-    return await _refused(subject, 400, input_schema={"type": "no such type"})
-
-
 async def _authority(subject: Subject) -> CheckOutcome:
-    if subject.policies.get("synthesis_enabled") is not True:
-        return not_applicable("synthesis is disabled")
-    blocked = undecided(await subject.once(_gate))
+    blocked = await _blocked(subject)
     if blocked is not None:
         return blocked
     _, seen = await subject.once(_understood)
@@ -195,9 +186,7 @@ async def _possible_proposal(subject: Subject) -> list[Exchanged]:
         return exchanges
     for definition in islice(_copies(subject), _COPIES):
         exchanges = await _evaluated(subject, form, definition)
-        if exchanges[-1].status == 261:
-            break  # an operator has to decide; one proposal to look at is enough
-        if exchanges[-1].status == 263:
+        if exchanges[-1].status in (261, 263):  # approved, or left to an operator, who need not look at more than one
             break
     return exchanges
 
@@ -213,13 +202,9 @@ def _copies(subject: Subject) -> Iterator[dict[str, Any]]:
                     yield {**_COMPLETE, **endpoint, "method": verb, "required_scopes": []}
 
 
-async def _decided(
-    subject: Subject, question: Callable[[Subject], Awaitable[list[Exchanged]]]
-) -> Exchanged | CheckOutcome:
+async def _decided(subject: Subject, question: _Question) -> Exchanged | CheckOutcome:
     """Return the decision about a proposal, or why there is none."""
-    if subject.policies.get("synthesis_enabled") is not True:
-        return not_applicable("synthesis is disabled")
-    blocked = undecided(await subject.once(_gate))
+    blocked = await _blocked(subject)
     if blocked is not None:
         return blocked
     seen = (await subject.once(question))[-1]
@@ -262,11 +247,9 @@ def _approval_faults(seen: Exchanged) -> Iterator[str]:
 
 async def _followed(subject: Subject) -> CheckOutcome:
     for question in (_impossible_proposal, _possible_proposal):
-        if (
-            isinstance(refused := await _decided(subject, question), CheckOutcome)
-            and refused.verdict == "not-applicable"
-        ):
-            return refused
+        outcome = await _decided(subject, question)
+        if isinstance(outcome, CheckOutcome) and outcome.verdict == "not-applicable":
+            return outcome
         first, *later = await subject.once(question)
         if first.status == 261:
             if not isinstance(first.field("proposal_id"), str):
@@ -275,12 +258,20 @@ async def _followed(subject: Subject) -> CheckOutcome:
     return not_applicable("the server decides at once")
 
 
+_LEAKING: Final = _refusing(460, path="/things/query")
+_INCOMPLETE: Final = _refusing(400, semantic={"intent": "Say too little."})
+_INVALID: Final = _refusing(400, input_schema={"type": "no such type"})
 CHECKS: Final = (
     Check("13.1-07a", "with synthesis disabled PROPOSE is refused with 463 synthesis-disabled", "8.7", _disabled),
-    Check("13.1-07b", "a proposal with an unknown verb is answered with 459", "10.3 step 1", _verb),
-    Check("13.1-07c", "a proposal with a verb in its path is answered with 460", "10.3 step 2", _path),
-    Check("13.1-07d", "a proposal with an incomplete semantic block is answered with 400", "10.3 step 3", _semantic),
-    Check("13.1-07e", "a proposal with an invalid schema is answered with 400", "10.3 step 4", _schema),
+    Check(
+        "13.1-07b",
+        "a proposal with an unknown verb is answered with 459",
+        "10.3 step 1",
+        _refusing(459, method=NO_VERB),
+    ),
+    Check("13.1-07c", "a proposal with a verb in its path is answered with 460", "10.3 step 2", _LEAKING),
+    Check("13.1-07d", "a proposal with an incomplete semantic block is answered with 400", "10.3 step 3", _INCOMPLETE),
+    Check("13.1-07e", "a proposal with an invalid schema is answered with 400", "10.3 step 4", _INVALID),
     Check("13.1-07f", "a proposal beyond the agent's authority is answered with 262", "10.3 step 5", _authority),
     Check("13.1-07g", "a proposal that cannot be composed is answered with 463", "10.3 step 6", _impossible),
     Check("13.1-07h", "an approval is a 263 with the endpoint definition and its synthesis_id", "10.2", _approved),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final
 
 from bespeak.app.conformance.check import (
     Check,
     CheckOutcome,
+    CheckRun,
     Verdict,
     all_of,
     could_not_tell,
@@ -42,10 +43,9 @@ from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS
 
 _HARMLESS: Final = {PROBE_FIELD: True}
 _TRIED: Final = 5
-
+_TRIED_CODES: Final = 6
 _READ_ONLY: Final = ("SUMMARIZE", "DESCRIBE", "PLAN", "QUERY")
 """Floor methods that change nothing: safe to send where they should not be offered."""
-
 _CATALOG_VERBS: Final = ("AUDIT", "VERIFY", "RANK", "COMPARE", "INSPECT", "LIST", "READ")
 """Verbs of every published catalog that change nothing by their meaning."""
 
@@ -100,12 +100,9 @@ async def _not_listed(subject: Subject) -> CheckOutcome:
     # Prefer a method that has an endpoint: any other could be refused because it has no route.
     bound = [endpoint["method"] for endpoint in subject.endpoints if is_safe(endpoint)]
     admitted = {*strings(allow), *FLOOR_METHODS, *method_names(subject.manifest.get("custom_methods"))}
-    outcome = not_applicable("the policy lists every verb we could try")
-    for verb in [name for name in dict.fromkeys((*bound, *_CATALOG_VERBS)) if name not in admitted][:_TRIED]:
-        outcome = await _rejected(subject, verb)
-        if outcome.verdict is not Verdict.COULD_NOT_TELL:
-            break
-    return outcome
+    verbs = [name for name in dict.fromkeys((*bound, *_CATALOG_VERBS)) if name not in admitted][:_TRIED]
+    outcome = await first_told(_rejected(subject, verb) for verb in verbs)
+    return outcome or not_applicable("the policy lists every verb we could try")
 
 
 async def _rejected(subject: Subject, verb: str) -> CheckOutcome:
@@ -189,12 +186,8 @@ async def _redirected(subject: Subject) -> CheckOutcome:
 def _redirect_target(subject: Subject, entry: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the endpoint that a redirect leads to, if it can be called without side effects."""
     path = entry.get("to_path") or entry.get("from_path")
-    fitting = (
-        endpoint
-        for endpoint in subject.endpoints
-        if endpoint["method"] == entry.get("to_method") and path in (None, endpoint["path"]) and is_safe(endpoint)
-    )
-    return next(fitting, None)
+    named = (each for each in subject.endpoints if each["method"] == entry.get("to_method"))
+    return next((each for each in named if path in (None, each["path"]) and is_safe(each)), None)
 
 
 async def _follows(subject: Subject, source: Mapping[str, Any], target: Mapping[str, Any]) -> CheckOutcome:
@@ -211,18 +204,6 @@ async def _follows(subject: Subject, source: Mapping[str, Any], target: Mapping[
     return failed(f"answered {seen.status}, but its target answers {direct.status}", seen, direct)
 
 
-POLICY_CHECKS: Final = (
-    Check("13.1-04a", "the manifest carries a well-formed method policy", "9.2, 9.5", _is_published),
-    Check("13.1-04b", "a disallowed method is answered with 405", "9.2", _disallowed),
-    Check("13.1-04c", "a method outside the allow list is answered with 405", "9.2", _not_listed),
-    Check("13.1-04d", "legacy verbs work exactly where opted in", "3.6, 9.2", _legacy_is_opt_in),
-    Check("13.1-04e", "a redirected request is treated as its target", "9.2", _redirected),
-)
-
-
-_TRIED_CODES: Final = 6
-
-
 async def _not_found(subject: Subject) -> CheckOutcome:
     # A server that looks at the method first answers 405 for one that has no endpoint at all.
     bound = (endpoint["method"] for endpoint in subject.endpoints if is_informational(endpoint))
@@ -231,18 +212,14 @@ async def _not_found(subject: Subject) -> CheckOutcome:
     for method in methods:
         seen = await subject.ask(method, subject.missing_path)
         if seen.status == 404 and not seen.refuses_caller:
-            return await _shown_missing(subject, seen)
+            there = subject.inventory_answer
+            if (there.status, there.code) == (404, seen.code):
+                return could_not_tell("DISCOVER /methods is answered in the same way", seen, there)
+            return passed(seen)
         refused.append(seen)
     if any(seen.requires("wildcards-required") for seen in refused):
         return not_applicable("this server asks for consent to undeclared paths")
     return expect(next((seen for seen in refused if undecided(seen) is None), refused[0]), 404)
-
-
-async def _shown_missing(subject: Subject, seen: Exchanged) -> CheckOutcome:
-    there = subject.inventory_answer
-    if (there.status, there.code) == (404, seen.code):
-        return could_not_tell("DISCOVER /methods is answered in the same way", seen, there)
-    return passed(seen)
 
 
 async def _provoke_405(subject: Subject) -> tuple[str, Exchanged] | CheckOutcome:
@@ -292,36 +269,27 @@ def _recovery_faults(subject: Subject, path: str, seen: Exchanged) -> Iterator[s
             yield f"redirects_for_path lacks {entry.get('from_method')}"
 
 
-def _scoped(subject: Subject) -> list[Mapping[str, Any]]:
-    """Return scope-gated endpoints that are safe to call, first those whose path is literal and whose valid input may
-    be sent.
-    """
-    gated = [each for each in subject.endpoints if strings(each.get("required_scopes")) and is_safe(each)]
-    return sorted(gated, key=lambda each: (bool(path_parameters(each)), valid_input(each) is None))[:_TRIED_CODES]
+def _scoped(attempt: Callable[[Subject, Mapping[str, Any]], Awaitable[CheckOutcome]]) -> CheckRun:
+    """Make a check of scope-gated endpoints that are safe to call, literal paths and valid input first."""
+
+    async def run(subject: Subject) -> CheckOutcome:
+        gated = [each for each in subject.endpoints if strings(each.get("required_scopes")) and is_safe(each)]
+        gated.sort(key=lambda each: (bool(path_parameters(each)), valid_input(each) is None))
+        told = await first_told(attempt(subject, endpoint) for endpoint in gated[:_TRIED_CODES])
+        return told or not_applicable("no endpoint requires scopes")
+
+    return run
 
 
-async def _call_scoped(
-    subject: Subject, endpoint: Mapping[str, Any], agent_id: str | None, scope: str | None
-) -> Exchanged:
-    """Call a scope-gated endpoint. A 422 may come first, so valid input follows where nothing can change."""
+async def _call_scoped(subject: Subject, target: Mapping[str, Any], agent: str | None, scope: str | None) -> Exchanged:
+    """Call a scope-gated target. A 422 may come first, so valid input follows where nothing can change."""
 
     async def send(given: dict[str, Any]) -> Exchanged:
-        return await subject.send(
-            endpoint["method"],
-            concrete_path(endpoint),
-            subject.form.write(given),
-            agent_id=agent_id,
-            scope=scope,
-            invented=bool(path_parameters(endpoint)),
-        )
+        path, body, invented = concrete_path(target), subject.form.write(given), bool(path_parameters(target))
+        return await subject.send(target["method"], path, body, agent_id=agent, scope=scope, invented=invented)
 
-    seen, given = await send({PROBE_FIELD: True}), valid_input(endpoint)
+    seen, given = await send({PROBE_FIELD: True}), valid_input(target)
     return await send(given) if seen.status == 422 and given is not None else seen
-
-
-async def _scope_violation(subject: Subject) -> CheckOutcome:
-    told = await first_told(_violated(subject, endpoint) for endpoint in _scoped(subject))
-    return told or not_applicable("no endpoint requires scopes")
 
 
 async def _violated(subject: Subject, endpoint: Mapping[str, Any]) -> CheckOutcome:
@@ -338,11 +306,6 @@ async def _violated(subject: Subject, endpoint: Mapping[str, Any]) -> CheckOutco
     if seen.status == 422:
         return could_not_tell("input is validated before scope, and valid input could change something", seen)
     return expect(seen, 455)
-
-
-async def _credentials_missing(subject: Subject) -> CheckOutcome:
-    told = await first_told(_uncredited(subject, endpoint) for endpoint in _scoped(subject))
-    return told or not_applicable("no endpoint requires scopes")
 
 
 async def _uncredited(subject: Subject, endpoint: Mapping[str, Any]) -> CheckOutcome:
@@ -368,12 +331,17 @@ async def _wildcards_required(subject: Subject) -> CheckOutcome:
     return undecided(seen) or failed(f"answered {seen.status}, expected 262 wildcards-required", seen)
 
 
-CODE_CHECKS: Final = (
+CHECKS: Final = (
+    Check("13.1-04a", "the manifest carries a well-formed method policy", "9.2, 9.5", _is_published),
+    Check("13.1-04b", "a disallowed method is answered with 405", "9.2", _disallowed),
+    Check("13.1-04c", "a method outside the allow list is answered with 405", "9.2", _not_listed),
+    Check("13.1-04d", "legacy verbs work exactly where opted in", "3.6, 9.2", _legacy_is_opt_in),
+    Check("13.1-04e", "a redirected request is treated as its target", "9.2", _redirected),
     Check("13.1-08a", "an unknown path is answered with 404", "5.4, 11", _not_found, needs_manifest=False),
     Check("13.1-08b", "a method that the path does not offer is answered with 405", "11", _not_allowed),
     Check("13.1-08c", "a 405 lists the allowed methods and the redirects", "11", _tells_how_to_go_on),
-    Check("13.1-08d", "insufficient scope is answered with 455", "6.3, 13.2", _scope_violation),
-    Check("13.1-08e", "a missing credential is answered with 262 and its type", "11", _credentials_missing),
+    Check("13.1-08d", "insufficient scope is answered with 455", "6.3, 13.2", _scoped(_violated)),
+    Check("13.1-08e", "a missing credential is answered with 262 and its type", "11", _scoped(_uncredited)),
     Check(
         "13.1-08f",
         "an ad-hoc call without consent is answered with 262 wildcards-required",

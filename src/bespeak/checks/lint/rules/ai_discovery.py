@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from bespeak.checks.lint.subject import Context, Subject
+from bespeak.checks.lint.subject import LintContext, Subject
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
 from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Change
@@ -16,59 +16,24 @@ if TYPE_CHECKING:
 
 _DRAFT: Final = "AI-Discovery"
 
-VERSION: Final = Rule(("D170", "ai-version", "MUST", f"{_DRAFT} 3.1"), 'aiendpoint is "1.0".', fix="safe")
-LENGTH: Final = Rule(
-    ("D171", "ai-text-length", "MUST", f"{_DRAFT} 3"),
-    "Names, descriptions and ids are present and within their limits: 100 characters for a name, 300 for the "
-    "description of a service, 200 for that of a capability, 300 for returns, 64 for an id.",
-)
-CAPABILITY_ID: Final = Rule(
-    ("D172", "ai-capability-id", "MUST", f"{_DRAFT} 3.3"), "An id is lowercase letters, digits and underscores."
-)
-REPEATED_ID: Final = Rule(("D173", "ai-repeated-id", "MUST", f"{_DRAFT} 3.3"), "The id of a capability is unique.")
-ADDRESS: Final = Rule(
-    ("D174", "ai-endpoint-address", "MUST", f"{_DRAFT} 3.3"), "endpoint is a path from the root or an https address."
-)
-PARAMETER: Final = Rule(
-    ("D175", "ai-parameter-notation", "SHOULD", f"{_DRAFT} 3.3"),
-    "A parameter is written as type, requirement, constraints, and a description after two hyphens.",
-)
-CATEGORY: Final = Rule(
-    ("D176", "ai-category", "SHOULD", f"{_DRAFT} 3.2"), "A category is one of the eighteen known ones."
-)
-REPEATED_ENTRY: Final = Rule(
-    ("D177", "ai-repeated-entry", "MUST", f"{_DRAFT} 3.2"),
-    "category and language list each value once, and at least one.",
-)
-LANGUAGE: Final = Rule(("D178", "ai-language", "MUST", f"{_DRAFT} 3.2"), "A language is a BCP 47 tag.")
-OPEN_WRITES: Final = Rule(
-    ("D179", "ai-open-writes", "MUST", f"{_DRAFT} 6.2"), "auth is not none if a capability writes."
-)
-CREDENTIALS: Final = Rule(
-    ("D180", "ai-credentials", "MUST", f"{_DRAFT} 6.2"), "auth.header is the name of a header and holds no credential."
-)
-INTERNAL: Final = Rule(("D181", "ai-internal-endpoint", "MUST", f"{_DRAFT} 6.1"), "Internal endpoints are not listed.")
-SIZE: Final = Rule(("D182", "ai-document-size", "SHOULD", f"{_DRAFT} 4.5"), "The document has at most 64 kilobytes.")
-UPDATED: Final = Rule(
-    ("D183", "ai-last-updated", "MUST", f"{_DRAFT} 3.7"), "last_updated is a date, or a date with a time in UTC."
-)
-WORDY: Final = Rule(
-    ("D184", "ai-wordy-description", "SHOULD", f"{_DRAFT} 3.2"),
-    "The description of a service has less than 200 characters.",
-)
-NO_AUTH: Final = Rule(
-    ("D185", "ai-auth-unsaid", "SHOULD", f"{_DRAFT} 3.4"), "The document says how to authenticate, even if not at all."
-)
-LEAN: Final = Rule(
-    ("D186", "ai-says-little", "style", f"{_DRAFT} 3"),
-    "Category, last_updated, token_hints and what each capability returns help an agent to choose and to save tokens.",
-)
-MEMBER: Final = Rule(
-    ("D187", "ai-unknown-member", "MUST", f"{_DRAFT} 3.1"),
-    "A document has no members but the seven of its draft.",
-    fix="unsafe",
-)
-
+VERSION: Final = Rule("D170", "ai-version", "MUST", f"{_DRAFT} 3.1", fix="safe")
+LENGTH: Final = Rule("D171", "ai-text-length", "MUST", f"{_DRAFT} 3")
+CAPABILITY_ID: Final = Rule("D172", "ai-capability-id", "MUST", f"{_DRAFT} 3.3")
+REPEATED_ID: Final = Rule("D173", "ai-repeated-id", "MUST", f"{_DRAFT} 3.3")
+ADDRESS: Final = Rule("D174", "ai-endpoint-address", "MUST", f"{_DRAFT} 3.3")
+PARAMETER: Final = Rule("D175", "ai-parameter-notation", "SHOULD", f"{_DRAFT} 3.3")
+CATEGORY: Final = Rule("D176", "ai-category", "SHOULD", f"{_DRAFT} 3.2")
+REPEATED_ENTRY: Final = Rule("D177", "ai-repeated-entry", "MUST", f"{_DRAFT} 3.2")
+LANGUAGE: Final = Rule("D178", "ai-language", "MUST", f"{_DRAFT} 3.2")
+OPEN_WRITES: Final = Rule("D179", "ai-open-writes", "MUST", f"{_DRAFT} 6.2")
+CREDENTIALS: Final = Rule("D180", "ai-credentials", "MUST", f"{_DRAFT} 6.2")
+INTERNAL: Final = Rule("D181", "ai-internal-endpoint", "MUST", f"{_DRAFT} 6.1")
+SIZE: Final = Rule("D182", "ai-document-size", "SHOULD", f"{_DRAFT} 4.5")
+UPDATED: Final = Rule("D183", "ai-last-updated", "MUST", f"{_DRAFT} 3.7")
+WORDY: Final = Rule("D184", "ai-wordy-description", "SHOULD", f"{_DRAFT} 3.2")
+NO_AUTH: Final = Rule("D185", "ai-auth-unsaid", "SHOULD", f"{_DRAFT} 3.4")
+LEAN: Final = Rule("D186", "ai-says-little", "style", f"{_DRAFT} 3")
+MEMBER: Final = Rule("D187", "ai-unknown-member", "MUST", f"{_DRAFT} 3.1", fix="unsafe")
 
 CATEGORIES: Final = (
     *("productivity", "ecommerce", "finance", "news", "weather", "maps", "search", "data", "communication"),
@@ -81,18 +46,16 @@ _PARAM: Final = re.compile(r"(?:string|integer|number|boolean|array)\s*,\s*(?:re
 _DATE: Final = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?:T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ)?")
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,64}")
 _SECRET: Final = re.compile(r"(?i)\b(?:bearer|basic|token)\s+\S|[A-Za-z0-9_\-]{32,}")
-_HIDDEN: Final = frozenset(
+_HIDDEN: Final = frozenset(  # Segments of endpoints for administrators, for the service itself and in development.
     (
         *("admin", "administration", "internal", "_internal", "private", "debug", "actuator", "metrics"),
         *("dev", "development", "staging", "experimental"),
     )
 )
-"""Segments of endpoints for administrators, for the service itself and in development."""
 _HTTPS: Final = re.compile(r"https://[^\s/?#]+\S*")
 
 
-def check_document(subject: Subject, _: Context) -> Iterator[Diagnostic]:
-    """Check a /.well-known/ai document."""
+def check_document(subject: Subject, _: LintContext) -> Iterator[Diagnostic]:
     document = subject.ai
     if document is None:
         return
@@ -118,9 +81,8 @@ def check_document(subject: Subject, _: Context) -> Iterator[Diagnostic]:
     for capability in document.capabilities:
         yield from _check_capability(capability)
         if capability.id and capability.id in seen:
-            yield REPEATED_ID.inside(
-                f"{capability.at}/id", f"the id {brief(capability.id)} is used twice", "Rename one."
-            )
+            message = f"the id {brief(capability.id)} is used twice"
+            yield REPEATED_ID.inside(f"{capability.at}/id", message, "Rename one.")
         seen.add(capability.id)
     yield from _check_wealth(document)
 
@@ -155,8 +117,7 @@ def _check_lists(document: AiDocument, service: object) -> Iterator[Diagnostic]:
 
 def _check_auth(document: AiDocument, subject: Subject) -> Iterator[Diagnostic]:
     if "auth" not in subject.data:
-        advice = 'Write "auth": {"type": "none"} if there is none.'
-        yield NO_AUTH.inside("", "the document has no auth", advice)
+        yield NO_AUTH.inside("", "the document has no auth", 'Write "auth": {"type": "none"} if there is none.')
     writing = next((capability for capability in document.capabilities if capability.method not in ("GET", "")), None)
     if document.auth_type == "none" and writing is not None:
         message = f"auth.type is `none`, but {brief(writing.id)} writes ({writing.method})"
@@ -181,8 +142,7 @@ def _check_capability(capability: AiCapability) -> Iterator[Diagnostic]:
     if endpoint and not endpoint.startswith("/") and _HTTPS.fullmatch(endpoint) is None:
         message = f"endpoint is {brief(endpoint)}"
         yield ADDRESS.inside(f"{at}/endpoint", message, "Write a path from the root, or an https:// address.")
-    hidden = _HIDDEN & set(endpoint.lower().split("/"))
-    if hidden:
+    if _HIDDEN & set(endpoint.lower().split("/")):
         message = f"{brief(endpoint)} looks like an internal endpoint"
         yield INTERNAL.inside(f"{at}/endpoint", message, "Leave it out of the document.")
     for name, notation in capability.params.items():
@@ -194,16 +154,13 @@ def _check_capability(capability: AiCapability) -> Iterator[Diagnostic]:
 
 def _check_wealth(document: AiDocument) -> Iterator[Diagnostic]:
     """Report all missing optional members in one finding: single ones would hide the errors."""
-    unsaid = [
-        name
-        for name, said in (
-            ("service.category", document.category),
-            ("token_hints", document.token_hints),
-            ("meta.last_updated", document.meta.get("last_updated")),
-            ("returns of each capability", all(each.returns for each in document.capabilities)),
-        )
-        if not said
-    ]
+    members = {
+        "service.category": document.category,
+        "token_hints": document.token_hints,
+        "meta.last_updated": document.meta.get("last_updated"),
+        "returns of each capability": all(each.returns for each in document.capabilities),
+    }
+    unsaid = [name for name, said in members.items() if not said]
     if unsaid:
         yield LEAN.inside("", f"the document lacks {', '.join(unsaid)}", "Agents use these to choose a service.")
 

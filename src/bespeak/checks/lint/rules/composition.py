@@ -1,7 +1,4 @@
-"""H74x: a composition calls endpoints that exist, promises no more than they do, and its values fit (AGTP-API 12.1).
-
-Types, fields and elements of the values are taken from the schemas before a recipe runs.
-"""
+"""H74x: a composition calls endpoints that exist, promises no more than they do, and its values fit (AGTP-API 12.1)."""
 
 from __future__ import annotations
 
@@ -18,33 +15,13 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 
 _AT: Final = "/handler/recipe"
 
-STEP: Final = Rule(
-    ("H740", "composition-step", "MUST", "AGTP-API 12.1, 13.2"),
-    "Each step of a composition calls an endpoint that this server serves.",
-)
-CYCLE: Final = Rule(
-    ("H741", "composition-cycle", "MUST", "AGTP-API 12.1"),
-    "A composition does not call itself, and no composition that it calls does.",
-)
-SIZE: Final = Rule(
-    ("H742", "composition-size", "MUST", "AGTP-API 8.7, 12.1"),
-    "A composition has at most policies.max_synthesis_depth steps, those of the compositions it calls included.",
-)
-SCOPES: Final = Rule(
-    ("H745", "composition-scopes", "MUST", "AGTP-API 10.4, 12.1"),
-    "The required_scopes of a composition include those of all its steps.",
-)
-PROMISE: Final = Rule(
-    ("H746", "composition-impact", "MUST", "AGTP-API 7.1, 12.1, 16.1"),
-    "The impact and the idempotency of a composition are not better than those of its steps.",
-)
-UNDO: Final = Rule(
-    ("H747", "composition-undo", "MUST", "AGTP-API 12.1"), "A step is undone by a call that needs no confirmation."
-)
-FUNCTION: Final = Rule(
-    ("H749", "recipe-function", "MUST", "AGTP-API 12.1"),
-    "A function that describes a recipe calls steps and passes values on, and does nothing else with them.",
-)
+STEP: Final = Rule("H740", "composition-step", "MUST", "AGTP-API 12.1, 13.2")
+CYCLE: Final = Rule("H741", "composition-cycle", "MUST", "AGTP-API 12.1")
+SIZE: Final = Rule("H742", "composition-size", "MUST", "AGTP-API 8.7, 12.1")
+SCOPES: Final = Rule("H745", "composition-scopes", "MUST", "AGTP-API 10.4, 12.1")
+PROMISE: Final = Rule("H746", "composition-impact", "MUST", "AGTP-API 7.1, 12.1, 16.1")
+UNDO: Final = Rule("H747", "composition-undo", "MUST", "AGTP-API 12.1")
+FUNCTION: Final = Rule("H749", "recipe-function", "MUST", "AGTP-API 12.1")
 
 Key = tuple[str, str]
 
@@ -184,8 +161,7 @@ class ValueKind:
         """The list of such values. Lists inside become one list."""
         if self.is_list:
             return self
-        element = self.element if "array" in self.types else self
-        return replace(element, is_list=True, is_optional=False)
+        return replace(self.element if "array" in self.types else self, is_list=True, is_optional=False)
 
     def follow(self, path: str) -> ValueKind | str:
         """Follow a dotted path; return what is wrong with it if it leads nowhere."""
@@ -199,12 +175,10 @@ class ValueKind:
 
 
 def misfits(kind: ValueKind, wanted: Members, depth: int = 0) -> Iterator[str]:
-    """Yield why no value of a kind can be valid where `wanted` describes it.
-
-    What is not certain is left to the check of each call.
-    """
+    """Yield why no value of a kind can be valid where `wanted` describes it; the rest is checked at each call."""
     types = kind.types - {"null"}
-    if types and wanted.types and not _overlap(types, wanted.types):
+    both_numbers = {"number", "integer"} <= types | wanted.types
+    if types and wanted.types and types.isdisjoint(wanted.types) and not both_numbers:
         yield f"is {_named(types)}, and {_named(wanted.types)} is wanted"
         return
     if depth == _DEEPEST:
@@ -254,10 +228,6 @@ def gaps(kind: ValueKind, wanted: Members, depth: int = 0) -> Iterator[tuple[str
                 yield from ((name, *path) for path in gaps(found, below, depth + 1))
 
 
-def _overlap(one: frozenset[str], other: frozenset[str]) -> bool:
-    return bool(one & other) or ("number" in one | other and "integer" in one | other)
-
-
 def _named(types: frozenset[str]) -> str:
     return " or ".join(f"{'an' if name[0] in 'aio' else 'a'} {name}" for name in sorted(types))
 
@@ -273,26 +243,15 @@ def _no_field(name: str, known: Any) -> str:
     return f"there is no field {brief(name)}{there}"
 
 
-VALUE: Final = Rule(
-    ("H743", "composition-value", "MUST", "AGTP-API 12.1"),
-    "A recipe takes values only from fields that exist: of the input, of earlier steps, of elements of lists.",
-)
-FIT: Final = Rule(
-    ("H744", "composition-fit", "MUST", "AGTP-API 12.1"),
-    "A value fits the field it goes to: type, format and listed values agree, and every required field has one.",
-)
-RESULT: Final = Rule(
-    ("H748", "composition-result", "MUST", "AGTP-API 6.2, 12.1"),
-    "The result of a recipe fits the output schema of its endpoint.",
-)
+VALUE: Final = Rule("H743", "composition-value", "MUST", "AGTP-API 12.1")
+FIT: Final = Rule("H744", "composition-fit", "MUST", "AGTP-API 12.1")
+RESULT: Final = Rule("H748", "composition-result", "MUST", "AGTP-API 6.2, 12.1")
 
 
 def check_values(endpoint: Endpoint, recipe: Recipe, called: Mapping[Key, Endpoint]) -> Iterator[Diagnostic]:
     """Check the values of a composition's recipe against the schemas of the endpoints that it calls."""
-    checker = _Checker(recipe, {key: _Schemas(each) for key, each in called.items()}, _kind(endpoint.input_schema))
-    wanted = members_of(endpoint.output_schema)
-    for rule, text in checker.check(wanted):
-        yield rule.at(endpoint, _AT, f"recipe {brief(recipe.name)}, {text}")
+    checker, wanted = _checked(endpoint, recipe, called)
+    yield from (rule.at(endpoint, _AT, f"recipe {brief(recipe.name)}, {text}") for rule, text in checker.found)
     for text in checker.doubts:
         yield replace(FIT.at(endpoint, _AT, f"recipe {brief(recipe.name)}, {text}"), severity="warning")
     for path in gaps(checker.made, wanted):
@@ -302,10 +261,15 @@ def check_values(endpoint: Endpoint, recipe: Recipe, called: Mapping[Key, Endpoi
 
 def find_gaps(endpoint: Endpoint, recipe: Recipe, called: Mapping[Key, Endpoint]) -> list[tuple[str, ...]]:
     """Return the paths of required output fields that may get null from a step, although null is not allowed there."""
-    checker = _Checker(recipe, {key: _Schemas(each) for key, each in called.items()}, _kind(endpoint.input_schema))
-    wanted = members_of(endpoint.output_schema)
-    checker.check(wanted)
+    checker, wanted = _checked(endpoint, recipe, called)
     return list(gaps(checker.made, wanted))
+
+
+def _checked(endpoint: Endpoint, recipe: Recipe, called: Mapping[Key, Endpoint]) -> tuple[_Checker, Members]:
+    schemas = {key: _CalledSchemas(each) for key, each in called.items()}
+    checker, wanted = _Checker(recipe, schemas, _kind(endpoint.input_schema)), members_of(endpoint.output_schema)
+    checker.check(wanted)
+    return checker, wanted
 
 
 def write_path(path: Sequence[str]) -> str:
@@ -317,13 +281,10 @@ def _kind(schema: Mapping[str, Any]) -> ValueKind:
     return ValueKind(members=members_of(schema))
 
 
-class _Schemas:
-    """Schemas of one endpoint."""
-
+class _CalledSchemas:
     def __init__(self, endpoint: Endpoint) -> None:
         self.input = members_of(endpoint.input_schema)
-        output = ValueKind() if endpoint.builtin else _kind(endpoint.output_schema)
-        self.output = output
+        self.output = ValueKind() if endpoint.builtin else _kind(endpoint.output_schema)
         declared = endpoint.input_schema.get("required", ())
         self.required: Sequence[str] = [name for name in declared if isinstance(name, str)]
 
@@ -334,7 +295,7 @@ _Found = tuple[Rule, str]
 @dataclass(slots=True)
 class _Checker:
     recipe: Recipe
-    called: Mapping[Key, _Schemas]
+    called: Mapping[Key, _CalledSchemas]
     given: ValueKind
     captured: dict[str, ValueKind] = field(default_factory=dict)
     outputs: list[ValueKind] = field(default_factory=list)
@@ -342,7 +303,7 @@ class _Checker:
     doubts: list[str] = field(default_factory=list)  # what fails only in some calls
     made: ValueKind = field(default_factory=ValueKind)  # the result
 
-    def check(self, wanted: Members) -> list[_Found]:
+    def check(self, wanted: Members) -> None:
         group: str | None = None
         waiting: list[tuple[str, ValueKind]] = []
         for number, step in enumerate(self.recipe.steps, 1):
@@ -355,7 +316,6 @@ class _Checker:
             waiting += [] if step.output is None else [(step.output, output)]
         self.captured |= dict(waiting)
         self._result(wanted)
-        return self.found
 
     def _step(self, step: RecipeStep, named: str) -> ValueKind:
         schemas = self.called[step.endpoint]
@@ -389,10 +349,9 @@ class _Checker:
                     self._report(FIT, f"{undone}: the required parameter {brief(name)} gets no value")
         if item is not None:
             return ValueKind(fields={"item": item, "output": output}, is_list=True)
-        skipped = bool(step.when) or step.on_failure == "skip"
-        return replace(output, is_optional=True) if skipped else output
+        return replace(output, is_optional=True) if bool(step.when) or step.on_failure == "skip" else output
 
-    def _pages(self, pages: Paging, schemas: _Schemas, named: str) -> None:
+    def _pages(self, pages: Paging, schemas: _CalledSchemas, named: str) -> None:
         if not schemas.input.declares(pages.parameter) and not schemas.input.takes_any:
             self._report(FIT, f"{named}: the endpoint has no parameter {brief(pages.parameter)} for the pages")
         if not pages.cursor and not pages.counts:
@@ -402,7 +361,9 @@ class _Checker:
             if isinstance(found, str):
                 self._report(VALUE, f"{named}, pages: {found}")
 
-    def _input(self, sources: Mapping[str, Source], schemas: _Schemas, item: ValueKind | None, named: str) -> None:
+    def _input(
+        self, sources: Mapping[str, Source], schemas: _CalledSchemas, item: ValueKind | None, named: str
+    ) -> None:
         for name, source in sources.items():
             at = f"{named}, {brief(name)}"
             kind = self._kind(source, item, at)
@@ -413,10 +374,9 @@ class _Checker:
 
     def _result(self, wanted: Members) -> None:
         if self.recipe.output:
-            kinds = {
-                name: self._kind(source, None, f"output {brief(name)}") for name, source in self.recipe.output.items()
-            }
-            made = ValueKind(fields={name: kind or ValueKind() for name, kind in kinds.items()})
+            named = self.recipe.output.items()
+            fields = {name: self._kind(source, None, f"output {brief(name)}") or ValueKind() for name, source in named}
+            made = ValueKind(fields=fields)
         elif self.recipe.aggregation == "last":
             last = self.outputs[-1]
             made = ValueKind(fields={"results": last}) if last.is_list and wanted.types != {"array"} else last
@@ -450,16 +410,11 @@ class _Checker:
         if source.select is not None:
             own = source.kind == "constant" and source.value == {}
             inner = item if own else kind.element
-            shape = {
-                name: self._kind(one, inner, f"{at}, {brief(name)}") or ValueKind()
-                for name, one in source.select.items()
-            }
+            named = source.select.items()
+            shape = {name: self._kind(one, inner, f"{at}, {brief(name)}") or ValueKind() for name, one in named}
             several = not own and (kind.is_list or kind.types == {"array"})
             return ValueKind(fields=shape, is_list=several, is_optional=kind.is_optional)
         return kind
-
-    def _shape(self, sources: Mapping[str, Source], item: ValueKind | None, at: str) -> dict[str, ValueKind]:
-        return {name: self._kind(one, item, f"{at}, {brief(name)}") or ValueKind() for name, one in sources.items()}
 
     def _base(self, source: Source, item: ValueKind | None) -> ValueKind | str:
         if source.kind == "constant":

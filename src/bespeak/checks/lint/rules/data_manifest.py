@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import LintContext, Subject
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
 from bespeak.text.language.sentence import LatePattern
 from bespeak.text.source.tree import Change
-
-if TYPE_CHECKING:
-    from bespeak.checks.lint.subject import Subject
 
 _SEEN: Final = 10_000  # maximum number of characters to examine
 
@@ -107,53 +104,22 @@ def disclosed_details(text: str) -> Disclosed | None:
 
 def _search(patterns: tuple[tuple[str, LatePattern], ...], text: str) -> Disclosed | None:
     for kind, pattern in patterns:
-        found = pattern.search(text)
-        if found is not None:
+        if (found := pattern.search(text)) is not None:
             return Disclosed(kind, found[0])
     return None
 
 
-NO_MANIFEST: Final = Rule(
-    ("V520", "negotiable-without-manifest", "MUST", "AGIS 8.2(e), 8.3"), "A negotiable service has a data_manifest."
-)
-NO_DATA: Final = Rule(
-    ("V521", "no-available-data", "MUST", "AGIS 8.3"), "A data_manifest lists the classes of data the service holds."
-)
-NO_CLASS: Final = Rule(
-    ("V522", "data-class-unnamed", "MUST", "AGIS 8.3"), "Every entry of available_data names its class."
-)
-REPEATED: Final = Rule(("V523", "repeated-data-class", "SHOULD", "AGIS 8.3"), "available_data lists each class once.")
-CLASS_FORM: Final = Rule(
-    ("V524", "data-class-form", "style", "AGIS 8.3"),
-    "The name of a class is lower-case words joined by hyphens.",
-    fix="unsafe",
-)
-NO_DESCRIPTION: Final = Rule(
-    ("V525", "data-class-undescribed", "SHOULD", "AGIS 8.3"), "Every class of data has a description."
-)
-SENSITIVITY: Final = Rule(
-    ("V526", "sensitivity-value", "MUST", "AGIS 8.3"),
-    "sensitivity is informational, reversible or irreversible, or low, medium or high as the draft's examples have it.",
-    fix="safe",
-)
-UNGUARDED: Final = Rule(
-    ("V527", "sensitive-without-authorization", "SHOULD", "AGIS 8.3"),
-    "A class of high sensitivity has requires_authorization: true.",
-    fix="unsafe",
-)
-CONTENTS: Final = Rule(
-    ("V528", "manifest-reveals-contents", "MUST", "AGIS 13"),
-    "A manifest that is public contains no addresses, numbers, keys or hosts.",
-)
-DETAILS: Final = Rule(
-    ("V529", "manifest-reveals-details", "SHOULD", "AGIS 13"),
-    "A manifest that is public contains no record counts, field names or schemas.",
-)
-NOT_NEGOTIABLE: Final = Rule(
-    ("V530", "manifest-without-negotiation", "style", "AGIS 8.2(e), 8.3"),
-    "A document with a data_manifest has negotiable: true.",
-)
-
+NO_MANIFEST: Final = Rule("V520", "negotiable-without-manifest", "MUST", "AGIS 8.2(e), 8.3")
+NO_DATA: Final = Rule("V521", "no-available-data", "MUST", "AGIS 8.3")
+NO_CLASS: Final = Rule("V522", "data-class-unnamed", "MUST", "AGIS 8.3")
+REPEATED: Final = Rule("V523", "repeated-data-class", "SHOULD", "AGIS 8.3")
+CLASS_FORM: Final = Rule("V524", "data-class-form", "style", "AGIS 8.3", fix="unsafe")
+NO_DESCRIPTION: Final = Rule("V525", "data-class-undescribed", "SHOULD", "AGIS 8.3")
+SENSITIVITY: Final = Rule("V526", "sensitivity-value", "MUST", "AGIS 8.3", fix="safe")
+UNGUARDED: Final = Rule("V527", "sensitive-without-authorization", "SHOULD", "AGIS 8.3", fix="unsafe")
+CONTENTS: Final = Rule("V528", "manifest-reveals-contents", "MUST", "AGIS 13")
+DETAILS: Final = Rule("V529", "manifest-reveals-details", "SHOULD", "AGIS 13")
+NOT_NEGOTIABLE: Final = Rule("V530", "manifest-without-negotiation", "style", "AGIS 8.2(e), 8.3")
 
 _AT: Final = "/data_manifest/available_data"
 _LEVELS: Final = ("informational", "reversible", "irreversible", "low", "medium", "high")
@@ -162,8 +128,7 @@ _CLASS_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
 _NO_CLASS_NAME: Final = re.compile(r"[^a-z0-9]+")
 
 
-def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
-    """Check the data manifest of an AGIS document."""
+def check_document(subject: Subject, context: LintContext) -> Iterator[Diagnostic]:
     if subject.kind != "agis":
         return
     vocabulary = subject.data.get("vocabulary")
@@ -239,8 +204,7 @@ def _check_public(at: str, entry: Mapping[str, Any]) -> Iterator[Diagnostic]:
         text = entry.get(key)
         if not isinstance(text, str):
             continue
-        what = disclosed_contents(text)
-        if what is not None:
+        if (what := disclosed_contents(text)) is not None:
             message = f"the manifest is public and contains {what.kind}: {brief(what.text)}"
             yield CONTENTS.inside(f"{at}/{key}", message, "Describe the kind of data, without an example of it.")
             continue

@@ -4,38 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
+from bespeak.text.identifiers import HUMP
 from bespeak.text.source.tree import Change
 
-if TYPE_CHECKING:
-    from bespeak.checks.lint.subject import Declared
+ERROR_NAME: Final = Rule("J605", "error-name", "MUST", "AGTP-API 6.3")
+REPEATED_ERROR: Final = Rule("J606", "repeated-error", "MUST", "AGTP-API 6.3", fix="unsafe")
+UNDECLARED_ERROR: Final = Rule("J607", "undeclared-error", "MUST", "AGTP-API 6.3")
 
-ERROR_NAME: Final = Rule(
-    ("J605", "error-name", "MUST", "AGTP-API 6.3"), "An error has a name that works as an identifier in any language."
-)
-REPEATED_ERROR: Final = Rule(
-    ("J606", "repeated-error", "MUST", "AGTP-API 6.3"), "An error is declared once.", fix="unsafe"
-)
-UNDECLARED_ERROR: Final = Rule(
-    ("J607", "undeclared-error", "MUST", "AGTP-API 6.3"), "A handler raises only the errors that its endpoint declares."
-)
-
-NO_ERRORS: Final = Rule(
-    ("J622", "missing-errors", "MUST", "AGIS 7, 9.1 pass 8"),
-    "Every endpoint has errors, the list of the ways it can fail.",
-)
-UNNAMED: Final = Rule(("J634", "unnamed-error", "MUST", "AGIS 7"), "Every error has a name.")
-GENERIC: Final = Rule(("J635", "generic-error-name", "MUST", "AGIS 7"), "The name of an error describes what happened.")
-REPEATED: Final = Rule(("J636", "error-listed-twice", "SHOULD", "AGIS 7"), "An error is listed once.", fix="unsafe")
-FORM: Final = Rule(
-    ("J637", "error-name-form", "SHOULD", "AGIS 7"), "The name of an error is in snake_case.", fix="unsafe"
-)
-UNDESCRIBED: Final = Rule(("J638", "undescribed-errors", "style", "AGIS 7"), "Errors have descriptions.")
-
+NO_ERRORS: Final = Rule("J622", "missing-errors", "MUST", "AGIS 7, 9.1 pass 8")
+UNNAMED: Final = Rule("J634", "unnamed-error", "MUST", "AGIS 7")
+GENERIC: Final = Rule("J635", "generic-error-name", "MUST", "AGIS 7")
+REPEATED: Final = Rule("J636", "error-listed-twice", "SHOULD", "AGIS 7", fix="unsafe")
+FORM: Final = Rule("J637", "error-name-form", "SHOULD", "AGIS 7", fix="unsafe")
+UNDESCRIBED: Final = Rule("J638", "undescribed-errors", "style", "AGIS 7")
 
 _ERROR_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _ANY_FAILURE: Final = """
@@ -49,7 +35,6 @@ _GENERIC: Final = frozenset(_ANY_FAILURE.split())  # names that fit any failure,
 _NUMBERED: Final = re.compile(r"(?:e|err|error|code|status|http|failure)?\d{1,6}")
 _SEPARATORS: Final = re.compile(r"[_\-.\s]+")
 _SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _NO_SNAKE: Final = re.compile(r"[^a-z0-9]+")
 _LONGEST: Final = 100
 
@@ -63,13 +48,12 @@ def check_endpoint(endpoint: Endpoint) -> Iterator[Diagnostic]:
             yield ERROR_NAME.at(endpoint, f"/errors/{index}", message, "Write it like room_unavailable.")
         elif name in seen:
             fix = Fix("Remove the second entry", (Change("remove", f"/errors/{index}"),), safe=False)
-            yield REPEATED_ERROR.at(
-                endpoint, f"/errors/{index}", f"the error {name} is declared twice", "Remove one.", fix
-            )
+            message = f"the error {name} is declared twice"
+            yield REPEATED_ERROR.at(endpoint, f"/errors/{index}", message, "Remove one.", fix)
         seen.add(name)
 
 
-def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+def check(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
     """Check the errors of one endpoint as pass 8 does."""
     if not context.agis:
         for index, name in enumerate(declared.endpoint.error_names):
@@ -113,7 +97,7 @@ def _check_name(declared: Declared, at: str, place: str, name: str, seen: set[st
     if _is_generic(name):
         yield _generic(declared, place, name)
     elif _SNAKE.fullmatch(name) is None:
-        spaced = name[:_LONGEST] if name.isupper() else _HUMP.sub("_", name[:_LONGEST])
+        spaced = name[:_LONGEST] if name.isupper() else HUMP.sub("_", name[:_LONGEST])
         meant = _NO_SNAKE.sub("_", spaced.lower()).strip("_")
         advice, repair = "Write it like room_unavailable.", None
         if _SNAKE.fullmatch(meant) is not None:

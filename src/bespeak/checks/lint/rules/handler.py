@@ -21,74 +21,32 @@ from bespeak.protocol.address import split_url
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
 from bespeak.text.source.tree import Change
 
-NOT_RUNNABLE: Final = Rule(
-    ("H701", "handler-not-runnable", "MUST", "AGTP-API 13.2"), "The server supports the type of the handler."
-)
-NOT_IMPORTABLE: Final = Rule(
-    ("H702", "function-not-importable", "MUST", "AGTP-API 12.2"), "The function of a dotted path can be imported."
-)
-MODULE: Final = Rule(("H730", "module-not-importable", "MUST", "bespeak"), "The module of an app can be imported.")
-SIGNATURE: Final = Rule(
-    ("H703", "function-signature", "MUST", "AGTP-API 12.2"), "The function accepts the input that its schema describes."
-)
-UPSTREAM_SETUP: Final = Rule(
-    ("H704", "upstream-setup", "MUST", "AGTP-API 12.3"),
-    "An upstream can be called as it is described, and every ${VAR} has a value.",
-)
-UPSTREAM_UNREACHABLE: Final = Rule(
-    ("H707", "upstream-unreachable", "SHOULD", "AGTP-API 13.2"),
-    "An upstream can be reached when the server starts, or is marked deferred.",
-)
-NO_HANDLER: Final = Rule(
-    ("H705", "endpoint-without-handler", "MUST", "AGTP-API 12"), "Every endpoint of a document has a handler."
-)
-OPEN_RESULT: Final = Rule(
-    ("H708", "open-result", "SHOULD", "bespeak"), "The function declares the type of its results."
-)
+NOT_RUNNABLE: Final = Rule("H701", "handler-not-runnable", "MUST", "AGTP-API 13.2")
+NOT_IMPORTABLE: Final = Rule("H702", "function-not-importable", "MUST", "AGTP-API 12.2")
+MODULE: Final = Rule("H730", "module-not-importable", "MUST", "bespeak")
+SIGNATURE: Final = Rule("H703", "function-signature", "MUST", "AGTP-API 12.2")
+UPSTREAM_SETUP: Final = Rule("H704", "upstream-setup", "MUST", "AGTP-API 12.3")
+UPSTREAM_UNREACHABLE: Final = Rule("H707", "upstream-unreachable", "SHOULD", "AGTP-API 13.2")
+NO_HANDLER: Final = Rule("H705", "endpoint-without-handler", "MUST", "AGTP-API 12")
+OPEN_RESULT: Final = Rule("H708", "open-result", "SHOULD", "bespeak")
 TYPE_ADVICE: Final = "Annotate it with the type of its results: a dataclass, a TypedDict, a Struct or a pydantic model."
-NO_ENDPOINT: Final = Rule(
-    ("H706", "handler-without-endpoint", "MUST", "AGTP-API 12"),
-    "A handler belongs to an endpoint that the document declares.",
-)
-DOTTED_PATH: Final = Rule(
-    ("H711", "function-path", "MUST", "AGTP-API 12.2"), "A function is named by one dotted path, module and function."
-)
-NOT_HTTPS: Final = Rule(
-    ("H712", "upstream-not-https", "MUST", "AGTP-API 12.3"), "The upstream's URL is https://.", fix="unsafe"
-)
-UPSTREAM_METHOD: Final = Rule(
-    ("H713", "upstream-method", "MUST", "AGTP-API 12.3"), "The upstream's method is one of seven HTTP methods."
-)
-UPSTREAM_ERROR_NAMES: Final = Rule(
-    ("H714", "missing-upstream-errors", "MUST", "AGTP-API 12.3"),
-    "The five upstream failures are declared errors.",
-    fix="safe",
-)
-ERROR_MAP: Final = Rule(
-    ("H715", "error-map", "MUST", "AGTP-API 12.3"),
-    "error_map maps HTTP status codes, or 4XX and 5XX, to declared errors.",
-    fix="safe",
-)
-TIMEOUT: Final = Rule(("H716", "upstream-timeout", "MUST", "AGTP-API 12.3"), "timeout_seconds is a positive number.")
-NO_ERROR_MAP: Final = Rule(
-    ("H717", "no-error-map", "SHOULD", "AGTP-API 12.3"),
-    "error_map names the upstream's failures; without it they all surface as upstream_error.",
-)
-COMPOSITION_ERROR: Final = Rule(
-    ("H718", "missing-composition-failed", "MUST", "AGTP-API 12.1"),
-    "A composition declares composition_failed.",
-    fix="safe",
-)
-UNKNOWN_RECIPE: Final = Rule(
-    ("H719", "unknown-recipe", "MUST", "AGTP-API 12.1"), "The recipe of a composition is registered at the server."
-)
+NO_ENDPOINT: Final = Rule("H706", "handler-without-endpoint", "MUST", "AGTP-API 12")
+DOTTED_PATH: Final = Rule("H711", "function-path", "MUST", "AGTP-API 12.2")
+NOT_HTTPS: Final = Rule("H712", "upstream-not-https", "MUST", "AGTP-API 12.3", fix="unsafe")
+UPSTREAM_METHOD: Final = Rule("H713", "upstream-method", "MUST", "AGTP-API 12.3")
+UPSTREAM_ERROR_NAMES: Final = Rule("H714", "missing-upstream-errors", "MUST", "AGTP-API 12.3", fix="safe")
+ERROR_MAP: Final = Rule("H715", "error-map", "MUST", "AGTP-API 12.3", fix="safe")
+TIMEOUT: Final = Rule("H716", "upstream-timeout", "MUST", "AGTP-API 12.3")
+NO_ERROR_MAP: Final = Rule("H717", "no-error-map", "SHOULD", "AGTP-API 12.3")
+COMPOSITION_ERROR: Final = Rule("H718", "missing-composition-failed", "MUST", "AGTP-API 12.1", fix="safe")
+UNKNOWN_RECIPE: Final = Rule("H719", "unknown-recipe", "MUST", "AGTP-API 12.1")
 
 
 def check(endpoint: Endpoint, recipes: Collection[str]) -> Iterator[Diagnostic]:
-    """Check the handler binding of one endpoint."""
     match endpoint.handler:
-        case RegisteredFunction() as handler:
-            yield from _check_function(endpoint, handler)
+        case RegisteredFunction() as handler if handler.target is None and not is_dotted_path(handler.function):
+            message = f"{brief(handler.function)} is not the dotted path of a function"
+            yield DOTTED_PATH.at(endpoint, "/handler/function", message, "Write it like rooms.handlers.book_room.")
         case Composition() as handler:
             yield from _check_composition(endpoint, handler, recipes)
         case ExternalService() as handler:
@@ -97,12 +55,6 @@ def check(endpoint: Endpoint, recipes: Collection[str]) -> Iterator[Diagnostic]:
             yield from _check_error_map(endpoint, handler)
         case McpTool() as handler:
             yield from _check_upstream(endpoint, handler)
-
-
-def _check_function(endpoint: Endpoint, handler: RegisteredFunction) -> Iterator[Diagnostic]:
-    if handler.target is None and not is_dotted_path(handler.function):
-        message = f"{brief(handler.function)} is not the dotted path of a function"
-        yield DOTTED_PATH.at(endpoint, "/handler/function", message, "Write it like rooms.handlers.book_room.")
 
 
 def _check_composition(endpoint: Endpoint, handler: Composition, recipes: Collection[str]) -> Iterator[Diagnostic]:
@@ -136,9 +88,8 @@ def _check_upstream(endpoint: Endpoint, handler: ExternalService | McpTool) -> I
         yield UPSTREAM_ERROR_NAMES.at(endpoint, "/errors", message, "Add the missing errors.", fix)
     timeout: object = handler.timeout_seconds
     if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout < float("inf"):
-        yield TIMEOUT.at(
-            endpoint, "/handler/timeout_seconds", f"timeout_seconds must be a positive number; got {brief(timeout)}"
-        )
+        message = f"timeout_seconds must be a positive number; got {brief(timeout)}"
+        yield TIMEOUT.at(endpoint, "/handler/timeout_seconds", message)
 
 
 def _check_error_map(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
@@ -169,13 +120,10 @@ def _declaring(endpoint: Endpoint, names: Iterable[str]) -> Fix:
     """Add errors to the declared ones: a name to a list, a description to a table."""
     if not endpoint.errors:
         return Fix("Add the missing errors", (Change("replace", "/errors", list(names)),))
-    described = any(error.description for error in endpoint.errors)
-    changes = (
-        Change("insert", "/errors", _DESCRIPTIONS.get(name, ""), key=name)
-        if described
-        else Change("append", "/errors", name)
-        for name in names
-    )
+    if any(error.description for error in endpoint.errors):
+        changes = [Change("insert", "/errors", _DESCRIPTIONS.get(name, ""), key=name) for name in names]
+    else:
+        changes = [Change("append", "/errors", name) for name in names]
     return Fix("Add the missing errors", tuple(changes))
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.language.consistency import IntentJudgement, fitting_sentence, fitting_verbs, judge, third_person
@@ -17,24 +17,12 @@ from bespeak.text.language.operation_class import operation_classes
 from bespeak.text.language.sentence import is_several
 from bespeak.text.language.verb_form import action_intent
 
-if TYPE_CHECKING:
-    from bespeak.checks.lint.subject import Declared
-
-
-INTENT_SENTENCE: Final = Rule(("S420", "intent-one-sentence", "MUST", "AGIS 6.1"), "An intent is one sentence.")
-OUTCOME_SENTENCE: Final = Rule(("S421", "outcome-one-sentence", "MUST", "AGIS 6.1"), "An outcome is one sentence.")
-MECHANISM: Final = Rule(
-    ("S422", "intent-describes-mechanism", "MUST", "AGIS 6.1"),
-    "An intent describes the goal of the caller, not the internals of the system.",
-)
-VAGUE_OUTCOME: Final = Rule(
-    ("S423", "outcome-not-verifiable", "MUST", "AGIS 6.1"), "An outcome names a state or a result that can be verified."
-)
-PLACEHOLDER: Final = Rule(("S427", "placeholder-text", "SHOULD", "AGIS 6.1"), "An intent is specific to the endpoint.")
-SAME: Final = Rule(
-    ("S428", "outcome-repeats-intent", "style", "AGIS 6.1"),
-    "An outcome describes the result and does not repeat the intent.",
-)
+INTENT_SENTENCE: Final = Rule("S420", "intent-one-sentence", "MUST", "AGIS 6.1")
+OUTCOME_SENTENCE: Final = Rule("S421", "outcome-one-sentence", "MUST", "AGIS 6.1")
+MECHANISM: Final = Rule("S422", "intent-describes-mechanism", "MUST", "AGIS 6.1")
+VAGUE_OUTCOME: Final = Rule("S423", "outcome-not-verifiable", "MUST", "AGIS 6.1")
+PLACEHOLDER: Final = Rule("S427", "placeholder-text", "SHOULD", "AGIS 6.1")
+SAME: Final = Rule("S428", "outcome-repeats-intent", "style", "AGIS 6.1")
 
 _WORD: Final = re.compile(r"[a-z]+")
 _PLACEHOLDERS: Final = frozenset(
@@ -47,8 +35,7 @@ _PLACEHOLDERS: Final = frozenset(
 )
 
 
-def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Check the texts of one semantic block."""
+def check(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
     endpoint = declared.endpoint
     intent: object = endpoint.semantic.intent
     outcome: object = endpoint.semantic.outcome
@@ -84,8 +71,7 @@ def _check_intent(declared: Declared, intent: str) -> Iterator[Diagnostic]:
         message = f"the intent is {brief(intent)}, a single word instead of a sentence"
         advice = "Describe what the endpoint does for its caller: `Books a table for the guest`."
         yield INTENT_SENTENCE.at(declared.endpoint, "/semantic/intent", message, advice)
-    inside = mechanism(intent)
-    if inside is not None:
+    if (inside := mechanism(intent)) is not None:
         message = f"the intent describes internals of the system ({brief(inside)}), not the caller's goal"
         advice = "Describe what the caller gets: `Books a table for the guest`, not `Inserts a record into a table`."
         yield MECHANISM.at(declared.endpoint, "/semantic/intent", message, advice)
@@ -98,7 +84,6 @@ def _weakness(endpoint: Endpoint, outcome: str, plain: str) -> str | None:
 
 
 def _plain(text: object) -> str:
-    """Normalise a text for comparison: case, spaces, the final full stop."""
     if not isinstance(text, str) or len(text) > 1_000:
         return text if isinstance(text, str) else ""
     return " ".join(text.lower().split()).strip(" .!…\"'`")
@@ -108,17 +93,9 @@ def _is_placeholder(plain: str) -> bool:
     return plain in _PLACEHOLDERS or plain.startswith("lorem ipsum") or (plain[:1] == "<" and plain[-1:] == ">")
 
 
-CONTRADICTION: Final = Rule(
-    ("S450", "intent-contradicts-method", "MUST", "AGIS 6.3"),
-    "The intent does not describe another operation than the method.",
-)
-DOUBT: Final = Rule(
-    ("S451", "intent-strays-from-method", "SHOULD", "AGIS 6.3, 9.1"),
-    "The intent describes the operation of the method plainly.",
-)
-UNVERIFIABLE: Final = Rule(
-    ("S452", "intent-without-action", "style", "AGIS 6.1, 6.3"), "The intent has a verb that says what is done."
-)
+CONTRADICTION: Final = Rule("S450", "intent-contradicts-method", "MUST", "AGIS 6.3")
+DOUBT: Final = Rule("S451", "intent-strays-from-method", "SHOULD", "AGIS 6.3, 9.1")
+UNVERIFIABLE: Final = Rule("S452", "intent-without-action", "style", "AGIS 6.1, 6.3")
 
 _MOST: Final = 3
 _READ: Final = 1000  # maximum number of characters of an intent to examine
@@ -126,7 +103,7 @@ _REFUSED: Final = frozenset({"CONNECT", "TRACE"})  # catalog verbs that AGIS 4.3
 _LISTS: Final = re.compile(r"\b(?:lists?|all|every|each)\b", re.IGNORECASE)
 
 
-def check_consistency(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+def check_consistency(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
     """Run pass 6: compare an intent with its method."""
     endpoint = declared.endpoint
     method, intent = endpoint.method, endpoint.semantic.intent
@@ -148,7 +125,7 @@ def check_consistency(declared: Declared, context: Context) -> Iterator[Diagnost
     yield rule.at(endpoint, "/semantic/intent", message, _advice(endpoint, judgement, context))
 
 
-def _advice(endpoint: Endpoint, judgement: IntentJudgement, context: Context) -> str:
+def _advice(endpoint: Endpoint, judgement: IntentJudgement, context: LintContext) -> str:
     sentence = f'"{fitting_sentence(endpoint.method, endpoint.path)}"'
     lists = _LISTS.search(endpoint.semantic.intent[:_READ]) is not None
     verbs = _fitting(context.catalog.names, judgement.head or "", lists=lists)
@@ -165,8 +142,7 @@ def _fitting(names: frozenset[str], head: str, *, lists: bool) -> tuple[str, ...
         return ()
     candidates = (verb for verb in _by_class(names).get(classes.main, ()) if verb.lower() != head)
     same = (head.upper(),) if head.upper() in names - _REFUSED else ()
-    found = fitting_verbs(f"{third_person(head)} {'a list' if lists else 'the thing'}", candidates)
-    return (*same, *found)[:_MOST]
+    return (*same, *fitting_verbs(f"{third_person(head)} {'a list' if lists else 'the thing'}", candidates))[:_MOST]
 
 
 @lru_cache(maxsize=4)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from bespeak.checks.lint.subject import Context, Subject
+from bespeak.checks.lint.subject import LintContext, Subject
 from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.handler import HANDLER_TYPES
 from bespeak.contract.policy import FLOOR_METHODS
@@ -16,47 +16,22 @@ from bespeak.text.reading.table import as_list, as_mapping
 from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Change
 
-VERSION: Final = Rule(
-    ("D150", "manifest-version", "MUST", "AGTP-API 8.2"), 'agtp_version and agtp_api_version are "1.0".'
-)
-CATALOG: Final = Rule(
-    ("D151", "manifest-catalog-version", "MUST", "AGTP-API 4.3, 8.2"),
-    "catalog_version appears in catalog_versions_supported.",
-    fix="safe",
-)
-SERVER: Final = Rule(
-    ("D152", "manifest-server", "MUST", "AGTP-API 8.3"),
-    "The server block has server_id, operator, contact and both times.",
-)
-TIME: Final = Rule(
-    ("D153", "manifest-time", "MUST", "AGTP-API 8.3"), "issued and updated are ISO 8601 times, in that order."
-)
-FLOOR: Final = Rule(
-    ("D154", "manifest-floor", "MUST", "AGTP-API 3.1, 8.4"), "embedded_methods lists the twelve methods of the floor."
-)
-DISCLOSURE: Final = Rule(
-    ("D155", "manifest-disclosure", "MUST", "AGTP-API 8.5"),
-    "agent_disclosure is public, authenticated or private, and a private manifest lists no agents.",
-)
-POLICIES: Final = Rule(
-    ("D156", "manifest-policies", "MUST", "AGTP-API 8.7"),
-    "The policies block has its four switches and a synthesis depth.",
-)
-BINDING: Final = Rule(
-    ("D157", "manifest-shows-binding", "MUST", "AGTP-API 8.9"),
-    "An endpoint of a manifest has only the type of its handler.",
-    fix="safe",
-)
-UNSIGNED: Final = Rule(("D158", "manifest-unsigned", "SHOULD", "AGTP-API 8.8"), "A manifest is signed.")
-HANDLER_TYPE: Final = Rule(
-    ("D159", "manifest-handler-type", "MUST", "AGTP-API 8.9, 12"), "An endpoint has the type of its handler."
-)
+VERSION: Final = Rule("D150", "manifest-version", "MUST", "AGTP-API 8.2")
+CATALOG: Final = Rule("D151", "manifest-catalog-version", "MUST", "AGTP-API 4.3, 8.2", fix="safe")
+SERVER: Final = Rule("D152", "manifest-server", "MUST", "AGTP-API 8.3")
+TIME: Final = Rule("D153", "manifest-time", "MUST", "AGTP-API 8.3")
+FLOOR: Final = Rule("D154", "manifest-floor", "MUST", "AGTP-API 3.1, 8.4")
+DISCLOSURE: Final = Rule("D155", "manifest-disclosure", "MUST", "AGTP-API 8.5")
+POLICIES: Final = Rule("D156", "manifest-policies", "MUST", "AGTP-API 8.7")
+BINDING: Final = Rule("D157", "manifest-shows-binding", "MUST", "AGTP-API 8.9", fix="safe")
+UNSIGNED: Final = Rule("D158", "manifest-unsigned", "SHOULD", "AGTP-API 8.8")
+HANDLER_TYPE: Final = Rule("D159", "manifest-handler-type", "MUST", "AGTP-API 8.9, 12")
 
 _SWITCHES: Final = ("wildcards_accepted", "anonymous_discovery", "scope_required_for_invocation", "synthesis_enabled")
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)")
 
 
-def check_document(subject: Subject, _: Context) -> Iterator[Diagnostic]:
+def check_document(subject: Subject, _: LintContext) -> Iterator[Diagnostic]:
     """Check a manifest except for its endpoints."""
     if subject.kind != "manifest":
         return
@@ -89,9 +64,8 @@ def _check_versions(data: Mapping[str, Any]) -> Iterator[Diagnostic]:
 def _check_server(server: Mapping[str, Any]) -> Iterator[Diagnostic]:
     for key in ("server_id", "operator", "contact", "issued", "updated"):
         if not isinstance(server.get(key), str) or not server[key].strip():
-            yield SERVER.inside(
-                f"/server/{key}", f"server.{key} is missing", _ASKS.get(key, "Say when: 2026-11-15T08:00:00Z.")
-            )
+            advice = _ASKS.get(key, "Say when: 2026-11-15T08:00:00Z.")
+            yield SERVER.inside(f"/server/{key}", f"server.{key} is missing", advice)
     times = {key: _time(server.get(key)) for key in ("issued", "updated")}
     for key, time in times.items():
         if time is None and isinstance(server.get(key), str) and server[key].strip():
@@ -122,20 +96,12 @@ def _check_floor(listed: object) -> Iterator[Diagnostic]:
     if not isinstance(listed, list):
         yield FLOOR.inside("/embedded_methods", "embedded_methods is missing", "List the twelve floor methods.")
         return
-    names = {
-        entry.get("method", entry.get("name")) if isinstance(entry, dict) else entry
-        for entry in listed
-        if _named(entry)
-    }
+    entries = (entry.get("method", entry.get("name")) if isinstance(entry, dict) else entry for entry in listed)
+    names = {name for name in entries if isinstance(name, str)}
     missing = [method for method in FLOOR_METHODS if method not in names]
     if missing:
         message = f"embedded_methods lacks {', '.join(missing)}"
         yield FLOOR.inside("/embedded_methods", message, "Every AGTP server supports all twelve.")
-
-
-def _named(entry: object) -> bool:
-    name = entry.get("method", entry.get("name")) if isinstance(entry, dict) else entry
-    return isinstance(name, str)
 
 
 def _check_disclosure(data: Mapping[str, Any]) -> Iterator[Diagnostic]:
@@ -143,8 +109,7 @@ def _check_disclosure(data: Mapping[str, Any]) -> Iterator[Diagnostic]:
     if disclosure not in DISCLOSURES:
         said = f"is {brief(disclosure)}" if disclosure is not None else "is missing"
         yield DISCLOSURE.inside("/agent_disclosure", f"agent_disclosure {said}", f"One of {', '.join(DISCLOSURES)}.")
-    agents = data.get("hosted_agents")
-    if disclosure == "private" and agents:
+    if disclosure == "private" and data.get("hosted_agents"):
         message = "hosted_agents is not empty although agent_disclosure is private"
         yield DISCLOSURE.inside("/hosted_agents", message, "Leave the list empty, or disclose the agents.")
 
@@ -165,9 +130,8 @@ def _check_handler(entry: Mapping[str, Any], at: str) -> Iterator[Diagnostic]:
     named = f"{entry.get('method')} {entry.get('path')}"
     if handler.get("type") not in HANDLER_TYPES:
         said = f"is {brief(handler['type'])}" if "type" in handler else "is missing"
-        yield HANDLER_TYPE.inside(
-            f"{at}/handler/type", f"{named}: handler.type {said}", f"One of {', '.join(HANDLER_TYPES)}."
-        )
+        advice = f"One of {', '.join(HANDLER_TYPES)}."
+        yield HANDLER_TYPE.inside(f"{at}/handler/type", f"{named}: handler.type {said}", advice)
     for key in handler:
         if key != "type":
             where = child(f"{at}/handler", key)

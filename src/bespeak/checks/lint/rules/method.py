@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from typing import TYPE_CHECKING, Final
 
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import versions_with
 from bespeak.contract.endpoint import Endpoint
@@ -15,77 +15,30 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
 from bespeak.text.source.tree import Change
 
 if TYPE_CHECKING:
-    from bespeak.checks.lint.subject import Declared
     from bespeak.text.language.method_word import Kind, MethodFault
 
-SYNTAX: Final = Rule(
-    ("M201", "method-syntax", "MUST", "AGTP-API 3.2"), "A method is 3 to 32 capital letters A to Z and nothing else."
-)
-UNKNOWN: Final = Rule(
-    ("M202", "unknown-method", "MUST", "AGTP-API 3.2, 4.5"),
-    "A method is in the catalog of the server, or a custom method of its policy. Removed verbs are not allowed.",
-    fix="unsafe",
-)
-LEGACY: Final = Rule(
-    ("M203", "legacy-method", "MUST", "AGTP-API 3.6"), "An endpoint is not declared with an HTTP verb.", fix="unsafe"
-)
-DEPRECATED: Final = Rule(
-    ("M204", "deprecated-method", "SHOULD", "AGTP-API 4.2"), "An endpoint does not use a deprecated verb.", fix="unsafe"
-)
-NOT_ADMITTED: Final = Rule(
-    ("M205", "unreachable-method", "SHOULD", "AGTP-API 9.2"),
-    "The server's policy admits the method; otherwise every call of the endpoint is answered with 405.",
-)
+SYNTAX: Final = Rule("M201", "method-syntax", "MUST", "AGTP-API 3.2")
+UNKNOWN: Final = Rule("M202", "unknown-method", "MUST", "AGTP-API 3.2, 4.5", fix="unsafe")
+LEGACY: Final = Rule("M203", "legacy-method", "MUST", "AGTP-API 3.6", fix="unsafe")
+DEPRECATED: Final = Rule("M204", "deprecated-method", "SHOULD", "AGTP-API 4.2", fix="unsafe")
+NOT_ADMITTED: Final = Rule("M205", "unreachable-method", "SHOULD", "AGTP-API 9.2")
 
-WHITESPACE: Final = Rule(
-    ("M210", "method-with-whitespace", "MUST", "AGIS 4.1(a)"), "A method is a single word without spaces.", fix="unsafe"
-)
-INFLECTED: Final = Rule(
-    ("M211", "inflected-method", "MUST", "AGIS 4.1(b)"),
-    "A method is the base form of a verb, as in a command: no -ing, no past tense, no third person.",
-    fix="unsafe",
-)
-CHARACTERS: Final = Rule(
-    ("M212", "method-characters", "MUST", "AGIS 4.1(c)"),
-    "A method has only the letters A to Z: no digits, no punctuation, no letters of other alphabets.",
-    fix="unsafe",
-)
-COMPOUND: Final = Rule(
-    ("M213", "compound-method", "MUST", "AGIS 4.1(d)"),
-    "A method is only the verb; the object is in the path.",
-    fix="unsafe",
-)
-CASE: Final = Rule(("M214", "method-case", "SHOULD", "AGIS 4.1(e)"), "A method is written in capitals.", fix="safe")
-PHRASAL: Final = Rule(
-    ("M215", "phrasal-method", "style", "AGIS 4.1(d)"),
-    "A method is a plain verb rather than a verb and a particle in one word.",
-)
-UNKNOWN_VERB: Final = Rule(
-    ("M216", "unknown-verb", "MUST", "AGIS 4.1(b)"),
-    "A method is a verb of the English lexicon, of the catalog, or one that the author allows.",
-    fix="unsafe",
-)
-FOREIGN: Final = Rule(
-    ("M218", "verb-not-verified", "SHOULD", "AGIS 13"),
-    "A method that English does not know is a verb of another language, in its base form.",
-)
-LENGTH: Final = Rule(("M217", "method-length", "SHOULD", "AGTP-API 3.2"), "A method has 3 to 32 letters.")
-PROHIBITED: Final = Rule(
-    ("M230", "http-method", "MUST", "AGIS 4.3"),
-    "A method is not an HTTP method: GET, POST, PUT, DELETE, PATCH, HEAD, OPTIONS, CONNECT, TRACE.",
-    fix="unsafe",
-)
-STATE: Final = Rule(
-    ("M231", "state-as-method", "MUST", "AGIS 4.2"), "A method requests an action; it does not describe a property."
-)
-EXISTENCE: Final = Rule(
-    ("M232", "being-as-method", "MUST", "AGIS 4.2"),
-    "A method requests an action; it does not describe a state or an event.",
-)
-NOUN: Final = Rule(("M233", "noun-as-method", "MUST", "AGIS 4.2"), "A method is a verb; the noun belongs in the path.")
-VAGUE: Final = Rule(("M234", "vague-method", "SHOULD", "AGIS 4.2"), "A method names a specific action.")
+WHITESPACE: Final = Rule("M210", "method-with-whitespace", "MUST", "AGIS 4.1(a)", fix="unsafe")
+INFLECTED: Final = Rule("M211", "inflected-method", "MUST", "AGIS 4.1(b)", fix="unsafe")
+CHARACTERS: Final = Rule("M212", "method-characters", "MUST", "AGIS 4.1(c)", fix="unsafe")
+COMPOUND: Final = Rule("M213", "compound-method", "MUST", "AGIS 4.1(d)", fix="unsafe")
+CASE: Final = Rule("M214", "method-case", "SHOULD", "AGIS 4.1(e)", fix="safe")
+PHRASAL: Final = Rule("M215", "phrasal-method", "style", "AGIS 4.1(d)")
+UNKNOWN_VERB: Final = Rule("M216", "unknown-verb", "MUST", "AGIS 4.1(b)", fix="unsafe")
+FOREIGN: Final = Rule("M218", "verb-not-verified", "SHOULD", "AGIS 13")
+LENGTH: Final = Rule("M217", "method-length", "SHOULD", "AGTP-API 3.2")
+PROHIBITED: Final = Rule("M230", "http-method", "MUST", "AGIS 4.3", fix="unsafe")
+STATE: Final = Rule("M231", "state-as-method", "MUST", "AGIS 4.2")
+EXISTENCE: Final = Rule("M232", "being-as-method", "MUST", "AGIS 4.2")
+NOUN: Final = Rule("M233", "noun-as-method", "MUST", "AGIS 4.2")
+VAGUE: Final = Rule("M234", "vague-method", "SHOULD", "AGIS 4.2")
 
-_BY_KIND: Final[dict[Kind, Rule]] = {
+_BY_KIND: Final[dict[Kind, Rule]] = {  # AGIS rule for each kind of fault.
     "whitespace": WHITESPACE,
     "inflected": INFLECTED,
     "characters": CHARACTERS,
@@ -101,13 +54,11 @@ _BY_KIND: Final[dict[Kind, Rule]] = {
     "noun": NOUN,
     "vague": VAGUE,
 }
-"""AGIS rule for each kind of fault."""
 
 
 _FORMS: Final = frozenset({"inflected", "compound", "unknown", "foreign"})
 """Faults in the form of a word. Catalog entries count as verbs, whatever the lexicon says."""
-_WORDS: Final = _FORMS | {"phrasal", "state", "being", "noun", "vague"}
-"""Faults in the choice of a word, which the author may overrule."""
+_WORDS: Final = _FORMS | {"phrasal", "state", "being", "noun", "vague"}  # Faults that the author may overrule.
 _LONGEST: Final = 32
 _CLASS: Final = frozenset({"http", "state", "being", "noun", "vague"})  # faults of pass 3; the others belong to pass 2
 
@@ -148,12 +99,12 @@ def check_endpoint(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -
         yield NOT_ADMITTED.at(endpoint, "/method", message, "Allow the method or remove the endpoint.")
 
 
-def check_syntax(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+def check_syntax(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
     """Run pass 2: the method of an endpoint is one word, in its base form."""
     return _check_word(declared, context, in_class=False)
 
 
-def check_class(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+def check_class(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
     """Run pass 3: the method of an endpoint requests an action, and is not an HTTP method."""
     return _check_word(declared, context, in_class=True)
 
@@ -174,7 +125,7 @@ def method_findings(
     ]
 
 
-def _check_word(declared: Declared, context: Context, *, in_class: bool) -> Iterator[Diagnostic]:
+def _check_word(declared: Declared, context: LintContext, *, in_class: bool) -> Iterator[Diagnostic]:
     endpoint, catalog = declared.endpoint, context.catalog
     name = endpoint.method.upper()
     if not context.agis and name in catalog.names:
@@ -204,8 +155,7 @@ def _faults(method: str, allowed: bool, catalog: Catalog, unknown: str) -> Itera
             if len(method) <= _LONGEST and may_be_foreign(method, near):
                 yield fault._replace(kind="foreign", message=f"{method} is not a verb of English", advice=unknown)
                 continue
-            instead = near[0] if len(near) == 1 else ""
-            yield fault._replace(advice=_suggest(near) or unknown, instead=instead)
+            yield fault._replace(advice=_suggest(near) or unknown, instead=near[0] if len(near) == 1 else "")
         else:
             yield fault
 

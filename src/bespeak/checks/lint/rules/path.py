@@ -1,7 +1,4 @@
-"""P3xx: a path follows the grammar (AGTP-API 5) and names things in lower case, without verbs (AGIS 5).
-
-No two endpoints of a service match the same request (AGTP-API 5.4, 6.1).
-"""
+"""P3xx: a path follows the grammar (AGTP-API 5), names things without verbs (AGIS 5), and is unique (5.4, 6.1)."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar import syntax as spelling
 from bespeak.contract.grammar.syntax import TemplateSet, check_leakage, check_structure, parse_template
@@ -20,95 +17,32 @@ from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.tree import Change
 
 if TYPE_CHECKING:
-    from bespeak.checks.lint.subject import Declared
     from bespeak.text.language.segment import Reason, SegmentVerdict
 
-STRUCTURE: Final = Rule(
-    ("P301", "path-structure", "MUST", "AGTP-API 5.1, 5.2"),
-    "A path begins with a slash, does not end with one, and has only characters a path can carry.",
-    fix="safe",
-)
-LEAKAGE: Final = Rule(
-    ("P302", "method-name-in-path", "MUST", "AGTP-API 5.1"), "No literal segment is a verb of the catalog."
-)
-TEMPLATE: Final = Rule(
-    ("P303", "template-form", "MUST", "AGTP-API 5.2, 5.3"), "A parameter is a whole segment of the form {name}."
-)
-REPEATED: Final = Rule(
-    ("P304", "repeated-parameter", "MUST", "AGTP-API 5.2"), "The parameter names of one path are unique."
-)
-UNDECLARED: Final = Rule(
-    ("P305", "undeclared-parameter", "MUST", "AGTP-API 5.3"), "Each template parameter is a property of input_schema."
-)
-LOOKALIKE: Final = Rule(
-    ("P308", "parameter-look-alike", "SHOULD", "AGTP-API 5.2"),
-    "A segment like :id is a literal; a parameter is {id}.",
-    fix="unsafe",
-)
+STRUCTURE: Final = Rule("P301", "path-structure", "MUST", "AGTP-API 5.1, 5.2", fix="safe")
+LEAKAGE: Final = Rule("P302", "method-name-in-path", "MUST", "AGTP-API 5.1")
+TEMPLATE: Final = Rule("P303", "template-form", "MUST", "AGTP-API 5.2, 5.3")
+REPEATED: Final = Rule("P304", "repeated-parameter", "MUST", "AGTP-API 5.2")
+UNDECLARED: Final = Rule("P305", "undeclared-parameter", "MUST", "AGTP-API 5.3")
+LOOKALIKE: Final = Rule("P308", "parameter-look-alike", "SHOULD", "AGTP-API 5.2", fix="unsafe")
 
-SLASH: Final = Rule(("P320", "path-without-slash", "MUST", "AGIS 5(a)"), "A path begins with a slash.", fix="safe")
-EMPTY: Final = Rule(
-    ("P321", "empty-segment", "MUST", "AGIS 5(b), AGTP-API 5.1"),
-    "A path has no empty segments and no trailing slash.",
-    fix="safe",
-)
-UPPERCASE: Final = Rule(("P322", "uppercase-path", "MUST", "AGIS 5(c)"), "Path segments are in lower case.", fix="safe")
-CAMEL: Final = Rule(
-    ("P323", "camel-case-path", "MUST", "AGIS 5(c)"),
-    "The words of a path segment are separated by hyphens, not by capitals.",
-    fix="unsafe",
-)
-UNDERSCORE: Final = Rule(
-    ("P324", "underscore-in-path", "MUST", "AGIS 5(c)"),
-    "The words of a path segment are separated by hyphens, not by underscores.",
-    fix="unsafe",
-)
-PARAMETER: Final = Rule(
-    ("P325", "parameter-notation", "MUST", "AGIS 5(d)"),
-    "A parameter is a whole segment of the form {name}, with letters, digits and underscores.",
-    fix="unsafe",
-)
-DUPLICATE_PARAMETER: Final = Rule(
-    ("P326", "parameter-twice", "MUST", "AGIS 5(d)"), "The parameter names of a path are unique."
-)
-NO_NOUN: Final = Rule(
-    ("P327", "path-without-noun", "MUST", "AGIS 5(b)"),
-    "The first segment names the kind of thing that the method acts on.",
-)
-VERSION: Final = Rule(
-    ("P328", "version-in-path", "SHOULD", "AGIS 5(b)"), "The first segment is a noun, not a version.", fix="unsafe"
-)
-VERB: Final = Rule(
-    ("P330", "verb-in-path", "MUST", "AGIS 5(b)"), "No segment of a path is a verb or begins with one.", fix="unsafe"
-)
-LIKELY_VERB: Final = Rule(
-    ("P331", "likely-verb-in-path", "SHOULD", "AGIS 5(b)"),
-    "A segment is not ambiguous between a command and a name.",
-    fix="unsafe",
-)
-METHOD: Final = Rule(
-    ("P332", "method-in-path", "MUST", "AGIS 5(e)"),
-    "A path does not begin a segment with the verb of its method.",
-    fix="unsafe",
-)
-METHOD_AS_NOUN: Final = Rule(
-    ("P333", "method-as-path", "MUST", "AGIS 5(e)"),
-    "A segment is not the same word as the method, even where that word is a noun as well.",
-)
-QUERY: Final = Rule(
-    ("P334", "query-in-path", "MUST", "AGIS 5(f)"),
-    "A path has no query string and no fragment; variable parts are declared as input.",
-    fix="unsafe",
-)
-CHARACTERS: Final = Rule(
-    ("P335", "path-characters", "MUST", "AGIS 5(c)"),
-    "A segment has lower-case letters, digits, and hyphens between them.",
-    fix="safe",
-)
+SLASH: Final = Rule("P320", "path-without-slash", "MUST", "AGIS 5(a)", fix="safe")
+EMPTY: Final = Rule("P321", "empty-segment", "MUST", "AGIS 5(b), AGTP-API 5.1", fix="safe")
+UPPERCASE: Final = Rule("P322", "uppercase-path", "MUST", "AGIS 5(c)", fix="safe")
+CAMEL: Final = Rule("P323", "camel-case-path", "MUST", "AGIS 5(c)", fix="unsafe")
+UNDERSCORE: Final = Rule("P324", "underscore-in-path", "MUST", "AGIS 5(c)", fix="unsafe")
+PARAMETER: Final = Rule("P325", "parameter-notation", "MUST", "AGIS 5(d)", fix="unsafe")
+DUPLICATE_PARAMETER: Final = Rule("P326", "parameter-twice", "MUST", "AGIS 5(d)")
+NO_NOUN: Final = Rule("P327", "path-without-noun", "MUST", "AGIS 5(b)")
+VERSION: Final = Rule("P328", "version-in-path", "SHOULD", "AGIS 5(b)", fix="unsafe")
+VERB: Final = Rule("P330", "verb-in-path", "MUST", "AGIS 5(b)", fix="unsafe")
+LIKELY_VERB: Final = Rule("P331", "likely-verb-in-path", "SHOULD", "AGIS 5(b)", fix="unsafe")
+METHOD: Final = Rule("P332", "method-in-path", "MUST", "AGIS 5(e)", fix="unsafe")
+METHOD_AS_NOUN: Final = Rule("P333", "method-as-path", "MUST", "AGIS 5(e)")
+QUERY: Final = Rule("P334", "query-in-path", "MUST", "AGIS 5(f)", fix="unsafe")
+CHARACTERS: Final = Rule("P335", "path-characters", "MUST", "AGIS 5(c)", fix="safe")
 
-
-_QUERY: Final = re.compile(r"(?<!\{)[?#]")
-"""Start of the query or the fragment; `{?page}` is an invalid parameter, not a query."""
+_QUERY: Final = re.compile(r"(?<!\{)[?#]")  # Where the query or fragment starts; `{?page}` is an invalid parameter.
 _VERSION: Final = re.compile(r"v[0-9]+(?:[.-][0-9]+)*")
 _WHERE: Final[dict[Reason, str]] = {
     "question": "asks a question with {}",
@@ -140,8 +74,7 @@ def check_endpoint(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagno
         fix = _with_slashes(endpoint.path) if rule is STRUCTURE else None
         yield rule.at(endpoint, "/path", fault.message, _write_parameter(spelling.foreign_parameter(fault.at)), fix)
         return
-    leak = check_leakage(endpoint.path, verbs)
-    if leak is not None:
+    if (leak := check_leakage(endpoint.path, verbs)) is not None:
         advice = f"Remove {brief(leak.at)}, or name the resource: the method already names the action."
         yield LEAKAGE.at(endpoint, "/path", leak.message, advice)
     if isinstance(template, Fault):
@@ -150,9 +83,7 @@ def check_endpoint(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagno
     if "/:" in endpoint.path:
         yield from _check_lookalikes(endpoint)
     declared = as_mapping(endpoint.input_schema.get("properties"))
-    for name in template.parameters:
-        if name not in declared:
-            yield _undeclared(endpoint, name)
+    yield from (_undeclared(endpoint, name) for name in template.parameters if name not in declared)
 
 
 def _with_slashes(path: str) -> Fix | None:
@@ -166,8 +97,7 @@ def _with_slashes(path: str) -> Fix | None:
 def _check_lookalikes(endpoint: Endpoint) -> Iterator[Diagnostic]:
     segments = endpoint.path.split("/")
     for index, segment in enumerate(segments):
-        name = spelling.foreign_parameter(segment)
-        if name:
+        if name := spelling.foreign_parameter(segment):
             message, advice = f"{brief(segment)} matches only itself, to the letter", _write_parameter(name)
             meant = "/".join([*segments[:index], f"{{{name}}}", *segments[index + 1 :]])
             fix = Fix(f"Write {unquoted(meant)}", (Change("replace", "/path", meant),), safe=False)
@@ -184,12 +114,11 @@ def _undeclared(endpoint: Endpoint, name: str) -> Diagnostic:
         message, advice = f"the path has {{{name}}}, but the function has no parameter {name}", "Add the parameter"
     else:
         message, advice = f"the path parameter {{{name}}} is not a property of input_schema", "Add the property"
-    return UNDECLARED.at(
-        endpoint, "/path", message, f"{advice} {name!r}: its value reaches the handler with the input."
-    )
+    advice = f"{advice} {name!r}: its value reaches the handler with the input."
+    return UNDECLARED.at(endpoint, "/path", message, advice)
 
 
-def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+def check(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
     """Run pass 4: report each rule at most once per path."""
     endpoint, path = declared.endpoint, declared.endpoint.path
     if not path.strip():
@@ -215,8 +144,7 @@ def _divide(endpoint: Endpoint) -> tuple[list[str], list[Diagnostic]]:
         message = f"{brief(path)} does not begin with a slash"
         findings.append(_replacing(SLASH, endpoint, message, f"/{path}", safe=True))
         path = f"/{path}"
-    query = _QUERY.search(path)
-    if query is not None:
+    if (query := _QUERY.search(path)) is not None:
         message = f"{brief(path[query.start() :])} is {'a query string' if query[0] == '?' else 'a fragment'}"
         path = path[: query.start()]
         advice = "Declare variable parts as properties of the input."
@@ -229,7 +157,7 @@ def _divide(endpoint: Endpoint) -> tuple[list[str], list[Diagnostic]]:
     return segments, findings
 
 
-def _check_words(endpoint: Endpoint, segments: Sequence[str], context: Context) -> Iterator[Diagnostic]:
+def _check_words(endpoint: Endpoint, segments: Sequence[str], context: LintContext) -> Iterator[Diagnostic]:
     """Check the literal segments: first for verbs, then the others for their spelling."""
     from bespeak.text.language.segment import judge_segment  # noqa: PLC0415 - a plain server does without English
 
@@ -247,7 +175,7 @@ def _check_words(endpoint: Endpoint, segments: Sequence[str], context: Context) 
     yield from _check_spelling(endpoint, segments, rest)
 
 
-def _check_first(endpoint: Endpoint, segments: Sequence[str], context: Context) -> Iterator[Diagnostic]:
+def _check_first(endpoint: Endpoint, segments: Sequence[str], context: LintContext) -> Iterator[Diagnostic]:
     first = segments[0] if segments else ""
     if first in context.allowed_segments:
         return
@@ -258,9 +186,8 @@ def _check_first(endpoint: Endpoint, segments: Sequence[str], context: Context) 
         advice = f"Name the kind of resource first: /reservation/{first[:80]}."
         yield NO_NOUN.at(endpoint, "/path", f"the path begins with the parameter {brief(first)}", advice)
     elif first.isdecimal():
-        yield NO_NOUN.at(
-            endpoint, "/path", f"the path begins with the number {brief(first)}", ("Name the resource first.")
-        )
+        message = f"the path begins with the number {brief(first)}"
+        yield NO_NOUN.at(endpoint, "/path", message, "Name the resource first.")
     elif _VERSION.fullmatch(first):
         without = "/" + "/".join(segments[1:])
         message = f"the path begins with the version {first[:80]}"
@@ -273,8 +200,7 @@ def _check_parameters(endpoint: Endpoint, segments: Sequence[str]) -> Iterator[D
     seen: set[str] = set()
     twice = ""
     for segment in segments:
-        name = spelling.parameter_name(segment)
-        if name:
+        if name := spelling.parameter_name(segment):
             twice = twice or (name if name in seen else "")
             seen.add(name)
         elif spelling.is_parameter(segment):
@@ -357,13 +283,8 @@ def _replacing(
     return rule.at(endpoint, "/path", message, f"Write {shown}. {advice}".rstrip(), fix)
 
 
-AMBIGUOUS_ENDPOINT: Final = Rule(
-    ("P306", "ambiguous-path", "MUST", "AGTP-API 5.4"),
-    "No request path matches two templates of one method with equally many parameters.",
-)
-DUPLICATE_ENDPOINT: Final = Rule(
-    ("P307", "duplicate-endpoint", "MUST", "AGTP-API 6.1"), "A method and path are declared once."
-)
+AMBIGUOUS_ENDPOINT: Final = Rule("P306", "ambiguous-path", "MUST", "AGTP-API 5.4")
+DUPLICATE_ENDPOINT: Final = Rule("P307", "duplicate-endpoint", "MUST", "AGTP-API 6.1")
 
 
 class PathClaims:
@@ -393,6 +314,5 @@ class PathClaims:
 
 def check_collision(endpoint: Endpoint, claims: PathClaims) -> Iterator[Diagnostic]:
     """Claim the path of an endpoint; report a collision with an earlier one."""
-    finding = claims.claim(endpoint)
-    if finding is not None:
+    if (finding := claims.claim(endpoint)) is not None:
         yield finding

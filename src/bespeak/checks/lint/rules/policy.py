@@ -15,33 +15,16 @@ from bespeak.protocol.exchange.headers import is_header_value
 from bespeak.protocol.exchange.principal import is_scope_token
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 
-SCOPE: Final = Rule(
-    ("Y801", "scope-token", "MUST", "AGTP-API 6.3"), "required_scopes are tokens of the form domain:action."
-)
-DEPRECATION: Final = Rule(
-    ("Y802", "deprecation", "MUST", "AGTP-API 6.4"),
-    "deprecated has a version, and its successor is a method, a path or both, valid in a header.",
-)
-SKIPPED: Final = Rule(
-    ("Y803", "skipped-policy-entry", "SHOULD", "AGTP-API 4.5, 9.4"),
-    "allow, disallow and redirects name methods of the catalog; an entry that does not is skipped with a warning.",
-)
-CUSTOM: Final = Rule(
-    ("Y805", "custom-method", "MUST", "AGTP-API 3.3"), "A custom method follows the syntax of methods."
-)
-REDIRECT_PATH: Final = Rule(
-    ("Y806", "redirect-path", "SHOULD", "AGTP-API 5.1, 9.2"),
-    "The paths of a redirect follow the path grammar, and its target exists; otherwise it is skipped with a warning.",
-)
-DEPTH: Final = Rule(("Y807", "synthesis-depth", "MUST", "AGTP-API 8.7"), "max_synthesis_depth is a positive integer.")
-FLOOR: Final = Rule(
-    ("Y808", "floor-disallowed", "SHOULD", "AGTP-API 3.1, 9.2"),
-    "No floor method is disallowed: every server supports them.",
-)
+SCOPE: Final = Rule("Y801", "scope-token", "MUST", "AGTP-API 6.3")
+DEPRECATION: Final = Rule("Y802", "deprecation", "MUST", "AGTP-API 6.4")
+SKIPPED: Final = Rule("Y803", "skipped-policy-entry", "SHOULD", "AGTP-API 4.5, 9.4")
+CUSTOM: Final = Rule("Y805", "custom-method", "MUST", "AGTP-API 3.3")
+REDIRECT_PATH: Final = Rule("Y806", "redirect-path", "SHOULD", "AGTP-API 5.1, 9.2")
+DEPTH: Final = Rule("Y807", "synthesis-depth", "MUST", "AGTP-API 8.7")
+FLOOR: Final = Rule("Y808", "floor-disallowed", "SHOULD", "AGTP-API 3.1, 9.2")
 
 
 def check(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagnostic]:
-    """Check the scopes and the deprecation of one endpoint."""
     for index, token in enumerate(endpoint.required_scopes):
         if not is_scope_token(token):
             message = f"{brief(token)} is not a valid scope: a scope is lower-case segments joined by ':'"
@@ -111,9 +94,8 @@ def _check_policy(policies: Policies, policy: MethodPolicy) -> Iterator[Diagnost
             yield FLOOR.inside(f"/policies/methods/disallow/{index}", message, "Override it at / instead.")
     depth: object = policies.max_synthesis_depth
     if not isinstance(depth, int) or isinstance(depth, bool) or depth < 1:
-        yield DEPTH.inside(
-            "/policies/max_synthesis_depth", f"max_synthesis_depth must be a positive integer; got {brief(depth)}"
-        )
+        message = f"max_synthesis_depth must be a positive integer; got {brief(depth)}"
+        yield DEPTH.inside("/policies/max_synthesis_depth", message)
 
 
 def _check_redirect(redirect: Redirect, index: int, catalog: Catalog) -> Iterator[Diagnostic]:

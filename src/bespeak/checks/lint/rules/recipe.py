@@ -5,35 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from bespeak.checks.lint.subject import Context, Subject
+from bespeak.checks.lint.subject import LintContext, Subject
 from bespeak.contract.grammar.syntax import check_path
 from bespeak.contract.recipe import Recipe, RecipeStep, sources_in
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.source.pointer import child
 
-METHOD: Final = Rule(
-    ("Y830", "recipe-method", "MUST", "AGTP-API 4.5, 12.1"),
-    "A step calls a method of the catalog, or a custom method of the server.",
-)
-PATH: Final = Rule(
-    ("Y831", "recipe-path", "MUST", "AGTP-API 5.1, 12.1"), "The path of a step follows the path grammar."
-)
-REFERENCE: Final = Rule(
-    ("Y832", "recipe-reference", "MUST", "AGTP-API 12.1"),
-    "A step takes values only from steps before it that capture their output.",
-)
-CAPTURE: Final = Rule(
-    ("Y833", "recipe-capture", "SHOULD", "AGTP-API 12.1"), "Two steps do not capture their outputs under one name."
-)
+METHOD: Final = Rule("Y830", "recipe-method", "MUST", "AGTP-API 4.5, 12.1")
+PATH: Final = Rule("Y831", "recipe-path", "MUST", "AGTP-API 5.1, 12.1")
+REFERENCE: Final = Rule("Y832", "recipe-reference", "MUST", "AGTP-API 12.1")
+CAPTURE: Final = Rule("Y833", "recipe-capture", "SHOULD", "AGTP-API 12.1")
 
 
-def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
-    """Check the recipes of a document."""
+def check_document(subject: Subject, context: LintContext) -> Iterator[Diagnostic]:
     for index, recipe in enumerate(subject.recipes):
         yield from _check_recipe(recipe, f"/recipe/{index}", context)
 
 
-def _check_recipe(recipe: Recipe, at: str, context: Context) -> Iterator[Diagnostic]:
+def _check_recipe(recipe: Recipe, at: str, context: LintContext) -> Iterator[Diagnostic]:
     captured: set[str] = set()
     for index, step in enumerate(recipe.steps):
         where = f"{at}/steps/{index}"
@@ -50,7 +39,7 @@ def _check_recipe(recipe: Recipe, at: str, context: Context) -> Iterator[Diagnos
             captured.add(step.output)
 
 
-def _check_method(step: RecipeStep, where: str, named: str, context: Context) -> Iterator[Diagnostic]:
+def _check_method(step: RecipeStep, where: str, named: str, context: LintContext) -> Iterator[Diagnostic]:
     method = step.method
     if method in context.catalog.names or method in context.policies.methods.custom or not method:
         return
@@ -64,10 +53,7 @@ def _check_references(step: RecipeStep, where: str, named: str, captured: set[st
         for inner in sources_in(source):
             earlier = str(inner.value).partition(".")[0]
             if inner.kind == "previous_step" and earlier not in captured:
-                known = (
-                    f"Known here: {', '.join(sorted(captured))}."
-                    if captured
-                    else "No earlier step captures its output."
-                )
+                names = ", ".join(sorted(captured))
+                known = f"Known here: {names}." if captured else "No earlier step captures its output."
                 message = f"{named} takes {brief(name)} from {brief(earlier)}, which no earlier step captured"
                 yield REFERENCE.inside(child(f"{where}/parameters", name), message, known)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote
 
 import msgspec
 
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import LintContext, Subject
 from bespeak.contract.schema.safety import needs_backtracking
 from bespeak.contract.schema.subschemas import REFERENCES, nodes, rewrite, target
 from bespeak.contract.schema.validation import compile_schema
@@ -19,27 +19,12 @@ from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import ABSENT, child, pointer, unescaped, value_at
 from bespeak.text.source.tree import Change
 
-if TYPE_CHECKING:
-    from bespeak.checks.lint.subject import Subject
+INVALID: Final = Rule("J625", "invalid-json-schema", "MUST", "AGIS 7, 9.1 pass 8, 13", fix="safe")
+OUTSIDE: Final = Rule("J630", "reference-outside", "MUST", "AGIS 8.1, 13")
+NOWHERE: Final = Rule("J631", "reference-to-nothing", "MUST", "AGIS 8.1, 9.1 pass 8", fix="unsafe")
+UNUSED: Final = Rule("J632", "unused-schema", "style", "AGIS 8.1", fix="unsafe")
 
-
-INVALID: Final = Rule(
-    ("J625", "invalid-json-schema", "MUST", "AGIS 7, 9.1 pass 8, 13"),
-    "Input, output and shared schemas are valid JSON Schema 2020-12.",
-    fix="safe",
-)
-OUTSIDE: Final = Rule(
-    ("J630", "reference-outside", "MUST", "AGIS 8.1, 13"),
-    "A $ref stays inside the document: #/schemas/NAME, or a place in the same schema.",
-)
-NOWHERE: Final = Rule(
-    ("J631", "reference-to-nothing", "MUST", "AGIS 8.1, 9.1 pass 8"), "The target of a $ref exists.", fix="unsafe"
-)
-UNUSED: Final = Rule(
-    ("J632", "unused-schema", "style", "AGIS 8.1"), "Every shared schema is used by an endpoint.", fix="unsafe"
-)
-
-_TYPES: Final = {
+_TYPES: Final = {  # JSON Schema types by their names in other type systems.
     **dict.fromkeys(("int", "int32", "int64", "long", "integer32"), "integer"),
     **dict.fromkeys(("float", "double", "decimal", "real", "numeric"), "number"),
     **dict.fromkeys(("str", "text", "uuid", "date", "datetime", "date-time", "uri", "url", "email"), "string"),
@@ -48,11 +33,10 @@ _TYPES: Final = {
     **dict.fromkeys(("list", "tuple", "set", "sequence"), "array"),
     **dict.fromkeys(("none", "nil", "void"), "null"),
 }
-"""JSON Schema types by their names in other type systems."""
 _MOST: Final = 20_000  # maximum number of parts of one schema to examine
 
 
-def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+def check_document(subject: Subject, context: LintContext) -> Iterator[Diagnostic]:
     """Check the schemas of an AGIS document and their references."""
     if subject.kind != "agis":
         return
@@ -86,25 +70,16 @@ def _schemas(subject: Subject, shared: Mapping[str, Any]) -> Iterator[tuple[str,
     """Yield every schema of the document: its place, its source form, and its resolved form."""
     for declared in subject.endpoints:
         endpoint = declared.endpoint
-        for name, field, whole in (
-            ("input", "/input_schema", endpoint.input_schema),
-            ("output", "/output_schema", endpoint.output_schema),
-        ):
+        for name, whole in (("input", endpoint.input_schema), ("output", endpoint.output_schema)):
             schema = declared.written.get(name)
             if isinstance(schema, dict) and schema:
-                yield declared.pointer(field), schema, whole
+                yield declared.pointer(f"/{name}_schema"), schema, whole
     for name, schema in shared.items():
         if isinstance(schema, dict) and schema:
-            yield child("/schemas", name), schema, _by_itself(schema)
-
-
-def _by_itself(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a shared schema without its references to others, which are checked themselves.
-
-    Following the references of each schema would take quadratic time for a long chain.
-    """
-    alone: dict[str, Any] = rewrite(schema, lambda name: None if name.startswith("#/schemas/") else name)
-    return alone
+            # Without its references to others, which are checked themselves: following those of each schema would take
+            # quadratic time for a long chain.
+            alone = rewrite(schema, lambda reference: None if reference.startswith("#/schemas/") else reference)
+            yield child("/schemas", name), schema, alone
 
 
 def _check_references(
@@ -120,8 +95,7 @@ def _check_references(
             place = at + pointer((*parts, keyword))
             if not isinstance(reference, str) or not reference.startswith("#"):
                 message = f"{keyword} refers to another document: {brief(reference)}"
-                advice = "Copy the schema to schemas, and refer to it as '#/schemas/NAME'."
-                yield OUTSIDE.inside(place, message, advice)
+                yield OUTSIDE.inside(place, message, "Copy the schema to schemas, and refer to it as '#/schemas/NAME'.")
             elif reference.startswith("#/schemas/"):
                 name = unescaped(unquote(reference).removeprefix("#/schemas/").partition("/")[0])
                 used.add(name)
@@ -135,11 +109,8 @@ def _nowhere(place: str, reference: str, name: str, shared: Mapping[str, Any]) -
     meant = next((other for other in list(shared)[:1_000] if other.lower() == name.lower()), None)
     message = f"{brief(reference)} has no target in the document"
     if meant is None:
-        known = (
-            f"The shared schemas are {', '.join(list(shared)[:8])}."
-            if shared
-            else "Define it under schemas, and refer to it as '#/schemas/NAME'."
-        )
+        define = "Define it under schemas, and refer to it as '#/schemas/NAME'."
+        known = f"The shared schemas are {', '.join(list(shared)[:8])}." if shared else define
         return NOWHERE.inside(place, message, known)
     fix = Fix(f"Refer to {meant}", (Change("replace", place, f"#/schemas/{meant}"),), safe=False)
     return NOWHERE.inside(place, message, f"Did you mean #/schemas/{meant}?", fix)
@@ -168,10 +139,8 @@ def _check_valid(at: str, schema: Mapping[str, Any], whole: Mapping[str, Any]) -
 
 def _no_type(place: str, value: str) -> Diagnostic:
     message = f"{brief(value)} is not a JSON Schema type"
-    kind = _TYPES.get(value.lower())
-    if kind is not None:
-        fix = Fix(f"Write {kind}", (Change("replace", place, kind),))
-        return INVALID.inside(place, message, f"Write {kind}.", fix)
+    if (kind := _TYPES.get(value.lower())) is not None:
+        return INVALID.inside(place, message, f"Write {kind}.", Fix(f"Write {kind}", (Change("replace", place, kind),)))
     known = tuple(dict.fromkeys(_TYPES.values()))
     near = get_close_matches(value[:40].lower(), known, n=1)
     advice = f"Did you mean {near[0]}?" if near else f"Write {', '.join(known[:-1])} or {known[-1]}."

@@ -11,17 +11,15 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
 from bespeak.text.source.toml_tree import toml_comments
 
 if TYPE_CHECKING:
-    from bespeak.checks.lint.subject import Context, Subject
+    from bespeak.checks.lint.subject import LintContext, Subject
 
-WAITING: Final = Rule(
-    ("R901", "guess-to-review", "style", "AGTP-API 14.1"), "All guesses of an importer have been reviewed."
-)
+WAITING: Final = Rule("R901", "guess-to-review", "style", "AGTP-API 14.1")
 
 _HOW: Final = "Read REVIEW.md, then run `bespeak review FOLDER`. `bespeak lint` counts what is left."
 _KINDS: Final = frozenset({"endpoint", "server"})
 
 
-def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+def check_document(subject: Subject, context: LintContext) -> Iterator[Diagnostic]:
     """Report all guesses in a file in one finding: each comment explains its own."""
     if subject.kind not in _KINDS:
         return

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.shape import Members, members_of
 from bespeak.contract.schema.subschemas import COMPOSING, closing_keyword, is_closed
@@ -17,67 +17,30 @@ from bespeak.contract.schema.validation import compile_schema
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.protocol.exchange.token_hints import LIST, read_place
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
+from bespeak.text.identifiers import WORD_BORDER
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import child, pointer
 from bespeak.text.source.shorthand import KEYWORDS
 from bespeak.text.source.tree import Change
 
-if TYPE_CHECKING:
-    from bespeak.checks.lint.subject import Declared
+INVALID: Final = Rule("J601", "invalid-schema", "MUST", "AGTP-API 6.3, 13.2")
+NOT_OBJECT: Final = Rule("J602", "input-not-object", "MUST", "AGTP-API 6.3")
+OPEN_INPUT: Final = Rule("J603", "open-input", "MUST", "AGTP-API 6.3, 13.3", fix="safe")
+CLOSED_OUTPUT: Final = Rule("J604", "closed-output", "SHOULD", "AGTP-API 6.3, 13.3", fix="unsafe")
+DEFAULT: Final = Rule("J608", "default-against-schema", "MUST", "AGTP-API 6.3")
+SINCE: Final = Rule("J609", "since-names-nothing", "MUST", "AI-Discovery 3.5")
+SINCE_OF_ACTION: Final = Rule("J610", "since-of-an-action", "MUST", "AI-Discovery 3.5")
 
-INVALID: Final = Rule(
-    ("J601", "invalid-schema", "MUST", "AGTP-API 6.3, 13.2"),
-    "input_schema and output_schema are valid JSON Schema 2020-12, with no reference to another document.",
-)
-NOT_OBJECT: Final = Rule(("J602", "input-not-object", "MUST", "AGTP-API 6.3"), "input_schema has type object.")
-OPEN_INPUT: Final = Rule(
-    ("J603", "open-input", "MUST", "AGTP-API 6.3, 13.3"), "input_schema sets additionalProperties to false.", fix="safe"
-)
-CLOSED_OUTPUT: Final = Rule(
-    ("J604", "closed-output", "SHOULD", "AGTP-API 6.3, 13.3"),
-    "output_schema leaves additionalProperties true, so that a field can be added without breaking callers.",
-    fix="unsafe",
-)
-DEFAULT: Final = Rule(
-    ("J608", "default-against-schema", "MUST", "AGTP-API 6.3"),
-    "The default of an input property is valid in its own schema.",
-)
-SINCE: Final = Rule(
-    ("J609", "since-names-nothing", "MUST", "AI-Discovery 3.5"),
-    "since names a string in output_schema with the time of the last change of an item, or of the whole output.",
-)
-SINCE_OF_ACTION: Final = Rule(
-    ("J610", "since-of-an-action", "MUST", "AI-Discovery 3.5"), "since is for informational endpoints only."
-)
-
-
-NO_INPUT: Final = Rule(("J620", "missing-input", "MUST", "AGIS 7, 9.1 pass 8"), "Every endpoint has an input.")
-NO_OUTPUT: Final = Rule(("J621", "missing-output", "MUST", "AGIS 7, 9.1 pass 8"), "Every endpoint has an output.")
-INPUT_NOT_NAMED: Final = Rule(
-    ("J623", "input-no-object", "MUST", "AGIS 7"),
-    "The input is the schema of an object, with a property for each parameter.",
-)
-UNKNOWN_REQUIRED: Final = Rule(
-    ("J624", "required-without-property", "SHOULD", "AGIS 7"), "Every name in `required` is a property."
-)
-NO_REQUIRED: Final = Rule(
-    ("J627", "no-required-list", "MUST", "AGIS 7"),
-    "An input with parameters has `required`, if only an empty list.",
-    fix="unsafe",
-)
-NOT_SNAKE: Final = Rule(
-    ("J628", "parameter-not-snake-case", "SHOULD", "AGIS 7"), "The names of parameters are in snake_case.", fix="unsafe"
-)
-PATH_PARAMETER: Final = Rule(
-    ("J629", "path-parameter-not-in-input", "SHOULD", "AGIS 5(f), 7"),
-    "A parameter of the path is a property of the input.",
-    fix="unsafe",
-)
-
+NO_INPUT: Final = Rule("J620", "missing-input", "MUST", "AGIS 7, 9.1 pass 8")
+NO_OUTPUT: Final = Rule("J621", "missing-output", "MUST", "AGIS 7, 9.1 pass 8")
+INPUT_NOT_NAMED: Final = Rule("J623", "input-no-object", "MUST", "AGIS 7")
+UNKNOWN_REQUIRED: Final = Rule("J624", "required-without-property", "SHOULD", "AGIS 7")
+NO_REQUIRED: Final = Rule("J627", "no-required-list", "MUST", "AGIS 7", fix="unsafe")
+NOT_SNAKE: Final = Rule("J628", "parameter-not-snake-case", "SHOULD", "AGIS 7", fix="unsafe")
+PATH_PARAMETER: Final = Rule("J629", "path-parameter-not-in-input", "SHOULD", "AGIS 5(f), 7", fix="unsafe")
 
 _COMPOSING: Final = COMPOSING | {"patternProperties"}  # keywords that may add properties to those listed
 _SNAKE: Final = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
-_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NO_SNAKE: Final = re.compile(r"[^a-z0-9]+")
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]{1,64})\}")
 _MOST: Final = 50  # maximum number of names of one schema in a message
@@ -115,8 +78,7 @@ def check_endpoint(endpoint: Endpoint) -> Iterator[Diagnostic]:
 def _check_valid(endpoint: Endpoint, name: str, schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
     compiled = compile_schema(schema)
     if isinstance(compiled, Fault):
-        message = f"{name} is not a valid JSON Schema: {compiled.message}"
-        yield INVALID.at(endpoint, f"/{name}{compiled.at}", message)
+        yield INVALID.at(endpoint, f"/{name}{compiled.at}", f"{name} is not a valid JSON Schema: {compiled.message}")
 
 
 def _check_defaults(endpoint: Endpoint) -> Iterator[Diagnostic]:
@@ -173,7 +135,7 @@ def _misplaced(place: tuple[str, ...], members: Members) -> str | None:
     return None if not members.types or "string" in members.types else f"{here} is not a string"
 
 
-def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+def check(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
     """Check the input and the output of one endpoint as pass 8 does."""
     written = declared.written
     schema = written.get("input" if context.agis else "input_schema")
@@ -206,7 +168,6 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
 
 
 def _bare_parameter(schema: Mapping[str, Any]) -> str | None:
-    """Find a parameter that is declared outside `properties`."""
     if "properties" in schema or not _COMPOSING.isdisjoint(schema):
         return None
     for key, value in schema.items():
@@ -217,10 +178,10 @@ def _bare_parameter(schema: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _check_parameters(declared: Declared, context: Context, schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
+def _check_parameters(declared: Declared, context: LintContext, schema: Mapping[str, Any]) -> Iterator[Diagnostic]:
     properties = as_mapping(schema.get("properties"))
     if properties:
-        yield from _check_names(declared, properties, schema.get("required"))
+        yield from _check_names(declared.endpoint, properties, schema.get("required"))
         if not _names_required(schema):
             message = "the input has no `required`"
             advice = "Add required: [...], or required: [] if none is."
@@ -248,11 +209,9 @@ def _names_required(schema: Mapping[str, Any], depth: int = 0) -> bool:
 
 
 def _with_property(schema: Mapping[str, Any], name: str) -> tuple[Change, ...]:
-    """Build the changes that add a required string property to an input."""
     made, at = {"type": "string"}, "/input_schema"
     if not schema:
-        whole = {"type": "object", "properties": {name: made}, "required": [name]}
-        return (Change("replace", at, whole),)
+        return (Change("replace", at, {"type": "object", "properties": {name: made}, "required": [name]}),)
     if "properties" in schema:
         described = Change("insert", f"{at}/properties", made, key=name)
     else:
@@ -276,10 +235,10 @@ def _check_required(declared: Declared, schema: Mapping[str, Any], at: str) -> I
             yield UNKNOWN_REQUIRED.at(declared.endpoint, f"{at}/required/{index}", message, advice)
 
 
-def _check_names(declared: Declared, properties: Mapping[str, Any], required: object) -> Iterator[Diagnostic]:
+def _check_names(endpoint: Endpoint, properties: Mapping[str, Any], required: object) -> Iterator[Diagnostic]:
     for name in list(properties)[:_MOST]:
         if _SNAKE.fullmatch(name) is None:
-            meant = _NO_SNAKE.sub("_", _HUMP.sub("_", name[:100]).lower()).strip("_")
+            meant = _NO_SNAKE.sub("_", WORD_BORDER.sub("_", name[:100]).lower()).strip("_")
             advice, fix = "Write it like party_size.", None
             pointer = child("/input_schema/properties", name)
             if _SNAKE.fullmatch(meant):
@@ -288,10 +247,7 @@ def _check_names(declared: Declared, properties: Mapping[str, Any], required: ob
                 if isinstance(required, list) and name in required:
                     changes.append(Change("replace", f"/input_schema/required/{required.index(name)}", meant))
                 # If the path or a hint uses the name too, the author must change them together.
-                if (
-                    f"{{{name}}}" not in declared.endpoint.path
-                    and name not in declared.endpoint.semantic.parameter_hints
-                ):
+                if f"{{{name}}}" not in endpoint.path and name not in endpoint.semantic.parameter_hints:
                     fix = Fix(f"Rename it to {meant}", tuple(changes), safe=False)
             message = f"the parameter {brief(name)} is not in snake_case"
-            yield NOT_SNAKE.at(declared.endpoint, pointer, message, advice, fix, on_key=True)
+            yield NOT_SNAKE.at(endpoint, pointer, message, advice, fix, on_key=True)

@@ -2,54 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import Declared, LintContext, Subject
 from bespeak.contract.schema.safety import HazardKind, find_hazards
 from bespeak.contract.schema.subschemas import nodes
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief
-from bespeak.text.language.injection import addressed, blob, gap, instruction, link, may_inject, role_marker, visible
+from bespeak.text.language.injection import (
+    addressed,
+    blob,
+    gap,
+    instruction,
+    link,
+    may_be_suspect,
+    may_inject,
+    role_marker,
+    visible,
+)
 from bespeak.text.reading.table import as_list, as_mapping
-from bespeak.text.source.pointer import child, pointer
+from bespeak.text.source.pointer import pointer
 from bespeak.text.source.tree import Change
 
-if TYPE_CHECKING:
-    from bespeak.checks.lint.subject import Declared, Subject
-
-
-TOO_LONG: Final = Rule(
-    ("X901", "text-too-long", "SHOULD", "AGIS 13"), "Intent and outcome have at most 500 characters."
-)
-INJECTION: Final = Rule(
-    ("X902", "instruction-to-model", "SHOULD", "AGIS 13"),
-    "No text of a contract gives instructions to the model that reads it.",
-)
-ADDRESSED: Final = Rule(
-    ("X903", "speaks-to-the-reader", "SHOULD", "AGIS 13"),
-    "Intent and outcome describe the endpoint and do not address the reader.",
-)
-ROLE: Final = Rule(
-    ("X904", "role-marker", "SHOULD", "AGIS 13"), "No text of a contract contains role markers of models."
-)
-INVISIBLE: Final = Rule(
-    ("X905", "invisible-characters", "SHOULD", "AGIS 13"),
-    "The texts of a contract have no invisible or direction-changing characters.",
-    fix="safe",
-)
-LINK: Final = Rule(
-    ("X906", "link-in-semantics", "SHOULD", "AGIS 13"), "Intent, outcome and hints contain no addresses and no markup."
-)
-BLOB: Final = Rule(("X907", "encoded-text", "SHOULD", "AGIS 13"), "The texts of a contract are readable by people.")
-LOW_GUIDANCE: Final = Rule(
-    ("X908", "artificially-low-confidence", "SHOULD", "AGIS 13, 6.2"),
-    "An irreversible endpoint does not have a confidence below one half.",
-)
-GAP: Final = Rule(
-    ("X909", "hidden-behind-blanks", "SHOULD", "AGIS 13"), "No text of a contract continues after a long blank."
-)
+TOO_LONG: Final = Rule("X901", "text-too-long", "SHOULD", "AGIS 13")
+INJECTION: Final = Rule("X902", "instruction-to-model", "SHOULD", "AGIS 13")
+ADDRESSED: Final = Rule("X903", "speaks-to-the-reader", "SHOULD", "AGIS 13")
+ROLE: Final = Rule("X904", "role-marker", "SHOULD", "AGIS 13")
+INVISIBLE: Final = Rule("X905", "invisible-characters", "SHOULD", "AGIS 13", fix="safe")
+LINK: Final = Rule("X906", "link-in-semantics", "SHOULD", "AGIS 13")
+BLOB: Final = Rule("X907", "encoded-text", "SHOULD", "AGIS 13")
+LOW_GUIDANCE: Final = Rule("X908", "artificially-low-confidence", "SHOULD", "AGIS 13, 6.2")
+GAP: Final = Rule("X909", "hidden-behind-blanks", "SHOULD", "AGIS 13")
 
 _LONGEST: Final = 500
 _ARTIFICIAL: Final = 0.5
@@ -60,8 +45,7 @@ _LONG_NAME: Final = 3  # underscores of a name that may be a sentence
 _MOST: Final = 2_000  # maximum number of texts of one endpoint to examine
 
 
-def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Check the texts of one endpoint."""
+def check(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
     endpoint = declared.endpoint
     for name in ("intent", "outcome"):
         text: object = getattr(endpoint.semantic, name)
@@ -73,25 +57,23 @@ def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
             for rule, message, advice, fix in examine_text(text, at, strict=True):
                 yield rule.at(endpoint, at, f"the {name} {message}", advice, fix)
     texts = list(_texts(declared))
-    if _may_be_found(" ".join([text for _, text in texts])):
-        for at, text in texts:
+    # It is rare that the texts must be checked separately.
+    if may_be_suspect(" ".join([text for _, text in texts])):
+        for parts, text in texts:
+            at = pointer(parts)
             for rule, message, advice, fix in examine_text(text, at, strict=False):
                 yield rule.at(endpoint, at, f"the text {message}", advice, fix)
     yield from _check_guidance(declared)
 
 
-def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
+def check_document(subject: Subject, context: LintContext) -> Iterator[Diagnostic]:
     """Check the texts of an AGIS document outside its endpoints."""
     if subject.kind != "agis":
         return
-    for at, text in _document_texts(subject.data):
+    for parts, text in _document_texts(subject.data):
+        at = pointer(parts)
         for rule, message, advice, fix in examine_text(text, at, strict=False):
             yield rule.inside(at, f"the text {message}", advice, fix)
-
-
-def _may_be_found(text: str) -> bool:
-    """Return True if any of the joined texts must be checked separately, which is rare."""
-    return may_inject(text) or not text.isprintable() or link(text) is not None or blob(text) is not None or gap(text)
 
 
 _Found = tuple[Rule, str, str, Fix | None]
@@ -101,89 +83,84 @@ def examine_text(text: str, at: str, *, strict: bool) -> Iterator[_Found]:
     """Check a text: strictly in an intent or outcome, elsewhere only for what is never legitimate."""
     if text.isascii() and text.isidentifier() and text.islower() and text.count("_") < _LONG_NAME:
         return  # a short name says nothing, and most texts of a schema are short names
-    clean = visible(text)
-    if clean is not None:
+    if (clean := visible(text)) is not None:
         count = len(text) - len(clean)
         fix = Fix("Remove the invisible characters", (Change("replace", at, clean),))
         yield INVISIBLE, f"holds {count} invisible character{'s' * (count > 1)}", "Remove them.", fix
     if may_inject(text):
         yield from _words(text, strict=strict, field="_schema" in at or at.startswith("/schemas"))
-    if strict or at.startswith("/semantic/parameter_hints"):
-        address = link(text)
-        if address is not None:
-            yield LINK, f"contains a link or markup: {brief(address)}", "Move addresses to description.", None
+    if (strict or at.startswith("/semantic/parameter_hints")) and (address := link(text)) is not None:
+        yield LINK, f"contains a link or markup: {brief(address)}", "Move addresses to description.", None
     if len(text) >= _SHORT:
-        coded = blob(text)
-        if coded is not None:
+        if (coded := blob(text)) is not None:
             yield BLOB, f"contains encoded text: {brief(coded)}", "Write it in plain words, or remove it.", None
         if gap(text):
             yield GAP, "continues after a long blank", "Remove the blank, and check the text after it.", None
 
 
 def _words(text: str, *, strict: bool, field: bool) -> Iterator[_Found]:
-    found = instruction(text, field=field)
-    if found is not None:
+    if (found := instruction(text, field=field)) is not None:
         yield INJECTION, f"{found.kind}: {brief(found.text)}", _ADVICE, None
     elif strict and (words := addressed(text)) is not None:
         yield ADDRESSED, f"addresses its reader: {brief(words)}", _ADVICE, None
-    marker = role_marker(text, strict=strict)
-    if marker is not None:
+    if (marker := role_marker(text, strict=strict)) is not None:
         yield ROLE, f"contains a role marker: {brief(marker)}", _ADVICE, None
 
 
-def _texts(declared: Declared) -> Iterator[tuple[str, str]]:
-    """Yield the other texts of an endpoint that an agent may read, with their pointers."""
+_Texts = Iterator[tuple[Sequence[str | int], str]]
+
+
+def _texts(declared: Declared) -> _Texts:
+    """Yield the other texts of an endpoint that an agent may read, with their places."""
     endpoint = declared.endpoint
     description: object = endpoint.description
     if isinstance(description, str) and description != endpoint.semantic.intent:
         # Without a description the intent is used.
-        yield "/description", description
+        yield ("description",), description
     hints: object = endpoint.semantic.parameter_hints
     if isinstance(hints, dict):
         for name, phrases in list(hints.items())[:_MOST]:
-            at = child("/semantic/parameter_hints", name)
+            at = ("semantic", "parameter_hints", name)
             for index, phrase in enumerate(phrases[:_MOST] if isinstance(phrases, list) else (phrases,)):
                 if isinstance(phrase, str):
-                    yield (f"{at}/{index}" if isinstance(phrases, list) else at), phrase
+                    yield ((*at, index) if isinstance(phrases, list) else at), phrase
     for index, error in enumerate(endpoint.errors[:_MOST]):
         if error.description:
-            yield f"/errors/{index}/description", error.description
-    for field, schema in (("/input_schema", endpoint.input_schema), ("/output_schema", endpoint.output_schema)):
-        yield from _schema_texts(field, schema)
+            yield ("errors", index, "description"), error.description
+    yield from _schema_texts(("input_schema",), endpoint.input_schema)
+    yield from _schema_texts(("output_schema",), endpoint.output_schema)
 
 
-def _schema_texts(field: str, schema: Any) -> Iterator[tuple[str, str]]:
+def _schema_texts(at: tuple[str, ...], schema: Any) -> _Texts:
     if not isinstance(schema, dict):
         return
     for count, (parts, node) in enumerate(nodes(schema)):
         if count > _MOST:
             return
+        here = (*at, *parts)
         for key in ("description", "title", "$comment", "default", "const"):
             text = node.get(key)
             if isinstance(text, str):
-                yield field + pointer((*parts, key)), text
+                yield (*here, key), text
         for key in ("enum", "examples", "required"):
-            for index, text in enumerate(as_list(node.get(key))[:_MOST]):
-                if isinstance(text, str):
-                    yield field + pointer((*parts, key, str(index))), text
-        for name in list(as_mapping(node.get("properties")))[:_MOST]:
-            yield field + pointer((*parts, "properties", name)), name
+            if isinstance(values := node.get(key), list):
+                yield from (((*here, key, n), text) for n, text in enumerate(values[:_MOST]) if isinstance(text, str))
+        if isinstance(properties := node.get("properties"), dict):
+            yield from (((*here, "properties", name), name) for name in list(properties)[:_MOST])
 
 
-def _document_texts(data: Any) -> Iterator[tuple[str, str]]:
-    for key in ("service", "description"):
-        if isinstance(data.get(key), str):
-            yield f"/{key}", data[key]
+def _document_texts(data: Any) -> _Texts:
+    yield from (((key,), data[key]) for key in ("service", "description") if isinstance(data.get(key), str))
     domain = as_mapping(data.get("vocabulary")).get("domain")
     if isinstance(domain, str):
-        yield "/vocabulary/domain", domain
+        yield ("vocabulary", "domain"), domain
     classes = as_list(as_mapping(data.get("data_manifest")).get("available_data"))
     for index, entry in enumerate(classes[:_MOST]):
         for key in ("class", "description"):
             if isinstance(entry, dict) and isinstance(entry.get(key), str):
-                yield f"/data_manifest/available_data/{index}/{key}", entry[key]
+                yield ("data_manifest", "available_data", index, key), entry[key]
     for name, schema in list(as_mapping(data.get("schemas")).items())[:_MOST]:
-        yield from _schema_texts(child("/schemas", name), schema)
+        yield from _schema_texts(("schemas", name), schema)
 
 
 def _check_guidance(declared: Declared) -> Iterator[Diagnostic]:
@@ -198,25 +175,12 @@ def _check_guidance(declared: Declared) -> Iterator[Diagnostic]:
         yield LOW_GUIDANCE.at(declared.endpoint, "/semantic/confidence_guidance", message, advice)
 
 
-SLOW_PATTERN: Final = Rule(
-    ("X920", "slow-pattern", "SHOULD", "AGIS 13"), "A pattern can be matched without exponential time."
-)
-BACKTRACKING: Final = Rule(
-    ("X921", "pattern-needs-backtracking", "SHOULD", "AGIS 13"), "A pattern has no lookaround and no backreferences."
-)
-ALTERNATIVES: Final = Rule(("X922", "schema-explodes", "SHOULD", "AGIS 13"), "Nested alternatives are few.")
-OVERSIZED: Final = Rule(
-    ("X923", "oversized-schema", "SHOULD", "AGIS 13"),
-    "A schema has at most 2,000 parts and 20 levels, and a list of values at most 1,000 entries.",
-)
-DYNAMIC: Final = Rule(
-    ("X924", "moving-reference", "SHOULD", "AGIS 13"),
-    "A schema does not change what its references mean: no $id inside, no $dynamicRef, no $recursiveRef.",
-)
-CIRCLE: Final = Rule(
-    ("X925", "circular-reference", "SHOULD", "AGIS 13"),
-    "References do not form a cycle without descending into the data.",
-)
+SLOW_PATTERN: Final = Rule("X920", "slow-pattern", "SHOULD", "AGIS 13")
+BACKTRACKING: Final = Rule("X921", "pattern-needs-backtracking", "SHOULD", "AGIS 13")
+ALTERNATIVES: Final = Rule("X922", "schema-explodes", "SHOULD", "AGIS 13")
+OVERSIZED: Final = Rule("X923", "oversized-schema", "SHOULD", "AGIS 13")
+DYNAMIC: Final = Rule("X924", "moving-reference", "SHOULD", "AGIS 13")
+CIRCLE: Final = Rule("X925", "circular-reference", "SHOULD", "AGIS 13")
 
 _SUSPECT: Final = (b'"pattern', b'Of"', b"$ref", b"$dynamic", b"$recursive", b"$id")
 _LARGE: Final = 2_000  # size in bytes below which a schema without the words above is not examined
@@ -232,8 +196,7 @@ _RULES: Final[Mapping[HazardKind, Rule]] = {
 }
 
 
-def check_schemas(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Check the schemas of one endpoint."""
+def check_schemas(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
     endpoint = declared.endpoint
     for name, schema in (("/input_schema", endpoint.input_schema), ("/output_schema", endpoint.output_schema)):
         try:

@@ -1,89 +1,41 @@
-"""S4xx: the semantic block is complete, valid (AGTP-API 6.2, 7.1) and consistent (AGIS 6.2).
-
-It is written in the words agents look for (AGIS 3.3, 6); parameter hints map user terms to existing parameters.
-"""
+"""S4xx: the semantic block is complete, valid (AGTP-API 6.2, 7.1) and consistent, in the words of AGIS 3.3 and 6."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import Declared, LintContext
+from bespeak.contract.core_ontology import is_iri
 from bespeak.contract.endpoint import CAPABILITIES, IMPACTS, Endpoint
-from bespeak.contract.ontology.core import is_iri
 from bespeak.contract.schema.subschemas import COMPOSING
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import child
 from bespeak.text.source.tree import Change
 
-if TYPE_CHECKING:
-    from bespeak.checks.lint.subject import Declared
+MISSING_TEXT: Final = Rule("S401", "missing-text", "MUST", "AGTP-API 6.2, 7.1")
+CAPABILITY: Final = Rule("S402", "capability", "MUST", "AGTP-API 7.1")
+CONFIDENCE: Final = Rule("S403", "confidence-range", "MUST", "AGTP-API 7.1")
+IMPACT: Final = Rule("S404", "impact", "MUST", "AGTP-API 7.1")
+IDEMPOTENT: Final = Rule("S405", "is-idempotent", "MUST", "AGTP-API 7.1")
+GUIDANCE: Final = Rule("S406", "confidence-guidance-range", "MUST", "AGIS 6.2")
 
-MISSING_TEXT: Final = Rule(
-    ("S401", "missing-text", "MUST", "AGTP-API 6.2, 7.1"),
-    "An endpoint has a description, and its semantic block an intent, an actor and an outcome.",
-)
-CAPABILITY: Final = Rule(
-    ("S402", "capability", "MUST", "AGTP-API 7.1"), "capability is one of the nine categories of the catalog."
-)
-CONFIDENCE: Final = Rule(
-    ("S403", "confidence-range", "MUST", "AGTP-API 7.1"), "confidence lies between 0.0 and 1.0, both included."
-)
-IMPACT: Final = Rule(("S404", "impact", "MUST", "AGTP-API 7.1"), "impact is informational, reversible or irreversible.")
-IDEMPOTENT: Final = Rule(("S405", "is-idempotent", "MUST", "AGTP-API 7.1"), "is_idempotent is true or false.")
-GUIDANCE: Final = Rule(
-    ("S406", "confidence-guidance-range", "MUST", "AGIS 6.2"), "confidence_guidance lies between 0.0 and 1.0."
-)
-
-
-MISSING_BLOCK: Final = Rule(
-    ("S410", "missing-semantic-block", "MUST", "AGIS 6"), "Every endpoint has a semantic block."
-)
-MISSING_INTENT: Final = Rule(
-    ("S411", "missing-intent", "MUST", "AGIS 6.1, 9.1 pass 5"), "A semantic block has an intent."
-)
-MISSING_ACTOR: Final = Rule(("S412", "missing-actor", "MUST", "AGIS 6.1, 9.1 pass 5"), "A semantic block has an actor.")
-MISSING_OUTCOME: Final = Rule(
-    ("S413", "missing-outcome", "MUST", "AGIS 6.1, 9.1 pass 5"), "A semantic block has an outcome."
-)
-ACTOR: Final = Rule(("S414", "actor-value", "MUST", "AGIS 6.1"), "actor is agent, user or system.", fix="safe")
-AGIS_CAPABILITY: Final = Rule(
-    ("S415", "capability-value", "MUST", "AGIS 6.2"),
-    "capability is discovery, transaction, modification, retrieval, analysis or notification.",
-    fix="safe",
-)
-IMPACT_TIER: Final = Rule(
-    ("S416", "impact-tier-value", "MUST", "AGIS 6.2"),
-    "impact_tier is informational, reversible or irreversible.",
-    fix="safe",
-)
-AGIS_GUIDANCE: Final = Rule(
-    ("S417", "confidence-guidance-value", "MUST", "AGIS 6.2"),
-    "confidence_guidance lies between 0.0 and 1.0.",
-    fix="unsafe",
-)
-TOOL_NAME: Final = Rule(
-    ("S418", "mcp-tool-name-form", "MUST", "AGIS 6.2"),
-    "mcp_tool_name is lower-case letters, digits and underscores.",
-    fix="unsafe",
-)
-CONCEPT: Final = Rule(("S419", "concept-iri", "MUST", "IoA 5.2"), "A concept is named by an absolute IRI.")
-RECOMMENDED: Final = Rule(
-    ("S424", "missing-recommended-semantics", "SHOULD", "AGIS 3.3, 6.2"),
-    "A semantic block has capability, confidence_guidance, impact_tier and is_idempotent.",
-)
-LEVEL_2: Final = Rule(
-    ("S425", "missing-at-level-two", "MUST", "AGIS 3.3 table 4"),
-    "At conformance level 2 capability, confidence_guidance, impact_tier and is_idempotent are required.",
-)
-LEVEL_2_HINTS: Final = Rule(
-    ("S426", "no-parameter-hints-at-level-two", "SHOULD", "AGIS 3.3 table 4, 6.2"),
-    "At conformance level 2 an endpoint with parameters has parameter_hints.",
-)
-
+MISSING_BLOCK: Final = Rule("S410", "missing-semantic-block", "MUST", "AGIS 6")
+MISSING_INTENT: Final = Rule("S411", "missing-intent", "MUST", "AGIS 6.1, 9.1 pass 5")
+MISSING_ACTOR: Final = Rule("S412", "missing-actor", "MUST", "AGIS 6.1, 9.1 pass 5")
+MISSING_OUTCOME: Final = Rule("S413", "missing-outcome", "MUST", "AGIS 6.1, 9.1 pass 5")
+ACTOR: Final = Rule("S414", "actor-value", "MUST", "AGIS 6.1", fix="safe")
+AGIS_CAPABILITY: Final = Rule("S415", "capability-value", "MUST", "AGIS 6.2", fix="safe")
+IMPACT_TIER: Final = Rule("S416", "impact-tier-value", "MUST", "AGIS 6.2", fix="safe")
+AGIS_GUIDANCE: Final = Rule("S417", "confidence-guidance-value", "MUST", "AGIS 6.2", fix="unsafe")
+TOOL_NAME: Final = Rule("S418", "mcp-tool-name-form", "MUST", "AGIS 6.2", fix="unsafe")
+CONCEPT: Final = Rule("S419", "concept-iri", "MUST", "IoA 5.2")
+RECOMMENDED: Final = Rule("S424", "missing-recommended-semantics", "SHOULD", "AGIS 3.3, 6.2")
+LEVEL_2: Final = Rule("S425", "missing-at-level-two", "MUST", "AGIS 3.3 table 4")
+LEVEL_2_HINTS: Final = Rule("S426", "no-parameter-hints-at-level-two", "SHOULD", "AGIS 3.3 table 4, 6.2")
 
 _ASKED: Final = (
     ("intent", MISSING_INTENT, "Describe in one sentence what the endpoint does for its caller."),
@@ -97,7 +49,7 @@ _WORDS: Final = (
     ("capability", "/semantic/capability", _AGIS_CAPABILITIES, AGIS_CAPABILITY),
     ("impact_tier", "/semantic/impact", IMPACTS, IMPACT_TIER),
 )
-_OTHER_WORDS: Final = {
+_OTHER_WORDS: Final = {  # Synonyms that authors use for values of the draft: suggested, never fixed.
     **dict.fromkeys(("ai", "bot", "llm", "caller", "client", "assistant"), "agent"),
     **dict.fromkeys(("human", "person", "customer", "guest", "end-user", "end_user"), "user"),
     **dict.fromkeys(("service", "server", "scheduler", "cron", "automation"), "system"),
@@ -109,7 +61,6 @@ _OTHER_WORDS: Final = {
     **dict.fromkeys(("undoable", "medium"), "reversible"),
     **dict.fromkeys(("permanent", "destructive", "high", "critical"), "irreversible"),
 }
-"""Synonyms that authors use for values of the draft: suggested, never fixed."""
 
 _RECOMMENDED: Final = ("capability", "confidence_guidance", "impact_tier", "is_idempotent")
 _SLIP: Final = 0.8  # similarity from which a word counts as a misspelt value of the draft
@@ -132,16 +83,11 @@ _EXAMPLES: Final = {
 def check_endpoint(endpoint: Endpoint, custom: Container[str]) -> Iterator[Diagnostic]:
     """Check the prose and the semantic block of one endpoint as registration does."""
     semantic = endpoint.semantic
-    texts: dict[str, object] = {
-        "/description": endpoint.description,
-        "/semantic/intent": semantic.intent,
-        "/semantic/actor": semantic.actor,
-        "/semantic/outcome": semantic.outcome,
-    }
-    for pointer, text in texts.items():
+    for name, ask in _ASKS.items():
+        text: object = getattr(endpoint if name == "description" else semantic, name)
         if not isinstance(text, str) or not text.strip():
-            name = pointer.rpartition("/")[2]
-            yield MISSING_TEXT.at(endpoint, pointer, f"{name} is missing", f"Describe in one sentence {_ASKS[name]}")
+            pointer = "/description" if name == "description" else f"/semantic/{name}"
+            yield MISSING_TEXT.at(endpoint, pointer, f"{name} is missing", f"Describe in one sentence {ask}")
     # An empty capability is the category of the method; a custom method has none to inherit.
     if semantic.capability not in CAPABILITIES and (semantic.capability or endpoint.method in custom):
         given = f"not {brief(semantic.capability)}" if semantic.capability else "and a custom method inherits none"
@@ -167,7 +113,7 @@ def _is_share(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
-def check(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+def check(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
     """Check the semantic block of one endpoint as pass 5 does."""
     semantic = declared.semantic
     if context.agis:
@@ -216,8 +162,7 @@ def _wrong_word(declared: Declared, rule: Rule, pointer: str, value: str, words:
     meant = _OTHER_WORDS.get(plain, "")
     if meant not in words:
         meant = next((word for word in words if plain.startswith(word[:5])), "")
-    near = get_close_matches(plain[:40], words, n=1, cutoff=_SLIP)
-    if near:
+    if near := get_close_matches(plain[:40], words, n=1, cutoff=_SLIP):
         fix = Fix(f"Write {near[0]}", (Change("replace", pointer, near[0]),), safe=False)
         return rule.at(declared.endpoint, pointer, message, f"Write {near[0]}, if that is meant.", fix)
     advice = f"Write {meant}, if that is meant." if meant else "Write the closest one."
@@ -263,32 +208,12 @@ def _wrong_tool_name(declared: Declared, name: str) -> Diagnostic:
     return TOOL_NAME.at(declared.endpoint, pointer, message, f"Write {meant}.", fix)
 
 
-LOW_GUIDANCE: Final = Rule(
-    ("S430", "low-confidence-guidance", "SHOULD", "AGIS 6.2"),
-    "An irreversible endpoint has a confidence_guidance of 0.85 or more.",
-)
-TRANSITION: Final = Rule(
-    ("S431", "state-transition-form", "MUST", "AGIS 2, 6.2"),
-    "state_transition gives each field that changes as FROM -> TO.",
-    fix="safe",
-)
-LEVEL_2_TRANSITION: Final = Rule(
-    ("S432", "no-state-transition-at-level-two", "MUST", "AGIS 3.3 table 4, 6.2"),
-    "At conformance level 2 an endpoint that changes state has a state_transition.",
-)
-IMPACT_MISMATCH: Final = Rule(
-    ("S433", "impact-against-capability", "SHOULD", "AGIS 6.2"),
-    "impact_tier and capability do not contradict each other.",
-)
-TRANSITION_MISMATCH: Final = Rule(
-    ("S434", "transition-of-nothing", "SHOULD", "AGIS 2, 6.2"),
-    "An informational endpoint, which changes nothing, has no state_transition.",
-)
-NOT_REPEATABLE: Final = Rule(
-    ("S435", "informational-not-idempotent", "style", "AGIS 6.2"),
-    "An informational endpoint has is_idempotent: true.",
-    fix="unsafe",
-)
+LOW_GUIDANCE: Final = Rule("S430", "low-confidence-guidance", "SHOULD", "AGIS 6.2")
+TRANSITION: Final = Rule("S431", "state-transition-form", "MUST", "AGIS 2, 6.2", fix="safe")
+LEVEL_2_TRANSITION: Final = Rule("S432", "no-state-transition-at-level-two", "MUST", "AGIS 3.3 table 4, 6.2")
+IMPACT_MISMATCH: Final = Rule("S433", "impact-against-capability", "SHOULD", "AGIS 6.2")
+TRANSITION_MISMATCH: Final = Rule("S434", "transition-of-nothing", "SHOULD", "AGIS 2, 6.2")
+NOT_REPEATABLE: Final = Rule("S435", "informational-not-idempotent", "style", "AGIS 6.2", fix="unsafe")
 
 _ENOUGH: Final = 0.85
 _ARTIFICIAL: Final = 0.5
@@ -309,7 +234,7 @@ _CONTRADICTIONS: Final = {
 }
 
 
-def check_consequences(declared: Declared, context: Context) -> Iterator[Diagnostic]:
+def check_consequences(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
     """Check impact, confidence and state transition of one endpoint."""
     semantic = declared.semantic
     if not semantic:
@@ -331,22 +256,17 @@ def check_consequences(declared: Declared, context: Context) -> Iterator[Diagnos
         fix = Fix("Write true", (Change("replace", "/semantic/is_idempotent", True),), safe=False)
         message = "the endpoint changes nothing, but is_idempotent is false"
         yield NOT_REPEATABLE.at(declared.endpoint, "/semantic/is_idempotent", message, "Write true.", fix)
-    transitions = semantic.get("state_transition")
-    if transitions:
+    reads = impact == "informational" if impact is not None else capability in _READING
+    if transitions := semantic.get("state_transition"):
         yield from _check_transitions(declared, transitions, impact)
-    elif context.agis and context.level > 1 and _changes_state(impact, capability):
+    elif context.agis and context.level > 1 and not reads:
         message = "level 2 requires state_transition of an endpoint that changes state"
         advice = "Add it, with a line `field: FROM -> TO` for each field that changes."
         yield LEVEL_2_TRANSITION.at(declared.endpoint, "/semantic", message, advice)
 
 
-def _changes_state(impact: object, capability: object) -> bool:
-    return impact != "informational" if impact is not None else capability not in _READING
-
-
 def _check_guidance(declared: Declared, semantic: Mapping[str, Any], impact: object) -> Iterator[Diagnostic]:
-    grave = impact == "irreversible" or (impact is None and declared.endpoint.method in _GRAVE)
-    if not grave:
+    if impact != "irreversible" and (impact is not None or declared.endpoint.method not in _GRAVE):
         return
     guidance = semantic.get("confidence_guidance")
     what = "an irreversible endpoint" if impact else declared.endpoint.method
@@ -382,23 +302,14 @@ def _check_transitions(declared: Declared, transitions: object, impact: object) 
         yield TRANSITION.at(declared.endpoint, pointer, message, advice, fix)
 
 
-UNKNOWN_PARAMETER: Final = Rule(
-    ("S440", "hint-for-unknown-parameter", "SHOULD", "AGIS 6.2"),
-    "parameter_hints names parameters of the input.",
-    fix="unsafe",
-)
-EMPTY_HINT: Final = Rule(
-    ("S441", "empty-hint", "style", "AGIS 6.2"),
-    "A parameter in parameter_hints has at least one phrase, and no phrase is empty or repeated.",
-)
+UNKNOWN_PARAMETER: Final = Rule("S440", "hint-for-unknown-parameter", "SHOULD", "AGIS 6.2", fix="unsafe")
+EMPTY_HINT: Final = Rule("S441", "empty-hint", "style", "AGIS 6.2")
 
-_ELSEWHERE: Final = COMPOSING | {"patternProperties"}
-"""Keywords by which an input may have parameters besides its properties."""
+_ELSEWHERE: Final = COMPOSING | {"patternProperties"}  # By these an input has parameters besides its properties.
 _MOST: Final = 50
 
 
-def check_hints(declared: Declared, context: Context) -> Iterator[Diagnostic]:
-    """Check the parameter hints of one endpoint."""
+def check_hints(declared: Declared, context: LintContext) -> Iterator[Diagnostic]:
     hints = as_mapping(declared.semantic.get("parameter_hints"))
     schema = declared.endpoint.input_schema
     known = as_mapping(schema.get("properties"))

@@ -1,7 +1,4 @@
-"""H72x and H73x: a request to an upstream is well defined, and callers cannot set reserved fields (AGTP-API 12.3).
-
-An MCP server behind an endpoint has one address, and no secret is written in the file.
-"""
+"""H72x, H73x: requests to an upstream or MCP server are well defined, without secrets in the file (AGTP-API 12.3)."""
 
 from __future__ import annotations
 
@@ -27,41 +24,16 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.reading.table import as_mapping
 from bespeak.text.source.pointer import child
 
-UNKNOWN_FIELD: Final = Rule(
-    ("H720", "upstream-field-unknown", "MUST", "AGTP-API 12.3"),
-    "A field that a handler places is declared in the input schema.",
-)
-TWO_PLACES: Final = Rule(
-    ("H721", "upstream-field-in-two-places", "MUST", "AGTP-API 12.3"),
-    "A field of the input has one place in the request to the upstream.",
-)
-FILES: Final = Rule(("H722", "upstream-files", "MUST", "AGTP-API 12.3"), "Files are sent in a multipart body.")
-BODY: Final = Rule(
-    ("H723", "upstream-body", "MUST", "AGTP-API 12.3"), "A body has a known form, and GET and HEAD have none."
-)
-BODY_FIELD: Final = Rule(
-    ("H724", "upstream-body-field", "MUST", "AGTP-API 12.3"), "A field that is the whole body is sent as JSON."
-)
-ANSWER: Final = Rule(
-    ("H725", "upstream-answer", "MUST", "AGTP-API 12.3"),
-    "A text response becomes a field that the output schema declares.",
-)
-LISTS: Final = Rule(
-    ("H726", "upstream-lists", "MUST", "AGTP-API 12.3"), "lists sets the notation of fields in a query or a form."
-)
-HEADER: Final = Rule(
-    ("H727", "upstream-header-not-for-callers", "MUST", "AGTP-API 12.3"),
-    "A field becomes a header that callers may fill, or a cookie with a usable name.",
-)
-SAME_NAME: Final = Rule(
-    ("H728", "upstream-name-said-twice", "MUST", "AGTP-API 12.3"),
-    "No two fields or credentials have the same name at the upstream.",
-)
-LITERAL: Final = Rule(
-    ("H729", "credential-in-file", "SHOULD", "AGTP-API 12.3"),
-    "A credential for an upstream comes from the environment.",
-)
-
+UNKNOWN_FIELD: Final = Rule("H720", "upstream-field-unknown", "MUST", "AGTP-API 12.3")
+TWO_PLACES: Final = Rule("H721", "upstream-field-in-two-places", "MUST", "AGTP-API 12.3")
+FILES: Final = Rule("H722", "upstream-files", "MUST", "AGTP-API 12.3")
+BODY: Final = Rule("H723", "upstream-body", "MUST", "AGTP-API 12.3")
+BODY_FIELD: Final = Rule("H724", "upstream-body-field", "MUST", "AGTP-API 12.3")
+ANSWER: Final = Rule("H725", "upstream-answer", "MUST", "AGTP-API 12.3")
+LISTS: Final = Rule("H726", "upstream-lists", "MUST", "AGTP-API 12.3")
+HEADER: Final = Rule("H727", "upstream-header-not-for-callers", "MUST", "AGTP-API 12.3")
+SAME_NAME: Final = Rule("H728", "upstream-name-said-twice", "MUST", "AGTP-API 12.3")
+LITERAL: Final = Rule("H729", "credential-in-file", "SHOULD", "AGTP-API 12.3")
 
 _SECRET_HEADERS: Final = frozenset({"authorization", "proxy-authorization", "cookie", "x-api-key", "api-key"})
 _INDIRECT: Final = COMPOSING | {"dependentSchemas"}
@@ -72,13 +44,9 @@ def check(endpoint: Endpoint) -> Iterator[Diagnostic]:
     handler = endpoint.handler
     if not isinstance(handler, ExternalService):
         return
-    yield from _check_fields(endpoint, handler)
-    yield from _check_body(endpoint, handler)
-    yield from _check_lists(endpoint, handler)
-    yield from _check_headers(endpoint, handler)
-    yield from _check_names(endpoint, handler)
-    yield from _check_credentials(endpoint, handler)
-    yield from _check_answer(endpoint, handler)
+    parts = (_check_fields, _check_body, _check_lists, _check_headers, _check_names, _check_credentials, _check_answer)
+    for check_part in parts:
+        yield from check_part(endpoint, handler)
 
 
 def _places(handler: ExternalService) -> Iterator[tuple[str, str, str]]:
@@ -101,18 +69,15 @@ def _notations(handler: ExternalService) -> Iterator[tuple[str, str, str]]:
 def _check_fields(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
     declared = _declared(endpoint.input_schema)
     placed = dict.fromkeys(handler.path_fields, "url")
-    for name, key, at in _places(handler):
+    named = [*((True, *one) for one in _places(handler)), *((False, *one) for one in _notations(handler))]
+    for is_place, name, key, at in named:
         if declared is not None and name not in declared:
             message = f"{key} names {brief(name)}, which the input schema does not declare"
             yield UNKNOWN_FIELD.at(endpoint, at, message, _known(declared))
-        first = placed.setdefault(name, key)
+        first = placed.setdefault(name, key) if is_place else key
         if first != key:
             message = f"{brief(name)} is in {first} and in {key}"
             yield TWO_PLACES.at(endpoint, at, message, "Keep the one that the upstream expects.")
-    for name, key, at in _notations(handler):
-        if declared is not None and name not in declared:
-            message = f"{key} names {brief(name)}, which the input schema does not declare"
-            yield UNKNOWN_FIELD.at(endpoint, at, message, _known(declared))
 
 
 def _check_body(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
@@ -134,9 +99,8 @@ def _check_body(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagno
             advice = 'Write body = "multipart", or remove part_types.'
             yield FILES.at(endpoint, at, f"a body that is {form} has no parts with media types", advice)
         elif not is_media_type(media_type):
-            yield FILES.at(
-                endpoint, at, f"{brief(media_type)} is not a valid media type", "Write for example image/png."
-            )
+            message = f"{brief(media_type)} is not a valid media type"
+            yield FILES.at(endpoint, at, message, "Write for example image/png.")
     if handler.body_field is not None and form != "json":
         message = f"body_field is the whole body, which cannot be {form}"
         advice = 'Write body = "json", or remove body_field to send all fields as the body.'
@@ -161,9 +125,8 @@ def _check_headers(endpoint: Endpoint, handler: ExternalService) -> Iterator[Dia
     for name, header in handler.header_fields.items():
         at = child("/handler/header_fields", name)
         if not is_header_name(header):
-            yield HEADER.at(
-                endpoint, at, f"{brief(header)} is not a valid header name", "Use letters, digits and hyphens."
-            )
+            message = f"{brief(header)} is not a valid header name"
+            yield HEADER.at(endpoint, at, message, "Use letters, digits and hyphens.")
         elif is_reserved_header(header):
             message = f"an input field must not set the header {header}"
             yield HEADER.at(endpoint, at, message, "If the upstream needs it, set it in headers.")
@@ -172,17 +135,14 @@ def _check_headers(endpoint: Endpoint, handler: ExternalService) -> Iterator[Dia
             yield HEADER.at(endpoint, at, message, "Keep one of the two.")
     for name, cookie in handler.cookie_fields.items():
         if not is_header_name(cookie):
-            at = child("/handler/cookie_fields", name)
-            yield HEADER.at(
-                endpoint, at, f"{brief(cookie)} is not a valid cookie name", "Use letters, digits and hyphens."
-            )
+            at, message = child("/handler/cookie_fields", name), f"{brief(cookie)} is not a valid cookie name"
+            yield HEADER.at(endpoint, at, message, "Use letters, digits and hyphens.")
 
 
 def _check_names(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
     advice = "Give each its own name."
-    headers = {name: header.lower() for name, header in handler.header_fields.items()}
     for key, names, taken in (
-        ("header_fields", headers, frozenset[str]()),
+        ("header_fields", {name: header.lower() for name, header in handler.header_fields.items()}, frozenset[str]()),
         ("cookie_fields", handler.cookie_fields, handler.cookie_credentials.keys()),
     ):
         for name in _repeated(names, taken):
@@ -203,12 +163,10 @@ def _repeated(names: Mapping[str, str], taken: Iterable[str]) -> Iterator[str]:
 
 
 def _in_query(endpoint: Endpoint, handler: ExternalService) -> Iterator[str]:
-    """Return the known fields that go into the query."""
     elsewhere = {name for name, key, _ in _places(handler) if key != "query"} | {*handler.path_fields}
     yield from handler.query
     if handler.body_form == "none" or handler.body_field is not None:
-        declared = _declared(endpoint.input_schema) or frozenset()
-        yield from sorted(declared - elsewhere - {*handler.query})
+        yield from sorted((_declared(endpoint.input_schema) or frozenset()) - elsewhere - {*handler.query})
 
 
 def _check_credentials(endpoint: Endpoint, handler: ExternalService) -> Iterator[Diagnostic]:
@@ -256,22 +214,11 @@ def _known(declared: frozenset[str]) -> str:
     return f"It declares {shown}." if names else "It declares no fields."
 
 
-MCP_ADDRESS: Final = Rule(
-    ("H731", "mcp-server-address", "MUST", "AGTP-API 12.3"),
-    "An MCP server is either a command or a URL that is https://, or http:// on this machine.",
-)
-MCP_KEYS: Final = Rule(
-    ("H732", "mcp-key-without-effect", "MUST", "AGTP-API 12.3"),
-    "args, env and folder belong to a command; headers and token_file belong to a URL.",
-)
-MCP_SECRET: Final = Rule(
-    ("H733", "mcp-secret-in-file", "SHOULD", "AGTP-API 12.3"), "A secret for an MCP server comes from the environment."
-)
+MCP_ADDRESS: Final = Rule("H731", "mcp-server-address", "MUST", "AGTP-API 12.3")
+MCP_KEYS: Final = Rule("H732", "mcp-key-without-effect", "MUST", "AGTP-API 12.3")
+MCP_SECRET: Final = Rule("H733", "mcp-secret-in-file", "SHOULD", "AGTP-API 12.3")
 
-MCP_TARGET: Final = Rule(
-    ("H734", "mcp-target", "MUST", "AGTP-API 12.3"),
-    "A handler for an MCP server names one tool, one prompt or one resource.",
-)
+MCP_TARGET: Final = Rule("H734", "mcp-target", "MUST", "AGTP-API 12.3")
 
 _OF_COMMANDS: Final = ("args", "env", "folder")
 _OF_URLS: Final = ("headers", "token_file")
@@ -323,13 +270,8 @@ def secrets(server: McpServer) -> Iterator[tuple[str, str]]:
         option = argument if argument.startswith("-") and not value else ""
     for pair in server.url.partition("?")[2].split("&"):
         name, _, value = pair.partition("=")
-        if value and "${" not in value and _SECRET.search(_words(name)):
+        if value and "${" not in value and _SECRET.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()):
             yield "/url", brief(name)
     for name, value in server.headers.items():
         if "${" not in value and name.lower() in _SECRET_HEADERS:
             yield f"/headers/{name}", brief(name)
-
-
-def _words(name: str) -> str:
-    """Write `tavilyApiKey` as `tavily_api_key`."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()

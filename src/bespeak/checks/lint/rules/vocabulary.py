@@ -4,52 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from bespeak.checks.lint.subject import Context
+from bespeak.checks.lint.subject import LintContext, Subject
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted
 from bespeak.text.source.tree import Change
 
-if TYPE_CHECKING:
-    from bespeak.checks.lint.subject import Subject
-
-
-UNDECLARED: Final = Rule(
-    ("V501", "undeclared-verb", "MUST", "AGIS 8.2(a), 9.1 pass 7"),
-    "Every method in use is listed in declared_verbs.",
-    fix="safe",
-)
-UNUSED: Final = Rule(
-    ("V502", "unused-verb", "MUST", "AGIS 8.2(b), 9.1 pass 7"),
-    "Every verb of declared_verbs is the method of an endpoint.",
-    fix="safe",
-)
-NO_VERBS: Final = Rule(
-    ("V503", "no-declared-verbs", "MUST", "AGIS 8.2"),
-    "The vocabulary block has declared_verbs, and it is not empty.",
-    fix="safe",
-)
-REPEATED: Final = Rule(
-    ("V504", "repeated-verb", "style", "AGIS 8.2"), "declared_verbs lists each verb once.", fix="safe"
-)
-NOT_CAPITAL: Final = Rule(
-    ("V505", "verb-not-in-capitals", "SHOULD", "AGIS 4.1(e), 10"),
-    "The verbs of declared_verbs are in capitals.",
-    fix="safe",
-)
-NO_DOMAIN: Final = Rule(
-    ("V506", "no-domain", "SHOULD", "AGIS 8.2(c)"),
-    "The vocabulary block names the domain of the service in plain words.",
-)
-NAMESPACE: Final = Rule(
-    ("V507", "namespace-form", "SHOULD", "AGIS 8.2(d), 10.1"),
-    "A namespace is one lower-case word, with hyphens where needed.",
-    fix="unsafe",
-)
-VERSION: Final = Rule(
-    ("V508", "vocabulary-version-form", "style", "AGIS 8.2"),
-    "The version of a vocabulary is three numbers, like 1.2.0.",
-)
+UNDECLARED: Final = Rule("V501", "undeclared-verb", "MUST", "AGIS 8.2(a), 9.1 pass 7", fix="safe")
+UNUSED: Final = Rule("V502", "unused-verb", "MUST", "AGIS 8.2(b), 9.1 pass 7", fix="safe")
+NO_VERBS: Final = Rule("V503", "no-declared-verbs", "MUST", "AGIS 8.2", fix="safe")
+REPEATED: Final = Rule("V504", "repeated-verb", "style", "AGIS 8.2", fix="safe")
+NOT_CAPITAL: Final = Rule("V505", "verb-not-in-capitals", "SHOULD", "AGIS 4.1(e), 10", fix="safe")
+NO_DOMAIN: Final = Rule("V506", "no-domain", "SHOULD", "AGIS 8.2(c)")
+NAMESPACE: Final = Rule("V507", "namespace-form", "SHOULD", "AGIS 8.2(d), 10.1", fix="unsafe")
+VERSION: Final = Rule("V508", "vocabulary-version-form", "style", "AGIS 8.2")
 
 _AT: Final = "/vocabulary/declared_verbs"
 _NAMESPACE: Final = re.compile(r"[a-z0-9]+(?:[-_][a-z0-9]+)*")
@@ -57,8 +25,7 @@ _NO_NAMESPACE: Final = re.compile(r"[^a-z0-9]+")
 _VERSION: Final = re.compile(r"\d{1,9}\.\d{1,9}\.\d{1,9}(?:-[0-9A-Za-z.-]{1,64})?(?:\+[0-9A-Za-z.-]{1,64})?")
 
 
-def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
-    """Check the vocabulary block of an AGIS document."""
+def check_document(subject: Subject, context: LintContext) -> Iterator[Diagnostic]:
     block = subject.data.get("vocabulary") if subject.kind == "agis" else None
     if not isinstance(block, dict) or not block:
         return
@@ -82,21 +49,15 @@ def check_document(subject: Subject, context: Context) -> Iterator[Diagnostic]:
 
 def _no_verbs(subject: Subject, block: Mapping[str, Any]) -> Diagnostic:
     used = list(_used(subject))
-    fix = None
-    if used:
-        change = (
-            Change("replace", _AT, used)
-            if "declared_verbs" in block
-            else Change("insert", "/vocabulary", used, key="declared_verbs")
-        )
-        fix = Fix("List the verbs in use", (change,))
-    at, absence = (_AT, "is empty") if "declared_verbs" in block else ("/vocabulary", "is missing")
+    at, absence, change = "/vocabulary", "is missing", Change("insert", "/vocabulary", used, key="declared_verbs")
+    if "declared_verbs" in block:
+        at, absence, change = _AT, "is empty", Change("replace", _AT, used)
+    fix = Fix("List the verbs in use", (change,)) if used else None
     advice = f"List the verbs in use: [{', '.join(used[:8])}]." if used else "List the verbs of the endpoints."
     return NO_VERBS.inside(at, f"declared_verbs {absence}", advice, fix)
 
 
 def _used(subject: Subject) -> dict[str, list[str]]:
-    """Map the methods of the endpoints, in capitals, to the pointers of those endpoints."""
     used: dict[str, list[str]] = {}
     for declared in subject.endpoints:
         method = declared.endpoint.method.strip().upper()  # pass 2 reports the spaces

@@ -1,7 +1,4 @@
-"""Passes over a plain schema, of which each provider needs some: members, null, maps, tuples, references, unions.
-
-Keywords that a provider does not support become sentences in the description.
-"""
+"""Passes over a plain schema, of which each provider needs some. Keywords that it does not support become sentences."""
 
 from __future__ import annotations
 
@@ -13,15 +10,8 @@ from typing import Any, Final
 from bespeak.documents.projections.model_tools.plain_form import TEXTS, sentence
 from bespeak.documents.projections.model_tools.schema import (
     CHANGING,
-    MAP,
-    ONE,
-    OPTIONAL,
-    RENAMED,
-    REST,
-    SAYS,
-    UNFIT,
-    WRAPPED,
     Definitions,
+    Mark,
     Node,
     Pass,
     ToolSchema,
@@ -57,7 +47,7 @@ def require_all(node: Node, definitions: Definitions) -> Node:
         if not is_nullable(part, definitions):
             properties[name] = _or_null(part)
         elif part.get("default", False) is not None and part.keys() - TEXTS:
-            properties[name] = {**part, UNFIT: "null is a value, so it cannot stand for a missing member"}
+            properties[name] = {**part, Mark.UNFIT: "null is a value, so it cannot stand for a missing member"}
     return _marked({**node, "properties": properties, "required": list(properties)}, _optional(node))
 
 
@@ -79,7 +69,7 @@ def _optional(node: Node) -> list[str]:
 
 
 def _marked(node: Node, names: list[str]) -> Node:
-    return {**node, OPTIONAL: names} if names else node
+    return {**node, Mark.OPTIONAL: names} if names else node
 
 
 def _or_null(node: Node) -> Node:
@@ -87,9 +77,7 @@ def _or_null(node: Node) -> Node:
     texts = {key: value for key, value in node.items() if key in TEXTS}
     bare = {key: value for key, value in node.items() if key not in TEXTS}
     options = bare.pop("anyOf", None)
-    if options is None:
-        return {"anyOf": [bare, _NULL], **texts}
-    return {**bare, "anyOf": [*options, _NULL], **texts}
+    return {"anyOf": [bare, _NULL], **texts} if options is None else {**bare, "anyOf": [*options, _NULL], **texts}
 
 
 _NAME: Final = "other_members"
@@ -107,20 +95,21 @@ def list_members(node: Node, _: Definitions) -> Node:
     if value is None:
         return node
     if not value:
-        return {**node, UNFIT: "an object takes members of any kind"}
+        return {**node, Mark.UNFIT: "an object takes members of any kind"}
     made = {key: part for key, part in node.items() if key not in ("additionalProperties", "patternProperties")}
-    pairs = {"type": "array", "items": _pair(value), SAYS: [_PAIRS, *_keys(node)]}
+    pair = {"type": "object", "properties": {"key": {"type": "string"}, "value": value}, "required": ["key", "value"]}
+    pairs = {"type": "array", "items": {**pair, "additionalProperties": False}, Mark.SAYS: [_PAIRS, *_keys(node)]}
     if "properties" not in node:
         counts = {"minProperties": "minItems", "maxProperties": "maxItems"}
         limits = {new: node[old] for old, new in counts.items() if old in node}
         texts = {key: part for key, part in made.items() if key not in ("type", "required", *counts)}
-        return {**texts, **pairs, **limits, MAP: True, SAYS: [*node.get(SAYS, ()), *pairs[SAYS]]}
+        return {**texts, **pairs, **limits, Mark.MAP: True, Mark.SAYS: [*node.get(Mark.SAYS, ()), *pairs[Mark.SAYS]]}
     name = _NAME
     while name in made["properties"]:
         name += "_"
     made["properties"] = {**made["properties"], name: pairs}
     made["required"] = [*made.get("required", ()), name]
-    return {**made, REST: name}
+    return {**made, Mark.REST: name}
 
 
 def without_patterns(node: Node, _: Definitions) -> Node:
@@ -128,7 +117,7 @@ def without_patterns(node: Node, _: Definitions) -> Node:
     if "patternProperties" not in node:
         return node
     made = {key: part for key, part in node.items() if key != "patternProperties"}
-    return {**made, "additionalProperties": _value(node), SAYS: [*node.get(SAYS, ()), *_keys(node)]}
+    return {**made, "additionalProperties": _value(node), Mark.SAYS: [*node.get(Mark.SAYS, ()), *_keys(node)]}
 
 
 def _value(node: Node) -> Node | None:
@@ -142,15 +131,6 @@ def _value(node: Node) -> Node | None:
     if {} in options:
         return {}
     return options[0] if len(options) == 1 else {"anyOf": options}
-
-
-def _pair(value: Node) -> Node:
-    return {
-        "type": "object",
-        "properties": {"key": {"type": "string"}, "value": value},
-        "required": ["key", "value"],
-        "additionalProperties": False,
-    }
 
 
 def _keys(node: Node) -> list[str]:
@@ -174,7 +154,7 @@ def join_positions(node: Node, definitions: Definitions) -> Node:
     distinct = list({repr(option): option for option in options}.values())
     made["items"] = distinct[0] if len(distinct) == 1 else {} if {} in distinct else {"anyOf": distinct}
     order = ", ".join(_words(option, definitions) for option in first)
-    return {**made, SAYS: [*node.get(SAYS, ()), f"The items are, in this order: {order}."]}
+    return {**made, Mark.SAYS: [*node.get(Mark.SAYS, ()), f"The items are, in this order: {order}."]}
 
 
 def _words(node: Node, definitions: Definitions) -> str:
@@ -222,13 +202,11 @@ def inline_described(document: ToolSchema) -> ToolSchema:
 
 
 def _is_small(name: str, definitions: Definitions) -> bool:
-    """Return True if a definition, with everything that it refers to, has few nodes."""
     waiting, count = [definitions[name]], 0
     while waiting and count <= _LARGEST:
         for node in nodes(waiting.pop()):
             count += 1
-            target = named(node)
-            if target is not None:
+            if (target := named(node)) is not None:
                 waiting.append(definitions[target])
             if count > _LARGEST:
                 break
@@ -243,13 +221,13 @@ _AMBIGUOUS: Final = "alternatives that are written alike mean different values"
 
 def are_disjoint(options: list[Node], definitions: Definitions) -> bool:
     """Return True if no value meets two of the options, as far as their types and members show."""
-    return _Comparison(definitions).all_apart(options)
+    return _OptionComparison(definitions).all_apart(options)
 
 
 def mark_ambiguous(document: ToolSchema) -> ToolSchema:
     """Mark unions in which a value does not tell by which alternative it has to be converted back."""
     changing = _changing(document.definitions)
-    comparison = _Comparison(document.definitions)
+    comparison = _OptionComparison(document.definitions)
 
     def marked(node: Node, _: Definitions) -> Node:
         options = node.get("anyOf", [])
@@ -261,12 +239,12 @@ def mark_ambiguous(document: ToolSchema) -> ToolSchema:
             comparison.are_apart(one, other) or _plan(one, changing) == _plan(other, changing)
             for one, other in combinations(options, 2)
         )
-        return node if clear else {**node, UNFIT: _AMBIGUOUS}
+        return node if clear else {**node, Mark.UNFIT: _AMBIGUOUS}
 
     return document.apply(marked)
 
 
-class _Comparison:
+class _OptionComparison:
     """Compares alternatives. After too much work, all count as overlapping."""
 
     def __init__(self, definitions: Definitions) -> None:
@@ -274,11 +252,9 @@ class _Comparison:
         self._left = _MOST_COMPARED
 
     def all_apart(self, options: list[Node]) -> bool:
-        """Return True if no value meets two of the options."""
         return len(options) <= _MOST and all(self.are_apart(*pair) for pair in combinations(options, 2))
 
     def are_apart(self, one: Node, other: Node, depth: int = 0) -> bool:
-        """Return True if no value meets both nodes."""
         for left in alternatives(one, self._definitions):
             for right in alternatives(other, self._definitions):
                 self._left -= 1
@@ -319,8 +295,7 @@ def _changing(definitions: Definitions) -> frozenset[str]:
     users: dict[str, list[str]] = {name: [] for name in definitions}
     for name, node in definitions.items():
         for each in nodes(node):
-            target = named(each)
-            if target is not None:
+            if (target := named(each)) is not None:
                 users[target].append(name)
     waiting = [name for name, node in definitions.items() if _changes(node, frozenset())]
     found = set(waiting)
@@ -358,11 +333,11 @@ def wording(keeps: Keeps) -> Pass:
 
     def worded(node: Node, definitions: Definitions) -> Node:
         told = [key for key in _WORDED if key in node and not keeps(key, node[key])]
-        said = list(node.get(SAYS, ()))
-        if node.get(ONE) and not are_disjoint(node["anyOf"], definitions):
+        said = list(node.get(Mark.SAYS, ()))
+        if node.get(Mark.ONE) and not are_disjoint(node["anyOf"], definitions):
             said += sentence("oneOf", True)
         said += [text for key in told for text in sentence(key, node[key])]
-        made = {key: value for key, value in node.items() if key not in told and key != SAYS}
+        made = {key: value for key, value in node.items() if key not in told and key != Mark.SAYS}
         if not said:
             return made
         own = made.get("description", "").strip()
@@ -373,7 +348,6 @@ def wording(keeps: Keeps) -> Pass:
     return worded
 
 
-_ROOT_NAME: Final = "input"
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_]+")
 _LONGEST_ROOT: Final = 64
 
@@ -388,12 +362,8 @@ def with_root_object(document: ToolSchema, names: re.Pattern[str]) -> ToolSchema
     if not any({"type"} & option.keys() for option in options):
         root = {key: value for key, value in root.items() if key != "anyOf"} | {"type": "object"}
     if root.get("type") != "object":
-        wrapped = {
-            "type": "object",
-            "properties": {_ROOT_NAME: root},
-            "required": [_ROOT_NAME],
-            WRAPPED: _ROOT_NAME,
-        }
+        name = "input"
+        wrapped = {"type": "object", "properties": {name: root}, "required": [name], Mark.WRAPPED: name}
         return ToolSchema({**wrapped, "additionalProperties": False}, document.definitions)
     root.setdefault("properties", {})
     if "additionalProperties" not in root and "patternProperties" not in root:
@@ -415,7 +385,7 @@ def _renamed(root: Node, names: re.Pattern[str]) -> Node:
         **root,
         "properties": {new[name]: part for name, part in properties.items()},
         "required": [new.get(name, name) for name in root.get("required", ())],
-        RENAMED: [[short, name] for name, short in new.items() if short != name],
+        Mark.RENAMED: [[short, name] for name, short in new.items() if short != name],
     }
 
 

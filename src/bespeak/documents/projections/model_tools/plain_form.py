@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, count
 from typing import Any, Final
 
 import msgspec
@@ -16,13 +17,12 @@ import msgspec
 from bespeak.contract.schema.subschemas import MAX_DEPTH, Parts, nodes, transplant, with_children
 from bespeak.documents.projections.model_tools.schema import (
     NOTHING,
-    ONE,
     PLACE,
-    SAYS,
-    UNFIT,
     Definitions,
+    Mark,
     Node,
     ToolSchema,
+    item_at,
     named,
     types,
 )
@@ -37,10 +37,7 @@ class TooComplexError(Exception):
 
 
 def hoist(schema: Mapping[str, Any]) -> ToolSchema:
-    """Read a schema. Anchors and nested documents are resolved; a reference that leads nowhere accepts everything.
-
-    Raises TooComplexError if the schema is nested too deeply.
-    """
+    """Read a schema; a reference that leads nowhere accepts everything. Raises TooComplexError if it is too deep."""
     if any(len(at) > MAX_DEPTH for at, _ in nodes(dict(schema))):
         raise TooComplexError
     names: dict[Parts, str] = {}
@@ -61,13 +58,9 @@ def hoist(schema: Mapping[str, Any]) -> ToolSchema:
 
 
 def _name(parts: Parts, taken: set[str]) -> str:
-    """Name a definition after the last part of its place."""
     plain = _OTHER.sub("_", parts[-1] if parts else "root").strip("_")[:_LONGEST] or "schema"
-    number, name = 1, plain
-    while name in taken:
-        number += 1
-        name = f"{plain}_{number}"
-    return name
+    numbered = (f"{plain}_{number}" for number in count(2))
+    return next(name for name in chain((plain,), numbered) if name not in taken)
 
 
 _LONGEST_SENTENCE: Final = 200  # maximum characters of a value in a sentence
@@ -91,26 +84,20 @@ _SIMPLE: Final[Mapping[str, str]] = {
     "default": "Default: {}.",
     "const": "Always {}.",
 }
-_NUMERIC: Final = frozenset(
-    {"int32", "int64", "float", "double", "int8", "int16", "uint8", "uint16", "uint32", "uint64"}
-)
-"""Formats that say nothing to a model."""
+_NUMERIC: Final = ("int32", "int64", "float", "double", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
 
 
 def sentence(keyword: str, value: Any) -> Iterator[str]:
     """Yield the sentences that say what a keyword says."""
     if keyword in _SIMPLE:
         if (keyword, value) != ("default", None) and (keyword != "format" or value not in _NUMERIC):
-            text = _SIMPLE[keyword].format(_text(value))
+            said = value[:_LONGEST_SENTENCE] if isinstance(value, str) else _quoted(value)
+            text = _SIMPLE[keyword].format(said)
             yield text.replace("s.", ".") if value == 1 and value is not True else text
     elif keyword in _WRITERS:
         yield from _WRITERS[keyword](value)
     else:
         yield f"It also meets this JSON Schema: {_quoted({keyword: value})}."
-
-
-def _values(values: list[Any]) -> Iterator[str]:
-    yield f"One of: {', '.join(map(_quoted, values[:20]))}{', ...' if len(values) > 20 else ''}."
 
 
 def _dependent(needs: Any) -> Iterator[str]:
@@ -124,7 +111,7 @@ def _choices(choices: list[list[str]]) -> str:
 
 
 _WRITERS: Final[Mapping[str, Callable[[Any], Iterable[str]]]] = {
-    "enum": _values,
+    "enum": lambda values: [f"One of: {', '.join(map(_quoted, values[:20]))}{', ...' if len(values) > 20 else ''}."],
     "uniqueItems": lambda unique: ["No item twice."] if unique else [],
     "examples": lambda examples: [f"Example: {_quoted(examples[0])}."] if examples else [],
     "deprecated": lambda deprecated: ["Deprecated."] if deprecated is True else [],
@@ -135,12 +122,7 @@ _WRITERS: Final[Mapping[str, Callable[[Any], Iterable[str]]]] = {
 }
 
 
-def _text(value: Any) -> str:
-    return value[:_LONGEST_SENTENCE] if isinstance(value, str) else _quoted(value)
-
-
 def _quoted(value: Any) -> str:
-    """Write a value as JSON, cut if it is long."""
     try:
         text = msgspec.json.encode(value).decode()
     except (TypeError, ValueError, RecursionError):
@@ -148,24 +130,18 @@ def _quoted(value: Any) -> str:
     return text if len(text) <= _LONGEST_SENTENCE else f"{text[:_LONGEST_SENTENCE]}..."
 
 
-TEXTS: Final = frozenset({"description", "default", "examples", "deprecated", SAYS, UNFIT})
-"""Members of a node that judge no value."""
+TEXTS: Final = frozenset({"description", "default", "examples", "deprecated", Mark.SAYS, Mark.UNFIT})  # judge no value
 
 _OPEN: Final = "additionalProperties"
 _GREATER: Final = frozenset({"minLength", "minimum", "exclusiveMinimum", "minItems", "minProperties"})
 _SMALLER: Final = frozenset({"maxLength", "maximum", "exclusiveMaximum", "maxItems", "maxProperties"})
 _STRUCTURE: Final = frozenset({"properties", "patternProperties", _OPEN, "items", "prefixItems"})
-_KEPT: Final = TEXTS.union(
-    _GREATER,
-    _SMALLER,
-    _STRUCTURE,
-    ("type", "enum", "required", "pattern", "format", "multipleOf", "uniqueItems", "contentEncoding"),
-)
-_TOLD: Final = (
+_PLAIN: Final = ("type", "enum", "required", "pattern", "format", "multipleOf", "uniqueItems", "contentEncoding")
+_KEPT: Final = TEXTS.union(_GREATER, _SMALLER, _STRUCTURE, _PLAIN)
+_TOLD: Final = (  # Keywords that become sentences at once, because no provider supports them.
     *("not", "contains", "minContains", "maxContains", "propertyNames", "dependentRequired", "dependentSchemas"),
     *("contentMediaType", "contentSchema"),
 )
-"""Keywords that become sentences at once, because no provider supports them."""
 
 _FURTHER: Final = "The service checks further conditions."
 _MOST_OPTIONS: Final = 24  # maximum alternatives of a union that is merged with another one
@@ -199,8 +175,10 @@ class Merger:
         node = self._own(schema)
         for part in _list(schema, "allOf"):
             node = self._merge(node, self.plain(part))
-        if isinstance(schema.get("$ref"), str):
-            node = self._merge(node, self._reference(schema["$ref"]))
+        reference = schema.get("$ref")
+        if isinstance(reference, str):
+            lost = {Mark.UNFIT: f"the reference {reference[:80]} leads nowhere"}
+            node = self._merge(node, {"$ref": reference} if named({"$ref": reference}) in self._raw else lost)
         for keyword in ("anyOf", "oneOf"):
             if _list(schema, keyword):
                 node = self._merge(node, self._union(schema[keyword], keyword))
@@ -221,13 +199,7 @@ class Merger:
             self._active.discard(name)
         return self._done[name]
 
-    def _reference(self, reference: str) -> Node:
-        if named({"$ref": reference}) not in self._raw:
-            return {UNFIT: f"the reference {reference[:80]} leads nowhere"}
-        return {"$ref": reference}
-
     def _own(self, schema: Node) -> Node:
-        """Return the keywords of a schema itself."""
         node = {key: value for key, value in schema.items() if key in _KEPT and _is_usable(key, value)}
         if "type" in node:
             node["type"] = types(node)
@@ -248,17 +220,17 @@ class Merger:
         if "if" in schema and ("then" in schema or "else" in schema):
             said += sentence("if", {key: schema[key] for key in ("if", "then", "else") if key in schema})
         if said:
-            node[SAYS] = said
+            node[Mark.SAYS] = said
         return _consistent(node)
 
     def _union(self, options: list[Any], keyword: str) -> Node:
         needed = [_only_requires(option) for option in options]
         if all(needed):
-            return {SAYS: list(sentence(f"{keyword}-required", needed))}
+            return {Mark.SAYS: list(sentence(f"{keyword}-required", needed))}
         kept = _distinct([flat for option in options for flat in _flat(self.plain(option))])
         if len(kept) < 2:
             return kept[0] if kept else NOTHING
-        return {"anyOf": kept, ONE: True} if keyword == "oneOf" else {"anyOf": kept}
+        return {"anyOf": kept, Mark.ONE: True} if keyword == "oneOf" else {"anyOf": kept}
 
     def _sealed(self, node: Node, others: Node) -> Node:
         """Say what a node accepts as undeclared members, where it does not say so itself."""
@@ -276,7 +248,9 @@ class Merger:
             return _joined(one, other)
         pair = (named(one), named(other))
         if pair in self._merging and pair != (None, None):
-            return _joined(one, {**_texts(other), SAYS: [*other.get(SAYS, ()), _FURTHER]})  # recursive on both sides
+            return _joined(
+                one, {**_texts(other), Mark.SAYS: [*other.get(Mark.SAYS, ()), _FURTHER]}
+            )  # recursive on both sides
         self._merges += 1
         self._merging.append(pair)
         if self._merges > _MOST_MERGES or len(self._merging) > _DEEPEST:
@@ -287,7 +261,7 @@ class Merger:
 
     def _common(self, one: Node, other: Node) -> Node:
         if len(one.get("anyOf", ())) * len(other.get("anyOf", ())) > _MOST_OPTIONS:
-            return _joined(one, {**_texts(other), SAYS: [*other.get(SAYS, ()), _FURTHER]})
+            return _joined(one, {**_texts(other), Mark.SAYS: [*other.get(Mark.SAYS, ()), _FURTHER]})
         for union, rest in ((one, other), (other, one)):
             if "anyOf" in union:
                 merged = [self._merge(option, _bare(rest)) for option in union["anyOf"]]
@@ -304,9 +278,8 @@ class Merger:
         return node if name is None else _joined(_texts(node), self._definition(name))
 
     def _both(self, one: Node, other: Node) -> Node:
-        """Merge two sets of keywords."""
         node = {**other, **one}
-        said = [*one.get(SAYS, ()), *other.get(SAYS, ())]
+        said = [*one.get(Mark.SAYS, ()), *other.get(Mark.SAYS, ())]
         for key in sorted((one.keys() & other.keys()) - TEXTS - _STRUCTURE):
             left, right = one[key], other[key]
             if key in _GREATER or key in _SMALLER:
@@ -324,7 +297,7 @@ class Merger:
                 said += sentence(key, right)
         node |= self._members(one, other) | self._items(one, other)
         if said:
-            node[SAYS] = list(dict.fromkeys(said))
+            node[Mark.SAYS] = list(dict.fromkeys(said))
         return _consistent(node)
 
     def _members(self, one: Node, other: Node) -> Node:
@@ -343,9 +316,8 @@ class Merger:
         merged: Node = {}
         if "items" in one and "items" in other:
             merged["items"] = self._merge(one["items"], other["items"])
-        longest = max(len(one.get("prefixItems", ())), len(other.get("prefixItems", ())))
-        if longest:
-            merged["prefixItems"] = [self._merge(_item(one, at), _item(other, at)) for at in range(longest)]
+        if longest := max(len(one.get("prefixItems", ())), len(other.get("prefixItems", ()))):
+            merged["prefixItems"] = [self._merge(item_at(one, at), item_at(other, at)) for at in range(longest)]
         return merged
 
 
@@ -368,17 +340,11 @@ def _member(node: Node, name: str) -> Node:
     return properties.get(name, others)
 
 
-def _item(node: Node, at: int) -> Node:
-    first: list[Node] = node.get("prefixItems", [])
-    others: Node = node.get("items", {})
-    return first[at] if at < len(first) else others
-
-
 def _flat(node: Node) -> list[Node]:
     """Return the alternatives of a union without texts, none for a node that accepts nothing, else the node itself."""
     if node == NOTHING:
         return []
-    return node["anyOf"] if node.keys() <= {"anyOf", ONE} and node else [node]
+    return node["anyOf"] if node.keys() <= {"anyOf", Mark.ONE} and node else [node]
 
 
 def _texts(node: Node) -> Node:
@@ -391,8 +357,8 @@ def _bare(node: Node) -> Node:
 
 def _joined(one: Node, other: Node) -> Node:
     """Join nodes of which one has only texts, or both have the same keywords. Texts of the first win."""
-    said = list(dict.fromkeys([*one.get(SAYS, ()), *other.get(SAYS, ())]))
-    return {**other, **one, **({SAYS: said} if said else {})}
+    said = list(dict.fromkeys([*one.get(Mark.SAYS, ()), *other.get(Mark.SAYS, ())]))
+    return {**other, **one, **({Mark.SAYS: said} if said else {})}
 
 
 def _distinct(found: list[Node]) -> list[Node]:
@@ -445,13 +411,9 @@ _KEYWORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "boolean": (),
     "null": (),
     "array": ("items", "prefixItems", "minItems", "maxItems", "uniqueItems"),
-    "object": (
-        *("properties", "required", "additionalProperties", "patternProperties"),
-        *("minProperties", "maxProperties"),
-    ),
+    "object": ("properties", "required", _OPEN, "patternProperties", "minProperties", "maxProperties"),
 }
-_IMPLYING: Final = ("object", "array")
-"""Types that keywords imply if none is named, as everybody reads them. A minimum alone accepts texts too."""
+_IMPLYING: Final = ("object", "array")  # if none is named; a minimum alone accepts texts too
 
 
 def with_single_types(document: ToolSchema) -> ToolSchema:
@@ -461,20 +423,20 @@ def with_single_types(document: ToolSchema) -> ToolSchema:
 
 def _single(node: Node) -> Node:
     node = with_children(_settled(node), _single)
-    texts = {key: value for key, value in node.items() if key in TEXTS}
+    texts = _texts(node)
     if node == NOTHING:
-        return {SAYS: ["No value is accepted here."], UNFIT: "no value is accepted"}
+        return {Mark.SAYS: ["No value is accepted here."], Mark.UNFIT: "no value is accepted"}
     if "$ref" in node or "anyOf" in node:
         return _flattened(node)
     if "enum" in node:
         return _united(_enumerations(node), texts)
-    names = [name for name in types(node) if name in _KEYWORDS] or [
-        name for name in _IMPLYING if not node.keys().isdisjoint(_KEYWORDS[name])
-    ]
+    implied = [name for name in _IMPLYING if not node.keys().isdisjoint(_KEYWORDS[name])]
+    names = [name for name in types(node) if name in _KEYWORDS] or implied
     if not names:
         said = [told for key in sorted(node.keys() - TEXTS - {"type"}) for told in sentence(key, node[key])]
-        texts = {**texts, SAYS: [*texts.get(SAYS, ()), *said]} if said else texts
-    return _united([_of_type(name, node) for name in names], texts)
+        texts = {**texts, Mark.SAYS: [*texts.get(Mark.SAYS, ()), *said]} if said else texts
+    kept = [{"type": name, **{key: node[key] for key in _KEYWORDS[name] if key in node}} for name in names]
+    return _united(kept, texts)
 
 
 def _settled(node: Node) -> Node:
@@ -486,8 +448,7 @@ def _settled(node: Node) -> Node:
         kept = {key: part for key, part in made.pop("patternProperties").items() if part != NOTHING}
         made |= {"patternProperties": kept} if kept else {}
     first: list[Node] = made.get("prefixItems", [])
-    ends = next((at for at, part in enumerate(first) if part == NOTHING), None)
-    if ends is not None:
+    if (ends := next((at for at, part in enumerate(first) if part == NOTHING), None)) is not None:
         made["prefixItems"] = first = first[:ends]
         made["items"] = NOTHING
     if made.get("items") == NOTHING:
@@ -498,15 +459,10 @@ def _settled(node: Node) -> Node:
     return made
 
 
-def _of_type(name: str, node: Node) -> Node:
-    return {"type": name, **{key: node[key] for key in _KEYWORDS[name] if key in node}}
-
-
 def _united(options: list[Node], texts: Node) -> Node:
-    """Return the union of options, the only option, or a node that accepts everything."""
     if len(options) == 1:
-        said = [*texts.get(SAYS, ()), *options[0].get(SAYS, ())]
-        return {**options[0], **texts, **({SAYS: said} if said else {})}
+        said = [*texts.get(Mark.SAYS, ()), *options[0].get(Mark.SAYS, ())]
+        return {**options[0], **texts, **({Mark.SAYS: said} if said else {})}
     return {"anyOf": options, **texts} if options else texts
 
 
@@ -514,10 +470,8 @@ def _flattened(node: Node) -> Node:
     """Take the alternatives of unions inside a union into it, if they have no texts of their own."""
     if "anyOf" not in node:
         return node
-    options: list[Node] = []
-    for option in node["anyOf"]:
-        options += option["anyOf"] if option.keys() == {"anyOf"} else [option]
-    return {**node, "anyOf": list({repr(option): option for option in options}.values())}
+    inside = (option["anyOf"] if option.keys() == {"anyOf"} else [option] for option in node["anyOf"])
+    return {**node, "anyOf": _distinct(list(chain.from_iterable(inside)))}
 
 
 def _enumerations(node: Node) -> list[Node]:
@@ -536,7 +490,7 @@ def _enumerations(node: Node) -> list[Node]:
 
 def _enumeration(kind: str, values: list[Any]) -> Node:
     if kind in ("array", "object"):
-        return {"type": kind, SAYS: list(sentence("enum", values))}
+        return {"type": kind, Mark.SAYS: list(sentence("enum", values))}
     if kind == "null" or (kind == "boolean" and len(set(values)) > 1):
         return {"type": kind}
     return {"type": kind, "enum": list(dict.fromkeys(values))}

@@ -1,36 +1,18 @@
-"""What each provider accepts in the schema of a tool, as documented, and the conversion of an endpoint's input to it.
-
-No provider's package checks a schema. `faults` says why a converted schema cannot be sent as strict.
-"""
+"""What each provider accepts in the schema of a tool, as documented, and the conversion of an endpoint's input."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from bespeak.contract.schema.safety import needs_backtracking
-from bespeak.documents.projections.model_tools.passes import (
-    Keeps,
-    describe_items,
-    inline_described,
-    inline_leaves,
-    join_null,
-    join_positions,
-    list_members,
-    mark_ambiguous,
-    note_optional,
-    require_all,
-    with_root_object,
-    without_patterns,
-    wording,
-    wrap_described,
-)
+from bespeak.documents.projections.model_tools import passes
 from bespeak.documents.projections.model_tools.plain_form import Merger, TooComplexError, hoist, with_single_types
 from bespeak.documents.projections.model_tools.schema import (
-    UNFIT,
     Definitions,
+    Mark,
     Node,
     Pass,
     ToolSchema,
@@ -45,13 +27,10 @@ _MOST: Final = 5  # maximum reasons that are reported
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StrictLimits:
-    """Limits of a strict schema."""
-
     properties: int | None = None
     levels: int | None = None  # nested objects, without those behind references
     values: int | None = None  # listed values in all
-    long_list: tuple[int, int] | None = None
-    """Length of a list of values from which their characters are limited, and that limit."""
+    long_list: tuple[int, int] | None = None  # length from which characters are limited, and limit
     characters: int | None = None  # characters of names and listed values in all
     recursion: bool = False  # True if a definition may contain itself
 
@@ -75,8 +54,8 @@ def _unfit(root: Node) -> Iterator[tuple[tuple[str, ...], str]]:
     waiting: list[tuple[tuple[str, ...], Node]] = [((), root)]
     while waiting:
         at, node = waiting.pop()
-        if UNFIT in node:
-            yield at, node[UNFIT]
+        if Mark.UNFIT in node:
+            yield at, node[Mark.UNFIT]
         elif not {"type", "anyOf", "$ref"} & node.keys():
             yield at, "any value is accepted"
         waiting += [((*at, name), part) for name, part in node.get("properties", {}).items()]
@@ -85,7 +64,6 @@ def _unfit(root: Node) -> Iterator[tuple[tuple[str, ...], str]]:
 
 
 def _excess(document: ToolSchema, limits: StrictLimits) -> Iterator[str]:
-    """Yield the limits that a schema exceeds."""
     properties = values = 0
     characters = sum(map(len, document.definitions))
     deepest = 0
@@ -99,8 +77,7 @@ def _excess(document: ToolSchema, limits: StrictLimits) -> Iterator[str]:
             members = node.get("properties", {})
             properties += len(members)
             listed = node.get("enum", ())
-            texts = [value for value in listed if isinstance(value, str)]
-            length = sum(map(len, texts))
+            length = sum(map(len, [value for value in listed if isinstance(value, str)]))
             if limits.long_list and len(listed) > limits.long_list[0] and length > limits.long_list[1]:
                 yield f"a list of {len(listed)} values has {length:,} characters"
             values += len(listed)
@@ -118,32 +95,26 @@ def _excess(document: ToolSchema, limits: StrictLimits) -> Iterator[str]:
             yield f"the schema has {count:,} {what}, more than {limit:,}"
 
 
-Step = Callable[[ToolSchema], ToolSchema]
-StyleName = Literal["openai", "openai-responses", "anthropic", "gemini"]
+_UNDESCRIBED: Final = "The arguments are described by the documentation of the service."
 
+Step = Callable[[ToolSchema], ToolSchema]
 _FORMATS: Final = frozenset({"date-time", "date", "time", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"})
 _NUMBERS: Final = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 _HARD: Final = re.compile(r"\(\?|\\[bBpPkAzZ1-9]|\{\d*,?\d{3,}|\{\d{3,}")
 """Parts of a pattern that Anthropic does not support: groups with options, boundaries, properties, long repetitions."""
-
-
 _LONGEST_PATTERN: Final = 200
 _UNLIMITED: Final = StrictLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """The rules of one provider."""
-
     arguments: re.Pattern[str]  # names that arguments may have
     plain: tuple[Step, ...]  # conversion of a schema that models are asked to follow
-    strict: tuple[Step, ...] | None = None
-    """Conversion of a schema that models are forced to follow; None if the provider has no such mode."""
+    strict: tuple[Step, ...] | None = None  # what models must follow; None if there is no such mode
     limits: StrictLimits = _UNLIMITED
     description: int = 4_096  # maximum characters of a tool's description
     tools: int | None = None  # maximum number of tools in a request
-    most_strict: tuple[int, int, int] | None = None
-    """Maximum number of strict tools in a request, of their optional parameters and of those with a union."""
+    most_strict: tuple[int, int, int] | None = None  # strict tools, their optional and union parameters
 
 
 def _each(step: Pass) -> Step:
@@ -178,23 +149,18 @@ def _gemini_keeps(keyword: str, value: Any) -> bool:
     return keyword in ("minimum", "maximum", "minItems", "maxItems")
 
 
-def _keeps_all(_: str, __: Any) -> bool:
-    return True
+def _worded(keeps: passes.Keeps) -> tuple[Step, ...]:
+    return (_each(passes.wording(keeps)), _each(passes.join_null), _each(passes.wrap_described))
 
 
-def _worded(keeps: Keeps) -> tuple[Step, ...]:
-    return (_each(wording(keeps)), _each(join_null), _each(wrap_described))
-
-
-_STRICT: Final = (_each(join_positions), _each(list_members))
-_PLAIN: Final = (_each(join_positions), _each(note_optional))
-_NAMES: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-"""Names of arguments: Anthropic refuses the whole request for another one."""
+_STRICT: Final = (_each(passes.join_positions), _each(passes.list_members))
+_PLAIN: Final = (_each(passes.join_positions), _each(passes.note_optional))
+_NAMES: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")  # of arguments: Anthropic refuses a request with another one
 
 _OPENAI: Final = Style(
     arguments=_NAMES,
-    strict=(*_STRICT, _each(require_all), _each(_close), *_worded(_openai_keeps), mark_ambiguous),
-    plain=(*_PLAIN, *_worded(_keeps_all)),
+    strict=(*_STRICT, _each(passes.require_all), _each(_close), *_worded(_openai_keeps), passes.mark_ambiguous),
+    plain=(*_PLAIN, *_worded(lambda *_: True)),
     limits=StrictLimits(
         properties=5_000, levels=10, values=1_000, long_list=(250, 15_000), characters=120_000, recursion=True
     ),
@@ -206,17 +172,21 @@ STYLES: Final[Mapping[str, Style]] = {
     "openai-responses": _OPENAI,
     "anthropic": Style(
         arguments=_NAMES,
-        strict=(*_STRICT, _each(_close), _each(wording(_anthropic_keeps)), inline_described, mark_ambiguous),
-        plain=(*_PLAIN, _each(wording(_keeps_all))),
+        strict=(
+            *_STRICT,
+            _each(_close),
+            _each(passes.wording(_anthropic_keeps)),
+            passes.inline_described,
+            passes.mark_ambiguous,
+        ),
+        plain=(*_PLAIN, _each(passes.wording(lambda *_: True))),
         limits=StrictLimits(levels=10),
         most_strict=(20, 24, 16),
     ),
     "gemini": Style(
         arguments=re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}"),
         plain=(
-            _each(describe_items),
-            _each(without_patterns),
-            _each(note_optional),
+            *map(_each, (passes.describe_items, passes.without_patterns, passes.note_optional)),
             relax_circles,
             *_worded(_gemini_keeps),
         ),
@@ -242,8 +212,10 @@ def convert(schema: Mapping[str, Any], style: str, *, strict: bool = True) -> Co
         raw = hoist(schema)
         plain = with_single_types(Merger(raw.definitions).document(raw.root))
     except TooComplexError:
-        return _fallback("the schema is too deep or too large")
-    base = with_root_object(open_unions(plain).apply(inline_leaves), rules.arguments).pruned()
+        root: Node = {"type": "object", "properties": {}, "additionalProperties": True, "description": _UNDESCRIBED}
+        reason = "the schema is too deep or too large"
+        return Conversion(ToolSchema(root, {}), dict(root), strict=False, reasons=(reason,))
+    base = passes.with_root_object(open_unions(plain).apply(passes.inline_leaves), rules.arguments).pruned()
     reasons: tuple[str, ...] = ()
     if strict and rules.strict is not None:
         made = _run(base, rules.strict)
@@ -258,14 +230,3 @@ def _run(document: ToolSchema, steps: Any) -> ToolSchema:
     for step in steps:
         document = step(document)
     return document.pruned()
-
-
-def _fallback(reason: str) -> Conversion:
-    root = {
-        "type": "object",
-        "properties": {},
-        "additionalProperties": True,
-        "description": "The arguments are described by the documentation of the service.",
-    }
-    document = ToolSchema(root, {})
-    return Conversion(document, dict(root), strict=False, reasons=(reason,))

@@ -13,22 +13,27 @@ from bespeak.contract.schema.subschemas import children, with_children
 
 Node = dict[str, Any]
 Definitions = Mapping[str, Node]
-Pass = Callable[[Node, Definitions], Node]
-"""One step of a conversion: a node, whose children are done, to the node in its place."""
+Pass = Callable[[Node, Definitions], Node]  # from a node whose children are done to the one in its place
 
 PLACE: Final = "#/$defs/"
 
-SAYS: Final = "~says"  # mark: sentences about what the schema no longer says
-OPTIONAL: Final = "~optional"  # mark of an object: members that were left out if they are null
-REST: Final = "~rest"  # mark of an object: the member that holds undeclared members as pairs of key and value
-MAP: Final = "~map"  # mark of a list: pairs of key and value that are the members of an object
-RENAMED: Final = "~renamed"  # mark of an object: pairs of a member's name and its original name
-WRAPPED: Final = "~wrapped"  # mark of an object: the member that holds the value itself
-ONE: Final = "~one"  # mark of a union: a value may meet one of the alternatives only
-UNFIT: Final = "~unfit"  # mark: why a value of the original schema may not be expressible here
 
-CHANGING: Final = frozenset({OPTIONAL, REST, MAP, RENAMED, WRAPPED})
-"""Marks of nodes whose values have to be converted back."""
+class Mark:
+    """Keys that passes leave in nodes."""
+
+    SAYS: Final = "~says"  # sentences about what the schema no longer says
+    OPTIONAL: Final = "~optional"  # of an object: members that were left out if they are null
+    REST: Final = "~rest"  # of an object: the member that holds undeclared members as pairs of key and value
+    MAP: Final = "~map"  # of a list: pairs of key and value that are the members of an object
+    RENAMED: Final = "~renamed"  # of an object: pairs of a member's name and its original name
+    WRAPPED: Final = "~wrapped"  # of an object: the member that holds the value itself
+    ONE: Final = "~one"  # of a union: a value may meet one of the alternatives only
+    UNFIT: Final = "~unfit"  # why a value of the original schema may not be expressible here
+
+
+CHANGING: Final = frozenset(
+    {Mark.OPTIONAL, Mark.REST, Mark.MAP, Mark.RENAMED, Mark.WRAPPED}
+)  # nodes whose values are converted back
 
 NOTHING: Final[Node] = {"not": {}}  # the schema that no value meets
 
@@ -58,7 +63,6 @@ class ToolSchema:
         return ToolSchema(self.root, {name: node for name, node in self.definitions.items() if name in reached})
 
     def schema(self) -> Node:
-        """Return the schema without marks."""
         plain = _unmarked(self.root)
         if self.definitions:
             plain["$defs"] = {name: _unmarked(node) for name, node in self.definitions.items()}
@@ -88,8 +92,7 @@ def alternatives(node: Node, definitions: Definitions) -> Iterator[Node]:
     waiting = [node]
     while waiting:
         each = waiting.pop()
-        name = named(each)
-        if name is not None:
+        if (name := named(each)) is not None:
             if name not in seen:
                 seen.add(name)
                 waiting.append(definitions[name])
@@ -100,7 +103,6 @@ def alternatives(node: Node, definitions: Definitions) -> Iterator[Node]:
 
 
 def is_nullable(node: Node, definitions: Definitions) -> bool:
-    """Return True if a node accepts null."""
     return any("null" in types(each) or not types(each) for each in alternatives(node, definitions))
 
 
@@ -108,6 +110,12 @@ def types(node: Node) -> list[str]:
     """Return the types that a node names; none if it accepts all."""
     named_types = node.get("type", [])
     return [named_types] if isinstance(named_types, str) else named_types
+
+
+def item_at(node: Node, at: int) -> Node:
+    first: list[Node] = node.get("prefixItems", [])
+    others: Node = node.get("items", {})
+    return first[at] if at < len(first) else others
 
 
 def nodes(root: Node) -> Iterator[Node]:
@@ -130,16 +138,13 @@ def circular(definitions: Definitions) -> frozenset[str]:
 
 
 def open_unions(document: ToolSchema) -> ToolSchema:
-    """Replace alternatives that lead back to their own union by the alternatives there: a value does not get smaller
-    on that way.
-    """
+    """Replace alternatives that lead back to their own union by its alternatives: a value gets no smaller that way."""
     definitions = document.definitions
     leads = {
         name: {target for target in map(named, node.get("anyOf", ())) if target and "anyOf" in definitions[target]}
         for name, node in definitions.items()
     }
-    circles = _trimmed(_trimmed(leads))
-    made = {name: {**definitions[name], "anyOf": _options(name, definitions)} for name in circles}
+    made = {name: {**definitions[name], "anyOf": _options(name, definitions)} for name in _trimmed(_trimmed(leads))}
     return ToolSchema(document.root, {**definitions, **made})
 
 
@@ -166,7 +171,7 @@ def relax_circles(document: ToolSchema) -> ToolSchema:
         if not needed:
             return node
         left = [name for name in node["required"] if name not in needed]
-        return {**node, "required": left, SAYS: [*node.get(SAYS, ()), f"Always give {' and '.join(needed)}."]}
+        return {**node, "required": left, Mark.SAYS: [*node.get(Mark.SAYS, ()), f"Always give {' and '.join(needed)}."]}
 
     circles = ToolSchema({}, {name: document.definitions[name] for name in names}).apply(relaxed)
     return ToolSchema(document.root, {**document.definitions, **circles.definitions})

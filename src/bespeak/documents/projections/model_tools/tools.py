@@ -1,13 +1,10 @@
-"""Endpoints as tools of a model: names and descriptions as those of MCP, schemas and lists in the form of a provider.
-
-Arguments of a model are converted back to what the contract describes.
-"""
+"""Endpoints as tools of a model, in the form of a provider; and its arguments as the contract describes them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
 from typing import Any, Final
@@ -18,19 +15,18 @@ from bespeak.contract.schema.subschemas import closed
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.projections.model_tools.providers import STYLES, Conversion, convert
 from bespeak.documents.projections.model_tools.schema import (
-    MAP,
-    OPTIONAL,
-    RENAMED,
-    REST,
-    WRAPPED,
     Definitions,
+    Mark,
     Node,
     ToolSchema,
+    item_at,
     resolved,
     types,
 )
 
 _PAIR: Final = frozenset({"key", "value"})
+_STARTS: Final = re.compile(r"[A-Za-z_]")
+_LONGEST: Final = 64
 
 
 class RepeatedMemberError(ValueError):
@@ -59,35 +55,27 @@ class Restorer:
             return self._object(value, node) if "object" in types(node) else value
         if "array" not in types(node):
             return value
-        items = [self._restored(item, self._item(node, at)) for at, item in enumerate(value)]
-        return _members(items) if MAP in node and all(map(_is_pair, items)) else items
+        items = [self._restored(item, item_at(node, at)) for at, item in enumerate(value)]
+        return _members(items) if Mark.MAP in node and all(map(_is_pair, items)) else items
 
     def _object(self, value: dict[str, Any], node: Node) -> Any:
-        if WRAPPED in node and value.keys() == {node[WRAPPED]}:
-            return self._restored(value[node[WRAPPED]], node["properties"][node[WRAPPED]])
-        names, optional = dict(node.get(RENAMED, ())), frozenset(node.get(OPTIONAL, ()))
+        if Mark.WRAPPED in node and value.keys() == {node[Mark.WRAPPED]}:
+            return self._restored(value[node[Mark.WRAPPED]], node["properties"][node[Mark.WRAPPED]])
+        names, optional = dict(node.get(Mark.RENAMED, ())), frozenset(node.get(Mark.OPTIONAL, ()))
         made: dict[str, Any] = {}
         others: dict[str, Any] = {}
         for name, part in value.items():
             if part is None and name in optional:
                 continue
-            found = self._restored(part, self._member(node, name))
-            if name == node.get(REST) and isinstance(found, list) and all(map(_is_pair, found)):
+            member = node.get("properties", {}).get(name, node.get("additionalProperties"))
+            found = self._restored(part, member if isinstance(member, dict) else {})
+            if name == node.get(Mark.REST) and isinstance(found, list) and all(map(_is_pair, found)):
                 others = _members(found)
             else:
                 made[names.get(name, name)] = found
         for name in made.keys() & others.keys():
             raise RepeatedMemberError(f"{name[:80]!r} is given twice")
         return made | others
-
-    def _member(self, node: Node, name: str) -> Node:
-        found = node.get("properties", {}).get(name, node.get("additionalProperties"))
-        return found if isinstance(found, dict) else {}
-
-    def _item(self, node: Node, at: int) -> Node:
-        first: list[Node] = node.get("prefixItems", [])
-        others: Node = node.get("items", {})
-        return first[at] if at < len(first) else others
 
     def _chosen(self, value: Any, options: list[Node]) -> Node:
         """Return the alternative that a value meets, else the only one of its type, else one that changes nothing."""
@@ -120,14 +108,8 @@ def _members(pairs: list[Any]) -> dict[str, Any]:
     return made
 
 
-_STARTS: Final = re.compile(r"[A-Za-z_]")
-_LONGEST: Final = 64
-
-
 @dataclass(frozen=True, eq=False)
 class ModelTool:
-    """One endpoint that a model can call by name."""
-
     name: str
     description: str
     endpoint: Endpoint
@@ -135,7 +117,6 @@ class ModelTool:
 
     @property
     def is_irreversible(self) -> bool:
-        """True if a call cannot be undone."""
         return self.endpoint.semantic.impact == "irreversible"
 
     @cached_property
@@ -151,36 +132,26 @@ class ModelTool:
 
 
 def name_tools(endpoints: Iterable[Endpoint], style: str) -> dict[str, Endpoint]:
-    """Return the listed endpoints by the names of their tools."""
     listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
     return dict(zip(_names(listed, style), listed, strict=True))
 
 
 def make_model_tools(
-    endpoints: Iterable[Endpoint],
-    style: str,
-    *,
-    strict: bool = True,
-    chosen: Collection[tuple[str, str]] | None = None,
+    endpoints: Iterable[Endpoint], style: str, *, strict: bool = True, chosen: Collection[tuple[str, str]] | None = None
 ) -> list[ModelTool]:
     """Make the tools of a service, ordered by name. Internal endpoints have none.
 
-    `chosen` are the keys of the endpoints that are wanted; the others only count for names, so that a tool has the
-    same name in every choice.
+    Endpoints that are not `chosen`, by their keys, only count for names: a tool has the same name in every choice.
     """
     named = name_tools(endpoints, style)
     by_key = {endpoint.key: name for name, endpoint in named.items()}
     longest = STYLES[style].description
-    tools = [
-        ModelTool(
-            name,
-            _cut(describe_tool(endpoint, by_key), longest),
-            endpoint,
-            convert(endpoint.input_schema, style, strict=strict),
-        )
-        for name, endpoint in named.items()
-        if chosen is None or endpoint.key in chosen
-    ]
+    tools: list[ModelTool] = []
+    for name, endpoint in named.items():
+        if chosen is None or endpoint.key in chosen:
+            text = describe_tool(endpoint, by_key)
+            text = text if len(text) <= longest else f"{text[: longest - 3].rstrip()}..."
+            tools.append(ModelTool(name, text, endpoint, convert(endpoint.input_schema, style, strict=strict)))
     return sorted(_within_limits(tools, style), key=lambda tool: tool.name)
 
 
@@ -199,10 +170,6 @@ def _names(endpoints: Sequence[Endpoint], style: str) -> list[str]:
     return made
 
 
-def _cut(text: str, longest: int) -> str:
-    return text if len(text) <= longest else f"{text[: longest - 3].rstrip()}..."
-
-
 def _within_limits(tools: list[ModelTool], style: str) -> list[ModelTool]:
     """Make tools plain that exceed what a provider takes as strict in one request, the least dangerous ones first."""
     most = STYLES[style].most_strict
@@ -218,13 +185,11 @@ def _within_limits(tools: list[ModelTool], style: str) -> list[ModelTool]:
         else:
             plain = convert(tool.endpoint.input_schema, style, strict=False)
             reason = f"the provider takes {most[0]} strict tools with {most[1]} optional and {most[2]} union parameters"
-            made = Conversion(plain.document, plain.schema, strict=False, reasons=(reason,))
-            kept.append(ModelTool(tool.name, tool.description, tool.endpoint, made))
+            kept.append(replace(tool, conversion=replace(plain, strict=False, reasons=(reason,))))
     return kept
 
 
 def _costs(schema: Node) -> list[int]:
-    """Count a tool, its optional parameters and its parameters with a union."""
     optional = unions = 0
     waiting: list[Any] = [schema]
     while waiting:
@@ -245,21 +210,15 @@ DEFERRING: Final = tuple(_SEARCH)  # styles of providers that can search tools t
 
 
 def definitions(tools: Sequence[ModelTool], style: str, *, defer: bool = False) -> list[dict[str, Any]]:
-    """Return what to send as `tools`.
-
-    With `defer`, the model does not see the tools until it finds them with the provider's own search, which is added.
-    """
+    """Return what to send as `tools`; with `defer`, the model finds them by the provider's search, which is added."""
     if style == "gemini":
         return [{"functionDeclarations": [_gemini(tool) for tool in tools]}]
     made = [_WRITERS[style](tool) for tool in tools]
-    if not defer:
-        return made
-    return [_SEARCH[style], *({**one, "defer_loading": True} for one in made)]
+    return made if not defer else [_SEARCH[style], *({**one, "defer_loading": True} for one in made)]
 
 
 def _openai(tool: ModelTool) -> dict[str, Any]:
-    function = {key: value for key, value in _responses(tool).items() if key != "type"}
-    return {"type": "function", "function": function}
+    return {"type": "function", "function": {key: value for key, value in _responses(tool).items() if key != "type"}}
 
 
 def _responses(tool: ModelTool) -> dict[str, Any]:

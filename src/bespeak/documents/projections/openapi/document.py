@@ -1,8 +1,4 @@
-"""The OpenAPI 3.1 document of a service for HTTP clients, derived from the manifest (AGTP-API 14.2).
-
-Each endpoint is a path: POST with a body, and GET if its route allows it. Parameters beside the input are headers of
-AGTP and hints that shorten answers; security schemes are the modes of `[auth]`.
-"""
+"""The OpenAPI 3.1 document of a service for HTTP clients, derived from the manifest (AGTP-API 14.2)."""
 
 from __future__ import annotations
 
@@ -34,95 +30,77 @@ _CENTS: Final = 2
 _MONEY: Final = {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,2})?$"}
 _WHOLE: Final = {"type": "integer", "minimum": 0, "maximum": 999_999_999_999_999}
 
-_SIMPLE: Final = frozenset(
-    {"$defs", "$schema", "type", "properties", "required", "additionalProperties", "description"}
-)
+_SIMPLE: Final = {"$defs", "$schema", "type", "properties", "required", "additionalProperties", "description"}
 """Keywords of an object whose members are exactly its properties."""
 
 _AGENT: Final = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
+_KEY: Final = {"type": "string", "pattern": "^[!-~]{1,255}$"}
+_BUDGET: Final = {
+    "type": "object",
+    "properties": {
+        **{unit: _MONEY if places == _CENTS else _WHOLE for unit, places in UNITS.items() if places <= _CENTS},
+        "compute-seconds": {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,9})?$"},
+    },
+    "additionalProperties": False,
+    "minProperties": 1,
+}
+
+
+def _header(name: str, about: str, schema: Mapping[str, Any], *, required: bool = False) -> Mapping[str, Any]:
+    needed = {"required": True} if required else {}
+    return {"name": name, "in": "header", **needed, "description": about, "schema": schema}
+
+
+def _hint(name: str, about: str, **schema: str) -> Mapping[str, Any]:
+    return {"name": name, "in": "query", "description": about, "schema": schema}
+
+
 PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "AgentId": {
-        "name": "Agent-ID",
-        "in": "header",
-        "description": "Id of the calling agent. This server accepts it without proof.",
-        "schema": _AGENT,
-    },
-    "RequiredAgentId": {
-        "name": "Agent-ID",
-        "in": "header",
-        "required": True,
-        "description": "Id of the calling agent, needed for its authority. This server accepts it without proof.",
-        "schema": _AGENT,
-    },
-    "AuthorityScope": {
-        "name": "Authority-Scope",
-        "in": "header",
-        "description": "The scopes the agent acts with, separated by commas.",
-        "schema": {"type": "string", "pattern": f"^(?:|{_SCOPE}(?: ?, ?{_SCOPE}){{0,15}})$"},
-    },
+    "AgentId": _header("Agent-ID", "Id of the calling agent. This server accepts it without proof.", _AGENT),
+    "RequiredAgentId": _header(
+        "Agent-ID",
+        "Id of the calling agent, needed for its authority. This server accepts it without proof.",
+        _AGENT,
+        required=True,
+    ),
+    "AuthorityScope": _header(
+        "Authority-Scope",
+        "The scopes the agent acts with, separated by commas.",
+        {"type": "string", "pattern": f"^(?:|{_SCOPE}(?: ?, ?{_SCOPE}){{0,15}})$"},
+    ),
     "BudgetLimit": {
         "name": "Budget-Limit",
         "in": "header",
         "description": "Maximum cost of the call, such as `tokens=5000,USD=0.50`. A call that costs more is refused.",
         "style": "simple",
         "explode": True,
-        "schema": {
-            "type": "object",
-            "properties": {
-                **{unit: _MONEY if places == _CENTS else _WHOLE for unit, places in UNITS.items() if places <= _CENTS},
-                "compute-seconds": {"type": "string", "pattern": r"^[0-9]{1,15}(\.[0-9]{1,9})?$"},
-            },
-            "additionalProperties": False,
-            "minProperties": 1,
-        },
+        "schema": _BUDGET,
     },
-    "ConfirmationId": {
-        "name": "Confirmation-ID",
-        "in": "header",
-        "description": "The id from the refusal that asked for a confirmation, once the call is confirmed.",
-        "schema": {"type": "string", "pattern": "^[!-~]{1,128}$"},
-    },
-    "IdempotencyKey": {
-        "name": "Idempotency-Key",
-        "in": "header",
-        "description": "A repeated key gets the first answer again, without a second execution.",
-        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
-    },
-    "RequiredIdempotencyKey": {
-        "name": "Idempotency-Key",
-        "in": "header",
-        "required": True,
-        "description": "Required, because the call cannot be undone. A repeated key gets the first answer again.",
-        "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
-    },
-    "TaskId": {
-        "name": "Task-ID",
-        "in": "header",
-        "description": "The caller's id for its task; answers repeat it.",
-        "schema": {"type": "string"},
-    },
-    "Compact": {
-        "name": "compact",
-        "in": "query",
-        "description": "`true` to omit empty optional fields from the answer.",
-        "schema": {"type": "boolean"},
-    },
-    "Fields": {
-        "name": "fields",
-        "in": "query",
-        "description": "Fields of the answer to return, separated by commas: `id,room.name`. Other fields are "
-        "omitted, even if the schema requires them.",
-        "schema": {"type": "string"},
-    },
-    "Since": {
-        "name": "since",
-        "in": "query",
-        "description": "Return only changes since this time.",
-        "schema": {"type": "string", "format": "date-time"},
-    },
+    "ConfirmationId": _header(
+        "Confirmation-ID",
+        "The id from the refusal that asked for a confirmation, once the call is confirmed.",
+        {"type": "string", "pattern": "^[!-~]{1,128}$"},
+    ),
+    "IdempotencyKey": _header(
+        "Idempotency-Key", "A repeated key gets the first answer again, without a second execution.", _KEY
+    ),
+    "RequiredIdempotencyKey": _header(
+        "Idempotency-Key",
+        "Required, because the call cannot be undone. A repeated key gets the first answer again.",
+        _KEY,
+        required=True,
+    ),
+    "TaskId": _header("Task-ID", "The caller's id for its task; answers repeat it.", {"type": "string"}),
+    "Compact": _hint("compact", "`true` to omit empty optional fields from the answer.", type="boolean"),
+    "Fields": _hint(
+        "fields",
+        "Fields of the answer to return, separated by commas: `id,room.name`. Other fields are omitted, even if the "
+        "schema requires them.",
+        type="string",
+    ),
+    "Since": _hint("since", "Return only changes since this time.", type="string", format="date-time"),
 }
-"""`components.parameters`; a document includes those that its operations use."""
 
 
 def parameters_of(endpoint: Endpoint, circumstances: Circumstances) -> list[str]:
@@ -180,10 +158,7 @@ _SCHEMES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
 
 
 def security_schemes(modes: Iterable[str]) -> dict[str, Any]:
-    """Build `components.securitySchemes`: one for each mode that proves an identity.
-
-    In open mode headers are accepted without proof, so there is no scheme: Agent-ID is a parameter.
-    """
+    """Build `components.securitySchemes`: one for each mode that proves an identity, so none for the open mode."""
     return dict(_SCHEMES[mode] for mode in modes if mode in _SCHEMES)
 
 
@@ -198,7 +173,7 @@ _NO_METHOD: Final = "It must not be the name of an AGTP method, because no path 
 """Rule for path parameters (AGTP-API 5.1), in words: as a pattern of hundreds of verbs it would be unreadable."""
 
 
-class Operations:
+class OperationBuilder:
     """Builds the operations of a service and collects their schemas."""
 
     def __init__(self, ids: Mapping[tuple[str, str], str], schemas: SchemaComponents, served: Circumstances) -> None:
@@ -214,7 +189,6 @@ class Operations:
         self._names[operation_id] = (self._schemas.reserve(f"{name}Input"), self._schemas.reserve(f"{name}Output"))
 
     def path_item(self, endpoint: Endpoint) -> dict[str, Any]:
-        """Build the operations at the route of one endpoint."""
         operation_id = self._ids[endpoint.key]
         input_name, output_name = self._names[operation_id]
         moved = self._schemas.add(input_name, endpoint.input_schema)
@@ -224,11 +198,23 @@ class Operations:
         item: dict[str, Any] = {}
         if placed.path:
             item["parameters"] = [_parameter(parameter, "path") for parameter in placed.path]
+        output, beside = reference(output_name), parameters_of(endpoint, self._served)
+        taken = [{"$ref": f"#/components/parameters/{name}"} for name in beside]
         if placed.query is not None:
-            item["get"] = {"operationId": operation_id, **shared, **self._get(endpoint, placed.query, output_name)}
-        post_id = operation_id if placed.query is None else f"post_{operation_id}"
+            item["get"] = {
+                "operationId": operation_id,
+                **shared,
+                "parameters": [_parameter(parameter, "query") for parameter in placed.query] + taken,
+                "responses": responses_of(endpoint, self._served, output, has_body=False),
+            }
         body = reference(input_name) if placed.body is moved else self._body(input_name, placed)
-        item["post"] = {"operationId": post_id, **shared, **self._post(endpoint, placed, body, output_name)}
+        item["post"] = {
+            "operationId": operation_id if placed.query is None else f"post_{operation_id}",
+            **shared,
+            "parameters": taken,
+            "requestBody": {"required": placed.body_required, "content": {MEDIA_JSON: {"schema": body}}},
+            "responses": responses_of(endpoint, self._served, output, has_body=True),
+        }
         return item
 
     def _shared(self, endpoint: Endpoint, names: tuple[str, str]) -> dict[str, Any]:
@@ -260,25 +246,7 @@ class Operations:
         described["x-agtp-token-hints"] = token_hints(endpoint)
         return described
 
-    def _get(self, endpoint: Endpoint, query: Iterable[HttpParameter], output_name: str) -> dict[str, Any]:
-        said = [_parameter(parameter, "query") for parameter in query]
-        return {
-            "parameters": said + self._beside(endpoint),
-            "responses": responses_of(endpoint, self._served, reference(output_name), has_body=False),
-        }
-
-    def _post(self, endpoint: Endpoint, placed: HttpInput, body: Mapping[str, Any], output_name: str) -> dict[str, Any]:
-        return {
-            "parameters": self._beside(endpoint),
-            "requestBody": {"required": placed.body_required, "content": {MEDIA_JSON: {"schema": body}}},
-            "responses": responses_of(endpoint, self._served, reference(output_name), has_body=True),
-        }
-
-    def _beside(self, endpoint: Endpoint) -> list[dict[str, Any]]:
-        return [{"$ref": f"#/components/parameters/{name}"} for name in parameters_of(endpoint, self._served)]
-
     def _body(self, input_name: str, placed: HttpInput) -> dict[str, str]:
-        """Return the input without path parameters, as a schema beside the whole one."""
         name = self._schemas.reserve(input_name.removesuffix("Input") + "Body")
         self._schemas.schemas[name] = placed.body
         return reference(name)
@@ -313,11 +281,7 @@ def project_openapi(
     keys_required: bool = False,
     catalog_warnings: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Build the document of the HTTP face, without built-in and internal endpoints.
-
-    `modes` are the authentication modes of `[auth]`. `version` is that of the manifest.
-    `keeps_state` and `keys_required` describe the handling of idempotency keys.
-    """
+    """Build the document of the HTTP face, without built-in and internal endpoints."""
     listed = [service.published(endpoint) for endpoint in endpoints if endpoint.is_listed]
     served = Circumstances(
         modes=tuple(modes),
@@ -329,16 +293,15 @@ def project_openapi(
         catalog_warnings=catalog_warnings or {},
     )
     schemas = SchemaComponents({PROBLEM: PROBLEM_SCHEMA})
-    operations = Operations(capability_ids(listed), schemas, served)
+    operations = OperationBuilder(capability_ids(listed), schemas, served)
     for endpoint in listed:
         operations.reserve(endpoint)
-    paths = {http_route(endpoint).path: operations.path_item(endpoint) for endpoint in listed}
     return {
         "openapi": OPENAPI_VERSION,
         "info": _info(service, settings, version),
         "servers": [{"url": settings.url or "/"}],
         "tags": [{"name": name} for name in dict.fromkeys(map(group_of, listed))],
-        "paths": paths,
+        "paths": {http_route(endpoint).path: operations.path_item(endpoint) for endpoint in listed},
         "components": {
             "schemas": schemas.schemas,
             "responses": shared_responses(),

@@ -1,7 +1,4 @@
-"""Responses of a call: the output, the declared errors, and the refusals that all endpoints share.
-
-`Circumstances` holds the settings of a server that decide what a call needs and how it may be answered.
-"""
+"""Responses of a call: the output, the declared errors, and the refusals that all endpoints share."""
 
 from __future__ import annotations
 
@@ -29,8 +26,7 @@ class Circumstances:
     knows_agents: bool = False  # True if agents may have documents, and so be suspended or revoked
     keeps_state: bool = True  # True if idempotency keys, sessions and confirmations have a store
     keys_required: bool = False  # True if irreversible calls need an Idempotency-Key
-    catalog_warnings: Mapping[str, str] = field(default_factory=dict)
-    """Warnings by method, for methods that the catalog has deprecated."""
+    catalog_warnings: Mapping[str, str] = field(default_factory=dict)  # by method, if the catalog deprecates it
 
     @property
     def is_open(self) -> bool:
@@ -56,7 +52,6 @@ class Circumstances:
 
 
 PROBLEM: Final = "Problem"
-
 PROBLEM_SCHEMA: Final[Mapping[str, Any]] = {
     "type": "object",
     "description": "The reason why a call was refused (RFC 9457). `code` is stable.",
@@ -100,7 +95,6 @@ HEADERS: Final[Mapping[str, Mapping[str, Any]]] = {
     "Retry-After": {"description": "Seconds to wait before the next attempt.", "schema": {"type": "integer"}},
     "WWW-Authenticate": {"description": "Accepted authentication schemes.", "schema": {"type": "string"}},
 }
-"""`components.headers`."""
 
 _REFUSALS: Final[Mapping[int, tuple[str, str, tuple[str, ...]]]] = {
     400: ("BadRequest", "The request, its path or a header is malformed.", ()),
@@ -137,12 +131,10 @@ def shared_responses() -> dict[str, Any]:
 def responses_of(
     endpoint: Endpoint, circumstances: Circumstances, output: Mapping[str, Any], *, has_body: bool
 ) -> dict[str, Any]:
-    """Build the responses of one operation, by status."""
-    advisories = _advisories(endpoint, circumstances)
     found: dict[int, Any] = {
         200: {
             "description": endpoint.semantic.outcome or "The output.",
-            "headers": _headers(("AGTP-Status", "Response-ID", *advisories)),
+            "headers": _headers(("AGTP-Status", "Response-ID", *_advisories(endpoint, circumstances))),
             "content": {MEDIA_JSON: {"schema": output}},
         },
         422: _unprocessable(endpoint, circumstances),

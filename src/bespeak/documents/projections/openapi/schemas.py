@@ -51,8 +51,7 @@ class SchemaComponents:
         """Start with `reserved`: schemas outside the contract, whose names stay theirs."""
         self.schemas: dict[str, Any] = dict(reserved)
         self._defined: dict[tuple[str, _Identity], str] = {}
-        self._leads: dict[bytes, frozenset[str | None]] = {}
-        """Definitions that a definition refers to, by its text: many schemas contain the same ones."""
+        self._leads: dict[bytes, frozenset[str | None]] = {}  # what a definition refers to, by its text
 
     def reserve(self, name: str) -> str:
         """Reserve a name for the schema of an endpoint, before definitions take theirs."""
@@ -119,7 +118,6 @@ class SchemaComponents:
 
 
 def reference(name: str) -> dict[str, str]:
-    """Return a reference to a component."""
     return {"$ref": PLACE + name}
 
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
-from bespeak.extensions.negotiation.planner.operation import Operation, PlanField, Rows
-from bespeak.extensions.negotiation.planner.wish import Table
+from bespeak.extensions.negotiation.planner.operation import OutputRows, PlanField, PlanOperation
+from bespeak.extensions.negotiation.planner.wish import WantedTable
 
 
 class Decision(NamedTuple):
@@ -23,28 +23,21 @@ class Decision(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A value at run time."""
-
     @property
     def calls(self) -> frozenset[PlannedCall]:
-        """Calls that it needs."""
         return frozenset()
 
     @property
     def givens(self) -> frozenset[str]:
-        """Inputs of the proposal that it depends on."""
         return frozenset()
 
     @property
     def is_per_row(self) -> bool:
-        """True if it differs from row to row."""
         return False
 
 
 @dataclass(frozen=True, eq=False)
 class Given(Value):
-    """An input of the proposal."""
-
     field: PlanField
 
     @property
@@ -54,8 +47,6 @@ class Given(Value):
 
 @dataclass(frozen=True, eq=False)
 class Fixed(Value):
-    """A constant."""
-
     value: Any
 
 
@@ -71,25 +62,19 @@ class RowValue(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Match:
-    """A condition on rows: a column equals a value."""
-
+class KeyMatch:
     column: PlanField
     value: Value
 
 
 @dataclass(frozen=True, eq=False)
 class Pick:
-    """Which element of a list is taken."""
-
-    matches: tuple[Match, ...] = ()
+    matches: tuple[KeyMatch, ...] = ()
     is_first: bool = False  # True for the first of several; else there must be one
 
 
 @dataclass(frozen=True, eq=False)
-class Result(Value):
-    """A field of what a call returned."""
-
+class CallResult(Value):
     call: PlannedCall
     field: PlanField
     pick: Pick | None = None  # how one value of a list is chosen; None for a single value, or for all of them
@@ -115,22 +100,19 @@ class PlannedCall:
     """An operation with the values of its inputs. Equal calls of one plan are one object."""
 
     number: int  # order of creation: sets of calls are sorted by it, since nothing may depend on the hash seed
-    operation: Operation
+    operation: PlanOperation
     bindings: tuple[tuple[PlanField, Value], ...]
 
     @cached_property
     def before(self) -> frozenset[PlannedCall]:
-        """Calls that must have been made."""
         return frozenset[PlannedCall]().union(*(value.calls for _, value in self.bindings))
 
     @cached_property
     def givens(self) -> frozenset[str]:
-        """Inputs of the proposal that it depends on."""
         return frozenset[str]().union(*(value.givens for _, value in self.bindings))
 
     @cached_property
     def is_per_row(self) -> bool:
-        """True if it is made once for each row."""
         return any(value.is_per_row for _, value in self.bindings)
 
     @property
@@ -159,12 +141,10 @@ class Option:
 
     @cached_property
     def quality(self) -> float:
-        """Product of the decisions."""
         return quality_of(self.decisions)
 
     @cached_property
     def cost(self) -> float:
-        """Calls and decisions together."""
         return cost_of(self.calls, self.decisions)
 
 
@@ -181,9 +161,9 @@ class Filter:
 class Listing:
     """How a wanted list is made: the rows of a call, filtered, sorted and cut, with a value for each column."""
 
-    table: Table
+    table: WantedTable
     call: PlannedCall
-    rows: Rows
+    rows: OutputRows
     columns: tuple[tuple[PlanField, Value], ...]
     filters: tuple[Filter, ...] = ()
     sort: PlanField | None = None
@@ -192,31 +172,21 @@ class Listing:
     weakest: float = 1.0  # likeness of the column that fits least
 
     @cached_property
-    def is_local(self) -> bool:
-        """True if all rows must be known, because they are filtered or sorted here."""
-        return bool(self.filters or self.sort)
-
-    @cached_property
     def givens(self) -> frozenset[str]:
-        """Inputs of the proposal that change the list."""
         ordering = {one.name for one in (self.sort, self.limit) if one}
         return self.call.givens.union(ordering, *(value.givens for value in self.values))
 
     @cached_property
     def calls(self) -> frozenset[PlannedCall]:
-        """Calls that it needs."""
         return self.call.before.union((self.call,), *(value.calls for value in self.values))
 
     @cached_property
     def values(self) -> tuple[Value, ...]:
-        """Values of columns and filters."""
         return (*(value for _, value in self.columns), *(one.value for one in self.filters))
 
 
 @dataclass(frozen=True, eq=False)
 class Draft:
-    """A complete plan."""
-
     singles: tuple[tuple[PlanField, Value], ...] = ()
     listings: tuple[Listing, ...] = ()
     deed: PlannedCall | None = None  # the call that changes something
@@ -225,7 +195,6 @@ class Draft:
 
     @property
     def outputs(self) -> list[tuple[PlanField, Value]]:
-        """Wanted fields with their values, those of lists included."""
         return [*self.singles, *(column for listing in self.listings for column in listing.columns)]
 
     @cached_property
@@ -242,7 +211,6 @@ class Draft:
 
     @cached_property
     def givens(self) -> frozenset[str]:
-        """Inputs of the proposal that change something."""
         found = self.deed.givens if self.deed is not None else frozenset[str]()
         found = found.union(*(value.givens for _, value in self.singles if value.calls))
         return found.union(*(listing.givens for listing in self.listings))
@@ -254,9 +222,7 @@ class Draft:
 
     @cached_property
     def cost(self) -> float:
-        """Calls and decisions together."""
         return cost_of(self.calls, self.decisions)
 
     def judged(self, *decisions: Decision) -> Draft:
-        """Return the draft with further decisions."""
         return replace(self, decisions=self.decisions.union(decisions))

@@ -8,10 +8,18 @@ from typing import Final
 
 from bespeak.documents.adoption.naming import CURSORS, LIMITS, stems
 from bespeak.extensions.negotiation.plan import Miss
-from bespeak.extensions.negotiation.planner.draft import Decision, Draft, Given, PlannedCall, Result, RowValue, Value
+from bespeak.extensions.negotiation.planner.draft import (
+    CallResult,
+    Decision,
+    Draft,
+    Given,
+    PlannedCall,
+    RowValue,
+    Value,
+)
 from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, PlanField
 from bespeak.extensions.negotiation.planner.slot import ITEM
-from bespeak.extensions.negotiation.planner.vocabulary import SHARED, Vocabulary, noun_of, other_names
+from bespeak.extensions.negotiation.planner.vocabulary import SHARED, ServiceNouns, noun_of, other_names
 from bespeak.extensions.negotiation.planner.wish import Wish
 from bespeak.text.language.sentence import word_set
 
@@ -22,13 +30,12 @@ _RESTRICTED: Final = 0.6
 _INCOHERENT: Final = 0.6
 _IGNORED: Final = 0.6
 _BLIND: Final = 0.5
-_NEAR: Final = word_set("around close closest near nearby nearest")
-"""Words for a distance, which no comparison of values is."""
+_NEAR: Final = word_set("around close closest near nearby nearest")  # a distance, which no comparison is
 _PROJECTING: Final = word_set("attribute column exclude expand field include opt_field projection select")
 """Inputs that choose what an answer contains."""
 
 
-def judge(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Draft | Miss:
+def judge(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Draft | Miss:
     """Return a draft with what is doubtful about it, or why it is not what the proposal means."""
     miss = _consumption(draft, wish) or _path_words(draft, wish, vocabulary) or _anchoring(draft, wish)
     if miss is not None:
@@ -63,7 +70,7 @@ def _unused_options(draft: Draft, wish: Wish) -> Iterator[Decision]:
             yield Decision(f"unused {field.name}", _IGNORED, 0.5, doubt)
 
 
-def _path_words(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Miss | None:
+def _path_words(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Miss | None:
     """Refuse a plan that does not deal with a word of the path that the service knows."""
     covered = _covered(draft, wish, vocabulary)
     for term in wish.must:
@@ -72,7 +79,7 @@ def _path_words(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Miss | None
     return None
 
 
-def _covered(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> set[str]:
+def _covered(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> set[str]:
     found: set[str] = set()
     for call in draft.calls:
         for segment in call.operation.resource.literals:
@@ -87,13 +94,12 @@ def _covered(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> set[str]:
         field = next(one for one in wish.givens if one.name == name)
         found |= {*field.stems, *(reading.noun for reading in vocabulary.read_name(field.stems, [], field.facts))}
     for field, value in draft.outputs:
-        if isinstance(value, Result | RowValue) and not value.field.identifies:
+        if isinstance(value, CallResult | RowValue) and not value.field.identifies:
             found |= _words(value.field) & _words(field)
     return found.union(*(other_names(term) for term in found))
 
 
 def _words(field: PlanField) -> set[str]:
-    """Return the words of a field and of what it stands in."""
     return {word for name in field.path if name != ITEM for word in stems(name)}
 
 
@@ -102,7 +108,7 @@ def _unknown_words(draft: Draft, wish: Wish) -> Iterator[Decision]:
     keys = dict(wish.resource.owners)
     filters = [one.value for listing in draft.listings for one in listing.filters]
     local = any(isinstance(one, Given) and not one.field.identifies and one.field.name not in keys for one in filters)
-    used = {word for value in _values(draft) if isinstance(value, Result) for word in value.field.stems}
+    used = {word for value in _values(draft) if isinstance(value, CallResult) for word in value.field.stems}
     used |= {word for field in wish.wanted for word in _words(field)}
     used |= {word for call in draft.calls for segment in call.operation.resource.literals for word in segment.stems}
     for word in wish.unknown:
@@ -119,12 +125,12 @@ def _parts(draft: Draft, wish: Wish) -> Iterator[Decision]:
         yield Decision("part", _QUALIFIED, 0.0, doubt)
 
 
-def _unsaid(draft: Draft, wish: Wish, vocabulary: Vocabulary) -> Iterator[Decision]:
+def _unsaid(draft: Draft, wish: Wish, vocabulary: ServiceNouns) -> Iterator[Decision]:
     """Doubt a step whose path has a segment that the proposal nowhere mentions."""
     for call in draft.calls:
         operation = call.operation
         for segment in operation.resource.literals:
-            terms = {segment.term, noun_of(segment.stems)} if operation.is_data else {segment.term}
+            terms = {segment.term, noun_of(segment.stems)} if operation.endpoint.data_class else {segment.term}
             if terms.isdisjoint(wish.said) and segment.term not in vocabulary.common:
                 doubt = f"`{operation.endpoint}` is about `{segment.text}`, which the proposal does not mention."
                 yield Decision(f"unsaid {segment.term}", _UNSAID, 0.0, doubt)
@@ -135,7 +141,7 @@ def _anchoring(draft: Draft, wish: Wish) -> Miss | None:
     """Refuse a call that does not depend on what must be given."""
     for call in draft.calls:
         told = [field for field, _ in call.bindings if field.term not in LIMITS | SORTS | PLACES | CURSORS]
-        if call.operation.is_search and not told:
+        if call.operation.lists and call.operation.endpoint.method == "SEARCH" and not told:
             reason = f"`{call.operation.endpoint}` is a search, and nothing says what for."
             return Miss(field=wish.endpoint.path, reason=reason, nearest=call.operation.endpoint)
     for listing in draft.listings:
@@ -156,8 +162,8 @@ def _picked(draft: Draft) -> set[PlannedCall]:
     """Return the calls whose rows are chosen by something given or by another row."""
     found = {listing.call for listing in draft.listings if listing.filters}
     for value in _values(draft):
-        matches = value.pick.matches if isinstance(value, Result) and value.pick is not None else ()
-        if isinstance(value, Result) and any(match.value.givens or match.value.is_per_row for match in matches):
+        matches = value.pick.matches if isinstance(value, CallResult) and value.pick is not None else ()
+        if isinstance(value, CallResult) and any(match.value.givens or match.value.is_per_row for match in matches):
             found.add(value.call)
     return found
 
@@ -169,7 +175,7 @@ def _values(draft: Draft) -> Iterator[Value]:
     waiting += [value for call in draft.calls for _, value in call.bindings]
     for value in waiting:
         yield value
-        if isinstance(value, Result) and value.pick is not None:
+        if isinstance(value, CallResult) and value.pick is not None:
             yield from (match.value for match in value.pick.matches)
 
 
@@ -179,7 +185,7 @@ def _handed_over(draft: Draft) -> Iterator[Value]:
         yield from (value for _, value in call.bindings)
     yield from (one.value for listing in draft.listings for one in listing.filters)
     for value in _values(draft):
-        if isinstance(value, Result) and value.pick is not None:
+        if isinstance(value, CallResult) and value.pick is not None:
             yield from (match.value for match in value.pick.matches)
 
 
@@ -193,7 +199,7 @@ def _embedded(draft: Draft, wish: Wish) -> Iterator[Decision]:
             doubt = f"The {listing.rows.dotted} of `{listing.call.operation.endpoint}` may not be all of them."
             yield Decision(f"embedded {listing.call.number}", _EMBEDDED, 0.0, doubt)
     for field, value in draft.singles:
-        if isinstance(value, Result) and wish.noun in field.nouns:
+        if isinstance(value, CallResult) and wish.noun in field.nouns:
             noun = value.call.operation.resource.noun
             if draft.deed is not None and noun == wish.noun and value.call is not draft.deed:
                 doubt = f"`{value.call.operation.endpoint}` shows what the {noun} is before the change."
@@ -223,7 +229,9 @@ def _coherence(draft: Draft) -> Iterator[Decision]:
     """Doubt fields of one noun that come from calls with different keys, neither of which feeds the other."""
     by_noun: dict[str, list[PlannedCall]] = {}
     for _, value in draft.singles:
-        if isinstance(value, Result) and value.call not in by_noun.setdefault(value.call.operation.resource.noun, []):
+        if isinstance(value, CallResult) and value.call not in by_noun.setdefault(
+            value.call.operation.resource.noun, []
+        ):
             by_noun[value.call.operation.resource.noun].append(value.call)
     for noun, calls in sorted(by_noun.items()):
         for one, other in pairwise(calls):
@@ -243,7 +251,7 @@ def _detours(draft: Draft, wish: Wish) -> Iterator[Decision]:
             doubt = f"`{{{field.name}}}` in the path stands for a {noun}, but its name says otherwise."
             yield Decision(f"parameter {field.name}", _UNSAID, 0.0, doubt)
     for value in _handed_over(draft):
-        if isinstance(value, Result) and value.field.identifies and not value.is_per_row:
+        if isinstance(value, CallResult) and value.field.identifies and not value.is_per_row:
             keys = frozenset[str]().union(*(field.identifies for field, _ in value.call.bindings))
             start = keys or frozenset(value.call.operation.nouns_of(value.field))
             if start - value.field.identifies and not start & wish.path_terms:
@@ -272,7 +280,7 @@ def _projections(draft: Draft) -> Iterator[Decision]:
 def _effects(draft: Draft) -> Iterator[Decision]:
     """Doubt a change of something that was found by a text, by a name that others may have, or without a key."""
     for value in _values(draft) if draft.deed is not None else ():
-        if isinstance(value, Result) and value.pick is not None and draft.deed and value.call in draft.deed.before:
+        if isinstance(value, CallResult) and value.pick is not None and draft.deed and value.call in draft.deed.before:
             names = {reading.attribute for match in value.pick.matches for reading in match.column.readings}
             if value.pick.is_first or names & SHARED:
                 doubt = f"It would change the first match of `{value.call.operation.endpoint}`; give a key of it."

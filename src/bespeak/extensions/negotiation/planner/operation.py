@@ -1,7 +1,4 @@
-"""Operations: endpoints as a planner sees them, with fields that have a meaning and lists that have rows.
-
-The index of a service tells which operations yield what.
-"""
+"""Operations: endpoints as a planner sees them, with fields that have a meaning, and the index of a service."""
 
 from __future__ import annotations
 
@@ -20,10 +17,10 @@ from bespeak.extensions.negotiation.planner.vocabulary import (
     KEYS,
     TEXTS,
     WRAPPERS,
-    Comparison,
-    Reading,
-    Resource,
-    Vocabulary,
+    ComparedName,
+    NounReading,
+    PathResource,
+    ServiceNouns,
     comparison,
     noun_of,
     other_names,
@@ -40,44 +37,37 @@ class PlanField:
     """A value that an endpoint takes or yields, or that a proposal gives or wants."""
 
     path: tuple[str, ...]
-    readings: tuple[Reading, ...]
+    readings: tuple[NounReading, ...]
     facts: Facts
     required: bool = False
     item: Facts | None = None  # elements of a list
     inner: tuple[PlanField, ...] = ()  # members of a container
-    is_wanted: bool = False
-    """True for a field of a proposed output, which nothing but itself will do for: no role of it, and no other."""
+    is_wanted: bool = False  # True for a field of a proposed output, for which no role or other field will do
 
     @property
     def name(self) -> str:
-        """Last name of the path."""
         return self.path[-1]
 
     @cached_property
     def stems(self) -> tuple[str, ...]:
-        """Words of the name."""
         return stems(self.name)
 
     @cached_property
     def term(self) -> str:
-        """Words of the name as one term."""
         return join(self.stems)
 
     @cached_property
-    def meanings(self) -> frozenset[Reading]:
-        """Readings as a set."""
+    def meanings(self) -> frozenset[NounReading]:
         return frozenset(self.readings)
 
     @cached_property
     def attributes(self) -> frozenset[str]:
-        """Attributes that it may be, with their other names."""
         return frozenset(
             name for reading in self.readings for name in (reading.attribute, *other_names(reading.attribute))
         )
 
     @cached_property
-    def comparison(self) -> Comparison | None:
-        """What an input compares."""
+    def comparison(self) -> ComparedName | None:
         return comparison(self.stems, is_time=self.facts.format in ("date", "date-time"))
 
     @cached_property
@@ -87,12 +77,10 @@ class PlanField:
 
     @cached_property
     def dotted(self) -> str:
-        """Path in the language of recipes."""
         return ".".join(name for name in self.path if name != ITEM)
 
     @cached_property
     def lists(self) -> int:
-        """Number of lists above the field."""
         return self.path.count(ITEM)
 
     @cached_property
@@ -112,7 +100,6 @@ class PlanField:
 
     @cached_property
     def identifies(self) -> frozenset[str]:
-        """Nouns whose id it is."""
         return frozenset(reading.noun for reading in self.readings if reading.attribute == "id")
 
     @cached_property
@@ -127,16 +114,14 @@ class PlanField:
 
     @cached_property
     def texts(self) -> frozenset[str]:
-        """Nouns whose name or text it is."""
         return frozenset(reading.noun for reading in self.readings if reading.attribute in TEXTS)
 
     @cached_property
     def nouns(self) -> frozenset[str]:
-        """Nouns that it may belong to."""
         return frozenset(reading.noun for reading in self.readings)
 
 
-def likeness(need: PlanField, have: PlanField, vocabulary: Vocabulary) -> float:
+def likeness(need: PlanField, have: PlanField, vocabulary: ServiceNouns) -> float:
     """Judge whether two fields mean the same, by noun and attribute: 0 if not, 1 if they are read alike."""
     if need.is_wanted and have.is_one_of_ids and need.name != have.name:
         return 0.0  # any of them is a key to send, but none is another
@@ -156,15 +141,15 @@ def likeness(need: PlanField, have: PlanField, vocabulary: Vocabulary) -> float:
     return best
 
 
-def alternatives(field: PlanField, vocabulary: Vocabulary) -> list[Reading]:
+def alternatives(field: PlanField, vocabulary: ServiceNouns) -> list[NounReading]:
     """Return the readings under which providers of a field are found, likelier ones first."""
     found = list(field.readings)
     for noun, attribute in field.readings:
         role = vocabulary.is_role(noun)
-        found += [Reading(role, attribute)] if role else []
+        found += [NounReading(role, attribute)] if role else []
         if attribute != "id":
-            found += [Reading(noun, other) for other in other_names(attribute)]
-            found += [Reading(other, attribute) for other in other_names(noun)]
+            found += [NounReading(noun, other) for other in other_names(attribute)]
+            found += [NounReading(other, attribute) for other in other_names(noun)]
     return list(dict.fromkeys(found))
 
 
@@ -182,45 +167,34 @@ STATES: Final = word_set("state status")
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """A list of objects in an output."""
-
+class OutputRows:
     path: tuple[str, ...]
     nouns: tuple[str, ...]  # nouns that each element may be
     fields: tuple[PlanField, ...]  # fields of an element, without those of lists in it
 
     @cached_property
     def dotted(self) -> str:
-        """Path in the language of recipes."""
         return ".".join(name for name in self.path if name != ITEM)
 
     @cached_property
     def is_restricted(self) -> bool:
-        """True if all rows have one and the same state."""
         return any(field.name.lower() in STATES and field.facts.constant is not MISSING for field in self.fields)
 
 
 @dataclass(frozen=True, eq=False)
-class Operation:
-    """An endpoint that a plan may call."""
-
+class PlanOperation:
     number: int
     endpoint: Endpoint
-    resource: Resource
+    resource: PathResource
     inputs: tuple[PlanField, ...]
     outputs: tuple[PlanField, ...]
-    lists: tuple[Rows, ...]
+    lists: tuple[OutputRows, ...]
 
     @cached_property
     def impact(self) -> int:
         """Rank of the impact; an unknown one is the worst."""
         impact = self.endpoint.semantic.impact
         return IMPACTS.index(impact) if impact in IMPACTS else len(IMPACTS) - 1
-
-    @cached_property
-    def is_data(self) -> bool:
-        """True for the rows of a data class."""
-        return self.endpoint.data_class is not None
 
     def nouns_of(self, field: PlanField) -> tuple[str, ...]:
         """Return the nouns of the thing that an output field belongs to: a row, or the resource."""
@@ -229,18 +203,11 @@ class Operation:
 
     @cached_property
     def attributes(self) -> frozenset[str]:
-        """Attributes that it yields, of whatever noun."""
         return frozenset(reading.attribute for field in self.outputs for reading in field.readings)
 
     @cached_property
     def required(self) -> tuple[PlanField, ...]:
-        """Inputs that every call needs."""
         return tuple(field for field in self.inputs if field.required)
-
-    @cached_property
-    def is_search(self) -> bool:
-        """True if it lists only what it is asked for."""
-        return bool(self.lists) and self.endpoint.method == "SEARCH"
 
     @cached_property
     def pages(self) -> Paging | None:
@@ -250,12 +217,8 @@ class Operation:
         for field in takes:
             for cursor in ahead:
                 named = field.term in CURSORS or cursor.term == f"next_{field.term}"
-                if (
-                    named
-                    and self.lists
-                    and cursor.facts.format not in ("uri", "url")
-                    and fit(field.facts, cursor.facts)
-                ):
+                is_link = cursor.facts.format in ("uri", "url")
+                if named and self.lists and not is_link and fit(field.facts, cursor.facts):
                     return Paging(parameter=field.name, cursor=cursor.dotted, items=self.lists[0].dotted)
         return self._numbered() if self.lists else None
 
@@ -287,9 +250,8 @@ class Operation:
 
 
 def make_operation(
-    number: int, endpoint: Endpoint, inputs: Sequence[Slot], outputs: Sequence[Slot], vocabulary: Vocabulary
-) -> Operation:
-    """Read an endpoint with the vocabulary of its service."""
+    number: int, endpoint: Endpoint, inputs: Sequence[Slot], outputs: Sequence[Slot], vocabulary: ServiceNouns
+) -> PlanOperation:
     resource = resource_of(endpoint.path, vocabulary.things)
     reads = endpoint.semantic.impact == IMPACTS[0]
     yields = _with_ids(read_outputs(outputs, resource, vocabulary, is_listing=reads))
@@ -297,13 +259,15 @@ def make_operation(
     for field in yields:
         if field.item is not None and field.inner:
             within = [one for one in yields if one.rows == field.path]
-            nouns = dict.fromkeys(_row_nouns(field, resource, vocabulary))
-            lists.append(Rows(field.path, tuple(nouns), tuple(within)))
-    return Operation(number, endpoint, resource, read_inputs(inputs, resource, vocabulary), yields, tuple(lists))
+            noun = vocabulary.row_noun(field.path)
+            own = resource.noun if noun is None else noun
+            nouns = dict.fromkeys([own, *vocabulary.row_nouns(field.item.names)])
+            lists.append(OutputRows(field.path, tuple(nouns), tuple(within)))
+    return PlanOperation(number, endpoint, resource, read_inputs(inputs, resource, vocabulary), yields, tuple(lists))
 
 
 def read_inputs(
-    slots: Sequence[Slot], resource: Resource, vocabulary: Vocabulary, *, is_proposed: bool = False
+    slots: Sequence[Slot], resource: PathResource, vocabulary: ServiceNouns, *, is_proposed: bool = False
 ) -> tuple[PlanField, ...]:
     """Make the fields of an input; members of objects are not taken apart."""
     owners = dict(resource.owners)
@@ -322,21 +286,18 @@ def read_inputs(
 
 
 def _parameter_readings(
-    name: str, noun: str, readings: tuple[Reading, ...], vocabulary: Vocabulary, is_proposed: bool
-) -> tuple[Reading, ...]:
-    """Read a path parameter by the segment before it: `{id}`, `{order}` and `{order_id}` after `/orders`.
-
-    An endpoint may call its own key what it likes; a proposal that does may mean another thing.
-    """
+    name: str, noun: str, readings: tuple[NounReading, ...], vocabulary: ServiceNouns, is_proposed: bool
+) -> tuple[NounReading, ...]:
+    """Read an endpoint's path parameter by the segment before it: `{id}`, `{order}`, `{order_id}` after `/orders`."""
     parts = stems(name)
     own = noun_of(tuple(part for part in parts if part not in ("id", "identifier", "identity")))
     is_key = parts[-1] == "id" or parts[-1] not in KEYS | GENERIC
     words, others = set(own.split("_")), set(noun.split("_"))
     akin = not own or words <= others
     elsewhere = own in vocabulary.things and own in vocabulary.segments and own != noun
-    same = Reading(noun, join(parts))
+    same = NounReading(noun, join(parts))
     if is_key and not elsewhere and (akin or not is_proposed):
-        found = (Reading(noun, "id"), same, *(one for one in readings if own and one.attribute == "id"))
+        found = (NounReading(noun, "id"), same, *(one for one in readings if own and one.attribute == "id"))
     elif is_key:
         found = (*readings, same)
     else:
@@ -345,7 +306,7 @@ def _parameter_readings(
 
 
 def read_outputs(
-    slots: Sequence[Slot], resource: Resource, vocabulary: Vocabulary, *, is_listing: bool
+    slots: Sequence[Slot], resource: PathResource, vocabulary: ServiceNouns, *, is_listing: bool
 ) -> tuple[PlanField, ...]:
     """Make the fields of an output, containers included. Beside a list, single values are about all of it."""
     paths = {slot.path for slot in slots}
@@ -368,7 +329,7 @@ def read_outputs(
         readings = vocabulary.read(slot.path, list(dict.fromkeys(bases)), slot.facts)
         name = slot.path[-1].lower()
         if name in _SECOND_IDS:  # beside an id it is another key
-            own = tuple(Reading(noun, name) for noun, _ in readings)
+            own = tuple(NounReading(noun, name) for noun, _ in readings)
             readings = own if (*slot.path[:-1], "id") in paths else (*readings, *own)
         found.append(PlanField(slot.path, readings, slot.facts, slot.required, slot.item, _inner(place, slots)))
     return tuple(found)
@@ -382,7 +343,7 @@ def _with_ids(fields: tuple[PlanField, ...]) -> tuple[PlanField, ...]:
             found.setdefault((field.path[:-1], field.facts.kind), field)
     firsts = set(found.values())
     return tuple(
-        replace(field, readings=(*field.readings, *(Reading(noun, "id") for noun, _ in field.readings)))
+        replace(field, readings=(*field.readings, *(NounReading(noun, "id") for noun, _ in field.readings)))
         if field in firsts
         else field
         for field in fields
@@ -404,19 +365,13 @@ def _inner(at: int, slots: Sequence[Slot]) -> tuple[PlanField, ...]:
     return tuple(PlanField(one.path[len(start) :], (), one.facts, one.required, one.item) for one in within)
 
 
-def _row_nouns(field: PlanField, resource: Resource, vocabulary: Vocabulary) -> list[str]:
-    noun = vocabulary.row_noun(field.path)
-    own = [resource.noun] if noun is None else [noun]
-    return own + (vocabulary.row_nouns(field.item.names) if field.item is not None else [])
-
-
 _FIELDS: Final = 160
 _LEVELS: Final = 5  # most fields and levels of an output that are looked at
 
 Usable = Callable[[Endpoint], bool]
 
 
-class Index:
+class OperationIndex:
     """Everything about the endpoints of a service that does not depend on a proposal. It never changes."""
 
     def __init__(self, endpoints: Iterable[Endpoint]) -> None:
@@ -425,37 +380,35 @@ class Index:
             takes = slots_of(endpoint.input_schema, most=_FIELDS, levels=_LEVELS)
             yields = slots_of(endpoint.output_schema, most=_FIELDS, levels=_LEVELS)
             rough.append((endpoint, takes, yields))
-        self.vocabulary = Vocabulary((endpoint.path, takes, yields) for endpoint, takes, yields in rough)
+        self.vocabulary = ServiceNouns((endpoint.path, takes, yields) for endpoint, takes, yields in rough)
         self.operations = tuple(
             make_operation(number, endpoint, takes, yields, self.vocabulary)
             for number, (endpoint, takes, yields) in enumerate(rough)
         )
-        self._fields: dict[Reading, list[tuple[Operation, PlanField]]] = {}
-        self._rows: dict[str, list[tuple[Operation, Rows]]] = {}
-        self._attributes: dict[str, list[Operation]] = {}
+        self._fields: dict[NounReading, list[tuple[PlanOperation, PlanField]]] = {}
+        self._rows: dict[str, list[tuple[PlanOperation, OutputRows]]] = {}
+        self._attributes: dict[str, list[PlanOperation]] = {}
         for operation in self.operations:
             self._add(operation)
 
-    def _add(self, operation: Operation) -> None:
+    def _add(self, operation: PlanOperation) -> None:
         for field in operation.outputs:
             for reading in field.readings:
                 role = self.vocabulary.is_role(reading.noun)
                 for noun in {reading.noun, role or reading.noun}:
-                    self._fields.setdefault(Reading(noun, reading.attribute), []).append((operation, field))
+                    self._fields.setdefault(NounReading(noun, reading.attribute), []).append((operation, field))
         for attribute in operation.attributes if not operation.impact else ():
             self._attributes.setdefault(attribute, []).append(operation)
         for rows in operation.lists:
             for noun in rows.nouns:
                 self._rows.setdefault(noun, []).append((operation, rows))
 
-    def yielding(self, reading: Reading) -> list[tuple[Operation, PlanField]]:
+    def yielding(self, reading: NounReading) -> list[tuple[PlanOperation, PlanField]]:
         """Return the operations that yield an attribute of a noun, each with the field."""
         return self._fields.get(reading, [])
 
-    def listing(self, noun: str) -> list[tuple[Operation, Rows]]:
-        """Return the operations whose output has a list of a noun, each with the list."""
+    def listing(self, noun: str) -> list[tuple[PlanOperation, OutputRows]]:
         return self._rows.get(noun, [])
 
-    def near(self, attribute: str) -> list[Operation]:
-        """Return the operations that read an attribute of whatever noun."""
+    def near(self, attribute: str) -> list[PlanOperation]:
         return self._attributes.get(attribute, [])

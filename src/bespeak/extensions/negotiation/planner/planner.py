@@ -9,10 +9,10 @@ from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.extensions.negotiation.plan import CERTAIN, PLAUSIBLE, Impossible, Miss, Plan
-from bespeak.extensions.negotiation.planner.draft import Decision, Draft, Listing, PlannedCall, Result
+from bespeak.extensions.negotiation.planner.draft import CallResult, Decision, Draft, Listing, PlannedCall
 from bespeak.extensions.negotiation.planner.guards import judge
-from bespeak.extensions.negotiation.planner.operation import Index, Usable
-from bespeak.extensions.negotiation.planner.search import Exhausted, Search
+from bespeak.extensions.negotiation.planner.operation import OperationIndex, Usable
+from bespeak.extensions.negotiation.planner.search import Exhausted, PlanSearch
 from bespeak.extensions.negotiation.planner.strategies import ListingSearch, SingleSearch, State, deeds, nearest
 from bespeak.extensions.negotiation.planner.wish import read_wish
 from bespeak.extensions.negotiation.planner.writing import explain, write_recipe
@@ -33,24 +33,21 @@ class Planner:
     """Plans over a fixed set of endpoints. It may be used from several threads."""
 
     def __init__(self, endpoints: Iterable[Endpoint], *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._index = Index(endpoints)
+        self._index = OperationIndex(endpoints)
         self._clock = clock
 
     def plan(
         self, proposal: Endpoint, usable: Usable = lambda _: True, *, depth: int = 10, expansions: int = 10_000
     ) -> Plan | Impossible:
-        """Return the best plan for a proposal, with at most `depth` steps, or what no plan covers.
-
-        `usable` says whether an endpoint may be a step. The same arguments always give the same answer.
-        """
+        """Return the best plan of at most `depth` steps that are `usable`, or what no plan covers; always the same."""
         until = self._clock() + _SECONDS
         found: list[Impossible] = []
         for is_part in (False, True):
             wish = read_wish(proposal, self._index.vocabulary, is_part=is_part)
             if isinstance(wish, Miss):
                 return Impossible(misses=(wish,))
-            search = Search(self._index, wish, usable, expansions, lambda: self._clock() > until)
-            planned = _Attempt(search, min(depth, _STEPS)).run()
+            search = PlanSearch(self._index, wish, usable, expansions, lambda: self._clock() > until)
+            planned = _PlanAttempt(search, min(depth, _STEPS)).run()
             if isinstance(planned, Plan):
                 return planned
             found.append(planned)
@@ -60,10 +57,8 @@ class Planner:
         return found[0]
 
 
-class _Attempt:
-    """The attempt to plan one proposal."""
-
-    def __init__(self, search: Search, most_steps: int) -> None:
+class _PlanAttempt:
+    def __init__(self, search: PlanSearch, most_steps: int) -> None:
         self._search = search
         self._wish = search.wish
         self._depth = 0
@@ -87,7 +82,14 @@ class _Attempt:
         if exhausted is not None and (exhausted.by_clock or self._best is None):
             return Impossible(misses=(_AT_BOUND,), exhausted=True)
         if self._best is not None:
-            return self._plan(self._best)
+            recipe, calls = write_recipe(self._best, self._wish.endpoint)
+            return Plan(
+                recipe=recipe,
+                endpoints=tuple(call.operation.endpoint for call in calls),
+                quality=round(self._best.quality, 4),
+                explanation=explain(self._best, calls),
+                doubts=_doubts(self._best),
+            )
         return Impossible(misses=tuple(self._misses.values())[:_MISSES] or (_NOTHING,))
 
     def _consider(self, draft: Draft) -> None:
@@ -105,16 +107,6 @@ class _Attempt:
         cost = draft.cost - self._search.covered(frozenset(draft.calls))
         return draft.quality < CERTAIN, cost, -draft.quality
 
-    def _plan(self, draft: Draft) -> Plan:
-        recipe, calls = write_recipe(draft, self._wish.endpoint)
-        return Plan(
-            recipe=recipe,
-            endpoints=tuple(call.operation.endpoint for call in calls),
-            quality=round(draft.quality, 4),
-            explanation=explain(draft, calls),
-            doubts=_doubts(draft),
-        )
-
     def _miss(self, miss: Miss) -> None:
         self._misses.setdefault((miss.field, miss.reason), miss)
 
@@ -126,7 +118,7 @@ class _Attempt:
         if lacking is not None:
             self._miss(lacking)
         for option in found:
-            assert isinstance(option.value, Result)
+            assert isinstance(option.value, CallResult)
             yield from self._completed(option.value.call, option.decisions)
 
     def _completed(self, deed: PlannedCall | None, decided: frozenset[Decision]) -> Iterator[Draft]:

@@ -9,23 +9,23 @@ from typing import Any, Final
 
 from bespeak.documents.adoption.naming import LIMITS
 from bespeak.extensions.negotiation.planner.draft import (
+    CallResult,
     Decision,
     Fixed,
     Given,
-    Match,
+    KeyMatch,
     Option,
     Pick,
     PlannedCall,
-    Result,
     RowValue,
     Value,
 )
 from bespeak.extensions.negotiation.planner.operation import (
     SORTS,
-    Index,
-    Operation,
+    OperationIndex,
+    OutputRows,
     PlanField,
-    Rows,
+    PlanOperation,
     Usable,
     alternatives,
     likeness,
@@ -57,10 +57,12 @@ class PlanScope:
     values: tuple[tuple[PlanField, Value], ...]
 
 
-class Search:
+class PlanSearch:
     """The search for one proposal. It is bounded by expansions, which are the same on every machine."""
 
-    def __init__(self, index: Index, wish: Wish, usable: Usable, expansions: int, stop: Callable[[], bool]) -> None:
+    def __init__(
+        self, index: OperationIndex, wish: Wish, usable: Usable, expansions: int, stop: Callable[[], bool]
+    ) -> None:
         self.index = index
         self.wish = wish
         self.given = PlanScope(tuple((field, Given(field)) for field in wish.givens))
@@ -71,12 +73,12 @@ class Search:
         self._calls: dict[tuple[int, tuple[tuple[str, int], ...]], PlannedCall] = {}
         self._values: list[Value] = []
         self._memo: dict[Any, list[Option]] = {}
-        self._providers: dict[PlanField, list[tuple[float, Operation, PlanField]]] = {}
+        self._providers: dict[PlanField, list[tuple[float, PlanOperation, PlanField]]] = {}
         self._may: dict[int, bool] = {}
-        self._rows: dict[Rows, PlanScope] = {}
+        self._rows: dict[OutputRows, PlanScope] = {}
         self._named: dict[int, int] = {}
 
-    def row_scope(self, rows: Rows) -> PlanScope:
+    def row_scope(self, rows: OutputRows) -> PlanScope:
         """Return the scope of calls that are made for each row: its columns before what is given."""
         if rows not in self._rows:
             columns = tuple((field, RowValue(field)) for field in rows.fields if not field.inner)
@@ -92,7 +94,7 @@ class Search:
         if self._asked % 16 == 0 and self._stop():
             raise Exhausted(by_clock=True)
 
-    def allows(self, operation: Operation) -> bool:
+    def allows(self, operation: PlanOperation) -> bool:
         """Return True if an operation may be a step: the caller may use it, and it is not a view that nobody named."""
         known = self._may.get(operation.number)
         if known is None:
@@ -101,14 +103,14 @@ class Search:
             self._may[operation.number] = known
         return known
 
-    def providers(self, need: PlanField) -> list[tuple[float, Operation, PlanField]]:
+    def providers(self, need: PlanField) -> list[tuple[float, PlanOperation, PlanField]]:
         """Return the operations that yield a value, best first; those that change something never do."""
         if need not in self._providers:
             self._providers[need] = self._find_providers(need)
         return self._providers[need]
 
-    def _find_providers(self, need: PlanField) -> list[tuple[float, Operation, PlanField]]:
-        found: dict[tuple[int, str], tuple[float, Operation, PlanField]] = {}
+    def _find_providers(self, need: PlanField) -> list[tuple[float, PlanOperation, PlanField]]:
+        found: dict[tuple[int, str], tuple[float, PlanOperation, PlanField]] = {}
         for reading in alternatives(need, self.index.vocabulary):
             for operation, field in self.index.yielding(reading):
                 key = operation.number, field.text
@@ -121,7 +123,7 @@ class Search:
         return sorted(found.values(), key=lambda one: self._order(need, *one))[:PROVIDERS]
 
     def _order(
-        self, need: PlanField, score: float, operation: Operation, field: PlanField
+        self, need: PlanField, score: float, operation: PlanOperation, field: PlanField
     ) -> tuple[float, int, int, int, bool, str]:
         named = self._named.get(operation.number)
         if named is None:
@@ -147,11 +149,9 @@ class Search:
         return best[0], found
 
     def value(self, need: PlanField, scope: PlanScope, depth: int) -> list[Option]:
-        """Return the ways to get a value, cheapest first."""
         return self.at_hand(need, scope) or self.computed(need, scope, depth)
 
     def computed(self, need: PlanField, scope: PlanScope, depth: int) -> list[Option]:
-        """Return the ways to look a value up, cheapest first."""
         if depth <= 0:
             return []
         key = (need.readings, need.facts.kind, id(scope), depth)
@@ -159,14 +159,14 @@ class Search:
             self._memo[key] = self._computed(need, scope, depth)
         return self._memo[key]
 
-    def at_hand(self, need: PlanField, scope: PlanScope, searched: Operation | None = None) -> list[Option]:
+    def at_hand(self, need: PlanField, scope: PlanScope, searched: PlanOperation | None = None) -> list[Option]:
         """Return values of the scope that are the one needed, best first."""
         key = (need, scope)
         if key not in self._memo:
             self._memo[key] = self._at_hand(need, scope, searched)
         return self._memo[key]
 
-    def _at_hand(self, need: PlanField, scope: PlanScope, searched: Operation | None) -> list[Option]:
+    def _at_hand(self, need: PlanField, scope: PlanScope, searched: PlanOperation | None) -> list[Option]:
         found: list[tuple[float, bool, Option]] = []
         for field, value in scope.values:
             score = self._sent(need, field, searched)
@@ -177,7 +177,7 @@ class Search:
                 found.append((-option.quality, field.name != need.name, option))
         return [option for *_, option in sorted(found, key=lambda one: one[:2])]
 
-    def _sent(self, need: PlanField, have: PlanField, operation: Operation | None) -> float:
+    def _sent(self, need: PlanField, have: PlanField, operation: PlanOperation | None) -> float:
         if need.comparison or have.comparison:
             alike = need.comparison == have.comparison and bool(need.nouns & have.nouns)
             return match_facts(need, have, sent=True) if alike else 0.0
@@ -193,7 +193,7 @@ class Search:
             return match_facts(need, have, sent=True) if have.texts else 0.0
         return 0.0
 
-    def searched(self, call: PlannedCall, rows: Rows) -> frozenset[Decision]:
+    def searched(self, call: PlannedCall, rows: OutputRows) -> frozenset[Decision]:
         """Return a doubt if a list is searched for the name of something else."""
         for field, value in call.bindings:
             if field.term in SEARCHES and isinstance(value, Given) and not value.field.texts & set(rows.nouns):
@@ -203,13 +203,16 @@ class Search:
 
     def _computed(self, need: PlanField, scope: PlanScope, depth: int) -> list[Option]:
         found: list[Option] = []
+        vocabulary = self.index.vocabulary
         for score, operation, field in self.providers(need):
-            if field.lists > 1 or self._is_echo(operation, need):
+            # An operation that needs what it should give is of no use.
+            if field.lists > 1 or any(likeness(need, one, vocabulary) == 1.0 for one in operation.required):
                 continue
             self.spend()
             about = f"{need.text} from {operation.number} {field.text}"
             own = frozenset((Decision(about, score, 2 * (1 - score)),)) if score < 1 else frozenset[Decision]()
-            for called in self.call(operation, scope, depth - 1, _row_noun(operation, field)):
+            noun = operation.nouns_of(field)[0] if len(operation.lists) > 1 else ""  # what it is told to list
+            for called in self.call(operation, scope, depth - 1, noun):
                 for value, picked in self.picks(called, field, scope, depth - 1):
                     found.append(Option(value, called.decisions | own | picked, value.calls))
         return self._best(found)
@@ -234,11 +237,7 @@ class Search:
         said = self.wish.said
         return frozenset(s.term for call in calls for s in call.operation.resource.literals if s.term in said)
 
-    def _is_echo(self, operation: Operation, need: PlanField) -> bool:
-        """Return True if an operation needs what it should give."""
-        return any(likeness(need, field, self.index.vocabulary) == 1.0 for field in operation.required)
-
-    def call(self, operation: Operation, scope: PlanScope, depth: int, noun: str = "") -> list[Option]:
+    def call(self, operation: PlanOperation, scope: PlanScope, depth: int, noun: str = "") -> list[Option]:
         """Return the ways to call an operation, cheapest first; the value of each is a Result of the whole output."""
         key = (operation.number, id(scope), depth, noun)
         if key not in self._memo:
@@ -246,16 +245,15 @@ class Search:
             self._memo[key] = self._called(operation, scope, depth, noun)
         return self._memo[key]
 
-    def _called(self, operation: Operation, scope: PlanScope, depth: int, noun: str) -> list[Option]:
+    def _called(self, operation: PlanOperation, scope: PlanScope, depth: int, noun: str) -> list[Option]:
         ways: list[list[Option]] = []
         for field in operation.required:
             self.spend()
             way = self.at_hand(field, scope, operation) or self._supplied(field, scope, depth, noun)
             if not way:
                 return []
-            ways.append(
-                way[: _KEPT if len(operation.required) == 1 else 2 if len(operation.required) <= _COMBINED else 1]
-            )
+            most = _KEPT if len(operation.required) == 1 else 2 if len(operation.required) <= _COMBINED else 1
+            ways.append(way[:most])
         found = []
         for chosen in product(*ways):
             self.spend()
@@ -266,7 +264,7 @@ class Search:
                 found += self._related(operation, bound, found[-1], scope, depth)
         return self._best(found)
 
-    def _filled(self, operation: Operation, bound: list[tuple[PlanField, Option]], scope: PlanScope) -> Option:
+    def _filled(self, operation: PlanOperation, bound: list[tuple[PlanField, Option]], scope: PlanScope) -> Option:
         """Complete a call by the optional inputs that a value at hand is meant for: filters work best at the source."""
         bound = list(bound)
         used = {id(option.value) for _, option in bound}
@@ -282,13 +280,18 @@ class Search:
                         break
         call = self._make(operation, [(field, option.value) for field, option in bound])
         decisions = frozenset[Decision]().union(*(option.decisions for _, option in bound))
-        return Option(Result(call, WHOLE), decisions, call.before | {call})
+        return Option(CallResult(call, WHOLE), decisions, call.before | {call})
 
     def _related(
-        self, operation: Operation, bound: list[tuple[PlanField, Option]], filled: Option, scope: PlanScope, depth: int
+        self,
+        operation: PlanOperation,
+        bound: list[tuple[PlanField, Option]],
+        filled: Option,
+        scope: PlanScope,
+        depth: int,
     ) -> list[Option]:
         """Return the call with one more optional key, looked up by inputs that the call does not use yet."""
-        assert isinstance(filled.value, Result)
+        assert isinstance(filled.value, CallResult)
         told = (value.givens for field, value in filled.value.call.bindings if field.term not in SEARCHES)
         used = frozenset[str]().union(*told)
         taken = {field.name for field, _ in filled.value.call.bindings}
@@ -307,11 +310,8 @@ class Search:
         return []
 
     def is_of(self, value: Value) -> bool:
-        """Return True if a value is the id of the thing it was read from, or of one that the path names.
-
-        Rows that refer to the same third thing as what is given do not belong to what is given.
-        """
-        nouns = value.field.identifies if isinstance(value, Result) else frozenset[str]()
+        """Return True if a value is the id of what it was read from or of a thing in the path, not of a third thing."""
+        nouns = value.field.identifies if isinstance(value, CallResult) else frozenset[str]()
         return not nouns.isdisjoint(self.wish.path_terms) or _is_own(value, nouns)
 
     def _supplied(self, field: PlanField, scope: PlanScope, depth: int, noun: str) -> list[Option]:
@@ -324,7 +324,7 @@ class Search:
                 return [Option(Fixed(value), frozenset((Decision(f"{field.name} {value}", 0.97, 0.1),)), frozenset())]
         return self.computed(field, scope, depth) if field.tells else []
 
-    def _make(self, operation: Operation, bindings: list[tuple[PlanField, Value]]) -> PlannedCall:
+    def _make(self, operation: PlanOperation, bindings: list[tuple[PlanField, Value]]) -> PlannedCall:
         key = operation.number, tuple((field.name, id(value)) for field, value in bindings)
         if key not in self._calls:
             self._values += [value for _, value in bindings]  # kept alive, so that their ids stay theirs
@@ -338,38 +338,38 @@ class Search:
 
     def picks(
         self, called: Option, field: PlanField, scope: PlanScope, depth: int
-    ) -> list[tuple[Result, frozenset[Decision]]]:
+    ) -> list[tuple[CallResult, frozenset[Decision]]]:
         """Return the values of a field in what a call returned: itself, or one of a list."""
-        assert isinstance(called.value, Result)
+        assert isinstance(called.value, CallResult)
         call = called.value.call
         if not field.lists:
-            return [(Result(call, field), frozenset())]
+            return [(CallResult(call, field), frozenset())]
         rows = next(rows for rows in call.operation.lists if rows.path == field.rows)
         about = f"{call.operation.number} {rows.dotted}"
         other = self.searched(call, rows)
         keyed = [(one, value) for one, value in call.bindings if value.givens or value.calls]
-        searched = [one for one, value in keyed if one.term in SEARCHES and _must_be_given(value)]
+        # An optional text, or one of a row, is not a key.
+        searched = [one for one, by in keyed if one.term in SEARCHES and isinstance(by, Given) and by.field.required]
         paged = 1.0 if searched else 0.9 if call.operation.pages else 0.6 if call.operation.is_partial else 1.0
         unread = f"`{call.operation.endpoint}` is paged and may not show every element." if paged < 0.9 else ""
         for column, option, certain in self._keys(rows, field, scope, depth):
-            decision = Decision(
-                f"where {about} {column.text}", certain * paged, 0.4 + (0.8 if paged < 1 else 0), unread
-            )
-            pick = Pick((Match(column, option.value),))
-            return [(Result(call, field, pick), option.decisions | {decision} | other)]
+            cost = 0.4 + (0.8 if paged < 1 else 0)
+            decision = Decision(f"where {about} {column.text}", certain * paged, cost, unread)
+            pick = Pick((KeyMatch(column, option.value),))
+            return [(CallResult(call, field, pick), option.decisions | {decision} | other)]
         if searched:
             decision = Decision(f"first {about}", 0.9, 0.3, "")
         elif call.operation.resource.is_collection and any(one.tells & set(rows.nouns) for one, _ in keyed):
-            return [(Result(call, field, Pick()), frozenset((Decision(f"only {about}", 0.93, 0.3),)))]
+            return [(CallResult(call, field, Pick()), frozenset((Decision(f"only {about}", 0.93, 0.3),)))]
         elif call.operation.resource.view:
             decision = Decision(f"first {about}", 0.8, 0.3)
         else:
             doubt = f"Which of the {rows.dotted} of `{call.operation.endpoint}`? Give a key of it."
             decision = Decision(f"first {about}", 0.5, 2.5, doubt)
-        return [(Result(call, field, Pick(is_first=True)), other | {decision})]
+        return [(CallResult(call, field, Pick(is_first=True)), other | {decision})]
 
     def _keys(
-        self, rows: Rows, field: PlanField, scope: PlanScope, depth: int
+        self, rows: OutputRows, field: PlanField, scope: PlanScope, depth: int
     ) -> list[tuple[PlanField, Option, float]]:
         """Return a column that identifies a row with the value to compare it with, ids first."""
         for column in rows.fields:
@@ -387,24 +387,14 @@ class Search:
         return []
 
 
-def _row_noun(operation: Operation, field: PlanField) -> str:
-    """Return the noun of the rows that a field is in, for operations that are told what to list."""
-    return operation.nouns_of(field)[0] if len(operation.lists) > 1 else ""
-
-
 def _is_own(value: Value, nouns: frozenset[str]) -> bool:
     """Return True if a value is of one of the nouns, and so is every key by which it was found."""
-    if not isinstance(value, Result):
+    if not isinstance(value, CallResult):
         return True
     keys = [one for field, one in value.call.bindings if field.tells & nouns]
     keys += [match.value for match in value.pick.matches] if value.pick is not None else []
     own = not nouns.isdisjoint(value.call.operation.nouns_of(value.field))
     return own and all(_is_own(one, nouns) for one in keys)
-
-
-def _must_be_given(value: Value) -> bool:
-    """Return True if the caller says it in every call: an optional text, or one of a row, is not a key."""
-    return isinstance(value, Given) and value.field.required
 
 
 WHOLE: Final = PlanField(("",), (), Facts())

@@ -51,8 +51,6 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place in the values of a schema."""
-
     path: tuple[str, ...]
     facts: Facts
     required: bool
@@ -60,7 +58,7 @@ class Slot:
     item: Facts | None = None  # elements of a list
 
 
-class TooLarge(Exception):
+class SchemaTooLarge(Exception):
     """A schema has more slots or levels than are looked at."""
 
 
@@ -69,10 +67,7 @@ class Unnameable(Exception):
 
 
 def slots_of(schema: Mapping[str, Any], *, most: int, levels: int, strict: bool = False) -> list[Slot]:
-    """List the slots of a schema, containers before their members.
-
-    What is too much, or has a name that no recipe can say, is left out, or raises TooLarge or Unnameable if `strict`.
-    """
+    """List the slots of a schema, containers first. Leave out what is too much or unnameable; raise it if `strict`."""
     return _Walk(schema, most, levels, strict).run()
 
 
@@ -104,7 +99,7 @@ class _Walk:
                 continue
             if len(self._found) >= self._most or self._work <= 0 or level >= self._levels:
                 if self._strict:
-                    raise TooLarge
+                    raise SchemaTooLarge
                 return
             self._slot((*path, name), self._facts(schema), name in facts.required, level)
 
@@ -125,7 +120,7 @@ class _Walk:
         self._work -= 1
         if not isinstance(schema, Mapping) or depth > _NESTED or self._work <= 0:
             if self._strict and (depth > _NESTED or self._work <= 0):
-                raise TooLarge
+                raise SchemaTooLarge
             return
         reference = schema.get("$ref")
         if isinstance(reference, str):
@@ -155,7 +150,6 @@ class _Walk:
 
 
 def _add(schema: Mapping[str, Any], facts: Facts) -> None:
-    """Add what a schema itself says."""
     kind = schema.get("type")
     kinds = [kind] if isinstance(kind, str) else kind if isinstance(kind, list) else []
     values = [schema["const"]] if "const" in schema else schema.get("enum")
@@ -190,10 +184,7 @@ def _list(schema: Mapping[str, Any], keyword: str) -> list[Any]:
 
 
 def fit(need: Facts, have: Facts, *, sent: bool = False) -> float:
-    """Judge whether values of `have` may stand where `need` is described: 0 if not, 1 if certainly.
-
-    A value that is `sent` to an endpoint is checked by it, so that a missing enumeration does no harm.
-    """
+    """Judge whether `have` may stand for `need`: 0 if not, 1 if certainly. What is `sent`, its endpoint checks."""
     wanted, given = need.kind, have.kind
     if "mixed" in (wanted, given):
         return 0.0

@@ -1,32 +1,30 @@
-"""Strategies of the planner: for single values, for lists, and for a call that changes something.
-
-If none finds a plan, the misses tell which field is not covered, why, and which endpoint came closest.
-"""
+"""Strategies of the planner: for single values, lists, and calls that change something; and what is missing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from dataclasses import field as member
 from typing import Final
 
 from bespeak.documents.adoption.naming import CURSORS, LIMITS, join
 from bespeak.extensions.negotiation.plan import Miss
 from bespeak.extensions.negotiation.planner.draft import (
+    CallResult,
     Decision,
     Filter,
     Given,
     Listing,
     Option,
     PlannedCall,
-    Result,
     RowValue,
     Value,
     cost_of,
 )
-from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, TIMES, Operation, PlanField, Rows
-from bespeak.extensions.negotiation.planner.search import WHOLE, Search
+from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, TIMES, OutputRows, PlanField, PlanOperation
+from bespeak.extensions.negotiation.planner.search import WHOLE, PlanSearch
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.vocabulary import other_names
-from bespeak.extensions.negotiation.planner.wish import Table, Wish
+from bespeak.extensions.negotiation.planner.wish import WantedTable, Wish
 from bespeak.text.language.lexicon import meanings
 from bespeak.text.language.operation_class import operation_classes
 
@@ -48,17 +46,14 @@ class State:
         return cost_of(self.calls, self.decisions) + 2 * (1 - self.weakest)
 
 
+@dataclass(eq=False)
 class SingleSearch:
-    """Finds values for fields outside of lists."""
-
-    def __init__(self, search: Search, fields: tuple[PlanField, ...], depth: int, most_calls: int) -> None:
-        self._search = search
-        self._fields = fields
-        self._depth = depth
-        self._most_calls = most_calls
-        self._answers: dict[tuple[PlanField, int], tuple[float, PlanField | None]] = {}
-        self.missing: PlanField | None = None
-        """The first field without any value, after a run that found nothing."""
+    _search: PlanSearch
+    _fields: tuple[PlanField, ...]
+    _depth: int
+    _most_calls: int
+    missing: PlanField | None = None  # the first field without any value, after a run that found nothing
+    _answers: dict[tuple[PlanField, int], tuple[float, PlanField | None]] = member(default_factory=dict)
 
     def run(self, start: State) -> list[State]:
         """Return the cheapest ways to have all fields; empty if one of them has no value, or only by too many calls."""
@@ -80,31 +75,28 @@ class SingleSearch:
         for call in sorted(state.calls, key=lambda one: (not one.operation.impact, one.number)):
             score, other = (0.0, None) if call.is_per_row else self._answer(field, call.operation)
             if other is not None:
-                found.append(_with(state, field, Option(Result(call, other), frozenset(), frozenset((call,))), score))
+                found.append(
+                    _with(state, field, Option(CallResult(call, other), frozenset(), frozenset((call,))), score)
+                )
             if found and call.operation.impact:
                 return found  # what a change answers is about the change, and nothing else is
         exact = [one for one in found if one.weakest == state.weakest]
         if exact:
             return exact[:2]
         at_hand = self._search.at_hand(field, self._search.given)
-        if at_hand and field.identifies and _is_same_form(field, at_hand[0]):
-            return [*found, _with(state, field, at_hand[0], 1.0)]
+        given = at_hand[0].value if at_hand and field.identifies else None
+        if isinstance(given, Given) and field.facts.format in ("", given.field.facts.format):
+            return [*found, _with(state, field, at_hand[0], 1.0)]  # a given id may be repeated as it is
         options = self._search.computed(field, self._search.given, self._depth)
         return [*found, *(_with(state, field, option, 1.0) for option in options)]
 
-    def _answer(self, need: PlanField, operation: Operation) -> tuple[float, PlanField | None]:
-        """Return the field of an answer that fits best."""
+    def _answer(self, need: PlanField, operation: PlanOperation) -> tuple[float, PlanField | None]:
         key = need, operation.number
         if key not in self._answers:
             fields = [field for field in operation.outputs if not field.lists]
             self._search.spend(len(fields))
             self._answers[key] = self._search.best(need, fields)
         return self._answers[key]
-
-
-def _is_same_form(field: PlanField, option: Option) -> bool:
-    """Return True if a given id may be repeated as it is."""
-    return isinstance(option.value, Given) and field.facts.format in ("", option.value.field.facts.format)
 
 
 def _with(state: State, field: PlanField, option: Option, score: float) -> State:
@@ -122,28 +114,23 @@ _FAN_OUT: Final = 1.5
 _ORDERED: Final = frozenset(("integer", "number"))
 _TIME_ENDINGS: Final = ("at", "on", "date", "time")
 """What columns of times add to the word that a bound uses: `placed_after` is about `placed_at`."""
-_ANY_TIME: Final = frozenset(("date", "time", "day"))
-"""What a bound is about that names no column: the only date of the rows."""
+_ANY_TIME: Final = frozenset(("date", "time", "day"))  # a bound that names no column means the only date of the rows
 
 
+@dataclass(frozen=True, eq=False)
 class ListingSearch:
-    """Finds the ways to make one wanted list."""
-
-    def __init__(self, search: Search, table: Table, depth: int, deed: PlannedCall | None = None) -> None:
-        """Prepare a search. The lists of a `deed` are those that it answers with: others are not its results."""
-        self._search = search
-        self._table = table
-        self._depth = depth
-        self._deed = deed
+    _search: PlanSearch
+    _table: WantedTable
+    _depth: int
+    _deed: PlannedCall | None = None  # call whose lists are those that it answers with: others are not its results
 
     def run(self) -> list[Listing]:
-        """Return the ways, cheapest first."""
         found: list[Listing] = []
         if self._deed is not None:
             return self._answered(self._deed)
         for operation, rows in self._drivers():
             for called in self._search.call(operation, self._search.given, self._depth - 1, rows.nouns[0]):
-                assert isinstance(called.value, Result)
+                assert isinstance(called.value, CallResult)
                 listing = self._fill(called.value, rows, called.decisions)
                 if listing is not None:
                     found.append(listing)
@@ -157,11 +144,11 @@ class ListingSearch:
         known = deed.before | {deed}
         lists = [rows for rows in deed.operation.lists if ITEM not in rows.path]
         lists = [rows for rows in lists if set(rows.nouns) & set(self._table.nouns)]
-        made = [self._fill(Result(deed, WHOLE), rows, frozenset()) for rows in lists]
+        made = [self._fill(CallResult(deed, WHOLE), rows, frozenset()) for rows in lists]
         return [listing for listing in made if listing is not None and listing.calls <= known]
 
-    def _drivers(self) -> list[tuple[Operation, Rows]]:
-        found: dict[tuple[int, str], tuple[int, Operation, Rows]] = {}
+    def _drivers(self) -> list[tuple[PlanOperation, OutputRows]]:
+        found: dict[tuple[int, str], tuple[int, PlanOperation, OutputRows]] = {}
         for noun in self._table.nouns:
             for name in (noun, *other_names(noun)):
                 for operation, rows in self._search.index.listing(name):
@@ -183,7 +170,7 @@ class ListingSearch:
         )
         return [(operation, rows) for hits, operation, rows in ranked if hits][:_DRIVERS]
 
-    def _fill(self, result: Result, rows: Rows, decided: frozenset[Decision]) -> Listing | None:
+    def _fill(self, result: CallResult, rows: OutputRows, decided: frozenset[Decision]) -> Listing | None:
         scope = self._search.row_scope(rows)
         columns: list[tuple[PlanField, Value]] = []
         decisions = {*decided, *self._search.searched(result.call, rows)}
@@ -233,8 +220,8 @@ class ListingSearch:
         if filters or sort:
             call = self._search.unlimited(call)
             decisions |= self._scanned(call)
-        limits = (field for field in self._search.wish.givens if field.term in LIMITS and _is_count(field))
-        limit = next((field for field in limits if field.name not in call.givens), None)
+        givens = (field for field in self._search.wish.givens if field.term in LIMITS and field.name not in call.givens)
+        limit = next((field for field in givens if field.facts.kind in ("integer", "")), None)
         return replace(
             listing, call=call, filters=tuple(filters), sort=sort, limit=limit, decisions=frozenset(decisions)
         )
@@ -250,13 +237,13 @@ class ListingSearch:
             return {Decision(f"scan {operation.number}", 0.6, 0.8, doubt)}
         return set()
 
-    def _sorts(self, given: PlanField, rows: Rows) -> bool:
+    def _sorts(self, given: PlanField, rows: OutputRows) -> bool:
         """Return True if an input can only name columns; `-` before a name reverses the order."""
         columns = {field.column for field in rows.fields}
         values = given.facts.values
         return values is not None and all(str(value).lstrip("-") in columns for _, value in values)
 
-    def _filter(self, given: PlanField, rows: Rows) -> Filter | None:
+    def _filter(self, given: PlanField, rows: OutputRows) -> Filter | None:
         compared = given.comparison
         if compared is not None:
             if compared.attribute in _ANY_TIME:
@@ -285,7 +272,7 @@ class ListingSearch:
                         return Filter(column, "eq", option.value)
         return None
 
-    def _compared(self, need: PlanField, given: PlanField, op: str, rows: Rows) -> Filter | None:
+    def _compared(self, need: PlanField, given: PlanField, op: str, rows: OutputRows) -> Filter | None:
         for field in rows.fields:
             if need.meanings.isdisjoint(field.meanings):
                 continue
@@ -298,22 +285,18 @@ class ListingSearch:
         return None
 
 
-def _is_count(field: PlanField) -> bool:
-    return field.facts.kind in ("integer", "")
-
-
 _DEEDS: Final = 12
 _MAKING: Final = frozenset(("ADD", "CREATE", "INSERT", "MAKE", "REGISTER"))  # verbs whose object does not exist yet
 _SYNONYM: Final = 0.85
 _CLASS: Final = 0.5  # verbs of one class, such as PAY and REFUND, may do different things
 
 
-def deeds(search: Search, depth: int) -> tuple[list[Option], Miss | None]:
+def deeds(search: PlanSearch, depth: int) -> tuple[list[Option], Miss | None]:
     """Return the ways to do what the proposal says within the impact that it claims, and what it lacks for the best."""
     wish = search.wish
-    found: list[tuple[float, Operation]] = []
-    beyond: Operation | None = None
-    elsewhere: Operation | None = None
+    found: list[tuple[float, PlanOperation]] = []
+    beyond: PlanOperation | None = None
+    elsewhere: PlanOperation | None = None
     for operation in search.index.operations:
         if not operation.impact or not search.allows(operation):
             continue
@@ -350,14 +333,14 @@ def deeds(search: Search, depth: int) -> tuple[list[Option], Miss | None]:
     return [], Miss(field=wish.endpoint.path, reason=reason, nearest=elsewhere.endpoint if elsewhere else None)
 
 
-def _makes_known(operation: Operation, way: Option) -> bool:
+def _makes_known(operation: PlanOperation, way: Option) -> bool:
     """Return True if something is to be created that was looked up before: another thing is meant."""
-    assert isinstance(way.value, Result)
+    assert isinstance(way.value, CallResult)
     own = [value for field, value in way.value.call.bindings if operation.resource.noun in field.identifies]
     return operation.endpoint.method in _MAKING and any(value.calls for value in own)
 
 
-def _is_about(operation: Operation, wish: Wish) -> bool:
+def _is_about(operation: PlanOperation, wish: Wish) -> bool:
     """Return True if an operation acts on the noun of the proposal, and on no part of another thing."""
     own, parent = operation.resource.noun, operation.resource.parent
     if own != wish.noun and own not in other_names(wish.noun):
@@ -378,11 +361,10 @@ def _alike(verb: str, wanted: str) -> float:
 _COUNTED: Final = 12  # wanted fields by which the nearest endpoint is chosen
 
 
-def nearest(search: Search, fields: tuple[PlanField, ...], text: str) -> Miss:
+def nearest(search: PlanSearch, fields: tuple[PlanField, ...], text: str) -> Miss:
     """Return why the first of the fields that no operation can supply is missing."""
     for field in fields:
-        providers = search.providers(field)
-        if providers:
+        if search.providers(field):
             continue
         operation, is_meant = _closest(search, field)
         reason = f"No usable endpoint yields `{field.name}`" + (f" of a {_noun(field)}." if _noun(field) else ".")
@@ -391,14 +373,10 @@ def nearest(search: Search, fields: tuple[PlanField, ...], text: str) -> Miss:
         return Miss(field=field.text, reason=reason, nearest=None if operation is None else operation.endpoint)
     for field in fields:
         for _, operation, _ in search.providers(field)[:1]:
-            lacking = [
-                f"`{one.name}`" for one in operation.required if not search.at_hand(one, search.given, operation)
-            ]
-            reason = (
-                f"`{operation.endpoint}` yields it, but needs {', '.join(lacking)}."
-                if lacking
-                else "It cannot be combined with the rest."
-            )
+            lacking = [one.name for one in operation.required if not search.at_hand(one, search.given, operation)]
+            reason = "It cannot be combined with the rest."
+            if lacking:
+                reason = f"`{operation.endpoint}` yields it, but needs {', '.join(f'`{name}`' for name in lacking)}."
             return Miss(field=text, reason=reason, nearest=operation.endpoint)
     return Miss(field=text, reason="No usable endpoint yields it.")
 
@@ -407,14 +385,14 @@ def _noun(field: PlanField) -> str:
     return field.readings[0].noun.replace("_", " ") if field.readings else ""
 
 
-def _closest(search: Search, field: PlanField) -> tuple[Operation | None, bool]:
+def _closest(search: PlanSearch, field: PlanField) -> tuple[PlanOperation | None, bool]:
     """Return the closest operation that yields a field of this name, and whether it means the same."""
     meant = [operation for reading in field.readings for operation, _ in search.index.yielding(reading)]
     meant = [operation for operation in meant if not operation.impact and search.allows(operation)]
     named = [operation for reading in field.readings for operation in search.index.near(reading.attribute)]
     wanted = [one.attributes for one in search.wish.wanted[:_COUNTED]]
 
-    def closeness(operation: Operation) -> tuple[bool, int, int]:
+    def closeness(operation: PlanOperation) -> tuple[bool, int, int]:
         yielded = sum(not operation.attributes.isdisjoint(attributes) for attributes in wanted)
         return operation.resource.noun == search.wish.noun, yielded, -operation.number
 

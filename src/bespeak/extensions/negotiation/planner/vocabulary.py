@@ -1,7 +1,4 @@
-"""Vocabulary of a service: the nouns of its paths and fields, and how a field name is read with them.
-
-Terms are names as words in singular; resources are what a path is about, by its segments.
-"""
+"""Vocabulary of a service: the nouns of its paths and fields, in singular, and how names are read with them."""
 
 from __future__ import annotations
 
@@ -44,14 +41,10 @@ SEARCHES: Final = word_set("keyword phrase q query search search_term search_tex
 """Inputs that take words to look for."""
 TEXTS: Final = SEARCHES | SHARED | {"email", "username"}  # attributes that one can search for as text
 _COMPARING_FIRST: Final[Mapping[str, str]] = {
-    "min": "gte",
-    "minimum": "gte",
-    "max": "lte",
-    "maximum": "lte",
+    **dict.fromkeys(("min", "minimum", "since"), "gte"),
+    **dict.fromkeys(("max", "maximum", "until"), "lte"),
     "before": "lt",
     "after": "gt",
-    "since": "gte",
-    "until": "lte",
 }
 _COMPARING_LAST: Final[Mapping[str, str]] = {
     **_COMPARING_FIRST,
@@ -61,8 +54,7 @@ _COMPARING_LAST: Final[Mapping[str, str]] = {
     "lt": "lt",
     "from": "gte",
     "to": "lte",
-    "contain": "contains",
-    "like": "contains",
+    **dict.fromkeys(("contain", "like"), "contains"),
 }
 _SYNONYMS: Final = (
     word_set("created_at created creation_date date_created created_on created_date"),
@@ -81,7 +73,7 @@ _SYNONYMS: Final = (
 _OTHER_NAMES: Final = {word: sorted(group - {word}) for group in _SYNONYMS for word in group}
 
 
-class Comparison(NamedTuple):
+class ComparedName(NamedTuple):
     """An input that compares: `max_price` is `lte` of `price`."""
 
     op: str
@@ -97,28 +89,25 @@ def noun_of(parts: tuple[str, ...]) -> str:
 
 
 def other_names(term: str) -> list[str]:
-    """Return synonyms of an attribute or a noun."""
     return _OTHER_NAMES.get(term, [])
 
 
-def comparison(parts: tuple[str, ...], *, is_time: bool = False) -> Comparison | None:
+def comparison(parts: tuple[str, ...], *, is_time: bool = False) -> ComparedName | None:
     """Return what an input compares; None if its name does not say so. `from_x` is a bound only of times."""
     if len(parts) < 2:
         op = _COMPARING_FIRST.get(parts[0]) if parts and is_time else None
-        return Comparison(op, "date") if op else None
+        return ComparedName(op, "date") if op else None
     first = _COMPARING_LAST.get(parts[0]) if is_time else _COMPARING_FIRST.get(parts[0])
     if first:
-        return Comparison(first, join(parts[1:]))
+        return ComparedName(first, join(parts[1:]))
     last = _COMPARING_LAST.get(parts[-1])
-    return Comparison(last, join(parts[:-1])) if last else None
+    return ComparedName(last, join(parts[:-1])) if last else None
 
 
 _VERSION: Final = re.compile(r"v\d+(?:[._]\d+)*|api|rest", re.ASCII)
-_REPEATED: Final = re.compile(r"-\d+$", re.ASCII)
-"""What importers add to a segment to keep routes apart: `/movies-2` are movies too."""
+_REPEATED: Final = re.compile(r"-\d+$", re.ASCII)  # added by importers to keep routes apart: `/movies-2`
 _SEARCHING: Final = frozenset(("all", "data", "directory", "find", "list", "lookup", "query", "search"))
-_FORMATS: Final = frozenset(("csv", "geojson", "json"))
-"""Words for the form of an answer, which is the same things in any form."""
+_FORMATS: Final = frozenset(("csv", "geojson", "json"))  # forms of an answer, which has the same things in any
 _ACCESS: Final = frozenset(("private", "public", "shared"))
 LINKS: Final = frozenset(("and", "by", "for", "from", "in", "of", "on", "the", "to", "with"))
 """Words of a segment that only connect the others."""
@@ -126,25 +115,20 @@ LINKS: Final = frozenset(("and", "by", "for", "from", "in", "of", "on", "the", "
 
 @dataclass(frozen=True)
 class Segment:
-    """One segment of a path."""
-
     text: str
     is_keyed: bool = False  # True if it names things that have ids, whatever it is called
     names_key: bool = False  # True if it only says which key follows: `/users/email/{email}`
 
     @cached_property
     def parameter(self) -> str:
-        """Name of the parameter; empty for a literal."""
         return self.text[1:-1] if self.text.startswith("{") else ""
 
     @cached_property
     def stems(self) -> tuple[str, ...]:
-        """Words of a literal, in singular."""
         return () if self.parameter else stems(self.text)
 
     @cached_property
     def term(self) -> str:
-        """The literal as one term."""
         return "_".join(self.stems)
 
     @cached_property
@@ -160,7 +144,6 @@ class Segment:
 
     @cached_property
     def is_plural(self) -> bool:
-        """True if its last word is in plural."""
         parts = words(self.text)
         return bool(parts) and (is_plural(parts[-1]) or parts[-1] == "people")
 
@@ -179,9 +162,7 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Resource:
-    """What a path is about."""
-
+class PathResource:
     segments: tuple[Segment, ...]
     noun: str  # what the endpoint deals with; empty if no segment names a thing
     parent: str  # noun of the literal before that; empty if there is none
@@ -190,12 +171,10 @@ class Resource:
 
     @cached_property
     def literals(self) -> list[Segment]:
-        """Segments that name something."""
         return [segment for segment in self.segments if not segment.is_silent and not segment.parameter]
 
     @cached_property
     def nouns(self) -> list[str]:
-        """Nouns of all literals, in order."""
         return [noun_of(segment.stems) for segment in self.literals if segment.term != self.view]
 
     @property
@@ -217,7 +196,7 @@ def segments_of(path: str, things: Collection[str] = ()) -> tuple[Segment, ...]:
     return tuple(found)
 
 
-def resource_of(path: str, things: Collection[str]) -> Resource:
+def resource_of(path: str, things: Collection[str]) -> PathResource:
     """Read a path; `things` are nouns that have ids."""
     segments = segments_of(path, things)
     nouns: list[str] = []
@@ -241,7 +220,7 @@ def resource_of(path: str, things: Collection[str]) -> Resource:
                 view = segment.term
         before = segment
     noun, parent = (nouns[-1] if nouns else ""), (nouns[-2] if len(nouns) > 1 else "")
-    return Resource(segments, noun, parent, view, tuple(owners))
+    return PathResource(segments, noun, parent, view, tuple(owners))
 
 
 _COMMON: Final = 0.3  # share of endpoints from which a segment says nothing about one of them
@@ -254,23 +233,18 @@ _COUNTS: Final = frozenset(("count", "max", "min", "n", "nb", "num", "number", "
 _FEW: Final = 10  # endpoints below which no segment is common
 
 
-class Reading(NamedTuple):
+class NounReading(NamedTuple):
     """What a name may mean: an attribute of a noun."""
 
     noun: str
     attribute: str
 
 
-class Vocabulary:
-    """Nouns of a service."""
-
+class ServiceNouns:
     def __init__(self, endpoints: Iterable[tuple[str, Sequence[Slot], Sequence[Slot]]]) -> None:
-        self.things: set[str] = set()
-        """Nouns with ids: before a path parameter, or the stem of `x_id`."""
-        self.segments: set[str] = set()
-        """Literals of paths."""
-        self.nouns: set[str] = set()
-        """Everything that may be the noun of a field."""
+        self.things: set[str] = set()  # nouns with ids: before a path parameter, or the stem of `x_id`
+        self.segments: set[str] = set()  # literals of paths
+        self.nouns: set[str] = set()  # everything that may be the noun of a field
         counts: Counter[str] = Counter()
         total = 0
         for path, inputs, outputs in endpoints:
@@ -288,23 +262,19 @@ class Vocabulary:
             if last is not None and not last.is_silent and not last.is_quality:
                 self.nouns.add(noun_of(last.stems))
             for slot in (*inputs, *outputs):
-                self._learn(slot)
+                parts = stems(slot.path[-1])
+                if len(parts) > 1 and parts[-1] == "id" and join(parts[:-1]) not in GENERIC:
+                    self.things.add(join(parts[:-1]))
+                elif slot.item is not None and slot.is_container and join(parts) not in WRAPPERS:
+                    self.nouns.add(noun_of(parts))
         self.segments |= set(counts)
         self.resources = frozenset(self.nouns)
         """Nouns of paths and lists: an id alone, as `short_id`, does not make `short_url` the url of a short."""
         self.nouns |= self.things
-        self.wrappers = WRAPPERS - (self.things & _KEPT_IN)
-        """Containers that say nothing here: `lists` are things for a service that has lists."""
+        self.wrappers = WRAPPERS - (self.things & _KEPT_IN)  # say nothing here, unless they are things of the service
         self.common = {term for term, count in counts.items() if total >= _FEW and count > _COMMON * total}
         """Segments of so many endpoints that they distinguish none."""
         self._roles: dict[str, str] = {}
-
-    def _learn(self, slot: Slot) -> None:
-        parts = stems(slot.path[-1])
-        if len(parts) > 1 and parts[-1] == "id" and join(parts[:-1]) not in GENERIC:
-            self.things.add(join(parts[:-1]))
-        elif slot.item is not None and slot.is_container and join(parts) not in WRAPPERS:
-            self.nouns.add(noun_of(parts))
 
     def knows(self, term: str) -> bool:
         """Return True if the service uses a term for a thing or a segment."""
@@ -348,7 +318,7 @@ class Vocabulary:
             found += [tail for tail in tails if tail in self.things][:1]
         return found
 
-    def read(self, path: tuple[str, ...], bases: Sequence[str], facts: Facts) -> tuple[Reading, ...]:
+    def read(self, path: tuple[str, ...], bases: Sequence[str], facts: Facts) -> tuple[NounReading, ...]:
         """Return what a field may mean; `bases` are the nouns of the object at the root of the path."""
         nouns = list(bases)
         before: tuple[str, ...] = ()
@@ -364,25 +334,25 @@ class Vocabulary:
                 before = (*before, *stems(name))
         return self.read_name((*before, *stems(path[-1])), nouns, facts)
 
-    def read_name(self, parts: tuple[str, ...], nouns: Sequence[str], facts: Facts) -> tuple[Reading, ...]:
+    def read_name(self, parts: tuple[str, ...], nouns: Sequence[str], facts: Facts) -> tuple[NounReading, ...]:
         """Return what the words of a name may mean for an owner of these nouns."""
         if not parts:
             return ()
-        found: list[Reading] = []
+        found: list[NounReading] = []
         if parts[-1] == "id":
             own = join(parts[:-1])
             if own in POSITIONS and own not in self.things:  # the parent of one thing is not that of another
-                found += [Reading(noun, join(parts)) for noun in nouns]
+                found += [NounReading(noun, join(parts)) for noun in nouns]
             else:
-                found += [Reading(own, "id")] if own else [Reading(noun, "id") for noun in nouns]
+                found += [NounReading(own, "id")] if own else [NounReading(noun, "id") for noun in nouns]
         else:
             whole = join(parts)
-            found += [Reading(noun, whole) for noun in nouns]
+            found += [NounReading(noun, whole) for noun in nouns]
             end = self.prefix(parts)
             if end:
-                found.append(Reading(join(parts[:end]), join(parts[end:])))
+                found.append(NounReading(join(parts[:end]), join(parts[end:])))
             scalar = facts.kind in ("string", "integer", "") and not facts.members and facts.values is None
             role = self.is_role(whole)  # `menu_order` is a place, not an order
             if scalar and ((whole in self.things and whole not in GENERIC) or (role and role != "order")):
-                found.append(Reading(whole, "id"))
+                found.append(NounReading(whole, "id"))
         return tuple(dict.fromkeys(found))

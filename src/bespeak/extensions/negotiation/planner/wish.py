@@ -11,12 +11,12 @@ from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.documents.adoption.naming import join, stems
 from bespeak.extensions.negotiation.plan import Miss
 from bespeak.extensions.negotiation.planner.operation import PlanField, read_inputs, read_outputs
-from bespeak.extensions.negotiation.planner.slot import ITEM, Facts, Slot, TooLarge, Unnameable, slots_of
+from bespeak.extensions.negotiation.planner.slot import ITEM, Facts, SchemaTooLarge, Slot, Unnameable, slots_of
 from bespeak.extensions.negotiation.planner.vocabulary import (
     COLLECTIVE,
     WRAPPERS,
-    Resource,
-    Vocabulary,
+    PathResource,
+    ServiceNouns,
     noun_of,
     other_names,
     resource_of,
@@ -30,9 +30,7 @@ _READING: Final = frozenset(("READ", "ANALYZE"))
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
-    """A list of objects that is wanted."""
-
+class WantedTable:
     path: tuple[str, ...]
     nouns: tuple[str, ...]
     columns: tuple[PlanField, ...]
@@ -40,20 +38,17 @@ class Table:
 
     @property
     def text(self) -> str:
-        """Path for people."""
         return ".".join(self.path).replace(f".{ITEM}", ITEM)
 
 
 @dataclass(frozen=True, eq=False)
 class Wish:
-    """A proposal, read with the vocabulary of the service."""
-
     endpoint: Endpoint
-    resource: Resource
+    resource: PathResource
     noun: str  # what it deals with, as the service calls it
     givens: tuple[PlanField, ...]
     singles: tuple[PlanField, ...]  # fields wanted outside of lists
-    tables: tuple[Table, ...]
+    tables: tuple[WantedTable, ...]
     said: frozenset[str]  # terms that it mentions: segments, nouns of inputs, containers
     must: tuple[str, ...]  # terms of the path that the service knows, so that a plan must deal with them
     unknown: tuple[str, ...]  # words of the path that the service does not know
@@ -61,7 +56,6 @@ class Wish:
 
     @cached_property
     def path_terms(self) -> frozenset[str]:
-        """Terms and nouns of the path."""
         return frozenset((*self.must, *self.resource.nouns, self.noun))
 
     @cached_property
@@ -74,17 +68,14 @@ class Wish:
 
     @property
     def wanted(self) -> list[PlanField]:
-        """All fields of the output."""
         return [*self.singles, *(field for table in self.tables for field in table.columns)]
 
     @property
     def is_effect(self) -> bool:
-        """True if the verb changes something."""
         return not is_reading(self.endpoint.method)
 
     @property
     def impact(self) -> int:
-        """Rank of the impact that it claims."""
         claimed = self.endpoint.semantic.impact
         return IMPACTS.index(claimed) if claimed in IMPACTS else 0
 
@@ -95,11 +86,8 @@ def is_reading(method: str) -> bool:
     return classes is not None and classes.main in _READING
 
 
-def read_wish(proposal: Endpoint, vocabulary: Vocabulary, *, is_part: bool = False) -> Wish | Miss:
-    """Read a proposal; a Miss if it is too large or says too little.
-
-    If `is_part`, the last noun of the path only names a part of the one before it: `/projects/{id}/urls`.
-    """
+def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = False) -> Wish | Miss:
+    """Read a proposal, or return a Miss. If `is_part`, the last noun of the path is a part of the one before it."""
     takes, yields = _slots(proposal.input_schema, "input"), _slots(proposal.output_schema, "output")
     for found in (takes, yields):
         if isinstance(found, Miss):
@@ -117,7 +105,7 @@ def read_wish(proposal: Endpoint, vocabulary: Vocabulary, *, is_part: bool = Fal
     givens = tuple(
         _owned(field, resource, vocabulary) for field in read_inputs(takes, resource, vocabulary, is_proposed=True)
     )
-    known = Resource(resource.segments, noun, _known(resource.parent, vocabulary), resource.view, resource.owners)
+    known = PathResource(resource.segments, noun, _known(resource.parent, vocabulary), resource.view, resource.owners)
     reads = is_reading(proposal.method)
     outputs = tuple(
         replace(field, is_wanted=True) for field in read_outputs(yields, known, vocabulary, is_listing=reads)
@@ -139,14 +127,14 @@ def read_wish(proposal: Endpoint, vocabulary: Vocabulary, *, is_part: bool = Fal
 def _slots(schema: Mapping[str, Any], name: str) -> list[Slot] | Miss:
     try:
         return slots_of(schema, most=MOST_FIELDS, levels=_LEVELS, strict=True)
-    except TooLarge:
+    except SchemaTooLarge:
         reason = f"The {name} has more than {MOST_FIELDS} fields or {_LEVELS} levels; propose a smaller one."
     except Unnameable as error:
         reason = f"The {name} has a field named {brief(str(error))}; names must not be empty or contain `.` or `[]`."
     return Miss(field=name, reason=reason)
 
 
-def _known(noun: str, vocabulary: Vocabulary) -> str:
+def _known(noun: str, vocabulary: ServiceNouns) -> str:
     """Return a noun as the service calls it: itself, or its known end, as `order` of `latest_order`."""
     if not noun or noun in vocabulary.nouns:
         return noun
@@ -155,7 +143,7 @@ def _known(noun: str, vocabulary: Vocabulary) -> str:
     return next((tail for tail in (*tails, *other_names(noun)) if tail in vocabulary.nouns), noun)
 
 
-def _owned(field: PlanField, resource: Resource, vocabulary: Vocabulary) -> PlanField:
+def _owned(field: PlanField, resource: PathResource, vocabulary: ServiceNouns) -> PlanField:
     """Let an input without a noun of its own belong to any noun of the path."""
     if field.name in dict(resource.owners):
         return field
@@ -165,20 +153,20 @@ def _owned(field: PlanField, resource: Resource, vocabulary: Vocabulary) -> Plan
     return replace(field, readings=tuple(dict.fromkeys(readings)))
 
 
-def _table(field: PlanField, outputs: tuple[PlanField, ...], noun: str, vocabulary: Vocabulary) -> Table:
+def _table(field: PlanField, outputs: tuple[PlanField, ...], noun: str, vocabulary: ServiceNouns) -> WantedTable:
     named = vocabulary.row_noun(field.path)
     nouns = [noun] if named is None else [_known(named, vocabulary)]
     is_own = named is not None and nouns[0] not in vocabulary.nouns
     if is_own:
         nouns.append(noun)
     columns = [one for one in outputs if one.rows == field.path and not (one.inner and one.item is None)]
-    return Table(
+    return WantedTable(
         field.path, tuple(dict.fromkeys(nouns)), tuple(columns), is_own and not f"_{noun}".endswith(f"_{named}")
     )
 
 
 def _said(
-    resource: Resource, givens: tuple[PlanField, ...], outputs: tuple[PlanField, ...], vocabulary: Vocabulary
+    resource: PathResource, givens: tuple[PlanField, ...], outputs: tuple[PlanField, ...], vocabulary: ServiceNouns
 ) -> frozenset[str]:
     found: set[str] = set()
     for segment in resource.literals:
@@ -198,7 +186,7 @@ def _said(
     return frozenset(found | {other for term in found for other in other_names(term)})
 
 
-def _named(name: str, vocabulary: Vocabulary) -> set[str]:
+def _named(name: str, vocabulary: ServiceNouns) -> set[str]:
     """Return the nouns that a name says, not those that it only belongs to."""
     parts = stems(name)
     found = {reading.noun for reading in vocabulary.read_name(parts, [], Facts())} | ({noun_of(parts)} - WRAPPERS)
@@ -206,7 +194,7 @@ def _named(name: str, vocabulary: Vocabulary) -> set[str]:
 
 
 def _path_terms(
-    resource: Resource, givens: tuple[PlanField, ...], vocabulary: Vocabulary
+    resource: PathResource, givens: tuple[PlanField, ...], vocabulary: ServiceNouns
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Split the words of the path into those that the service knows and others."""
     must: list[str] = []
@@ -228,7 +216,7 @@ def _path_terms(
     return tuple(dict.fromkeys(must)), tuple(dict.fromkeys(unknown))
 
 
-def _known_term(phrase: tuple[str, ...], vocabulary: Vocabulary) -> str:
+def _known_term(phrase: tuple[str, ...], vocabulary: ServiceNouns) -> str:
     terms: tuple[str, ...] = (join(phrase), noun_of(phrase))
     terms += tuple(other for term in terms for other in other_names(term))
     return next((term for term in terms if vocabulary.knows(term)), "")

@@ -8,13 +8,13 @@ from typing import Any, Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.recipe import Condition, Paging, Recipe, RecipeStep, Source, constant
 from bespeak.extensions.negotiation.planner.draft import (
+    CallResult,
     Draft,
     Fixed,
     Given,
     Listing,
     Pick,
     PlannedCall,
-    Result,
     RowValue,
     Value,
 )
@@ -23,12 +23,10 @@ from bespeak.extensions.negotiation.planner.slot import ITEM
 
 def write_recipe(draft: Draft, proposal: Endpoint) -> tuple[Recipe, tuple[PlannedCall, ...]]:
     """Return the recipe of a draft, and the calls in the order of its steps."""
-    return _Writer(draft).write(proposal)
+    return _RecipeWriter(draft).write(proposal)
 
 
-class _Writer:
-    """Writes one recipe."""
-
+class _RecipeWriter:
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
         plain = [call for call in draft.calls if not call.is_per_row]
@@ -36,8 +34,7 @@ class _Writer:
         ordered = [call for call in plain if call is not draft.deed and call not in after]
         ordered += [draft.deed] if draft.deed is not None else []
         self._order = [*ordered, *after]
-        self._rows: dict[PlannedCall, tuple[Listing, int]] = {}
-        """Calls for each row, with their list and their place among those of the list."""
+        self._rows: dict[PlannedCall, tuple[Listing, int]] = {}  # calls for each row: their list and place among its
         for listing in draft.listings:
             walked = [call for call in draft.calls if call.is_per_row and call in listing.calls]
             for place, call in enumerate(walked):
@@ -52,8 +49,9 @@ class _Writer:
             _put(output, field.path, self._source(value, None))
         for listing in self._draft.listings:
             _put(output, listing.table.path, self._listed(listing))
+        digest = hashlib.sha256(f"{proposal.method} {proposal.path}".encode()).hexdigest()[:12]
         recipe = Recipe(
-            name=_name(proposal),
+            name=f"{proposal.method.lower()}-{digest}",
             steps=steps,
             description=proposal.description,
             output={name: _close(value) for name, value in output.items()},
@@ -79,15 +77,17 @@ class _Writer:
         if pages is None or any(field.name == pages.parameter for field, _ in call.bindings):
             return None
         listed = [listing for listing in self._draft.listings if listing.call is call]
-        asked = any(not listing.is_local and listing.limit is None and _is_limited(call) for listing in listed)
+        limited = any(field.name.lower().endswith(("limit", "size", "per_page")) for field, _ in call.bindings)
+        # Rows that are filtered, sorted or cut here must all be known.
+        asked = limited and any(not (one.filters or one.sort or one.limit) for one in listed)
         keyed = any(value.pick and value.pick.matches for value in self._results() if value.call is call)
         return pages if (listed and not asked) or keyed else None
 
-    def _results(self) -> list[Result]:
+    def _results(self) -> list[CallResult]:
         values = [value for _, value in self._draft.singles]
         values += [value for listing in self._draft.listings for value in listing.values]
         values += [value for call in self._order for _, value in call.bindings]
-        return [value for value in values if isinstance(value, Result)]
+        return [value for value in values if isinstance(value, CallResult)]
 
     def _walk(self, listing: Listing, place: int) -> Source:
         """Return the list that a step walks: the rows, or what the step before it made of them."""
@@ -127,14 +127,14 @@ class _Writer:
             return constant(value.value)
         if isinstance(value, RowValue):
             return _item(_joined("item." * (depth or 0), value.field.column))
-        assert isinstance(value, Result)
+        assert isinstance(value, CallResult)
         if value.call in self._rows:
             place = self._rows[value.call][1]
             inside = "item." * ((depth or 0) - place - 1)
             return self._picked(value, Source(kind="item", value=f"{inside}output"), depth)
         return self._picked(value, Source(kind="previous_step", value=self._names[value.call]), depth)
 
-    def _picked(self, value: Result, start: Source, depth: int | None) -> Source:
+    def _picked(self, value: CallResult, start: Source, depth: int | None) -> Source:
         field = value.field
         if value.pick is None:
             return Source(kind=start.kind, value=_joined(f"{start.value}.", field.dotted))
@@ -159,10 +159,6 @@ def _joined(start: str, path: str) -> str:
     return f"{start}{path}".rstrip(".")
 
 
-def _is_limited(call: PlannedCall) -> bool:
-    return any(field.name.lower().endswith(("limit", "size", "per_page")) for field, _ in call.bindings)
-
-
 def _put(tree: dict[str, Any], path: tuple[str, ...], source: Source) -> None:
     for name in path[:-1]:
         tree = tree.setdefault(name, {})
@@ -176,19 +172,7 @@ def _close(value: Any) -> Source:
     return Source(kind="constant", value={}, select={name: _close(inner) for name, inner in value.items()})
 
 
-def _name(proposal: Endpoint) -> str:
-    digest = hashlib.sha256(f"{proposal.method} {proposal.path}".encode()).hexdigest()[:12]
-    return f"{proposal.method.lower()}-{digest}"
-
-
-_COMPARED: Final = {
-    "eq": "equals",
-    "lt": "is below",
-    "lte": "is at most",
-    "gt": "is above",
-    "gte": "is at least",
-    "contains": "contains",
-}
+_COMPARED: Final = {"eq": "equals", "lt": "is below", "lte": "is at most", "gt": "is above", "gte": "is at least"}
 
 
 def explain(draft: Draft, calls: tuple[PlannedCall, ...]) -> tuple[str, ...]:
@@ -209,7 +193,9 @@ def explain(draft: Draft, calls: tuple[PlannedCall, ...]) -> tuple[str, ...]:
 
 def _listing(listing: Listing, numbers: dict[PlannedCall, int]) -> str:
     rows = f"the {listing.rows.dotted} of step {numbers[listing.call]}"
-    parts = [f"{one.column.column} {_COMPARED[one.op]} {_value(one.value, numbers)}" for one in listing.filters]
+    parts = [
+        f"{one.column.column} {_COMPARED.get(one.op, one.op)} {_value(one.value, numbers)}" for one in listing.filters
+    ]
     kept = f" where {' and '.join(parts)}" if parts else ""
     order = f", sorted by the input {listing.sort.name}" if listing.sort else ""
     most = f", at most {listing.limit.name} of them" if listing.limit else ""
@@ -224,14 +210,13 @@ def _value(value: Value, numbers: dict[PlannedCall, int]) -> str:
         return f"the constant {value.value!r}"
     if isinstance(value, RowValue):
         return f"{value.field.column} of the row"
-    assert isinstance(value, Result)
+    assert isinstance(value, CallResult)
     where = "" if value.pick is None else _pick(value.pick, numbers)
     return f"{value.field.dotted} of step {numbers[value.call]}{where}"
 
 
 def _pick(pick: Pick, numbers: dict[PlannedCall, int]) -> str:
     if pick.matches:
-        return " where " + " and ".join(
-            f"{one.column.column} equals {_value(one.value, numbers)}" for one in pick.matches
-        )
+        equal = [f"{one.column.column} equals {_value(one.value, numbers)}" for one in pick.matches]
+        return f" where {' and '.join(equal)}"
     return " (the first)" if pick.is_first else " (the only one)"

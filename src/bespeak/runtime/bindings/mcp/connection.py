@@ -1,7 +1,4 @@
-"""A connection to an MCP server: one session for all its calls, with the tools that the server has now.
-
-The server is a child process, or on the web: streamable HTTP with bounded answers.
-"""
+"""A connection to an MCP server, a child process or on the web: one session for all calls, with the tools of now."""
 
 from __future__ import annotations
 
@@ -37,8 +34,7 @@ if TYPE_CHECKING:
 
 NOT_ACCEPTED: Final = -32902  # code of our own error for HTTP 401 and 403
 _REFUSING: Final = frozenset({httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN})
-_TIMEOUT: Final = httpx2.Timeout(30.0, read=300.0)
-"""A server may hold a stream open; each call has a deadline of its own."""
+_TIMEOUT: Final = httpx2.Timeout(30.0, read=300.0)  # a server may hold a stream open; each call has its own deadline
 
 
 @asynccontextmanager
@@ -69,7 +65,7 @@ class _BoundedTransport(httpx2.AsyncHTTPTransport):
             return _error(502, -32700, "the answer is compressed, although no compression was requested")
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
-            response.stream = _Bounded(response.stream)
+            response.stream = _BoundedStream(response.stream)
         return response
 
 
@@ -78,7 +74,7 @@ def _error(status: int, code: int, message: str) -> httpx2.Response:
     return httpx2.Response(status, json={"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": message}})
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _BoundedStream(httpx2.AsyncByteStream):
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
 
@@ -101,22 +97,15 @@ _logger = logging.getLogger(__name__)
 logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
 logging.getLogger("client").addFilter(lambda record: "/mcp/client/" not in record.pathname)
 
-START_SECONDS: Final = 60.0
-"""Time for a server to start and to list its tools: a program may have to be downloaded first."""
+START_SECONDS: Final = 60.0  # for starting and listing tools: a program may have to be downloaded first
 MOST_TOOLS: Final = 2_000
 MOST_LISTED_BYTES: Final = 32 * 1024 * 1024  # bounds of a list of tools over all its pages
 _MOST_PAGES: Final = 500
 _PROBE_SECONDS: Final = 5.0
 _CLOSING_SECONDS: Final = 10.0
-_RESULT: Final[TypeAdapter[types.CallToolResult | types.InputRequiredResult]] = TypeAdapter(
-    types.CallToolResult | types.InputRequiredResult
-)
-_PROMPT: Final[TypeAdapter[types.GetPromptResult | types.InputRequiredResult]] = TypeAdapter(
-    types.GetPromptResult | types.InputRequiredResult
-)
-_CONTENTS: Final[TypeAdapter[types.ReadResourceResult | types.InputRequiredResult]] = TypeAdapter(
-    types.ReadResourceResult | types.InputRequiredResult
-)
+_RESULT: Final[TypeAdapter[Any]] = TypeAdapter(types.CallToolResult | types.InputRequiredResult)
+_PROMPT: Final[TypeAdapter[Any]] = TypeAdapter(types.GetPromptResult | types.InputRequiredResult)
+_CONTENTS: Final[TypeAdapter[Any]] = TypeAdapter(types.ReadResourceResult | types.InputRequiredResult)
 
 
 class McpConnection:
@@ -124,14 +113,10 @@ class McpConnection:
 
     def __init__(self, launch: Launch, tls: ssl.SSLContext | None = None, start_seconds: float = START_SECONDS) -> None:
         """Prepare a connection. `tls` replaces the system's trust store."""
-        self.tools: Mapping[str, ListedTool] = {}
-        """Tools by name; the list follows the server."""
-        self.repeated: tuple[str, ...] = ()
-        """Names that the server lists more than once; only the first tool of a name can be called."""
-        self.offers: list[Offer] = []
-        """Prompts and resources, after they were read."""
-        self.changes = 0
-        """Number of times that the list was read."""
+        self.tools: Mapping[str, ListedTool] = {}  # tools by name; the list follows the server
+        self.repeated: tuple[str, ...] = ()  # names listed more than once; only the first tool can be called
+        self.offers: list[Offer] = []  # prompts and resources, after they were read
+        self.changes = 0  # number of times that the list was read
         self.title = ""
         self.version = ""
         self.instructions = ""
@@ -150,7 +135,6 @@ class McpConnection:
 
     @property
     def is_open(self) -> bool:
-        """True while calls can be made."""
         return self._session is not None and not self._ended.is_set()
 
     async def open(self) -> McpFailure | None:
@@ -179,21 +163,16 @@ class McpConnection:
     async def call(
         self, tool: str, arguments: Mapping[str, Any], report: Report | None = None
     ) -> dict[str, Any] | McpFailure:
-        """Call a tool; return its result as JSON data. The caller's deadline cancels the call at the server.
-
-        `report` is told of its progress.
-        """
+        """Call a tool; return its result as JSON data. The caller's deadline cancels it; `report` tells progress."""
         request = types.CallToolRequest(params=types.CallToolRequestParams(name=tool, arguments=dict(arguments)))
         # Not `call_tool`: it checks the output with a library whose patterns can take unbounded time.
         return await self._ask(request, _RESULT, report)
 
     async def get_prompt(self, name: str, arguments: Mapping[str, str]) -> dict[str, Any] | McpFailure:
-        """Return the messages of a prompt as JSON data."""
         params = types.GetPromptRequestParams(name=name, arguments=dict(arguments))
         return await self._ask(types.GetPromptRequest(params=params), _PROMPT)
 
     async def read_resource(self, uri: str) -> dict[str, Any] | McpFailure:
-        """Return the contents of a resource as JSON data."""
         return await self._ask(types.ReadResourceRequest(params=types.ReadResourceRequestParams(uri=uri)), _CONTENTS)
 
     async def _ask(
@@ -354,7 +333,6 @@ class McpConnection:
         await anyio.lowlevel.checkpoint()
 
     def _describe(self, error: BaseException) -> McpFailure:
-        """Return why the session has not begun, or has ended."""
         match error:
             case MCPError(code=types.CONNECTION_CLOSED):
                 return self._lost("unreachable")
@@ -431,11 +409,7 @@ def _prompts(page: types.ListPromptsResult) -> Iterable[Offer]:
 def _resources(page: types.ListResourcesResult) -> Iterable[Offer]:
     for one in page.resources:
         yield Offer(
-            kind="resource",
-            name=one.name,
-            uri=str(one.uri),
-            title=one.title or "",
-            description=one.description or "",
+            kind="resource", name=one.name, uri=str(one.uri), title=one.title or "", description=one.description or ""
         )
 
 

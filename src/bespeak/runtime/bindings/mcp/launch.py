@@ -112,8 +112,6 @@ another input.
 
 @dataclass(frozen=True, slots=True)
 class McpFailure:
-    """Why a call has no result."""
-
     kind: FailureKind
     text: str  # what happened, for the operator's log; it may name hosts and files
     code: int | None = None  # code of a protocol error

@@ -55,8 +55,7 @@ class MessageLines:
         self._most = most
         self._parts: list[bytes] = []
         self._size = 0
-        self._head: bytes | None = None
-        """Beginning of the line that is being dropped."""
+        self._head: bytes | None = None  # beginning of the line that is being dropped
         self._tail = b""
 
     def feed(self, data: bytes) -> Iterator[bytes | TooLong]:
@@ -114,12 +113,10 @@ class LastWords:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.complete = asyncio.Event()
-        """Set when nothing more can come."""
+        self.complete = asyncio.Event()  # set when nothing more can come
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
 
     def add(self, line: bytes) -> None:
-        """Add a line."""
         text = printable(line[:_LONGEST_LINE].decode(errors="replace").rstrip())
         if text:
             self._lines.append(text)
@@ -131,10 +128,7 @@ class LastWords:
 
 @asynccontextmanager
 async def run_process(launch: Launch, said: LastWords, ended: Callable[[], None]) -> AsyncIterator[TransportStreams]:
-    """Start a program and exchange messages with it; at the end of the block it and all its children are gone.
-
-    Call `ended` when its output ends. Raises OSError if it cannot be started.
-    """
+    """Start a program and exchange messages; at the end of the block it and its children are gone. Raises OSError."""
     if sys.platform == "win32":
         parameters = StdioServerParameters(
             command=launch.command[0],
@@ -163,8 +157,6 @@ async def run_process(launch: Launch, said: LastWords, ended: Callable[[], None]
 
 @dataclass(frozen=True, slots=True)
 class _Pipes:
-    """A running program."""
-
     process: Popen[bytes]
     lifeline: int  # end of the pipe that the guard watches
     input: asyncio.StreamWriter

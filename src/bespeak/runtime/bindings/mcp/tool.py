@@ -1,7 +1,4 @@
-"""Tools of MCP servers: the external_service binding for MCP, with the five upstream errors (AGTP-API 12.3).
-
-Each server is started at the first call, once for all endpoints, and again after its end.
-"""
+"""Tools of MCP servers: the external_service binding for MCP, with the five upstream errors (AGTP-API 12.3)."""
 
 from __future__ import annotations
 
@@ -42,8 +39,6 @@ _LONGEST_WAIT: Final = 30.0  # seconds between two starts of a server that keeps
 
 
 class McpPool:
-    """One upstream for each server."""
-
     def __init__(self, clock: Callable[[], float] = time.monotonic, tls: ssl.SSLContext | None = None) -> None:
         """Create a pool. `tls` replaces the system's trust store."""
         self._clock = clock
@@ -103,7 +98,6 @@ class McpUpstream:
         self._failures = 0
 
     async def aclose(self) -> None:
-        """End the server."""
         opening, self._opening = self._opening, None
         if opening is not None:
             opening.cancel()
@@ -156,7 +150,6 @@ def read_output(result: Mapping[str, Any], *, carries: bool = True) -> dict[str,
 
 
 def error_text(result: Mapping[str, Any]) -> str:
-    """Return the text of a result that is an error, on one line."""
     texts = [block.get("text", "") for block in result.get("content") or [] if block.get("type") == "text"]
     said = printable(" ".join(" ".join(texts).split()))
     return f"{said[:_LONGEST_ERROR]}..." if len(said) > _LONGEST_ERROR else said
@@ -188,8 +181,7 @@ _ERRORS: Final[Mapping[FailureKind, tuple[str, str]]] = {
     "changed": ("upstream_error", "{} The operator of this server has to import the MCP server again."),
 }
 """Declared error and message of each failure."""
-_EFFECTLESS: Final = frozenset({"unreachable", "authentication", "asks", "changed"})
-"""Failures after which the tool has not run."""
+_EFFECTLESS: Final = frozenset({"unreachable", "authentication", "asks", "changed"})  # after these the tool has not run
 
 
 def bind_tool(
@@ -201,11 +193,7 @@ def bind_tool(
     output: Validator | None = None,
     trusts: bool = False,
 ) -> McpBinding | list[Diagnostic]:
-    """Build the binding of an endpoint to a tool, or return the findings that prevent its registration.
-
-    `environment` resolves the variables of the server. `output` checks the answers; with `trusts`, invalid ones are
-    logged and passed on.
-    """
+    """Build the binding of an endpoint to a tool, or return the findings that prevent its registration."""
     if find_spec("mcp") is None:
         message = "the endpoint calls an MCP server, but the MCP SDK is not installed"
         return [UPSTREAM_SETUP.at(endpoint, "/handler/mcp", message, "Run pip install 'bespeak[mcp]'.")]
@@ -252,7 +240,9 @@ class McpBinding:
             if connection is None:
                 return self._failed(McpFailure("unreachable", f"the server is not ready after {self._timeout:g} s"))
             assert not isinstance(connection, McpFailure)
-            self._look_after(connection)
+            if self._probe is None or self._probe.done():
+                # Find out beside the calls whether a server that was too slow still answers at all.
+                self._probe = asyncio.create_task(connection.probe())
             return self._failed(McpFailure("timeout", f"no answer within {self._timeout:g} s"))
         if isinstance(result, McpFailure):
             return self._failed(result)
@@ -292,11 +282,6 @@ class McpBinding:
         failure = find_drift(self._endpoint.input_schema, self._server, connection.tools.get(self._tool))
         self._checked = (connection, connection.changes, failure)
         return failure
-
-    def _look_after(self, connection: McpConnection) -> None:
-        """Find out beside the calls whether a server that was too slow still answers at all."""
-        if self._probe is None or self._probe.done():
-            self._probe = asyncio.create_task(connection.probe())
 
     def _failed(self, failure: McpFailure) -> Refused:
         name, message = _ERRORS[failure.kind]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from bespeak.state.store.commands.idempotency import RecordKey
-from bespeak.state.store.store import Command, Conflict, Notify, Row, Statement, Steps
+from bespeak.state.store.store import Command, Conflict, Notify, Result, Row, Statement, Steps
 
 TOPIC: Final = "a2a"  # topic to watch for changed tasks
 CANCELS: Final = "a2a-cancels"  # topic to watch for requested cancellations
@@ -18,8 +18,6 @@ FINISHED: Final = "finished"
 
 
 class A2aTask(msgspec.Struct, frozen=True):
-    """A task as it was last stored."""
-
     task_id: str
     context_id: str
     state: str  # one of working, waiting and finished
@@ -40,10 +38,7 @@ def _task(row: Row) -> A2aTask:
 
 
 class OpenTask(Command, frozen=True):
-    """Store a new task together with the message that asked for it, unless that message is known.
-
-    An owner that has `most` tasks loses the one that was finished first.
-    """
+    """Store a new task and its message, unless that is known. An owner with `most` tasks loses a finished one."""
 
     guards: ClassVar[bool] = True
     message: RecordKey  # key of the message, whose answer is the id of its task
@@ -105,13 +100,10 @@ class SaveTask(Command, frozen=True):
 
 
 class ReadTask(Command, frozen=True):
-    """Read a task of an owner."""
-
     task_id: str
     owner: str
 
     def steps(self) -> Steps:
-        """Return the A2aTask, or None."""
         rows = yield Statement(
             f"SELECT {_COLUMNS} FROM a2a_tasks WHERE task_id = ? AND owner = ? AND expires > {{now}}",
             (self.task_id, self.owner),
@@ -155,15 +147,12 @@ class RequestCancel(Command, frozen=True):
 
     task_id: str
 
-    def steps(self) -> Steps:
-        """Return None."""
+    def steps(self) -> Result[None]:
         yield Statement(f"UPDATE a2a_tasks SET canceled = 1 WHERE task_id = ? AND state = '{WORKING}'", (self.task_id,))
         yield Notify(CANCELS)
 
 
 class RenewTasks(Command, frozen=True):
-    """Prolong the work on tasks."""
-
     task_ids: tuple[str, ...]
     lease: float
     retention: float
@@ -185,6 +174,5 @@ class RenewTasks(Command, frozen=True):
 class AbandonTasks(Command, frozen=True):
     """End all work: the process that did it is gone, and no other one shares the store."""
 
-    def steps(self) -> Steps:
-        """Return None."""
+    def steps(self) -> Result[None]:
         yield Statement(f"UPDATE a2a_tasks SET lease = 0 WHERE state = '{WORKING}'")

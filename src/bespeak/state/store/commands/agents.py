@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.store import Command, Conflict, Notify, Statement, Steps
+from bespeak.state.store.store import Command, Conflict, Notify, Result, Statement, Steps, read_all, read_one
 
 TOPIC: Final = "agents"  # topic to watch for changes of agents
 RETIRED: Final = "retired"  # final state of an agent; its id is never issued again (core 7.1)
@@ -20,8 +20,6 @@ _EVENT: Final = (
 
 
 class AgentRow(msgspec.Struct, frozen=True):
-    """An agent as stored."""
-
     agent_id: str
     name: str
     status: str
@@ -31,24 +29,18 @@ class AgentRow(msgspec.Struct, frozen=True):
 
 
 class AgentMark(msgspec.Struct, frozen=True, gc=False):
-    """The state of an agent and its revision."""
-
     agent_id: str
     status: str
     revision: int
 
 
 class Transition(msgspec.Struct, frozen=True):
-    """The result of a change of state."""
-
     previous: str
     status: str
     noop: bool = False  # True if the agent was already in that state, so nothing changed
 
 
 class LifecycleEvent(msgspec.Struct, frozen=True):
-    """One change of an agent's state."""
-
     event: str
     previous_status: str
     status: str
@@ -109,10 +101,8 @@ class SetAgentStatus(Command, frozen=True):
         previous = rows[0][0] if rows else self.assumed
         if previous is None:
             return Conflict("agent-unknown", {"agent_id": self.agent_id})
-        if previous == self.status:
-            return Transition(previous, self.status, noop=True)
-        if previous not in self.allowed_from:
-            return Conflict("transition-impossible", {"status": previous})
+        if previous == self.status or previous not in self.allowed_from:
+            return self._unchanged(previous)
         changed = yield Statement(
             "INSERT INTO agents (agent_id, name, status, document, revision, updated) VALUES (?, ?, ?, NULL, 1, {now}) "
             "ON CONFLICT (agent_id) DO UPDATE SET status = excluded.status, revision = agents.revision + 1, "
@@ -121,42 +111,34 @@ class SetAgentStatus(Command, frozen=True):
         )
         if not changed:  # somebody else put the first row there meanwhile
             rows = yield Statement("SELECT status FROM agents WHERE agent_id = ?", (self.agent_id,))
-            previous = rows[0][0]
-            if previous == self.status:
-                return Transition(previous, self.status, noop=True)
-            return Conflict("transition-impossible", {"status": previous})
+            return self._unchanged(rows[0][0])
         yield Statement(_EVENT, (self.agent_id, self.event, previous, self.status, self.actor, self.reason))
         yield Notify(TOPIC)
         return Transition(previous, self.status)
 
+    def _unchanged(self, status: str) -> Transition | Conflict:
+        if status == self.status:
+            return Transition(status, status, noop=True)
+        return Conflict("transition-impossible", {"status": status})
+
 
 class ReadAgent(Command, frozen=True):
-    """Read an agent by its id."""
-
     agent_id: str
 
-    def steps(self) -> Steps:
-        """Return an AgentRow or None."""
-        rows = yield Statement(f"SELECT {_COLUMNS} FROM agents WHERE agent_id = ?", (self.agent_id,))
-        return AgentRow(*rows[0]) if rows else None
+    def steps(self) -> Result[AgentRow | None]:
+        return read_one(AgentRow, f"SELECT {_COLUMNS} FROM agents WHERE agent_id = ?", self.agent_id)
 
 
 class ListAgents(Command, frozen=True):
-    """List all agents by name."""
-
-    def steps(self) -> Steps:
-        """Return AgentRows."""
-        rows = yield Statement(f"SELECT {_COLUMNS} FROM agents ORDER BY name, agent_id")
-        return [AgentRow(*row) for row in rows]
+    def steps(self) -> Result[list[AgentRow]]:
+        return read_all(AgentRow, f"SELECT {_COLUMNS} FROM agents ORDER BY name, agent_id")
 
 
 class MarkAgents(Command, frozen=True):
     """List the state and revision of every agent, for a server to compare with its own copy."""
 
-    def steps(self) -> Steps:
-        """Return AgentMarks."""
-        rows = yield Statement("SELECT agent_id, status, revision FROM agents")
-        return [AgentMark(*row) for row in rows]
+    def steps(self) -> Result[list[AgentMark]]:
+        return read_all(AgentMark, "SELECT agent_id, status, revision FROM agents")
 
 
 class ReadLifecycle(Command, frozen=True):
@@ -166,7 +148,6 @@ class ReadLifecycle(Command, frozen=True):
     limit: int = 100
 
     def steps(self) -> Steps:
-        """Return LifecycleEvents."""
         rows = yield Statement(
             "SELECT event, previous_status, status, actor, reason, at FROM lifecycle_events "
             "WHERE agent_id = ? ORDER BY position DESC LIMIT ?",
@@ -176,12 +157,9 @@ class ReadLifecycle(Command, frozen=True):
 
 
 _DELEGATIONS_COLUMNS: Final = "delegation_id, delegator, delegate, scope, parent, task, created, expires"
-_LONGEST: Final = 64  # limit of hops when a chain is rebuilt; deeper chains are never granted
 
 
 class Delegation(msgspec.Struct, frozen=True):
-    """One hop of a delegation chain."""
-
     delegation_id: str
     delegator: str
     delegate: str
@@ -192,25 +170,7 @@ class Delegation(msgspec.Struct, frozen=True):
     expires: float
 
 
-class PurgeDelegations(Command, frozen=True):
-    """Remove expired hops after a retention period; the audit trail keeps the records of their use."""
-
-    kept: float  # seconds for which they are kept after their end
-    limit: int = 200
-
-    def steps(self) -> Steps:
-        """Return the number of removed hops."""
-        rows = yield Statement(
-            "DELETE FROM delegations WHERE delegation_id IN "
-            "(SELECT delegation_id FROM delegations WHERE expires <= {now} - ? LIMIT ? {skip}) RETURNING 1",
-            (self.kept, self.limit),
-        )
-        return len(rows)
-
-
 class RecordDelegation(Command, frozen=True):
-    """Store a hop."""
-
     guards: ClassVar[bool] = True
     delegation_id: str
     delegator: str
@@ -231,31 +191,8 @@ class RecordDelegation(Command, frozen=True):
 
 
 class ReadDelegation(Command, frozen=True):
-    """Read a hop by its id."""
-
     delegation_id: str
 
-    def steps(self) -> Steps:
-        """Return a Delegation or None."""
+    def steps(self) -> Result[Delegation | None]:
         sql = f"SELECT {_DELEGATIONS_COLUMNS} FROM delegations WHERE delegation_id = ?"
-        rows = yield Statement(sql, (self.delegation_id,))
-        return Delegation(*rows[0]) if rows else None
-
-
-class ReadDelegationChain(Command, frozen=True):
-    """Read the hops that lead to a delegation, first delegator first."""
-
-    delegation_id: str
-
-    def steps(self) -> Steps:
-        """Return Delegations; empty if the id is unknown."""
-        chain: list[Delegation] = []
-        wanted: str | None = self.delegation_id
-        while wanted is not None and len(chain) < _LONGEST:
-            found = yield from ReadDelegation(wanted).steps()
-            if found is None:
-                break
-            chain.append(found)
-            wanted = found.parent
-        chain.reverse()
-        return chain
+        return read_one(Delegation, sql, self.delegation_id)

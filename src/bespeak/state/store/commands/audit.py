@@ -4,13 +4,30 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from bespeak.state.store.store import Command, Grouping, Members, Notify, Seal, Sealed, Statement, Steps
+from bespeak.state.store.store import (
+    Command,
+    Grouping,
+    Members,
+    Notify,
+    Result,
+    Row,
+    Seal,
+    Sealed,
+    Statement,
+    Steps,
+    read_number,
+)
 
-_INSERT: Final = "INSERT INTO audit (stream, sequence, agent_id, audit_id, jws) VALUES (?, ?, ?, ?, ?)"
+_INSERT: Final = "INSERT INTO audit (stream, sequence, agent_id, audit_id, jws)"
 HEAD: Final = "SELECT audit_id FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT 1"
 """Query for the latest record of an agent, written by any process."""
 CHECKPOINTS: Final = "checkpoints"  # topic to watch for new checkpoints
 _COLUMNS: Final = "position, stream, sequence, agent_id, audit_id, jws"
+
+
+def _first(sql: str, parameter: str) -> Result[Row | None]:
+    rows = yield Statement(sql, (parameter,))
+    return rows[0] if rows else None
 
 
 class AppendAudit(Command, frozen=True):
@@ -18,20 +35,17 @@ class AppendAudit(Command, frozen=True):
 
     grouping: ClassVar[Grouping | None] = Grouping(
         fields={"stream": "text", "sequence": "bigint", "agent_id": "text", "audit_id": "text", "jws": "text"},
-        change="""
-            INSERT INTO audit (stream, sequence, agent_id, audit_id, jws)
-            SELECT stream, sequence, agent_id, audit_id, jws FROM {input} ORDER BY n
-        """,
+        change=f"{_INSERT} SELECT stream, sequence, agent_id, audit_id, jws FROM {{input}} ORDER BY n",
         result=lambda sealed, _: sealed,
         seal=lambda command: (command.agent_id, command.payload),
     )
     agent_id: str
     payload: Members
 
-    def steps(self) -> Steps:
-        """Return the sealed record."""
+    def steps(self) -> Result[Sealed]:
         sealed: Sealed = yield Seal(self.agent_id, self.payload)
-        yield Statement(_INSERT, (sealed.stream, sealed.sequence, sealed.agent_id, sealed.audit_id, sealed.jws))
+        values = (sealed.stream, sealed.sequence, sealed.agent_id, sealed.audit_id, sealed.jws)
+        yield Statement(f"{_INSERT} VALUES (?, ?, ?, ?, ?)", values)
         return sealed
 
 
@@ -40,10 +54,8 @@ class ReadAudit(Command, frozen=True):
 
     audit_id: str
 
-    def steps(self) -> Steps:
-        """Return a row or None."""
-        rows = yield Statement(f"SELECT {_COLUMNS} FROM audit WHERE {{audit_id}}", (self.audit_id,))
-        return rows[0] if rows else None
+    def steps(self) -> Result[Row | None]:
+        return _first(f"SELECT {_COLUMNS} FROM audit WHERE {{audit_id}}", self.audit_id)
 
 
 class ReadChainHead(Command, frozen=True):
@@ -51,11 +63,8 @@ class ReadChainHead(Command, frozen=True):
 
     agent_id: str
 
-    def steps(self) -> Steps:
-        """Return a row or None."""
-        sql = f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT 1"
-        rows = yield Statement(sql, (self.agent_id,))
-        return rows[0] if rows else None
+    def steps(self) -> Result[Row | None]:
+        return _first(f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT 1", self.agent_id)
 
 
 class ScanAudit(Command, frozen=True):
@@ -66,12 +75,9 @@ class ScanAudit(Command, frozen=True):
     agent_id: str | None = None
 
     def steps(self) -> Steps:
-        """Return rows."""
-        if self.agent_id is None:
-            sql = f"SELECT {_COLUMNS} FROM audit WHERE position > ? ORDER BY position LIMIT ?"
-            return (yield Statement(sql, (self.after, self.limit)))
-        sql = f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? AND position > ? ORDER BY position LIMIT ?"
-        return (yield Statement(sql, (self.agent_id, self.after, self.limit)))
+        of, agents = ("", ()) if self.agent_id is None else ("agent_id = ? AND ", (self.agent_id,))
+        sql = f"SELECT {_COLUMNS} FROM audit WHERE {of}position > ? ORDER BY position LIMIT ?"
+        return (yield Statement(sql, (*agents, self.after, self.limit)))
 
 
 class ScanOtherStreams(Command, frozen=True):
@@ -82,7 +88,6 @@ class ScanOtherStreams(Command, frozen=True):
     limit: int = 1000
 
     def steps(self) -> Steps:
-        """Return rows."""
         sql = f"SELECT {_COLUMNS} FROM audit WHERE position > ? AND stream <> ? ORDER BY position LIMIT ?"
         return (yield Statement(sql, (self.after, self.stream, self.limit)))
 
@@ -94,56 +99,45 @@ class LatestAudit(Command, frozen=True):
     agent_id: str | None = None
 
     def steps(self) -> Steps:
-        """Return rows."""
-        if self.agent_id is None:
-            sql = f"SELECT {_COLUMNS} FROM audit ORDER BY position DESC LIMIT ?"
-            return (yield Statement(sql, (self.limit,)))
-        sql = f"SELECT {_COLUMNS} FROM audit WHERE agent_id = ? ORDER BY position DESC LIMIT ?"
-        return (yield Statement(sql, (self.agent_id, self.limit)))
+        of, agents = ("", ()) if self.agent_id is None else ("WHERE agent_id = ? ", (self.agent_id,))
+        sql = f"SELECT {_COLUMNS} FROM audit {of}ORDER BY position DESC LIMIT ?"
+        return (yield Statement(sql, (*agents, self.limit)))
 
 
 class AuditExtent(Command, frozen=True):
     """Read the position of the latest record, 0 if there are no records."""
 
-    def steps(self) -> Steps:
-        """Return a number."""
-        rows = yield Statement("SELECT COALESCE(MAX(position), 0) FROM audit")
-        return rows[0][0]
+    def steps(self) -> Result[int]:
+        return read_number("SELECT COALESCE(MAX(position), 0) FROM audit")
 
 
 class CountAuditAgents(Command, frozen=True):
     """Count the agents that have records; all anonymous callers count as one."""
 
-    def steps(self) -> Steps:
-        """Return a number."""
-        rows = yield Statement("SELECT COUNT(DISTINCT agent_id) FROM audit")
-        return rows[0][0]
+    def steps(self) -> Result[int]:
+        return read_number("SELECT COUNT(DISTINCT agent_id) FROM audit")
 
 
 class LastCheckpoint(Command, frozen=True):
     """Read and lock the checkpoint that the next one follows: `(checkpoint_id, jws)` or None."""
 
-    def steps(self) -> Steps:
-        """Return a row or None."""
+    def steps(self) -> Result[Row | None]:
         sql = "SELECT checkpoint_id, jws FROM checkpoints ORDER BY position DESC LIMIT 1"
         rows = yield Statement(sql + " {lock}")
         while rows:
             # Whoever held the lock may have written another one, which a query that waited for it does not see.
             again = yield Statement(sql)
             if again[0][0] == rows[0][0]:
-                return rows[0]
+                break
             rows = yield Statement(sql + " {lock}")
-        return None
+        return rows[0] if rows else None
 
 
 class AppendCheckpoint(Command, frozen=True):
-    """Store a signed checkpoint."""
-
     checkpoint_id: str
     jws: str
 
-    def steps(self) -> Steps:
-        """Insert the checkpoint."""
+    def steps(self) -> Result[None]:
         yield Statement("INSERT INTO checkpoints (checkpoint_id, jws) VALUES (?, ?)", (self.checkpoint_id, self.jws))
         yield Notify(CHECKPOINTS)
 
@@ -153,11 +147,9 @@ class ReadCheckpoint(Command, frozen=True):
 
     checkpoint_id: str
 
-    def steps(self) -> Steps:
-        """Return a row or None."""
+    def steps(self) -> Result[Row | None]:
         sql = "SELECT position, checkpoint_id, jws FROM checkpoints WHERE checkpoint_id = ?"
-        rows = yield Statement(sql, (self.checkpoint_id,))
-        return rows[0] if rows else None
+        return _first(sql, self.checkpoint_id)
 
 
 class ScanCheckpoints(Command, frozen=True):
@@ -167,6 +159,5 @@ class ScanCheckpoints(Command, frozen=True):
     limit: int = 1000
 
     def steps(self) -> Steps:
-        """Return rows."""
         sql = "SELECT position, checkpoint_id, jws FROM checkpoints WHERE position > ? ORDER BY position LIMIT ?"
         return (yield Statement(sql, (self.after, self.limit)))

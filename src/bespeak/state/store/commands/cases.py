@@ -7,12 +7,11 @@ from typing import ClassVar, Final
 import msgspec
 
 from bespeak.protocol.exchange.header_values import stored_task_id
-from bespeak.state.store.commands.steps import WakeWaiting
-from bespeak.state.store.store import Command, Conflict, Notify, Statement, Steps
+from bespeak.state.store.commands.records import WakeWaiting
+from bespeak.state.store.store import Command, Conflict, Notify, Result, Statement, Steps, read_all, read_one
 
 TASK_TOPIC: Final = "tasks"  # topic to watch for paused and released tasks
 STOPPED_FOR: Final = 30 * 86400.0  # seconds for which a task whose escalation was rejected stays stopped
-
 _UNTIL_DECIDED: Final = 1e15
 _SELECT: Final = (
     "SELECT p.agent_id, p.task_id, c.case_id, c.recipient, c.state, c.reason "
@@ -21,8 +20,6 @@ _SELECT: Final = (
 
 
 class PausedTask(msgspec.Struct, frozen=True):
-    """A task of an agent that must not continue."""
-
     agent_id: str
     task_id: str
     case_id: str  # the escalation
@@ -38,8 +35,7 @@ class PauseTask(Command, frozen=True):
     task_id: str
     agents: tuple[str, ...]
 
-    def steps(self) -> Steps:
-        """Return None."""
+    def steps(self) -> Result[None]:
         for agent_id in dict.fromkeys(self.agents):
             yield Statement(
                 "INSERT INTO paused_tasks (agent_id, task_id, case_id, expires) VALUES (?, ?, ?, ?) "
@@ -55,8 +51,7 @@ class ReleaseTask(Command, frozen=True):
     case_id: str
     accepted: bool
 
-    def steps(self) -> Steps:
-        """Return None."""
+    def steps(self) -> Result[None]:
         if self.accepted:
             yield Statement("DELETE FROM paused_tasks WHERE case_id = ?", (self.case_id,))
         else:
@@ -67,30 +62,20 @@ class ReleaseTask(Command, frozen=True):
 
 
 class ListPausedTasks(Command, frozen=True):
-    """List paused and stopped tasks."""
-
     limit: int
 
-    def steps(self) -> Steps:
-        """Return a list of PausedTasks."""
-        rows = yield Statement(f"{_SELECT} LIMIT ?", (self.limit,))
-        return [PausedTask(*row) for row in rows]
+    def steps(self) -> Result[list[PausedTask]]:
+        return read_all(PausedTask, f"{_SELECT} LIMIT ?", self.limit)
 
 
 class FindPausedTask(Command, frozen=True):
-    """Find a paused task of any of the agents."""
-
     task_id: str
     agents: tuple[str, ...]
 
-    def steps(self) -> Steps:
-        """Return a PausedTask, or None."""
+    def steps(self) -> Result[PausedTask | None]:
         marks = ", ".join("?" for _ in self.agents)
-        rows = yield Statement(
-            f"{_SELECT} AND p.task_id = ? AND p.agent_id IN ({marks}) LIMIT 1",
-            (stored_task_id(self.task_id), *self.agents),
-        )
-        return PausedTask(*rows[0]) if rows else None
+        sql = f"{_SELECT} AND p.task_id = ? AND p.agent_id IN ({marks}) LIMIT 1"
+        return read_one(PausedTask, sql, stored_task_id(self.task_id), *self.agents)
 
 
 TOPIC: Final = "cases"  # topic to watch for opened and decided cases
@@ -115,8 +100,6 @@ _STATE: Final = (
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A case in its current state."""
-
     case_id: str
     kind: str
     agent_id: str  # Agent that asked
@@ -131,8 +114,7 @@ class Case(msgspec.Struct, frozen=True):
     reason: str | None
     attestation_id: str | None
     attestation: str | None
-    parties: str | None
-    """JSON list of everyone behind the request when it was made; None in a case from before this was recorded."""
+    parties: str | None  # JSON list of everyone behind the request; None in a case from before this was recorded
     decided_parties: str | None  # JSON list of everyone behind the decision
     state: str
 
@@ -154,17 +136,12 @@ def _read(parties: str | None) -> list[str]:
 
 
 class Opened(msgspec.Struct, frozen=True):
-    """The case of a request, and whether it is new."""
-
     case: Case
     new: bool
 
 
 class OpenCase(Command, frozen=True):
-    """Ask for a decision. The same request by the same agent is one case while it is open.
-
-    A confirmation that was accepted and not yet used counts as open.
-    """
+    """Ask for a decision. Equal requests of an agent are one case while it is open, or accepted and not yet used."""
 
     guards: ClassVar[bool] = True
     case_id: str
@@ -178,8 +155,7 @@ class OpenCase(Command, frozen=True):
     announcement: Command | None = None  # what tells the recipient, if the case is new
     pause: PauseTask | None = None  # Task that waits for the decision
     parties: tuple[str, ...] = ()  # everyone behind the request: none of them may decide it
-    most_open: int = 10_000
-    """Limit of undecided cases of this kind per agent, because a person has to look at each of them."""
+    most_open: int = 10_000  # limit of undecided cases of an agent: a person has to look at each of them
 
     def steps(self) -> Steps:
         """Return Opened, or a Conflict: too-many."""
@@ -192,10 +168,7 @@ class OpenCase(Command, frozen=True):
             f"WHERE kind = ? AND agent_id = ? AND digest = ? AND {_OPEN} AND expires <= {{now}}",
             key,
         )
-        rows = yield Statement(
-            f"SELECT count(*) FROM cases WHERE kind = ? AND agent_id = ? AND {_OPEN}",
-            key[:2],
-        )
+        rows = yield Statement(f"SELECT count(*) FROM cases WHERE kind = ? AND agent_id = ? AND {_OPEN}", key[:2])
         if rows[0][0] >= self.most_open:
             return Conflict("too-many", {"most": self.most_open})
         rows = yield Statement(
@@ -280,13 +253,10 @@ class UseCase(Command, frozen=True):
     case_id: str
     digest: str
     agent_id: str
-    parties: tuple[str, ...] = ()
-    """Everyone behind the call. They may be more than when the confirmation was requested."""
+    parties: tuple[str, ...] = ()  # everyone behind the call; they may be more than when it was requested
 
     def steps(self) -> Steps:
-        """Return the Case, or a Conflict: not-found, of-another, digest-differs, used, rejected, expired, pending,
-        own-case.
-        """
+        """Return the Case or a Conflict: not-found, of-another, digest-differs, own-case, used or another state."""
         rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ? {{lock}}", (self.case_id,))
         if not rows or rows[0][1] != CONFIRMATION:
             return Conflict("not-found")
@@ -301,22 +271,17 @@ class UseCase(Command, frozen=True):
         if not {self.agent_id, *self.parties}.isdisjoint((case.decided_by, *_read(case.decided_parties))):
             return Conflict("own-case")
         rows = yield Statement(
-            f"UPDATE cases SET state = 'executed' WHERE case_id = ? RETURNING {_COLUMNS}",
-            (self.case_id,),
+            f"UPDATE cases SET state = 'executed' WHERE case_id = ? RETURNING {_COLUMNS}", (self.case_id,)
         )
         yield Notify(TOPIC)
         return Case(*rows[0])
 
 
 class ReadCase(Command, frozen=True):
-    """Read one case."""
-
     case_id: str
 
-    def steps(self) -> Steps:
-        """Return the Case, or None."""
-        rows = yield Statement(f"SELECT {_COLUMNS} FROM cases WHERE case_id = ?", (self.case_id,))
-        return Case(*rows[0]) if rows else None
+    def steps(self) -> Result[Case | None]:
+        return read_one(Case, f"SELECT {_COLUMNS} FROM cases WHERE case_id = ?", self.case_id)
 
 
 class ListCases(Command, frozen=True):
@@ -326,7 +291,6 @@ class ListCases(Command, frozen=True):
     limit: int = 100
 
     def steps(self) -> Steps:
-        """Return a list of Cases."""
         conditions = [] if self.state is None else [f"{_STATE} = ?"]
         if self.state not in (None, EXPIRED):  # so that the index is of use
             conditions.append("state = ?")
@@ -336,19 +300,3 @@ class ListCases(Command, frozen=True):
             (*(self.state for _ in conditions), self.limit),
         )
         return [Case(*row) for row in rows]
-
-
-class PurgeCases(Command, frozen=True):
-    """Remove expired confirmations after a retention period; escalations stay."""
-
-    kept: float  # seconds for which they are kept after their end
-    limit: int = 500
-
-    def steps(self) -> Steps:
-        """Return the number of removed cases."""
-        rows = yield Statement(
-            "DELETE FROM cases WHERE case_id IN "
-            "(SELECT case_id FROM cases WHERE expires <= {now} - ? LIMIT ? {skip}) RETURNING 1",
-            (self.kept, self.limit),
-        )
-        return len(rows)

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.store import Command, Conflict, Notify, Statement, Step, Steps
+from bespeak.state.store.store import Command, Conflict, Notify, Result, Statement, Steps
 
-TOPIC: Final = "endpoints"  # the topic to watch for changes of endpoints
+TOPIC: Final = "endpoints"  # topic to watch for changes of endpoints
 
 _CHANGED: Final = "changed"
 
 
 class EndpointRow(msgspec.Struct, frozen=True):
-    """An endpoint in the store."""
-
     method: str
     path: str
     document: str  # JSON
-    revision: int  # the revision with which it came
+    revision: int  # revision with which it came
 
 
 class EndpointList(msgspec.Struct, frozen=True):
-    """All endpoints of one moment."""
-
-    revision: int = 0  # the number of changes so far
-    updated: float | None = None  # the time of the last change, in seconds since 1970; None if there was none
+    revision: int = 0  # number of changes so far
+    updated: float | None = None  # time of the last change, in seconds since 1970; None if there was none
     rows: tuple[EndpointRow, ...] = ()  # in the order in which they came
 
 
@@ -38,7 +33,7 @@ class PutEndpoint(Command, frozen=True):
     method: str
     path: str
     document: str  # JSON
-    based_on: int  # the revision at which the endpoint was checked beside the others
+    based_on: int  # revision at which the endpoint was checked beside the others
 
     def steps(self) -> Steps:
         """Return the new revision, or a Conflict: `changed`."""
@@ -55,12 +50,10 @@ class PutEndpoint(Command, frozen=True):
 
 
 class DropEndpoint(Command, frozen=True):
-    """Remove an endpoint."""
-
     guards: ClassVar[bool] = True
     method: str
     path: str
-    based_on: int  # the revision at which the endpoint was there
+    based_on: int  # revision at which the endpoint was there
 
     def steps(self) -> Steps:
         """Return the new revision, or a Conflict: `changed`."""
@@ -73,19 +66,19 @@ class DropEndpoint(Command, frozen=True):
 
 
 class ReadRevision(Command, frozen=True):
-    """Read the number of changes so far, which a server compares with its own."""
+    """Read the number of changes so far, 0 before the first, which a server compares with its own."""
+
+    topic: str = TOPIC
 
     def steps(self) -> Steps:
-        """Return a number, 0 before the first change."""
-        rows = yield Statement("SELECT revision FROM revisions WHERE topic = ?", (TOPIC,))
+        rows = yield Statement("SELECT revision FROM revisions WHERE topic = ?", (self.topic,))
         return rows[0][0] if rows else 0
 
 
 class ListEndpoints(Command, frozen=True):
     """List all endpoints with their revision, in one statement so that both are consistent."""
 
-    def steps(self) -> Steps:
-        """Return an EndpointList."""
+    def steps(self) -> Result[EndpointList]:
         rows = yield Statement(
             "SELECT r.revision, r.updated, e.method, e.path, e.document, e.revision FROM revisions AS r "
             "LEFT JOIN endpoints AS e ON 1 = 1 WHERE r.topic = ? ORDER BY e.revision",
@@ -96,7 +89,7 @@ class ListEndpoints(Command, frozen=True):
         return EndpointList(rows[0][0], rows[0][1], tuple(EndpointRow(*row[2:]) for row in rows if row[2] is not None))
 
 
-def _advance(based_on: int) -> Generator[Step, Any, int | Conflict]:
+def _advance(based_on: int) -> Result[int | Conflict]:
     """Count a change, unless there was another since `based_on`. Nothing is written before that is known."""
     rows = yield Statement("SELECT revision FROM revisions WHERE topic = ? {lock}", (TOPIC,))
     if (rows[0][0] if rows else 0) != based_on:
@@ -117,7 +110,6 @@ class IssueManifest(Command, frozen=True):
     at: float  # seconds since 1970 if this is the first time
 
     def steps(self) -> Steps:
-        """Return the recorded time."""
         rows = yield Statement(
             "INSERT INTO revisions (topic, revision, updated) VALUES (?, 1, ?) "
             "ON CONFLICT (topic) DO UPDATE SET revision = revisions.revision RETURNING updated",
@@ -134,7 +126,6 @@ class UpdateManifest(Command, frozen=True):
     at: float  # seconds since 1970 if the content is another one than before
 
     def steps(self) -> Steps:
-        """Return the recorded time."""
         rows = yield Statement(
             "INSERT INTO revisions (topic, revision, updated) VALUES (?, ?, ?) ON CONFLICT (topic) DO UPDATE SET "
             "updated = CASE WHEN revisions.revision = excluded.revision THEN revisions.updated "

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.state.store.commands.records import PutRecord
-from bespeak.state.store.store import Command, Statement, Steps
+from bespeak.state.store.commands.records import PutRecord, Record
+from bespeak.state.store.store import Command, Result, Statement
 
 KIND: Final = "log"  # kind of the records that are events
 _DROPPED: Final = 64  # events that are removed at a time
@@ -20,8 +20,7 @@ class PutEvent(Command, frozen=True):
     most: int  # limit of events of one owner
     most_size: int  # limit of characters of their data together
 
-    def steps(self) -> Steps:
-        """Return the Record."""
+    def steps(self) -> Result[Record]:
         size = len(self.data)
         rows = yield Statement(
             "UPDATE event_counters SET events = events + 1, size = size + ? WHERE owner = ? RETURNING events, size",
@@ -50,4 +49,5 @@ class PutEvent(Command, frozen=True):
             yield Statement(
                 "UPDATE event_counters SET events = ?, size = ? WHERE owner = ?", (count, total, self.owner)
             )
-        return (yield from PutRecord(self.record_id, KIND, self.owner, "logged", self.data).steps())
+        record: Record = yield from PutRecord(self.record_id, KIND, self.owner, "logged", self.data).steps()
+        return record

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Row, Statement, Steps
+from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Result, Row, Statement, Steps
 
 
 class Claimed(msgspec.Struct, frozen=True, gc=False):
@@ -17,8 +17,6 @@ class Claimed(msgspec.Struct, frozen=True, gc=False):
 
 
 class Recorded(msgspec.Struct, frozen=True, gc=False):
-    """The recorded answer of an earlier request."""
-
     request_hash: bytes
     answer: bytes
 
@@ -132,7 +130,6 @@ class ListKeys(Command, frozen=True):
     limit: int
 
     def steps(self) -> Steps:
-        """Return pairs of scope and key."""
         return (yield Statement("SELECT scope, key FROM idempotency WHERE expires > {now} LIMIT ?", (self.limit,)))
 
 
@@ -157,7 +154,6 @@ class FinishKey(Command, frozen=True):
     retention: float
 
     def steps(self) -> Steps:
-        """Return True or a Conflict."""
         rows = yield Statement(
             "UPDATE idempotency SET answer = ?, expires = {now} + ? "
             "WHERE scope = ? AND key = ? AND fence = ? AND answer IS NULL RETURNING 1",
@@ -184,7 +180,6 @@ class RecordKey(Command, frozen=True):
     retention: float
 
     def steps(self) -> Steps:
-        """Return True or a Conflict."""
         # For bytes, Python's sqlite3 looks for an adapter, which takes longer than binding them; bytearray is bound.
         request_hash, answer = bytearray(self.request_hash), bytearray(self.answer)
         rows = yield Statement(_RECORD, (self.scope, self.key, request_hash, answer, self.retention))
@@ -207,8 +202,7 @@ class ReleaseKey(Command, frozen=True):
     key: str
     fence: int
 
-    def steps(self) -> Steps:
-        """Delete the claim."""
+    def steps(self) -> Result[None]:
         yield Statement(
             "DELETE FROM idempotency WHERE scope = ? AND key = ? AND fence = ? AND answer IS NULL",
             (self.scope, self.key, self.fence),
@@ -254,7 +248,6 @@ class UseNonce(Command, frozen=True):
     retention: float  # seconds for which it must not be used again
 
     def steps(self) -> Steps:
-        """Return True or a Conflict."""
         rows = yield Statement(
             "INSERT INTO nonces (kind, value, expires) VALUES (?, ?, {now} + ?) "
             "ON CONFLICT (kind, value) DO UPDATE SET expires = excluded.expires WHERE nonces.expires <= {now} "

@@ -1,26 +1,37 @@
-"""Records: things with an owner, a state and perhaps a time at which something is due.
-
-Operators count, find and expire records of any kind and owner.
-"""
+"""Records: things with an owner, a state and perhaps a time at which something is due."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from itertools import chain
 from typing import Any, ClassVar, Final
 
 import msgspec
 
-from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Notify, Row, Statement, Steps
+from bespeak.state.store.store import (
+    AGAIN,
+    Command,
+    Conflict,
+    Grouping,
+    Notify,
+    Result,
+    Row,
+    Statement,
+    Steps,
+    read_all,
+    read_one,
+)
 
 TOPIC: Final = "records"  # topic to watch for records that may be due sooner than known, without their kind
 NEVER: Final = 1e15  # expiry of a record that is kept until it is removed
+SOON: Final = 10.0  # seconds within which a new due time is announced; later ones are found by polling
 
-SOON: Final = 10.0
-"""Seconds within which a new due time is announced. Later ones are found by those who look again every few seconds."""
+
+WORKFLOW: Final = "workflow"  # kind of the records that are workflows
+WAITING: Final = "waiting"  # state of a workflow of which a step waits for a confirmation or a decision
 
 
 class Record(msgspec.Struct, frozen=True):
-    """A record in its current state."""
-
     record_id: str
     kind: str
     owner: str
@@ -35,11 +46,10 @@ class Record(msgspec.Struct, frozen=True):
     expires: float
 
     def content(self) -> Any:
-        """Return the content."""
         return msgspec.json.decode(self.data)
 
 
-_COLUMNS: Final = ", ".join(Record.__struct_fields__)
+COLUMNS: Final = ", ".join(Record.__struct_fields__)
 _COMMA: Final = "\x1f"  # separator of lists, which is in no kind or state
 _COUNTS: Final = {
     "most": "SELECT count(*) FROM (SELECT 1 FROM records AS r WHERE r.kind = {kind} AND r.owner = {owner} "
@@ -84,7 +94,7 @@ class PutRecord(Command, frozen=True):
             **dict.fromkeys(("most", "most_due"), "bigint"),
         },
         change=f"""
-            INSERT INTO records ({_COLUMNS})
+            INSERT INTO records ({COLUMNS})
             SELECT record_id, kind, owner, key, state, 1, data, {{now}}, {{now}}, coalesce({{now}} + delay, due), 0,
                 coalesce({{now}} + lifetime, {NEVER:g})
             FROM {{input}} AS i WHERE {_within("most")} AND {_within("most_due")} ORDER BY record_id
@@ -120,8 +130,8 @@ class PutRecord(Command, frozen=True):
         due = "{now} + ?" if self.delay is not None else "?"
         expires = "?" if self.lifetime is None else "{now} + ?"
         rows = yield Statement(
-            f"INSERT INTO records ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, 1, ?, {{now}}, {{now}}, {due}, 0, {expires}) "
-            f"ON CONFLICT DO NOTHING RETURNING {_COLUMNS}",
+            f"INSERT INTO records ({COLUMNS}) VALUES (?, ?, ?, ?, ?, 1, ?, {{now}}, {{now}}, {due}, 0, {expires}) "
+            f"ON CONFLICT DO NOTHING RETURNING {COLUMNS}",
             (
                 *(self.record_id, self.kind, self.owner, self.key, self.state, self.data),
                 self.due if self.delay is None else self.delay,
@@ -144,6 +154,15 @@ class PutRecord(Command, frozen=True):
             return Conflict("exists", {"record_id": found[0][0], "owner": found[0][1]} if found else {})
         yield from _tell(Record(*rows[0]))
         return Record(*rows[0])
+
+
+def put_with(record: PutRecord, **columns: Any) -> Steps:
+    """Add a record whose kind has columns of its own; return what adding it returns."""
+    made = yield from record.steps()
+    if not isinstance(made, Conflict):
+        changes = ", ".join(f"{name} = ?" for name in columns)
+        yield Statement(f"UPDATE records SET {changes} WHERE record_id = ?", (*columns.values(), record.record_id))
+    return made
 
 
 class ChangeRecord(Command, frozen=True):
@@ -188,7 +207,6 @@ class ChangeRecord(Command, frozen=True):
 
     @property
     def kind_list(self) -> str:
-        """Kinds as one text."""
         return _COMMA.join(self.kinds)
 
     @property
@@ -204,7 +222,7 @@ class ChangeRecord(Command, frozen=True):
 
     def steps(self) -> Steps:
         """Return the Record after the change, or a Conflict: not-found; state, version or claim-lost with the state."""
-        found = yield from _find(self.record_id, self.kinds, lock=True)
+        found = yield from _find(self.record_id, self.kinds, "{lock}")
         if found is None or (self.owner is not None and found.owner != self.owner):
             return Conflict("not-found")
         reason = self._obstacle(found)
@@ -214,7 +232,7 @@ class ChangeRecord(Command, frozen=True):
         expires = "expires" if self.lifetime is None else "{now} + ?"
         rows = yield Statement(
             "UPDATE records SET state = ?, version = version + 1, data = ?, owner = ?, updated = {now}, "
-            f"due = {due}, expires = {expires} WHERE record_id = ? RETURNING {_COLUMNS}",
+            f"due = {due}, expires = {expires} WHERE record_id = ? RETURNING {COLUMNS}",
             (
                 self.state,
                 found.data if self.data is None else self.data,
@@ -242,15 +260,11 @@ class FindRecord(Command, frozen=True):
     record_id: str | None = None
     key: str | None = None
 
-    def steps(self) -> Steps:
-        """Return a Record, or None."""
+    def steps(self) -> Result[Record | None]:
         if self.record_id is not None:
-            return (yield from _find(self.record_id, self.kinds))
-        rows = yield Statement(
-            f"SELECT {_COLUMNS} FROM records WHERE kind = ? AND key = ? AND expires > {{now}}",
-            (self.kinds[0], self.key),
-        )
-        return Record(*rows[0]) if rows else None
+            return _find(self.record_id, self.kinds)
+        sql = f"SELECT {COLUMNS} FROM records WHERE kind = ? AND key = ? AND expires > {{now}}"
+        return read_one(Record, sql, self.kinds[0], self.key)
 
 
 class ListRecords(Command, frozen=True):
@@ -262,20 +276,19 @@ class ListRecords(Command, frozen=True):
     after: tuple[float, str] = (0.0, "")  # time and id of the last record of the previous page
     limit: int = 100
 
-    def steps(self) -> Steps:
-        """Return a list of Records."""
-        where, values = ["kind = ?", "expires > {now}", "(created, record_id) > (?, ?)"], [self.kind, *self.after]
+    def steps(self) -> Result[list[Record]]:
+        where = {"kind = ?": (self.kind,), "expires > {now}": (), "(created, record_id) > (?, ?)": self.after}
         if self.owner is not None:
-            where.append("owner = ?")
-            values.append(self.owner)
+            where["owner = ?"] = (self.owner,)
         if self.states:
-            where.append(f"state IN ({', '.join('?' * len(self.states))})")
-            values += self.states
-        rows = yield Statement(
-            f"SELECT {_COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY created, record_id LIMIT ?",
-            (*values, self.limit),
-        )
-        return [Record(*row) for row in rows]
+            where[f"state IN ({', '.join('?' * len(self.states))})"] = self.states
+        return list_where(where, self.limit)
+
+
+def list_where(where: Mapping[str, tuple[Any, ...]], limit: int) -> Result[list[Record]]:
+    """List the records that meet conditions, each with its parameters, oldest first."""
+    sql = f"SELECT {COLUMNS} FROM records WHERE {' AND '.join(where)} ORDER BY created, record_id LIMIT ?"
+    return read_all(Record, sql, *chain.from_iterable(where.values()), limit)
 
 
 class ClaimDue(Command, frozen=True):
@@ -289,7 +302,7 @@ class ClaimDue(Command, frozen=True):
         """Return a list of Records, the most urgent first; `due` is the end of the lease."""
         # The time is a query of its own, so that PostgreSQL reads the clock once and finds the rows by the index.
         rows = yield Statement(
-            f"SELECT {_COLUMNS}, {{now}} FROM records WHERE kind = ? AND due <= (SELECT {{now}}) "
+            f"SELECT {COLUMNS}, {{now}} FROM records WHERE kind = ? AND due <= (SELECT {{now}}) "
             "ORDER BY due LIMIT ? {skip}",
             (self.kind, self.limit),
         )
@@ -317,27 +330,39 @@ class NextDue(Command, frozen=True):
         return {kind: due for kind, due in zip(self.kinds, rows[0], strict=True) if due is not None}
 
 
-class RemoveRecord(Command, frozen=True):
-    """Remove a record."""
+def wake(condition: str, *parameters: Any) -> Result[int]:
+    """Make records due that would be due later; return their number."""
+    sql = f"UPDATE records SET due = {{now}} WHERE {condition} AND due > {{now}} RETURNING 1"
+    rows = yield Statement(sql, parameters)
+    if rows:
+        yield Notify(TOPIC)
+    return len(rows)
 
+
+class WakeWaiting(Command, frozen=True):
+    """Make workflows of an agent due that wait for a decision, because one was made about a case of it."""
+
+    owner: str
+
+    def steps(self) -> Result[int]:
+        # `due IS NOT NULL` lets the databases use the index of what is open.
+        return wake(f"kind = '{WORKFLOW}' AND owner = ? AND due IS NOT NULL AND state = '{WAITING}'", self.owner)
+
+
+class RemoveRecord(Command, frozen=True):
     record_id: str
 
     def steps(self) -> Steps:
-        """Return True if it was there."""
         rows = yield Statement("DELETE FROM records WHERE record_id = ? RETURNING kind", (self.record_id,))
         if rows:
             yield Notify(topic_of(rows[0][0]))
         return bool(rows)
 
 
-def _find(record_id: str, kinds: tuple[str, ...], *, lock: bool = False) -> Steps:
+def _find(record_id: str, kinds: tuple[str, ...], lock: str = "") -> Result[Record | None]:
     marks = ", ".join("?" * len(kinds))
-    rows = yield Statement(
-        f"SELECT {_COLUMNS} FROM records WHERE record_id = ? AND kind IN ({marks}) AND expires > {{now}}"
-        + (" {lock}" if lock else ""),
-        (record_id, *kinds),
-    )
-    return Record(*rows[0]) if rows else None
+    sql = f"SELECT {COLUMNS} FROM records WHERE record_id = ? AND kind IN ({marks}) AND expires > {{now}} {lock}"
+    return read_one(Record, sql, record_id, *kinds)
 
 
 def _tell(record: Record) -> Steps:
@@ -348,12 +373,7 @@ def _tell(record: Record) -> Steps:
     return None
 
 
-_SURVEY_COLUMNS: Final = ", ".join(Record.__struct_fields__)
-
-
 class KindCount(msgspec.Struct, frozen=True):
-    """Number of the records of one kind in one state."""
-
     kind: str
     state: str
     records: int
@@ -362,12 +382,11 @@ class KindCount(msgspec.Struct, frozen=True):
 class CountRecords(Command, frozen=True):
     """Count the records that have not expired, by kind and state."""
 
-    def steps(self) -> Steps:
-        """Return a list of KindCounts."""
-        rows = yield Statement(
-            "SELECT kind, state, count(*) FROM records WHERE expires > {now} GROUP BY kind, state ORDER BY kind, state"
+    def steps(self) -> Result[list[KindCount]]:
+        return read_all(
+            KindCount,
+            "SELECT kind, state, count(*) FROM records WHERE expires > {now} GROUP BY kind, state ORDER BY kind, state",
         )
-        return [KindCount(*row) for row in rows]
 
 
 class FindAnyRecord(Command, frozen=True):
@@ -375,17 +394,12 @@ class FindAnyRecord(Command, frozen=True):
 
     record_id: str
 
-    def steps(self) -> Steps:
-        """Return a Record, or None."""
-        rows = yield Statement(f"SELECT {_SURVEY_COLUMNS} FROM records WHERE record_id = ?", (self.record_id,))
-        return Record(*rows[0]) if rows else None
+    def steps(self) -> Result[Record | None]:
+        return read_one(Record, f"SELECT {COLUMNS} FROM records WHERE record_id = ?", self.record_id)
 
 
 class ExpireRecord(Command, frozen=True):
-    """End the life of a record: nobody finds it from now on, and nothing of it is due. Steps of a workflow are removed.
-
-    A process that works on it loses its claim.
-    """
+    """End the life of a record. Steps of a workflow are removed, and a process that works on it loses its claim."""
 
     record_id: str
 

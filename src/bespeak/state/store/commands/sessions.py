@@ -12,7 +12,6 @@ TOPIC: Final = "sessions"  # topic to watch for suspended and resumed sessions
 
 ACTIVE: Final = "active"
 SUSPENDED: Final = "suspended"
-
 KEPT_AFTER: Final = 86400.0  # seconds for which a session that was not resumed in time is remembered as expired
 
 # A session that has been idle for too long starts anew, for the agent it belonged to; nothing of the old one is left.
@@ -35,8 +34,6 @@ RETURNING 1
 
 
 class Session(msgspec.Struct, frozen=True):
-    """A session as stored."""
-
     session_id: str
     agent_id: str  # Agent of the session; empty for anonymous callers
     tls_identity: str  # SHA-256 of the client certificate; empty without one
@@ -140,8 +137,7 @@ class ResumeSession(Command, frozen=True):
     guards: ClassVar[bool] = True
     session_id: str
     agent_id: str
-    tls_identity: str
-    """Certificate hash that the session is bound to from now on: a long pause may outlive a certificate."""
+    tls_identity: str  # certificate hash from now on: a long pause may outlive a certificate
     nonce_hash: str
     idle: float
     checkpoint: str | None = None  # JSON that replaces the stored checkpoint
@@ -169,17 +165,3 @@ class ResumeSession(Command, frozen=True):
         )
         yield Notify(TOPIC)
         return Session(*rows[0])
-
-
-class ReadSession(Command, frozen=True):
-    """Read a session."""
-
-    session_id: str
-
-    def steps(self) -> Steps:
-        """Return the Session, or None."""
-        rows = yield Statement(
-            f"SELECT {_COLUMNS} FROM sessions WHERE session_id = ? AND expires > {{now}}",
-            (self.session_id,),
-        )
-        return Session(*rows[0]) if rows else None

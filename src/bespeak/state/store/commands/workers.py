@@ -7,14 +7,13 @@ from typing import Final
 
 import msgspec
 
-from bespeak.state.store.store import Command, Rows, Statement, Steps
+from bespeak.state.store.commands.records import COLUMNS
+from bespeak.state.store.store import Command, Result, Rows, Statement, Steps
 
 WORKER: Final = "worker"  # kind of the records of processes
 
 
-class Workers(msgspec.Struct, frozen=True):
-    """The processes that are known."""
-
+class WorkerCount(msgspec.Struct, frozen=True):
     alive: int
     silent: int  # those that have not renewed their record in time: they hang, or died without saying so
 
@@ -26,35 +25,30 @@ class RenewWorker(Command, frozen=True):
     owner: str
     kept: float  # seconds for which it is remembered if nothing more is heard of it
 
-    def steps(self) -> Steps:
-        """Return nothing."""
+    def steps(self) -> Result[None]:
         yield Statement(
-            "INSERT INTO records (record_id, kind, owner, key, state, version, data, created, updated, due, fence, "
-            f"expires) VALUES (?, '{WORKER}', ?, NULL, 'running', 1, '{{}}', {{now}}, {{now}}, NULL, 0, {{now}} + ?) "
+            f"INSERT INTO records ({COLUMNS}) "
+            f"VALUES (?, '{WORKER}', ?, NULL, 'running', 1, '{{}}', {{now}}, {{now}}, NULL, 0, {{now}} + ?) "
             "ON CONFLICT (record_id) DO UPDATE SET updated = excluded.updated, expires = excluded.expires",
             (self.worker_id, self.owner, self.kept),
         )
 
 
 class CountWorkers(Command, frozen=True):
-    """Count the processes."""
-
     owner: str
     within: float  # seconds within which a process that lives has renewed its record
 
-    def steps(self) -> Steps:
-        """Return Workers."""
+    def steps(self) -> Result[WorkerCount]:
         rows = yield Statement(
             "SELECT count(*), count(CASE WHEN updated < {now} - ? THEN 1 END) FROM records "
             f"WHERE kind = '{WORKER}' AND owner = ? AND expires > {{now}}",
             (self.within, self.owner),
         )
         known, silent = rows[0]
-        return Workers(known - silent, silent)
+        return WorkerCount(known - silent, silent)
 
 
-_CHUNKS: Final = (64, 8, 1)
-"""Numbers of buckets in one statement: few sizes, so that a database prepares few statements."""
+_CHUNKS: Final = (64, 8, 1)  # buckets in one statement: few sizes, so that few statements are prepared
 
 
 class BucketUse(msgspec.Struct, frozen=True):
@@ -66,10 +60,7 @@ class BucketUse(msgspec.Struct, frozen=True):
 
 
 class TakeTokens(Command, frozen=True):
-    """Take used tokens from buckets, each named once.
-
-    Nothing is refused: processes take first and report later, and an overdraft is owed.
-    """
+    """Take used tokens from buckets, each named once. Nothing is refused: an overdraft is owed."""
 
     uses: tuple[BucketUse, ...]
 
@@ -101,8 +92,6 @@ MOST_COUNTED: Final = 10_000  # number at which counting ends: a longer queue is
 
 
 class Queues(msgspec.Struct, frozen=True):
-    """What waits."""
-
     postings: int  # messages of the topic in the outbox, up to MOST_COUNTED
     posting_lag: float  # seconds since the oldest of them could have been delivered; 0 if none is late
     due_lag: float  # seconds since the oldest record was due; 0 if none is late
@@ -110,12 +99,9 @@ class Queues(msgspec.Struct, frozen=True):
 
 
 class MeasureQueues(Command, frozen=True):
-    """Measure what waits."""
-
     topic: str  # topic of the outbox
 
-    def steps(self) -> Steps:
-        """Return Queues."""
+    def steps(self) -> Result[Queues]:
         waiting = f"SELECT 1 FROM outbox WHERE topic = ? LIMIT {MOST_COUNTED}"
         postings = yield Statement(f"SELECT count(*) FROM ({waiting}) AS counted", (self.topic,))
         late = yield Statement("SELECT {now} - min(due) FROM outbox WHERE topic = ?", (self.topic,))

@@ -9,7 +9,6 @@ from typing import Final, cast
 from bespeak.text.diagnostics.report import Report
 
 Reporter = Callable[[Report], str]  # function that formats a report; the text ends with a line feed unless it is empty
-
 FORMATS: Final[dict[str, str]] = {
     "full": "text.render_full",
     "concise": "text.render_concise",
@@ -19,11 +18,9 @@ FORMATS: Final[dict[str, str]] = {
     "github": "text.render_github",
     "gitlab": "json_report.render_gitlab",
     "junit": "junit.render",
-}
-"""Module and function of each format, imported on demand."""
+}  # module and function of each format, imported on demand
 
 
 def reporter(name: str) -> Reporter:
-    """Return the reporter of a format."""
     module, _, function = FORMATS[name].partition(".")
     return cast("Reporter", getattr(import_module(f"{__name__}.{module}"), function))

@@ -13,7 +13,6 @@ from bespeak.text.diagnostics.report import Finding, Report, score_entry
 
 
 def render_json(report: Report) -> str:
-    """Format the document, indented."""
     return encoded(document(report)) + "\n"
 
 
@@ -23,14 +22,12 @@ def encoded(value: object, indent: int | None = 2) -> str:
 
 
 def schema() -> str:
-    """Return the JSON Schema of the document."""
     data = pkgutil.get_data(__package__, "report.schema.json")
     assert data is not None
     return data.decode()
 
 
 def document(report: Report) -> dict[str, Any]:
-    """Convert the report to plain data."""
     safe, unsafe = report.fixable()
     scores = {"scores": [score_entry(score) for score in report.scores]} if report.scores else {}
     return {
@@ -51,7 +48,6 @@ def document(report: Report) -> dict[str, Any]:
 
 
 def entry(finding: Finding, report: Report) -> dict[str, Any]:
-    """Convert a finding to plain data, without unknown members."""
     said, rule = finding.diagnostic, report.rules.get(finding.diagnostic.rule)
     place, fix = said.location, said.fix
     shown: dict[str, Any] = {
@@ -79,7 +75,6 @@ def entry(finding: Finding, report: Report) -> dict[str, Any]:
 
 
 def render_jsonl(report: Report) -> str:
-    """Format the lines."""
     return "".join(f"{encoded(entry(finding, report), None)}\n" for finding in report.findings)
 
 
@@ -87,7 +82,6 @@ _SEVERITIES: Final[dict[Severity, str]] = {"error": "major", "warning": "minor",
 
 
 def render_gitlab(report: Report) -> str:
-    """Format the report, indented."""
     seen: Counter[str] = Counter()
     entries = [_entry(finding, seen) for finding in report.findings]
     return encoded(entries) + "\n"

@@ -17,7 +17,6 @@ _ROOT: Final = "%SRCROOT%"  # placeholder for the source root; the log contains 
 
 
 def render(report: Report) -> str:
-    """Format the log, indented."""
     return encoded(log(report)) + "\n"
 
 
@@ -42,13 +41,13 @@ def log(report: Report) -> dict[str, Any]:
 def _rule(rule: str, text: Rule | None) -> dict[str, Any]:
     if text is None:
         return {"id": rule}
-    why = page_of(text).why
-    help_text = f"{why} Run `bespeak explain {rule}`."
+    page = page_of(text)
+    help_text = f"{page.why} Run `bespeak explain {rule}`."
     return {
         "id": rule,
         "name": text.name,
-        "shortDescription": {"text": text.summary},
-        "fullDescription": {"text": f"{text.summary} {why}"},
+        "shortDescription": {"text": page.summary},
+        "fullDescription": {"text": f"{page.summary} {page.why}"},
         "help": {"text": help_text, "markdown": help_text},
         "defaultConfiguration": {"level": _LEVELS[text.severity]},
         "properties": {"tags": list(filter(None, ("contract", text.source))), "problem.severity": text.severity},
@@ -101,10 +100,6 @@ def _region(location: Location) -> dict[str, Any]:
 
 
 def _replacement(edit: Replacement) -> dict[str, Any]:
-    region = {
-        "startLine": edit.line,
-        "startColumn": edit.column,
-        "endLine": edit.end_line,
-        "endColumn": edit.end_column,
-    }
+    start, end = (edit.line, edit.column), (edit.end_line, edit.end_column)
+    region = dict(zip(("startLine", "startColumn", "endLine", "endColumn"), (*start, *end), strict=True))
     return {"deletedRegion": region, "insertedContent": {"text": edit.text}}

@@ -11,9 +11,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Severity, printable
 from bespeak.text.diagnostics.report import Finding, Report, Source, score_lines, summary
 from bespeak.text.source.tree import Location
 
-Style = Callable[[str, str], str]
-"""Function that styles a text for a role: a severity, `place`, `frame`, `caret` or `label`."""
-
+Style = Callable[[str, str], str]  # styles a text for a role: a severity, `place`, `frame`, `caret`, `label`
 _WIDTH: Final = 100
 _LARGEST: Final = 1 << 24
 
@@ -25,10 +23,7 @@ def full(
     style: Style | None = None,
     see: Callable[[str], str] | None = None,
 ) -> str:
-    """Format each finding with its source line, carets below the place, and advice. `source` provides the texts.
-
-    `see` returns the reference to more information about a rule id.
-    """
+    """Format each finding with its source line, carets and advice. `see` names where a rule id is explained."""
     read, styled = source or from_disk, style or (lambda text, _: text)
     texts: dict[str, list[str]] = {}
     blocks: list[str] = []
@@ -101,7 +96,6 @@ def _length(location: Location, column: int, shown: int) -> int:
 
 
 def render_full(report: Report, style: Style | None = None, *, quiet: bool = False) -> str:
-    """Format the findings and the summary; `quiet` omits the summary."""
     shown = full(report.diagnostics, report.source, style=style, see="bespeak explain {}".format)
     text = f"{shown}\n" if shown else ""
     if quiet:
@@ -112,7 +106,6 @@ def render_full(report: Report, style: Style | None = None, *, quiet: bool = Fal
 
 
 def render_concise(report: Report, *, quiet: bool = False) -> str:
-    """Format the findings and the summary; `quiet` omits the summary."""
     lines = [one_line(finding) for finding in report.diagnostics]
     if not quiet:
         lines += [printable(score_lines(score)[0]) for score in report.scores]
@@ -160,14 +153,11 @@ def _command(finding: Finding, report: Report) -> str:
             numbers["endColumn"] = place.end_column
         shown = {key: str(number) for key, number in numbers.items() if number}
         properties = {"file": place.file, **shown, **properties}
-    given = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    escaped = {key: _data(value).replace(":", "%3A").replace(",", "%2C") for key, value in properties.items()}
+    given = ",".join(f"{key}={value}" for key, value in escaped.items())
     text = f"{said.message}. {said.help}" if said.help else said.message
     return f"::{_COMMANDS[said.severity]} {given}::{_data(text)}"
 
 
 def _data(text: str) -> str:
     return printable(text).replace("%", "%25")
-
-
-def _property(text: str) -> str:
-    return _data(text).replace(":", "%3A").replace(",", "%2C")

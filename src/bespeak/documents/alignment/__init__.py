@@ -1,1 +1,0 @@
-"""Alignment artifacts as documents: the JSON of the draft, SSSOM TSV and the Alignment API format."""

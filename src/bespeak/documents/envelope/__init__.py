@@ -1,1 +1,0 @@
-"""Semantic envelopes and capability registrations: JSON-LD to profiles and back (IoA 6)."""

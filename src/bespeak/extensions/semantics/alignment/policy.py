@@ -1,0 +1,115 @@
+"""Local policy of alignments: thresholds, weights of the signals, and the resolution of conflicts (IoA 7.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Literal
+
+import msgspec
+
+from bespeak.extensions.semantics.alignment.alignment import Alignment, MappingRule
+
+Band = Literal["accept", "policy", "ask", "reject"]
+"""What a score means: accepted, accepted if policy allows it, a question for a person, or rejected."""
+
+Criterion = Literal["policy", "confidence", "override"]
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """Thresholds and weights. The defaults are the ones measured on public benchmarks."""
+
+    accept: float = 0.95  # score from which a mapping is accepted without further conditions
+    threshold: float = 0.75  # score from which a mapping of classes or individuals is accepted, marked as unconfirmed
+    property_threshold: float = 0.70  # the same for properties, whose scores are products
+    ask: float = 0.60  # score from which a person is asked; below it, a mapping is rejected
+    unconfirmed: bool = True  # False if mappings below `accept` need a confirmation, too
+    structure: float = 0.1
+    behavior: float = 0.2
+    history: float = 0.1
+    embedding: float = 0.2
+    one_to_one: bool = True  # True if a term has at most one counterpart
+    order: tuple[Criterion, ...] = ("policy", "confidence", "override")  # to resolve several mappings (IoA 7.3)
+    ranks: Mapping[str, int] = {}  # rank of signers by key id, 0 without an entry; it comes before `order`
+    priorities: Mapping[str, int] = {}  # by author, tool, source, justification, or `override`; higher ones first
+
+    def band(self, score: float, *, of_property: bool = False) -> Band:
+        if score >= self.accept:
+            return "accept"
+        if score >= (self.property_threshold if of_property else self.threshold):
+            return "policy"
+        return "ask" if score >= self.ask else "reject"
+
+    def accepts(self, band: Band) -> bool:
+        """Return True if a mapping in a band may be used without asking."""
+        return band == "accept" or (band == "policy" and self.unconfirmed)
+
+
+DEFAULT: Final = Policy()
+
+Pair = frozenset[str]  # ids of two ontologies, whichever is the source
+
+
+class Lost(msgspec.Struct, frozen=True):
+    """A mapping that was left out, and the one that stands in its way."""
+
+    rule: MappingRule
+    winner: MappingRule
+
+
+class Resolution(msgspec.Struct, frozen=True):
+    chosen: tuple[MappingRule, ...]  # mappings to use, sorted by source and target
+    lost: tuple[Lost, ...]
+
+
+def pair_of(alignment: Alignment) -> Pair:
+    """Return the ontologies of an artifact, in any versions."""
+    return frozenset((alignment.source.id, alignment.target.id))
+
+
+def signed_pairs(alignments: Iterable[Alignment]) -> frozenset[Pair]:
+    """Return the pairs of ontologies that have a signed artifact: unsigned ones do not count there (IoA 13)."""
+    return frozenset(pair_of(one) for one in alignments if one.signer)
+
+
+def resolve(
+    rules: Iterable[MappingRule], policy: Policy = DEFAULT, trust: Mapping[int, int] | None = None
+) -> Resolution:
+    """Choose among mappings: in the policy's order, the first that finds its terms free wins. Ties go by IRI.
+
+    Only mappings of equivalence exclude each other; a broader term may be the counterpart of several. `trust` comes
+    first: that in the artifact of a rule, by `id(rule)`.
+    """
+    sources: dict[str, MappingRule] = {}
+    targets: dict[str, MappingRule] = {}
+    chosen: list[MappingRule] = []
+    lost: list[Lost] = []
+    for rule in sorted(rules, key=lambda rule: (-trust[id(rule)] if trust else 0, *_rank(rule, policy))):
+        if rule.relation != "equivalent":
+            chosen.append(rule)
+            continue
+        winner = sources.get(rule.source) or (targets.get(rule.target) if policy.one_to_one else None)
+        if winner is None:
+            sources[rule.source] = targets[rule.target] = rule
+            chosen.append(rule)
+        elif (winner.source, winner.target) != (rule.source, rule.target):
+            lost.append(Lost(rule, winner))
+    return Resolution(tuple(sorted(chosen, key=lambda rule: (rule.source, rule.target, rule.relation))), tuple(lost))
+
+
+def _rank(rule: MappingRule, policy: Policy) -> tuple[float | str | bool, ...]:
+    parts: dict[Criterion, tuple[float | str | bool, ...]] = {
+        "policy": (-_priority(rule, policy),),
+        # Two scores may have the same confidence: the table has steps.
+        "confidence": (-(rule.confidence or 0.0), -(rule.score or 0.0)),
+        "override": (not rule.override,),
+    }
+    return (*(part for criterion in policy.order for part in parts[criterion]), rule.source, rule.target)
+
+
+def _priority(rule: MappingRule, policy: Policy) -> int:
+    if not policy.priorities:
+        return 0
+    origin = rule.provenance
+    keys = {rule.justification or "", "override" if rule.override else ""}
+    keys |= {origin.author, origin.tool, origin.source} if origin else set()
+    return max((policy.priorities[key] for key in keys if key in policy.priorities), default=0)

@@ -1,0 +1,346 @@
+"""`bespeak semantic register`, `sign` and `confirm`: put ontologies, alignments and contexts into a registry."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import msgspec
+
+from bespeak.contract.core_ontology import is_iri
+from bespeak.errors import ConfigError
+from bespeak.extensions.semantics.alignment.alignment import Alignment
+from bespeak.extensions.semantics.alignment.artifact import Trust, judge_alignment
+from bespeak.extensions.semantics.alignment.draft_json import read_json, statement_of
+from bespeak.extensions.semantics.alignment.notation import is_alignment
+from bespeak.extensions.semantics.commands_list import as_dict
+from bespeak.extensions.semantics.envelope.expansion import CONTEXT_LIMITS
+from bespeak.extensions.semantics.knowledge import read_artifact, verify_alignment
+from bespeak.extensions.semantics.ontology.contexts import DocumentRefused, inline_contexts, shipped_contexts
+from bespeak.extensions.semantics.ontology.reader import read_bytes
+from bespeak.extensions.semantics.ontology.registration import Judged, judge_registration
+from bespeak.extensions.semantics.registry import AlignmentOffer, judge_offer, read_trust
+from bespeak.extensions.semantics.settings import SemanticSettings
+from bespeak.extensions.semantics.store import (
+    Artifact,
+    ArtifactRow,
+    ConfirmAlignment,
+    ReadArtifact,
+    RegisterArtifact,
+    RevokeConfirmation,
+    compress,
+)
+from bespeak.extensions.semantics.terms import parse_version
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.identity.artifact_signature import ArtifactStatement, sign_artifact, signature_fault, verify_artifact
+from bespeak.state.identity.jws import PrivateKey, PublicKey
+from bespeak.state.identity.key_files import parse_keys, read_key
+from bespeak.state.identity.key_text import key_id
+from bespeak.state.store.commands.cases import Case
+from bespeak.state.store.store import Command, Conflict, Store
+from bespeak.terminal import CommandFailedError
+from bespeak.terminal.console import json_option, print_findings, print_json
+from bespeak.terminal.decisions import check_decision, decision_options
+from bespeak.terminal.deployment import server_document, store_place
+from bespeak.terminal.target_store import lasting_place, store_options, usable, use_store, visit_store
+from bespeak.text.diagnostics.diagnostic import printable
+from bespeak.text.reading.json_data import json_value
+from bespeak.text.reading.text_file import read_text
+
+
+def command_for(place: str, offer: AlignmentOffer, trust: Trust) -> RegisterArtifact:
+    """Return the command that registers an alignment; end the command line if it is refused."""
+    judged = asyncio.run(use_store(place, lambda store: judge_offer(store, offer, trust)))
+    print_findings(judged.findings)
+    if judged.alignment is None:
+        raise CommandFailedError(f"{offer.file} cannot be used as it is; see the findings")
+    return judged.command(offer.file)
+
+
+def alignment_statement(data: bytes, file: str, iri: str, version: str) -> ArtifactStatement:
+    """Return what a signature of an alignment says; end the command line if it cannot be registered."""
+    judged = judge_alignment(data, file, for_registry=True, id=iri, version=version)
+    print_findings(judged.findings)
+    found = judged.alignment
+    if found is None:
+        raise CommandFailedError(f"{file} cannot be used as it is; see the findings")
+    if not (found.source.version and found.target.version):
+        # The registry fills them in, and the signature would be for other content.
+        raise CommandFailedError(f"{file} must say the versions of its ontologies to be signed, as JSON and SSSOM do")
+    return statement_of(found)
+
+
+def is_context(data: bytes, file: str) -> bool:
+    """Return True for a JSON object whose only member is a context."""
+    value = json_value(data, file) if data.lstrip()[:1] == b"{" else None
+    return isinstance(value, dict) and value.keys() == {"@context"}
+
+
+def context_command(data: bytes, file: str, iri: str, version: str) -> RegisterArtifact:
+    """Return the command that registers a context; contexts inside of it must be shipped ones."""
+    if not is_iri(iri) or parse_version(version) is None:
+        raise CommandFailedError(f"{file} is a context; give its --id, an absolute IRI, and its --version")
+    try:
+        content = inline_contexts(data, file, shipped_contexts(), CONTEXT_LIMITS)
+    except DocumentRefused as refused:
+        print_findings([refused.finding])
+        raise CommandFailedError(f"{file} cannot be used as it is; see the finding") from refused
+    digest = hashlib.sha256(content).hexdigest()
+    return RegisterArtifact("context", iri, version, digest, compress(content), source=file[:500])
+
+
+_ATTEMPTS: Final = 10
+_FILE: Final = click.Path(path_type=Path)
+
+
+def _document(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the FILE argument and what it may not say itself."""
+    for option, name, what in (("--version", "version", "Version"), ("--id", "iri", "IRI")):
+        command = click.option(option, name, default="", help=f"{what}, if the document does not say it.")(command)
+    return click.argument("file", type=_FILE)(command)
+
+
+@click.command()
+@_document
+@click.option("--key", required=True, type=_FILE, help="Private key, as `bespeak keys new` writes it.")
+def sign(file: Path, iri: str, version: str, key: Path) -> None:
+    """Sign an ontology or an alignment and print the signature.
+
+    The signature is for id, version and content, whatever the notation: those who receive the document register it
+    with `bespeak semantic register --signature`.
+    """
+    data = usable(read_bytes(file), file)
+    if is_alignment(data):
+        statement = alignment_statement(data, str(file), iri, version)
+    else:
+        statement = _judge(data, file, iri, version).statement
+    click.echo(sign_statement(statement, key))
+
+
+def sign_statement(statement: ArtifactStatement, key: Path) -> str:
+    private = usable(read_key(key), key)
+    if not isinstance(private.private_key, PrivateKey):
+        raise ConfigError(f"{key} holds a public key; give the private key file.")
+    return sign_artifact(statement, private.private_key, key_id(private), time.time())
+
+
+@click.command()
+@_document
+@store_options
+@click.option("--signature", type=_FILE, help="File with the signature that `bespeak semantic sign` has printed.")
+@click.option("--trusted", type=_FILE, help="Public key, or set of keys, that may sign.")
+@click.option("--by", metavar="NAME", help="Name that is recorded.  [default: your login name]")
+@json_option
+def register(
+    *,
+    file: Path,
+    target: str,
+    override: str | None,
+    iri: str,
+    version: str,
+    signature: Path | None,
+    trusted: Path | None,
+    by: str | None,
+    as_json: bool,
+) -> None:
+    """Register an ontology in Turtle, RDF/XML or JSON-LD, an alignment, or a JSON-LD context.
+
+    An alignment is between registered ontologies. Envelopes may name a registered context.
+
+    A version is registered once and never changes. A later one must be newer, and signed if the one before was.
+    TARGET is the deployment, whose configuration names the store; --store overrides it.
+
+    \b
+    Examples:
+    bespeak semantic register clinical.ttl examples/hotel
+    bespeak semantic register clinical.owl --store rooms.db --signature clinical.jws --trusted issuer.json
+    bespeak semantic register mapping.json --store rooms.db --trusted issuer.json
+    """
+    actor = check_decision(str(file), None, by)
+    place = lasting_place(store_place(target, override))
+    data = usable(read_bytes(file), file)
+    if is_alignment(data):
+        token = usable(read_text(signature), signature).strip() if signature else ""
+        offer = AlignmentOffer(data=data, file=str(file), id=iri, version=version, signature=token)
+        command = msgspec.structs.replace(command_for(place, offer, _trust(target, trusted)), actor=actor)
+    elif is_context(data, str(file)):
+        command = msgspec.structs.replace(context_command(data, str(file), iri, version), actor=actor)
+    else:
+        judged = _judge(data, file, iri, version)
+        assert judged.command is not None, "a refused document has ended the command"
+        signer, token = _verify(judged, signature, trusted)
+        command = msgspec.structs.replace(judged.command, signer=signer, signature=token, actor=actor)
+    done = asyncio.run(use_store(place, lambda store: _register(store, command)))
+    if isinstance(done, Conflict):
+        raise CommandFailedError(refusal_text(done, command))
+    if as_json:
+        print_json(as_dict(done))
+    else:
+        click.echo(f"registered   {done.id} {done.version}")
+        click.echo(f"sha256       {done.digest}")
+        click.echo(f"supersedes   {done.supersedes or '-'}")
+        click.echo(f"signer       {done.signer or '-'}")
+
+
+def read_settings_trust(target: str) -> Trust:
+    settings = server_document(target).extension_table("semantic", SemanticSettings)
+    return Trust() if settings is None else read_trust(settings)
+
+
+def _trust(target: str, trusted: Path | None) -> Trust:
+    """Return whose signatures count: keys of the command only if the configuration of the target names them too."""
+    configured, given = read_settings_trust(target), _read_keys(trusted) if trusted else {}
+    if not configured.signed:
+        return Trust(keys=given)
+    stranger = next((one for one in given if one not in configured.keys), None)
+    if stranger is not None:
+        raise CommandFailedError(f"the key {stranger} is not in `trusted_keys` of [semantic], so it would not count")
+    return configured
+
+
+def refusal_text(conflict: Conflict, command: RegisterArtifact) -> str:
+    details = conflict.details
+    match conflict.reason:
+        case "version-taken":
+            return f"{command.id} {command.version} is registered with other content; give the change a new version"
+        case "version-order":
+            return f"{command.id}: {details['fault']}"
+        case "signature-missing":
+            return f"{command.id} is signed since its latest version, by {details['signer']}; sign this version too"
+        case "reference-unknown":
+            return f"{command.id} refers to {details['id']} {details['version']}, which is not registered"
+        case "registry-full":
+            return f"the registry has {details['most']} artifacts, which is the limit"
+        case "too-many-versions":
+            return f"{command.id} has {details['most']} versions, which is the limit"
+        case _:
+            return f"{command.id}: another registration was faster; try again"
+
+
+def _judge(data: bytes, file: Path, iri: str, version: str) -> Judged:
+    judged = judge_registration(data, str(file), id=iri, version=version)
+    print_findings(judged.findings)
+    if judged.command is None:
+        raise CommandFailedError(f"{file} cannot be used as it is; see the findings")
+    return judged
+
+
+def _verify(judged: Judged, signature: Path | None, trusted: Path | None) -> tuple[str, str]:
+    """Return the signer and the token of a verified signature, or nothing without one."""
+    if (signature is None) != (trusted is None):
+        raise click.UsageError("--signature and --trusted belong together")
+    if signature is None or trusted is None:
+        return "", ""
+    token = usable(read_text(signature), signature).strip()
+    signed = verify_artifact(token, _read_keys(trusted))
+    if isinstance(signed, Fault):
+        raise CommandFailedError(f"{signature}: {signed.message}")
+    fault = signature_fault(signed, judged.statement)
+    if fault is not None:
+        raise CommandFailedError(f"{signature}: {fault.message}")
+    return signed.signer, token
+
+
+def _read_keys(path: Path) -> dict[str, PublicKey]:
+    return usable(parse_keys(usable(read_text(path), path)), path)
+
+
+async def _register(store: Store, command: RegisterArtifact) -> ArtifactRow | Conflict:
+    for _ in range(_ATTEMPTS):
+        done = await store.do(command)
+        if not isinstance(done, Conflict):
+            row = done[0]
+            assert isinstance(row, ArtifactRow)
+            return row
+        if done.reason != "changed":
+            return done
+    return Conflict("changed")
+
+
+_MOST_SHOWN = 50
+
+
+@click.command(short_help="Confirm an alignment, or revoke that.")
+@click.argument("alignment")
+@store_options
+@click.option("--version", help="Version.  [default: the latest]")
+@click.option("--revoke", is_flag=True, help="Revoke the confirmation.")
+@decision_options
+@json_option
+def confirm(
+    *,
+    alignment: str,
+    target: str,
+    override: str | None,
+    version: str | None,
+    revoke: bool,
+    reason: str | None,
+    by: str | None,
+    as_json: bool,
+) -> None:
+    """Confirm a registered alignment by its IRI, so that calls that cannot be undone may use it.
+
+    Look at what it maps first: `bespeak semantic show --kind alignment --content`. All of its mappings are confirmed,
+    whatever their confidence. The confirmation is for exactly this content: a new version needs its own. It is recorded
+    as a case, and `bespeak semantic list` shows it.
+
+    \b
+    Examples:
+    bespeak semantic confirm https://ex.org/align/X-Y-2026 examples/semantic --reason "reviewed with the board"
+    bespeak semantic confirm https://ex.org/align/X-Y-2026 examples/semantic --revoke
+    """
+    decider, attestation = f"operator:{check_decision(alignment, reason, by)}", f"att-{secrets.token_hex(16)}"
+    wanted = ReadArtifact("alignment", alignment, version)
+    found: Artifact | None = visit_store(target, override, lambda store: store.read(wanted))
+    if found is None:
+        raise CommandFailedError(f"{alignment} {version or ''}".strip() + " is not a registered alignment")
+    command: Command
+    if revoke:
+        command = RevokeConfirmation(alignment, found.row.version, decider, attestation, reason)
+    else:
+        _check_usable(found, target)
+        case_id = f"align-{secrets.token_hex(16)}"
+        command = ConfirmAlignment(alignment, found.row.version, case_id, decider, attestation, reason)
+    outcome = visit_store(target, override, lambda store: store.do(command))
+    if isinstance(outcome, Conflict):
+        raise CommandFailedError(f"{alignment} {found.row.version} is not confirmed")
+    done: Case = outcome[0]
+    state = "revoked" if revoke else "confirmed"
+    if as_json:
+        about = {"case_id": done.case_id, "alignment": found.row.id, "version": found.row.version}
+        decided = {"state": state, "by": done.decided_by, "at": write_instant(done.decided_at or 0.0)}
+        print_json({**about, "sha256": found.row.digest, **decided})
+        return
+    click.echo(printable(f"{state}    {found.row.id} {found.row.version}"))
+    click.echo(f"sha256       {found.row.digest}")
+    click.echo(printable(f"by           {done.decided_by}"))
+    click.echo(f"case         {done.case_id}")
+    if not revoke:
+        _print_mappings(found)
+
+
+def _check_usable(found: Artifact, target: str) -> None:
+    """End the command for content that no server would use: it was changed, or lacks the signature of a trusted key."""
+    trust = read_settings_trust(target)
+    read = read_artifact(found)
+    if trust.signed and isinstance(read, Alignment):
+        read = verify_alignment(read, found.row, trust)
+    if isinstance(read, Fault):
+        raise CommandFailedError(f"{found.row.id} {found.row.version} cannot be confirmed: {read.message}")
+
+
+def _print_mappings(found: Artifact) -> None:
+    alignment = read_json(found.content, found.row.id).alignment
+    rules = () if alignment is None else alignment.rules
+    for rule in rules[:_MOST_SHOWN]:
+        confidence = 0.0 if alignment is None else alignment.confidence_of(rule)
+        click.echo(printable(f"  {rule.source} {rule.relation} {rule.target} ({confidence:.2f})"))
+    if len(rules) > _MOST_SHOWN:
+        click.echo(f"  and {len(rules) - _MOST_SHOWN} more")

@@ -1,0 +1,1 @@
+"""Semantic envelopes: JSON-LD around a call, read and written."""

@@ -1,0 +1,1 @@
+"""Ontologies: what they say, their documents, and whether they may be registered."""

@@ -1,0 +1,318 @@
+"""Published documents of the core ontology: OWL (IoA 5), and SHACL shapes (IoA 5.4, 6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.core_ontology import (
+    CLASSES,
+    CORE_VERSION,
+    DEFAULT,
+    OWL,
+    PROPERTIES,
+    RDFS,
+    SHACL,
+    SKOS,
+    CoreClass,
+    CoreProperty,
+    Level,
+    Namespace,
+)
+from bespeak.extensions.semantics import profile_rules as rules
+from bespeak.extensions.semantics.ontology.contexts import core_context
+from bespeak.extensions.semantics.profile_rules import ProfileRule
+
+
+class Iri(msgspec.Struct, frozen=True):
+    """A resource, by its prefixed name or its whole IRI."""
+
+    name: str
+
+
+Value = Iri | str | int | bool | dict[str, Any] | list[Any]
+"""A resource, a literal, a blank node with its own properties, or an RDF list."""
+
+Node = Mapping[str, Value | tuple[Value, ...]]
+"""Values by prefixed property; `a` is the type. A tuple holds several values."""
+_INDENT: Final = "    "
+
+
+def write_turtle(prefixes: Mapping[str, str], nodes: Mapping[str, Node]) -> str:
+    """Write nodes as Turtle, in the given order."""
+    head = "".join(f"@prefix {prefix}: <{iri}> .\n" for prefix, iri in prefixes.items())
+    return head + "".join(f"\n{_resource(name)} {_properties(node, 1)} .\n" for name, node in nodes.items())
+
+
+def write_jsonld(prefixes: Mapping[str, str], nodes: Mapping[str, Node]) -> str:
+    """Write nodes as JSON-LD with an inline context, in the given order."""
+    graph = [{"@id": name, **_members(node)} for name, node in nodes.items()]
+    return json.dumps({"@context": dict(prefixes), "@graph": graph}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _properties(node: Node, depth: int) -> str:
+    """Write a property on each line; several values on one."""
+    return f" ;\n{_INDENT * depth}".join(
+        f"{name} {', '.join(_object(one, depth) for one in _values(value))}" for name, value in node.items()
+    )
+
+
+def _object(value: Value, depth: int) -> str:
+    match value:
+        case Iri(name):
+            return _resource(name)
+        case str():
+            escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+            return f'"""{escaped}"""' if "\n" in escaped else f'"{escaped}"'
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case dict():
+            inside = _INDENT * (depth + 1)
+            return f"[\n{inside}{_properties(value, depth + 1)}\n{_INDENT * depth}]"
+        case list():
+            return f"( {' '.join(_object(one, depth) for one in value)} )"
+
+
+def _resource(name: str) -> str:
+    return f"<{name}>" if "://" in name else name
+
+
+def _values(value: Value | tuple[Value, ...]) -> tuple[Value, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _members(node: Node) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in node.items():
+        if name == "a":
+            types = [one.name for one in _values(value) if isinstance(one, Iri)]
+            found["@type"] = types if len(types) > 1 else types[0]
+        else:
+            written = [_json(one) for one in _values(value)]
+            found[name] = written if len(written) > 1 else written[0]
+    return found
+
+
+def _json(value: Value) -> Any:
+    match value:
+        case Iri(name):
+            return {"@id": name}
+        case dict():
+            return _members(value)
+        case list():
+            return {"@list": [_json(one) for one in value]}
+        case _:
+            return value
+
+
+_NOTES: dict[Level, str] = {
+    "required": "Required by IoA {}.",
+    "recommended": "Recommended by IoA {}.",
+    "optional": "Optional by IoA {}.",
+    "example": "From the examples of IoA {}, which does not declare it.",
+    "reading": "Fills a gap of IoA {}.",
+}
+
+
+def _nodes(namespace: Namespace) -> dict[str, Node]:
+    nodes: dict[str, Node] = {
+        namespace.core: {
+            "a": Iri("owl:Ontology"),
+            "rdfs:label": "Core ontology for the interaction of agents",
+            "owl:versionInfo": CORE_VERSION,
+        }
+    }
+    declared: list[CoreClass | CoreProperty] = [*CLASSES.values(), *PROPERTIES.values()]
+    for one in declared:
+        nodes[f"ioa:{one.name}"] = {
+            **(_property(one) if isinstance(one, CoreProperty) else {"a": Iri("owl:Class")}),
+            "rdfs:label": one.name,
+            "rdfs:comment": one.meaning,
+            "skos:note": _NOTES[one.level].format(one.section),
+            "rdfs:isDefinedBy": Iri(namespace.core),
+        }
+    return nodes
+
+
+def _property(declared: CoreProperty) -> Node:
+    classes = [Iri(f"ioa:{name}") for name in declared.domains]
+    # Two domains would mean that a subject is of both classes.
+    domain: Value = classes[0] if len(classes) == 1 else {"a": Iri("owl:Class"), "owl:unionOf": [*classes]}
+    node: dict[str, Value | tuple[Value, ...]] = {
+        "a": Iri("owl:ObjectProperty") if declared.is_object else Iri("owl:DatatypeProperty"),
+        "rdfs:domain": domain,
+    }
+    if declared.name == "subDomainOf":
+        node["a"] = (Iri("owl:ObjectProperty"), Iri("owl:TransitiveProperty"))
+    if declared.range:
+        node["rdfs:range"] = Iri(f"ioa:{declared.range}")
+    elif not declared.is_object:
+        node["rdfs:range"] = Iri("rdfs:Literal")
+    if declared.inverse:
+        node["owl:inverseOf"] = Iri(f"ioa:{declared.inverse}")
+    return node
+
+
+_ONE: Final = {"sh:minCount": 1, "sh:maxCount": 1}
+_SOME: Final = {"sh:minCount": 1}
+_IRI: Final = {"sh:nodeKind": Iri("sh:IRI")}
+_LITERAL: Final = {"sh:nodeKind": Iri("sh:Literal")}
+_PROFILE: Final = {"sh:targetClass": Iri("ioa:SemanticProfile")}
+_REQUIRED: Final = ("ontologyId", "ontologyVersion", "capabilityRefs", "intentRef")
+_SINGLE: Final = frozenset({"profileVersion", "profileContext", "domain", "sourceLang", "targetLang"})
+
+# The value of a SPARQL constraint is what the message quotes; `$this` is the profile.
+_INTENT_CAPABILITIES: Final = """
+SELECT $this ?value WHERE {
+    $this ioa:intentRef ?intent . ?intent ioa:requiresCapability ?value .
+    FILTER NOT EXISTS { $this ioa:capabilityRefs ?given . ?value (rdfs:subClassOf|owl:equivalentClass)* ?given }
+}"""
+_INTENT_DOMAIN: Final = """
+SELECT $this ?value WHERE {
+    $this ioa:intentRef ?value ; ioa:profileContext/ioa:domain ?domain .
+    FILTER EXISTS { ?value ioa:appliesToDomain ?any }
+    FILTER NOT EXISTS { ?value ioa:appliesToDomain ?wide . ?domain ioa:subDomainOf* ?wide }
+}"""
+_BINDING_DOMAIN: Final = """
+SELECT $this ?value WHERE {
+    $this ioa:profileContext ?context . ?context ioa:domain ?domain ; ioa:termBindings/ioa:sense ?value .
+    FILTER NOT EXISTS { ?value a?/rdfs:subClassOf* ioa:Concept ; ioa:inDomain ?any }
+}"""
+_BINDING_CONFLICT: Final = """
+SELECT $this ?value WHERE {
+    $this ioa:profileContext ?context . ?context ioa:domain ?domain ; ioa:termBindings/ioa:sense ?value .
+    ?value a?/rdfs:subClassOf* ioa:Concept ; ioa:inDomain ?any .
+    FILTER NOT EXISTS { ?value ioa:inDomain ?inner . ?inner ioa:subDomainOf* ?domain }
+}"""
+
+
+def profile_shapes(namespace: Namespace = DEFAULT) -> str:
+    """Write the shapes for semantic profiles and for ontologies that use the core. Each is named by its rule."""
+    prefixes = {"ioa": namespace.terms, "rdfs": RDFS, "owl": OWL}
+    declared = tuple({"sh:prefix": prefix, "sh:namespace": iri} for prefix, iri in prefixes.items())
+    shapes: dict[str, Node] = {
+        "shapes:": {"sh:declare": declared},
+        **_shapes_members(),
+        **_consistency(),
+        **dict(_shapes_values()),
+    }
+    return write_turtle(_shapes_prefixes(namespace), shapes)
+
+
+def registration_shapes(namespace: Namespace = DEFAULT) -> str:
+    """Write the shapes for a capability registration. They hold for the payload alone, not for a whole ontology."""
+    target = {"sh:targetClass": Iri("ioa:Capability")}
+    shapes = {f"shapes:{rules.REGISTRATION_ID.id}": _shape(rules.REGISTRATION_ID, target, _IRI)}
+    rule = rules.REGISTRATION_CONSTRAINTS
+    for name in ("inputs", "outputs"):
+        shapes[f"shapes:{rule.id}-{name}"] = _path_shape(rule, target, name, {**_SOME, **_LITERAL})
+    return write_turtle(_shapes_prefixes(namespace), shapes)
+
+
+def _shapes_prefixes(namespace: Namespace) -> dict[str, str]:
+    return {"shapes": f"{namespace.base}ioa/shapes#", "ioa": namespace.terms, "sh": SHACL, "rdfs": RDFS}
+
+
+def _shapes_members() -> dict[str, Node]:
+    """Build the shapes of the members that an envelope must have."""
+    is_profile = {"sh:targetSubjectsOf": tuple(Iri(f"ioa:{name}") for name in _REQUIRED)}
+    is_typed = _shape(rules.PROFILE_TYPE, is_profile, {"sh:class": Iri("ioa:SemanticProfile")})
+    named = (
+        _named(rules.ONTOLOGY_ID, "ontologyId", _ONE | _IRI),
+        _named(rules.ONTOLOGY_VERSION, "ontologyVersion", _ONE | _LITERAL),
+        _named(rules.CAPABILITY_REFS, "capabilityRefs", _SOME | _IRI),
+        _named(rules.INTENT_REF, "intentRef", _ONE | _IRI),
+    )
+    return {f"shapes:{rules.PROFILE_TYPE.id}": is_typed, **dict(named)}
+
+
+def _consistency() -> dict[str, Node]:
+    agent = {"sh:targetSubjectsOf": Iri("ioa:hasCapability")}
+    provided = {"sh:targetObjectsOf": Iri("ioa:hasCapability")}
+    range_ = rules.CAPABILITY_RANGE
+    shapes: dict[str, Node] = {
+        f"shapes:{range_.id}-agent": _shape(range_, agent, _of_class("Agent")),
+        f"shapes:{range_.id}-capability": _shape(range_, provided, _of_class("Capability")),
+    }
+    capability = _named(rules.CAPABILITY_TYPE, "capabilityRefs", _of_class("Capability"))
+    shapes |= dict([capability, _named(rules.INTENT_TYPE, "intentRef", _of_class("Intent"))])
+    for rule, query in (
+        (rules.INTENT_CAPABILITIES, _INTENT_CAPABILITIES),
+        (rules.INTENT_DOMAIN, _INTENT_DOMAIN),
+        (rules.BINDING_DOMAIN, _BINDING_DOMAIN),
+        (rules.BINDING_CONFLICT, _BINDING_CONFLICT),
+    ):
+        constraint = {
+            "a": Iri("sh:SPARQLConstraint"),
+            "sh:message": _message(rule),
+            "sh:prefixes": Iri("shapes:"),
+            "sh:select": query + "\n",
+        }
+        said: Node = {"sh:severity": _severity(rule), "sh:sparql": constraint}
+        shapes[f"shapes:{rule.id}"] = {"a": Iri("sh:NodeShape"), **_PROFILE, **said}
+    return shapes
+
+
+def _shapes_values() -> Iterator[tuple[str, Node]]:
+    """Build a shape for each other member: the kind of its values, and how many there may be."""
+    targets: dict[str, dict[str, Any]] = {
+        "SemanticProfile": _PROFILE,
+        "Context": {"sh:targetObjectsOf": Iri("ioa:profileContext")},
+        "TermBinding": {"sh:targetObjectsOf": Iri("ioa:termBindings")},
+    }
+    for name, one in PROPERTIES.items():
+        target = targets.get(one.domains[0])
+        if target is not None and name not in _REQUIRED:
+            counts: dict[str, int] = {"sh:maxCount": 1} if name in _SINGLE else {}
+            if one.domains == ("TermBinding",):
+                counts = _ONE
+            # Nodes without a type may be blank: a profile writes its context inline.
+            kind = {"node": Iri("sh:BlankNodeOrIRI"), "iri": Iri("sh:IRI"), "literal": Iri("sh:Literal")}[one.value]
+            rule = rules.PROFILE_VALUE
+            yield f"shapes:{rule.id}-{name}", _path_shape(rule, target, name, {**counts, "sh:nodeKind": kind})
+
+
+def _of_class(name: str) -> dict[str, Any]:
+    """Require an individual of a core class, or a class below it: domain ontologies declare capabilities as either."""
+    above = {"sh:path": {"sh:oneOrMorePath": Iri("rdfs:subClassOf")}, "sh:hasValue": Iri(f"ioa:{name}")}
+    return {"sh:or": [{"sh:class": Iri(f"ioa:{name}")}, {"sh:property": above}]}
+
+
+def _named(rule: ProfileRule, path: str, constraint: dict[str, Any]) -> tuple[str, Node]:
+    return f"shapes:{rule.id}", _path_shape(rule, _PROFILE, path, constraint)
+
+
+def _shape(rule: ProfileRule, target: dict[str, Any], constraint: dict[str, Any]) -> Node:
+    said = {"sh:severity": _severity(rule), "sh:message": _message(rule)}
+    return {"a": Iri("sh:NodeShape"), **target, **constraint, **said}
+
+
+def _path_shape(rule: ProfileRule, target: dict[str, Any], path: str, constraint: dict[str, Any]) -> Node:
+    said = {"sh:severity": _severity(rule), "sh:message": _message(rule)}
+    return {"a": Iri("sh:PropertyShape"), **target, "sh:path": Iri(f"ioa:{path}"), **constraint, **said}
+
+
+def _severity(rule: ProfileRule) -> Iri:
+    return Iri("sh:Violation" if rule.always else "sh:Warning")
+
+
+def _message(rule: ProfileRule) -> str:
+    return f"{rule.id}: {rule.reason or rule.summary}"
+
+
+def publish_core(namespace: Namespace = DEFAULT) -> Mapping[str, str]:
+    """Generate every document that others need to use the core under a base IRI."""
+    context = json.dumps({"@context": core_context(namespace)}, indent=2) + "\n"
+    prefixes, nodes = {"ioa": namespace.terms, "owl": OWL, "rdfs": RDFS, "skos": SKOS}, _nodes(namespace)
+    return {
+        "core.ttl": write_turtle(prefixes, nodes),
+        "core.jsonld": write_jsonld(prefixes, nodes),
+        "context.jsonld": context,
+        "shapes.ttl": profile_shapes(namespace),
+        "registration-shapes.ttl": registration_shapes(namespace),
+    }

@@ -1,0 +1,455 @@
+"""Ontologies, alignments and contexts in the registry (IoA 4, 13), and profiles that agents agreed on (IoA 9).
+
+Operators confirm alignments (IoA 7.4), and calls understood through a mapping are counted (IoA 7.2).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Generator, Mapping, Sequence
+from functools import cmp_to_key
+from typing import Any, ClassVar, Final, Literal
+
+import msgspec
+
+from bespeak.extensions.semantics.terms import OntologyRef, parse_version, succession_fault
+from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, ReadCase
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
+from bespeak.state.store.store import Command, Conflict, Notify, Statement, Step, Steps
+
+REGISTRY_TOPIC: Final = "ontologies"  # topic to watch for changes of the registry
+
+ArtifactKind = Literal["ontology", "alignment", "context"]
+
+MOST_VERSIONS: Final = 1_000  # most versions of one artifact
+MOST_CONTENT: Final = 64 * 1024 * 1024  # most bytes of the content of an artifact, before compression
+MOST_REGISTERED: Final = 2_000  # most artifacts of a registry; agents may fill half of it, the operator all
+_COLUMNS: Final = "kind, id, version, digest, refs, source, signer, signature, actor, supersedes, revision, registered"
+
+
+class ArtifactRow(msgspec.Struct, frozen=True):
+    """A registered artifact without its content."""
+
+    kind: ArtifactKind
+    id: str
+    version: str
+    digest: str  # SHA-256 of the content: canonical N-Quads of an ontology, canonical JSON of others
+    refs: tuple[OntologyRef, ...]  # exact versions of ontologies that an alignment relates
+    source: str  # file or address that it came from
+    signer: str  # id of the key whose signature was verified, or an empty string
+    signature: str  # token of the signature, so that others can verify it again
+    actor: str  # Agent or operator that registered it
+    supersedes: str  # version that was the latest before, or an empty string
+    revision: int  # number of the change of the registry that brought it
+    registered: float
+
+
+class Quota(msgspec.Struct, frozen=True):
+    """What one agent may register, all versions together."""
+
+    artifacts: int
+    size: int  # bytes of content, before compression
+
+
+class Artifact(msgspec.Struct, frozen=True):
+    """A registered artifact with its content."""
+
+    row: ArtifactRow
+    content: bytes
+
+
+class RegisterArtifact(Command, frozen=True):
+    """Register one version of an artifact, completely or not at all. Registered versions never change."""
+
+    guards: ClassVar[bool] = True
+    kind: ArtifactKind
+    id: str
+    version: str
+    digest: str
+    content: bytes  # compressed by `compress`
+    refs: tuple[OntologyRef, ...] = ()
+    source: str = ""
+    signer: str = ""
+    signature: str = ""
+    actor: str = ""
+    ranks: Mapping[str, int] = {}  # rank of signers by key id, or 0; a lower one does not supersede a higher one
+    size: int = 0  # bytes of the content before compression
+    quota: Quota | None = None  # bound of the actor; None for the operator
+
+    def steps(self) -> Steps:
+        """Return the ArtifactRow, also of an earlier registration of the same content, or a Conflict.
+
+        `version-taken` with the digest, `version-order` with the fault, `of-another` for an agent that has neither
+        registered the latest version nor signed this one, `signature-missing` or `signer-rank` with the
+        signer of the latest version, `reference-unknown` with the reference, `too-many-versions`, `registry-full`,
+        `quota` with what is used and allowed, or `changed` if another registration came between: try again.
+        """
+        rows = yield Statement("SELECT revision FROM revisions WHERE topic = ? {lock}", (REGISTRY_TOPIC,))
+        revision = rows[0][0] if rows else 0
+        rows = yield Statement(
+            f"SELECT {_COLUMNS} FROM ontologies WHERE kind = ? AND id = ? LIMIT ?", (self.kind, self.id, MOST_VERSIONS)
+        )
+        known = [_row(row) for row in rows]
+        same = next((row for row in known if row.version == self.version), None)
+        if same is not None:
+            return same if same.digest == self.digest else Conflict("version-taken", {"digest": same.digest})
+        fault = yield from self._fault(known)
+        if fault is not None:
+            return fault
+        # Of two processes that begin at once, the second finds the row of the first here and changes nothing.
+        changed = yield Statement(
+            "INSERT INTO revisions (topic, revision, updated) VALUES (?, 1, {now}) ON CONFLICT (topic) DO UPDATE SET "
+            "revision = revisions.revision + 1, updated = excluded.updated WHERE revisions.revision = ? "
+            "RETURNING revision",
+            (REGISTRY_TOPIC, revision),
+        )
+        if not changed:
+            return Conflict("changed")
+        latest = latest_of(known)
+        inserted = yield Statement(
+            f"INSERT INTO ontologies ({_COLUMNS}, content, size) "
+            f"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, {{now}}, ?, ?) RETURNING {_COLUMNS}",
+            (
+                *(self.kind, self.id, self.version, self.digest, msgspec.json.encode(self.refs).decode()),
+                *(self.source, self.signer, self.signature, self.actor, latest.version if latest else ""),
+                *(changed[0][0], self.content, self.size or len(self.content)),
+            ),
+        )
+        yield Notify(REGISTRY_TOPIC)
+        return _row(inserted[0])
+
+    def _fault(self, known: Sequence[ArtifactRow]) -> Generator[Step, Any, Conflict | None]:
+        """Check the version, the signature and the references before anything is written."""
+        latest = latest_of(known)
+        if latest is not None:
+            if len(known) >= MOST_VERSIONS:
+                return Conflict("too-many-versions", {"most": MOST_VERSIONS})
+            if (order := succession_fault(self.version, latest.version)) is not None:
+                return Conflict("version-order", {"fault": order, "latest": latest.version})
+            if latest.signer and not self.signer:
+                return Conflict("signature-missing", {"signer": latest.signer})
+            if self.quota is not None and not self.signer and latest.actor != self.actor:
+                return Conflict("of-another")
+            if self.ranks.get(self.signer, 0) < self.ranks.get(latest.signer, 0):
+                return Conflict("signer-rank", {"signer": latest.signer})
+        if (full := (yield from self._exceeds())) is not None:
+            return full
+        for ref in self.refs:
+            rows = yield Statement(
+                "SELECT 1 FROM ontologies WHERE kind = ? AND id = ? AND version = ?", ("ontology", ref.id, ref.version)
+            )
+            if not rows:
+                return Conflict("reference-unknown", {"id": ref.id, "version": ref.version})
+        return None
+
+    def _exceeds(self) -> Generator[Step, Any, Conflict | None]:
+        """Check the bounds of the registry and of the actor, over all versions of everything it has registered."""
+        rows = yield Statement("SELECT count(*) FROM ontologies")
+        most = MOST_REGISTERED if self.quota is None else MOST_REGISTERED // 2
+        if rows[0][0] >= most:
+            return Conflict("registry-full", {"most": most})
+        if self.quota is None:
+            return None
+        # An index has both, so that no content is read.
+        rows = yield Statement("SELECT count(*), coalesce(sum(size), 0) FROM ontologies WHERE actor = ?", (self.actor,))
+        own, size = int(rows[0][0]), int(rows[0][1])
+        if own >= self.quota.artifacts:
+            return Conflict("quota", {"most": self.quota.artifacts, "used": own, "unit": "artifacts"})
+        if size + (self.size or len(self.content)) > self.quota.size:
+            return Conflict("quota", {"most": self.quota.size, "used": size, "unit": "bytes"})
+        return None
+
+
+class ReadArtifact(Command, frozen=True):
+    """Read an artifact with its content: one version, or the latest."""
+
+    kind: ArtifactKind
+    id: str
+    version: str | None = None
+
+    def steps(self) -> Steps:
+        """Return an Artifact or None."""
+        rows = yield Statement(f"SELECT {_COLUMNS} FROM ontologies WHERE kind = ? AND id = ?", (self.kind, self.id))
+        row = latest_of([one for one in map(_row, rows) if self.version in (None, one.version)])
+        if row is None:
+            return None
+        rows = yield Statement(
+            "SELECT content FROM ontologies WHERE kind = ? AND id = ? AND version = ?",
+            (self.kind, self.id, row.version),
+        )
+        return Artifact(row, decompress(rows[0][0])) if rows else None
+
+
+class ListArtifacts(Command, frozen=True):
+    """List artifacts without their content, in the order of registration."""
+
+    kind: ArtifactKind | None = None
+    since: int = 0  # revision after which they were registered
+    limit: int = 1_000
+
+    def steps(self) -> Steps:
+        """Return ArtifactRows."""
+        rows = yield Statement(
+            f"SELECT {_COLUMNS} FROM ontologies WHERE revision > ? AND (kind = ? OR ? = '') ORDER BY revision LIMIT ?",
+            (self.since, self.kind or "", self.kind or "", self.limit),
+        )
+        return [_row(row) for row in rows]
+
+
+def latest_of(rows: Sequence[ArtifactRow]) -> ArtifactRow | None:
+    """Return the artifact with the highest version; every registered version of one id compares with the others."""
+
+    def order(first: ArtifactRow, second: ArtifactRow) -> int:
+        one, other = parse_version(first.version), parse_version(second.version)
+        if one is None or other is None or one == other:
+            return first.revision - second.revision
+        return 1 if one > other else -1
+
+    return max(rows, key=cmp_to_key(order), default=None)
+
+
+def compress(content: bytes) -> bytes:
+    return zlib.compress(content)
+
+
+def decompress(stored: bytes) -> bytes:
+    """Return the content of an artifact; what is beyond the limit is cut, and its digest no longer matches."""
+    return zlib.decompressobj().decompress(bytes(stored), MOST_CONTENT)
+
+
+def _row(row: Sequence[Any]) -> ArtifactRow:
+    kind, id_, version, digest, refs, *rest = row
+    return ArtifactRow(kind, id_, version, digest, msgspec.json.decode(refs, type=tuple[OntologyRef, ...]), *rest)
+
+
+ALIGNMENT_CASE: Final = "alignment"  # Kind of the cases. Agents cannot open or decide one.
+MOST_CONFIRMED: Final = 10_000  # most confirmations that are read at once, the latest first
+
+
+def _find_confirmation(id_: str, version: str | None) -> Generator[Step, Any, tuple[ArtifactRow, Sequence[Any]] | None]:
+    """Return a registered alignment, and the case of its confirmation: id, operator, time, attestation; or nothing."""
+    found = yield from ReadArtifact("alignment", id_, version).steps()
+    if found is None:
+        return None
+    rows = yield Statement(
+        "SELECT case_id, decided_by, decided_at, attestation_id FROM cases "
+        "WHERE kind = ? AND state = 'accepted' AND digest = ? ORDER BY decided_at DESC LIMIT 1 {lock}",
+        (ALIGNMENT_CASE, found.row.digest),
+    )
+    return found.row, rows[0] if rows else ()
+
+
+class ConfirmAlignment(Command, frozen=True):
+    """Confirm one version of a registered alignment. The confirmation is for its digest, so no other content has it."""
+
+    guards: ClassVar[bool] = True
+    id: str
+    version: str | None  # version to confirm; None for the latest
+    case_id: str
+    decided_by: str
+    attestation_id: str
+    reason: str | None = None
+
+    def steps(self) -> Steps:
+        """Return the Case, also of an earlier confirmation of the same content; or a Conflict: not-found."""
+        found = yield from _find_confirmation(self.id, self.version)
+        if found is None:
+            return Conflict("not-found")
+        row, confirmation = found
+        if not confirmation:
+            subject = {"alignment_id": row.id, "version": row.version, "sha256": row.digest, "signer": row.signer}
+            yield Statement(
+                "INSERT INTO cases (case_id, kind, state, agent_id, recipient, digest, subject, created, decided_by, "
+                "decided_at, reason, attestation_id) VALUES (?, ?, ?, '', ?, ?, ?, {now}, ?, {now}, ?, ?)",
+                (
+                    *(self.case_id, ALIGNMENT_CASE, ACCEPTED, self.decided_by, row.digest),
+                    *(msgspec.json.encode(subject).decode(), self.decided_by, self.reason, self.attestation_id),
+                ),
+            )
+            yield Notify(REGISTRY_TOPIC)
+        return (yield from ReadCase(confirmation[0] if confirmation else self.case_id).steps())
+
+
+class RevokeConfirmation(Command, frozen=True):
+    """Revoke the confirmation of one version of an alignment; the case keeps who had confirmed it, and when."""
+
+    guards: ClassVar[bool] = True
+    id: str
+    version: str | None  # version to revoke; None for the latest
+    decided_by: str
+    attestation_id: str
+    reason: str | None = None
+
+    def steps(self) -> Steps:
+        """Return the Case after the change; or a Conflict: not-found, not-confirmed."""
+        found = yield from _find_confirmation(self.id, self.version)
+        if found is None:
+            return Conflict("not-found")
+        row, confirmation = found
+        if not confirmation:
+            return Conflict("not-confirmed")
+        case_id, *before = confirmation
+        confirmed: dict[str, Any] = dict(zip(("confirmed_by", "confirmed_at", "attestation_id"), before, strict=True))
+        yield Statement(
+            "UPDATE cases SET state = ?, decided_by = ?, decided_at = {now}, reason = ?, attestation_id = ?, "
+            "attestation = ? WHERE kind = ? AND digest = ? AND state = 'accepted'",
+            (
+                *(REJECTED, self.decided_by, self.reason, self.attestation_id),
+                *(msgspec.json.encode(confirmed).decode(), ALIGNMENT_CASE, row.digest),
+            ),
+        )
+        yield Notify(REGISTRY_TOPIC)
+        return (yield from ReadCase(case_id).steps())
+
+
+class ListConfirmed(Command, frozen=True):
+    """List the confirmations in force."""
+
+    def steps(self) -> Steps:
+        """Return who has confirmed what, by the digest of an alignment."""
+        rows = yield Statement(
+            "SELECT digest, decided_by FROM cases WHERE kind = ? AND state = 'accepted' "
+            "ORDER BY decided_at DESC LIMIT ?",
+            (ALIGNMENT_CASE, MOST_CONFIRMED),
+        )
+        return dict(reversed(rows))
+
+
+MOST_MAPPINGS: Final = 100_000  # mappings that are read at once, those with the most calls first
+
+
+class MappedCalls(msgspec.Struct, frozen=True):
+    """Calls through one mapping, in the direction in which it was used."""
+
+    source: str
+    target: str
+    succeeded: int
+    failed: int
+
+
+class CountMappedCalls(Command, frozen=True):
+    """Add calls to the history of mappings, each named once."""
+
+    calls: tuple[MappedCalls, ...]
+
+    def steps(self) -> Steps:
+        # In one order everywhere, so that two processes never wait for each other's rows.
+        for one in sorted(self.calls, key=lambda one: (one.source, one.target)):
+            yield Statement(
+                "INSERT INTO mapped_calls (source, target, succeeded, failed) VALUES (?, ?, ?, ?) "
+                "ON CONFLICT (source, target) DO UPDATE SET succeeded = mapped_calls.succeeded + excluded.succeeded, "
+                "failed = mapped_calls.failed + excluded.failed",
+                (one.source, one.target, one.succeeded, one.failed),
+            )
+
+
+class ListMappedCalls(Command, frozen=True):
+    """List the history of mappings."""
+
+    limit: int = MOST_MAPPINGS
+
+    def steps(self) -> Steps:
+        """Return MappedCalls."""
+        rows = yield Statement(
+            "SELECT source, target, succeeded, failed FROM mapped_calls "
+            "ORDER BY succeeded + failed DESC, source, target LIMIT ?",
+            (self.limit,),
+        )
+        return [MappedCalls(*row) for row in rows]
+
+
+PROFILE_RECORD: Final = "semantic_profile"
+PROFILE_KEPT: Final = 30 * 86400.0  # seconds for which a profile is kept after its last use
+_ACTIVE: Final = "active"
+
+
+class RecordedProfile(msgspec.Struct, frozen=True):
+    digest: str  # SHA-256 of the profile
+    profile: Any  # profile as plain data
+    owner: str = ""  # Agent that it belongs to
+    version: int = 1  # number of profiles that the task has had
+
+
+class UseProfile(Command, frozen=True):
+    """Find the profile of a task, or one that was agreed on, and keep it longer."""
+
+    record_id: str
+
+    def steps(self) -> Steps:
+        """Return a RecordedProfile; its digest is empty if there is none."""
+        found = yield from FindRecord((PROFILE_RECORD,), record_id=self.record_id).steps()
+        if found is not None:
+            yield _prolong(self.record_id)
+        return _read(found)
+
+
+class RecordProfile(Command, frozen=True):
+    """Record the profile of a task unless it has one, which then stays (IoA 9)."""
+
+    record_id: str
+    owner: str
+    digest: str
+    profile: Any
+
+    def steps(self) -> Steps:
+        """Return the RecordedProfile of the task, perhaps with another digest."""
+        find = FindRecord((PROFILE_RECORD,), record_id=self.record_id)
+        found = yield from find.steps()
+        if found is None:
+            made = yield from self._put()
+            # Of two calls that begin a task at once, the second finds the record of the first.
+            return _read(made if isinstance(made, Record) else (yield from find.steps()))
+        yield _prolong(self.record_id)
+        return _read(found)
+
+    def _put(self) -> Steps:
+        """Add a record, also in the place of one that has expired and is not removed yet."""
+        yield Statement("DELETE FROM records WHERE record_id = ? AND expires <= {now}", (self.record_id,))
+        put = PutRecord(self.record_id, PROFILE_RECORD, self.owner, _ACTIVE, self._data(), lifetime=PROFILE_KEPT)
+        return (yield from put.steps())
+
+    def _data(self) -> str:
+        return msgspec.json.encode({"digest": self.digest, "profile": self.profile}).decode()
+
+
+class ReplaceProfile(RecordProfile, frozen=True):
+    """Record the new profile of a task after a renegotiation, or the first one (IoA 9)."""
+
+    def steps(self) -> Steps:
+        """Return the RecordedProfile."""
+        made = yield from self._put()
+        if not isinstance(made, Record):
+            kinds, states, data = (PROFILE_RECORD,), (_ACTIVE,), self._data()
+            change = ChangeRecord(self.record_id, kinds, states, _ACTIVE, data=data, lifetime=PROFILE_KEPT)
+            made = yield from change.steps()
+        return _read(made)
+
+
+def task_record(owner: str, task_id: str) -> str:
+    """Return the id of the record with the profile of a task."""
+    return _id("task", owner, task_id)
+
+
+def profile_record(owner: str, digest: str) -> str:
+    """Return the id of a profile that an agent has agreed on, which it may refer to."""
+    return _id("profile", owner, digest)
+
+
+def _id(*parts: str) -> str:
+    text = "\x00".join(parts).encode("utf-8", "surrogatepass")
+    return f"semantic-{hashlib.sha256(text).hexdigest()[:40]}"
+
+
+def _prolong(record_id: str) -> Statement:
+    return Statement(
+        "UPDATE records SET expires = {now} + ? WHERE record_id = ? AND expires < {now} + ?",
+        (PROFILE_KEPT, record_id, PROFILE_KEPT / 2),
+    )
+
+
+def _read(record: Record | None) -> RecordedProfile:
+    if record is None:
+        return RecordedProfile("", None)
+    content = record.content()
+    return RecordedProfile(content["digest"], content["profile"], record.owner, record.version)

@@ -1,0 +1,47 @@
+"""What commands of the command line share: exit codes, output, the store of a deployment, decisions of an operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import click
+
+from bespeak.contract.extensions import Lazy
+from bespeak.errors import BespeakError
+
+if TYPE_CHECKING:
+    from bespeak.contract.service import Service
+
+EXIT_GOOD: Final = 0
+EXIT_REFUSED: Final = 1  # findings, or a refusal
+EXIT_UNUSABLE: Final = 2  # usage, configuration or internal error
+
+
+class CommandFailedError(BespeakError):
+    """A command failed; the exit code is 1."""
+
+
+class TargetLoader(NamedTuple):
+    """What the command line gives to every command, as the object of its context."""
+
+    service: Callable[[str], Service]  # loads the service of a target, which imports the code of the operator
+
+
+class LazyGroup(click.Group):
+    """Commands of which some are imported only when they are listed or run."""
+
+    def __init__(self, *arguments: Any, lazy: Mapping[str, Lazy] | None = None, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.lazy = dict(lazy or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        # Commands that are all lazy keep the order of their table.
+        return sorted({*self.commands, *self.lazy}) if self.commands else list(self.lazy)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.lazy:
+            return super().get_command(ctx, cmd_name)
+        command = self.lazy[cmd_name].load()
+        assert isinstance(command, click.Command)
+        return command

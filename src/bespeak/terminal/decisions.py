@@ -1,0 +1,88 @@
+"""Decisions of an operator about records in a store: who decides, why, and where."""
+
+from __future__ import annotations
+
+import getpass
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+import msgspec
+
+from bespeak.errors import BespeakError
+from bespeak.protocol import status
+from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.principal import ANONYMOUS
+from bespeak.runtime.exchange import RunningTrail
+from bespeak.runtime.identity.signer import signing_keys
+from bespeak.state.audit.record import make_payload
+from bespeak.state.store.commands.audit import AppendAudit
+from bespeak.state.store.store import Command, Store
+from bespeak.terminal import TargetLoader
+from bespeak.terminal.deployment import server_document
+from bespeak.terminal.target_store import visit_store
+
+
+def decision_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    command = click.option("--by", metavar="NAME", help="Name of the decider.  [default: your login name]")(command)
+    return click.option("--reason", metavar="TEXT", help="Reason; shown to the requesting agent.")(command)
+
+
+def check_decision(subject: str, reason: str | None, by: str | None) -> str:
+    """Return the name of the decider; refuse texts that cannot be shown."""
+    try:
+        name = getpass.getuser() if by is None else by
+    except (KeyError, OSError):  # the user id has no name
+        raise click.UsageError("your login name is unknown; give one with --by NAME") from None
+    for what, text in (("--by", name), ("--reason", reason), ("The id", subject)):
+        if text is not None and not (text.strip() and text.isprintable()):
+            raise click.UsageError(f"{what} must be printable text; got {text!r}")
+    return name
+
+
+def carry_out(
+    target: str, override: str | None, command: Command, *, verb: str, path: str, details: Mapping[str, Any]
+) -> Any:
+    """Carry out a decision in the store, with its record if the deployment has an audit trail.
+
+    The record names the decision like a call, by verb and path, with the details that are not None.
+    """
+    document = server_document(target)
+    is_off = document.audit.recording(lasting=True) == "off"  # a store that a command can open outlives its process
+    server_id = "" if is_off else document.main.server_id or _declared_id(target)
+    if not server_id:
+        if not is_off:
+            click.echo("the audit trail has no record of this: the deployment does not name its server_id", err=True)
+        return visit_store(target, override, lambda store: store.do(command))
+    keys = signing_keys(document.signing_key)
+    request = Request(verb, path, "", {}, msgspec.json.encode(details), Connection(face="cli"))
+    payload = make_payload(
+        request=request,
+        response=Response(status.OK),
+        principal=ANONYMOUS,
+        method=request.method,
+        path=request.path,
+        server_id=server_id,
+        issued_at=time.time(),
+        recorded={name: value for name, value in details.items() if value is not None},
+    )
+
+    async def record(store: Store) -> Any:
+        trail = RunningTrail(document.audit, server_id, store, keys)
+        await trail.start()
+        try:
+            return await store.do(command, AppendAudit("", payload))
+        finally:
+            await trail.stop()
+
+    return visit_store(target, override, record)
+
+
+def _declared_id(target: str) -> str:
+    """Return the server_id that the application or document of a target names; empty if it cannot be loaded."""
+    load = click.get_current_context().find_object(TargetLoader)
+    try:
+        return "" if load is None else load.service(target).identity.server_id
+    except BespeakError:
+        return ""
