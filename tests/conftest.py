@@ -7,6 +7,7 @@ import importlib.util
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,8 @@ import pytest
 from hypothesis import settings
 from tests.postgres import postgres_dsn, postgres_server
 from tests.tables import as_loop, cases_are_selected
+
+from bespeak.state.store import sqlite
 
 __all__ = ["anyio_backend", "postgres_dsn", "postgres_server"]
 
@@ -31,6 +34,13 @@ if sys.dont_write_bytecode:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix
 
+_MEMORY: Final = Path("/dev/shm")
+if "TMPDIR" not in os.environ and _MEMORY.is_dir():
+    # Tests that write stores wait for the disk half of their time. No test shows what a power failure leaves.
+    system = os.statvfs(_MEMORY)
+    if system.f_bavail * system.f_frsize > 4 << 30 and not system.f_flag & os.ST_NOEXEC:
+        os.environ["TMPDIR"] = tempfile.tempdir = str(_MEMORY)
+
 for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     # A run in the background ignores these, and so would every process that a test starts and wants to interrupt.
     if signal.getsignal(number) is signal.SIG_IGN:
@@ -41,11 +51,19 @@ if importlib.util.find_spec("sniffio") is None:
     # than to answer.
     sys.modules["sniffio"] = None  # type: ignore[assignment] # this is how an import is declared to fail
 
+# Servers on one SQLite store look for each other's changes this often; the usual second would be a wait in many tests.
+sqlite.POLL_SECONDS = 0.02  # type: ignore[misc]
+
 # Collecting makes objects that all stay: to look for garbage among them takes a quarter of the time.
 gc.disable()
 
 _STARTS: Final = frozenset({"subprocess.Popen", "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.system"})
 _in_quick_test = False
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    # A quarter of the time is spent waiting for processes and deadlines: one worker more than cores fills it.
+    return (os.cpu_count() or 1) + 1
 
 
 def pytest_collection_finish() -> None:
@@ -89,7 +107,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
-    """Let only tests with the mark `process` start processes, so that `make quick` runs all the others."""
+    """Let only tests with the mark `process` start processes, so that `make quick` starts none."""
     global _in_quick_test  # noqa: PLW0603 - an audit hook takes no arguments of ours
     _in_quick_test = item.get_closest_marker("process") is None
     try:

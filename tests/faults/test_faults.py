@@ -203,8 +203,10 @@ PATIENCE = 400  # number of requests within which damage is met
 
 
 @pytest.fixture
-def subject(tmp_path: Path) -> Subject:
-    return Subject.new(tmp_path / "deployment", str(tmp_path / "state" / "store.db"))
+def subject() -> Iterator[Subject]:
+    # On a disk: a file in memory that is open can be written although it is immutable.
+    with TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Subject.new(Path(folder) / "deployment", str(Path(folder) / "state" / "store.db"))
 
 
 @pytest.fixture

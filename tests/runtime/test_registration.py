@@ -362,8 +362,7 @@ async def test_half_a_surrogate_pair_is_refused_before_it_is_stored(bench: State
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
-def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr("bespeak.state.store.sqlite.POLL_SECONDS", 0.02)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "postgres":
         return str(request.getfixturevalue("postgres_dsn"))
     return str(tmp_path / "store.db")

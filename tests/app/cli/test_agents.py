@@ -196,8 +196,7 @@ def test_missing_issuer_key_is_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_running_server_picks_up_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.state.store.sqlite.POLL_SECONDS", 0.02)
+async def test_running_server_picks_up_changes(tmp_path: Path) -> None:
     place = tmp_path / "state.db"
     desk = Agent(agent_id=AGENT, name="desk")
     async with keeping(

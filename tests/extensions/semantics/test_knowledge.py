@@ -63,8 +63,7 @@ async def started(place: str) -> AsyncIterator[Store]:
     await opened.close()
 
 
-async def test_registry_is_loaded_and_followed_by_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.state.store.sqlite.POLL_SECONDS", 0.02)
+async def test_registry_is_loaded_and_followed_by_processes(tmp_path: Path) -> None:
     place = str(tmp_path / "store.db")
     async with started(place) as first, started(place) as second:
         await follow(first, second)

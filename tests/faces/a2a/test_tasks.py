@@ -47,7 +47,6 @@ async def process(place: str = "memory", *, most: int = 10) -> AsyncIterator[Ski
 
 @pytest.fixture
 def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.setattr("bespeak.state.store.sqlite.POLL_SECONDS", 0.02)
     monkeypatch.setattr(module, "_LOOK", 0.05)  # a change before the first poll is not noticed
     return str(tmp_path / "store.db")
 

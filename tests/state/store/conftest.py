@@ -23,9 +23,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.process)])
-def shared_place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def shared_place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Return a place that several processes may share, and that is looked at often."""
-    monkeypatch.setattr("bespeak.state.store.sqlite.POLL_SECONDS", 0.02)
     if request.param == "postgres":
         return str(request.getfixturevalue("postgres_dsn"))
     return str(tmp_path / "store.db")

@@ -37,7 +37,7 @@ from bespeak.state.store.store import Command, Conflict, Statement, Steps, Then
 
 pytestmark = pytest.mark.anyio
 
-QUICKLY = 8.0
+QUICKLY = 25.0
 """Seconds within which an outage must be reported; much less on an idle machine."""
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from typing import Any
 
 import pytest
@@ -99,10 +98,8 @@ def test_notation_is_detected(text: str, notation: str) -> None:
 
 @pytest.mark.parametrize("part", ["a ", "input:\n", "- a(:", "\n", "A /{", "- a (x:", " "])
 def test_only_the_start_of_a_long_text_is_examined(part: str) -> None:
-    text = part * 1_000_000
-    start = time.process_time()
-    detect_notation(text)
-    assert time.process_time() - start < 1
+    # A pattern that looks at the whole text takes time that grows with its square, and ends in the timeout.
+    assert detect_notation(part * 1_000_000) == detect_notation(part * 10_000)
 
 
 TEXT = '{"a/b": [10, {"~": 20}], "c": {}}'

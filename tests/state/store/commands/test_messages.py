@@ -37,7 +37,7 @@ from bespeak.state.store.store import Conflict, Store
 
 pytestmark = pytest.mark.anyio
 
-LATER = time.time() + 1000.0
+LATER = time.time() + 1_000_000.0
 
 
 def new(name: str, owner: str = "ann", data: str = '{"n":1}', **fields: Any) -> NewMessage:
