@@ -19,7 +19,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.store import Store
+from bespeak.state.store.store import Command, Result, Store, read_one
 
 _is_audited = False
 
@@ -76,3 +76,22 @@ async def keeping(
         yield StatefulBench(Bench(bench.assembled, keeper.dispatcher), kept)
     finally:
         await keeper.stop()
+
+
+class Delegation(msgspec.Struct, frozen=True):
+    delegator: str
+    delegate: str
+    scope: str
+    parent: str | None
+    task: str | None
+    expires: float
+
+
+class ReadDelegation(Command, frozen=True):
+    """Read a recorded delegation, as an operator does with SQL."""
+
+    delegation_id: str
+
+    def steps(self) -> Result[Delegation | None]:
+        columns = ", ".join(Delegation.__struct_fields__)
+        return read_one(Delegation, f"SELECT {columns} FROM delegations WHERE delegation_id = ?", self.delegation_id)

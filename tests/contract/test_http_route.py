@@ -62,6 +62,14 @@ def test_changing_endpoint_has_no_query_and_get_needs_fields_that_can_be_express
     assert place("/room", {"type": "object", "required": ["b"]}).query == (HttpParameter("b", True, True),)
 
 
+def test_single_value_behind_allof_is_a_parameter_that_stands_alone() -> None:
+    part = {"allOf": [{"$ref": "#/$defs/Night"}, {"description": "First night."}]}
+    schema = {"type": "object", "properties": {"night": part}, "$defs": {"Night": {"type": "string"}}}
+    alone = {"allOf": [{"type": "string"}, {"description": "First night."}]}
+    assert place("/room", schema).query == (HttpParameter("night", alone, False),)
+    assert place("/room", {**schema, "$defs": {"Night": {"type": "object"}}}).query is None
+
+
 @pytest.mark.parametrize("whole", [{"minProperties": 2}, {"allOf": [{"required": ["beds"]}]}, {"$ref": "#/$defs/A"}])
 def test_body_whose_properties_cannot_be_separated_stays_whole(whole: dict[str, Any]) -> None:
     schema = {"type": "object", "properties": {"room_id": ROOM}, "$defs": {"A": {}}, **whole}

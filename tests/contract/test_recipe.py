@@ -17,9 +17,11 @@ from bespeak.contract.recipe import (
     read_source,
     sources_in,
 )
-from bespeak.documents.deployment.endpoint_toml import parse_recipes
+from bespeak.documents.deployment.endpoint_toml import recipes_of
 from bespeak.documents.toml_text import toml_text
+from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.table import Findings, Table
+from bespeak.text.reading.text_file import toml_table
 from bespeak.text.source.tree import Location
 
 HOLD = RecipeStep(
@@ -55,7 +57,9 @@ RECIPE = Recipe(
 
 
 def test_recipe_that_is_written_is_read_again_and_a_step_without_a_path_calls_the_root() -> None:
-    assert parse_recipes(toml_text({"recipe": [RECIPE.to_json()]}), "r.toml") == ((RECIPE,), [])
+    root = toml_table(toml_text({"recipe": [RECIPE.to_json()]}), "r.toml")
+    assert not isinstance(root, Diagnostic)
+    assert recipes_of(root, "r.toml") == ((RECIPE,), [])
     assert RecipeStep(method="SUMMARIZE").endpoint == ("SUMMARIZE", "/")
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.schema.shape import members_of
+from bespeak.contract.schema.view import members_of
 from bespeak.contract.truncation import Cut, Gap, cut, cut_to_fit
 
 JSON = st.recursive(

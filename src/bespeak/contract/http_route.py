@@ -10,10 +10,10 @@ from typing import Any, Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.subschemas import inline
 from bespeak.contract.schema.validation import compile_schema
+from bespeak.contract.schema.view import SchemaView
 from bespeak.protocol.exchange.refusal import Fault
 
-_KINDS: Final = {str: "string", bool: "boolean", int: "integer", float: "number", type(None): "null"}
-_SCALARS: Final = frozenset(_KINDS.values())
+_SCALARS: Final = frozenset({"string", "boolean", "integer", "number", "null"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,10 @@ def get_obstacle(endpoint: Endpoint) -> str | None:
         return "its input is not known"
     needed = schema.get("required")
     for name, given in properties.items():
-        kind = inline(given, schema)
+        types = SchemaView(given, schema).types
         # There is no null in a query.
-        if not _is_scalar(kind) or (isinstance(needed, list) and name in needed and _is_null(kind)):
+        is_null = types == {"null"} and isinstance(needed, list) and name in needed
+        if not types or not types <= _SCALARS or is_null:
             return f"a query cannot express {name[:80]!r}, which is not a single text, number or boolean"
     return None
 
@@ -62,30 +63,6 @@ def split_verb(path: str) -> tuple[str, str] | None:
     if not colon or not verb.isascii() or not verb.isalpha():
         return None
     return head, verb.upper()
-
-
-def _is_null(schema: Mapping[str, Any]) -> bool:
-    """Return True if a scalar can only be null."""
-    if "type" in schema:
-        return schema["type"] in ("null", ["null"])
-    if "const" in schema or "enum" in schema:
-        return all(value is None for value in ([schema["const"]] if "const" in schema else schema["enum"]))
-    return all(_is_null(option) for option in schema.get("anyOf") or schema.get("oneOf") or ())
-
-
-def _is_scalar(schema: object) -> bool:
-    if not isinstance(schema, Mapping):
-        return False
-    kind = schema.get("type")
-    if isinstance(kind, str):
-        return kind in _SCALARS
-    if isinstance(kind, list):
-        return bool(kind) and _SCALARS.issuperset(each for each in kind if isinstance(each, str))
-    if "const" in schema or "enum" in schema:
-        values = [schema["const"]] if "const" in schema else schema["enum"]
-        return isinstance(values, list) and not any(isinstance(value, (list, dict)) for value in values)
-    options = schema.get("anyOf") or schema.get("oneOf")
-    return isinstance(options, list) and all(_is_scalar(option) for option in options)
 
 
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
@@ -148,24 +125,24 @@ def expressible(schema: Any) -> Any:
     if not isinstance(schema, Mapping):
         return schema
     kept = dict(schema)
-    kinds = _kinds(schema)
-    if "string" in kinds:
-        kinds = {"string"}
-    kinds.discard("null")
-    if not kinds and _kinds(schema):
+    types = SchemaView(schema, schema).types
+    kinds = {"string"} if "string" in types else types - {"null"}
+    if types and not kinds:
         return False
     if isinstance(schema.get("type"), list):
-        types = [kind for kind in schema["type"] if kind in kinds]
-        if not types:
+        left = [kind for kind in schema["type"] if kind in kinds]
+        if not left:
             return False
-        kept["type"] = types[0] if len(types) == 1 else types
+        kept["type"] = left[0] if len(left) == 1 else left
     if isinstance(schema.get("enum"), list):
         text_only = kinds == {"string"}
         kept["enum"] = [one for one in schema["enum"] if (isinstance(one, str) if text_only else one is not None)]
     for keyword in ("anyOf", "oneOf"):
         if isinstance(schema.get(keyword), list):
-            kept[keyword] = [option for option in map(expressible, schema[keyword]) if option is not False]
-            kept[keyword] = [option for option in kept[keyword] if not _kinds(option) or _kinds(option) & kinds]
+            options = [(option, SchemaView(option, schema).types) for option in map(expressible, schema[keyword])]
+            kept[keyword] = [
+                one for one, named in options if one is not False and (not named or not kinds or named & kinds)
+            ]
     if kept.get("default", ...) is None:
         del kept["default"]
     return kept
@@ -198,20 +175,3 @@ def _without(schema: Mapping[str, Any], names: Iterable[str]) -> Mapping[str, An
 
 def _names(listed: Any) -> frozenset[str]:
     return frozenset(listed) if isinstance(listed, list) else frozenset()
-
-
-def _kinds(schema: Any) -> set[str]:
-    """Return the JSON types that a schema names by `type`, alternatives or listed values; empty if it names none."""
-    if not isinstance(schema, Mapping):
-        return set()
-    kind = schema.get("type")
-    if isinstance(kind, str):
-        return {kind}
-    if isinstance(kind, list):
-        return {one for one in kind if isinstance(one, str)}
-    found: set[str] = set()
-    for keyword in ("anyOf", "oneOf"):
-        for option in schema.get(keyword, ()):
-            found |= _kinds(option)
-    values = [schema["const"]] if "const" in schema else schema.get("enum", ())
-    return found or {_KINDS.get(type(value), "object") for value in values}

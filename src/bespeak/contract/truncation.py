@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.schema.shape import Members
+from bespeak.contract.schema.view import Members
 from bespeak.text.source.pointer import child
 
 _WHOLE: Final = 200  # length up to which a text is never cut: half an id or an address is worse than none

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.schema.shape import Members, members_of, without_empty
-from bespeak.contract.schema.subschemas import inline
 from bespeak.contract.schema.validation import Validator
+from bespeak.contract.schema.view import Members, SchemaView, members_of, without_empty
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import HeaderBlock
 from bespeak.protocol.exchange.refusal import Refused
@@ -204,7 +203,6 @@ def read_boolean(text: str) -> Any:
 
 
 _READERS: Mapping[str, Callable[[str], Any]] = {"boolean": read_boolean, "integer": read_integer, "number": read_number}
-_NAMES: Mapping[type, str] = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
 
 def plan_coercions(input_schema: Mapping[str, Any]) -> dict[str, Callable[[str], Any]]:
@@ -214,24 +212,11 @@ def plan_coercions(input_schema: Mapping[str, Any]) -> dict[str, Callable[[str],
         return {}
     found = {}
     for name, schema in properties.items():
-        types = property_types(inline(schema, input_schema))
+        types = SchemaView(schema, input_schema).types
         readers = [reader for kind, reader in _READERS.items() if kind in types]
         if readers and "string" not in types:
             found[name] = readers[0] if len(readers) == 1 else partial(_read_first, readers)
     return found
-
-
-def property_types(schema: object) -> set[str]:
-    """Return the JSON types that a property may have by its schema: `type`, alternatives, listed values."""
-    if not isinstance(schema, Mapping):
-        return set()
-    kind = schema.get("type", ())
-    types = {kind} if isinstance(kind, str) else {one for one in kind if isinstance(one, str)}
-    for keyword in ("anyOf", "oneOf"):
-        for option in schema.get(keyword, ()):
-            types |= property_types(option)
-    values = [schema["const"]] if "const" in schema else schema.get("enum", ())
-    return types or {_NAMES[type(value)] for value in values if type(value) in _NAMES}
 
 
 def _read_first(readers: list[Callable[[str], Any]], text: str) -> Any:

@@ -9,15 +9,14 @@ from tests.cases import rows
 
 from bespeak.checks.evolution.schema_view import (
     SchemaReferences,
-    are_disjoint,
     bare,
     compare_limits,
     match,
     named_types,
     only_alternatives,
-    type_set,
     value_texts,
 )
+from bespeak.contract.schema.view import type_set
 
 
 def test_equal_parts_are_paired_first_then_those_of_one_name_then_the_last() -> None:
@@ -35,27 +34,6 @@ def test_parts_without_a_partner_and_ambiguous_names_remain() -> None:
     assert (pairs, len(lost), len(gained)) == ([], 2, 2)
     old = [{"type": "string", "minLength": 1}, {"type": "string", "minLength": 5}]
     assert match(old, [{"type": "string", "minLength": 2}, {"type": "string", "minLength": 6}])[0] == []
-
-
-@rows(
-    "parts, disjoint",
-    ([{"type": "string"}, {"type": "null"}], True),
-    ([{"type": "integer"}, {"type": "number"}], False),
-    ([{"const": "a"}, {"enum": ["b", "c"]}], True),
-    ([{"minimum": 1}, {"maximum": 2}], False),
-    ([{}] * 65, False),
-    ([], True),
-)
-def test_types_and_values_decide_overlap(parts: list[Any], disjoint: bool) -> None:
-    assert are_disjoint(parts, lambda part: part) is disjoint
-
-
-def test_objects_with_a_discriminator_exclude_each_other() -> None:
-    def part(kind: str, *required: str) -> dict[str, Any]:
-        return {"type": "object", "properties": {"kind": {"const": kind}}, "required": list(required)}
-
-    assert are_disjoint([part("a", "kind"), part("b", "kind")], lambda node: node)
-    assert not are_disjoint([part("a", "kind"), part("b")], lambda node: node)
 
 
 def test_single_schema_is_one_alternative_per_type() -> None:

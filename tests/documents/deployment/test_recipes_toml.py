@@ -7,7 +7,9 @@ from pathlib import Path
 from tests.cases import rows
 
 from bespeak.contract.recipe import Recipe, RecipeStep, constant
-from bespeak.documents.deployment.endpoint_toml import parse_recipes, read_recipes
+from bespeak.documents.deployment.endpoint_toml import read_recipes, recipes_of
+from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.reading.text_file import toml_table
 from bespeak.text.source.tree import Location
 
 TEXT = """\
@@ -19,6 +21,11 @@ path = "/rooms"
 capture_as = "rooms"
 parameters = { intent = { kind = "constant", value = "all" } }
 """
+
+
+def parse_recipes(text: str, file: str) -> tuple[tuple[Recipe, ...], list[Diagnostic]]:
+    root = toml_table(text, file)
+    return ((), [root]) if isinstance(root, Diagnostic) else recipes_of(root, file)
 
 
 def test_recipes_of_a_file_are_read() -> None:

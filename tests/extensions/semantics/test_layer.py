@@ -25,7 +25,7 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings
 from bespeak.extensions.semantics import layer as module
 from bespeak.extensions.semantics import offloading
-from bespeak.extensions.semantics.envelope.message import NlipMessage, find_payload, write_nlip
+from bespeak.extensions.semantics.envelope.message import find_payload
 from bespeak.extensions.semantics.envelope.reader import parse
 from bespeak.extensions.semantics.knowledge import read_artifact
 from bespeak.extensions.semantics.layer import SemanticLayer, digest_of
@@ -96,9 +96,9 @@ def test_requirement_depends_on_the_impact(required: str, impact: str, *, expect
 
 @pytest.mark.requirement("IOA-9-4")
 def test_envelope_that_nlip_carries_is_judged_like_any_other() -> None:
-    message = NlipMessage("Summarize the report.")
     for envelope, match in ((RAD_PROFILE, "mapped"), ({**RAD_PROFILE, "capabilityRefs": []}, "none")):
-        carried = find_payload(write_nlip(message, envelope)).payload
+        part = {"Label": "semprofile", "Format": "structured", "Subformat": "json", "Content": envelope}
+        carried = find_payload({"Format": "text", "Content": "Summarize it.", "Submessages": [part]}).payload
         _, outcome = layer().read(carried, summarize())
         assert outcome.match == match
 

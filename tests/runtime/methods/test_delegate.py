@@ -12,7 +12,7 @@ import pytest
 from joserfc.jwk import OKPKey
 from tests.cases import rows
 from tests.service import Bench, build, echo, make_endpoint
-from tests.stateful import StatefulBench
+from tests.stateful import ReadDelegation, StatefulBench
 
 from bespeak.app.server.assembly import Keeper, assemble
 from bespeak.contract.agent import Agent
@@ -22,7 +22,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.principal import Scopes
 from bespeak.state.identity.delegation import Chain, grant_authority
 from bespeak.state.identity.key_text import generate_key, public_jwk
-from bespeak.state.store.commands.agents import ReadDelegation, SetAgentStatus
+from bespeak.state.store.commands.agents import SetAgentStatus
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio

@@ -11,7 +11,7 @@ import msgspec
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.mcp_tool import PARTIAL
-from bespeak.contract.schema.shape import members_of
+from bespeak.contract.schema.view import members_of
 from bespeak.contract.truncation import cut_to_fit
 from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.diagnostic import brief

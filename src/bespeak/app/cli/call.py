@@ -16,10 +16,9 @@ from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.discovery.capability import Capability
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.schema.subschemas import inline
+from bespeak.contract.schema.view import SchemaView
 from bespeak.errors import BespeakError
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
-from bespeak.runtime.route import property_types
 from bespeak.terminal.console import console, line, print_json
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.json_data import decode_json
@@ -79,7 +78,7 @@ def call(
     async def run() -> Reply:
         # A case or a session that ends with the command would mislead, so a loaded service has no store.
         async with open_service(service, with_state=False, **options) as client:
-            types = await _property_types(client, method, path) if given else {}
+            types = await _read_types(client, method, path) if given else {}
             return await client.request(
                 method,
                 path,
@@ -153,8 +152,8 @@ def check_text(*arguments: str) -> None:
             raise click.UsageError(f"{brief(argument)} is not UTF-8.") from error
 
 
-async def _property_types(client: ServiceClient, method: str, path: str) -> Mapping[str, Any]:
-    """Read the properties of the endpoint's input schema; return none if the manifest cannot be read."""
+async def _read_types(client: ServiceClient, method: str, path: str) -> Mapping[str, frozenset[str]]:
+    """Read the types of the endpoint's input; return none if the manifest cannot be read."""
     described: Endpoint | Capability | None
     try:
         manifest = await client.discover()
@@ -163,22 +162,24 @@ async def _property_types(client: ServiceClient, method: str, path: str) -> Mapp
         return {}
     if not path and client.discovered is not None:
         described = client.discovered.capability(method)
-    return inlined_properties(described.input_schema) if described is not None else {}
+    return property_types(described.input_schema) if described is not None else {}
 
 
-def inlined_properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def property_types(schema: Mapping[str, Any]) -> Mapping[str, frozenset[str]]:
+    """Return the JSON types of every property; none for a property that may have any."""
     properties = schema.get("properties")
-    return {name: inline(one, schema) for name, one in properties.items()} if isinstance(properties, Mapping) else {}
+    declared = properties.items() if isinstance(properties, Mapping) else ()
+    return {name: SchemaView(one, schema).types for name, one in declared}
 
 
-def read_field(field: str, properties: Mapping[str, Any]) -> tuple[str, Any]:
-    """Read KEY=VALUE, converted to the type in the schema of its property, or KEY:=JSON."""
+def read_field(field: str, types: Mapping[str, frozenset[str]]) -> tuple[str, Any]:
+    """Read KEY=VALUE, converted to one of the types of its property, or KEY:=JSON."""
     name, mark, text = field.partition("=")
     if not mark or not name.rstrip(":"):
         raise click.BadParameter(f"{field!r} is neither KEY=VALUE nor KEY:=JSON", param_hint="KEY=VALUE")
     explicit = name.endswith(":")
     name = name.removesuffix(":")
-    if not explicit and ("string" in (types := property_types(properties.get(name))) or not types):
+    if not explicit and ("string" in types.get(name, ()) or not types.get(name)):
         return name, text
     try:
         return name, decode_json(text)

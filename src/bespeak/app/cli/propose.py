@@ -22,12 +22,11 @@ from bespeak.agent.client.errors import (
 from bespeak.agent.client.negotiation import Synthesis
 from bespeak.agent.client.proposal import Proposal, define, read_proposal
 from bespeak.agent.client.service import ServiceClient
-from bespeak.app.cli.call import check_text, inlined_properties, print_refusal, read_field
+from bespeak.app.cli.call import check_text, print_refusal, property_types, read_field
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import IMPACTS
-from bespeak.contract.schema.shape import shape_of
+from bespeak.contract.schema.view import SchemaView
 from bespeak.documents.ai.returns_notation import write_fields
-from bespeak.runtime.route import property_types
 from bespeak.terminal.console import console, line, print_json
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import json_table
@@ -237,7 +236,7 @@ def _summary(synthesis: Synthesis, *, explain: bool) -> Iterator[Text]:
 
 
 def _fields(schema: Mapping[str, Any]) -> str:
-    return write_fields(shape_of(schema, schema), schema, _WIDEST, typed=True) or "none"
+    return write_fields(SchemaView(schema, schema), _WIDEST, typed=True) or "none"
 
 
 def _advice(synthesis: Synthesis, service: str, options: Mapping[str, Any]) -> Iterator[Text]:
@@ -245,9 +244,10 @@ def _advice(synthesis: Synthesis, service: str, options: Mapping[str, Any]) -> I
     if synthesis.synthesis_id is None or "://" not in service:
         return
     endpoint = synthesis.endpoint
-    properties = inlined_properties(endpoint.input_schema)
     # The manifest does not list an endpoint of a session, so `bespeak call` does not know its types.
-    inputs = (f"{name}{'' if 'string' in property_types(one) else ':'}=..." for name, one in properties.items())
+    inputs = (
+        f"{name}{'' if 'string' in types else ':'}=..." for name, types in property_types(endpoint.input_schema).items()
+    )
     words = ["bespeak", "call", service, endpoint.method, endpoint.path, *inputs]
     for option, name in (("--agent-id", "agent_id"), ("--as", "as_name")):
         words += [option, options[name]] if options[name] else []
@@ -258,7 +258,7 @@ def _advice(synthesis: Synthesis, service: str, options: Mapping[str, Any]) -> I
 
 
 async def _call(synthesis: Synthesis, fields: tuple[str, ...], *, as_json: bool) -> int:
-    types = inlined_properties(synthesis.endpoint.input_schema)
+    types = property_types(synthesis.endpoint.input_schema)
     try:
         output = await synthesis.call(**dict(read_field(field, types) for field in fields))
     except ServiceError as error:

@@ -17,7 +17,7 @@ import msgspec
 
 from bespeak.app.conformance.probe import Exchanged, Send
 from bespeak.contract.grammar.syntax import Template, parse_template
-from bespeak.contract.schema.shape import sample
+from bespeak.contract.schema.view import sample
 from bespeak.errors import BespeakError
 from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_JSON
 

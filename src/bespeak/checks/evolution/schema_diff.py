@@ -25,15 +25,14 @@ from bespeak.checks.evolution.schema_view import (
     LimitChange,
     Schema,
     SchemaReferences,
-    are_disjoint,
     bare,
     compare_limits,
     match,
     named_types,
     only_alternatives,
-    type_set,
     value_texts,
 )
+from bespeak.contract.schema.view import overlaps, type_set
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.table import as_list, as_texts
 from bespeak.text.source.pointer import child
@@ -342,8 +341,8 @@ class _SchemaComparison:
     def _alternatives(self, keyword: str, before: list[Any], after: list[Any], spot: SchemaSpot) -> None:
         pairs, lost, gained = match(before, after)
         # Exactly one part of oneOf may hold: where parts overlap, more of one is less of the whole.
-        apart = are_disjoint(before, self._old.resolve) and are_disjoint(after, self._new.resolve)
-        doubtful = keyword == "oneOf" and not apart
+        overlap = any(overlaps(before, self._old.root)) or any(overlaps(after, self._new.root))
+        doubtful = keyword == "oneOf" and overlap
         self._doubt += doubtful
         for one, other, index in pairs:
             self.compare(one, other, spot.under(index))

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from itertools import combinations
 from typing import Any, Final, Literal, TypeGuard
 
 from bespeak.checks.evolution.change import canonical
 from bespeak.contract.schema.subschemas import target
-from bespeak.text.reading.table import as_texts
+from bespeak.contract.schema.view import EVERY_TYPE, listed_values
 
 Schema = Mapping[str, Any]
 
@@ -28,10 +27,10 @@ _LONGEST_CHAIN: Final = 32
 class SchemaReferences:
     """The references of one document. Each node is resolved once, so that the same node gives the same schema."""
 
-    __slots__ = ("_resolved", "_root")
+    __slots__ = ("_resolved", "root")
 
     def __init__(self, root: Any) -> None:
-        self._root = root
+        self.root = root
         self._resolved: dict[int, tuple[Any, Schema]] = {}
 
     def resolve(self, node: Any) -> Schema:
@@ -46,7 +45,7 @@ class SchemaReferences:
         schema = _as_schema(node)
         for _ in range(_LONGEST_CHAIN):
             if "$ref" in schema:
-                named = target(schema["$ref"], self._root)
+                named = target(schema["$ref"], self.root)
                 if named is None:
                     return schema
                 schema = _merged(_as_schema(named), {key: value for key, value in schema.items() if key != "$ref"})
@@ -75,24 +74,8 @@ def _merged(target: Schema, rest: Schema) -> Schema:
     return {**base, **said}
 
 
-_ALL: Final = frozenset({"null", "boolean", "object", "array", "integer", "fraction", "string"})
-"""All kinds of value. Every number is an integer or has a fraction, so `integer` is part of `number`."""
-
-
-def type_set(schema: Schema) -> frozenset[str]:
-    """Return the kinds of value a schema allows by its `type` or else by its listed values."""
-    named = schema.get("type")
-    names = [named] if isinstance(named, str) else named
-    if isinstance(names, list):
-        # Other people's schemas: what stands in the list need not be a text.
-        found = frozenset(name for name in names if isinstance(name, str))
-        return (found | {"integer", "fraction"} if "number" in found else found) & _ALL
-    values = value_texts(schema)
-    return _ALL if values is None else frozenset(_type_of(value) for value in values.values())
-
-
 def named_types(types: frozenset[str]) -> str:
-    if types == _ALL:
+    if types == EVERY_TYPE:
         return "any"
     names = set(types)
     if "fraction" in names:
@@ -102,22 +85,8 @@ def named_types(types: frozenset[str]) -> str:
 
 def value_texts(schema: Schema) -> dict[str, Any] | None:
     """Return the values of `enum` or `const` by canonical text, or None if the schema lists none."""
-    if "const" in schema:
-        return {canonical(schema["const"]): schema["const"]}
-    values = schema.get("enum")
-    return {canonical(value): value for value in values} if isinstance(values, list) else None
-
-
-def _type_of(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, (int, float)):
-        return "integer" if isinstance(value, int) or value.is_integer() else "fraction"
-    if isinstance(value, str):
-        return "string"
-    return "array" if isinstance(value, list) else "object"
+    values = listed_values(schema)
+    return None if values is None else {canonical(value): value for value in values}
 
 
 LimitChange = Literal["tightened", "loosened", "changed"]
@@ -198,8 +167,6 @@ def _is_number(value: Any) -> TypeGuard[int | float]:
     )
 
 
-_MOST_PAIRS: Final = 64  # limit of oneOf parts compared pairwise; beyond it they count as overlapping
-
 Matching = tuple[list[tuple[Any, Any, int]], list[Any], list[Any]]
 """Pairs of old and new parts with the new index, then unmatched old parts, then unmatched new parts."""
 
@@ -245,27 +212,3 @@ def bare(schema: Schema) -> list[Any]:
     plain = {key: value for key, value in schema.items() if key not in ANNOTATIONS | DEFINITIONS}
     types = plain.get("type")
     return [{"type": name} for name in types] if set(plain) == {"type"} and isinstance(types, list) else [plain]
-
-
-def are_disjoint(parts: list[Any], resolve: Callable[[Any], Schema]) -> bool:
-    """Return True if no value can match two parts, judged by types and listed values."""
-    if len(parts) > _MOST_PAIRS:
-        return False
-    schemas = [resolve(part) for part in parts]
-    return all(_exclude(one, other, resolve) for one, other in combinations(schemas, 2))
-
-
-def _exclude(one: Schema, other: Schema, resolve: Callable[[Any], Schema]) -> bool:
-    if not type_set(one) & type_set(other) or _differ(one, other):
-        return True
-    # Objects that name what they are in a field both must have.
-    first, second = one.get("properties"), other.get("properties")
-    if type_set(one) != {"object"} or not isinstance(first, Mapping) or not isinstance(second, Mapping):
-        return False
-    needed = {*as_texts(one.get("required"))} & {*as_texts(other.get("required"))} & set(first) & set(second)
-    return any(_differ(resolve(first[field]), resolve(second[field])) for field in needed)
-
-
-def _differ(one: Schema, other: Schema) -> bool:
-    first, second = value_texts(one), value_texts(other)
-    return first is not None and second is not None and not first.keys() & second.keys()

@@ -95,13 +95,13 @@ def resolve(schema: object, root: object, *, most: int) -> Mapping[str, Any]:
 
 
 def inline(schema: Any, root: object, *, most: int = 8) -> Any:
-    """Replace local references of a schema and its alternatives; below `most` levels they stay."""
+    """Replace local references of a schema, its parts and alternatives; below `most` levels they stay."""
     if not isinstance(schema, Mapping) or not most:
         return schema
     if target(schema.get("$ref"), root) is not None:
         return inline(resolve(schema, root, most=1), root, most=most - 1)
     found = dict(schema)
-    for keyword in ("anyOf", "oneOf"):
+    for keyword in ("allOf", "anyOf", "oneOf"):
         if isinstance(schema.get(keyword), list):
             found[keyword] = [inline(option, root, most=most - 1) for option in schema[keyword]]
     return found

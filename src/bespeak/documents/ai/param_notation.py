@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.schema.shape import Shape, shape_of
 from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.contract.schema.view import SchemaView, listed_values
 from bespeak.documents.ai.returns_notation import FORMATS, KINDS, parse_fields, write_fields
 
 ANYTHING: Final = "any JSON value"
@@ -55,40 +55,37 @@ _BOUND_FORMS: Final[Mapping[str, Mapping[str, str]]] = {
 _SYNONYMS: Final = {"yyyy-mm-dd": "date", "datetime": "date-time", "iso8601": "date-time", "url": "uri", "guid": "uuid"}
 
 
-def write_constraints(shape: Shape, root: Mapping[str, Any]) -> Iterator[str]:
+def write_constraints(view: SchemaView) -> Iterator[str]:
     """Yield every constraint that the notation can express, without commas outside of brackets and quotes."""
-    schema = shape.schema
-    plain = shape.kind == "string" and not shape.others
-    if not shape.kind:
+    schema = view.keywords
+    plain = view.kinds == ("string",)
+    if not view.kind:
         yield ANYTHING
-    if shape.kind == "object":
-        inner = write_fields(shape, root, _LONGEST, typed=True)
+    if view.kind == "object":
+        inner = write_fields(view, _LONGEST, typed=True)
         yield f"{_OBJECT} {{{inner}}}" if inner else _OBJECT
-    if shape.kind == "array":
-        yield from _write_items(schema, root)
-    if shape.kind == "string":
+    if view.kind == "array" and "items" in schema:
+        yield from _write_items(view.items)
+    if view.kind == "string":
         yield from _write_text(schema)
-    yield from _write_bounds(shape)
+    yield from _write_bounds(view)
     yield from _write_values(schema, plain=plain)
-    yield from (f"or {kind}" for kind in shape.others)
-    if shape.nullable:
+    yield from (f"or {kind}" for kind in view.kinds[1:])
+    if view.nullable:
         yield _NULL
     if "default" in schema and (value := _token(schema["default"], plain=plain)) is not None:
         yield f"default {value}"
 
 
-def _write_items(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Iterator[str]:
-    if "items" not in schema:
-        return
-    item = shape_of(schema["items"], root)
-    values = [*_write_values(item.schema, plain=item.kind == "string" and not item.others)]
+def _write_items(item: SchemaView) -> Iterator[str]:
+    values = [*_write_values(item.keywords, plain=item.kinds == ("string",))]
     if values and "|" in values[0]:
         yield f"of {values[0]}"
     elif item.kind == "object":
-        inner = write_fields(item, root, _LONGEST, typed=True)
+        inner = write_fields(item, _LONGEST, typed=True)
         yield f"of {{{inner}}}" if inner else "of object"
     elif item.kind:
-        form = item.schema.get("format")
+        form = item.keywords.get("format")
         yield f"of {form if item.kind == 'string' and form in FORMATS else item.kind}"
 
 
@@ -100,21 +97,21 @@ def _write_text(schema: Mapping[str, Any]) -> Iterator[str]:
         yield f"pattern {_quoted(pattern)}"
 
 
-def _write_bounds(shape: Shape) -> Iterator[str]:
-    for keyword, form in _BOUND_FORMS.get(shape.kind, _NUMBER_FORMS).items():
-        value = shape.schema.get(keyword)
+def _write_bounds(view: SchemaView) -> Iterator[str]:
+    for keyword, form in _BOUND_FORMS.get(view.kind, _NUMBER_FORMS).items():
+        value = view.keywords.get(keyword)
         if value is None or isinstance(value, bool) or not isinstance(value, int | float):
             continue
         number = _token(value, plain=False)
         if number not in (None, "null"):
             yield form.format(number)
-    if shape.kind == "array" and shape.schema.get("uniqueItems") is True:
+    if view.kind == "array" and view.keywords.get("uniqueItems") is True:
         yield "unique"
 
 
 def _write_values(schema: Mapping[str, Any], *, plain: bool) -> Iterator[str]:
-    values = [schema["const"]] if "const" in schema else schema.get("enum")
-    if not isinstance(values, list) or not values:
+    values = listed_values(schema)
+    if not values:
         return
     tokens = [_token(value, plain=plain) for value in values[:_MOST_VALUES]]
     text = "|".join(token for token in tokens if token is not None)
@@ -360,11 +357,10 @@ class ParamNotation:
 
 def write_param(schema: object, *, required: bool, root: Mapping[str, Any] | None = None, longest: int = 100) -> str:
     """Write the line of a parameter. `root` resolves references of its schema; `longest` limits the description."""
-    within = root or {}
-    shape = shape_of(schema, within)
-    parts = [shape.kind if shape.kind in TYPES else "string", "required" if required else "optional"]
-    text = ", ".join((*parts, *write_constraints(shape, within)))
-    about = shape.schema.get("description") or shape.schema.get("title")
+    view = SchemaView(schema, root or {})
+    parts = [view.kind if view.kind in TYPES else "string", "required" if required else "optional"]
+    text = ", ".join((*parts, *write_constraints(view)))
+    about = view.keywords.get("description") or view.keywords.get("title")
     description_text = cut(about, longest) if isinstance(about, str) and longest else ""
     return f"{text} -- {description_text}" if description_text else text
 

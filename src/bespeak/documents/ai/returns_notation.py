@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.schema.shape import Shape, fields_of, shape_of
+from bespeak.contract.schema.view import SchemaView
 
 LONGEST: Final = 300  # maximum length of `returns` in a /.well-known/ai document, in characters
 UNKNOWN: Final = "object"  # value of `returns` if the contract does not declare fields
@@ -31,20 +31,20 @@ _CHOICES: Final = 8
 
 def write_returns(schema: Mapping[str, Any]) -> str:
     """Write the output of an endpoint; if it is too long, drop the deepest levels first, then whole fields."""
-    shape = shape_of(schema, schema)
-    if shape.kind not in ("object", "array", ""):
-        return shape.kind
-    if shape.kind != "array":
-        return write_fields(shape, schema, LONGEST) or UNKNOWN
-    inner = write_fields(shape_of(shape.schema.get("items"), schema), schema, LONGEST - 5)
+    view = SchemaView(schema, schema)
+    if view.kind not in ("object", "array", ""):
+        return view.kind
+    if view.kind != "array":
+        return write_fields(view, LONGEST) or UNKNOWN
+    inner = write_fields(view.items, LONGEST - 5)
     return f"[] {{{inner}}}" if inner else "[]"
 
 
-def write_fields(shape: Shape, root: Mapping[str, Any], most: int, *, typed: bool = False) -> str:
+def write_fields(view: SchemaView, most: int, *, typed: bool = False) -> str:
     """Write the fields of an object in at most `most` characters; `typed` adds types, and `?` for optional fields."""
     text = ""
     for depth in _DEPTHS:
-        text, whole = _write(shape, root, most, depth, typed)
+        text, whole = _write(view, most, depth, typed)
         if whole:
             break
     return text
@@ -56,14 +56,14 @@ def parse_fields(text: str) -> dict[str, Any]:
     return schema
 
 
-def _write(shape: Shape, root: Mapping[str, Any], most: int, depth: int, typed: bool) -> tuple[str, bool]:
+def _write(view: SchemaView, most: int, depth: int, typed: bool) -> tuple[str, bool]:
     """Write the fields; also return True if none was dropped."""
     text, whole = "", True
-    for name, schema, required in fields_of(shape, root):
-        inner, brackets = shape_of(schema, root), ""
+    for name, schema, required in view.fields:
+        inner, brackets = SchemaView(schema, view), ""
         while inner.kind == "array" and len(brackets) < 4:
             brackets += "[]"
-            inner = shape_of(inner.schema.get("items"), root)
+            inner = inner.items
         written = name if _PLAIN.fullmatch(name) else msgspec.json.encode(name).decode()
         head = f"{written}{'?' if typed and not required else ''}{brackets}"
         if typed and (kind := _kind(inner)):
@@ -73,23 +73,23 @@ def _write(shape: Shape, root: Mapping[str, Any], most: int, depth: int, typed: 
             return (f"{text}, {_MORE}" if text else "", False)
         text = start
         if depth > 1 and inner.kind == "object":
-            below, complete = _write(inner, root, most - len(text) - len(_MORE) - 5, depth - 1, typed)
+            below, complete = _write(inner, most - len(text) - len(_MORE) - 5, depth - 1, typed)
             whole = whole and complete
             text = f"{text} {{{below}}}" if below else text
     return text, whole
 
 
-def _kind(shape: Shape) -> str:
-    values = shape.schema.get("enum")
+def _kind(view: SchemaView) -> str:
+    values = view.keywords.get("enum")
     listed = values if isinstance(values, list) and 1 < len(values) <= _CHOICES else []
     if listed and all(isinstance(value, str) and _PLAIN.fullmatch(value) for value in listed):
         return "|".join(listed)
-    if shape.kind == "string":
-        form = shape.schema.get("format")
+    if view.kind == "string":
+        form = view.keywords.get("format")
         return form if form in FORMATS else ""
-    if shape.kind == "object":
-        return "" if shape.schema.get("properties") else "object"
-    return shape.kind
+    if view.kind == "object":
+        return "" if view.keywords.get("properties") else "object"
+    return view.kind
 
 
 def _read(text: str, at: int, depth: int) -> tuple[dict[str, Any], int]:

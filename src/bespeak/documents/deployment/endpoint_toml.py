@@ -18,7 +18,6 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, brief
 from bespeak.text.reading.rules import DUPLICATE, UNKNOWN_KEY
 from bespeak.text.reading.settings import VERB, Readers, read_settings, read_values, setting, table
 from bespeak.text.reading.table import Findings, Table
-from bespeak.text.reading.text_file import toml_table
 from bespeak.text.source.tree import Change, Location
 
 TYPES: Final = ("string", "integer", "number", "boolean", "object", "array", "null")  # types of a listed parameter
@@ -228,12 +227,6 @@ _READERS: Final[Readers] = {
 def read_recipes(path: Path) -> tuple[tuple[Recipe, ...], list[Diagnostic]]:
     root = read_toml(path)
     return ((), [root]) if isinstance(root, Diagnostic) else recipes_of(root, str(path))
-
-
-def parse_recipes(text: str, file: str) -> tuple[tuple[Recipe, ...], list[Diagnostic]]:
-    """Parse the recipes in a text; return none if any finding is an error."""
-    root = toml_table(text, file)
-    return ((), [root]) if isinstance(root, Diagnostic) else recipes_of(root, file)
 
 
 def recipes_of(root: Table, file: str) -> tuple[tuple[Recipe, ...], list[Diagnostic]]:

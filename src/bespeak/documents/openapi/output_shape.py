@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bespeak.contract.schema.subschemas import resolve
+from bespeak.contract.schema.view import SchemaView
 from bespeak.documents.adoption.definitions import Definitions
 from bespeak.documents.adoption.guess import Guess
 from bespeak.documents.adoption.sanitizer import SchemaFitter, bound
@@ -16,7 +16,6 @@ _OPEN: Final[Mapping[str, Any]] = {"type": "object"}
 _LISTED: Final = "items"
 _ONE: Final = "result"
 _TEXT: Final = "text"
-_OBJECT: Final = frozenset({"properties", "required", "additionalProperties", "patternProperties", "minProperties"})
 
 
 @dataclass(slots=True)
@@ -108,19 +107,11 @@ def _one(schemas: list[dict[str, Any]], definitions: Mapping[str, Any], shape: O
 
 def _kind(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     """Return `object`, `array` or `scalar`; `any` if it is unknown."""
-    schema = resolve(schema, {"$defs": definitions}, most=8)
-    kind = schema.get("type")
-    if isinstance(kind, str):
-        return kind if kind in ("object", "array") else "scalar"
-    if "items" in schema or not _OBJECT.isdisjoint(schema):
-        return "array" if _OBJECT.isdisjoint(schema) else "object"
-    for keyword in ("allOf", "anyOf", "oneOf"):
-        parts = schema.get(keyword)
-        if isinstance(parts, list) and parts:
-            kinds = {_kind(part, definitions) for part in parts if isinstance(part, Mapping)}
-            known = kinds - {"any"} if keyword == "allOf" else kinds
-            return known.pop() if len(known) == 1 else "any"
-    return "scalar" if "enum" in schema or "const" in schema or isinstance(kind, list) else "any"
+    view = SchemaView(schema, {"$defs": definitions})
+    kinds = {kind if kind in ("object", "array") else "scalar" for kind in view.kinds}
+    if view.nullable and not isinstance(view.keywords.get("type"), list):
+        kinds.add("scalar")
+    return kinds.pop() if len(kinds) == 1 else "any"
 
 
 def _opened(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from bespeak.contract.confirmation import asks_person
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.endpoint_names import capability_ids, describe_tool, group_of
 from bespeak.contract.policy import Policies
-from bespeak.contract.schema.shape import sample
+from bespeak.contract.schema.view import sample
 from bespeak.contract.service import UNSPECIFIED, Service
 from bespeak.documents.ai.param_notation import cut
 from bespeak.documents.deployment.http_settings import HttpSettings

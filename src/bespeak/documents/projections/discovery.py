@@ -17,7 +17,7 @@ from bespeak.contract.endpoint_names import capability_ids, group_of
 from bespeak.contract.http_route import http_route
 from bespeak.contract.limits import SECONDS, RateLimits
 from bespeak.contract.policy import Policies
-from bespeak.contract.schema.shape import Field, fields_of, shape_of
+from bespeak.contract.schema.view import Field, SchemaView
 from bespeak.contract.service import AGTP_VERSION, UNSPECIFIED, Service
 from bespeak.documents.ai.document import MOST_BYTES, MOST_CAPABILITIES, EncodedCapability, Part, divide, fits, size_of
 from bespeak.documents.ai.param_notation import cut, write_param
@@ -217,7 +217,7 @@ def _about(endpoint: Endpoint, ids: Mapping[tuple[str, str], str]) -> str:
 def _parameters(endpoint: Endpoint) -> list[Field]:
     """Return the fields of the input; path parameters are always required."""
     schema = endpoint.input_schema
-    found = {each.name: each for each in fields_of(shape_of(schema, schema), schema)}
+    found = {each.name: each for each in SchemaView(schema, schema).fields}
     for segment in endpoint.path.split("/"):
         if segment.startswith("{"):
             name = segment[1:-1]

@@ -15,6 +15,7 @@ from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.contract.handler import Composition
 from bespeak.contract.recipe import Recipe
 from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, nodes, resolve
+from bespeak.contract.schema.view import overlaps
 from bespeak.extensions.negotiation.proposal import LONGEST_TEXT, Proposal
 
 CERTAIN: Final = 0.62
@@ -168,6 +169,7 @@ class Promises:
 
     def __init__(self, proposed: Endpoint, endpoints: Iterable[Endpoint]) -> None:
         self.unkept: list[str] = []  # promises that nobody keeps, like `rooms[].name` and its keyword
+        self._root = proposed.output_schema
         self._made: dict[str, list[Schema]] = defaultdict(list)
         # A value that is given comes back as it was.
         for schema in (proposed.input_schema, *(endpoint.output_schema for endpoint in endpoints)):
@@ -212,7 +214,7 @@ class Promises:
         if keyword in _NEVER:
             return False
         holds = _HOLDS.get(keyword)
-        if holds is None or (keyword == "oneOf" and _are_apart(value)):
+        if holds is None or (keyword == "oneOf" and not any(overlaps(value, self._root))):
             return True
         made = self._made.get(name, []) if name is not None else [one for many in self._made.values() for one in many]
         return any(keyword in one and holds(one[keyword], value) for one in made)
@@ -220,12 +222,6 @@ class Promises:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float)
-
-
-def _are_apart(alternatives: Any) -> bool:
-    """Return True if no value can have two of the alternatives: each has another type."""
-    types = [one.get("type") if isinstance(one, dict) else None for one in alternatives]
-    return all(isinstance(one, str) for one in types) and len(set(types)) == len(types) and "number" not in types
 
 
 _HOLDS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {

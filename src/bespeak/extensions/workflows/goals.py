@@ -16,6 +16,7 @@ from bespeak.contract.endpoint_index import EndpointIndex
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.limits import read_cost
 from bespeak.contract.recipe import Condition, Recipe, RecipeStep, Source
+from bespeak.contract.schema.view import json_type
 from bespeak.extensions.negotiation.plan import Impossible, Miss, Plan
 from bespeak.extensions.negotiation.planner.planner import Planner
 from bespeak.protocol.exchange.refusal import Fault
@@ -27,7 +28,6 @@ MOST_FIELDS: Final = 100
 MOST_STEPS: Final = 8
 _GOAL: Final = frozenset({"text", "method", "path", "output"})
 _CONSTRAINTS: Final = frozenset({"given", "max_steps", "impact", "max_cost"})
-_TYPES: Final = {str: "string", bool: "boolean", int: "integer", float: "number", list: "array", dict: "object"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,7 @@ class Goal:
 
     @property
     def input(self) -> dict[str, Any]:
-        return {name: {"type": _TYPES.get(type(value), "string")} for name, value in self.given.items()}
+        return {name: {"type": "string" if value is None else json_type(value)} for name, value in self.given.items()}
 
 
 def read_goal(given: Mapping[str, Any]) -> Goal | tuple[str, str]:

@@ -15,8 +15,8 @@ import msgspec
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.mcp_tool import CONTENT, META, PARTIAL, RESULT, Tool, blocks_in, result_of, text_of
-from bespeak.contract.schema.shape import Members
 from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.contract.schema.view import Members
 from bespeak.contract.truncation import cut, cut_to_fit
 from bespeak.documents.adoption.naming import CURSORS, LIMITS, OFFSETS, PAGES, join, stems
 from bespeak.protocol import status

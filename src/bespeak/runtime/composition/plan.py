@@ -12,6 +12,7 @@ import msgspec
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.recipe import Compensation, Paging, Recipe, RecipeStep, Source
+from bespeak.contract.schema.view import SchemaView
 from bespeak.runtime.composition.step import JOURNALED
 from bespeak.runtime.composition.values import (
     MISSING,
@@ -25,7 +26,6 @@ from bespeak.runtime.composition.values import (
     is_there,
     split_path,
 )
-from bespeak.runtime.route import property_types
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,7 +216,7 @@ def _plan_mirror(sources: Mapping[str, Source], schema: Mapping[str, Any]) -> Mi
         or any(source != Source(kind="proposal", value=name) for name, source in sources.items())
     ):
         return None
-    kinds = [property_types(inner) for inner in properties.values()]
+    kinds = [SchemaView(inner, schema).types for inner in properties.values()]
     return dict.copy if all(kind and kind <= _FLAT for kind in kinds) else msgspec.to_builtins
 
 

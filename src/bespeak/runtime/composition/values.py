@@ -15,7 +15,7 @@ import msgspec
 from bespeak.contract.recipe import Condition, Source, sources_in
 from bespeak.contract.schema.subschemas import inline
 from bespeak.contract.schema.validation import non_finite
-from bespeak.runtime.route import property_types
+from bespeak.contract.schema.view import SchemaView
 
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d.*)?")
 _encode = msgspec.json.Encoder(order="sorted").encode
@@ -294,7 +294,7 @@ def compile_members(sources: Mapping[str, Source], schema: Schema | None = None,
     members = []
     for name, source in sources.items():
         inner = inline(declared.get(name), schema)
-        types = property_types(inner)
+        types = SchemaView(inner, schema).types
         value = compile_value(source, inner)
         # A value of another type than the schema's is refused, so that only these can be shared.
         value = _copied(value) if copies and not (types and types <= _UNSHARED) else value

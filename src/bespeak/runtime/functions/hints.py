@@ -9,8 +9,9 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect as kinds
 
-from bespeak.contract.schema.subschemas import nodes, target
+from bespeak.contract.schema.subschemas import nodes
 from bespeak.contract.schema.validation import DIALECT, compile_schema
+from bespeak.contract.schema.view import SchemaView
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.functions.annotations import (
@@ -89,9 +90,8 @@ def _output(returns: Any) -> _Schema:
         root, definitions = _written_out(*_returned(returns))
     except ContractError as error:
         raise ContractError(f"the return annotation {show_type(returns)} {error}") from None
-    options = root.get("anyOf") or root.get("oneOf") or [root]
-    variants = [target(option.get("$ref"), {"$defs": definitions}, option) for option in options]
-    if not all(variant.get("type") in ("object", "array") for variant in variants):
+    types = SchemaView(root, {"$defs": definitions}).types
+    if not types or not types <= {"object", "array"}:
         raise ContractError(
             f"{show_type(returns)} is not a valid result of an endpoint: return an object (a dataclass, a Struct, "
             "a TypedDict, a model, a dict) or a list of them, and declare an error for a missing result"

@@ -14,7 +14,7 @@ from tests.service import echo, make_endpoint
 from bespeak.checks.lint.rules.composition import ValueKind, check, check_values, find_gaps, gaps, misfits, write_path
 from bespeak.contract.policy import MethodPolicy, Policies
 from bespeak.contract.recipe import Compensation, Condition, Paging, Source, constant
-from bespeak.contract.schema.shape import members_of
+from bespeak.contract.schema.view import members_of
 
 WRITE = make_endpoint("BOOK", "/a", echo, impact="irreversible", scopes=("rooms:book",))
 UNSAFE = replace(WRITE, semantic=replace(WRITE.semantic, is_idempotent=False))

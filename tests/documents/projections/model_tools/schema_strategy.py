@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from bespeak.contract.schema.shape import Members, members_of
 from bespeak.contract.schema.subschemas import target
+from bespeak.contract.schema.view import Members, members_of
 
 Schema = dict[str, Any]
 

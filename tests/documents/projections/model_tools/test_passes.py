@@ -9,7 +9,6 @@ import pytest
 from tests.cases import rows
 
 from bespeak.documents.projections.model_tools.passes import (
-    are_disjoint,
     describe_items,
     inline_described,
     inline_leaves,
@@ -37,30 +36,6 @@ def thing(*names: str, kind: str | None = None, **marks: Any) -> dict[str, Any]:
     if kind is not None:
         properties["kind"] = {"type": "string", "enum": [kind]}
     return {"type": "object", "properties": properties, "required": list(properties), **marks}
-
-
-@rows(
-    "options, disjoint",
-    ([TEXT, COUNT, NULL], True),
-    ([COUNT, {"type": "number"}], False),
-    ([TEXT, {}], False),
-    ([{"type": "string", "enum": ["a"]}, {"type": "string", "enum": ["b"]}], True),
-    ([{"type": "string", "enum": ["a"]}, {"type": "string", "enum": ["a", "b"]}], False),
-    ([thing("a"), thing("a", "b")], True),
-    ([thing("a"), {**thing("a", "b"), "required": ["a"]}], False),
-    ([{**thing("a"), "additionalProperties": TEXT}, thing("a", "b")], False),
-    ([thing("a", kind="x"), thing("a", kind="y")], True),
-    ([thing("a"), thing("a")], False),
-    ([{"$ref": "#/$defs/A"}, TEXT], True),
-    ([{"$ref": "#/$defs/A"}, COUNT], False),
-    ([{"type": "array", "items": TEXT}, {"type": "array", "items": COUNT}], False),
-)
-def test_types_values_and_members_tell_alternatives_apart(options: list[Any], disjoint: bool) -> None:
-    assert are_disjoint(options, {"A": {"anyOf": [COUNT, NULL]}}) is disjoint
-
-
-def test_more_alternatives_than_can_be_compared_count_as_overlapping() -> None:
-    assert not are_disjoint([{"type": "string", "enum": [str(number)]} for number in range(100)], {})
 
 
 @rows(

@@ -135,6 +135,13 @@ def test_a_deep_schema_within_the_limit_is_converted(style: str) -> None:
     assert not conversion.strict
 
 
+def test_contradicting_alternatives_are_converted() -> None:
+    either = {"oneOf": [{"enum": [1, None, "b"], "description": "x"}, {"type": "object", "required": ["id"]}]}
+    schema = {"type": "object", "allOf": [{"anyOf": [{"allOf": [{"enum": [None, True]}]}]}, either]}
+    for style in ("openai", "openai-responses", "anthropic", "gemini"):
+        assert convert(schema, style, strict=True).schema["properties"] == {}
+
+
 def test_a_schema_is_strict_only_if_nothing_is_lost() -> None:
     def reasons(part: dict[str, Any], style: str) -> tuple[str, ...]:
         return convert({"type": "object", "properties": {"a": part}}, style).reasons

@@ -8,13 +8,13 @@ from bespeak.documents.projections.model_tools.schema import (
     Mark,
     Node,
     ToolSchema,
-    alternatives,
     circular,
     is_nullable,
     nodes,
     open_unions,
     relax_circles,
     resolved,
+    view,
 )
 
 TEXT = {"type": "string"}
@@ -55,7 +55,7 @@ def test_alternatives_are_found_through_references_and_circles() -> None:
         "A": {"anyOf": [TEXT, {"$ref": "#/$defs/B"}]},
         "B": {"anyOf": [{"$ref": "#/$defs/A"}, NULL]},
     }
-    assert list(alternatives({"$ref": "#/$defs/A"}, definitions)) == [TEXT, NULL]
+    assert [each.keywords for each in view({"$ref": "#/$defs/A"}, definitions).alternatives] == [TEXT, NULL]
     assert is_nullable({"$ref": "#/$defs/A"}, definitions)
     assert not is_nullable(TEXT, definitions)
     assert is_nullable({}, {})

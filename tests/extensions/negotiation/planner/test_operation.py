@@ -140,7 +140,7 @@ def test_operations_are_found_by_what_they_yield_also_under_other_names() -> Non
     assert numbers[0] == numbers[1]
 
 
-TEXT = Facts(kinds={"string"})
+TEXT = Facts(kind="string")
 
 
 def vocabulary() -> ServiceNouns:
@@ -151,7 +151,7 @@ def vocabulary() -> ServiceNouns:
 def test_things_have_an_id_and_fields_named_like_them_may_be_it() -> None:
     assert vocabulary().things == {"order", "account", "customer"}
     known = vocabulary()
-    listed = Facts(kinds={"string"}, values=frozenset({(False, "asc")}))
+    listed = Facts(kind="string", values=frozenset({(False, "asc")}))
     assert NounReading("customer", "id") in known.read(("customer",), ["order"], TEXT)
     assert NounReading("order", "id") not in known.read(("order",), ["customer"], listed)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.state.store.single import only
+from tests.stateful import ReadDelegation
 
 from bespeak.state.store.commands.agents import (
     TOPIC,
@@ -15,7 +16,6 @@ from bespeak.state.store.commands.agents import (
     MarkAgents,
     PutAgent,
     ReadAgent,
-    ReadDelegation,
     ReadLifecycle,
     RecordDelegation,
     SetAgentStatus,

@@ -38,8 +38,8 @@ from bespeak.app.conformance.subject import (
 from bespeak.contract.catalog.document import bundled_versions, load_bundled
 from bespeak.contract.endpoint import format_warning
 from bespeak.contract.policy import is_of_server
-from bespeak.contract.schema.shape import sample
 from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.contract.schema.view import sample
 
 _NOTHING: Final = "no endpoint can be probed without side effects"
 _NO_TEXT: Final = "no informational endpoint has a text field that can be invalid"

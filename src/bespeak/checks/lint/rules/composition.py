@@ -10,7 +10,7 @@ from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import IMPACTS, Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.contract.recipe import Condition, Paging, Recipe, RecipeStep, Source
-from bespeak.contract.schema.shape import Members, members_of
+from bespeak.contract.schema.view import Members, json_type, members_of
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 
 _AT: Final = "/handler/recipe"
@@ -92,15 +92,6 @@ def cycle(endpoint: Endpoint, recipe: Recipe, others: Sequence[Endpoint]) -> Dia
 
 _DEEPEST: Final = 8  # levels of objects that are compared; schemas may refer to themselves
 
-_JSON_TYPES: Final[Mapping[type, str]] = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    list: "array",
-    dict: "object",
-    type(None): "null",
-}
 _ABSENT: Final[Any] = object()
 
 
@@ -120,7 +111,7 @@ class ValueKind:
         if self.is_list:
             return frozenset({"array"})
         if self.constant is not _ABSENT:
-            return frozenset({_JSON_TYPES[type(self.constant)]})
+            return frozenset({json_type(self.constant)})
         if self.fields is not None:
             return frozenset({"object"})
         return self.members.types if self.members is not None else frozenset()

@@ -11,9 +11,9 @@ import msgspec
 
 from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.schema.shape import Members, members_of
 from bespeak.contract.schema.subschemas import COMPOSING, closing_keyword, is_closed
 from bespeak.contract.schema.validation import compile_schema
+from bespeak.contract.schema.view import Members, members_of
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.protocol.exchange.token_hints import LIST, read_place
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, unquoted

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import combinations
 from typing import Any, Final
 
+from bespeak.contract.schema.view import overlaps
 from bespeak.documents.projections.model_tools.plain_form import TEXTS, sentence
 from bespeak.documents.projections.model_tools.schema import (
     CHANGING,
@@ -15,7 +15,6 @@ from bespeak.documents.projections.model_tools.schema import (
     Node,
     Pass,
     ToolSchema,
-    alternatives,
     applied,
     circular,
     is_nullable,
@@ -23,6 +22,7 @@ from bespeak.documents.projections.model_tools.schema import (
     nodes,
     resolved,
     types,
+    view,
 )
 
 _NULL: Final = {"type": "null"}
@@ -158,7 +158,8 @@ def join_positions(node: Node, definitions: Definitions) -> Node:
 
 
 def _words(node: Node, definitions: Definitions) -> str:
-    kinds = dict.fromkeys(kind for each in alternatives(node, definitions) for kind in types(each) or ("any value",))
+    options = view(node, definitions).alternatives
+    kinds = dict.fromkeys(kind for each in options for kind in types(each.keywords) or ("any value",))
     said = node.get("description")
     name = " or ".join(kinds)
     return f"{name} ({said.rstrip('.')})" if isinstance(said, str) and len(said) < 80 else name
@@ -213,77 +214,25 @@ def _is_small(name: str, definitions: Definitions) -> bool:
     return count <= _LARGEST
 
 
-_MOST: Final = 64  # maximum alternatives that are compared with each other
-_MOST_COMPARED: Final = 50_000  # maximum comparisons in a schema: a tenth of a second
-_DEEPEST: Final = 3
 _AMBIGUOUS: Final = "alternatives that are written alike mean different values"
-
-
-def are_disjoint(options: list[Node], definitions: Definitions) -> bool:
-    """Return True if no value meets two of the options, as far as their types and members show."""
-    return _OptionComparison(definitions).all_apart(options)
 
 
 def mark_ambiguous(document: ToolSchema) -> ToolSchema:
     """Mark unions in which a value does not tell by which alternative it has to be converted back."""
     changing = _changing(document.definitions)
-    comparison = _OptionComparison(document.definitions)
+    around = view({}, document.definitions)  # shared, so that the work for all unions is bounded
 
     def marked(node: Node, _: Definitions) -> Node:
         options = node.get("anyOf", [])
         if not any(_changes(option, changing) for option in options):
             return node
-        if comparison.all_apart(options) or len({_plan(option, changing) for option in options}) == 1:
+        if len({_plan(option, changing) for option in options}) == 1:
             return node
-        clear = len(options) <= _MOST and all(
-            comparison.are_apart(one, other) or _plan(one, changing) == _plan(other, changing)
-            for one, other in combinations(options, 2)
-        )
+        pairs = overlaps(options, around, closed=True)
+        clear = all(_plan(one, changing) == _plan(other, changing) for one, other in pairs)
         return node if clear else {**node, Mark.UNFIT: _AMBIGUOUS}
 
     return document.apply(marked)
-
-
-class _OptionComparison:
-    """Compares alternatives. After too much work, all count as overlapping."""
-
-    def __init__(self, definitions: Definitions) -> None:
-        self._definitions = definitions
-        self._left = _MOST_COMPARED
-
-    def all_apart(self, options: list[Node]) -> bool:
-        return len(options) <= _MOST and all(self.are_apart(*pair) for pair in combinations(options, 2))
-
-    def are_apart(self, one: Node, other: Node, depth: int = 0) -> bool:
-        for left in alternatives(one, self._definitions):
-            for right in alternatives(other, self._definitions):
-                self._left -= 1
-                if self._left < 0 or not (_are_types_apart(left, right) or self._are_values_apart(left, right, depth)):
-                    return False
-        return True
-
-    def _are_values_apart(self, one: Node, other: Node, depth: int) -> bool:
-        if "enum" in one and "enum" in other:
-            return not any(value in other["enum"] for value in one["enum"])
-        if types(one) != ["object"] or types(other) != ["object"] or depth > _DEEPEST:
-            return False
-        if _excludes(one, other) or _excludes(other, one):
-            return True
-        mine, others = one.get("properties", {}), other.get("properties", {})
-        needed = set(one.get("required", ())) & set(other.get("required", ())) & mine.keys() & others.keys()
-        return any(self.are_apart(mine[name], others[name], depth + 1) for name in sorted(needed))
-
-
-def _are_types_apart(one: Node, other: Node) -> bool:
-    left, right = ({"number" if name == "integer" else name for name in types(node)} for node in (one, other))
-    return bool(left and right) and left.isdisjoint(right)
-
-
-def _excludes(one: Node, other: Node) -> bool:
-    """Return True if an object requires a member that the other one does not have."""
-    if other.get("additionalProperties", False) is not False or "patternProperties" in other:
-        return False
-    return any(name not in other.get("properties", {}) for name in one.get("required", ()))
 
 
 def _changes(node: Node, changing: frozenset[str]) -> bool:
@@ -334,7 +283,7 @@ def wording(keeps: Keeps) -> Pass:
     def worded(node: Node, definitions: Definitions) -> Node:
         told = [key for key in _WORDED if key in node and not keeps(key, node[key])]
         said = list(node.get(Mark.SAYS, ()))
-        if node.get(Mark.ONE) and not are_disjoint(node["anyOf"], definitions):
+        if node.get(Mark.ONE) and any(overlaps(node.get("anyOf", []), {"$defs": definitions}, closed=True)):
             said += sentence("oneOf", True)
         said += [text for key in told for text in sentence(key, node[key])]
         made = {key: value for key, value in node.items() if key not in told and key != Mark.SAYS}
@@ -358,8 +307,7 @@ def with_root_object(document: ToolSchema, names: re.Pattern[str]) -> ToolSchema
     A union is wrapped as the only member of an object. An argument that is not declared is a mistake, as for MCP.
     """
     root = {**resolved(document.root, document.definitions)}
-    options = list(alternatives(root, document.definitions))
-    if not any({"type"} & option.keys() for option in options):
+    if not any("type" in option.keywords for option in view(root, document.definitions).alternatives):
         root = {key: value for key, value in root.items() if key != "anyOf"} | {"type": "object"}
     if root.get("type") != "object":
         name = "input"

@@ -15,6 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.schema.subschemas import MAX_DEPTH, Parts, nodes, transplant, with_children
+from bespeak.contract.schema.view import json_type
 from bespeak.documents.projections.model_tools.schema import (
     NOTHING,
     PLACE,
@@ -497,9 +498,4 @@ def _enumeration(kind: str, values: list[Any]) -> Node:
 
 
 def _kind(value: Any) -> str:
-    if isinstance(value, bool):
-        return "boolean"
-    if isinstance(value, float):
-        return "integer" if value.is_integer() else "number"
-    kinds: Mapping[type, str] = {int: "integer", str: "string", list: "array", dict: "object"}
-    return kinds.get(type(value), "null")
+    return "integer" if isinstance(value, float) and value.is_integer() else json_type(value)

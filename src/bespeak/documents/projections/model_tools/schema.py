@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bespeak.contract.schema.subschemas import children, with_children
+from bespeak.contract.schema.view import SchemaView
 
 Node = dict[str, Any]
 Definitions = Mapping[str, Node]
@@ -86,27 +87,16 @@ def resolved(node: Node, definitions: Definitions) -> Node:
     return node if name is None else definitions[name]
 
 
-def alternatives(node: Node, definitions: Definitions) -> Iterator[Node]:
-    """Yield the nodes of which a value meets one, without references and unions."""
-    seen: set[str] = set()
-    waiting = [node]
-    while waiting:
-        each = waiting.pop()
-        if (name := named(each)) is not None:
-            if name not in seen:
-                seen.add(name)
-                waiting.append(definitions[name])
-        elif "anyOf" in each:
-            waiting += reversed(each["anyOf"])
-        else:
-            yield each
+def view(node: Node, definitions: Definitions) -> SchemaView:
+    return SchemaView(node, {"$defs": definitions})
 
 
 def is_nullable(node: Node, definitions: Definitions) -> bool:
-    return any("null" in types(each) or not types(each) for each in alternatives(node, definitions))
+    found = view(node, definitions).types
+    return not found or "null" in found
 
 
-def types(node: Node) -> list[str]:
+def types(node: Mapping[str, Any]) -> list[str]:
     """Return the types that a node names; none if it accepts all."""
     named_types = node.get("type", [])
     return [named_types] if isinstance(named_types, str) else named_types

@@ -9,7 +9,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.endpoint_names import capability_ids, group_of
 from bespeak.contract.http_route import HttpInput, HttpParameter, http_route, place_input
 from bespeak.contract.policy import Policies
-from bespeak.contract.schema.shape import members_of
+from bespeak.contract.schema.view import members_of
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections.openapi.responses import (

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final
 
-from bespeak.contract.schema.subschemas import target
+from bespeak.contract.schema.view import SchemaView
 
 ITEM: Final = "[]"  # step of a path into the elements of a list
-_NAMES: Final[Mapping[type, str]] = {bool: "boolean", int: "integer", float: "number", str: "string", list: "array"}
-_NESTED: Final = 12  # most references, combinations and alternatives inside each other
 _VALUES: Final = 256  # most values of an enumeration that are compared
 MISSING: Final[Any] = object()
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Facts:
     """What a schema says about a value, through references and combinations."""
 
-    kinds: set[str] = field(default_factory=set)  # types without null; empty if any type is allowed
-    members: dict[str, Any] = field(default_factory=dict)
-    required: set[str] = field(default_factory=set)
+    kind: str = ""  # the one type of the value; "mixed" if there are several, empty if it is open
+    members: Mapping[str, Any] = field(default_factory=dict)
+    required: frozenset[str] = frozenset()
     items: Any = None
     format: str = ""
     values: frozenset[tuple[bool, Any]] | None = None
@@ -30,18 +27,7 @@ class Facts:
     default: Any = MISSING
     least: float | None = None
     most: float | None = None
-    names: list[str] = field(default_factory=list)  # names of the definitions that it refers to
-    mixed: bool = False  # True for alternatives that are not alike
-
-    @cached_property
-    def kind(self) -> str:
-        """The one type of the value; empty if it is open or mixed."""
-        kinds = self.kinds - {"integer"} if {"integer", "number"} <= self.kinds else self.kinds
-        if len(kinds) == 1:
-            return next(iter(kinds))
-        if kinds or self.mixed:
-            return "mixed" if kinds else ""
-        return "object" if self.members else "array" if self.items is not None else ""
+    names: Sequence[str] = ()  # names of the definitions that it refers to
 
     @property
     def constant(self) -> Any:
@@ -75,21 +61,36 @@ class _Walk:
     """One walk. Its work is bounded, because references may multiply what a small schema says."""
 
     def __init__(self, root: Mapping[str, Any], most: int, levels: int, strict: bool) -> None:
-        self._root = root
+        self._root = SchemaView(root, root, most=most * 16)
         self._most = most
         self._levels = levels
         self._strict = strict
-        self._work = most * 16
         self._found: list[Slot] = []
 
     def run(self) -> list[Slot]:
         self._members((), self._facts(self._root), 0)
         return self._found
 
-    def _facts(self, schema: Any) -> Facts:
-        facts = Facts()
-        self._merge(schema, facts, 0)
-        return facts
+    def _facts(self, view: SchemaView) -> Facts:
+        keywords, kinds = view.keywords, {*view.kinds}
+        if {"integer", "number"} <= kinds:
+            kinds.remove("integer")
+        plain = [one for one in view.values or () if isinstance(one, (str, int, float))]
+        members = [one for one in view.fields if one.schema is not False]
+        if self._strict and view.is_cut:
+            raise SchemaTooLarge
+        return Facts(
+            kind="mixed" if len(kinds) > 1 else view.kind if kinds else "",
+            members={one.name: one.schema for one in members},
+            required=frozenset(one.name for one in members if one.required),
+            items=keywords.get("items"),
+            format=keywords["format"] if isinstance(keywords.get("format"), str) else "",
+            values=frozenset((type(one) is bool, one) for one in plain) if 0 < len(plain) <= _VALUES else None,
+            default=keywords.get("default", MISSING),
+            least=_bound(keywords, "minimum"),
+            most=_bound(keywords, "maximum"),
+            names=view.names,
+        )
 
     def _members(self, path: tuple[str, ...], facts: Facts, level: int) -> None:
         for name, schema in facts.members.items():
@@ -97,15 +98,16 @@ class _Walk:
                 if self._strict:
                     raise Unnameable(name)
                 continue
-            if len(self._found) >= self._most or self._work <= 0 or level >= self._levels:
+            if len(self._found) >= self._most or level >= self._levels:
                 if self._strict:
                     raise SchemaTooLarge
                 return
-            self._slot((*path, name), self._facts(schema), name in facts.required, level)
+            self._slot((*path, name), SchemaView(schema, self._root), name in facts.required, level)
 
-    def _slot(self, path: tuple[str, ...], facts: Facts, required: bool, level: int) -> None:
+    def _slot(self, path: tuple[str, ...], view: SchemaView, required: bool, level: int) -> None:
+        facts = self._facts(view)
         if facts.kind == "array":
-            item = self._facts(facts.items)
+            item = self._facts(view.items)
             nested = bool(item.members)
             self._found.append(Slot(path, facts, required, nested, item))
             if nested:
@@ -116,71 +118,10 @@ class _Walk:
             if nested:
                 self._members(path, facts, level + 1)
 
-    def _merge(self, schema: Any, facts: Facts, depth: int) -> None:
-        self._work -= 1
-        if not isinstance(schema, Mapping) or depth > _NESTED or self._work <= 0:
-            if self._strict and (depth > _NESTED or self._work <= 0):
-                raise SchemaTooLarge
-            return
-        reference = schema.get("$ref")
-        if isinstance(reference, str):
-            facts.names.append(reference.rsplit("/", 1)[-1])
-            self._merge(target(reference, self._root), facts, depth + 1)
-        for part in _list(schema, "allOf"):
-            self._merge(part, facts, depth + 1)
-        for keyword in ("anyOf", "oneOf"):
-            self._alternatives(_list(schema, keyword), facts, depth)
-        _add(schema, facts)
 
-    def _alternatives(self, options: list[Any], facts: Facts, depth: int) -> None:
-        real = [option for option in options if not (isinstance(option, Mapping) and option.get("type") == "null")]
-        if len(real) == 1:
-            self._merge(real[0], facts, depth + 1)
-            return
-        each = [Facts() for _ in real]
-        for option, one in zip(real, each, strict=True):
-            self._merge(option, one, depth + 1)
-        for one in each:
-            facts.kinds |= {one.kind} - {""}
-            facts.mixed = facts.mixed or bool(one.members) or not one.kind
-            for name, schema in one.members.items():
-                facts.members.setdefault(name, schema)
-        if each and all(one.values is not None for one in each):
-            facts.values = frozenset(value for one in each for value in one.values or ())
-
-
-def _add(schema: Mapping[str, Any], facts: Facts) -> None:
-    kind = schema.get("type")
-    kinds = [kind] if isinstance(kind, str) else kind if isinstance(kind, list) else []
-    values = [schema["const"]] if "const" in schema else schema.get("enum")
-    if isinstance(values, list) and len(values) <= _VALUES:
-        plain = [value for value in values if isinstance(value, (str, int, float))]
-        listed = frozenset((type(value) is bool, value) for value in plain)
-        facts.values = listed if facts.values is None else facts.values & listed
-        kinds = kinds or sorted({_NAMES[type(value)] for value in plain})
-    facts.kinds |= {each for each in kinds if isinstance(each, str) and each != "null"}
-    members, required = schema.get("properties"), schema.get("required")
-    if isinstance(members, Mapping):
-        facts.members |= {name: member for name, member in members.items() if member is not False}
-    if isinstance(required, list):
-        facts.required |= {name for name in required if isinstance(name, str)}
-    if "items" in schema:
-        facts.items = schema["items"]
-    if isinstance(schema.get("format"), str):
-        facts.format = schema["format"]
-    facts.default = schema.get("default", facts.default)
-    for keyword in ("minimum", "maximum"):
-        bound = schema.get(keyword)
-        if isinstance(bound, (int, float)) and not isinstance(bound, bool):
-            if keyword == "minimum":
-                facts.least = bound
-            else:
-                facts.most = bound
-
-
-def _list(schema: Mapping[str, Any], keyword: str) -> list[Any]:
-    found = schema.get(keyword)
-    return found if isinstance(found, list) else []
+def _bound(keywords: Mapping[str, Any], name: str) -> float | None:
+    bound = keywords.get(name)
+    return bound if isinstance(bound, (int, float)) and not isinstance(bound, bool) else None
 
 
 def fit(need: Facts, have: Facts, *, sent: bool = False) -> float:

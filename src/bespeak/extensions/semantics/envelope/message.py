@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -50,17 +49,6 @@ def read_nlip(message: Any) -> NlipMessage | None:
         message_type=str(members.get("messagetype", ""))[:100],
         parts=tuple(_part(one) for one in parts if isinstance(one, dict)),
     )
-
-
-def write_nlip(message: NlipMessage, envelope: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Write an NLIP message as Figure 11 shows it; an envelope becomes its last part."""
-    parts: Sequence[Submessage] = message.parts
-    if envelope is not None:
-        kept = [one for one in parts if one.label.lower() != LABEL]
-        parts = [*kept, Submessage(LABEL, "structured", "json", dict(envelope))]
-    written = [{name.capitalize(): value for name, value in msgspec.structs.asdict(one).items()} for one in parts]
-    head = {"MessageType": message.message_type, "Format": message.format, "Subformat": message.subformat}
-    return {**head, "Content": message.content, "Submessages": written}
 
 
 def _part(value: dict[str, Any]) -> Submessage:

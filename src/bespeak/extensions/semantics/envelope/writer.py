@@ -1,16 +1,13 @@
-"""Writer of semantic envelopes, registrations and validations (IoA 6.2, 6.3, 11.3)."""
+"""Writer of semantic envelopes (IoA 6.2)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-import msgspec
-
 from bespeak.contract.core_ontology import DEFAULT, Namespace
 from bespeak.extensions.semantics.ontology.contexts import core_context
-from bespeak.extensions.semantics.profile import ProfileContext, SemanticProfile, Verdict
-from bespeak.extensions.semantics.terms import Term
+from bespeak.extensions.semantics.profile import ProfileContext, SemanticProfile
 
 _DELIMITERS: Final = frozenset(":/?#[]@")  # last characters of a namespace that JSON-LD accepts as a prefix
 
@@ -42,34 +39,6 @@ def write_envelope(
         "profileContext": _write_context(profile.context, shorten) if profile.context is not None else None,
     }
     return _present(members)
-
-
-def write_registration(
-    capabilities: Iterable[Term], prefixes: Mapping[str, str] | None = None, namespace: Namespace = DEFAULT
-) -> dict[str, Any]:
-    """Write capabilities as a registration: one as an object, several as a graph. Schemas are JSON literals."""
-    terms = list(capabilities)
-    shorten = _Shortener(prefixes or {}, [term.iri for term in terms], namespace)
-    nodes = [
-        _present(
-            {
-                "type": "ioa:Capability",
-                "id": shorten(term.iri),
-                "label": _few(list(term.labels)),
-                "inputs": [_constraint(one) for one in term.inputs],
-                "outputs": [_constraint(one) for one in term.outputs],
-            }
-        )
-        for term in terms
-    ]
-    body = nodes[0] if len(nodes) == 1 else {"@graph": nodes}
-    return {"@context": shorten.context, **body}
-
-
-def write_validation(envelope: Mapping[str, Any], verdict: Verdict) -> dict[str, Any]:
-    """Return an envelope with the result of its validation inside, as Figure 9 shows it."""
-    result = {"status": verdict.status, **({"reason": verdict.reason} if verdict.reason else {})}
-    return {**envelope, "validation": result}
 
 
 class _Shortener:
@@ -111,15 +80,6 @@ def _write_context(context: ProfileContext, shorten: _Shortener) -> dict[str, An
             "termBindings": [{"term": one.term, "sense": shorten(one.sense)} for one in context.term_bindings],
         }
     )
-
-
-def _constraint(text: str) -> Any:
-    if not text.startswith(("{", "[")):
-        return text
-    try:
-        return {"@type": "@json", "@value": msgspec.json.decode(text)}
-    except ValueError:
-        return text
 
 
 def _few(values: list[Any]) -> Any:

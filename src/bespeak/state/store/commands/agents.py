@@ -156,20 +156,6 @@ class ReadLifecycle(Command, frozen=True):
         return [LifecycleEvent(*row) for row in reversed(rows)]
 
 
-_DELEGATIONS_COLUMNS: Final = "delegation_id, delegator, delegate, scope, parent, task, created, expires"
-
-
-class Delegation(msgspec.Struct, frozen=True):
-    delegation_id: str
-    delegator: str
-    delegate: str
-    scope: str  # scope tokens in the notation of Authority-Scope
-    parent: str | None  # delegation whose authority was passed on; None if the delegator held it directly
-    task: str | None
-    created: float
-    expires: float
-
-
 class RecordDelegation(Command, frozen=True):
     guards: ClassVar[bool] = True
     delegation_id: str
@@ -188,11 +174,3 @@ class RecordDelegation(Command, frozen=True):
             (self.delegation_id, self.delegator, self.delegate, self.scope, self.parent, self.task, self.expires),
         )
         return True if rows else Conflict("delegation-known", {"delegation_id": self.delegation_id})
-
-
-class ReadDelegation(Command, frozen=True):
-    delegation_id: str
-
-    def steps(self) -> Result[Delegation | None]:
-        sql = f"SELECT {_DELEGATIONS_COLUMNS} FROM delegations WHERE delegation_id = ?"
-        return read_one(Delegation, sql, self.delegation_id)

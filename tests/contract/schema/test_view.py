@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cases import rows
 
-from bespeak.contract.schema.shape import fields_of, members_of, sample, shape_of, without_empty
 from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.contract.schema.view import SchemaView, members_of, overlaps, sample, without_empty
 
 
 @rows(
@@ -35,16 +35,16 @@ from bespeak.contract.schema.validation import Validator, compile_schema
 )
 def test_the_type_of_a_schema_is_found(schema: Any, kind: str, nullable: bool, others: tuple[str, ...]) -> None:
     root = {"$defs": {"a": {"$ref": "#/$defs/b~1c"}, "b/c": {"type": "boolean"}, "loop": {"$ref": "#/$defs/loop"}}}
-    shape = shape_of(schema, root)
-    assert (shape.kind, shape.nullable, shape.others) == (kind, nullable, others)
+    view = SchemaView(schema, root)
+    assert (view.kind, view.nullable, view.kinds[1:]) == (kind, nullable, others)
 
 
 def test_keywords_beside_a_reference_override_its_target_and_the_only_alternative_beside_null_is_used() -> None:
     root = {"$defs": {"day": {"type": "string", "description": "A day."}}}
-    shape = shape_of({"$ref": "#/$defs/day", "description": "The day of arrival."}, root)
-    assert shape.schema == {"type": "string", "description": "The day of arrival."}
-    shape = shape_of({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None}, {})
-    assert shape.schema == {"type": "integer", "minimum": 1, "default": None}
+    view = SchemaView({"$ref": "#/$defs/day", "description": "The day of arrival."}, root)
+    assert view.keywords == {"type": "string", "description": "The day of arrival."}
+    view = SchemaView({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "null"}], "default": None}, {})
+    assert view.keywords == {"type": "integer", "minimum": 1, "default": None}
 
 
 def test_fields_come_from_all_parts_and_are_required_where_every_alternative_requires_them() -> None:
@@ -59,15 +59,120 @@ def test_fields_come_from_all_parts_and_are_required_where_every_alternative_req
         "required": ["note", "id"],
     }
     root = {"$defs": {"base": {"properties": {"id": text, "kept": text}, "required": ["kept"]}}}
-    found = {field.name: field.required for field in fields_of(shape_of(schema, root), root)}
+    found = {field.name: field.required for field in SchemaView(schema, root).fields}
     assert found == {"card": False, "name": True, "iban": False, "id": True, "kept": True, "note": True}
 
 
 @pytest.mark.parametrize("keyword", ["allOf", "anyOf", "oneOf"])
 def test_recursive_schema_ends(keyword: str) -> None:
     root: dict[str, Any] = {"$defs": {"tree": {keyword: [{"$ref": "#/$defs/tree"}, {"properties": {"leaf": {}}}]}}}
-    shape = shape_of({"$ref": "#/$defs/tree"}, root)
-    assert [field.name for field in fields_of(shape, root)] == ["leaf"]
+    view = SchemaView({"$ref": "#/$defs/tree"}, root)
+    assert [field.name for field in view.fields] == ["leaf"]
+
+
+TEXT, COUNT, NULL = {"type": "string"}, {"type": "integer"}, {"type": "null"}
+
+
+@rows(
+    "schema, types, values",
+    ({"type": ["integer", "null"]}, {"integer", "null"}, None),
+    ({"enum": ["a", None]}, {"string", "null"}, ["a", None]),
+    ({"anyOf": [{"const": 1.5}, {"$ref": "#/$defs/answers"}, NULL]}, {"number", "boolean", "null"}, [1.5, True, None]),
+    ({"anyOf": [TEXT, {}]}, set(), None),
+    ({"anyOf": [NULL]}, {"null"}, [None]),
+    ({"properties": {}}, set(), None),
+    ({"allOf": [{"$ref": "#/$defs/answers"}, {"description": "An answer."}]}, {"boolean"}, [True]),
+    ({"$ref": "#/$defs/union"}, {"string", "null"}, None),
+    ({"type": 5}, set(), None),
+)
+def test_types_and_values_of_all_alternatives_are_known_or_open(schema: Any, types: set[str], values: Any) -> None:
+    union = {"anyOf": [{"$ref": "#/$defs/union"}, TEXT, {"oneOf": [NULL, {"$ref": "#/$defs/union"}]}]}
+    view = SchemaView(schema, {"$defs": {"answers": {"const": True}, "union": union}})
+    assert (view.types, view.values) == (types, values)
+
+
+def test_view_names_the_definitions_and_tells_when_it_left_something_out() -> None:
+    root = {"$defs": {"Room": {"allOf": [{"$ref": "#/$defs/Thing"}]}, "Thing": {"type": "object"}}}
+    view = SchemaView({"anyOf": [{"$ref": "#/$defs/Room"}, NULL]}, root)
+    assert (view.keywords["type"], view.names, view.is_cut) == ("object", ["Room", "Thing"], False)
+    loop = SchemaView({"$ref": "#/$defs/loop"}, {"$defs": {"loop": {"allOf": [{"$ref": "#/$defs/loop"}] * 9}}})
+    assert (loop.kind, loop.is_cut) == ("", True)
+    spent = SchemaView({"properties": {name: {"$ref": "#/$defs/Room"} for name in "abc"}}, root, most=4)
+    assert [SchemaView(field.schema, spent).kind for field in spent.fields] == ["object", "", ""]
+    assert spent.is_cut
+
+
+def thing(*names: str, kind: str | None = None, **marks: Any) -> dict[str, Any]:
+    properties: dict[str, Any] = dict.fromkeys(names, TEXT) | ({} if kind is None else {"kind": {"const": kind}})
+    return {"type": "object", "properties": properties, "required": list(properties), **marks}
+
+
+@rows(
+    "schemas, disjoint",
+    ([], True),
+    ([TEXT, COUNT, NULL], True),
+    ([COUNT, {"type": "number"}], False),
+    ([COUNT, {"const": 1.5}], True),
+    ([TEXT, {}], False),
+    ([{"minimum": 1}, {"maximum": 2}], False),
+    ([{"const": "a"}, {"enum": ["b", "c"]}], True),
+    ([{"enum": ["a"]}, {"enum": ["a", "b"]}], False),
+    ([{"const": 1}, {"const": 1.0}], False),
+    ([{"const": 1}, {"const": True}], True),
+    ([{"const": [1]}, {"const": [1]}], False),
+    ([thing("a"), thing("a", "b")], False),
+    ([thing("a", kind="x"), thing("a", kind="y")], True),
+    ([thing(kind="x"), {**thing(kind="y"), "required": []}], False),
+    ([{"properties": {"in": thing(kind=kind)}, "type": "object", "required": ["in"]} for kind in "xy"], True),
+    ([{"$ref": "#/$defs/A"}, TEXT], True),
+    ([{"$ref": "#/$defs/A"}, COUNT], False),
+    ([{"type": "array", "items": TEXT}, {"type": "array", "items": COUNT}], False),
+    ([{"const": number} for number in range(100)], False),
+)
+def test_types_values_and_required_fields_tell_schemas_apart(schemas: list[Any], disjoint: bool) -> None:
+    assert any(overlaps(schemas, {"$defs": {"A": {"anyOf": [COUNT, NULL]}}})) is not disjoint
+
+
+@rows(
+    "schemas, disjoint",
+    ([thing("a"), thing("a", "b")], True),
+    ([thing("a"), {**thing("a", "b"), "required": ["a"]}], False),
+    ([{**thing("a"), "additionalProperties": TEXT}, thing("a", "b")], False),
+    ([thing("a"), thing("a")], False),
+)
+def test_closed_objects_exclude_required_fields_that_they_lack(schemas: list[Any], disjoint: bool) -> None:
+    assert any(overlaps(schemas, {}, closed=True)) is not disjoint
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            (
+                {},
+                TEXT,
+                COUNT,
+                NULL,
+                {"const": 1},
+                {"enum": ["a", 2.5]},
+                thing("a", kind="x"),
+                thing("b", kind="y"),
+                {"anyOf": [TEXT, thing("a")]},
+                {"allOf": [COUNT]},
+                {"type": ["string", "null"]},
+            )
+        ),
+        min_size=2,
+        max_size=2,
+    ),
+    st.sampled_from((None, 1, 2.5, "a", {}, {"a": "", "kind": "x"}, {"b": "", "kind": "y"})),
+)
+def test_schemas_that_exclude_each_other_accept_no_common_value(schemas: list[Any], value: Any) -> None:
+    validators = [compile_schema(schema) for schema in schemas]
+    both = all(isinstance(each, Validator) and each.is_valid(value) for each in validators)
+    assert not both or any(overlaps(schemas, {}))
+    types = SchemaView(schemas[0], {}).types
+    kind = "null" if value is None else {int: "integer", float: "number", str: "string", dict: "object"}[type(value)]
+    assert not both or not types or kind in types
 
 
 ROOM: dict[str, Any] = {
