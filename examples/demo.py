@@ -12,11 +12,10 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 FIRST_PORT = 4480
-AGENT = "0a3f" * 16
 GUEST = "5f3c2a52-6f0e-4c1b-9a44-0d4b1f0c8f11"
 
 WHAT_TO_TRY = """
-The hotel is open at {uri}, and at {url} over HTTP. In another terminal:
+The hotel is open at {uri}, and at {url} over HTTP: open that in a browser. In another terminal:
 
   What does it offer?
     {bespeak} discover {uri}
@@ -30,11 +29,11 @@ The hotel is open at {uri}, and at {url} over HTTP. In another terminal:
 
   Book a room, as an agent with the required scopes. A second time it is refused, because the room is taken:
     {bespeak} call {uri} BOOK /room guest_id={guest} room_id=105 arrival=2027-05-01 departure=2027-05-03 \
---agent-id {agent} --scope booking:room --scope calendar:write
+--as ann --scope booking:room,calendar:write
 
   Book another one with an idempotency key. A second time returns the same answer, and the room is booked once:
     {bespeak} call {uri} BOOK /room guest_id={guest} room_id=102 arrival=2027-05-01 departure=2027-05-03 \
---agent-id {agent} --scope booking:room --scope calendar:write --idempotency-key stay-1
+--as ann --scope booking:room,calendar:write --idempotency-key stay-1
 
   Book one without these scopes, and read the refusal:
     {bespeak} call {uri} BOOK /room guest_id={guest} room_id=108 arrival=2027-05-01 departure=2027-05-03
@@ -50,7 +49,8 @@ The hotel is open at {uri}, and at {url} over HTTP. In another terminal:
     {bespeak} conform {uri}
 
   Send an AGTP request by hand:
-    printf 'AGTP/1.0 QUERY /rooms?beds=3\\r\\nContent-Length: 0\\r\\n\\r\\n' | nc -w 1 127.0.0.1 {port}
+    {python} -c "import socket; desk = socket.create_connection(('127.0.0.1', {port})); \
+desk.sendall(b'AGTP/1.0 QUERY /rooms?beds=3\\r\\nContent-Length: 0\\r\\n\\r\\n'); print(desk.recv(65536).decode())"
 
 Ctrl-C stops the hotel and deletes its bookings. (The warning above is part of the example: AUDITLOG is deprecated.)
 """
@@ -105,12 +105,14 @@ def main() -> int:
 def what_to_try(port: int, url: str) -> str:
     """Return commands that can be pasted into a shell in the current folder."""
     uri = f"agtp://127.0.0.1:{port}"
-    return WHAT_TO_TRY.format(uri=uri, url=url, port=port, bespeak=command(), guest=GUEST, agent=AGENT)
+    return WHAT_TO_TRY.format(
+        uri=uri, url=url, port=port, bespeak=beside("bespeak"), guest=GUEST, python=beside("python")
+    )
 
 
-def command() -> str:
-    """Return the shortest path of the bespeak command beside this Python."""
-    installed = Path(sys.executable).with_name("bespeak")
+def beside(name: str) -> str:
+    """Return the shortest path of a command beside this Python."""
+    installed = Path(sys.executable).with_name(name)
     here = Path.cwd()
     return str(installed.relative_to(here) if installed.is_relative_to(here) else installed)
 

@@ -28,7 +28,7 @@ def module(name: str) -> ModuleType:
 
 
 async def test_bespeak_finds_books_and_refuses() -> None:
-    async with bespeak.connect(module("with_bespeak").app, scopes=["slots:book"]) as clinic:
+    async with bespeak.connect(module("with_bespeak").app, as_="ann", scopes=["slots:book"]) as clinic:
         assert await clinic.call("QUERY", "/slots", day="2030-05-06") == {"slots": ["09:00", "09:30"]}
         assert await clinic.call("BOOK", "/slots", **BOOKING) == {"booked": BOOKED}
         with pytest.raises(bespeak.BusinessError, match="slot_taken"):

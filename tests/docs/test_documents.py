@@ -42,14 +42,19 @@ _RUNNING = re.compile(r"Uvicorn running on \S+:(\d+)")
 class Reader:
     """A reader who follows a page: writes its files, runs its commands, keeps its servers running."""
 
-    def __init__(self, folder: Path, servers: ExitStack, *, curl: Path | None = None) -> None:
-        """Prepare the folder. `curl` is a folder with a replacement for curl."""
+    def __init__(self, folder: Path, servers: ExitStack, *, curl: Path | None = None, examples: bool = False) -> None:
+        """Prepare the folder. `curl` is a folder with a replacement for curl.
+
+        Without `examples` the reader has an installed package only, and no clone of the repository.
+        """
         self.folder = folder
         self._servers = servers
         self._ports: dict[str, str] = {}  # ports in the page, and the real ports of the servers
         self._files: dict[str, str] = {}
-        # A copy, for a server keeps its state beside what it serves.
-        shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("bespeak.db*"))
+        folder.mkdir()
+        if examples:
+            # A copy, for a server keeps its state beside what it serves.
+            shutil.copytree(ROOT / "examples", folder / "examples", ignore=shutil.ignore_patterns("bespeak.db*"))
         places = [warm.command().parent, Path(sys.executable).parent, os.environ["PATH"]]
         self._environment = {
             "PATH": os.pathsep.join(map(str, [curl, *places] if curl else places)),
@@ -205,7 +210,7 @@ def test_a_page_can_be_followed_without_curl(tmp_path: Path, curl: Path) -> None
 
 def follow(page: Path, folder: Path, curl: Path | None) -> None:
     with ExitStack() as servers:
-        reader = Reader(folder, servers, curl=curl)
+        reader = Reader(folder, servers, curl=curl, examples=page.parent == ROOT / "examples")
         for name, source, kind, text in blocks(page):
             if name:
                 reader.save(name, source, text)

@@ -18,6 +18,7 @@ from tests.state.identity.certificates import Authority
 
 from bespeak.agent.client import errors
 from bespeak.agent.client.connect import async_block, block, connect
+from bespeak.agent.client.credentials import derived_id
 from bespeak.documents.projections.manifest_signature import sign_manifest
 from bespeak.errors import ConfigError
 from bespeak.faces.agtp.server import AgtpServer
@@ -97,12 +98,38 @@ async def test_with_a_pinned_key_an_identity_counts_if_that_key_has_signed_it() 
 
 @pytest.mark.parametrize(
     "options",
-    [{"agent_id": "short"}, {"scopes": ["no scope"]}, {"signing_key": "no key"}, {"tls": True, "insecure": True}],
+    [
+        {"agent_id": "short"},
+        {"agent_id": AGENT, "as_": "ann"},
+        {"scopes": ["no scope"]},
+        {"signing_key": "no key"},
+        {"tls": True, "insecure": True},
+    ],
 )
 async def test_options_that_cannot_work_are_refused_at_once(options: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         async with connect("agtp://127.0.0.1:1", **options):
             pytest.fail("the block must not be entered")
+
+
+async def test_a_client_for_another_agent_shares_connections_and_no_authority() -> None:
+    async with (
+        serving(always(200, {})) as server,
+        connect(server.uri, as_="ann", scopes=["rooms:read"], token="of-ann") as ann,
+    ):
+        for client in (ann, ann.for_agent("bob", scopes=["rooms:write"]), ann.for_agent(agent_id=AGENT, token="own")):
+            await client.request("QUERY", "/rooms")
+        with pytest.raises(ConfigError, match="either as_ or agent_id"):
+            ann.for_agent("bob", agent_id=AGENT)
+    sent = [
+        [seen.headers.get(name) for name in ("agent-id", "authority-scope", "authorization")] for seen in server.seen
+    ]
+    assert sent == [
+        [derived_id("ann"), "rooms:read", "Bearer of-ann"],
+        [derived_id("bob"), "rooms:write", None],
+        [AGENT, None, "Bearer own"],
+    ]
+    assert server.connections == 1
 
 
 def tls_server(authority: trustme.CA) -> ssl.SSLContext:

@@ -58,6 +58,8 @@ async def test_discovered_document_chooses_the_client(pages: dict[str, Any], kin
     assert type(service) is kind
     assert service.discovered is not None
     assert service.manifest is not None
+    with pytest.raises(ConfigError, match=r"Open another client of .* with bespeak\.connect"):
+        service.for_agent("bob")
 
 
 async def test_faces_of_agtp_are_preferred_and_agis_methods_sent_in_a_header() -> None:

@@ -195,6 +195,27 @@ async def test_handlers_share_what_the_lifespan_yields_behind_all_gates() -> Non
     assert reply.status == 455
 
 
+async def test_agents_of_one_block_share_its_server_and_each_has_its_own_authority() -> None:
+    app, events = counting()
+    async with connect_local(app, as_="ann", scopes=["count:write"]) as ann:
+        bob, eve = ann.for_agent("bob", scopes=["count:write"]), ann.for_agent("eve")
+        assert [await one.call("CREATE", "/visits") for one in (ann, bob)] == [{"calls": 1}, {"calls": 2}]
+        with pytest.raises(bespeak.AuthorityMissingError):
+            await eve.call("CREATE", "/visits")
+        # The same key of two agents is two keys.
+        replies = [await one.request("CREATE", "/visits", idempotency_key="k") for one in (ann, bob, ann)]
+        assert [(reply.output["calls"], reply.replayed) for reply in replies] == [(3, False), (4, False), (3, True)]
+    assert events == ["opened", "closed"]
+
+
+def test_agents_share_a_blocking_client_too() -> None:
+    with bespeak.connect_sync(counting()[0], as_="ann", scopes=["count:write"]) as ann:
+        bob = ann.for_agent("bob", scopes=["count:write"])
+        assert [one.call("CREATE", "/visits") for one in (ann, bob)] == [{"calls": 1}, {"calls": 2}]
+    with pytest.raises(bespeak.BespeakError, match="closed"):
+        bob.call("CREATE", "/visits")
+
+
 async def test_state_is_kept_in_memory_until_the_end_of_the_block_or_not_at_all() -> None:
     app, _ = counting()
     for _ in range(2):

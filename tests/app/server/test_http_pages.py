@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -141,7 +142,7 @@ def test_parts_are_served_beside_the_document_that_leads_to_them() -> None:
     ("application/vnd.agtp.manifest+json", "application/vnd.agtp.manifest+json", '{"agtp_version":'),
     ("text/markdown", "text/markdown; charset=utf-8", "# test.example"),
     ("text/plain", "text/plain; charset=utf-8", "# test.example"),
-    (HTML, "text/plain; charset=utf-8", "# test.example"),
+    (HTML, "text/html; charset=utf-8", "<!doctype html>"),
 )
 def test_the_root_is_negotiated_by_accept(accept: str, content_type: str, begin: str) -> None:
     reply = ask("/", headers={"Accept": accept})
@@ -149,10 +150,28 @@ def test_the_root_is_negotiated_by_accept(accept: str, content_type: str, begin:
     assert reply.text.startswith(begin)
     assert reply.headers["vary"] == "Accept"
     # One word on caching, and not two that contradict each other.
-    assert reply.headers.get_list("cache-control") == [
-        "max-age=60" if "manifest" in accept else "public, max-age=86400"
-    ]
+    lifetime = {"manifest": "max-age=60", "html": "public, max-age=0"}
+    expected = next((text for kind, text in lifetime.items() if kind in accept), "public, max-age=86400")
+    assert reply.headers.get_list("cache-control") == [expected]
     assert ask("/", headers={"Accept": accept, "If-None-Match": reply.headers["etag"]}).status_code == 304
+
+
+def test_every_link_of_the_page_for_browsers_leads_to_a_document() -> None:
+    async def run() -> dict[str, int]:
+        web = HttpSettings(url="http://rooms.test")
+        publishing = Publishing(agtp_port=4480, mcp=True, a2a=A2aSettings(enabled=True))
+        transport = face(FIND, BOOK, HIDDEN, web=web, publishing=publishing)
+        async with httpx.AsyncClient(transport=transport, base_url="http://rooms.test") as client:
+            page = await client.get("/", headers={"Accept": HTML})
+            assert page.headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
+            assert "ledger" not in page.text.lower()
+            links = re.findall(r'href="([^"]+)"', page.text)
+            return {link: (await client.get(link, headers={"Accept": HTML})).status_code for link in links}
+
+    found = asyncio.run(run())
+    assert set(found.values()) == {200}
+    assert {"/.well-known/ai", "/openapi.json", "/.well-known/agis.json", "/llms.txt"} < set(found)
+    assert {"/mcp/server-card", "/.well-known/agent-card.json", "/.well-known/agtp"} < set(found)
 
 
 def test_documents_from_the_dispatcher_have_their_own_cache_lifetime_and_agents_get_the_manifest() -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, NoReturn, ParamSpec, TypeVar
 from joserfc.jwk import OKPKey
 
 from bespeak.agent.client.agtp_transport import Pool, choose_tls
-from bespeak.agent.client.credentials import BearerCredential, TokenSource, read_signer
+from bespeak.agent.client.credentials import BearerCredential, TokenSource, caller_id, read_signer
 from bespeak.agent.client.sender import RetryPolicy, Sender
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web_options import WebOptions
@@ -91,6 +91,7 @@ def block(opener: Callable[P, AbstractContextManager[ClientT]]) -> Callable[P, B
 async def connect(
     uri: str,
     *,
+    as_: str | None = None,
     agent_id: str | None = None,
     scopes: Iterable[str] = (),
     timeout: float = 30.0,  # noqa: ASYNC109 - the deadline of each call, retries included
@@ -117,8 +118,9 @@ async def connect(
     `bespeak.connect` also takes an App, a folder, a file or `module:app`. It calls them inside this process, through
     the same gates, with state in memory.
 
-    - `agent_id` is the calling agent, `scopes` the authority it declares. An agent in the URI is verified with the host
-      before the block is entered, and is the caller unless `agent_id` is given.
+    - `agent_id` is the calling agent, `scopes` the authority it declares. `as_` is a name from which an
+      id is derived, for tests and development, as with `--as`. An agent in the URI is verified with the host before
+      the block is entered, and is the caller unless another one is given.
     - `timeout` is in seconds and covers a whole call with its retries; `retry` sets how many and how far apart.
     - `tls`, `ca_file` and `client_cert` request TLS on loopback; every other host uses TLS anyway. `insecure` uses
       plain TCP or plain http. `verify=False` accepts any certificate (AGTP only).
@@ -129,6 +131,7 @@ async def connect(
     """
     if pool_size < 1:
         raise ConfigError(f"pool_size must be at least 1; got {pool_size!r}.")
+    agent_id = caller_id(as_, agent_id)
     key = _read_key(signing_key)
     credential = BearerCredential(token) if token is not None else None
     if is_web(uri):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -47,6 +48,18 @@ class BearerCredential:
     def present(self) -> str:
         """Return the current token."""
         return self._source if isinstance(self._source, str) else _checked(self._source())
+
+
+def derived_id(name: str) -> str:
+    """Return the Agent-ID for a name: the same on every machine, and proof of nothing."""
+    return hashlib.sha256(b"bespeak --as " + name.encode(errors="surrogateescape")).hexdigest()
+
+
+def caller_id(as_: str | None, agent_id: str | None) -> str | None:
+    """Return the Agent-ID of a caller that is given by name or by id. Raises ConfigError if it is given by both."""
+    if as_ is not None and agent_id is not None:
+        raise ConfigError(f"Give either as_ or agent_id, not both; got {as_[:80]!r} and {agent_id[:80]!r}.")
+    return agent_id if as_ is None else derived_id(as_)
 
 
 def read_token(path: Path) -> str:

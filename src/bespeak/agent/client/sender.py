@@ -127,6 +127,18 @@ class Sender:
             place = f"{method} {target[:120]} at {self._locator}"
             raise CallTimeoutError(f"{place}: no reply within {self._timeout:g} seconds.") from error
 
+    def with_proof(self, signer: Signer | None, credential: BearerCredential | None) -> Sender:
+        """Return a sender over the same connections that proves the identity of another caller, or none."""
+        return Sender(
+            self._exchanger,
+            self._locator,
+            timeout=self._timeout,
+            retry=self._retry,
+            secure=self._secure,
+            signer=signer,
+            credential=credential,
+        )
+
     async def close(self) -> None:
         await self._exchanger.close()
 

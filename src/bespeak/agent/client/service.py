@@ -6,7 +6,9 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 from urllib.parse import quote
 
@@ -14,6 +16,7 @@ import msgspec
 from joserfc.jwk import OKPKey
 
 from bespeak.agent.client import errors
+from bespeak.agent.client.credentials import BearerCredential, TokenSource, caller_id, read_signer
 from bespeak.agent.client.negotiation import Negotiation, Synthesis, Terms
 from bespeak.agent.client.proposal import Fields, define, read_proposal
 from bespeak.agent.client.reply import InventoryEntry, Reply, parse_inventory
@@ -159,6 +162,30 @@ class ServiceClient:
         self._discovering = asyncio.Lock()
         # What the client declares limits what it has; what it has without declaring it only the service knows.
         self._called = CalledService(self, scopes=Scopes(self._scopes.split(", ")) if self._scopes else None)
+
+    def for_agent(
+        self,
+        as_: str | None = None,
+        *,
+        agent_id: str | None = None,
+        scopes: Iterable[str] = (),
+        token: TokenSource | None = None,
+        agent_key: str | Path | None = None,
+        server_id: str | None = None,
+    ) -> ServiceClient:
+        """Return a client of the same service for another agent. It is open as long as this one.
+
+        It shares the connections, or the server inside this process with its state, and nothing of this client's
+        authority. The options are those of `connect`.
+        """
+        caller = caller_id(as_, agent_id)
+        signer = read_signer(agent_key, caller, server_id) if agent_key is not None else None
+        sender = self._sender.with_proof(signer, BearerCredential(token) if token is not None else None)
+        locator = replace(self.locator, agent_id=None)
+        key, ids = self._signing_key, self._ids
+        other = ServiceClient(sender, locator, agent_id=caller, scopes=scopes, signing_key=key, ids=ids)
+        other.discovered = self.discovered
+        return other
 
     async def request(
         self,

@@ -89,6 +89,10 @@ class SyncServiceClient:
     known_endpoints = _waiting(ServiceClient.known_endpoints)
     run_tool = _waiting(ServiceClient.run_tool)
 
+    def for_agent(self, as_: str | None = None, **options: Any) -> SyncServiceClient:
+        """Return a client of the same service for another agent; the options are those of `ServiceClient.for_agent`."""
+        return SyncServiceClient(self._loop, self._service.for_agent(as_, **options))
+
     @functools.wraps(ServiceClient.tools)
     def tools(self, style: str = "openai", **options: Any) -> SyncToolList:
         from bespeak.agent.tools.tool_list import SyncToolList, list_tools  # noqa: PLC0415 - only for models

@@ -110,6 +110,10 @@ class DescribedClient(ServiceClient):
     async def methods(self) -> list[InventoryEntry]:
         return [InventoryEntry(each.method, each.path, each.description) for each in (await self.discover()).endpoints]
 
+    def for_agent(self, as_: str | None = None, **options: Any) -> ServiceClient:
+        """Raise ConfigError: the credential of such a client is part of how it was opened."""
+        raise ConfigError(f"Open another client of {self.locator} with bespeak.connect for another agent.")
+
     async def identify(self) -> dict[str, Any]:
         """Raise ConfigError: services on the web have no identity documents."""
         raise ConfigError(f"{self.locator} does not name an agent; use agtp://<agent-id>@host.")

@@ -32,6 +32,7 @@ _OWN: Final = (
     ("audit", "audit:audit", "Run a service", "Verify, show and export the audit trail."),
     ("store", "store:store", "Run a service", "Inspect, export and import the store."),
     ("extension", "extension:extension", "Run a service", "Run a command that an extension of a service adds."),
+    ("init", "init:init", "Write a contract", "Write a new service to start with."),
     ("format", "format:format_documents", "Write a contract", "Format AGIS documents."),
     ("import", "import_:import_", "Write a contract", "Create a service from an AGIS document or OpenAPI."),
     ("review", "review:review", "Write a contract", "Review the guesses of an import, one by one."),

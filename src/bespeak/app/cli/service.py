@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bespeak.agent.client.connect import connect
-from bespeak.agent.client.credentials import read_token
+from bespeak.agent.client.credentials import derived_id, read_token
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.documents.ai.document import MOST_CAPABILITIES
@@ -198,11 +197,6 @@ def is_address(service: str) -> bool:
 def declared_scopes(scopes: tuple[str, ...]) -> list[str]:
     """Return the scopes of --scope, which may list several."""
     return [token for text in scopes for token in text.replace(",", " ").split()]
-
-
-def derived_id(name: str) -> str:
-    """Return the Agent-ID for a name: the same on every machine, and proof of nothing."""
-    return hashlib.sha256(b"bespeak --as " + name.encode(errors="surrogateescape")).hexdigest()
 
 
 async def _require_signature(client: ServiceClient) -> None:

@@ -14,7 +14,7 @@ from bespeak.contract.core_ontology import DOCUMENT_PATH, DOCUMENT_TYPE
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.rules import UNLIMITED_ON_THE_WEB
 from bespeak.documents.deployment.server_settings import A2aSettings
-from bespeak.documents.projections import a2a_card, agis_document, discovery
+from bespeak.documents.projections import a2a_card, agis_document, discovery, web_page
 from bespeak.faces.http.site import Page, Root
 from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_JSON, MEDIA_MANIFEST
 from bespeak.protocol.exchange.principal import ANONYMOUS
@@ -27,6 +27,7 @@ OPENAPI: Final = "/openapi.json"
 ALIAS: Final = "/ai"
 _JSON: Final = f"{MEDIA_JSON}; charset=utf-8"
 _TEXT: Final = "text/plain; charset=utf-8"
+_HTML: Final = "text/html; charset=utf-8"
 _MARKDOWN: Final = "text/markdown; charset=utf-8"
 _PARTS: Final = f"{discovery.AI_PATH}/"
 _MANY: Final = 200  # endpoints from which documents are built at the start: thousands would block the loop for a second
@@ -38,6 +39,12 @@ ABOUT: Final = {  # descriptions of the documents, for the pages that link to th
     discovery.SERVER_CARD_PATH: "how MCP clients connect",
     a2a_card.PATH: "how A2A agents connect",
     DOCUMENT_PATH: "capabilities and intents in JSON-LD",
+}
+_ON_THE_PAGE: Final = {  # further documents that the page for browsers links to
+    agis_document.SUMMARY_PATH: "a summary of the AGIS document",
+    discovery.LLMS_PATH: "this page for language models",
+    discovery.BOOTSTRAP_PATH: "the address of the service on AGTP",
+    discovery.CATALOG_PATH: "a catalog of these documents",
 }
 _CATALOGUED: Final = {  # kind and media type of the documents that the AI catalog lists if they are there
     discovery.SERVER_CARD_PATH: ("mcp", discovery.SERVER_CARD_TYPE),
@@ -122,8 +129,9 @@ def make_pages(routes: RouteTable, settings: HttpSettings, publishing: Publishin
             MEDIA_AGIS: Page(contents.agis, MEDIA_AGIS, vary="Accept"),
             f"{MEDIA_AGIS}+json": Page(contents.agis, f"{MEDIA_AGIS}+json", vary="Accept"),
             "text/markdown": Page(lambda: contents.llms(pages), _MARKDOWN, vary="Accept"),
-            "text/plain": (text := Page(lambda: contents.llms(pages), _TEXT, vary="Accept")),
-            "text/html": text,
+            "text/plain": Page(lambda: contents.llms(pages), _TEXT, vary="Accept"),
+            # Asked for again at every visit: whoever looks at a service in a browser may just have changed it.
+            "text/html": Page(lambda: contents.html(pages), _HTML, vary="Accept", policy=web_page.POLICY, lifetime=0),
         }
     )
     if len(routes.endpoints) > _MANY:
@@ -249,6 +257,18 @@ class _Contents:
         from bespeak.extensions.semantics.jsonld import project_jsonld  # noqa: PLC0415 - for servers with meaning
 
         return project_jsonld(self._service, self._endpoints, version=self._publication.version)
+
+    def html(self, pages: Mapping[str, Any]) -> bytes:
+        about = {**ABOUT, **_ON_THE_PAGE}
+        notes = [f"The AGIS document is at this address too, for programs that accept {MEDIA_AGIS}."]
+        if self._publishing.mcp:
+            notes.append(f"MCP clients connect to {self._settings.url or ''}{discovery.MCP_INTERFACE}.")
+        return web_page.project_page(
+            *self._secured,
+            {path: text for path, text in about.items() if path in pages and path != "/"},
+            policies=self._routes.policies,
+            notes=notes,
+        ).encode()
 
     def llms(self, pages: Mapping[str, Any]) -> bytes:
         about = {path: text for path, text in ABOUT.items() if path in pages}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bespeak.agent.client.agtp_transport import InProcess
 from bespeak.agent.client.connect import async_block
-from bespeak.agent.client.credentials import BearerCredential, TokenSource, read_signer
+from bespeak.agent.client.credentials import BearerCredential, TokenSource, caller_id, read_signer
 from bespeak.agent.client.sender import RetryPolicy, Sender
 from bespeak.agent.client.service import ServiceClient
 from bespeak.app.authoring.app import App
@@ -31,6 +31,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 async def connect_local(
     target: App | str | Path | Target,
     *,
+    as_: str | None = None,
     agent_id: str | None = None,
     scopes: Iterable[str] = (),
     timeout: float = 30.0,  # noqa: ASYNC109 - the deadline of each call
@@ -50,6 +51,7 @@ async def connect_local(
     `with_state`, methods that need a store refuse. `opened` is told what serves the target.
     `describes` is True if no endpoint will be called, so that no credential of an upstream is needed.
     """
+    agent_id = caller_id(as_, agent_id)
     if isinstance(target, Target):
         loaded = target
     else:

@@ -18,10 +18,21 @@ DAY: Final = 86400  # cache lifetime in seconds that ai-discovery recommends
 class Page:
     """The document at one path. Its content is built on the first request."""
 
-    def __init__(self, content: Callable[[], bytes], content_type: str, *, vary: str | None = None) -> None:
+    def __init__(
+        self,
+        content: Callable[[], bytes],
+        content_type: str,
+        *,
+        vary: str | None = None,
+        policy: str | None = None,
+        lifetime: int = DAY,
+    ) -> None:
+        """Serve content; `policy` is its Content-Security-Policy, `lifetime` the seconds that caches may keep it."""
         self._content = content
         self._content_type = content_type
         self._vary = vary
+        self._policy = policy
+        self._lifetime = lifetime
 
     @cached_property
     def body(self) -> bytes:
@@ -35,7 +46,7 @@ class Page:
     def _kept_by(self) -> Headers:
         kept = [
             (b"etag", self.etag.encode()),
-            (b"cache-control", b"public, max-age=%d" % DAY),
+            (b"cache-control", b"public, max-age=%d" % self._lifetime),
             # Documents are public, so pages of other origins may read them too.
             (b"access-control-allow-origin", b"*"),
         ]
@@ -50,6 +61,8 @@ class Page:
             (b"content-length", b"%d" % len(self.body)),
             (b"x-content-type-options", b"nosniff"),
         ]
+        if self._policy is not None:
+            described.append((b"content-security-policy", self._policy.encode()))
         return described + self._kept_by
 
     @cached_property
