@@ -162,7 +162,7 @@ async def get_room(room_id: str) -> Room:
 
 def _make_app() -> bespeak.App:
     """Create the service for PROPOSE and BOOK."""
-    policies = bespeak.Policies(scope_required_for_invocation=False, synthesis_enabled=True)
+    policies = bespeak.Policies(synthesis_enabled=True)
     app = bespeak.App("Rooms", server_id="rooms.example", operator="A", contact="a@rooms.example", policies=policies)
     app.endpoint("FETCH", "/rooms/{room_id}", impact="informational", intent="Get a room.", outcome="A room.")(get_room)
     app.endpoint("BOOK", "/room", impact="irreversible", intent="Book a room.", outcome="A booked room.")(get_room)

@@ -1,13 +1,12 @@
 from dataclasses import dataclass, field
 
-from bespeak import App, Policies
+from bespeak import App
 
 app = App(
     "Notices",
     server_id="notices.example",
     operator="Harbour Hotel",
     contact="desk@hotel.example",
-    policies=Policies(scope_required_for_invocation=False),
 )
 
 

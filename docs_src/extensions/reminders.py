@@ -3,7 +3,7 @@ import secrets
 import click
 import msgspec
 
-from bespeak import App, Policies
+from bespeak import App
 from bespeak import extension as ext
 
 
@@ -65,7 +65,6 @@ app = App(
     server_id="desk.acme.example",
     operator="Acme",
     contact="ops@acme.example",
-    policies=Policies(scope_required_for_invocation=False),
     methods=["CANCEL", "CHECK"],
     extensions=[reminders],
 )

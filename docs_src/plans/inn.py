@@ -1,13 +1,12 @@
 from dataclasses import dataclass
 
-from bespeak import App, Policies
+from bespeak import App
 
 app = App(
     "Acme Inn",
     server_id="inn.acme.example",
     operator="Acme Inn",
     contact="ops@acme.example",
-    policies=Policies(scope_required_for_invocation=False),
 )
 
 

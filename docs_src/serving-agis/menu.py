@@ -1,8 +1,8 @@
 from datetime import date
 
-from bespeak import App, Policies, Refusal
+from bespeak import App, Refusal
 
-app = App.from_agis("menu.agis", policies=Policies(scope_required_for_invocation=False))
+app = App.from_agis("menu.agis")
 
 NAMES: dict[int, str] = {}
 

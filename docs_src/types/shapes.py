@@ -7,7 +7,7 @@ import attrs
 from msgspec import Meta, Struct
 from pydantic import BaseModel, Field
 
-from bespeak import App, Policies
+from bespeak import App
 
 
 class Size(Enum):
@@ -61,7 +61,6 @@ app = App(
     server_id="shapes.example",
     operator="Acme",
     contact="ops@acme.example",
-    policies=Policies(scope_required_for_invocation=False),
 )
 
 

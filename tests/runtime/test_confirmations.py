@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 
 OTHER = "b" * 64
 BOOK = make_endpoint("BOOK", "/room", echo, impact="irreversible", properties={"guest": {"type": "string"}})
-POLICIES = Policies(scope_required_for_invocation=False, confirm_irreversible=True)
+POLICIES = Policies(confirm_irreversible=True)
 SERVER = build(BOOK, policies=POLICIES).server
 
 

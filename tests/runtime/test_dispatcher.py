@@ -187,7 +187,7 @@ def test_none_is_a_fault_unless_the_output_is_nullable_or_nothing(caplog: pytest
 def test_returned_refusals_are_answered_and_strict_output_refuses_more() -> None:
     output = {"type": "object", "properties": {"id": {"type": "integer"}}}
     endpoint = make_endpoint("FETCH", "/more", lambda context: {"id": 1, "new": True}, output=output)
-    policies = Policies(scope_required_for_invocation=False, strict_output=True)
+    policies = Policies(strict_output=True)
     assert build(endpoint, policies=policies).send("FETCH", "/more").status == 500
     refused = Refused(409, "conflict", "Somebody was faster.")
     assert build(make_endpoint("BOOK", "/a", lambda context: refused)).send("BOOK", "/a").error["code"] == "conflict"
@@ -260,7 +260,7 @@ def test_refusals_before_routing_carry_the_endpoint_warning() -> None:
         for letter, state in ((AGENT[0], "active"), ("b", "suspended"), ("c", "revoked"), ("d", "pending"))
     )
     redirect = Redirect(from_method="RESERVE", from_path="/older", to_method="BOOK", to_path="/old/1")
-    policies = Policies(scope_required_for_invocation=False, methods=MethodPolicy(redirects=(redirect,)))
+    policies = Policies(methods=MethodPolicy(redirects=(redirect,)))
     bench = build(old, agents=agents, policies=policies, rate_limits=RateLimits(agent=Rate(2, "h", 2)))
     replies = [
         bench.send("BOOK", "/old/1", agent_id="short"),
@@ -279,7 +279,7 @@ def test_refusals_before_routing_carry_the_endpoint_warning() -> None:
 def test_refusals_before_routing_do_not_reveal_hidden_endpoints() -> None:
     hidden = replace(make_endpoint("BOOK", "/hidden", echo, deprecated=OLD), internal=True)
     shown = make_endpoint("BOOK", "/shown", echo, deprecated=OLD)
-    closed = Policies(scope_required_for_invocation=False, anonymous_discovery=False)
+    closed = Policies(anonymous_discovery=False)
     assert build(hidden).send("BOOK", "/hidden", agent_id="short").header("AGTP-Endpoint-Warning") is None
     assert build(shown, policies=closed).send("BOOK", "/shown", agent_id="x").header("AGTP-Endpoint-Warning") is None
 
@@ -299,7 +299,7 @@ def test_a_verb_in_good_standing_carries_no_warning() -> None:
 
 
 def test_an_ad_hoc_call_of_a_deprecated_verb_is_warned_of_too() -> None:
-    policies = Policies(scope_required_for_invocation=False, wildcards_accepted=True)
+    policies = Policies(wildcards_accepted=True)
     agent = Agent(agent_id=AGENT, name="explorer", wildcards=True)
     bench = build(policies=policies, agents=(agent,), wildcard_handler=lambda context: {})
     reply = bench.send("AUDITLOG", "/unknown", agent_id=AGENT)
@@ -308,7 +308,7 @@ def test_an_ad_hoc_call_of_a_deprecated_verb_is_warned_of_too() -> None:
 
 def test_a_redirect_between_verbs_carries_one_catalog_warning() -> None:
     redirect = Redirect(from_method="AUDITLOG", to_method="LOG")
-    policies = Policies(scope_required_for_invocation=False, methods=MethodPolicy(redirects=(redirect,)))
+    policies = Policies(methods=MethodPolicy(redirects=(redirect,)))
     reply = build(make_endpoint("LOG", "/stays", echo), policies=policies).send("AUDITLOG", "/stays")
     names = [name for name, _ in (*reply.response.block.pairs, *reply.response.headers)]
     assert (reply.status, names.count("AGTP-Catalog-Warning")) == (200, 1)

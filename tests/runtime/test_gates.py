@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -9,10 +10,13 @@ import pytest
 from tests.cases import rows
 from tests.service import AGENT, build, echo, make_endpoint
 
+from bespeak.app.server.assembly import assemble
 from bespeak.contract.agent import Agent
 from bespeak.contract.catalog.document import load_bundled
+from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.protocol.exchange.messages import Context
+from bespeak.runtime.additions import EndpointOrigin
 
 OPEN = Policies(scope_required_for_invocation=False)
 
@@ -257,17 +261,67 @@ def test_scoped_endpoints_ask_for_credentials_and_name_missing_scopes_before_the
     assert bench.send("BOOK", "/room", b"{broken", agent_id=AGENT).status == 455
 
 
-@pytest.mark.requirement("CORE-6.2-1", "API-6.3-9", "API-8.7-3", "API-8.7-6", "API-11-4")
+STRICT = Policies(scope_required_for_invocation=True)
+BOOKING_SCOPE = make_endpoint("BOOK", "/room", echo, scopes=("booking:room",))
+
+
+@pytest.mark.requirement("CORE-6.2-1", "API-6.3-9", "API-8.7-3", "API-11-4")
 def test_an_unscoped_endpoint_needs_authority_only_where_the_policy_says_so() -> None:
     calls = []
     endpoint = make_endpoint("FETCH", "/guest", lambda context: calls.append(1) or {})
-    strict = build(endpoint, policies=Policies())
+    strict = build(endpoint, policies=STRICT)
     reply = strict.send("FETCH", "/guest", agent_id=AGENT)
     assert (reply.status, reply.error["type"], calls) == (262, "scope-required", [])
     assert strict.send("FETCH", "/guest", scopes="any:thing").status == 200
-    granted = build(endpoint, policies=Policies(), agents=(Agent(agent_id=AGENT, name="a", scopes=("a:b",)),))
+    granted = build(endpoint, policies=STRICT, agents=(Agent(agent_id=AGENT, name="a", scopes=("a:b",)),))
     assert granted.send("FETCH", "/guest", agent_id=AGENT).status == 200
     assert build(endpoint).send("FETCH", "/guest").status == 200
+
+
+@pytest.mark.requirement("API-8.7-6")
+@rows(
+    "policies, endpoints, methods, required",
+    (Policies(), (), (), False),
+    (Policies(), (BOOKING_SCOPE,), (), True),
+    (Policies(), (replace(BOOKING_SCOPE, internal=True),), (), True),
+    (Policies(), (), ("CHAIN",), False),
+    (Policies(), (), ("PURCHASE",), True),
+    (STRICT, (), (), True),
+    (OPEN, (BOOKING_SCOPE,), (), False),
+)
+def test_a_scope_is_asked_for_only_where_something_declares_one(
+    policies: Policies, endpoints: tuple[Endpoint, ...], methods: tuple[str, ...], required: bool
+) -> None:
+    bench = build(make_endpoint("FETCH", "/guest", echo), *endpoints, policies=policies, methods=methods)
+    assert (bench.send("FETCH", "/guest").status == 262) is required
+    assert bench.send("DISCOVER", "/").json["policies"]["scope_required_for_invocation"] is required
+
+
+@pytest.mark.requirement("API-8.7-6")
+def test_a_scope_is_required_by_default_where_callers_authenticate() -> None:
+    service = build(make_endpoint("FETCH", "/guest", echo), policies=Policies()).routes.service
+    required = [assemble(service, verifies=verifies).registrar.policies for verifies in (False, True)]
+    assert [policies.scope_required_for_invocation for policies in required] == [False, True]
+
+
+@pytest.mark.anyio
+async def test_an_endpoint_that_the_operator_adds_brings_the_first_scope() -> None:
+    bench = build(make_endpoint("FETCH", "/guest", echo), policies=Policies())
+    statuses = [bench.send("FETCH", "/guest").status]
+    await bench.server.additions.add(BOOKING_SCOPE)
+    statuses.append(bench.send("FETCH", "/guest").status)
+    await bench.server.additions.remove("BOOK", "/room")
+    statuses.append(bench.send("FETCH", "/guest").status)
+    assert statuses == [200, 262, 200]
+
+
+@pytest.mark.anyio
+async def test_a_scope_that_an_agent_proposes_does_not_close_the_endpoints_of_others() -> None:
+    bench = build(make_endpoint("FETCH", "/guest", echo), policies=Policies())
+    origin = EndpointOrigin(synthesis_id="syn-1", expires=time.time() + 3600)
+    await bench.server.additions.add(BOOKING_SCOPE, origin=origin)
+    assert bench.send("FETCH", "/guest").status == 200
+    assert bench.send("BOOK", "/room", agent_id=AGENT).status == 455
 
 
 @pytest.mark.requirement("API-8.7-2")

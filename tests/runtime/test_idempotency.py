@@ -255,7 +255,7 @@ async def test_an_operator_may_demand_keys_where_doing_it_twice_matters() -> Non
 
 async def test_legacy_verbs_that_become_one_method_are_different_requests() -> None:
     endpoint = make_endpoint("EXECUTE", "/room", echo, properties={"action": {"type": "string"}}, impact="irreversible")
-    policies = Policies(scope_required_for_invocation=False, methods=MethodPolicy(legacy=("DELETE", "PATCH")))
+    policies = Policies(methods=MethodPolicy(legacy=("DELETE", "PATCH")))
     async with keeping(endpoint, policies=policies) as bench:
         first = await bench.send("PATCH", "/room", {}, idempotency_key="k")
         other = await bench.send("DELETE", "/room", {}, idempotency_key="k")
@@ -267,7 +267,7 @@ async def test_legacy_verbs_that_become_one_method_are_different_requests() -> N
 async def test_an_ad_hoc_call_has_its_key_in_the_body_too() -> None:
     numbers = count(1)
     agent = Agent(agent_id=AGENT, name="explorer", wildcards=True)
-    policies = Policies(scope_required_for_invocation=False, wildcards_accepted=True)
+    policies = Policies(wildcards_accepted=True)
     async with keeping(
         policies=policies, agents=(agent,), wildcard_handler=lambda context: {"count": next(numbers)}
     ) as bench:

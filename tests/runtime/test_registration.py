@@ -154,9 +154,7 @@ def test_policy_entries_that_name_removed_methods_are_skipped_with_a_warning_eac
         disallow=("GONEVERB",),
         redirects=(Redirect(from_method="LOSTVERB", to_method="BOOK"),),
     )
-    bench = build(
-        make_endpoint("BOOK", "/room", echo), policies=Policies(scope_required_for_invocation=False, methods=methods)
-    )
+    bench = build(make_endpoint("BOOK", "/room", echo), policies=Policies(methods=methods))
     warnings = [str(finding) for finding in bench.findings if finding.severity == "warning"]
     for name in ("OLDVERB", "GONEVERB", "LOSTVERB"):
         assert any(name in warning for warning in warnings)
@@ -174,7 +172,7 @@ def test_an_operator_may_take_the_place_of_a_built_in() -> None:
 
 @pytest.mark.parametrize("confirmed", [True, False])
 def test_ad_hoc_calls_that_must_be_confirmed_do_not_run_where_no_confirmation_can_be_kept(*, confirmed: bool) -> None:
-    policies = Policies(scope_required_for_invocation=False, wildcards_accepted=True, confirm_irreversible=confirmed)
+    policies = Policies(wildcards_accepted=True, confirm_irreversible=confirmed)
     agent = Agent(agent_id=AGENT, name="explorer", wildcards=True)
     bench = build(policies=policies, agents=(agent,), wildcard_handler=lambda context: {"ran": True})
     assert bench.send("EXECUTE", "/thing", {}, agent_id=AGENT).status == (501 if confirmed else 200)

@@ -203,7 +203,7 @@ def test_hints_are_for_contracts_that_do_not_declare_the_name() -> None:
     bench = build(make_endpoint("QUERY", "/rooms", echo, properties=own))
     assert bench.send("QUERY", "/rooms?fields=anything&compact=true").json == {"fields": "anything", "compact": True}
     assert refusal(bench, "QUERY", "/rooms?since=2026-01-01") == (400, "since-not-supported")
-    policies = Policies(scope_required_for_invocation=False, wildcards_accepted=True)
+    policies = Policies(wildcards_accepted=True)
     agent = Agent(agent_id=AGENT, name="explorer", wildcards=True)
     bench = build(policies=policies, agents=(agent,), wildcard_handler=lambda context: dict(context.input))
     assert bench.send("QUERY", "/anything?fields=a", agent_id=AGENT).json == {"fields": "a"}
@@ -349,8 +349,7 @@ APP = '''
 from bespeak import App
 from bespeak.contract.policy import Policies
 
-app = App("Rooms", server_id="rooms.example", operator="Test", contact="ops@rooms.example",
-          policies=Policies(scope_required_for_invocation=False))
+app = App("Rooms", server_id="rooms.example", operator="Test", contact="ops@rooms.example")
 ROOMS = [{"room_id": "1", "note": None, "updated_at": "2026-01-01T00:00:00Z"},
          {"room_id": "2", "note": "sea", "updated_at": "2026-12-01T10:00:00Z"}]
 CALLS = []

@@ -199,7 +199,7 @@ async def test_confirmed_call_done_while_the_store_was_away_gets_its_answer(monk
         store.away = True
         return {"count": len(calls)}
 
-    policies = Policies(scope_required_for_invocation=False, confirm_irreversible=True)
+    policies = Policies(confirm_irreversible=True)
     booking = make_endpoint("BOOK", "/room", handle, impact="irreversible")
     async with keeping(booking, store=store, policies=policies) as bench:
         case_id = (await bench.send("BOOK", "/room", {}, idempotency_key="k")).error["confirmation_id"]
@@ -234,7 +234,7 @@ async def test_after_a_store_failure_no_handler_runs_without_a_record() -> None:
 
 async def test_a_key_is_free_again_when_the_store_fails_before_a_confirmation_is_asked_for() -> None:
     store = absent()
-    policies = Policies(scope_required_for_invocation=False, confirm_irreversible=True)
+    policies = Policies(confirm_irreversible=True)
     booking = make_endpoint("BOOK", "/room", echo, impact="irreversible")
     async with keeping(booking, store=store, policies=policies) as bench:
         store.away = True

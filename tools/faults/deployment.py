@@ -19,9 +19,6 @@ server_id = "faults.example"
 operator = "Fault Air"
 contact = "desk@faults.example"
 {server}
-[policies]
-scope_required_for_invocation = false
-
 [idempotency]
 lease = {lease}
 

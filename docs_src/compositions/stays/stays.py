@@ -1,13 +1,12 @@
 from typing import TypedDict
 
-from bespeak import App, Policies, Refusal
+from bespeak import App, Refusal
 
 app = App(
     "Acme Stays",
     server_id="stays.acme.example",
     operator="Acme",
     contact="ops@acme.example",
-    policies=Policies(scope_required_for_invocation=False),
 )
 
 

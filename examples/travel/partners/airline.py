@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import uuid4
 
-from bespeak import App, Policies, Refusal
+from bespeak import App, Refusal
 
 app = App(
     "Coast Air",
     server_id="air.example",
     operator="Coast Air",
     contact="tickets@air.example",
-    policies=Policies(scope_required_for_invocation=False),
 )
 
 SEATS = {"CA 17": 3, "CA 18": 3}

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from datetime import date
 from uuid import uuid4
 
-from bespeak import App, Policies, Refusal
+from bespeak import App, Refusal
 
 app = App(
     "Harbour Cars",
     server_id="cars.example",
     operator="Harbour Cars",
     contact="keys@cars.example",
-    policies=Policies(scope_required_for_invocation=False),
 )
 
 rentals: list[tuple[date, date]] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
@@ -224,3 +224,8 @@ class Endpoint:
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
+
+
+def requires_scopes(endpoints: Iterable[Endpoint]) -> bool:
+    """Return True if one of the endpoints requires a scope; those that every server has do not count."""
+    return any(endpoint.required_scopes and not endpoint.is_basic for endpoint in endpoints)

@@ -140,7 +140,11 @@ class Policies:
 
     wildcards_accepted: bool = setting(False, "Accept ad-hoc invocations of undeclared methods.")
     anonymous_discovery: bool = setting(True, "Answer discovery without an Agent-ID.", security=True)
-    scope_required_for_invocation: bool = setting(True, "Refuse calls that declare no scope.")
+    scope_required_for_invocation: bool | None = setting(
+        None,
+        "Refuse calls that declare no scope. Without it: true if an endpoint requires a scope or `[auth]` has modes.",
+        kind="boolean",
+    )
     synthesis_enabled: bool = setting(False, "Let agents propose endpoints; the server composes them of existing ones.")
     max_synthesis_depth: int = setting(
         10, "The most calls that one call of a composition makes, those of the compositions it calls included."
@@ -151,11 +155,19 @@ class Policies:
     )
     methods: MethodPolicy = table(MethodPolicy)
 
+    def resolved(self, *, scoped: bool) -> Policies:
+        """Return the policies in force; `scoped` is True if something requires a scope or callers authenticate."""
+        # AGTP-API 8.7: the default is true, but a server without scope-gated endpoints may say false. There a scope
+        # would be asked for that nothing declares, so that any text would do.
+        if self.scope_required_for_invocation is not None:
+            return self
+        return replace(self, scope_required_for_invocation=scoped)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "wildcards_accepted": self.wildcards_accepted,
             "anonymous_discovery": self.anonymous_discovery,
-            "scope_required_for_invocation": self.scope_required_for_invocation,
+            "scope_required_for_invocation": bool(self.scope_required_for_invocation),
             "synthesis_enabled": self.synthesis_enabled,
             "max_synthesis_depth": self.max_synthesis_depth,
             "methods": self.methods.to_json(),

@@ -25,7 +25,7 @@ from bespeak.text.source.tree import Location
 _SERVERS: Final = ("/", "/methods")
 _FILE: Final = "manifest"
 _MOST_ENTRIES: Final = 100_000  # in one array: each becomes objects many times its size, which fill the memory
-_DEFAULTS: Final = Policies()
+_DEFAULTS: Final = Policies().resolved(scoped=True)  # AGTP-API 8.7: true unless the manifest says something else
 _NAMELESS: Final = ServerIdentity(server_id="", operator="", contact="")
 _EXPECTED: Final[dict[str, Any]] = {"required": True, "optional": True}
 
@@ -166,7 +166,9 @@ _MEMBERS: Final[Readers] = {
     "server": _read_server,
     **{key: partial(_method_names, key=key) for key in ("embedded_methods", "custom_methods")},
     "endpoints": _read_endpoints,
-    "policies": lambda root: read_settings(Policies, at, known=at.data) if (at := root.table("policies")) else None,
+    "policies": lambda root: (
+        read_settings(Policies, at, known=at.data).resolved(scoped=True) if (at := root.table("policies")) else None
+    ),
     **{key: partial(_objects, key=key) for key in ("hosted_agents", "apis", "hosted_protocols")},
     "signature": lambda root: found if isinstance(found := root.value("manifest_signature"), (str, dict)) else None,
 }

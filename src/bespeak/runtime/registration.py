@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -12,7 +12,7 @@ from bespeak.checks.lint.rules.handler import NOT_RUNNABLE
 from bespeak.checks.lint.rules.review import unreviewed
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.confirmation import needs_confirmation
-from bespeak.contract.endpoint import Endpoint, Semantic
+from bespeak.contract.endpoint import Endpoint, Semantic, requires_scopes
 from bespeak.contract.grammar.syntax import Template, is_method_name, parse_template
 from bespeak.contract.handler import Composition, ExternalService, McpTool, RegisteredFunction
 from bespeak.contract.http_route import takes_get
@@ -70,15 +70,20 @@ class Registrar:
         builtins: Iterable[Endpoint],
         environment: Mapping[str, str],
         data: Iterable[DataEndpoint] = (),
+        *,
+        verifies: bool = False,
     ) -> None:
-        """Register the endpoints of a service; those of `data` are only steps of compositions."""
+        """Register the endpoints of a service; those of `data` are steps only. `verifies`: callers authenticate."""
         policies, findings = effective_policies(_with_vocabulary(service, catalog), catalog)
         if has_errors(findings):
             # AGTP-API 9.4: a wrong policy is a hard error; a default in its place could open what was closed.
             raise ContractError("the policies cannot be used", findings)
+        builtins = tuple(builtins)
         self.service = service
         self.catalog = catalog
-        self.policies = policies
+        self._written_policies = policies
+        self._is_scoped = verifies or requires_scopes((*service.endpoints, *builtins))
+        self.policies = self._resolve_policies(())  # the initial ones: what operators add may require the first scope
         self.upstreams: UpstreamPool | None = None  # shared by external services; None until one is needed
         self.mcp_servers: McpPool | None = None  # MCP servers that endpoints call; None until one is needed
         self._environment = environment
@@ -176,7 +181,8 @@ class Registrar:
         response carries, so that agents notice them (core 2.4). `hides` says which concepts no document may show.
         """
         router: Router[Route] = Router()
-        routes = self._layer(added)
+        added = tuple(added)
+        routes, policies = self._layer(added), self._resolve_policies(added)
         if changes:
             routes = [replace(route, block=_versioned(route.block, changes)) for route in routes]
         for route in routes:
@@ -187,18 +193,18 @@ class Registrar:
         return RouteTable(
             service=self.service,
             catalog=self.catalog,
-            policies=self.policies,
+            policies=policies,
             block=_versioned(self._block, changes),
             endpoints=endpoints,
             steps=MappingProxyType({route.endpoint.key: route for route in (*routes, *self._steps)}),
             router=router,
             wildcard=self._wildcard and replace(self._wildcard, block=_versioned(self._wildcard.block, changes)),
-            redirects=Redirects(self.policies.methods.redirects),
+            redirects=Redirects(policies.methods.redirects),
             updated=updated,
             publication=Publication(
                 self.service,
                 {key: self.service.published(endpoint, hides) for key, endpoint in endpoints.items()},
-                self.policies,
+                policies,
                 agents,
                 catalog_version=self.catalog.version,
                 updated=updated,
@@ -215,6 +221,11 @@ class Registrar:
         for source in self._sources:
             await source.close()
 
+    def _resolve_policies(self, added: Iterable[Route]) -> Policies:
+        # A synthesis does not count: an agent that proposes a scope must not close the endpoints that others call.
+        lasting = (route.endpoint for route in added if route.synthesis_id is None)
+        return self._written_policies.resolved(scoped=self._is_scoped or requires_scopes(lasting))
+
     def _register_builtins(self, builtins: Iterable[Endpoint]) -> list[Route]:
         """Compile endpoints that bespeak itself makes, which need no checks."""
         routes = []
@@ -227,8 +238,7 @@ class Registrar:
             routes.append(route)
         return routes
 
-    def _layer(self, added: Iterable[Route]) -> list[Route]:
-        added = tuple(added)
+    def _layer(self, added: Sequence[Route]) -> list[Route]:
         taken = self._claimed.union(_pair(route.endpoint) for route in added)
         builtins = (route for route in self._builtins if _pair(route.endpoint) not in taken)
         return [*builtins, *self._configured, *added]

@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_there, with_positions
-from bespeak.documents.deployment.server_toml import ServerDocument, configuration_naming, read_server
+from bespeak.documents.deployment.server_toml import (
+    ServerDocument,
+    configuration_beside,
+    configuration_naming,
+    read_server,
+)
 from bespeak.errors import ConfigError, ContractError
 from bespeak.state.store.settings import MissingVariable, StoreSettings
 
@@ -32,7 +37,7 @@ def store_place(target: str, override: str | None = None) -> str:
 
 
 def server_document(target: str) -> ServerDocument:
-    _, configuration = _configuration(target)
+    _, configuration = configuration_of(target)
     return read_server(configuration)[0] if configuration is not None else ServerDocument()
 
 
@@ -42,8 +47,14 @@ def names_attribute(text: str) -> bool:
     return len(head) > 1 and name.isidentifier()
 
 
+def app_name(target: str) -> str:
+    """Return `module:app` for the path of a .py file, as a configuration beside it would name the app."""
+    place, _, name = target.rpartition(":") if names_attribute(target) else (target, "", "app")
+    return f"{Path(place).stem}:{name}"
+
+
 def _settings(target: str) -> tuple[Path, StoreSettings]:
-    base, configuration = _configuration(target)
+    base, configuration = configuration_of(target)
     if configuration is None:
         return base, StoreSettings()
     document, findings = read_server(configuration)
@@ -56,7 +67,7 @@ def _settings(target: str) -> tuple[Path, StoreSettings]:
     return base, document.store
 
 
-def _configuration(target: str) -> tuple[Path, Path | None]:
+def configuration_of(target: str) -> tuple[Path, Path | None]:
     """Return the folder of a target, and its configuration file if there is one."""
     place = Path(target.rpartition(":")[0] if names_attribute(target) else target)
     if target and is_folder(place):
@@ -64,10 +75,12 @@ def _configuration(target: str) -> tuple[Path, Path | None]:
     if is_there(place) and place.suffix == ".toml":
         return place.parent, place
     if is_there(place) and place.suffix == ".agis":
-        return place.parent, configuration_naming(place)[0]
-    if is_there(place) and place.suffix in (".py", *DESCRIPTIONS):
+        return place.parent, configuration_naming(place)[0] or configuration_beside(place.parent, app_name(target))
+    if is_there(place) and place.suffix == ".py":
+        return place.parent, configuration_beside(place.parent, app_name(target))
+    if is_there(place) and place.suffix in DESCRIPTIONS:
         return place.parent, None
     if names_attribute(target) and all(part.isidentifier() for part in str(place).split(".")):
-        return Path(), None
+        return Path(), configuration_beside(Path(), target)
     advice = "give a folder, an .agis, .toml or .py file, or module:app; or name the store with --store"
     raise ConfigError(f"there is no deployment at {target!r}: {advice}")

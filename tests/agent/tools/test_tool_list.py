@@ -13,7 +13,7 @@ from tests.faces.mcp.tools import endpoint
 from tests.service import AGENT
 
 import bespeak
-from bespeak import App, Policies, Question, SyncToolList, ToolList
+from bespeak import App, Question, SyncToolList, ToolList
 from bespeak.agent.tools.tool_list import FEW, choose
 from bespeak.errors import ConfigError
 
@@ -23,7 +23,6 @@ app = App(
     server_id="rooms.example",
     operator="Tests",
     contact="ops@rooms.example",
-    policies=Policies(scope_required_for_invocation=False),
 )
 booked: list[str] = []
 BOOKING = {"name": "book_room", "arguments": {"room_id": "12"}, "id": "call_1"}

@@ -13,7 +13,7 @@ from tests.cases import rows
 from tests.compositions import captured, given, item, recipe, step
 from tests.service import Bench
 
-from bespeak import App, ContractError, Policies
+from bespeak import App, ContractError
 from bespeak.app.authoring.recipe_trace import Traced, as_conditions, as_members, as_source
 from bespeak.app.server.assembly import assemble
 from bespeak.contract.recipe import Compensation, Condition, Paging, Source, constant
@@ -40,7 +40,6 @@ def make_app() -> App:
         server_id="rooms.example",
         operator="Acme",
         contact="ops@rooms.example",
-        policies=Policies(scope_required_for_invocation=False),
     )
 
     @app.endpoint("FIND", "/rooms", impact="informational")

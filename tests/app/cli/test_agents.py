@@ -112,6 +112,13 @@ def test_agents_of_files_are_listed_and_can_be_suspended(deployment: Path) -> No
     assert good("reinstate", "lobby", deployment) == "lobby is active, and was suspended\n"
 
 
+def test_agents_beside_an_app_are_those_of_its_configuration(deployment: Path) -> None:
+    app = deployment / "rooms.py"
+    app.write_text("raise SystemExit('not imported')\n")
+    good("add", app, "--name", "desk", "--scope", "booking:room")
+    assert listed(app).keys() == listed(deployment).keys() == {"desk", "lobby"}
+
+
 def test_revocation_is_permanent(deployment: Path, tmp_path: Path) -> None:
     document = tmp_path / "a.json"
     document.write_text(json.dumps({"agent_id": "a" * 64, "name": "a"}))

@@ -167,10 +167,10 @@ def test_invalid_output_is_reported_like_any_refusal(tmp_path: Path) -> None:
         '    """List rooms.\n\n    Outcome: They are returned.\n    """\n'
         '    return {"a": "b"}\n'
     )
-    assert "output-validation-failed" in refused(
-        "call", str(tmp_path / "wrong.py"), "QUERY", "/rooms", "--scope", "a:b", code=1
-    )
-    assert "--scope DOMAIN:ACTION" in bespeak("call", str(tmp_path / "wrong.py"), "QUERY", "/rooms").stderr
+    call = ("call", str(tmp_path / "wrong.py"), "QUERY", "/rooms")
+    assert "output-validation-failed" in refused(*call, code=1)
+    (tmp_path / "bespeak.toml").write_text("[policies]\nscope_required_for_invocation = true\n")
+    assert "--scope DOMAIN:ACTION" in bespeak(*call).stderr
 
 
 def test_pinned_key_is_required(hotel: Served, tmp_path: Path) -> None:
@@ -222,9 +222,7 @@ def test_scope_claim_beyond_the_grant_gets_help_to_declare_fewer_scopes(tmp_path
     document = {"agent_id": AGENT, "name": "desk", "scopes_accepted": ["booking:room"]}
     (tmp_path / "agents" / "desk.json").write_text(json.dumps(document))
     (tmp_path / "rooms.py").write_text((ROOT / "docs_src/readme/rooms.py").read_text())
-    (tmp_path / "bespeak.toml").write_text(
-        '[server]\nserver_id = "a.example"\noperator = "A"\ncontact = "a@a.example"\napp = "rooms:app"\n'
-    )
+    (tmp_path / "bespeak.toml").write_text('[server]\napp = "rooms:app"\n')
     result = bespeak("call", str(tmp_path), "QUERY", "/rooms", "--agent-id", AGENT, "--scope", "admin:all")
     assert "scope-claim-invalid" in result.stderr
     assert "help: declare fewer scopes with --scope" in result.stderr
@@ -234,10 +232,8 @@ NOTICES = """
 from dataclasses import dataclass
 
 from bespeak import App
-from bespeak.contract.policy import Policies
 
-app = App("Notices", server_id="notices.example", operator="Test", contact="ops@notices.example",
-          policies=Policies(scope_required_for_invocation=False))
+app = App("Notices", server_id="notices.example", operator="Test", contact="ops@notices.example")
 
 
 @dataclass

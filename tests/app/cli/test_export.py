@@ -379,3 +379,14 @@ def test_live_web_service_keeps_the_name_in_its_documents(monkeypatch: pytest.Mo
     assert (there.service.identity.name, there.service.description) == (here.identity.name, here.description)
     assert there.http.url == live.url
     assert (by_agtp.service.identity.name, by_agtp.http.url) == ("", None)
+
+
+@rows("scopes, required", ([], False), (["booking:room"], True))
+def test_a_document_requires_a_scope_if_one_of_its_endpoints_does(
+    tmp_path: Path, scopes: list[str], required: bool
+) -> None:
+    document = booking()
+    document["endpoints"][0]["required_scopes"] = scopes
+    (tmp_path / "rooms.agis").write_text(yaml.safe_dump(document))
+    policies = open_exported(str(tmp_path / "rooms.agis"), {}).service.policies
+    assert policies.scope_required_for_invocation is required

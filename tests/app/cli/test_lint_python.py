@@ -88,11 +88,19 @@ def test_a_named_app_is_checked(here: Path, target: str) -> None:
     assert run(target) == (0, [("P330", "rooms.py", 7, 23)])
 
 
+@pytest.mark.parametrize("target", ["rooms.py", "rooms:app", "."])
+def test_a_configuration_that_contradicts_its_app_is_found(here: Path, target: str) -> None:
+    (here / "rooms.py").write_text(app())
+    named = 'app = "rooms:app"\n' if target == "." else ""
+    (here / "bespeak.toml").write_text(f'[server]\noperator = "B"\n{named}')
+    assert ("Y822", "bespeak.toml", 2) in [finding[:3] for finding in run(target)[1]]
+
+
 def test_the_app_of_each_folder_is_checked(here: Path) -> None:
     for name, path in (("one", "/found"), ("two", "/sending-mail")):
         (here / name).mkdir()
         (here / name / "rooms.py").write_text(app(path=path))
-        server = f'[server]\nserver_id = "{name}.example"\noperator = "A"\ncontact = "a@b.example"\napp = "rooms:app"\n'
+        server = '[server]\nserver_id = "rooms.example"\noperator = "A"\ncontact = "a@b.example"\napp = "rooms:app"\n'
         (here / name / "bespeak.toml").write_text(server)
     assert run(".") == (0, [("P330", "one/rooms.py", 7, 23), ("P330", "two/rooms.py", 7, 23)])
     assert run(".", "--no-import") == (0, [])
@@ -102,7 +110,7 @@ def test_endpoints_of_files_and_of_the_app_must_not_collide(here: Path) -> None:
     from tests.checks.lint.test_reading import ENDPOINT
 
     (here / "rooms.py").write_text(app(path="/rooms").replace('"BOOK"', '"QUERY"').replace("Book a", "Query a"))
-    server = '[server]\nserver_id = "a.example"\noperator = "A"\ncontact = "a@b.example"\napp = "rooms:app"\n'
+    server = '[server]\nserver_id = "rooms.example"\noperator = "A"\ncontact = "a@b.example"\napp = "rooms:app"\n'
     (here / "bespeak.toml").write_text(server)
     (here / "endpoints").mkdir()
     (here / "endpoints" / "query.toml").write_text(ENDPOINT)

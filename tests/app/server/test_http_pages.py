@@ -201,7 +201,7 @@ def test_ports_modes_and_data_are_published_unless_they_are_kept() -> None:
         assert "stays" not in ask(path, **kept).text
 
 
-CLOSED = Policies(scope_required_for_invocation=False, anonymous_discovery=False)
+CLOSED = Policies(anonymous_discovery=False)
 
 
 @pytest.mark.parametrize("path", [path for path in PAGES if path != "/"])
@@ -232,7 +232,8 @@ def test_without_anonymous_discovery_the_root_requires_an_agent_and_a_promised_s
 )
 def test_unlimited_endpoints_are_found(endpoints: tuple[Endpoint, ...], rates: RateLimits, found: list[str]) -> None:
     registrar = build(*endpoints, rate_limits=rates).server.registrar
-    assert [finding.rule for finding in check_publishing(registrar)] == found
+    assert [finding.rule for finding in check_publishing(registrar, "https://rooms.example")] == found
+    assert check_publishing(registrar, "http://127.0.0.1:8080") == []
 
 
 CATALOGS = ("/.well-known/ai-catalog.json", "/.well-known/mcp/catalog.json", "/mcp/server-card")

@@ -34,7 +34,7 @@ KEY = {"Idempotency-Key": "k-1", "Agent-ID": "a" * 64}
 
 
 def make_app() -> bespeak.App:
-    policies = bespeak.Policies(scope_required_for_invocation=False)
+    policies = bespeak.Policies()
     app = bespeak.App(
         "Rooms", server_id="rooms.example", operator="Acme", contact="ops@acme.example", policies=policies
     )

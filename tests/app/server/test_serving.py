@@ -154,9 +154,9 @@ def test_addresses_in_use_are_clear_errors_for_one_server_and_for_workers(
 STUCK = """
 import threading
 
-from bespeak import App, Policies
+from bespeak import App
 
-app = App("x", server_id="x", operator="x", contact="x", policies=Policies(scope_required_for_invocation=False))
+app = App("x", server_id="x", operator="x", contact="x")
 
 
 @app.endpoint("RUN", "/jobs", impact="reversible", blocking=True, intent="Run for ever.", outcome="There is none.")
@@ -184,6 +184,7 @@ def test_invalid_endpoints_dying_workers_and_exiting_modules_keep_the_server_fro
     told = refused("serve", str(tmp_path), "--strict")
     assert "bad.toml" in told
     assert "'book'" in told
+    (tmp_path / "bespeak.toml").unlink()
     (tmp_path / "dying.py").write_text(
         "import multiprocessing, os\n\nfrom bespeak import App\n\n"
         "if multiprocessing.parent_process() is not None:\n    os._exit(3)\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from bespeak.app.server.assembly import assemble
 from bespeak.app.server.target import Target, load_target
 from bespeak.contract.data_set import data_sets
 from bespeak.errors import BespeakError, ConfigError, ContractError
+from bespeak.terminal.deployment import store_place
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 APP = """
@@ -61,12 +63,88 @@ def test_python_files_and_modules_in_a_folder_are_services(tmp_path: Path, monke
     assert load_target("unlikely_module:app").service.identity.server_id == "test.example"
 
 
-@pytest.mark.parametrize(("line", "name"), [("", "Test"), ('name = "Rooms"\n', "Rooms")])
-def test_an_app_keeps_its_name_where_a_file_gives_none(tmp_path: Path, line: str, name: str) -> None:
-    (tmp_path / "named_app.py").write_text(APP.format(name="app"))
-    (tmp_path / "bespeak.toml").write_text(f'[server]\nserver_id = "other.example"\napp = "named_app:app"\n{line}')
-    identity = load_target(str(tmp_path)).service.identity
-    assert (identity.server_id, identity.name) == ("other.example", name)
+SILENT = APP.replace('"Test", server_id="test.example", operator="Test", contact="a@test.example"', '"Test"')
+
+
+def write_app(folder: Path, text: str, toml: str, name: str = "app") -> None:
+    (folder / "rooms.py").write_text(text.format(name=name))
+    (folder / "bespeak.toml").write_text(toml)
+
+
+@rows("target", "rooms.py", "rooms.py:app", "rooms:app")
+def test_an_app_is_served_with_the_configuration_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "rooms", raising=False)
+    write_app(
+        tmp_path,
+        SILENT,
+        '[server]\nserver_id = "rooms.example"\noperator = "Acme"\ncontact = "a@acme.example"\n'
+        '[auth]\nmodes = ["signed"]\n[policies]\nstrict_output = true\n[methods]\nenable = ["CHAIN"]\n'
+        '[store]\nplace = "kept.db"\n[agents]\nrequire_known = true\n',
+    )
+    loaded = load_target(target)
+    service = loaded.service
+    assert (service.identity.server_id, service.identity.name) == ("rooms.example", "Test")
+    assert (service.policies.strict_output, service.methods, service.require_known_agents) == (True, ("CHAIN",), True)
+    assert (loaded.document.auth.modes, loaded.findings) == (("signed",), [])
+    assert store_place(target) == str(Path("kept.db"))
+
+
+def test_endpoint_files_are_joined_only_if_the_configuration_names_the_app(tmp_path: Path) -> None:
+    write_app(tmp_path, APP, "")
+    shutil.copytree(HOTEL / "endpoints", tmp_path / "endpoints")
+    assert len(load_target(str(tmp_path / "rooms.py")).service.endpoints) == 1
+    (tmp_path / "bespeak.toml").write_text('[server]\napp = "rooms:app"\n')
+    sys.modules.pop("rooms", None)
+    assert len(load_target(str(tmp_path / "rooms.py")).service.endpoints) > 1
+
+
+def test_equal_values_of_an_app_and_its_configuration_are_accepted(tmp_path: Path) -> None:
+    write_app(tmp_path, APP, '[server]\nserver_id = "test.example"\noperator = "Test"\ncatalog = "1.1.0"\n')
+    target = load_target(str(tmp_path / "rooms.py"))
+    assert (target.service.identity.contact, target.findings) == ("a@test.example", [])
+
+
+SAYING = """
+from bespeak import App, Policies
+
+app = App("Test", server_id="test.example", operator="Test", contact="a@test.example", catalog="1.0.0",
+          description="Rooms.", methods=["CHAIN"], policies=Policies(synthesis_enabled=True))
+"""
+
+
+@rows(
+    "toml, line, message",
+    ('[server]\nserver_id = "b"\n', 2, "`server_id` is 'b' here, but 'test.example' in the App at {app}"),
+    ('[server]\n\nname = "B"\n', 3, "`name` is 'B' here, but 'Test' in the App at {app}"),
+    ('[server]\ncatalog = "1.1.0"\n', 2, "`catalog` is '1.1.0' here, but '1.0.0' in the App at {app}"),
+    ('[server]\ndescription = "b"\n', 2, "`description` is 'b' here, but 'Rooms.' in the App at {app}"),
+    ("[policies]\nsynthesis_enabled = false\n", 2, "`synthesis_enabled` is False here, but True in the App at {app}"),
+    ('[methods]\nenable = ["BATCH"]\n', 2, "`enable` is ('BATCH',) here, but ('CHAIN',) in the App at {app}"),
+)
+def test_values_that_disagree_are_an_error_that_names_both_places(
+    tmp_path: Path, toml: str, line: int, message: str
+) -> None:
+    write_app(tmp_path, SAYING, toml)
+    with pytest.raises(ContractError, match="the app and its configuration say different things") as caught:
+        load_target(str(tmp_path / "rooms.py"))
+    [finding] = caught.value.findings
+    assert isinstance(finding, Diagnostic)
+    assert (finding.rule, finding.message) == ("Y822", message.format(app=f"{tmp_path / 'rooms.py'}:4"))
+    assert finding.location is not None
+    assert (finding.location.file, finding.location.line) == (str(tmp_path / "bespeak.toml"), line)
+
+
+@rows("named, message", ('app = "other:app"', "Y821"), ('document = "menu.agis"', "Y821"))
+def test_the_configuration_of_something_else_is_not_used_and_what_it_guards_is_reported(
+    tmp_path: Path, named: str, message: str
+) -> None:
+    write_app(tmp_path, APP, f'[server]\n{named}\n[auth]\nmodes = ["signed"]\n')
+    target = load_target(str(tmp_path / "rooms.py"))
+    assert target.document.auth.is_open
+    assert [finding.rule for finding in target.findings] == [message]
 
 
 @pytest.mark.parametrize("text", ["no/such/folder", "nothing.toml", "nothing.py", "agtp://host", "", "a b:c"])
@@ -106,14 +184,10 @@ def test_a_configuration_that_cannot_be_understood_is_not_served(tmp_path: Path,
         load_target(str(tmp_path))
 
 
-@pytest.mark.parametrize("target", [".", "main.py", "main:app"])
-def test_an_ignored_configuration_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "main", raising=False)
-    (tmp_path / "main.py").write_text(APP.format(name="app"))
-    (tmp_path / "bespeak.toml").write_text("[server]\nserver_id = 'test.example'\n" if target == "." else "[lint]\n")
+def test_a_second_configuration_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "bespeak.toml").write_text("[server]\nserver_id = 'test.example'\n")
     (tmp_path / "agtp-server.toml").write_text('[auth]\nmodes = ["signed"]\n')
-    findings = [finding for finding in load_target(target).findings if finding.rule == "Y821"]
+    findings = [finding for finding in load_target(str(tmp_path)).findings if finding.rule == "Y821"]
     assert [one.message for one in findings] == ["agtp-server.toml is not read here, so its [auth] has no effect"]
 
 
@@ -204,9 +278,10 @@ def test_data_sets_of_documents_apps_and_folders_are_joined(rooms: Path) -> None
 @pytest.mark.parametrize("name", ["rooms.agis", "rooms.py"])
 def test_a_document_is_served_with_the_module_of_its_name(rooms: Path, name: str) -> None:
     (rooms / "rooms.py").write_text(PYTHON)
-    configure(rooms, "", top='[server]\nserver_id = "other.example"\n')
+    configure(rooms, "", top='[server]\ndomain = "other.example"\n')
     target = load_target(str(rooms / name))
-    assert (keys(target), target.findings) == ([("BOOK", "/room")], [])
+    assert (keys(target), target.service.identity.domain) == ([("BOOK", "/room")], "other.example")
+    assert target.findings == []
 
 
 @pytest.mark.parametrize("beside", ["nothing", "a module of another app", "a configuration of something else"])
@@ -274,7 +349,7 @@ def test_a_verb_beyond_the_catalog_is_served_with_and_without_the_grammar_header
         "def book(room_id) -> dict[str, str]: ...\ndef admit(name) -> dict[str, str]: return {'name': name}\n"
     )
     admit = BOOK.replace("BOOK /room", "ADMIT /guest").replace("{function}", f"{module_in(rooms)}.admit")
-    configure(rooms, BOOK + admit + "[policies]\nscope_required_for_invocation = false\n")
+    configure(rooms, BOOK + admit)
     target = load_target(str(rooms / "rooms.agis"))
     assert target.service.policies.methods.custom == ("ADMIT",)
     bench = Bench(assemble(target.service, base=target.base))
@@ -332,7 +407,7 @@ def test_a_document_that_is_broken_is_refused_with_a_frame_and_exit_code_2(rooms
 
 @pytest.mark.process
 def test_documents_answer_without_a_server_but_not_strictly_with_an_endpoint_left_out(rooms: Path) -> None:
-    configure(rooms, BOOK + "[policies]\nscope_required_for_invocation = false\n")
+    configure(rooms, BOOK)
     done = bespeak("call", str(rooms / "rooms.agis"), "BOOK", "/room", "room_id=12")
     assert (done.returncode, done.stderr) == (0, "")
     assert '"reservation_id": "12"' in done.stdout

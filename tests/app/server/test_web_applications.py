@@ -16,7 +16,7 @@ from a2a.types import AgentCard, GetTaskRequest
 from google.protobuf.json_format import ParseDict
 from tests.faces.a2a.agent import calling, connected, output, send, state
 from tests.faces.mcp.tools import LEGACY, agree, connected_to, error_in, modern
-from tests.process import HOTEL, serving
+from tests.process import HOTEL, ROOT, serving
 from tests.service import build, echo, make_endpoint
 
 import bespeak
@@ -87,8 +87,7 @@ async def test_a_mounted_service_serves_mcp_beside_its_endpoints(tmp_path: Path)
     # A name of its own: modules are imported once.
     (tmp_path / "mcp_rooms.py").write_text(APP)
     (tmp_path / "bespeak.toml").write_text(
-        '[server]\nserver_id = "rooms.example"\noperator = "T"\ncontact = "a@t.example"\napp = "mcp_rooms:app"\n'
-        "[policies]\nscope_required_for_invocation = false\n[mcp]\nenabled = true\n"
+        '[server]\nserver_id = "rooms.example"\napp = "mcp_rooms:app"\n[mcp]\nenabled = true\n'
     )
     service = bespeak.asgi(tmp_path, store="memory")
     headers, body = modern("tools/call", name="query_rooms", arguments={})
@@ -116,6 +115,21 @@ async def test_a_server_serves_mcp_on_its_http_face_and_stops_with_open_streams(
             async with client.listen(tools_list_changed=True):
                 assert await asyncio.to_thread(server.stop) == 0
     assert booked.structured_content is not None
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("era", ["auto", LEGACY])
+async def test_a_first_service_is_called_without_any_setting_and_starts_without_warnings(era: str) -> None:
+    rooms = ROOT / "docs_src" / "readme" / "rooms.py"
+    with serving(rooms, "--http", "127.0.0.1:0", "--mcp") as server:
+        async with connected_to(f"{server.url}/mcp", era) as client:
+            called = await client.call_tool("query_rooms", {"beds": 2})
+        async with httpx.AsyncClient(trust_env=False, timeout=30) as web:
+            found = (await web.get(f"{server.url}/rooms:query", params={"beds": 2})).json()
+        server.stop()
+        assert server.process.stderr is not None
+        assert server.process.stderr.read() == ""
+    assert called.structured_content == {"rooms": ["102", "103"]} == found
 
 
 @pytest.mark.process
@@ -148,14 +162,13 @@ async def test_several_workers_serve_clients_of_both_eras(tmp_path: Path) -> Non
 A2A_APP = """
 import asyncio
 
-from bespeak import App, Policies
+from bespeak import App
 
 app = App(
     "Rooms",
     server_id="rooms.example",
     operator="Tests",
     contact="ops@rooms.example",
-    policies=Policies(scope_required_for_invocation=False),
 )
 
 @app.endpoint("QUERY", "/rooms", impact="informational",
@@ -181,8 +194,7 @@ async def test_a_mounted_service_has_a_card_if_its_url_is_known(tmp_path: Path) 
     # A name of its own: modules are imported once.
     (tmp_path / "a2a_rooms.py").write_text(A2A_APP)
     (tmp_path / "bespeak.toml").write_text(
-        '[server]\nserver_id = "rooms.example"\noperator = "T"\ncontact = "a@t.example"\napp = "a2a_rooms:app"\n'
-        "[policies]\nscope_required_for_invocation = false\n[a2a]\nenabled = true\n"
+        '[server]\nserver_id = "rooms.example"\napp = "a2a_rooms:app"\n[a2a]\nenabled = true\n'
     )
     body = {
         "jsonrpc": "2.0",

@@ -29,7 +29,7 @@ import os
 from bespeak import App, Policies
 from bespeak.runtime.server import Server
 
-open_to_all = Policies(scope_required_for_invocation=False)
+open_to_all = Policies()
 app = App("Rooms", server_id="rooms.example", operator="Acme", contact="ops@acme.example", policies=open_to_all)
 later = App("Pools", server_id="pools.example", operator="Acme", contact="ops@acme.example", policies=open_to_all)
 servers = []
@@ -162,7 +162,7 @@ from dataclasses import dataclass
 
 from bespeak import App, Policies
 
-policies = Policies(scope_required_for_invocation=False, synthesis_enabled=True)
+policies = Policies(synthesis_enabled=True)
 app = App("Rooms", server_id="rooms.example", operator="Acme", contact="ops@acme.example", policies=policies)
 
 

@@ -151,8 +151,8 @@ OTHER_TARGET = Redirect(from_method="RESERVE", to_method="LEND")
 CASES: list[tuple[Contract, Contract, str, str]] = [
     (policies(wildcards_accepted=True), policies(), "C170", "breaking"),
     (policies(), policies(anonymous_discovery=False), "C170", "breaking"),
-    (policies(scope_required_for_invocation=False), policies(), "C170", "breaking"),
-    (policies(), policies(scope_required_for_invocation=False), "C171", "safe"),
+    (policies(scope_required_for_invocation=False), policies(scope_required_for_invocation=True), "C170", "breaking"),
+    (policies(scope_required_for_invocation=True), policies(scope_required_for_invocation=False), "C171", "safe"),
     (policies(synthesis_enabled=True), policies(), "C170", "breaking"),
     (policies(max_synthesis_depth=9), policies(max_synthesis_depth=3), "C170", "risky"),
     (policies(max_synthesis_depth=3), policies(max_synthesis_depth=9), "C171", "safe"),

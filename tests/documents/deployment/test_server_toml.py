@@ -30,6 +30,7 @@ from bespeak.documents.deployment.server_toml import (
     with_document,
 )
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.source.tree import Location
 
 SERVER = '[server]\nserver_id = "s"\noperator = "o"\ncontact = "c"\n'
 
@@ -64,7 +65,6 @@ wildcard_handler = "module.anything"
 [policies]
 wildcards_accepted = true
 anonymous_discovery = false
-scope_required_for_invocation = false
 synthesis_enabled = true
 max_synthesis_depth = 3
 strict_output = true
@@ -382,8 +382,10 @@ def test_configuration_precedes_the_document_whose_verbs_stay_and_gaps_are_repor
     assert served.policies.strict_output
     assert (served.policies.methods.custom, served.catalog) == (("ADMIT", "TRIAGE"), "1.0.0")
     assert with_custom(policies, ["ADMIT"]) == policies
-    assert list(check_identity(OF_DOCUMENT, Path("rooms.agis"))) == []
-    [finding] = check_identity(ServerIdentity(server_id="a", operator="unspecified", contact=""), Path("rooms.agis"))
+    assert list(check_identity(OF_DOCUMENT, Location("rooms.agis"))) == []
+    [finding] = check_identity(
+        ServerIdentity(server_id="a", operator="unspecified", contact=""), Location("rooms.agis")
+    )
     assert (finding.rule, finding.severity) == ("Y820", "warning")
     assert "`operator` and `contact` are missing" in finding.message
 

@@ -168,7 +168,7 @@ def test_auth_names_the_required_credential(
 
 
 def test_auth_is_published_if_it_is_needed_and_omitted_for_certificates_alone() -> None:
-    assert document(FIND, policies=Policies())["auth"]["type"] == "apikey"
+    assert document(FIND, policies=Policies(scope_required_for_invocation=True))["auth"]["type"] == "apikey"
     assert document(FIND, require_known_agents=True)["auth"]["type"] == "apikey"
     encoded = project(FIND, modes=("mtls",)).main
     assert "auth" not in msgspec.json.decode(encoded)

@@ -21,7 +21,6 @@ server_id = "desk.example"
 operator = "Acme"
 contact = "ops@desk.example"
 [policies]
-scope_required_for_invocation = false
 [methods]
 enable = ["REGISTER", "PUBLISH", "ALERT"]
 """

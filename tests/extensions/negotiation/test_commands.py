@@ -247,7 +247,6 @@ parameters = {city = {kind = "proposal", value = "town"}}
 POLICIES = """
 [policies]
 synthesis_enabled = true
-scope_required_for_invocation = false
 
 [negotiation]
 approval = "all"

@@ -83,7 +83,6 @@ def test_a_get_takes_an_optional_enum_and_says_why_it_is_refused() -> None:
 
 
 LEGACY = Policies(
-    scope_required_for_invocation=False,
     methods=MethodPolicy(
         legacy=("GET", "POST", "DELETE", "PATCH"),
         redirects=(Redirect(from_method="SCAN", from_path="/room", to_method="BOOK", to_path="/room"),),
@@ -157,7 +156,7 @@ def test_the_namespace_of_an_internal_endpoint_is_not_disclosed():
 
 @pytest.mark.parametrize("public", [True, False])
 def test_a_404_refers_to_the_available_documents(public):
-    policies = Policies(scope_required_for_invocation=False, anonymous_discovery=public)
+    policies = Policies(anonymous_discovery=public)
 
     async def run():
         async with client(FIND, policies=policies) as http:

@@ -19,7 +19,6 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Deprecation
 from bespeak.contract.handler import Refusal
 from bespeak.contract.limits import read_cost
-from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
@@ -159,7 +158,6 @@ def load(auth: AuthSettings) -> Any:
     service = Service(
         identity=ServerIdentity(server_id=SERVER, operator="Test", contact="ops@rooms.example"),
         endpoints=ENDPOINTS,
-        policies=Policies(scope_required_for_invocation=False),
         agents=(Agent(agent_id=AGENT, name="Guest", scopes=("booking:room",)),),
         require_known_agents=False,
     )

@@ -269,7 +269,7 @@ def closed(folder: Path, modes: tuple[str, ...]) -> tuple[Target, ServerDocument
     key = new_key()
     token = TokenSettings(keys=write_keys(folder / "keys.json", public(key)), issuer="https://login.example")
     auth = AuthSettings(modes=modes, token=token) if modes else AuthSettings()
-    policies = Policies(anonymous_discovery=False, scope_required_for_invocation=False)
+    policies = Policies(anonymous_discovery=False)
     app = Rooms(policies=policies).app
 
     @app.endpoint("LIST", "/lobby", impact="informational", idempotent=True, outcome="The things are returned.")

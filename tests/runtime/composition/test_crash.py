@@ -19,12 +19,11 @@ import os
 import signal
 from pathlib import Path
 
-from bespeak import App, Policies, Refusal
+from bespeak import App, Refusal
 
 HERE = Path(__file__).parent
 app = App(
     "Trips", server_id="trips.example", operator="Acme", contact="ops@trips.example",
-    policies=Policies(scope_required_for_invocation=False),
 )
 
 

@@ -31,7 +31,7 @@ from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
 
-CONFIRMING = Policies(scope_required_for_invocation=False, confirm_irreversible=True)
+CONFIRMING = Policies(confirm_irreversible=True)
 
 
 class Desk:

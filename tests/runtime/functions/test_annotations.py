@@ -157,7 +157,7 @@ MATRIX: dict[str, tuple[Any, list[Any], list[Any]]] = {
 
 def echo(kind: Any, *, wrapped: bool) -> App:
     """An endpoint that returns its argument: alone, or as a member if its type is not an object or array."""
-    policies = Policies(scope_required_for_invocation=False)
+    policies = Policies()
     app = App("Echo", server_id="echo.example", operator="Tests", contact="ops@echo.example", policies=policies)
 
     def handler(value: Any) -> Any:
@@ -194,7 +194,7 @@ def test_an_object_is_returned_as_its_type_describes_it() -> None:
 
 
 def test_an_async_handler_returns_an_adapted_type() -> None:
-    policies = Policies(scope_required_for_invocation=False)
+    policies = Policies()
     app = App("Pets", server_id="pets.example", operator="Tests", contact="ops@pets.example", policies=policies)
 
     async def fetch(kind: Literal["cat", "dog"], context: Context) -> Pet:
@@ -242,7 +242,7 @@ def test_descriptions_are_no_constraints_and_types_shown_as_written() -> None:
 
 
 def test_a_naive_datetime_in_a_result_is_explained(caplog: pytest.LogCaptureFixture) -> None:
-    policies = Policies(scope_required_for_invocation=False)
+    policies = Policies()
     app = App("Clock", server_id="clock.example", operator="Tests", contact="ops@clock.example", policies=policies)
 
     def fetch() -> dict[str, datetime]:

@@ -354,7 +354,7 @@ def test_ad_hoc_calls_take_the_consent_of_both_sides_and_a_scope(accepted: bool,
         return {}
 
     agent = Agent(agent_id=AGENT, name="explorer", wildcards=consents, scopes=("booking:room",))
-    policies = Policies(wildcards_accepted=accepted)
+    policies = Policies(wildcards_accepted=accepted, scope_required_for_invocation=True)
     bench = build(policies=policies, agents=(agent,), wildcard_handler=wildcard)
     assert (bench.send("SCAN", "/attic", agent_id=AGENT).status == 200) is (accepted and consents)
     assert calls == (["/attic"] if accepted and consents else [])

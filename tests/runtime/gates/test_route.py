@@ -57,7 +57,7 @@ def test_a_method_against_the_grammar_is_a_454_with_rule_and_advice(method: str,
 
 def shop(**methods: Any) -> Bench:
     verbs = ("GLAZE", "OPEN", "PROCESS", "FETCH")
-    policies = Policies(scope_required_for_invocation=False, methods=MethodPolicy(**methods))
+    policies = Policies(methods=MethodPolicy(**methods))
     return build(*(make_endpoint(verb, "/pots", echo, capability="creation") for verb in verbs), policies=policies)
 
 

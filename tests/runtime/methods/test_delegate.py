@@ -16,7 +16,6 @@ from tests.stateful import ReadDelegation, StatefulBench
 
 from bespeak.app.server.assembly import Keeper, assemble
 from bespeak.contract.agent import Agent
-from bespeak.contract.policy import Policies
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.principal import Scopes
@@ -47,7 +46,6 @@ async def served(key: OKPKey | None = None, **fields: Any) -> AsyncIterator[Stat
             ),
             make_endpoint("FETCH", "/calendar", echo, scopes=("calendar:read",)),
         ),
-        policies=Policies(scope_required_for_invocation=False),
         agents=(
             agent(FIRST, "first", "booking:*", "calendar:read", public_key=public_jwk(FIRST_KEY), **fields),
             agent(SECOND, "second", "mail:send"),

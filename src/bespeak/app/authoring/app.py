@@ -54,6 +54,7 @@ from bespeak.runtime.bindings.procedure import bind_procedure
 from bespeak.runtime.functions.reading import FunctionReading, locate, read_handler
 from bespeak.runtime.functions.signature import dotted_name
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief, has_errors
+from bespeak.text.source.tree import Location
 
 if TYPE_CHECKING:
     from bespeak.app.authoring.agis_contract import AgisContract
@@ -75,9 +76,9 @@ class App:
         self,
         name: str,
         *,
-        server_id: str,
-        operator: str,
-        contact: str,
+        server_id: str = "",
+        operator: str = UNSPECIFIED,
+        contact: str = "",
         domain: str | None = None,
         catalog: str = DEFAULT_CATALOG,
         policies: Policies | None = None,
@@ -90,11 +91,13 @@ class App:
     ) -> None:
         """Create a service without endpoints.
 
+        What is left out here may be in the `bespeak.toml` beside the file: `[server]`, `[policies]`, `[methods]`.
         `catalog` is a bundled version or the path of a catalog document. `policies` default to those of AGTP-API 8.7.
         `vocabulary` and `data_manifest` become blocks of the AGIS document; verbs in use need not be listed. `methods`
         enables standard methods: their names, categories of them, or `*` for all. `extensions` are capabilities of
         your own (provisional).
         """
+        self.location = _calling_place()
         methods = tuple(methods)
         unknown = next((method for method in methods if not is_choice(method)), None)
         if unknown is not None:
@@ -157,6 +160,7 @@ class App:
         contract = open_agis(Path(caller).parent / document if caller else Path(document), opened, policies)
         given = ServerIdentity(server_id=server_id, operator=operator, contact=contact, domain=domain)
         app = cls.__new__(cls)
+        app.location = _calling_place()
         app._start(served_with(contract.service, given, policies, catalog), opened, contract)
         for endpoint in contract.service.endpoints:
             app._claims.claim(endpoint)
@@ -520,6 +524,12 @@ class App:
             findings += [clash] if clash else []
         _raise_errors(f"{endpoint} cannot be declared", findings)
         self._endpoints.append(endpoint)
+
+
+def _calling_place() -> Location:
+    """Return where the method that calls this one was called: what an App says is said there."""
+    caller = sys._getframe(2)
+    return Location(caller.f_code.co_filename, caller.f_lineno)
 
 
 def _refusal(endpoint: str, function: Callable[..., Any], rule: Rule, message: str) -> ContractError:

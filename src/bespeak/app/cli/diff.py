@@ -27,6 +27,7 @@ from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.registration import effective_policies
 from bespeak.checks.lint.subject import Subject
 from bespeak.contract.catalog.document import open_catalog
+from bespeak.contract.endpoint import requires_scopes
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.deployment.folder import CONFIGURATIONS, with_positions
 from bespeak.documents.deployment.server_toml import with_document
@@ -173,6 +174,8 @@ def _deployment(path: Path, base: Path) -> ContractSource:
         return ContractSource(_imported(str(path), base))
     if not path.is_dir() and path.name not in CONFIGURATIONS and deployment.server.identity is None:
         return ContractSource(Contract(endpoints=deployment.endpoints))
+    from bespeak.app.server.assembly import list_builtins  # noqa: PLC0415 - only folders need the built-in methods
+
     service = deployment.service()
     catalog, found = open_catalog(service.catalog, deployment.root)
     if catalog is None:
@@ -185,7 +188,9 @@ def _deployment(path: Path, base: Path) -> ContractSource:
     policies, found = effective_policies(service.policies, catalog)
     if has_errors(found):
         raise ContractError(f"{path} has errors; fix them first", found)
-    contract = replace(service_contract(service, policies), catalog_version=catalog.version)
+    builtins = list_builtins(service, stored=True)
+    scoped = not deployment.server.auth.is_open or requires_scopes((*service.endpoints, *builtins))
+    contract = replace(service_contract(service, policies.resolved(scoped=scoped)), catalog_version=catalog.version)
     configuration = next((path / name for name in CONFIGURATIONS if (path / name).is_file()), None)
     place = Location(str(configuration)) if configuration else None
     return ContractSource(contract, lambda change: change.location or (None if change.endpoint else place))

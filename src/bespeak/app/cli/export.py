@@ -18,7 +18,7 @@ from bespeak.app.server.assembly import now
 from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.target import load_target
 from bespeak.contract.catalog.document import load_bundled, open_catalog
-from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.endpoint import Endpoint, requires_scopes
 from bespeak.contract.service import Service
 from bespeak.documents.agis.canonical import write_json, write_yaml
 from bespeak.documents.deployment.http_settings import HttpSettings
@@ -100,6 +100,7 @@ def _local(target: str) -> Exported:
 
 
 def _with_defaults(service: Service, updated: str, catalog: str | None = None) -> Exported:
+    service = replace(service, policies=service.policies.resolved(scoped=requires_scopes(service.endpoints)))
     parts = (service, service.endpoints, service.policies, catalog or service.catalog)
     manifest = project_manifest(*parts, updated=updated)
     return Exported(service=service, version=manifest["document_version"], updated=updated)

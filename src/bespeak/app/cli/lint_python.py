@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bespeak.app.server.target import open_app
+from bespeak.app.server.target import join_app, open_app
 from bespeak.checks.lint.project import Project
 from bespeak.checks.lint.rules.handler import MODULE, OPEN_RESULT, TYPE_ADVICE
 from bespeak.contract.catalog.document import load_bundled, open_catalog
@@ -23,6 +23,7 @@ from bespeak.documents.deployment.server_toml import read_server
 from bespeak.errors import ConfigError, ContractError
 from bespeak.runtime.bindings.function import plan_output
 from bespeak.runtime.functions.reading import locate
+from bespeak.terminal.deployment import configuration_of
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.tree import MAX_BYTES, Location
@@ -31,11 +32,12 @@ from bespeak.text.source.tree import MAX_BYTES, Location
 def check_apps(project: Project, targets: Iterable[str]) -> None:
     """Check the apps that were named, and those that the configurations of the run name."""
     for target in targets:
-        _check(project, target, Path.cwd(), Path(target) if target.endswith(".py") else None)
+        file = Path(target) if target.endswith(".py") else None
+        _check(project, target, Path.cwd(), file, configuration_of(target)[1])
     for configuration in project.configurations():
         server, _ = read_server(configuration)
         if server.main.app is not None:
-            _check(project, server.main.app, configuration.parent, None)
+            _check(project, server.main.app, configuration.parent, None, configuration)
         _check_results(project, configuration)
 
 
@@ -69,12 +71,17 @@ def _untyped(text: str, name: str) -> int | None:
     return None
 
 
-def _check(project: Project, target: str, base: Path, file: Path | None) -> None:
+def _check(project: Project, target: str, base: Path, file: Path | None, configuration: Path | None) -> None:
     try:
         # What a module prints must not end up in a report.
         with contextlib.redirect_stdout(sys.stderr), _own_modules(base):
-            service = open_app(target, base).service()
+            app = open_app(target, base)
+            service = app.service()
             open_results = list(_open_results(service))
+            if configuration is not None:
+                deployed = read_deployment(configuration, beside_app=True)[0]
+                joined = join_app(deployed.service(), service, deployed.server, app.location)
+                service = replace(service, policies=joined.policies, catalog=joined.catalog)
     except ContractError as error:
         findings = [finding for finding in error.findings if isinstance(finding, Diagnostic)]
         _report(project, findings or [MODULE.found(str(error))], _place(error.__cause__ or error, base, target, file))

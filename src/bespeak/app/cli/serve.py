@@ -52,7 +52,8 @@ from bespeak.terminal.deployment import names_attribute
 def serve(target: str, level: str, log_format: str, reload: bool, **options: Any) -> int:
     """Serve TARGET over AGTP, and optionally HTTP, MCP and A2A, until SIGTERM or Ctrl-C.
 
-    TARGET is a folder (bespeak.toml, endpoints/*.toml), an .agis, .toml or .py file, or module:app.
+    TARGET is a folder (bespeak.toml, endpoints/*.toml), an .agis, .toml or .py file, or module:app. The bespeak.toml
+    beside a .py file is read, for module:app the one in this folder; where it contradicts the app, nothing starts.
     The handlers of an AGIS document are configured in a bespeak.toml beside it, or are in a module of the same name.
     Endpoints that are invalid or have no handler are reported and skipped; with --strict the server does not start.
     To accept other hosts, TLS and [auth] in bespeak.toml are required.

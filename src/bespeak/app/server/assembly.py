@@ -168,7 +168,8 @@ def assemble(
     """
     server_id = service.identity.server_id
     if not server_id.strip() or not is_header_value(server_id):
-        raise ConfigError(f"server_id is sent in a header of every response, so it cannot be {server_id!r}")
+        advice = "give it to App(...), or write it into [server] of bespeak.toml"
+        raise ConfigError(f"server_id is sent in a header of every response, so it cannot be {server_id!r}: {advice}")
     catalog, findings = open_catalog(service.catalog, base)
     if catalog is None:
         raise ConfigError("\n".join(str(finding) for finding in findings))
@@ -183,7 +184,7 @@ def assemble(
             opened += sources
             unkept += found
     environment = _AnyVariable() if describes else os.environ
-    registrar = Registrar(service, catalog, builtins, environment, opened)
+    registrar = Registrar(service, catalog, builtins, environment, opened, verifies=verifies)
     signer = None if signing_key is None else Signer(signing_key)
     findings = [*findings, *unkept, *registrar.findings]
     return Assembled(registrar, findings, updated or now(), signer, environment, extensions)

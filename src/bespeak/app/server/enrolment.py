@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.contract.agent import Agent
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
-from bespeak.documents.deployment.folder import is_folder, is_there
-from bespeak.documents.deployment.server_toml import configuration_naming
+from bespeak.documents.deployment.folder import is_folder
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.terminal.deployment import configuration_of
 
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
@@ -100,10 +100,10 @@ def enrol(
 
 
 def _deployment(target: str) -> Deployment:
-    path = Path(target)
-    if is_there(path) and path.suffix == ".agis":
-        configuration = configuration_naming(path)[0]
-        return Deployment(root=path.parent) if configuration is None else read_deployment(configuration)[0]
-    if target and (is_folder(path) or (is_there(path) and path.suffix == ".toml")):
-        return read_deployment(path)[0]
-    return Deployment(root=path.parent)
+    try:
+        root, configuration = configuration_of(target)
+    except ConfigError:  # --store names the store of a target that is elsewhere
+        return Deployment(root=Path(target).parent)
+    if configuration is None:
+        return read_deployment(root)[0] if is_folder(Path(target)) else Deployment(root=root)
+    return read_deployment(configuration, beside_app=Path(target) not in (root, configuration))[0]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -16,6 +17,7 @@ from bespeak.documents.deployment.rules import UNLIMITED_ON_THE_WEB
 from bespeak.documents.deployment.server_settings import A2aSettings
 from bespeak.documents.projections import a2a_card, agis_document, discovery, web_page
 from bespeak.faces.http.site import Page, Root
+from bespeak.protocol.address import Address
 from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_JSON, MEDIA_MANIFEST
 from bespeak.protocol.exchange.principal import ANONYMOUS
 from bespeak.runtime.registration import Registrar
@@ -145,14 +147,16 @@ def _json_page(make: Callable[[], Any], media_type: str = _JSON) -> Page:
     return Page(lambda: msgspec.json.encode(make()), media_type)
 
 
-def check_publishing(registrar: Registrar) -> list[Diagnostic]:
-    """Warn about endpoints that are published on the web without a rate limit."""
+def check_publishing(registrar: Registrar, url: str) -> list[Diagnostic]:
+    """Warn about endpoints that are published on the web, at `url`, without a rate limit."""
+    if Address(urlsplit(url).hostname or "", 0).is_loopback:
+        return []
     rates = registrar.service.rate_limits
     listed = [endpoint for endpoint in registrar.endpoints.values() if endpoint.is_listed]
     if not listed or rates.agent or rates.address or all(endpoint.key in rates.endpoints for endpoint in listed):
         return []
     message = "endpoints are published on the web without a rate limit (AI-Discovery 6)"
-    advice = 'Set [limits.rate], for example agent = "600/min" and address = "600/min".'
+    advice = 'Write [limits.rate] into bespeak.toml, for example agent = "600/min" and address = "600/min".'
     return [UNLIMITED_ON_THE_WEB.found(message, advice=advice)]
 
 

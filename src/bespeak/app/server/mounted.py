@@ -56,7 +56,7 @@ def asgi(target: App | str | Path, *, store: str | None = None, **http: Any) -> 
         app = Starlette(routes=[Mount("/rooms", rooms)], lifespan=lifespan)
 
     An App on its own has no `[auth]` settings, so the headers of callers are believed; the log warns about it. To
-    authenticate callers, write `[server] app = "rooms:app"` and `[auth]` into a bespeak.toml and pass its folder.
+    authenticate callers, write `[auth]` into the bespeak.toml beside its file, and pass the path of the file.
     """
     if isinstance(target, App):
         loaded, place = load_app(target, Path.cwd()), store or MEMORY

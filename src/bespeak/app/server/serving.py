@@ -158,7 +158,7 @@ def assemble_target(
     if http_url is not None:
         from bespeak.app.server.http_pages import check_publishing  # noqa: PLC0415 - only for HTTP
 
-        assembled.findings.extend(check_publishing(assembled.registrar))
+        assembled.findings.extend(check_publishing(assembled.registrar, http_url))
     return assembled
 
 

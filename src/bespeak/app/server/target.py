@@ -10,10 +10,10 @@ import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from bespeak.app.authoring.app import App
 from bespeak.app.authoring.declarations import collected_mistakes
@@ -22,14 +22,16 @@ from bespeak.checks.lint.rules.handler import MODULE, NOT_IMPORTABLE
 from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.data_set import bind_sources, join_manifests
 from bespeak.contract.handler import RegisteredFunction
-from bespeak.contract.service import DEFAULT_CATALOG, Resource, Service
+from bespeak.contract.policy import Policies
+from bespeak.contract.service import DEFAULT_CATALOG, UNSPECIFIED, Resource, ServerIdentity, Service
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
-from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_same, is_there, with_positions
+from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_same, is_there, read_toml, with_positions
 from bespeak.documents.deployment.handlers import HandlerEntry
-from bespeak.documents.deployment.rules import DATA_SET
+from bespeak.documents.deployment.rules import CONTRADICTION, DATA_SET
 from bespeak.documents.deployment.server_toml import (
     ServerDocument,
     check_identity,
+    configuration_beside,
     configuration_naming,
     report_unread,
     with_custom,
@@ -37,16 +39,19 @@ from bespeak.documents.deployment.server_toml import (
 )
 from bespeak.errors import BespeakError, ConfigError, ContractError
 from bespeak.runtime.bindings.function import describe_failure, read_lifespan, resolve_function
-from bespeak.terminal.deployment import DESCRIPTIONS, names_attribute
-from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.terminal.deployment import DESCRIPTIONS, app_name, names_attribute
+from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.reading.table import Table
-from bespeak.text.reading.text_file import read_text, toml_table
+from bespeak.text.reading.text_file import read_text
+from bespeak.text.source.pointer import value_at
 from bespeak.text.source.tree import Location
 
 if TYPE_CHECKING:
     from bespeak.app.authoring.agis_contract import AgisContract
 
-
+_T = TypeVar("_T")
+_NOTHING: Final = (None, "", ())  # values that say nothing
+_NOBODY: Final = ServerIdentity(server_id="", operator=UNSPECIFIED, contact="")
 _ADDRESS: Final = re.compile(r"[A-Za-z0-9.-]+:[0-9]+")  # an address without its scheme
 
 
@@ -72,9 +77,9 @@ def load_target(text: str) -> Target:
     if path.suffix in DESCRIPTIONS and is_there(path):
         return _load_description(path)
     if path.suffix == ".py" and is_there(path):
-        return _without_configuration(load_app(open_app(text, path.parent), path.parent))
+        return _load_configured(text, path.parent, app_name(text))
     if names_attribute(text) and all(part.isidentifier() for part in place.split(".")):
-        return _without_configuration(load_app(open_app(text, Path.cwd()), Path.cwd()))
+        return _load_configured(text, Path.cwd(), text)
     advice = f"; the address of a service is agtp://{text}" if _ADDRESS.fullmatch(text) else ""
     raise ConfigError(
         f"nothing to serve at {text!r}: give a folder with a bespeak.toml or endpoints/, an .agis, .toml or .py file, "
@@ -98,21 +103,22 @@ def open_app(text: str, base: Path) -> App:
 
 def load_app(app: App, base: Path) -> Target:
     """Use an App as a target; `base` is the base folder of its relative paths."""
-    if app.contract is None:
-        return Target(app.service(), base)
-    if not app.contract.endpoints:
+    if app.contract is not None and not app.contract.endpoints:
         raise app.contract.unserved()
     service = app.service()
-    return Target(service, base, findings=[*check_identity(service.identity, app.contract.path), *app.findings])
+    return Target(service, base, findings=[*check_identity(service.identity, app.location), *app.findings])
 
 
-def _without_configuration(target: Target) -> Target:
-    """Warn of a configuration beside an App that is served on its own: what it guards is not guarded."""
-    for name in CONFIGURATIONS:
-        text = read_text(target.base / name) if is_there(target.base / name) else ""
-        table = toml_table(text, str(target.base / name)) if isinstance(text, str) else text
+def _load_configured(app: App | str, folder: Path, name: str) -> Target:
+    """Load an App with the configuration beside it. `app` may be its target; `name` is `module:app`."""
+    configuration = configuration_beside(folder, name)
+    if configuration is not None:
+        return _load_deployment(configuration, app)
+    target = load_app(open_app(app, folder) if isinstance(app, str) else app, folder)
+    for each in CONFIGURATIONS:
+        table = read_toml(folder / each) if is_there(folder / each) else None
         if isinstance(table, Table):
-            target.findings.extend(report_unread(table, target.base / name))
+            target.findings.extend(report_unread(table, folder / each))
     return target
 
 
@@ -125,9 +131,10 @@ def _load_document(path: Path) -> Target:
         return _load_deployment(configuration)
     module = path.with_suffix(".py")
     if is_there(module):
-        for value in vars(_import_file(module)).values():
-            if isinstance(value, App) and value.contract is not None and is_same(value.contract.path, path):
-                return load_app(value, path.parent)
+        apps = ((name, value) for name, value in vars(_import_file(module)).items() if isinstance(value, App))
+        for name, app in apps:
+            if app.contract is not None and is_same(app.contract.path, path):
+                return _load_configured(app, path.parent, f"{module.stem}:{name}")
     raise _open_contract(path, ServerDocument(), path.parent).unserved()
 
 
@@ -150,8 +157,9 @@ def _load_description(path: Path) -> Target:
     return Target(imported.service, path.parent, findings=[one for one in findings if one.severity != "info"])
 
 
-def _load_deployment(path: Path) -> Target:
-    deployment, findings = read_deployment(path)
+def _load_deployment(path: Path, app: App | str | None = None) -> Target:
+    """Load a folder or a configuration; `app` is the App that it applies to if it names none, or the target of one."""
+    deployment, findings = read_deployment(path, beside_app=app is not None)
     if deployment.faults:
         raise ContractError("the configuration cannot be used", with_positions(deployment.faults))
     _make_importable(deployment.root)
@@ -162,13 +170,14 @@ def _load_deployment(path: Path) -> Target:
         if not contract.endpoints and server.main.app is None:
             raise contract.unserved(wrong)
         service = with_document(service, replace(contract.service, endpoints=contract.endpoints), server)
-        findings += [*check_identity(service.identity, contract.path), *wrong, *contract.findings]
+        findings += [*check_identity(service.identity, Location(str(contract.path))), *wrong, *contract.findings]
         service, wrong = _bind_data(service, server, path)
         findings += wrong
-    if server.main.app is not None:
-        loaded = load_app(open_app(server.main.app, deployment.root), deployment.root)
-        service = _join(service, loaded.service, server)
-        findings += loaded.findings
+    app = app if server.main.app is None else server.main.app
+    if app is not None:
+        app = open_app(app, deployment.root) if isinstance(app, str) else app
+        service = join_app(service, load_app(app, deployment.root).service, server, app.location)
+        findings += [*check_identity(service.identity, Location(str(path))), *app.findings]
     return Target(service, deployment.root, server, findings)
 
 
@@ -200,26 +209,77 @@ def _bind_data(service: Service, server: ServerDocument, path: Path) -> tuple[Se
     return replace(service, data_manifest=manifest), findings
 
 
-def _join(files: Service, app: Service, document: ServerDocument) -> Service:
-    """Merge an App into a deployment: its endpoints join those of the files, and settings of files take precedence."""
-    own = files.policies if "policies" in document.given or document.document is not None else app.policies
-    used = {endpoint.method for endpoint in app.endpoints}
-    named = replace(files.identity, name=files.identity.name or app.identity.name)
-    either = ("methods", "wildcard_handler", "lifespan", "document_version", "description", "agtp", "vocabulary")
+def join_app(files: Service, app: Service, document: ServerDocument, place: Location) -> Service:
+    """Apply a configuration to an App, which is made at `place`: endpoints add up, and what only one says holds.
+
+    Raises ContractError with everything that the two say differently.
+    """
+    joining = _Joining(document, place)
+    usual_catalog = None if app.catalog == DEFAULT_CATALOG else app.catalog
+    catalog = joining.choose("/server/catalog", document.main.catalog, usual_catalog) or files.catalog
+    either = ("description", "document_version", "wildcard_handler", "lifespan", "vocabulary", "methods")
+    elsewhere = {"vocabulary": "/vocabulary", "methods": "/methods/enable"}
+    chosen: dict[str, Any] = {
+        name: joining.choose(elsewhere.get(name, f"/server/{name}"), getattr(files, name), getattr(app, name))
+        for name in either
+    }
+    identity = files.identity  # that of an AGIS document takes precedence
+    if document.document is None:
+        identity = joining.merge("/server", document.main.identity, app.identity, _NOBODY)
+    written = "/policies" if "policies" in document.given else "/policy"
+    policies = joining.merge(written, files.policies, app.policies, Policies())
+    if joining.findings:
+        raise ContractError("the app and its configuration say different things", joining.findings)
     return replace(
         files,
-        **{name: getattr(files, name) or getattr(app, name) for name in either},
-        identity=named if document.identity is not None else app.identity,
-        # Verbs of the app's endpoints beyond the catalog are admitted, although settings of files take precedence.
-        policies=with_custom(own, (verb for verb in app.policies.methods.custom if verb in used)),
-        catalog=document.main.catalog or app.catalog,
+        **chosen,
+        identity=identity,
+        policies=with_custom(policies, app.policies.methods.custom),
+        catalog=catalog,
+        agtp=files.agtp or app.agtp,
         endpoints=(*files.endpoints, *app.endpoints),
         recipes=(*app.recipes, *files.recipes),
-        resources=(*files.resources, *app.resources),
+        resources=(*files.resources, *(one for one in app.resources if one not in files.resources)),
         procedures=(*files.procedures, *app.procedures),
+        extensions=app.extensions,
         data_manifest=join_manifests(files.data_manifest, app.data_manifest),
         schemas={**app.schemas, **files.schemas},
     )
+
+
+class _Joining:
+    """Compares what a configuration and an App say, key by key."""
+
+    def __init__(self, document: ServerDocument, place: Location) -> None:
+        self.findings: list[Diagnostic] = []
+        self._source = document.source
+        self._place = place
+
+    def choose(self, pointer: str, written: _T, declared: _T) -> _T:
+        """Return the value that is given, None or empty if neither is. Report two that differ."""
+        if written in _NOTHING or declared in _NOTHING:
+            return declared if written in _NOTHING else written
+        if written != declared:
+            place = None if self._source is None else self._source.findings.locate(pointer)
+            key = pointer.rpartition("/")[2]
+            message = f"`{key}` is {brief(written)} here, but {brief(declared)} in the App at {self._place}"
+            self.findings.append(CONTRADICTION.found(message, place, pointer, "Remove one of the two."))
+        return written
+
+    def merge(self, at: str, written: _T, declared: _T, usual: _T) -> _T:
+        """Merge settings of one type. An App says what is not `usual`, and a file also what it has a key for."""
+        values = {}
+        for name in (one.name for one in fields(usual)):  # type: ignore[arg-type]
+            mine, theirs, default = (getattr(one, name) for one in (written, declared, usual))
+            if is_dataclass(default):
+                values[name] = self.merge(f"{at}/{name}", mine, theirs, default)
+            elif name != "custom":  # methods beyond the catalog add up
+                data = {} if self._source is None else self._source.data
+                said = mine != default or value_at(data, f"{at}/{name}", "") != ""
+                pair = (mine if said else None, theirs if theirs != default else None)
+                found = self.choose(f"{at}/{name}", *pair)
+                values[name] = default if found is None else found
+        return replace(written, **values)  # type: ignore[type-var]
 
 
 def _bind_functions(deployment: Deployment) -> Service:

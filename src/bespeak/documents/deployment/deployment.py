@@ -79,8 +79,11 @@ class Deployment:
         return replace(service, catalog=server.main.catalog) if server.main.catalog else service
 
 
-def read_deployment(path: Path) -> tuple[Deployment, list[Diagnostic]]:
-    """Read a folder or a single TOML file and collect its findings. Never raises."""
+def read_deployment(path: Path, *, beside_app: bool = False) -> tuple[Deployment, list[Diagnostic]]:
+    """Read a folder or a single TOML file and collect its findings. Never raises.
+
+    With `beside_app` the file configures an App. Unless it names that app, endpoint files are left out.
+    """
     if is_folder(path):
         configuration = next((path / name for name in CONFIGURATIONS if is_there(path / name)), path)
         server, findings = (ServerDocument(), []) if configuration is path else read_server(configuration)
@@ -95,6 +98,12 @@ def read_deployment(path: Path) -> tuple[Deployment, list[Diagnostic]]:
         recipes, findings = recipes_of(table, str(path))
         return Deployment(root=path.parent, recipes=recipes), findings
     server, findings = server_of(table, path.parent)
+    if beside_app and server.main.app is None:
+        faults = tuple(finding for finding in findings if finding.severity == "error")
+        agents = _read_agents(server.agents.directory, path.parent / AGENTS, findings)
+        # The app has what the identity lacks.
+        findings = [finding for finding in findings if finding.rule != INCOMPLETE_IDENTITY.id]
+        return Deployment(root=path.parent, server=server, agents=agents, faults=faults), findings
     return _read_rest(path.parent, path, server, findings)
 
 

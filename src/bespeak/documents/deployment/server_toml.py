@@ -125,7 +125,8 @@ class ServerDocument:
     signing_key: Path | None = None  # key that signs manifests and audit records, from either place as well
     extension_tables: Mapping[str, Any] = field(default_factory=dict)
     """Settings of bundled extensions, by the names of the tables that are present."""
-    given: frozenset[str] = frozenset()  # tables of the file: only they override an app's settings
+    given: frozenset[str] = frozenset()  # tables of the file
+    source: Table | None = field(default=None, compare=False, repr=False)  # the file as it is written, with its places
 
     def extension_table(self, name: str, of: type[_T]) -> _T | None:
         """Return the settings in a table of a bundled extension; None if the file does not have it."""
@@ -171,6 +172,7 @@ def server_of(root: Table, base: Path) -> tuple[ServerDocument, list[Diagnostic]
         recipes=next(filter(None, recipes), None),
         signing_key=signing_key,
         given=frozenset(root.data),
+        source=root,
         extension_tables=extended | _read_synthesis(extended, root, synthesis),
     )
     if document.document is None:
@@ -241,7 +243,7 @@ def _check(document: ServerDocument, root: Table) -> None:
     findings, audit = root.findings, _part(root, "audit")
     if document.signing_key is None and audit is not None:
         document.audit.check_key(audit)
-    if document.document is None and document.main.server_id:
+    if document.document is None and document.main.app is None and document.main.server_id:
         for name in ("operator", "contact"):
             if not root.data["server"].get(name):
                 message = f"`{name}` is missing; every manifest has it (AGTP-API 8.3)"
@@ -307,6 +309,16 @@ def configuration_naming(document: Path) -> tuple[Path | None, list[Diagnostic]]
     return None, []
 
 
+def configuration_beside(folder: Path, app: str) -> Path | None:
+    """Find the configuration in a folder that applies to `module:app`: it names that app, or nothing to serve."""
+    path = next((folder / name for name in CONFIGURATIONS if is_there(folder / name)), None)
+    if path is None:
+        return None
+    server, _ = read_server(path)
+    named = server.main.app
+    return path if server.document is None and (named is None or app in (named, f"{named}:app")) else None
+
+
 def served_with(of: Service, given: ServerIdentity | None, policies: Policies | None, catalog: str | None) -> Service:
     """Apply a configuration to the service `of` a document; the configuration takes precedence."""
     identity = of.identity
@@ -346,11 +358,10 @@ def with_custom(policies: Policies, verbs: Iterable[str]) -> Policies:
     return replace(policies, methods=replace(policies.methods, custom=custom))
 
 
-def check_identity(identity: ServerIdentity, document: Path) -> Iterable[Diagnostic]:
+def check_identity(identity: ServerIdentity, place: Location) -> Iterable[Diagnostic]:
     """Warn if operator or contact is missing, which every manifest carries (AGTP-API 8.3)."""
     missing = [name for name in ("operator", "contact") if getattr(identity, name) in ("", UNSPECIFIED)]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         message = f"`{'` and `'.join(missing)}` {verb} missing, but required in every manifest (AGTP-API 8.3)"
-        advice = f"Add them to the document, or to [server] of a {CONFIGURATIONS[0]} that names it."
-        yield INCOMPLETE_IDENTITY.found(message, Location(str(document)), advice=advice)
+        yield INCOMPLETE_IDENTITY.found(message, place, advice=f"Add them here, or to [server] of {CONFIGURATIONS[0]}.")

@@ -33,7 +33,7 @@ def served(**fields: Any) -> Circumstances:
     "endpoint, fields, more",
     (LOOK, {}, set()),
     (replace(LOOK, required_scopes=("a:b",)), {}, {403}),
-    (LOOK, {"policies": Policies()}, {403}),
+    (LOOK, {"policies": Policies(scope_required_for_invocation=True)}, {403}),
     (LOOK, {"modes": ("token",)}, {403, 503}),
     (replace(LOOK, cost=read_cost({"tokens": 1})[0]), {}, {402}),
     (replace(LOOK, path="/room/{room_id}"), {}, {404}),
@@ -100,7 +100,8 @@ def test_policy_demands_authority_and_makes_calls_wait() -> None:
     lenient = Circumstances(modes=("open",), policies=Policies(scope_required_for_invocation=False))
     assert not lenient.needs_authority(BOOK)
     assert lenient.needs_authority(replace(BOOK, required_scopes=("a:b",)))
-    assert Circumstances(modes=("open",), policies=Policies()).needs_authority(BOOK)
+    strict = Circumstances(modes=("open",), policies=Policies(scope_required_for_invocation=True))
+    assert strict.needs_authority(BOOK)
     served = Circumstances(modes=("open",), policies=Policies(confirm_irreversible=True))
     assert served.confirms(BOOK)
     assert not served.confirms(replace(BOOK, confirm=False))

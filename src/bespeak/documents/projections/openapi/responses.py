@@ -35,7 +35,7 @@ class Circumstances:
 
     def needs_authority(self, endpoint: Endpoint) -> bool:
         """Return True if an anonymous call is refused."""
-        return bool(endpoint.required_scopes) or self.policies.scope_required_for_invocation
+        return bool(endpoint.required_scopes or self.policies.scope_required_for_invocation)
 
     def confirms(self, endpoint: Endpoint) -> bool:
         """Return True if a call waits for a confirmation."""
