@@ -14,7 +14,7 @@ import bespeak
 from bespeak.text.reading.settings import declared
 
 SECTIONS = {
-    "Write a service": ("App", "Refusal", "Context", "Principal"),
+    "Write a service": ("App", "Body", "Refusal", "Context", "Principal"),
     "Describe a service": (
         "Policies",
         "MethodPolicy",

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from bespeak.app.server.mounted import asgi
     from bespeak.contract.data_set import DataSet
     from bespeak.contract.endpoint import Deprecation
-    from bespeak.contract.handler import Refusal
+    from bespeak.contract.handler import Body, Refusal
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
     from bespeak.contract.service import DataClass, DataManifest, Vocabulary
     from bespeak.errors import BespeakError, ConfigError, ContractError, RemoteProtocolError
@@ -61,6 +61,7 @@ __all__ = [
     "AuthorityMissingError",
     "BadRequestError",
     "BespeakError",
+    "Body",
     "BusinessError",
     "CallTimeoutError",
     "ConfigError",
@@ -116,6 +117,7 @@ __all__ = [
 _HOMES = {
     "App": "app.authoring.app",
     "BespeakError": "errors",
+    "Body": "contract.handler",
     "ConfigError": "errors",
     "Context": "protocol.exchange.messages",
     "ContractError": "errors",

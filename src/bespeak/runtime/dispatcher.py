@@ -58,7 +58,7 @@ _DONE: Final = Response(status.OK)  # answer of a step whose output goes to the 
 _MARKS: Final = JOURNALED | APART | UNDOES  # flags that a step keeps
 _MOST_PLACES: Final = 5  # places of a broken output that the log names
 
-_ZONELESS: Final = "; a datetime needs a time zone: datetime.now(UTC), not datetime.now()"
+_ZONELESS: Final = "; a datetime needs a time zone: return datetime.now(UTC), not datetime.now() ({}: {})"
 
 
 class Dispatcher:
@@ -441,20 +441,20 @@ class Dispatcher:
         return Response(status.NOT_MODIFIED, b"", block, self._responder.headers_of(call))
 
     def _break(self, call: RoutedCall, route: Route, violations: list[Violation]) -> Response:
-        """Answer 500 for an output that breaks the contract. The log names the location; neither contains values."""
+        """Answer 500 for an output that breaks the contract. The log names the place, and no value but a datetime."""
         response = self._responder.refuse(call, broken_output(route, violations))
         particulars = Exchange(call, response).particulars
         # The rows of a list break it at one place of the schema.
         places = list(dict.fromkeys(one.schema_pointer or f"/{one.keyword}" for one in violations))
         named = ", ".join(places[:_MOST_PLACES])
         more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
-        zoneless = any(one.keyword == "format" and "date-time" in one.message for one in violations)
+        zoneless = next((one for one in violations if one.keyword == "format" and "date-time" in one.message), None)
         _logger.error(
             "the output of %s breaks its schema at %s%s%s",
             route.endpoint,
             named,
             more,
-            _ZONELESS if zoneless else "",
+            "" if zoneless is None else _ZONELESS.format(zoneless.pointer or "the output", zoneless.message),
             extra={"particulars": particulars},
         )
         return response

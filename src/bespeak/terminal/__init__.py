@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -45,3 +47,9 @@ class LazyGroup(click.Group):
         command = self.lazy[cmd_name].load()
         assert isinstance(command, click.Command)
         return command
+
+
+def screen_width(*, stderr: bool = False) -> int | None:
+    """Return the width of the terminal; None in a pipe, where lines are not wrapped, even if they are coloured."""
+    stream = sys.stderr if stderr else sys.stdout
+    return shutil.get_terminal_size().columns if stream.isatty() else None

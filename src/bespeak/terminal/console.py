@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeVar
 
@@ -11,12 +12,15 @@ from rich.console import Console
 from rich.text import Text
 
 from bespeak.documents.deployment.folder import with_positions
+from bespeak.terminal import screen_width
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 from bespeak.text.diagnostics.reporters.text import full
 
 _REORDERING: Final = (0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROLS: Final = {code: f"\\u{code:04x}" for code in (*range(0x7F, 0xA0), *_REORDERING)}
 """Characters that JSON leaves unescaped but terminals interpret: control characters, and changes of direction."""
+
+_GAP: Final = re.compile(r"^ +| {2,}")  # space before a column of a line
 
 Row = TypeVar("Row")
 
@@ -66,14 +70,29 @@ def print_json(value: Any) -> None:
 
 def print_findings(findings: Iterable[Diagnostic]) -> None:
     """Print findings to standard error, each with its source line and help text."""
-    text = full(with_positions(findings))
+    text = full(with_positions(findings), width=screen_width(stderr=True))
     if text:
         click.echo(text + "\n", err=True)
 
 
 def print_lines(lines: Iterable[Text]) -> None:
-    """Print styled lines: coloured on a terminal, plain in a pipe, never truncated or wrapped."""
-    console().print(Text("\n").join(lines))
+    """Print styled lines: coloured and wrapped on a terminal, plain in a pipe, where programs read whole lines."""
+    out = console()
+    width = screen_width()
+    if width is not None:
+        lines = (part for one in lines for part in _wrapped(one, out, width))
+    out.print(Text("\n").join(lines))
+
+
+def _wrapped(text: Text, out: Console, width: int) -> Iterable[Text]:
+    """Wrap a line at words. Further lines begin below the last column that begins in the left half."""
+    if text.cell_len <= width:
+        return (text,)
+    columns = [found.end() for found in _GAP.finditer(text.plain) if found.end() <= width // 2]
+    indent = columns[-1] if columns else 2
+    head, rest = text.divide([indent])
+    parts = rest.wrap(out, width - indent)
+    return [Text.assemble(Text(" " * indent) if number else head, part) for number, part in enumerate(parts)]
 
 
 def print_result(data: Any, lines: Iterable[Text], *, as_json: bool) -> None:

@@ -92,7 +92,7 @@ async def test_closed_ports_and_other_protocols_are_typed_errors() -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
 
     async with service_of(speak_http) as (service, _):
-        with pytest.raises(UnreachableError, match="tls=True"):
+        with pytest.raises(UnreachableError, match="an HTTP response: use http:// for this port"):
             await service.call("BOOK", "/room")
 
 

@@ -434,11 +434,22 @@ def caused(cause: Exception) -> httpx.ConnectError:
     return error
 
 
+def wrong_version() -> ssl.SSLError:
+    """The error of a handshake with a server without TLS, as OpenSSL makes it."""
+    here, there = ssl.MemoryBIO(), ssl.MemoryBIO()
+    here.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+    with pytest.raises(ssl.SSLError) as caught:
+        ssl.create_default_context().wrap_bio(here, there, server_hostname="a.example").do_handshake()
+    return caught.value
+
+
 @rows(
     "error, kind, words",
     (caused(ConnectionRefusedError()), "connection", "connection refused"),
     (caused(ssl.SSLError(1, "wrong version number")), "certificate", "TLS handshake failed"),
+    (caused(wrong_version()), "certificate", "does not use TLS here; use http://"),
     (httpx.RemoteProtocolError("peer closed"), "protocol", "incomplete"),
+    (httpx.RemoteProtocolError("illegal status line: b'AGTP/1.0 400 Bad Request'"), "protocol", "use agtp://"),
     (OSError(113, "No route to host"), "connection", "No route to host"),
     (httpx.ReadError(""), "connection", "ReadError"),
 )

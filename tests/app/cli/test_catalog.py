@@ -399,6 +399,9 @@ def test_methods_are_listed_by_category_and_shown_with_parameters_results_and_er
     assert "event_type           required  string" in text
     assert "info | warning | error | critical" in text
     assert "invalid-data         400" in text
+    text = run_methods("show", "chain").stdout
+    assert "  steps                required  list of object\n    name               optional  string\n" in text
+    assert "      method           required  string\n" in text
 
 
 def test_schema_is_printed_unchanged_or_listed_and_an_unknown_name_is_wrong_usage() -> None:

@@ -113,13 +113,14 @@ def test_report_shows_each_change_with_location_and_help(pair: tuple[Path, Path]
 BOOK /room
   breaking  C129  input `room`: `maxLength` 20 -> 10
                   Requests that were good are refused now\. .*
-                  new\.agis:24:11  FINGERPRINT
+                  new\.agis:24:11  fingerprint FINGERPRINT
   breaking  C152  is_idempotent: true -> false
                   Clients that repeat .*
-                  new\.agis:18:7  FINGERPRINT
+                  new\.agis:18:7  fingerprint FINGERPRINT
 
 2 breaking\.
 These changes need a major bump; 1\.0\.0 -> 1\.1\.0 is a minor bump: too small\.
+To accept these changes, add --approve --reason TEXT; their fingerprints are recorded\.
 """
     assert re.fullmatch(expected.replace("FINGERPRINT", fingerprint), done.stdout), done.stdout
     assert "\x1b" not in done.stdout

@@ -159,7 +159,7 @@ SERVER = '[server]\nserver_id = "a"\noperator = "b"\ncontact = "c"\n'
 @rows(
     "name, text, said",
     ("broken.py", "1 / 0", r"broken\.py failed at .*broken\.py:1 with ZeroDivisionError"),
-    ("main.py", APP.format(name="service"), "it has service"),
+    ("main.py", APP.format(name="service"), r"name the one to use: .*main.py:service"),
     ("bespeak.toml", f'{SERVER}wildcard_handler = "no_such.module"\n', "wildcard_handler"),
 )
 def test_what_cannot_be_imported_is_named_with_the_reason(tmp_path: Path, name: str, text: str, said: str) -> None:
@@ -434,3 +434,16 @@ def test_an_openapi_file_is_the_facade_of_its_import_and_other_json_is_refused(t
     with pytest.raises(ContractError, match=r"other\.json is not an OpenAPI description") as caught:
         load_target(str(tmp_path / "other.json"))
     assert caught.value.findings
+
+
+def test_a_missing_file_is_called_missing_and_a_file_without_an_app_by_its_own_name(tmp_path: Path) -> None:
+    missing, empty = tmp_path / "missing.py", tmp_path / "empty.py"
+    with pytest.raises(ConfigError, match=r"there is no file or folder '.*missing\.py'"):
+        load_target(str(missing))
+    empty.write_text("x = 1")
+    with pytest.raises(ConfigError) as caught:
+        load_target(str(empty))
+    assert str(caught.value) == f"{empty} has no App named 'app'; make one with app = bespeak.App(...)"
+    with pytest.raises(ConfigError) as caught:
+        load_target("no_such_module_here:app")
+    assert str(caught.value).startswith("importing no_such_module_here failed with ModuleNotFoundError")

@@ -282,3 +282,24 @@ def test_safe_changes_of_input_accept_all_old_values_and_those_of_output_add_non
         opened = any(change.rule == "C135" for change in changes(*pair, "response"))
         for value in samples:
             assert opened or before.is_valid(value) or not after.is_valid(value), value
+
+
+def test_the_advice_for_a_removed_output_speaks_of_what_is_missing() -> None:
+    old = closed(a=TEXT, b=TEXT) | {"required": ["a", "b"]}
+    [change] = [one for one in changes(old, closed(a=TEXT) | {"required": ["a"]}, "response") if one.rule == "C122"]
+    assert change.help.startswith("Clients that read it may find nothing.")
+
+
+def test_a_member_that_leaves_a_union_of_classes_is_one_change() -> None:
+    members = {
+        name: closed(kind={"enum": [name]}, **{field: TEXT}) | {"required": ["kind", field]}
+        for name, field in (("card", "number"), ("transfer", "iban"))
+    }
+    union = {
+        "oneOf": [{"$ref": "#/$defs/card"}, {"$ref": "#/$defs/transfer"}],
+        "discriminator": {"propertyName": "kind", "mapping": {name: f"#/$defs/{name}" for name in members}},
+    }
+    old = {"properties": {"payment": union}, "$defs": members}
+    new = {"properties": {"payment": {"$ref": "#/$defs/card"}}, "$defs": {"card": members["card"]}}
+    assert told(changes(old, new)) == [("C136", "breaking")]
+    assert told(changes(new, old)) == [("C137", "safe")]

@@ -380,3 +380,12 @@ def test_infinities_and_nan_are_found_with_their_pointers() -> None:
     value = {"a": [1.0, math.inf], "b": {"c": math.nan}, "d": None, "e": "inf"}
     assert sorted(violation.pointer for violation in non_finite(value)) == ["/a/1", "/b/c"]
     assert non_finite({"a": [1.5, -0.0, None]}) == []
+
+
+@rows(
+    "text, fits", ("1.50", True), ("-3", True), (".5", True), ("1e3", True), ("x", False), ("NaN", False), ("", False)
+)
+def test_a_decimal_is_checked_with_everything_else(text: str, fits: bool) -> None:
+    properties = {"price": {"type": "string", "format": "decimal"}, "count": {"type": "integer"}}
+    found = compiled({"type": "object", "properties": properties}).violations({"price": text, "count": "many"})
+    assert [one.pointer for one in found] == (["/count"] if fits else ["/price", "/count"])

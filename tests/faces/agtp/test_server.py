@@ -315,6 +315,12 @@ async def test_invalid_request_is_answered_and_connection_closed(serve, data: by
         assert await peer.is_closed()
 
 
+async def test_an_http_client_on_an_agtp_port_is_told_in_its_own_protocol(serve) -> None:
+    async with talking(serve) as peer:
+        await peer.send(b"GET /rooms HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert (await peer.reader.readline()).startswith(b"HTTP/1.1 400 ")
+
+
 async def test_requests_before_a_malformed_one_are_answered_and_limits_are_the_servers(serve) -> None:
     async with talking(serve) as peer:
         await peer.send(ask("/a") + b"nonsense\r\n\r\n" + ask("/b"))

@@ -19,6 +19,7 @@ from bespeak.protocol.wire.head import (
     RequestHead,
     RequestHeads,
     ResponseHead,
+    check_beginning,
     parse_any_request_head,
     parse_request_head,
     parse_response_head,
@@ -263,3 +264,17 @@ def test_no_cache_of_arguments_is_without_bound() -> None:
             ):
                 unbounded |= {node.name} if node.args.args else set()
     assert unbounded == OF_OUR_OWN
+
+
+@rows(
+    "data, named",
+    (b"GET / HTTP/1.1\r\n\r\n", "an HTTP request"),
+    (b"HTTP/1.1 200 OK\r\n\r\n", "an HTTP response"),
+    (b"\x16\x03\x01\x02\x00", "a TLS handshake"),
+    (b"\x15\x03\x03\x00\x02", "a TLS alert"),
+    (b"SSH-2.0", "'S'"),
+)
+def test_another_protocol_is_named_by_its_first_bytes(data: bytes, named: str) -> None:
+    fault = check_beginning(data, LIMITS, "invalid-request-line")
+    assert fault is not None
+    assert f"got {named}" in fault.message

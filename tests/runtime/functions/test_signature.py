@@ -558,3 +558,14 @@ def test_a_shadow_knows_what_it_does_not_check(annotation: Any, dumps: bool, is_
 def test_some_types_have_no_shadow(annotation: Any) -> None:
     with pytest.raises((Unshadowed, TypeError)):
         Shadow(annotation)
+
+
+def test_every_parameter_that_cannot_be_converted_is_listed() -> None:
+    def handler(opens: time, closes: time, pause: time) -> None: ...
+
+    handler.__annotations__ = {"opens": time, "closes": time, "pause": time, "return": None}
+    names = ("opens", "closes", "pause")
+    call = plan_call(handler, {"properties": dict.fromkeys(names, True), "required": names})
+    with pytest.raises(ConversionError) as caught:
+        call({"opens": "early", "closes": "late", "pause": "12:00:00"}, CONTEXT)
+    assert [one.pointer for one in caught.value.violations] == ["/opens", "/closes"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import socket
 import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from bespeak.protocol import status
 from bespeak.protocol.address import Locator
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.protocol.wire.connection import Pairs
+from bespeak.protocol.wire.head import HTTP_RESPONSE
 from bespeak.protocol.wire.messages import ResponseMessage
 
 SAFE_METHODS: Final = frozenset({"QUERY", "DISCOVER", "DESCRIBE", "SUMMARIZE", "PLAN"})
@@ -157,6 +159,8 @@ class Sender:
         """Describe a connection error, with the option that may help if the two sides use different protocols."""
         if isinstance(error, ConnectionRefusedError):
             return f"connection refused by {self._locator}; is the server running?"
+        if isinstance(error, socket.gaierror):
+            return f"the host of {self._locator} is not known ({error.strerror}); check its name."
         what = f"{self._locator} did not reply: {str(error).rstrip('.') or type(error).__name__}."
         if isinstance(error, ssl.SSLCertVerificationError):
             return f"{what} Pass the authority that issued its certificate as ca_file (--ca-file)."
@@ -166,6 +170,8 @@ class Sender:
         if self._secure and isinstance(error, ConnectionResetError):
             # With TLS 1.3 a server rejects a missing or invalid client certificate after the handshake.
             what = f"{what} If the server requires a certificate, pass one it trusts as client_cert (--client-cert)."
+        if HTTP_RESPONSE in what:
+            return what
         if self._secure:
             return f"{what} If the server uses plain TCP, set insecure=True (--insecure)."
         return f"{what} If the server uses TLS, set tls=True (--tls) or pass its ca_file (--ca-file)."

@@ -113,6 +113,9 @@ async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) ->
         return replace(answer, fault=FetchFault(error.kind, str(error), url))
 
 
+_NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")  # reasons of OpenSSL for other bytes
+
+
 def broken(error: Exception, url: str) -> FetchedResponse:
     """Convert a transport error into a failed response."""
     import httpx  # noqa: PLC0415 - slow to load
@@ -121,8 +124,12 @@ def broken(error: Exception, url: str) -> FetchedResponse:
         reason = getattr(certificate, "verify_message", None) or certificate
         return failed("certificate", f"the certificate is not valid: {reason}", url)
     if (secure := find_cause(error, ssl.SSLError)) is not None:
-        return failed("certificate", f"the TLS handshake failed: {getattr(secure, 'reason', None) or secure}", url)
+        reason = getattr(secure, "reason", None) or secure
+        advice = ". The server does not use TLS here; use http://" if reason in _NO_TLS else ""
+        return failed("certificate", f"the TLS handshake failed: {reason}{advice}", url)
     if isinstance(error, httpx.RemoteProtocolError):
+        if "AGTP/1.0" in str(error):
+            return failed("protocol", "the server speaks AGTP on this port, not HTTP; use agtp://", url)
         return failed("protocol", f"the response is incomplete or not HTTP: {brief(str(error))}", url)
     if find_cause(error, ConnectionRefusedError) is not None:
         return failed("connection", "connection refused", url)

@@ -359,6 +359,8 @@ def _lines(report: ChangeReport) -> Iterator[Text]:
     yield line((report.summary(), "bold red" if report.failing else "bold green"))
     advice = str(report.version)
     yield line((advice, "yellow")) if report.version.too_small else line(advice)
+    if report.failing:
+        yield line("To accept these changes, add --approve --reason TEXT; their fingerprints are recorded.")
 
 
 def _change_lines(change: ContractChange, report: ChangeReport) -> Iterator[Text]:
@@ -372,4 +374,4 @@ def _change_lines(change: ContractChange, report: ChangeReport) -> Iterator[Text
         yield line(f"                  {change.help}")
     if change.level != "safe":
         where = f"{change.location}  " if change.location else ""
-        yield line((f"                  {where}{change.fingerprint}", _QUIET))
+        yield line((f"                  {where}fingerprint {change.fingerprint}", _QUIET))

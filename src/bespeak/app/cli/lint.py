@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from bespeak.errors import ConfigError
-from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE
+from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE, screen_width
 from bespeak.text.diagnostics.report import SEVERITIES, Report, summary
 from bespeak.text.diagnostics.reporters import FORMATS, reporter
 from bespeak.text.diagnostics.reporters.text import Style, render_concise, render_full
@@ -51,7 +51,7 @@ def style() -> Style | None:
 def print_report(report: Report, name: str, *, quiet: bool = False, err: bool = False) -> None:
     """Print the report to standard output, or to standard error with `err`."""
     if name == "full":
-        text = render_full(report, style(), quiet=quiet)
+        text = render_full(report, style(), quiet=quiet, width=screen_width())
     elif name == "concise":
         text = render_concise(report, quiet=quiet)
     else:

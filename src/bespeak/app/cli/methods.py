@@ -75,12 +75,24 @@ def _show_lines(method: StandardMethod) -> Iterator[Text]:
     for name, schema in method.parameters.items():
         must = "required" if name in method.required else "optional"
         yield line(f"  {name:20} {must:9} {_kind(schema)}")
+        yield from _member_lines(schema, "    ")
     yield line(("Result", "bold"))
     for name, schema in (method.returns or {}).items():
         always = "sometimes" if name.endswith("?") else "always"
         yield line(f"  {name.removesuffix('?'):20} {always:9} {_kind(schema)}")
+        yield from _member_lines(schema, "    ")
     yield line(("Errors", "bold"))
     yield from (line(f"  {error.name:20} {error.status}       {error.description}") for error in method.errors)
+
+
+def _member_lines(schema: Any, indent: str) -> Iterator[Text]:
+    """List the members of an object, or of the objects in a list."""
+    while schema.get("type") == "array":
+        schema = schema.get("items", {})
+    for name, member in schema.get("properties", {}).items():
+        must = "required" if name in schema.get("required", ()) else "optional"
+        yield line(f"{indent}{name:{max(22 - len(indent), 1)}} {must:9} {_kind(member)}")
+        yield from _member_lines(member, indent + "  ")
 
 
 def _kind(schema: Any) -> str:

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from importlib.util import find_spec
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -95,7 +96,8 @@ def _announce(assembled: Assembled, settings: Settings) -> None:
         }
         click.echo(f"HTTP  {here}  {', '.join(note for note, holds in notes.items() if holds)}")
     if settings.operations is not None:
-        click.echo(f"OPS   http://{settings.operations}  /healthz, /metrics")
+        metrics = ", /metrics" if find_spec("prometheus_client") else "; /metrics needs pip install 'bespeak[metrics]'"
+        click.echo(f"OPS   http://{settings.operations}  /healthz{metrics}")
     sys.stdout.flush()
 
 

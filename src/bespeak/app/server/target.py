@@ -81,9 +81,11 @@ def load_target(text: str) -> Target:
     if names_attribute(text) and all(part.isidentifier() for part in place.split(".")):
         return _load_configured(text, Path.cwd(), text)
     advice = f"; the address of a service is agtp://{text}" if _ADDRESS.fullmatch(text) else ""
+    # A name without a suffix may also have been meant as a module; the advice covers both.
+    missing = "" if not text or is_there(path) else f"; there is no file or folder {place!r} here"
     raise ConfigError(
-        f"nothing to serve at {text!r}: give a folder with a bespeak.toml or endpoints/, an .agis, .toml or .py file, "
-        f"module:app, or an OpenAPI file (.json, .yaml){advice}"
+        f"nothing to serve at {text!r}{missing}: give a folder with a bespeak.toml or endpoints/, "
+        f"an .agis, .toml or .py file, module:app, or an OpenAPI file (.json, .yaml){advice}"
     )
 
 
@@ -94,11 +96,11 @@ def open_app(text: str, base: Path) -> App:
     """
     place, _, name = text.rpartition(":") if names_attribute(text) else (text, "", "app")
     if place.endswith(".py"):
-        return _app_in(_import_file(Path(place)), name)
+        return _app_in(_import_file(Path(place)), name, place)
     _make_importable(base)
     with _import_errors(place):
         module = importlib.import_module(place)
-    return _app_in(module, name)
+    return _app_in(module, name, place)
 
 
 def load_app(app: App, base: Path) -> Target:
@@ -338,10 +340,11 @@ def _import_errors(what: str) -> Iterator[None]:
         raise ConfigError(describe_failure(f"importing {what}", error)) from error
 
 
-def _app_in(module: ModuleType, name: str) -> App:
+def _app_in(module: ModuleType, name: str, place: str) -> App:
     found = getattr(module, name, None)
     if isinstance(found, App):
         return found
     apps = sorted(key for key, value in vars(module).items() if isinstance(value, App))
-    advice = f"; it has {', '.join(apps)}" if apps else "; make one with bespeak.App(...)"
-    raise ConfigError(f"{module.__name__} has no App named {name!r}{advice}")
+    named = ", ".join(f"{place}:{key}" for key in apps)
+    advice = f"name the one to use: {named}" if apps else f"make one with {name} = bespeak.App(...)"
+    raise ConfigError(f"{place} has no App named {name!r}; {advice}")

@@ -127,6 +127,9 @@ _ADVICE: Final[dict[tuple[Side, Level], str]] = {
     ("response", "risky"): "Clients that rely on the old schema may fail. Notify them before the release.",
 }
 
+_GONE: Final = (
+    "Clients that read it may find nothing. Keep sending it, or offer an endpoint of its own and deprecate this one."
+)
 _WORDS: Final = ("title", "description", "examples", "$comment")
 _OPINIONS: Final = ("deprecated", "readOnly", "writeOnly")
 _CONDITIONS: Final = frozenset(
@@ -321,9 +324,12 @@ class _SchemaComparison:
             if only_alternatives(old, keyword) != only_alternatives(new, keyword):
                 single = new if only_alternatives(old, keyword) else old
                 if not any(word in single for word in ("anyOf", "oneOf", "allOf", "$ref")):
-                    alone = bare(single)
-                    before = old[keyword] if single is new else alone
-                    after = new[keyword] if single is old else alone
+                    # Alternatives are often references, and the single schema is what one of them refers to.
+                    alone, references = bare(single), self._old if single is new else self._new
+                    parts = [
+                        part for one in (old, new)[single is old][keyword] for part in bare(references.resolve(one))
+                    ]
+                    before, after = (parts, alone) if single is new else (alone, parts)
                     self._alternatives(keyword, before, after, spot.under(keyword))
                     return True
         return False
@@ -401,7 +407,9 @@ class _SchemaComparison:
             worst = "risky"
         noun = "input" if self._side == "request" else "output"
         subject = f"{noun} `{spot.name.removeprefix('.')}`" if spot.name else noun
-        advice = _ADVICE.get((self._side, worst), "")
+        # A client that reads an output misses what is gone; any other breaking change sends it something new.
+        is_gone = rule in (FIELD_REMOVED, FIELD_OPTIONAL) and self._side == "response"
+        advice = _GONE if is_gone and worst != "safe" else _ADVICE.get((self._side, worst), "")
         self._changes.add(rule, worst, spot.at, f"{subject}: {told}", advice, old=old, new=new)
 
 

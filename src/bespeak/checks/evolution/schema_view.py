@@ -17,7 +17,7 @@ Schema = Mapping[str, Any]
 ANNOTATIONS: Final = frozenset({"title", "description", "examples", "$comment", "default", "deprecated"})
 """Keywords that may differ between a reference and its target without saying anything else about values."""
 
-DEFINITIONS: Final = frozenset({"$defs", "definitions", "$schema", "$id", "$anchor"})
+DEFINITIONS: Final = frozenset({"$defs", "definitions", "$schema", "$id", "$anchor", "discriminator"})
 """Keywords that say nothing about values by themselves."""
 
 _NOTHING: Final[Schema] = {"not": {}}
@@ -210,5 +210,7 @@ def only_alternatives(schema: Schema, keyword: str) -> bool:
 def bare(schema: Schema) -> list[Any]:
     """Return a schema as alternatives: itself without annotations, or one per type if it has nothing else."""
     plain = {key: value for key, value in schema.items() if key not in ANNOTATIONS | DEFINITIONS}
+    if plain.get("additionalProperties") is True:  # as without the keyword
+        del plain["additionalProperties"]
     types = plain.get("type")
     return [{"type": name} for name in types] if set(plain) == {"type"} and isinstance(types, list) else [plain]

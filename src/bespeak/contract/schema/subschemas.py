@@ -119,6 +119,8 @@ def rewrite(node: Any, change: Callable[[str], str | None]) -> Any:
             reference = change(value)
             if reference is not None:
                 copied[key] = reference
+        elif key == "discriminator":
+            copied[key] = _remapped(value, change)
         elif key in DATA_KEYWORDS:
             copied[key] = value
         elif key in NAMING_KEYWORDS and isinstance(value, Mapping):
@@ -126,6 +128,15 @@ def rewrite(node: Any, change: Callable[[str], str | None]) -> Any:
         else:
             copied[key] = rewrite(value, change)
     return copied
+
+
+def _remapped(discriminator: Any, change: Callable[[str], str | None]) -> Any:
+    """Copy a discriminator of OpenAPI with its references changed; names of components, without `#`, stay."""
+    mapping = discriminator.get("mapping") if isinstance(discriminator, Mapping) else None
+    if not isinstance(mapping, Mapping):
+        return discriminator
+    moved = {name: change(place) if str(place).startswith("#") else place for name, place in mapping.items()}
+    return {**discriminator, "mapping": {name: place for name, place in moved.items() if place is not None}}
 
 
 _LISTS: Final = ("allOf", "anyOf", "oneOf")
@@ -256,6 +267,8 @@ class _Transplant:
                 continue
             if keyword in NAMING_KEYWORDS and isinstance(value, Mapping):
                 copied[keyword] = {name: self._copy(inner, (*at, keyword, name), base) for name, inner in value.items()}
+            elif keyword == "discriminator":
+                copied[keyword] = _remapped(value, lambda reference: self._lead(reference, base))
             elif keyword in DATA_KEYWORDS:
                 if keyword not in _ANNOTATIONS or not _looks_referring(value):
                     copied[keyword] = value

@@ -92,6 +92,9 @@ _MOST_PARTS: Final = 1_000
 _MOST_CHARACTERS: Final = 65_536  # size up to which all violations are listed: each takes 11 µs
 _MOST_REFERENCES: Final = 10_000  # limit of chained references: this many take a third of a second
 _LINEAR: Final = jsonschema_rs.RegexOptions()  # linear-time engine: slow to compile, never slow to match
+_DECIMAL: Final = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_FORMATS: Final[dict[str, Callable[..., bool]]] = {"decimal": lambda text: _DECIMAL.fullmatch(text) is not None}
+"""Formats that the library does not know. Handlers could not read the value, so it is listed with the others."""
 _UNCHECKED: Final = re.compile(rb'"(?:pattern|\$(?!schema":"%b"))' % re.escape(DIALECT.encode()))
 """Keywords the meta-schema cannot check: patterns, references and anchors."""
 
@@ -116,16 +119,22 @@ class Validator:
                 found.append(_violation(first))
             return found
         for error in self.compiled().iter_errors(value):
-            found.append(_violation(error))
-            if len(found) == _MAX_REPORTED:
+            found += map(_violation, _meant(error))
+            if len(found) >= _MAX_REPORTED:
                 break
-        return found
+        # Where an alternative fails, its fields count as unevaluated too: that says nothing more.
+        stated = [one for one in found if one.keyword != "unevaluatedProperties"]
+        return (stated or found)[:_MAX_REPORTED]
 
     def compiled(self) -> jsonschema_rs.Draft202012Validator:
         """Compile the schema. This happens on first use: a server may load thousands and use few at first."""
         if self._compiled is None:
             self._compiled = jsonschema_rs.Draft202012Validator(
-                msgspec.json.decode(self._text), validate_formats=True, pattern_options=_LINEAR, offline=True
+                msgspec.json.decode(self._text),
+                validate_formats=True,
+                formats=_FORMATS,
+                pattern_options=_LINEAR,
+                offline=True,
             )
             self.is_valid = self._compiled.is_valid
         return self._compiled
@@ -185,6 +194,27 @@ def _check(schema: object, text: bytes) -> Fault | None:
         return Fault(f"the schema has more than {_MOST_REFERENCES:,} references")
     too_much = excess(found) if references else None
     return Fault(too_much) if too_much else None
+
+
+_SHAPE: Final = frozenset({"required", "additionalProperties", "type"})
+
+
+def _meant(error: jsonschema_rs.ValidationError, most: int = 8) -> list[jsonschema_rs.ValidationError]:
+    """Replace the failure of a union by those of the alternative that the value was meant for, if one is evident."""
+    options: list[list[jsonschema_rs.ValidationError]] = getattr(error.kind, "context", None) or []
+    depth = len(error.instance_path)
+    misfits = [sum(_misfit(one, depth) for one in option) for option in options]
+    if not options or misfits.count(min(misfits)) > 1 or not most:
+        return [error]
+    return [inner for one in options[misfits.index(min(misfits))] for inner in _meant(one, most - 1)]
+
+
+def _misfit(error: jsonschema_rs.ValidationError, depth: int) -> int:
+    """Weigh whether a value has another type, other fields or, above all, another discriminator than an alternative."""
+    keyword, below = error.schema_path[-1], len(error.instance_path) - depth
+    if below == 1 and keyword in ("const", "enum"):
+        return 1_000
+    return int(below == 0 and keyword in _SHAPE)
 
 
 def _violation(error: jsonschema_rs.ValidationError) -> Violation:

@@ -20,7 +20,7 @@ from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.http_route import http_route
 from bespeak.contract.policy import Policies
-from bespeak.contract.schema.shape import sample
+from bespeak.contract.schema.view import sample
 from bespeak.contract.service import Service
 from bespeak.documents.ai.param_notation import cut
 from bespeak.documents.deployment.http_settings import HttpSettings

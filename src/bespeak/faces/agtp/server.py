@@ -11,6 +11,7 @@ from bespeak.faces.limits import DEFAULT_TIMEOUTS, Capacity, Timeouts
 from bespeak.faces.server import FaceServer
 from bespeak.protocol.exchange.messages import Connection, Handler, Malformed, Request, Response
 from bespeak.protocol.translation import RequestReader, to_bytes
+from bespeak.protocol.wire.head import HTTP_REQUEST
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 
 
@@ -31,7 +32,9 @@ class AgtpConnection(FaceConnection[Request]):
         return to_bytes(answer) if isinstance(answer, Response) else _encode(answer)
 
     def refuse(self, fault: Malformed) -> bytes:
-        return to_bytes(self._handler.malformed(fault, self.peer))
+        refusal = to_bytes(self._handler.malformed(fault, self.peer))
+        # An HTTP client discards other protocols unread, so it is told in its own (the drafts leave this open).
+        return b"HTTP/1.1" + refusal.removeprefix(b"AGTP/1.0") if HTTP_REQUEST in fault.message else refusal
 
 
 async def _encode(answer: Coroutine[Any, Any, Response]) -> bytes:

@@ -127,11 +127,27 @@ def check_beginning(data: bytes | bytearray, limits: Limits, code: str) -> Malfo
     if not data.startswith(abnf.PREFIX) and not abnf.PREFIX.startswith(data):
         seen = next(n for n, (have, want) in enumerate(zip(data, abnf.PREFIX, strict=False), start=1) if have != want)
         begins = _shown(data[:seen].decode("latin-1"))
-        return Malformed(400, code, f"A message must begin with 'AGTP/1.0 '; got {begins}.")
+        return Malformed(400, code, f"A message must begin with 'AGTP/1.0 '; got {_foreign(data) or begins}.")
     if len(data) >= limits.line and data.find(b"\n", 0, limits.line) < 0:
         name = "status-line-too-long" if code == INVALID_STATUS_LINE else "request-line-too-long"
         return Malformed(400, name, f"The start line is longer than {limits.line} bytes.")
     return None
+
+
+HTTP_REQUEST: Final = "an HTTP request: use the HTTP address of the server"
+HTTP_RESPONSE: Final = "an HTTP response: use http:// for this port"
+_HTTP_METHODS: Final = (b"GET /", b"POST /", b"PUT /", b"HEAD /", b"DELETE /", b"OPTIONS ", b"PATCH /", b"CONNECT ")
+
+
+def _foreign(data: bytes | bytearray) -> str | None:
+    """Name a well-known protocol by its first bytes, and what to do."""
+    if data.startswith(b"\x16\x03"):
+        return "a TLS handshake: this port has no TLS"
+    if data.startswith(b"\x15\x03"):
+        return "a TLS alert: this port uses TLS"
+    if data.startswith(b"HTTP/"):
+        return HTTP_RESPONSE
+    return HTTP_REQUEST if data.startswith(_HTTP_METHODS) else None
 
 
 def _lines(head: bytes) -> list[bytes]:

@@ -99,10 +99,8 @@ def resolve_function(dotted: str) -> Callable[..., Any] | str:
 
 def describe_failure(what: str, error: BaseException) -> str:
     """Describe why an operator's code failed, with the line in their code."""
-    ours = str(Path(__file__).parents[2])
-    frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith((ours, "<frozen"))
-    ]
+    ours = (str(Path(__file__).parents[2]), str(Path(importlib.__file__).parent), "<frozen")
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(ours)]
     place = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return f"{what} failed{place} with {type(error).__name__}: {error}"
 

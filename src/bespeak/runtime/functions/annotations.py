@@ -122,12 +122,31 @@ class SelfDescribing(Protocol):
     def model_dump(self, *, mode: str, by_alias: bool) -> dict[str, Any]: ...
 
 
+class StandIn(type):
+    """Class of classes for an annotation. Every value is an instance: msgspec checks the type of a hook's result."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return True
+
+    def describe(cls, side: Side, ref_template: str) -> dict[str, Any]:
+        """Return the schema of the annotation."""
+        raise NotImplementedError
+
+    def model_validate(cls, obj: Any) -> Any:
+        """Convert JSON data to a value of the annotation."""
+        raise NotImplementedError
+
+
 def describes_itself(kind: object) -> TypeGuard[type[SelfDescribing]]:
-    """Return True if a type is a pydantic model or has the same methods."""
+    """Return True if a type is a pydantic model, has the same methods, or stands for an annotation."""
+    if isinstance(kind, StandIn):
+        return True
     return isinstance(kind, type) and hasattr(kind, "model_json_schema") and hasattr(kind, "model_validate")
 
 
-def describe_foreign(kind: type[SelfDescribing], side: Side, ref_template: str) -> dict[str, Any]:
+def describe_foreign(kind: StandIn | type[SelfDescribing], side: Side, ref_template: str) -> dict[str, Any]:
+    if isinstance(kind, StandIn):
+        return kind.describe(side, ref_template)
     return kind.model_json_schema(ref_template=ref_template, mode=side, schema_generator=_schema_generator())
 
 
@@ -163,17 +182,14 @@ _CORE_SCHEMA: Final = "__get_pydantic_core_schema__"
 _LIBRARIES: Final = ("pydantic", "pydantic_core", "annotated_types")
 
 
-class Adapted(type):
-    """Class of classes for an annotation. Every value is an instance: msgspec checks the type of a hook's result."""
+class Adapted(StandIn):
+    """Class of classes for an annotation that pydantic reads."""
 
     adapter: Any
 
-    def __instancecheck__(cls, instance: object) -> bool:
-        return True
-
-    def model_json_schema(cls, *, ref_template: str, mode: Side, schema_generator: type) -> dict[str, Any]:
+    def describe(cls, side: Side, ref_template: str) -> dict[str, Any]:
         schema: dict[str, Any] = cls.adapter.json_schema(
-            ref_template=ref_template, mode=mode, schema_generator=schema_generator
+            ref_template=ref_template, mode=side, schema_generator=_schema_generator()
         )
         return schema
 
@@ -192,8 +208,8 @@ def adapter_of(kind: Any) -> Any:
     return TypeAdapter(kind)
 
 
-def adapt(annotation: Any) -> Any:
-    """Return an annotation that msgspec reads, else a class that stands for it. Raises ContractError if none can."""
+def adapt_foreign(annotation: Any) -> Any:
+    """Return the annotation, or a class that stands for it if only pydantic reads it. Raises ContractError."""
     if not _needs_pydantic(annotation, set()):
         return annotation
     try:
@@ -208,38 +224,51 @@ def _adapted(annotation: Any) -> Adapted:
         from pydantic import TypeAdapter  # noqa: PLC0415 - optional, and slow to load
         from pydantic.errors import PydanticUserError  # noqa: PLC0415
     except ImportError:
-        message = f"{show_type(annotation)} has constraints that need pydantic; install it, or use msgspec.Meta"
+        message = (
+            f"{show_type(annotation)} has constraints, or a union inside of a class, that need pydantic; install it, "
+            "or use msgspec.Meta and Structs with a tag"
+        )
         raise ContractError(message) from None
     try:
         adapter = TypeAdapter(annotation)
         adapter.json_schema()
     except PydanticUserError as error:
         said = str(error).partition(". ")[0].splitlines()[0]
-        raise ContractError(f"{show_type(annotation)} needs pydantic, which cannot read it: {said}") from None
+        message = f"{show_type(annotation)} needs pydantic, which cannot read it: {said}"
+        raise ContractError(f"{message}; if a Struct has a field with a union of Structs, give these a tag") from None
     return Adapted(show_type(annotation), (), {"adapter": adapter})
 
 
-def _needs_pydantic(annotation: Any, seen: set[Any]) -> bool:
-    """Return True if some part of an annotation has a meaning that msgspec does not know."""
+def is_readable(annotation: Any) -> bool:
+    """Return True if msgspec reads a type: of a union, members that JSON tells apart by its types, or by a tag."""
+    try:
+        msgspec.msgpack.Decoder(annotation)
+    except (TypeError, NameError):
+        return False
+    return True
+
+
+def _needs_pydantic(annotation: Any, seen: set[Any], *, inside: bool = False) -> bool:
+    """Return True if a part of an annotation has a meaning that msgspec does not know; `inside` of a class, a union."""
     origin = get_origin(annotation)
     if origin is Literal:
         return False
     if isinstance(annotation, NewType):
-        return _needs_pydantic(annotation.__supertype__, seen)
+        return _needs_pydantic(annotation.__supertype__, seen, inside=inside)
     parts = get_args(annotation)
     if origin is Annotated:
         kind, *extras = parts
-        return any(map(_is_constraint, extras)) or _needs_pydantic(kind, seen)
-    if origin in (Union, UnionType) and sum(map(describes_itself, parts)) > 1:
+        return any(map(_is_constraint, extras)) or _needs_pydantic(kind, seen, inside=inside)
+    if inside and origin in (Union, UnionType) and not is_readable(annotation):
         return True
     if parts:
-        return any(_needs_pydantic(part, seen) for part in parts)
+        return any(_needs_pydantic(part, seen, inside=inside) for part in parts)
     if not isinstance(annotation, type) or describes_itself(annotation) or annotation in seen:
         return False
     if hasattr(annotation, "__pydantic_core_schema__") or hasattr(annotation, _CORE_SCHEMA):
         return True
     seen.add(annotation)
-    return any(_needs_pydantic(part, seen) for part in _field_types(annotation))
+    return any(_needs_pydantic(part, seen, inside=True) for part in _field_types(annotation))
 
 
 def _is_constraint(extra: Any) -> bool:

@@ -17,7 +17,7 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import count
 from types import NoneType
-from typing import Annotated, Any, Final, Literal, TypedDict, Union
+from typing import Annotated, Any, Final, Literal, TypedDict, Union, get_origin
 from uuid import UUID
 
 import msgspec
@@ -27,8 +27,9 @@ from msgspec import inspect as kinds
 from bespeak.contract.schema.subschemas import nodes
 from bespeak.contract.schema.validation import Pruner, Validator, Violation, compile_schema, non_finite
 from bespeak.errors import ContractError
-from bespeak.runtime.functions.annotations import adapter_of, dump_foreign, extra_items, show_type
+from bespeak.runtime.functions.annotations import StandIn, adapter_of, dump_foreign, extra_items, show_type
 from bespeak.runtime.functions.hints import closed_output, output_schema
+from bespeak.runtime.functions.unions import Choice
 from bespeak.text.diagnostics.diagnostic import brief
 
 _LEAVES: Final[dict[type, Any]] = {
@@ -77,8 +78,10 @@ class Shadow:
         self.dumps = False  # True if pydantic dumps a part of the value, which must be checked by the closed schema
         self.is_exact = True  # True if the shadow checks everything that the schema of the annotation says
         self.chooses = False  # True if the class of a value decides between Structs
+        self.decides = False  # True if it decides between any classes: then the fields must not decide otherwise
         self.has_numbers = False  # True if some value may be infinite or NaN, which JSON cannot express
         self._made: dict[int, type[msgspec.Struct]] = {}
+        self._kept: list[object] = []  # types of choices, whose ids must not be used again while `_made` has them
         self._fields: list[tuple[type[msgspec.Struct], dict[str, Any]]] = []
         kind = kinds.type_info(annotation)
         self.type: Any = self._of(kind)
@@ -107,6 +110,8 @@ class Shadow:
             case kinds.CustomType(cls=cls) if cls is object:
                 self.has_numbers = True
                 return Any
+            case kinds.CustomType(cls=Choice() as cls):
+                return self._choice(cls)
             case kinds.CustomType(cls=cls):
                 self.dumps = self.has_numbers = True
                 return _carrier(cls.__name__, declared_dump(cls, strict=self._strict))
@@ -154,6 +159,33 @@ class Shadow:
 
         return _carrier("Choice", choose)
 
+    def _choice(self, choice: Choice) -> Any:
+        """Copy a value by the member that is its class; of a mapping, its fields decide, as for an input."""
+        types = kinds.multi_type_info(choice.members)
+        self._kept.append(types)
+        parts = [(_class_of(member), self._of(kind)) for member, kind in zip(choice.members, types, strict=True)]
+        schema = closed_output(choice)
+        pruner, closed = Pruner(schema), compile_schema(schema)
+        self.chooses = self.decides = True
+
+        def choose(value: Any) -> Any:
+            if isinstance(value, dict):
+                kept, _ = pruner.prune(_write(value))
+                if isinstance(closed, Validator) and closed.is_valid(kept):
+                    return kept
+            declared = [part for cls, part in parts if type(value) is cls]
+            declared += [part for cls, part in parts if isinstance(value, cls)]
+            for part in declared or [part for _, part in parts]:
+                try:
+                    kept = msgspec.convert(value, part, from_attributes=True, dec_hook=take)
+                except ValueError:
+                    continue
+                if declared or _write(kept) != {}:  # any object has the attributes of a class without required fields
+                    return kept
+            raise ValueError(f"a {type(value).__name__} is not a {choice.__name__}")
+
+        return _carrier(choice.__name__, choose)
+
     def _struct(self, kind: Any) -> type[msgspec.Struct]:
         known = self._made.get(id(kind))
         if known is not None:
@@ -186,6 +218,16 @@ class Shadow:
             types[field.name] = part if field.required or omits or part is Any else part | UnsetType
         self._fields.append((made, types))
         return made
+
+
+def _class_of(member: Any) -> type:
+    """Return the class whose instances are values of a member; one that nothing is an instance of for a mapping."""
+    origin = get_origin(member) or member
+    return origin if isinstance(origin, type) and not issubclass(origin, dict | StandIn) else _Nobody
+
+
+class _Nobody:
+    pass
 
 
 def _bounded(kind: kinds.Type, annotation: Any) -> Any:
@@ -292,10 +334,11 @@ class OutputFilter:
         for write in self._ways(written):
             try:
                 kept, dropped = self._pruner.prune(write(result))
-                if self._closed.is_valid(kept):
+                if not self._closed.is_valid(kept):
+                    violations = self._closed.violations(kept)
+                elif self._shadow is None or not self._shadow.decides:
                     self._name(dropped)
                     return kept
-                violations = self._closed.violations(kept)
             except _MISFITS:
                 continue
         raise UnfitResult(violations)

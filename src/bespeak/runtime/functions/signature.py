@@ -1,13 +1,14 @@
 """The parameters of a handler function, and calls with JSON values converted to the annotated Python types.
 
-A function gets its input in one of three ways, decided once, when the endpoint is registered:
+A function gets its input in one of four ways, decided once, when the endpoint is registered:
 
 - it takes only the Context (`def handler(context)`): the input is `context.input`;
 - it takes one parameter that is not a property of the input, without annotation or annotated as a dict
   (`def handler(input)`): the whole input;
+- one parameter is marked as the whole input (`order: Annotated[Order, Body()]`), and others may stand beside it;
 - otherwise each parameter is the property of the same name.
 
-All three may take the Context among their parameters.
+All may take the Context among their parameters.
 """
 
 from __future__ import annotations
@@ -24,18 +25,19 @@ from typing import Any, Final, get_origin, get_type_hints
 import msgspec
 from msgspec import inspect as kinds
 
+from bespeak.contract.handler import Body
 from bespeak.contract.schema.validation import Violation, shorten
 from bespeak.errors import BespeakError, ContractError
 from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.functions.annotations import (
     NO_SCHEMA,
-    adapt,
     describes_itself,
     read_types,
     show_type,
     validate_foreign,
     walk,
 )
+from bespeak.runtime.functions.unions import adapt
 from bespeak.text.source.pointer import pointer
 
 MISSING: Final = inspect.Parameter.empty
@@ -85,6 +87,16 @@ class Signature:
         if any(parameter.default is not MISSING for parameter in self.parameters):
             _ = self.struct
 
+    @cached_property
+    def body(self) -> HandlerParameter | None:
+        """The parameter that is the whole input. Raises ContractError if there are two, or if it has a default."""
+        marked = [item for item in self.parameters if _is_body(item.annotation)]
+        if len(marked) > 1:
+            raise ContractError(f"{_listed([one.name for one in marked])} are marked as the whole input: mark one")
+        if marked and (marked[0].default is not MISSING or self.takes_rest):
+            raise ContractError(f"{marked[0].name!r} is the whole input: remove its default, and **rest")
+        return marked[0] if marked else None
+
     @property
     def annotations(self) -> list[Any]:
         return [parameter.annotation for parameter in self.parameters if parameter.annotation is not MISSING]
@@ -107,6 +119,10 @@ class Signature:
                 shown = show_type(parameter.annotation)
                 message = f"the parameter {parameter.name!r} is annotated with {shown}, which {error}"
                 raise ContractError(message) from None
+
+
+def _is_body(annotation: Any) -> bool:
+    return any(extra is Body or isinstance(extra, Body) for extra in getattr(annotation, "__metadata__", ()))
 
 
 def _has_foreign(annotations: Sequence[Any]) -> bool:
@@ -235,9 +251,36 @@ def plan_call(function: Callable[..., Any], input_schema: Mapping[str, Any]) -> 
             if signature.context.keyword_only:
                 return lambda _, context: function(**{name: context})
             return lambda _, context: function(context)
-        return _call_by_name(function, _fitted(signature, properties, input_schema.get("required", ())))
+        required = input_schema.get("required", ())
+        if (body := signature.body) is not None:
+            others = {item.name for item in signature.parameters} - {body.name}
+            fitted = {name: schema for name, schema in properties.items() if name in others} | {body.name: {}}
+            call = _call_by_name(function, _fitted(signature, fitted, (*required, body.name)))
+            return _call_with_body(call, body.name, others)
+        return _call_by_name(function, _fitted(signature, properties, required))
     except ContractError as error:
         raise ContractError(f"{function_name(function)}(): {error}") from None
+
+
+def _call_with_body(call: HandlerCall, name: str, others: set[str]) -> HandlerCall:
+    """Give a call the fields of the whole input in one argument, without those of its other parameters."""
+
+    def call_with_body(values: dict[str, Any], context: Context) -> Any:
+        given = {key: values[key] for key in others if key in values}
+        given[name] = {key: value for key, value in values.items() if key not in others}
+        try:
+            return call(given, context)
+        except ConversionError as error:
+            # The caller knows the fields, not the parameter that holds them.
+            moved = [msgspec.structs.replace(one, pointer=_above(one.pointer, name)) for one in error.violations]
+            raise ConversionError(moved) from None
+
+    return call_with_body
+
+
+def _above(place: str, name: str) -> str:
+    start = pointer((name,))
+    return place.removeprefix(start) if f"{place}/".startswith(f"{start}/") else place
 
 
 def _takes_whole_input(signature: Signature, properties: Mapping[str, Any]) -> bool:
@@ -351,9 +394,21 @@ def _converter(signature: Signature) -> Callable[[dict[str, Any]], msgspec.Struc
             # 1.0 is an integer in JSON Schema, but not for msgspec.
             return plain(_whole(values), signature.struct, dec_hook=validate_foreign)
         except msgspec.ValidationError as error:
-            raise ConversionError(_violations(error)) from None
+            raise ConversionError(_all_violations(signature, values) or _violations(error)) from None
 
     return convert
+
+
+def _all_violations(signature: Signature, values: dict[str, Any]) -> list[Violation]:
+    """Convert each parameter on its own: msgspec stops at the first that cannot be converted."""
+    found: list[Violation] = []
+    for parameter in signature.parameters:
+        if parameter.name in values and parameter.annotation is not MISSING:
+            try:
+                msgspec.convert(_whole(values[parameter.name]), parameter.annotation, dec_hook=validate_foreign)
+            except msgspec.ValidationError as error:
+                found += _violations(error, parameter.name)
+    return found
 
 
 def _whole(value: Any) -> Any:
@@ -364,10 +419,11 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _violations(error: msgspec.ValidationError) -> list[Violation]:
+def _violations(error: msgspec.ValidationError, *start: str) -> list[Violation]:
     found = _PLACE.fullmatch(str(error))
     message, place = (found[1], found[2]) if found else (str(error), "")
-    at = [name or int(index) for name, index in _STEP.findall(place.partition("[...]")[0])]
+    at: list[str | int] = [*start]
+    at += [name or int(index) for name, index in _STEP.findall(place.partition("[...]")[0])]
     report = getattr(error.__cause__, "errors", None)
     if callable(report):
         return [

@@ -90,3 +90,11 @@ def test_only_the_shown_part_of_a_long_line_is_processed() -> None:
     line = "\t" * 1_000_000
     found = [Diagnostic("D104", "error", "wrong", Location("x", 1, column)) for column in range(1, 20_000)]
     assert full(found, lambda _: line + "Z").count("\n\n") == 19_998
+
+
+@given(st.text(max_size=300), st.text(max_size=300), st.integers(20, 120))
+def test_a_width_wraps_the_sentences_and_keeps_every_word(message: str, advice: str, width: int) -> None:
+    finding = Diagnostic("P301", "error", message, Location("rooms.agis"), help=advice)
+    assert full([finding], width=width).split() == full([finding]).split()
+    most = max(width, len("rooms.agis: error[P301]"), 8 + max(map(len, full([finding]).split())))
+    assert all(len(line) <= most for line in full([finding], width=width).splitlines())

@@ -75,7 +75,9 @@ def check_endpoint(endpoint: Endpoint, verbs: Container[str]) -> Iterator[Diagno
         yield rule.at(endpoint, "/path", fault.message, _write_parameter(spelling.foreign_parameter(fault.at)), fix)
         return
     if (leak := check_leakage(endpoint.path, verbs)) is not None:
-        advice = f"Remove {brief(leak.at)}, or name the resource: the method already names the action."
+        advice = (
+            f"Remove {brief(leak.at)}, or name the resource, for example in the plural: the method names the action."
+        )
         yield LEAKAGE.at(endpoint, "/path", leak.message, advice)
     if isinstance(template, Fault):
         yield REPEATED.at(endpoint, "/path", template.message, "Give each parameter its own name.")

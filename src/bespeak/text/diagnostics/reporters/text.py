@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -22,19 +23,23 @@ def full(
     *,
     style: Style | None = None,
     see: Callable[[str], str] | None = None,
+    width: int | None = None,
 ) -> str:
-    """Format each finding with its source line, carets and advice. `see` names where a rule id is explained."""
+    """Format each finding with its source line, carets and advice. `see` names where a rule id is explained.
+
+    With a width, sentences are wrapped; without one each is one line, which programs can read.
+    """
     read, styled = source or from_disk, style or (lambda text, _: text)
     texts: dict[str, list[str]] = {}
     blocks: list[str] = []
     for finding in findings:
-        lines = [_headline(finding, styled)]
+        lines = _headline(finding, styled, width)
         location = finding.location
         if location is not None and location.line:
             if location.file not in texts:
                 texts[location.file] = (read(location.file) or "").split("\n")
             lines += _frame(texts[location.file], location, styled, finding.severity)
-        lines += _advice(finding, styled)
+        lines += _advice(finding, styled, width)
         if see is not None:
             lines.append(f"  {styled('see:', 'label')} {see(finding.rule)}")
         blocks.append("\n".join(lines))
@@ -53,20 +58,41 @@ def from_disk(file: str) -> str | None:
         return None
 
 
-def _headline(finding: Diagnostic, styled: Style) -> str:
-    place = f"{styled(printable(str(finding.location)), 'place')}: " if finding.location else ""
-    kind = styled(printable(f"{finding.severity}[{finding.rule}]"), finding.severity)
-    return f"{place}{kind} {printable(finding.message)}"
+def _headline(finding: Diagnostic, styled: Style, width: int | None) -> list[str]:
+    location = printable(str(finding.location)) if finding.location else ""
+    kind = printable(f"{finding.severity}[{finding.rule}]")
+    place = f"{styled(location, 'place')}: " if location else ""
+    used = len(kind) + (len(location) + 2 if location else 0)
+    return _sentence(f"{place}{styled(kind, finding.severity)}", used, finding.message, width, "  ")
 
 
-def _advice(finding: Diagnostic, styled: Style) -> list[str]:
+def _sentence(begin: str, used: int, text: str, width: int | None, indent: str) -> list[str]:
+    """Put a text behind its beginning, of which `used` columns are visible, and wrap it if there is a width."""
+    if width is None:
+        return [f"{begin} {printable(text)}"]
+    blank = " " * (used + 1)
+    wrapper = textwrap.TextWrapper(width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    if used + 1 < width:
+        wrapper.initial_indent = blank
+        first, *rest = wrapper.wrap(printable(text)) or [blank]
+        if first.startswith(blank) and len(first) <= width:
+            return [f"{begin} {first[len(blank) :]}", *rest]
+    wrapper.initial_indent = indent
+    return [begin, *wrapper.wrap(printable(text))]
+
+
+def _advice(finding: Diagnostic, styled: Style, width: int | None) -> list[str]:
     """Format the advice and the fix; in one line if they say the same."""
-    lines = [f"  {styled('help:', 'label')} {printable(finding.help)}"] if finding.help else []
-    fix = finding.fix
-    if fix is not None and fix.title in finding.help:
-        lines[0] += " [fix]" if fix.safe else " [unsafe fix]"
-    elif fix is not None:
-        lines.append(f"  {styled('fix:' if fix.safe else 'unsafe fix:', 'label')} {printable(fix.title)}")
+    fix, advice = finding.fix, finding.help
+    lines: list[str] = []
+    is_same = fix is not None and fix.title in advice
+    if fix is not None and is_same:
+        advice += " [fix]" if fix.safe else " [unsafe fix]"
+    if advice:
+        lines += _sentence(f"  {styled('help:', 'label')}", 7, advice, width, " " * 8)
+    if fix is not None and not is_same:
+        label = "fix:" if fix.safe else "unsafe fix:"
+        lines += _sentence(f"  {styled(label, 'label')}", len(label) + 2, fix.title, width, " " * 8)
     return lines
 
 
@@ -95,8 +121,8 @@ def _length(location: Location, column: int, shown: int) -> int:
     return max(1, min(end, shown) - column + 1)
 
 
-def render_full(report: Report, style: Style | None = None, *, quiet: bool = False) -> str:
-    shown = full(report.diagnostics, report.source, style=style, see="bespeak explain {}".format)
+def render_full(report: Report, style: Style | None = None, *, quiet: bool = False, width: int | None = None) -> str:
+    shown = full(report.diagnostics, report.source, style=style, see="bespeak explain {}".format, width=width)
     text = f"{shown}\n" if shown else ""
     if quiet:
         return text
