@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -39,9 +40,16 @@ async def later(context: Any) -> dict[str, Any]:
     return {}
 
 
+def untimed(message: str) -> str:
+    """Return a line without its duration, which must be a number of milliseconds."""
+    line, _, duration = message.rpartition(" in ")
+    assert re.fullmatch(r"[0-9]+\.[0-9] ms", duration)
+    return line
+
+
 @pytest.mark.parametrize("handler", [echo, later])
 async def test_an_answer_is_logged_once_it_is_complete(caplog: pytest.LogCaptureFixture, handler: Any) -> None:
-    with caplog.at_level(logging.DEBUG):
+    with caplog.at_level(logging.INFO):
         bench = build(make_endpoint("QUERY", "/rooms/{room}", handler, properties={"room": {}}))
         answer = bench.dispatcher(request("QUERY", "/rooms/12"))
         if inspect.iscoroutine(answer):
@@ -49,7 +57,8 @@ async def test_an_answer_is_logged_once_it_is_complete(caplog: pytest.LogCapture
             answer = await answer
     assert isinstance(answer, Response)
     [(message, members)] = told(caplog)
-    assert message == "200 QUERY /rooms/{room} by anonymous"
+    assert untimed(message) == "200 QUERY /rooms/{room} by anonymous"
+    assert (members["code"], members["ms"] > 0) == (None, True)
     assert (members["request_id"], members["response_id"]) == ("r-1", answer.header("response-id"))
 
 
@@ -70,7 +79,7 @@ async def test_a_cancelled_call_is_logged_as_one(caplog: pytest.LogCaptureFixtur
         await asyncio.sleep(0)
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-    assert [message for message, _ in told(caplog)] == ["408 QUERY /rooms by anonymous"]
+    assert [untimed(message) for message, _ in told(caplog)] == ["408 call-cancelled: QUERY /rooms by anonymous"]
     assert "QUERY /rooms was cancelled before it was answered" in caplog.text
 
 
@@ -86,16 +95,27 @@ async def test_the_record_of_an_answer_is_named(caplog: pytest.LogCaptureFixture
 
 
 def test_a_disabled_log_costs_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.WARNING):
         assert access_log() == ()
 
 
-def test_an_invalid_request_is_logged_by_the_dispatcher(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG):
+def test_a_refusal_is_one_line_with_its_code_and_only_a_terminal_is_given_an_unknown_path(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.INFO):
+        build(make_endpoint("QUERY", "/rooms", echo)).send("QUERY", "/rooms/anna-smith")
+    [record] = caplog.records
+    assert untimed(record.getMessage()) == "404 endpoint-not-found: QUERY /rooms/* by anonymous"
+    assert "anna" not in str(vars(record))
+    assert vars(record)["asked"].text == "/rooms/anna-smith"
+
+
+def test_an_invalid_request_is_logged_without_its_bytes(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
         response = build().dispatcher.malformed(Malformed(400, "invalid-request-line", "hush"), Connection())
     assert response.status == 400
-    assert told(caplog) == []
-    assert "400 invalid-request-line" in caplog.text
+    [(message, _)] = told(caplog)
+    assert message == "400 invalid-request-line: not a valid request"
     assert "hush" not in caplog.text
 
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.cases import rows
 from tests.service import AGENT, build, echo, make_endpoint
 
+import bespeak
 from bespeak.app.server.assembly import assemble
 from bespeak.contract.agent import Agent
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
 from bespeak.protocol.exchange.messages import Context
+from bespeak.protocol.exchange.refusal import gate_of
 from bespeak.runtime.additions import EndpointOrigin
 
+ROOT = Path(bespeak.__file__).parent
 OPEN = Policies(scope_required_for_invocation=False)
 
 
@@ -488,3 +493,44 @@ def test_an_operators_own_inventory_is_discovery_with_its_own_scopes() -> None:
     assert bench.send("DISCOVER", "/methods").error["type"] == "credentials-missing"
     assert bench.send("DISCOVER", "/methods", agent_id=AGENT).status == 455
     assert bench.send("DISCOVER", "/methods", scopes="a:b").status == 200
+
+
+# the names of gates, by which clients tell what refused
+
+
+JUDGING = (
+    *(ROOT / "runtime" / "gates").glob("*.py"),
+    *(ROOT / "state" / "identity" / f"{name}.py" for name in ("api_keys", "authenticator", "bearer", "signed_request")),
+)
+
+
+def test_every_code_that_a_gate_refuses_with_belongs_to_a_gate() -> None:
+    codes = {
+        code
+        for file in JUDGING
+        for call in ast.walk(ast.parse(file.read_text()))
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("Refused", "unauthorized")
+        for argument in call.args[:2]
+        if isinstance(argument, ast.Constant)
+        and isinstance(code := argument.value, str)
+        and "-" in code
+        and " " not in code
+    }
+    assert {"key-revoked", "scope-violation", "invalid-body", "token-expired"} <= codes
+    # A server without a store cannot confirm at all: it lacks a part, and no gate has judged the call.
+    assert {code for code in codes if gate_of(code) is None} == {"not-implemented"}
+
+
+@rows(
+    "code, condition, gate",
+    ("authorization-required", "credentials-missing", "identity"),
+    ("authorization-required", "scope-required", "scope"),
+    ("authorization-required", "anonymous-discovery-disabled", "discovery"),
+    ("authorization-required", None, None),
+    ("scope-claim-invalid", "scope-required", "identity"),
+    ("scope-violation", None, "scope"),
+    ("room_unavailable", None, None),
+    ("", None, None),
+)
+def test_a_262_is_told_by_its_type(code: str, condition: str | None, gate: str | None) -> None:
+    assert gate_of(code, condition) == gate

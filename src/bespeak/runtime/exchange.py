@@ -13,7 +13,7 @@ import msgspec
 
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import AGENT_ID
-from bespeak.protocol.exchange.messages import Connection, Response
+from bespeak.protocol.exchange.messages import Connection, Malformed, Response
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.runtime.call import Call, RoutedCall, StepCall
 from bespeak.runtime.extension import RECORD
@@ -25,6 +25,7 @@ from bespeak.state.store.store import Conflict, Sealed, Store
 if TYPE_CHECKING:
     from joserfc.jwk import OKPKey
 
+    from bespeak.runtime.route_table import RouteTable
     from bespeak.state.audit.checkpoints import Checkpointer
     from bespeak.state.audit.sealer import Signing
 
@@ -69,9 +70,7 @@ class Exchange(msgspec.Struct, frozen=True):
         route = call.route
         if route is not None and route is not call.routes.wildcard:
             return route.endpoint.path
-        words = call.routes.path_words
-        parts = call.path[:2000].split("/")[:20]
-        return "/".join(part if part in words else "*" for part in parts)
+        return known_parts(call.path, call.routes)
 
     @property
     def face(self) -> str:
@@ -110,13 +109,14 @@ class Exchange(msgspec.Struct, frozen=True):
 Subscriber = Callable[[Exchange], None]  # called when an answer is complete; must not raise or block
 
 
-def particulars_of_fault(connection: Connection, status: int, headers: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Return the members of a log entry about bytes that are not a valid request."""
-    return {**_ids(headers), "status": status, "peer": connection.peer}
-
-
 def _ids(headers: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return {_ECHOED[name]: value[:_LONGEST] for name, value in headers if name in _ECHOED}
+
+
+def known_parts(path: str, routes: RouteTable) -> str:
+    """Return a path with `*` for every part that no contract has."""
+    words = routes.path_words
+    return "/".join(part if part in words else "*" for part in path[:2000].split("/")[:20])
 
 
 ACCESS_LOGGER: Final = "bespeak.access"
@@ -124,14 +124,54 @@ ACCESS_LOGGER: Final = "bespeak.access"
 _logger = logging.getLogger(ACCESS_LOGGER)
 
 
+class AskedPath:
+    """The path of a request that reached no endpoint, as it was sent. Only a terminal shows it; it has no `repr`."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text[:_LONGEST]
+
+
+def is_access_logged() -> bool:
+    return _logger.isEnabledFor(logging.INFO)
+
+
 def access_log() -> tuple[Subscriber, ...]:
-    """Return the subscriber that writes the lines; None if the log level suppresses them."""
-    return (log_exchange,) if _logger.isEnabledFor(logging.DEBUG) else ()
+    """Return the subscriber that writes a line for each answer; nothing if the log level suppresses them."""
+    return (log_exchange,) if is_access_logged() else ()
 
 
 def log_exchange(exchange: Exchange) -> None:
-    args = (exchange.response.status, exchange.method, exchange.path, exchange.caller)
-    _logger.debug("%d %s %s by %s", *args, extra={"particulars": exchange.particulars})
+    routed = exchange.call.route is not None
+    asked = None if routed else AskedPath(exchange.call.path)
+    _log(exchange.particulars, exchange.caller, exchange.response.code, exchange.seconds, asked)
+
+
+def log_answer(
+    connection: Connection, method: str, paths: tuple[str, str], *, number: int, code: str | None, seconds: float
+) -> None:
+    """Log an answer that a face has given by itself: a document, or a refusal before there is a call.
+
+    `paths` are the path as it was sent, for a terminal, and as it may be logged.
+    """
+    listed = {"method": method[:_LONGEST], "path": paths[1], "status": number, "peer": connection.peer}
+    _log(listed, "anonymous", code, seconds, AskedPath(paths[0]))
+
+
+def log_fault(fault: Malformed, connection: Connection, headers: Iterable[tuple[str, str]], level: int) -> None:
+    """Log the refusal of bytes that are not a valid request."""
+    particulars = {**_ids(headers), "status": fault.status, "code": fault.code, "peer": connection.peer}
+    _logger.log(level, "%d %s: not a valid request", fault.status, fault.code, extra={"particulars": particulars})
+
+
+def _log(
+    particulars: dict[str, Any], caller: str, code: str | None, seconds: float | None, asked: AskedPath | None
+) -> None:
+    ms = (seconds or 0.0) * 1000
+    what = particulars["status"], "" if code is None else f" {code}:", particulars["method"], particulars["path"]
+    extra = {"particulars": {**particulars, "code": code, "ms": round(ms, 3)}, "asked": asked}
+    _logger.info("%d%s %s %s by %s in %.1f ms", *what, caller, ms, extra=extra)
 
 
 _metrics_logger = logging.getLogger(__name__)

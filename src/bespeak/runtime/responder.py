@@ -17,7 +17,7 @@ from bespeak.protocol.exchange.messages import Connection, Malformed, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Envelope
 from bespeak.runtime.call import Call, RoutedCall, may_discover
-from bespeak.runtime.exchange import Exchange, particulars_of_fault
+from bespeak.runtime.exchange import Exchange, is_access_logged, log_fault
 from bespeak.runtime.functions.signature import ConversionError
 from bespeak.runtime.gates import find_deprecation
 from bespeak.runtime.route import ENDPOINT_WARNING, Route, catalog_warning
@@ -43,6 +43,8 @@ class Responder:
     def __init__(self) -> None:
         # Unique without a random number per response: 48 bits, counted from a random start.
         self._ids = count(secrets.randbits(47))
+        # An access log has the refusals too, and one line is enough.
+        self._refusal_level = logging.DEBUG if is_access_logged() else logging.INFO
 
     def answer(self, call: RoutedCall, result: Answer | Envelope | Refused) -> Response:
         if isinstance(result, Refused):
@@ -68,7 +70,7 @@ class Responder:
         headers = self.headers_of(call) + refused.headers
         response = Response(refused.status, _encode(body), block, headers, refused.code)
         # Core 6.1: AGTP's own codes are logged; they are normal operation, not errors.
-        level = _level(refused.status)
+        level = logging.WARNING if refused.status in _ALWAYS_LOGGED else self._refusal_level
         if refused.status in status.LACKING_AUTHORITY and (
             refused.code == _VIOLATION or (call.principal.agent_id is not None and not call.server.audited)
         ):
@@ -121,17 +123,8 @@ class Responder:
         headers: tuple[tuple[str, str], ...] = (named,) if connection.answered else (named, routes.public_introduction)
         if fault.status == status.UNAVAILABLE:
             headers += (_RETRY_AFTER,)
-        level = _level(fault.status)
-        if _logger.isEnabledFor(level):
-            particulars = particulars_of_fault(connection, fault.status, headers)
-            _logger.log(
-                level, "%d %s: not a valid request", fault.status, fault.code, extra={"particulars": particulars}
-            )
+        log_fault(fault, connection, headers, logging.WARNING if fault.status in _ALWAYS_LOGGED else logging.INFO)
         return Response(fault.status, _encode(body), routes.error_block, headers, fault.code)
-
-
-def _level(number: int) -> int:
-    return logging.WARNING if number in _ALWAYS_LOGGED else logging.INFO
 
 
 def _envelope(call: Call, envelope: Envelope) -> bytes:

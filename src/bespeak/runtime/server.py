@@ -124,7 +124,14 @@ class Server:
         if auth is not None and not auth.is_open:
             from bespeak.state.identity.authenticator import Authenticator  # noqa: PLC0415 - open mode needs no cryptography
 
-            self.principals.authenticator = Authenticator(auth, server_id, self.principals.key_of)
+            if "key" in auth.modes:
+                from bespeak.state.identity.api_keys import ApiKeys  # noqa: PLC0415 - few servers have keys
+
+                self.agents.keys = ApiKeys()
+                self.agents.keys.reload = self.agents.refresh
+            self.principals.authenticator = Authenticator(
+                auth, server_id, self.principals.key_of, keys=self.agents.keys
+            )
         self.rates = Rates(service.rate_limits) if service.rate_limits else None  # rate limits; None if there are none
         self.state: Any = None  # value of the service's lifespan for handlers; None before `start` and without one
         self._lifespan = None if service.lifespan is None else Lifespan(service.lifespan)
@@ -211,7 +218,9 @@ class Server:
         else:
             await run_all(self.starts)
         if len(self.agents) and not self.principals.requires_known:
-            scopes = "with the scopes of their tokens" if self.principals.authenticator else "with any scope they claim"
+            scopes = (
+                "with the scopes of their credentials" if self.principals.authenticator else "with any scope they claim"
+            )
             _logger.warning("[agents] require_known is false: agents that are not registered are admitted %s", scopes)
         await self.additions.start()
         if self.own_endpoints is not None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -24,6 +25,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 Result = TypeVar("Result")
 Write = Callable[[bytes], object]
+_OWNER_ONLY: Final = 0o600
 store_option = click.option("--store", "override", metavar="PLACE", help="Store: a file, or postgresql://...")
 
 
@@ -102,3 +104,44 @@ def written_in_one_step(path: Path) -> Iterator[Write]:
             raise
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def write_secret(path: Path, text: str, *, force: bool | None) -> None:
+    """Write a secret to a file that others can never read. `force` is None if the command has no --force option."""
+    or_force = "" if force is None else ", or replace it with --force"
+    try:
+        if force:
+            replace_file(path, text, mode=_OWNER_ONLY)
+            return
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "w", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError as error:
+        raise ConfigError(f"{path} already exists and may be a key in use. Give another file{or_force}.") from error
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def replace_file(path: Path, text: str, *, mode: int, owner: tuple[int, int] | None = None) -> None:
+    """Replace a file atomically, even if the power fails."""
+    if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
+        raise ConfigError(f"{path} is not a regular file and will not be replaced.")
+    descriptor, name = tempfile.mkstemp(prefix=".bespeak-", dir=path.parent)
+    beside = Path(name)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if owner is not None and owner != (beside.stat().st_uid, beside.stat().st_gid):
+            os.chown(beside, *owner)
+        beside.chmod(mode)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink()
+        raise
+    if os.name == "posix":  # where folders can be opened: make the new name durable
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

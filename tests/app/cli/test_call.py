@@ -19,6 +19,8 @@ from tests.cases import rows
 from tests.documents.ai.test_document import FLIGHTS
 from tests.process import HOTEL, ROOT, Served, bespeak, refused, serving
 
+from bespeak.protocol.exchange.refusal import GATES
+
 pytestmark = pytest.mark.process
 
 
@@ -91,6 +93,43 @@ def test_refusal_exits_with_one_and_prints_help(hotel: Served) -> None:
     invalid = bespeak("call", hotel.uri, "BOOK", "/room", "room_id=1", "party=2", *AUTHORITY)
     assert invalid.stderr.count("is a required property") >= 3
     assert "party" in invalid.stderr
+
+
+@rows("way", "agtp", "http", "folder")
+def test_verbose_shows_the_wire_without_secrets_and_the_gate_that_refused(
+    hotel: Served, tmp_path: Path, way: str
+) -> None:
+    key = "bsk_0123456789ab_" + "c0ffee" * 8
+    call = ("-v", "BOOK", "/room", "-d", json.dumps(BOOKING), "--agent-id", AGENT, "--scope", "rooms:read")
+    options = {"env": {"BESPEAK_KEY": key, "HOTEL_LEDGER": str(tmp_path / "hotel.sqlite3")}}
+    if way == "http":
+        with serving(HOTEL, "--http", "127.0.0.1:0", env=options["env"]) as served_by_http:
+            result = bespeak("call", served_by_http.url, *call, **options)
+    else:
+        result = bespeak("call", hotel.uri if way == "agtp" else str(HOTEL), *call, **options)
+    lines = result.stderr.splitlines()
+    sent, answered = (
+        ("POST /room:book HTTP/1.1", "HTTP/1.1 403") if way == "http" else ("AGTP/1.0 BOOK /room", "AGTP/1.0 455")
+    )
+    assert f"> {sent}" in lines, result.stderr
+    assert "> Authorization: Bearer bsk_0123456789ab_***" in lines
+    assert f"> {json.dumps(BOOKING, separators=(',', ':'))}" in lines
+    assert any(line.startswith(f"< {answered}") for line in lines)
+    assert "* refused by the scope gate (455 scope-violation)" in lines
+    assert "c0ffee" not in result.stderr
+    assert result.returncode == 1
+
+
+def test_a_refusal_of_the_handler_is_not_called_one_of_a_gate(hotel: Served) -> None:
+    booking = json.dumps({**BOOKING, "room_id": "999"})
+    result = bespeak("call", "-v", hotel.uri, "BOOK", "/room", "-d", booking, *AUTHORITY)
+    assert "* refused by the endpoint, or a rule of the service (422 room_unavailable)" in result.stderr
+
+
+def test_the_guide_lists_every_gate() -> None:
+    guide = (ROOT / "docs" / "guides" / "calling.md").read_text()
+    for name, decides, _ in GATES:
+        assert f"| {name} | {decides} |" in guide
 
 
 def test_warnings_are_printed_with_the_response(hotel: Served) -> None:

@@ -18,11 +18,12 @@ from tests.process import serving
 from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.app.server.log import FORMATS, LEVELS, JsonLines, TextLines, log_to_stderr
+from bespeak.app.server.log import FORMATS, LEVELS, JsonLines, TerminalLines, TextLines, log_to_stderr
 from bespeak.contract.agent import Agent
 from bespeak.contract.handler import Refusal
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Malformed
+from bespeak.runtime.exchange import AskedPath
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.identity.settings import AuthSettings, SignedSettings, TokenSettings
 
@@ -66,6 +67,24 @@ def test_no_value_adds_a_line_or_controls_a_terminal(form: logging.Formatter, wo
     assert isinstance(form, TextLines) or json.loads(line)["level"] == "info"
 
 
+@given(words=st.text() | st.sampled_from(["/\n12:00:00 200 GET /forged", "/a\x1b[2J", "/\x85\u2028", "/\ud800"]))
+def test_a_terminal_shows_an_unknown_path_escaped_and_bounded(words: str) -> None:
+    record = entry("", status=404, method="GET", path="/*", code="endpoint-not-found", ms=0.25)
+    record.asked = AskedPath(words * 100)
+    line = TerminalLines().format(record)
+    assert line.isprintable()
+    assert line.splitlines() == [line]
+    assert len(line) < 128 * 10 + 80
+    assert line.endswith("anonymous 0.2 ms endpoint-not-found")
+
+
+def test_a_terminal_shows_the_template_of_an_endpoint_and_the_beginning_of_the_agent() -> None:
+    record = entry("", status=200, method="QUERY", path="/rooms/{room}", agent_id="ab" * 32, code=None, ms=12.345)
+    record.asked = None
+    assert TerminalLines().format(record).split(" ", 1)[1] == "200 QUERY /rooms/{room} abababababab 12.3 ms"
+    assert TerminalLines().format(entry("started")) == TextLines().format(entry("started"))
+
+
 @given(words=st.text(st.characters(exclude_categories=["Cs"])))
 def test_json_gives_back_every_text_as_it_was(words: str) -> None:
     assert json.loads(JsonLines().format(entry("%s", words)))["message"] == words
@@ -91,7 +110,7 @@ def root() -> Iterator[logging.Logger]:
     yield logger
     logger.setLevel(before[0])
     logger.handlers[:] = before[1]
-    for name in ("asyncio", "asyncpg", "httpcore", "httpx"):
+    for name in ("asyncio", "asyncpg", "httpcore", "httpx", "mcp"):
         logging.getLogger(name).setLevel(before[2])
 
 
@@ -243,9 +262,9 @@ def test_a_server_logs_findings_and_answers_as_json(tmp_path: Path, workers: str
     assert [line["rule"] for line in lines if line["logger"] == "bespeak.app.server.findings"] == ["M204"]
     told = [line for line in lines if "response_id" in line]
     assert [(line["level"], line["status"], line["path"]) for line in told] == [
-        ("info", 459, "/"),
         ("debug", 459, "/"),
-        ("debug", 200, "/methods"),
+        ("info", 459, "/"),
+        ("info", 200, "/methods"),
     ]
     assert [line.get("request_id") for line in told] == ["r-1", "r-1", None]
     assert all(line["response_id"].encode() in received for line in told)

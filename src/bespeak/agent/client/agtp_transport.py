@@ -6,7 +6,9 @@ import asyncio
 import ssl
 import ssl as tls
 from pathlib import Path
+from typing import Final
 
+from bespeak.agent.client.wire_log import is_wire_logged, log_received, log_sent
 from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.protocol.address import Locator
 from bespeak.protocol.agtp_client_connection import AgtpClientConnection
@@ -15,6 +17,18 @@ from bespeak.protocol.tls import client_context
 from bespeak.protocol.translation import RequestReader, to_bytes
 from bespeak.protocol.wire.connection import ClientConnection, Pairs
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, RESPONSE_LIMITS, Limits, ResponseMessage
+
+_VERSION: Final = "AGTP/1.0"
+
+
+def log_request(method: str, target: str, headers: Pairs, body: bytes) -> None:
+    if is_wire_logged():
+        log_sent(f"{_VERSION} {method} {target}", [*headers, ("Content-Length", str(len(body)))], body)
+
+
+def log_response(response: ResponseMessage) -> None:
+    if is_wire_logged():
+        log_received(_VERSION, response)
 
 
 class Pool:
@@ -77,11 +91,13 @@ class Pool:
     async def _exchange(
         self, connection: AgtpClientConnection, method: str, target: str, headers: Pairs, body: bytes
     ) -> ResponseMessage:
+        log_request(method, target, headers, body)
         try:
             response = await connection.request(method, target, headers, body, read_timeout=self._read_timeout)
         except BaseException:
             connection.abort()
             raise
+        log_response(response)
         if connection.is_reusable:
             self._idle.append(connection)
         else:
@@ -128,6 +144,7 @@ class InProcess:
     ) -> ResponseMessage:
         """Send a request through both readers and writers and wait for its response. `retry` has no effect."""
         client, server = ClientConnection(), RequestReader(self._limits, self._connection)
+        log_request(method, target, headers, body)
         server.receive_data(client.send(method, target, headers, body))
         message = server.next_event()
         if isinstance(message, Request):
@@ -143,6 +160,7 @@ class InProcess:
         event = client.next_event()
         if not isinstance(event, ResponseMessage):
             raise RemoteProtocolError(f"The handler did not return a valid AGTP response: {event}.")
+        log_response(event)
         return event
 
     async def close(self) -> None:

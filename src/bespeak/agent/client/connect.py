@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Generic, NoReturn, ParamSpec, TypeVar
 from joserfc.jwk import OKPKey
 
 from bespeak.agent.client.agtp_transport import Pool, choose_tls
-from bespeak.agent.client.credentials import BearerCredential, TokenSource, caller_id, read_signer
+from bespeak.agent.client.credentials import TokenSource, bearer_of, caller_id, read_signer
 from bespeak.agent.client.sender import RetryPolicy, Sender
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web_options import WebOptions
@@ -101,6 +101,7 @@ async def connect(
     insecure: bool = False,
     signing_key: str | None = None,
     token: TokenSource | None = None,
+    key: TokenSource | None = None,
     client_cert: str | Path | None = None,
     client_key: str | Path | None = None,
     agent_key: str | Path | None = None,
@@ -124,16 +125,16 @@ async def connect(
     - `timeout` is in seconds and covers a whole call with its retries; `retry` sets how many and how far apart.
     - `tls`, `ca_file` and `client_cert` request TLS on loopback; every other host uses TLS anyway. `insecure` uses
       plain TCP or plain http. `verify=False` accepts any certificate (AGTP only).
-    - Credentials are a bearer `token` (a text, or a function that returns the current one), a certificate in
-      `client_cert` with its key in `client_key`, or `agent_key`, the file of the agent's private key. Requests are
-      signed for `server_id`, or for the host if it is None.
+    - Credentials are a bearer `token` (a text, or a function that returns the current one), an API `key` in the same
+      forms, a certificate in `client_cert` with its key in `client_key`, or `agent_key`, the file of the agent's
+      private key. Requests are signed for `server_id`, or for the host if it is None.
     - `signing_key` pins the public key (PEM or JWK) that signs the manifest and the identity of an agent.
     """
     if pool_size < 1:
         raise ConfigError(f"pool_size must be at least 1; got {pool_size!r}.")
     agent_id = caller_id(as_, agent_id)
-    key = _read_key(signing_key)
-    credential = BearerCredential(token) if token is not None else None
+    pinned = _read_key(signing_key)
+    credential = bearer_of(token, key)
     if is_web(uri):
         from bespeak.agent.client.web import WebConnection, open_web  # noqa: PLC0415 - AGTP does without HTTP
 
@@ -150,7 +151,9 @@ async def connect(
             credential=credential,
             signer=read_signer(agent_key, agent_id, server_id) if agent_key is not None else None,
         )
-        async with open_web(uri, connection, web or WebOptions(), agent_id=agent_id, scopes=scopes, key=key) as service:
+        async with open_web(
+            uri, connection, web or WebOptions(), agent_id=agent_id, scopes=scopes, key=pinned
+        ) as service:
             yield service
         return
     locator = parse_uri(uri)
@@ -175,7 +178,7 @@ async def connect(
         credential=credential,
     )
     try:
-        service = ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes, signing_key=key)
+        service = ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes, signing_key=pinned)
         if locator.agent_id is not None:
             await service.identify()
         yield service

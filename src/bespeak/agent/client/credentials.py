@@ -1,4 +1,4 @@
-"""Credentials of a client: a bearer token, or the agent's key, which signs each request for one server."""
+"""Credentials of a client: a bearer token or API key, or the agent's key, which signs each request for one server."""
 
 from __future__ import annotations
 
@@ -60,6 +60,14 @@ def caller_id(as_: str | None, agent_id: str | None) -> str | None:
     if as_ is not None and agent_id is not None:
         raise ConfigError(f"Give either as_ or agent_id, not both; got {as_[:80]!r} and {agent_id[:80]!r}.")
     return agent_id if as_ is None else derived_id(as_)
+
+
+def bearer_of(token: TokenSource | None, key: TokenSource | None) -> BearerCredential | None:
+    """Return the credential of a token or an API key, which are sent in the same way; None without either."""
+    if token is not None and key is not None:
+        raise ConfigError("token and key are both given; an agent authenticates with one of them.")
+    source = key if token is None else token
+    return None if source is None else BearerCredential(source)
 
 
 def read_token(path: Path) -> str:

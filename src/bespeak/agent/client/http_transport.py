@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import msgspec
 
+from bespeak.agent.client.wire_log import is_wire_logged, log_received, log_sent
 from bespeak.agent.discovery.capability import PLACEHOLDER, Capability, Placement, may_name_header
 from bespeak.agent.discovery.fetcher import MOST_REDIRECTS, REDIRECTS, BodyError, read_body
 from bespeak.contract.http_value import encode_pairs, in_cookie, in_header, in_path, pairs, unusable
@@ -131,6 +132,10 @@ class HttpExchanger:
     async def _once(
         self, method: str, address: address_guard.WebAddress, headers: Mapping[str, str], body: bytes
     ) -> ResponseMessage:
+        if is_wire_logged():
+            framing = [("content-length", str(len(body)))] if body or method == "POST" else []
+            host = ("Host", str(address.origin).partition("://")[2])
+            log_sent(f"{method} {address.target} HTTP/1.1", [host, *headers.items(), *framing], body)
         response = await self._transport.send(method, address, headers, body)
         try:
             content = await read_body(response, self._most) if method != "HEAD" else b""
@@ -140,7 +145,10 @@ class HttpExchanger:
             await response.aclose()
         found = {name.lower(): text for name, text in response.headers.items()}
         reason = response.reason_phrase or codes.REASONS.get(response.status_code, "")
-        return ResponseMessage(response.status_code, reason, found, content)
+        message = ResponseMessage(response.status_code, reason, found, content)
+        if is_wire_logged():
+            log_received("HTTP/1.1", message)
+        return message
 
 
 class FaceExchanger:

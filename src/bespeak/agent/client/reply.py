@@ -9,6 +9,7 @@ import msgspec
 
 from bespeak.errors import RemoteProtocolError
 from bespeak.protocol import status as codes
+from bespeak.protocol.exchange.refusal import gate_of
 from bespeak.text.reading.json_data import decode_json
 
 _ENVELOPE: Final = frozenset({"status", "task_id", "result", "attribution"})
@@ -39,6 +40,11 @@ class ReplyError(msgspec.Struct, frozen=True):
     """The `details` member: data about this occurrence."""
     members: Mapping[str, Any]
     """The whole `error` object."""
+
+    @property
+    def gate(self) -> str | None:
+        """Name of the gate that refused, by the code; None if the endpoint itself or another server did."""
+        return gate_of(self.code, self.members.get("type"))
 
 
 class Reply(msgspec.Struct, frozen=True):

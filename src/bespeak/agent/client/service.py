@@ -16,7 +16,7 @@ import msgspec
 from joserfc.jwk import OKPKey
 
 from bespeak.agent.client import errors
-from bespeak.agent.client.credentials import BearerCredential, TokenSource, caller_id, read_signer
+from bespeak.agent.client.credentials import TokenSource, bearer_of, caller_id, read_signer
 from bespeak.agent.client.negotiation import Negotiation, Synthesis, Terms
 from bespeak.agent.client.proposal import Fields, define, read_proposal
 from bespeak.agent.client.reply import InventoryEntry, Reply, parse_inventory
@@ -170,6 +170,7 @@ class ServiceClient:
         agent_id: str | None = None,
         scopes: Iterable[str] = (),
         token: TokenSource | None = None,
+        key: TokenSource | None = None,
         agent_key: str | Path | None = None,
         server_id: str | None = None,
     ) -> ServiceClient:
@@ -180,10 +181,11 @@ class ServiceClient:
         """
         caller = caller_id(as_, agent_id)
         signer = read_signer(agent_key, caller, server_id) if agent_key is not None else None
-        sender = self._sender.with_proof(signer, BearerCredential(token) if token is not None else None)
+        sender = self._sender.with_proof(signer, bearer_of(token, key))
         locator = replace(self.locator, agent_id=None)
-        key, ids = self._signing_key, self._ids
-        other = ServiceClient(sender, locator, agent_id=caller, scopes=scopes, signing_key=key, ids=ids)
+        other = ServiceClient(
+            sender, locator, agent_id=caller, scopes=scopes, signing_key=self._signing_key, ids=self._ids
+        )
         other.discovered = self.discovered
         return other
 

@@ -13,7 +13,6 @@ import click
 import msgspec
 from rich.text import Text
 
-from bespeak.app.cli.keys import write_secret
 from bespeak.app.server.enrolment import enrol, filed_agents, issuer_of, read_key
 from bespeak.contract.agent import UNREADABLE, Agent
 from bespeak.protocol.exchange.instant import write_instant
@@ -33,6 +32,7 @@ from bespeak.terminal.target_store import (
     store_options,
     usable,
     use_store,
+    write_secret,
 )
 from bespeak.text.reading.text_file import read_text
 
@@ -142,7 +142,7 @@ def _put(target: str, override: str | None, agent: Agent, text: str) -> None:
     if any(one.agent_id == agent.agent_id and one.status == RETIRED for one in filed_agents(target)):
         done: Any = Conflict("agent-retired")
     else:
-        done = _do(target, override, PutAgent(agent.agent_id, agent.name, agent.status, text, _ACTOR))
+        done = change_store(target, override, PutAgent(agent.agent_id, agent.name, agent.status, text, _ACTOR))
     if not isinstance(done, Conflict):
         return
     if done.reason == "agent-retired":
@@ -159,7 +159,7 @@ def _put(target: str, override: str | None, agent: Agent, text: str) -> None:
 def list_(target: str, override: str | None, as_json: bool) -> None:
     """List the agents of a deployment, from its store and its files."""
     nothing = "no agents are registered; add one with `bespeak agents add`"
-    print_list(_known(target, override), _as_dict, _summary, nothing, as_json=as_json)
+    print_list(known_agents(target, override), _as_dict, _summary, nothing, as_json=as_json)
 
 
 @agents.command(short_help="Show an agent and its lifecycle.")
@@ -169,11 +169,11 @@ def list_(target: str, override: str | None, as_json: bool) -> None:
 @click.option("--id", "only_id", is_flag=True, help="Print only the Agent-ID.")
 def show(agent: str, target: str, override: str | None, as_json: bool, only_id: bool) -> None:
     """Show the status, scopes and lifecycle of an agent."""
-    one = _find(target, override, agent)
+    one = find_agent(target, override, agent)
     if only_id:
         click.echo(one.agent_id)
         return
-    events = _ask(target, override, ReadLifecycle(one.agent_id)) or []
+    events = ask_store(target, override, ReadLifecycle(one.agent_id)) or []
     history = [{**msgspec.to_builtins(event), "at": write_instant(event.at)} for event in events]
     data = {**_as_dict(one), "document": one.document, "lifecycle": history}
     print_result(data, _lines(one, events), as_json=as_json)
@@ -210,8 +210,8 @@ def _change(target: str, override: str | None, agent: str, event: str, reason: s
     from bespeak.runtime.methods.lifecycle import CHANGES  # noqa: PLC0415 - loads the server's side
 
     change = next(change for change in CHANGES if change.method.name == event)
-    one = _find(target, override, agent)
-    done = _do(
+    one = find_agent(target, override, agent)
+    done = change_store(
         target,
         override,
         SetAgentStatus(
@@ -253,10 +253,10 @@ class _AgentEntry(msgspec.Struct, frozen=True):
         return parse_agent(self.kept, self.agent_id)[0] if self.kept is not None else self.filed
 
 
-def _known(target: str, override: str | None) -> list[_AgentEntry]:
+def known_agents(target: str, override: str | None) -> list[_AgentEntry]:
     """List all agents by name. The store takes precedence over files."""
     filed = {agent.agent_id: agent for agent in filed_agents(target)}
-    rows: list[AgentRow] = _ask(target, override, ListAgents()) or []
+    rows: list[AgentRow] = ask_store(target, override, ListAgents()) or []
     found = {key: _AgentEntry(key, agent.name, agent.status, "file", agent) for key, agent in filed.items()}
     for row in rows:
         known = filed.get(row.agent_id) if row.document is None else None
@@ -265,8 +265,8 @@ def _known(target: str, override: str | None) -> list[_AgentEntry]:
     return sorted(found.values(), key=lambda one: (one.name, one.agent_id))
 
 
-def _find(target: str, override: str | None, wanted: str) -> _AgentEntry:
-    every = _known(target, override)
+def find_agent(target: str, override: str | None, wanted: str) -> _AgentEntry:
+    every = known_agents(target, override)
     found = [one for one in every if wanted in (one.name, one.agent_id)]
     if not found and len(wanted) >= _SHORTEST_PREFIX:
         found = [one for one in every if one.agent_id.startswith(wanted)]
@@ -308,7 +308,7 @@ def _lines(one: _AgentEntry, events: Any) -> Iterator[Text]:
         yield line(f"  {write_instant(event.at)}  {event.event} by {event.actor}{why}")
 
 
-def _ask(target: str, override: str | None, command: Command) -> Any:
+def ask_store(target: str, override: str | None, command: Command) -> Any:
     """Read from the store; return None if it does not exist yet."""
     place = lasting_place(store_place(target, override))
     if override:
@@ -316,6 +316,6 @@ def _ask(target: str, override: str | None, command: Command) -> Any:
     return asyncio.run(use_store(place, lambda store: store.read(command))) if is_there(place) else None
 
 
-def _do(target: str, override: str | None, command: Command) -> Any:
+def change_store(target: str, override: str | None, command: Command) -> Any:
     done = asyncio.run(use_store(lasting_place(store_place(target, override)), lambda store: store.do(command)))
     return done if isinstance(done, Conflict) else done[0]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import msgspec
 
 from bespeak.agent.client.reply import Reply
 from bespeak.agent.client.service import ServiceClient
+from bespeak.agent.client.wire_log import WIRE_LOGGER
 from bespeak.agent.discovery.capability import Capability
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
@@ -37,6 +40,12 @@ from bespeak.text.reading.json_data import decode_json
 @click.option("--fields", metavar="NAME,...", help="Return only these fields, with dots for nesting: id,owner.name.")
 @click.option("--compact", is_flag=True, help="Omit empty optional fields from the response.")
 @click.option("--since", metavar="TIME", help="Return only what changed after this date or time (ISO 8601).")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Show request and response as sent, secrets masked, and the gate that refused.",
+)
 @click.option("-H", "--header", "headers", multiple=True, metavar="NAME:VALUE", help="Additional header; repeatable.")
 @service_options
 def call(
@@ -52,6 +61,7 @@ def call(
     compact: bool,
     since: str | None,
     headers: tuple[str, ...],
+    verbose: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -79,19 +89,24 @@ def call(
         # A case or a session that ends with the command would mislead, so a loaded service has no store.
         async with open_service(service, with_state=False, **options) as client:
             types = await _read_types(client, method, path) if given else {}
-            return await client.request(
-                method,
-                path,
-                {**(whole or {}), **dict(read_field(field, types) for field in given)} if given else whole,
-                headers=more,
-                task_id=task_id,
-                idempotency_key=idempotency_key,
-                fields=None if fields is None else [fields],
-                compact=compact,
-                since=since,
-            )
+            with _wire_shown() if verbose else nullcontext():
+                return await client.request(
+                    method,
+                    path,
+                    {**(whole or {}), **dict(read_field(field, types) for field in given)} if given else whole,
+                    headers=more,
+                    task_id=task_id,
+                    idempotency_key=idempotency_key,
+                    fields=None if fields is None else [fields],
+                    compact=compact,
+                    since=since,
+                )
 
     reply = asyncio.run(run())
+    if verbose and reply.error is not None and not reply.unchanged:
+        gate = reply.error.gate
+        by = f"the {gate} gate" if gate else "the endpoint, or a rule of the service"
+        console(stderr=True).print(line((f"* refused by {by} ({reply.status} {reply.error.code})", "bold")))
     if as_json:
         print_json(
             {"status": reply.status, "reason": reply.reason, "headers": dict(reply.headers), "body": reply.json()}
@@ -99,6 +114,29 @@ def call(
     else:
         _print(reply)
     return 0 if reply.ok or reply.unchanged else 1
+
+
+class _WirePrinter(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a message of the wire, escaped: a server may send anything."""
+        for text in record.getMessage().split("\n"):
+            console(stderr=True).print(line((text, "dim")))
+
+
+@contextmanager
+def _wire_shown() -> Iterator[None]:
+    """Print what is sent and received inside the block to standard error."""
+    logger, printer = logging.getLogger(WIRE_LOGGER), _WirePrinter()
+    level, propagates = logger.level, logger.propagate
+    logger.addHandler(printer)
+    logger.setLevel(logging.DEBUG)
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(printer)
+        logger.setLevel(level)
+        logger.propagate = propagates
 
 
 def _what(method: str, path: str | None, given: tuple[str, ...]) -> tuple[str, str, tuple[str, ...]]:
@@ -229,7 +267,7 @@ def print_refusal(reply: Reply) -> None:
     elif error.members.get("type") == "scope-required":
         aside.print(line("help: declare a scope with --scope DOMAIN:ACTION"))
     elif error.members.get("modes"):
-        aside.print(line("help: authenticate with --token-file, --client-cert or --agent-key"))
+        aside.print(line("help: authenticate with --token-file, --key-file, --client-cert or --agent-key"))
     elif error.members.get("type") == "credentials-missing":
         aside.print(line("help: identify the agent with --agent-id and declare scopes with --scope"))
     elif error.code == "confirmation-required" and isinstance(given := error.members.get("confirmation_id"), str):

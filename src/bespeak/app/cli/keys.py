@@ -1,11 +1,12 @@
-"""`bespeak keys`: create, show and rotate the Ed25519 keys that sign manifests, records and requests."""
+"""`bespeak keys`: create, show and rotate the Ed25519 keys that sign manifests, records and requests.
+
+API keys, with which agents authenticate, are in `api_keys`.
+"""
 
 from __future__ import annotations
 
-import os
 import stat
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import click
 import msgspec
 from joserfc.jwk import OKPKey
 
+from bespeak.contract.extensions import Lazy
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault
@@ -27,18 +29,17 @@ from bespeak.state.identity.key_files import (
 )
 from bespeak.state.identity.key_text import generate_key, key_id, parse_key, private_text, public_jwk
 from bespeak.state.identity.signed_document import read_signed
-from bespeak.terminal import CommandFailedError
+from bespeak.terminal import CommandFailedError, LazyGroup
 from bespeak.terminal.console import print_json
-from bespeak.terminal.target_store import usable
+from bespeak.terminal.target_store import replace_file, usable, write_secret
 from bespeak.text.reading.text_file import read_text
 
-_OWNER_ONLY = 0o600
 _FOR_ALL = 0o644
 
 
-@click.group()
+@click.group(cls=LazyGroup, lazy={"api": Lazy("bespeak.app.cli.api_keys", "api")})
 def keys() -> None:
-    """Create, show and rotate signing keys, and verify signatures."""
+    """Create, show and rotate signing keys, verify signatures, and manage API keys."""
 
 
 @keys.command()
@@ -100,8 +101,8 @@ def rotate(file: Path) -> None:
     try:
         like = file.stat()
         # Write the JWK set first: a failure in between then loses no key; it only lists one that was never used.
-        _replace(history_path(file), history_text([PastKey(fresh), *earlier], (fresh, old)), mode=_FOR_ALL)
-        _replace(file, private_text(fresh), mode=stat.S_IMODE(like.st_mode), owner=(like.st_uid, like.st_gid))
+        replace_file(history_path(file), history_text([PastKey(fresh), *earlier], (fresh, old)), mode=_FOR_ALL)
+        replace_file(file, private_text(fresh), mode=stat.S_IMODE(like.st_mode), owner=(like.st_uid, like.st_gid))
     except OSError as error:
         raise ConfigError(f"cannot replace {file}; the old key is still in use: {error}") from error
     click.echo(f"private key  {file}")
@@ -145,44 +146,3 @@ def _history(file: Path, key: OKPKey) -> list[PastKey]:
 def _print_public(key: OKPKey) -> None:
     click.echo(f"key id       {key_id(key)}")
     click.echo(f"public key   {msgspec.json.encode(public_jwk(key)).decode()}")
-
-
-def write_secret(path: Path, text: str, *, force: bool | None) -> None:
-    """Write a secret to a file that others can never read. `force` is None if the command has no --force option."""
-    or_force = "" if force is None else ", or replace it with --force"
-    try:
-        if force:
-            _replace(path, text, mode=_OWNER_ONLY)
-            return
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY), "w", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError as error:
-        raise ConfigError(f"{path} already exists and may be a key in use. Give another file{or_force}.") from error
-    except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
-
-
-def _replace(path: Path, text: str, *, mode: int, owner: tuple[int, int] | None = None) -> None:
-    """Replace a file atomically, even if the power fails."""
-    if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
-        raise ConfigError(f"{path} is not a regular file and will not be replaced.")
-    descriptor, name = tempfile.mkstemp(prefix=".bespeak-", dir=path.parent)
-    beside = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if owner is not None and owner != (beside.stat().st_uid, beside.stat().st_gid):
-            os.chown(beside, *owner)
-        beside.chmod(mode)
-        beside.replace(path)
-    except BaseException:
-        beside.unlink()
-        raise
-    if os.name == "posix":  # where folders can be opened: make the new name durable
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

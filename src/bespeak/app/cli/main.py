@@ -27,7 +27,7 @@ _OWN: Final = (
     ("serve", "serve:serve", "Run a service", "Serve a contract over AGTP and HTTP."),
     ("mcp", "mcp:mcp", "Run a service", "Serve the endpoints of a service as MCP tools."),
     ("agents", "agents:agents", "Run a service", "Register, list, suspend and revoke agents."),
-    ("keys", "keys:keys", "Run a service", "Create, show and rotate signing keys."),
+    ("keys", "keys:keys", "Run a service", "Create, show and rotate signing keys and API keys."),
     ("cases", "cases:cases", "Run a service", "List, accept and reject open decisions."),
     ("audit", "audit:audit", "Run a service", "Verify, show and export the audit trail."),
     ("store", "store:store", "Run a service", "Inspect, export and import the store."),

@@ -20,7 +20,7 @@ import click
 from click.core import ParameterSource
 
 from bespeak.agent.client.credentials import derived_id
-from bespeak.app.cli.service import VARIABLE, connection_options, declared_scopes, is_address, open_service
+from bespeak.app.cli.service import SECRETS, connection_options, declared_scopes, is_address, open_service
 from bespeak.app.server.http_face import sdk_needed
 from bespeak.app.server.lifecycle import run, stop_on_signals
 from bespeak.app.server.log import LEVELS, log_to_stderr
@@ -105,7 +105,7 @@ def make_install(passed: Sequence[click.Option]) -> click.Command:
         CLIENT is claude (Claude Desktop), claude-code, cursor or vscode. Other entries of its file stay as they are,
         and the file before the change is kept beside it, with the suffix .bak. The options of `bespeak mcp` are
         written into the entry, paths as absolute ones. A token is never written: the entry names the variable
-        BESPEAK_TOKEN if it is set now, or the file of --token-file.
+        BESPEAK_TOKEN or BESPEAK_KEY if it is set now, or the file of --token-file or --key-file.
 
         Examples:
 
@@ -154,14 +154,15 @@ def _host(address: str) -> str:
 
 
 def _variables(client: McpClient, given: Sequence[str], options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the variables to pass on. The token is among them if it is set, as it is for `bespeak mcp` itself."""
+    """Return the variables to pass on; a token or key that is set is among them, as it is for `bespeak mcp` itself."""
     for name in given:
         if _VARIABLE.fullmatch(name) is None:
             raise click.UsageError(f"--env takes the name of a variable, without its value; got {name[:40]!r}.")
-    token = [VARIABLE] if os.environ.get(VARIABLE) and options["token_file"] is None else []
-    names = tuple(dict.fromkeys((*token, *given)))
+    filed = options["token_file"] is not None or options["key_file"] is not None
+    secret = [] if filed else [name for name in SECRETS if os.environ.get(name)][:1]
+    names = tuple(dict.fromkeys((*secret, *given)))
     if names and client.variable is None:
-        advice = "Use --token-file for a token." if VARIABLE in names else "Read it from a file in the service itself."
+        advice = "Use --token-file or --key-file." if secret else "Read it from a file in the service itself."
         raise CommandFailedError(
             f"{client.title} does not pass {names[0]} on to servers, and its value is never written. {advice}"
         )
@@ -196,13 +197,13 @@ def _remote(wish: _Installation) -> ServerEntry:
     if not is_web(url) or not _host(url):
         raise click.UsageError("--remote takes the https URL of an MCP server, without credentials.")
     unsent = [option.opts[0] for option in wish.given if option.name not in _SENT]
-    unsent += ["--env" for variable in wish.variables if variable != VARIABLE]
+    unsent += ["--env" for variable in wish.variables if variable not in SECRETS]
     if unsent:
         raise click.UsageError(f"{unsent[0]} is for a server that the client starts; leave it or --remote out.")
     agent_id = options["agent_id"] or (derived_id(options["as_name"]) if options["as_name"] else None)
     headers = {"Agent-ID": agent_id, "Authority-Scope": ", ".join(declared_scopes(options["scopes"]))}
     sent = {header: value for header, value in headers.items() if value}
-    return remote_entry(client, wish.name, url, sent, VARIABLE if wish.variables else None)
+    return remote_entry(client, wish.name, url, sent, next(iter(wish.variables), None))
 
 
 def _written(wish: _Installation) -> Iterator[str]:
@@ -423,7 +424,8 @@ def _load(service: str, override: str | None) -> tuple[Target | None, Store | No
 
 def _scopes(options: dict[str, Any], caller: str) -> Scopes | None:
     """Return the authority of the caller; None if a credential or a registration of the agent decides about it."""
-    proved = any(options[name] for name in ("token_file", "client_cert", "agent_key")) or os.environ.get(VARIABLE)
+    given = any(options[name] for name in ("token_file", "key_file", "client_cert", "agent_key"))
+    proved = given or any(os.environ.get(name) for name in SECRETS)
     declared = declared_scopes(options["scopes"])
     return None if proved or (caller and not declared) else Scopes(declared)
 

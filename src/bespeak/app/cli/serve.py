@@ -41,16 +41,16 @@ from bespeak.terminal.deployment import names_attribute
     "--store", metavar="PLACE", help="Store: a file, memory, or postgresql://...  [default: bespeak.db beside TARGET]"
 )
 @click.option("--insecure", is_flag=True, help="Allow plain TCP and unauthenticated agents from other hosts.")
-@choice_option(
+@click.option(
     *("--log", "level"),
-    of=LEVELS,
-    default="warning",
-    help="Log level on standard error; info logs refusals, debug logs all responses.",
+    type=click.Choice((*LEVELS, "json")),
+    help="Log level on standard error; info logs a line per answer, json the same as JSON.  "
+    "[default: info on a terminal, else warning]",
 )
 @choice_option("--log-format", of=FORMATS, default="text", help="Log format: text, or one JSON object per line.")
 @click.option("--reload", is_flag=True, help="Restart when a file of TARGET changes; for development.")
 @click.option("--strict", is_flag=True, help="Do not start if an endpoint is invalid.")
-def serve(target: str, level: str, log_format: str, reload: bool, **options: Any) -> int:
+def serve(target: str, level: str | None, log_format: str, reload: bool, **options: Any) -> int:
     """Serve TARGET over AGTP, and optionally HTTP, MCP and A2A, until SIGTERM or Ctrl-C.
 
     TARGET is a folder (bespeak.toml, endpoints/*.toml), an .agis, .toml or .py file, or module:app. The bespeak.toml
@@ -71,6 +71,9 @@ def serve(target: str, level: str, log_format: str, reload: bool, **options: Any
         if (options["workers"] or 1) > 1:
             raise click.UsageError("--reload serves with one worker; leave --workers out.")
         return serve_reloading(target, [one for one in sys.argv[1:] if one != "--reload"])
+    if level == "json":
+        level, log_format = "info", "json"
+    level = level or ("info" if sys.stderr.isatty() else "warning")
     log_to_stderr(level, log_format)
     loaded = load_target(target)
     settings = plan_settings(target, loaded.document, log_level=level, log_format=log_format, **options)

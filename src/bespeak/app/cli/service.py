@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 VARIABLE = "BESPEAK_TOKEN"
-"""Environment variable of the token. There is no option for it, because process lists show command lines."""
+KEY_VARIABLE = "BESPEAK_KEY"
+"""Environment variables of token and API key. Neither is an option, because process lists show command lines."""
+SECRETS = (VARIABLE, KEY_VARIABLE)
 
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 _OPTIONS = (
@@ -43,6 +45,9 @@ _OPTIONS = (
     click.option("--signing-key", type=_FILE, help="Public key (PEM or JWK) that must have signed the manifest."),
     click.option(
         "--token-file", type=_FILE, help=f"File with the bearer token.  [default: the environment variable {VARIABLE}]"
+    ),
+    click.option(
+        "--key-file", type=_FILE, help=f"File with the API key.  [default: the environment variable {KEY_VARIABLE}]"
     ),
     click.option("--client-cert", type=_FILE, help="Client certificate (PEM)."),
     click.option(
@@ -105,6 +110,7 @@ async def open_service(
     insecure: bool,
     signing_key: Path | None,
     token_file: Path | None = None,
+    key_file: Path | None = None,
     client_cert: Path | None = None,
     client_key: Path | None = None,
     agent_key: Path | None = None,
@@ -135,7 +141,7 @@ async def open_service(
         trusted = read_text(signing_key) if signing_key else None
         if isinstance(trusted, Diagnostic):
             raise ConfigError(f"The signing key {signing_key}: {trusted.message}.")
-        token = read_token(token_file) if token_file else os.environ.get(VARIABLE, "").strip() or None
+        token, key = read_secrets(token_file, key_file)
         tokens = declared_scopes(scopes)
         if isinstance(service, str) and is_address(service):
             async with connect(
@@ -147,6 +153,7 @@ async def open_service(
                 insecure=insecure,
                 signing_key=trusted,
                 token=token,
+                key=key,
                 client_cert=client_cert,
                 client_key=client_key,
                 agent_key=agent_key,
@@ -180,6 +187,7 @@ async def open_service(
                 timeout=timeout,
                 agent_key=agent_key,
                 token=token,
+                key=key,
                 with_state=with_state,
                 store=store,
                 face=face,
@@ -187,6 +195,16 @@ async def open_service(
                 describes=describes,
             ) as client:
                 yield client
+
+
+def read_secrets(token_file: Path | None, key_file: Path | None) -> tuple[str | None, str | None]:
+    """Return token and API key: of an option, else of the environment, where a key is used only without a token."""
+    token = None if token_file is None else read_token(token_file)
+    key = None if key_file is None else read_token(key_file)
+    if token is None and key is None:
+        token = os.environ.get(VARIABLE, "").strip() or None
+        key = None if token is not None else os.environ.get(KEY_VARIABLE, "").strip() or None
+    return token, key
 
 
 def is_address(service: str) -> bool:

@@ -101,7 +101,7 @@ def make_guard(path: str, assembly: HttpAssembly) -> Guard:
     return Guard(
         origins=Origins(url=web.url, allowed=web.cors, loopback=assembly.loopback),
         limits=assembly.limits,
-        realm=dispatcher.server.routes.service.identity.server_id if takes_tokens else None,
+        realm=dispatcher.server.routes.service.identity.server_id if takes_tokens or "key" in auth.modes else None,
         metadata=metadata,
         metadata_url=f"{(web.url or '').removesuffix(web.prefix)}{METADATA}{web.prefix}{path}",
     )
@@ -189,7 +189,7 @@ def make_a2a(assembly: HttpAssembly, settings: A2aSettings) -> A2aApplication:
     for name in _A2A_LOGGERS:
         # The SDK logs the trace of every malformed request, which anybody can send.
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    if not {"open", "token", "mtls"}.intersection(assembly.auth.modes):
+    if not {"open", "token", "key", "mtls"}.intersection(assembly.auth.modes):
         _logger.warning("A2A takes no signatures, and [auth] has no other mode: it serves only anonymous callers")
     server = assembly.dispatcher.server
     assert server.store is not None, "a server that is reached has a store"

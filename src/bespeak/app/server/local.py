@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bespeak.agent.client.agtp_transport import InProcess
 from bespeak.agent.client.connect import async_block
-from bespeak.agent.client.credentials import BearerCredential, TokenSource, caller_id, read_signer
+from bespeak.agent.client.credentials import TokenSource, bearer_of, caller_id, read_signer
 from bespeak.agent.client.sender import RetryPolicy, Sender
 from bespeak.agent.client.service import ServiceClient
 from bespeak.app.authoring.app import App
@@ -37,6 +37,7 @@ async def connect_local(
     timeout: float = 30.0,  # noqa: ASYNC109 - the deadline of each call
     agent_key: str | Path | None = None,
     token: TokenSource | None = None,
+    key: TokenSource | None = None,
     retry: RetryPolicy | None = None,
     with_state: bool = True,
     store: Store | None = None,
@@ -72,7 +73,7 @@ async def connect_local(
             timeout=timeout,
             retry=retry or RetryPolicy(),
             signer=signer,
-            credential=BearerCredential(token) if token is not None else None,
+            credential=bearer_of(token, key),
         )
         yield ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes)
 

@@ -12,10 +12,10 @@ import msgspec
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 
-LEVELS: Final = ("error", "warning", "info", "debug")  # failures, warnings for operators, refusals, answers
+LEVELS: Final = ("error", "warning", "info", "debug")  # failures, warnings for operators, answers, particulars
 FORMATS: Final = ("text", "json")
 # Libraries that log request URLs, including their query, at the info and debug levels.
-_CHATTY: Final = ("asyncio", "asyncpg", "httpcore", "httpx")
+_CHATTY: Final = ("asyncio", "asyncpg", "httpcore", "httpx", "mcp")
 _IN_TEXT: Final = (
     ("principal", "principal_id"),
     ("request", "request_id"),
@@ -27,7 +27,8 @@ _IN_TEXT: Final = (
 
 def log_to_stderr(level: str, form: str = "text") -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if form == "json" else TextLines())
+    text = TerminalLines if sys.stderr.isatty() else TextLines
+    handler.setFormatter(JsonLines() if form == "json" else text())
     root = logging.getLogger()
     for earlier in [known for known in root.handlers if isinstance(known.formatter, TextLines | JsonLines)]:
         root.removeHandler(earlier)
@@ -57,6 +58,19 @@ class TextLines(logging.Formatter):
         ids = "".join(f" {short}={_word(particulars[name])}" for short, name in _IN_TEXT if particulars.get(name))
         trace = "".join(f"\n    {printable(line)}" for line in _trace(self, record).splitlines())
         return f"{_time(record)} {record.levelname} {record.name}: {message}{ids}{trace}"
+
+
+class TerminalLines(TextLines):
+    """Text for somebody who watches: an answer is a short line, with the path as it was sent if nothing is there."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        if not hasattr(record, "asked"):
+            return super().format(record)
+        given: dict[str, Any] = record.particulars  # type: ignore[attr-defined] # set by the access log
+        path = given["path"] if record.asked is None else record.asked.text
+        caller = (given.get("agent_id") or "anonymous")[:12]
+        line = f"{given['status']} {given['method']} {path} {caller} {given['ms']:.1f} ms {given['code'] or ''}"
+        return f"{time.strftime('%H:%M:%S', time.localtime(record.created))} {printable(line.rstrip())}"
 
 
 class JsonLines(logging.Formatter):

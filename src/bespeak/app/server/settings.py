@@ -115,7 +115,7 @@ class Settings:
             advice = "give --cert and --key (or --insecure, to send everything in the clear)"
             raise ConfigError(f"{protocol} on {address}{option} needs TLS: {advice}")
         if self.auth.is_open:
-            advice = "choose [auth] modes in bespeak.toml (token, mtls, signed), or give --insecure"
+            advice = "choose [auth] modes in bespeak.toml (token, key, mtls, signed), or give --insecure"
             raise ConfigError(f"callers on {address}{option} would not be authenticated: {advice}")
 
 

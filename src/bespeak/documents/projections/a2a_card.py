@@ -35,6 +35,13 @@ _OPEN: Final = {
         "description": "The id of the agent, believed without proof. Authority-Scope has its scopes.",
     }
 }
+_KEY: Final = {
+    "apiKeySecurityScheme": {
+        "location": "header",
+        "name": "X-API-Key",
+        "description": "A static key of the agent, with the scopes it was granted.",
+    }
+}
 _PRESENTED: Final = "The agent's certificate, presented when the connection is made."
 
 
@@ -202,7 +209,12 @@ def _schemes(modes: Iterable[str], issuer: str | None) -> dict[str, Mapping[str,
         }
     }
     certificate = {"mtlsSecurityScheme": {"description": _PRESENTED}}
-    known = {"open": ("AgentId", _OPEN), "token": ("Bearer", bearer), "mtls": ("ClientCertificate", certificate)}
+    known = {
+        "open": ("AgentId", _OPEN),
+        "token": ("Bearer", bearer),
+        "key": ("ApiKey", _KEY),
+        "mtls": ("ClientCertificate", certificate),
+    }
     return dict(known[mode] for mode in modes if mode in known)
 
 

@@ -245,6 +245,8 @@ def _auth(
     """Build the authentication block of the strictest endpoint; empty for certificates, which it cannot express."""
     if "token" in modes:
         block = {"type": "bearer"}
+    elif "key" in modes:
+        block = {"type": "apikey", "header": "X-API-Key"}
     elif "signed" in modes:
         block = {"type": "apikey", "header": "Agent-Signature"}
     elif "open" not in modes:
@@ -414,10 +416,13 @@ def project_server_card(
 
 def _headers(modes: Sequence[str], issuer: str | None) -> Iterator[dict[str, Any]]:
     """Yield the headers that a user has to supply. Clients get the tokens of an issuer on the web by themselves."""
-    if "token" in modes and not (issuer or "").startswith("https://"):
+    user_token = "token" in modes and not (issuer or "").startswith("https://")
+    if user_token or "key" in modes:
+        given = ["a token that names the agent and its scopes"] if user_token else []
+        given += ["an API key"] if "key" in modes else []
         yield {
             "name": "Authorization",
-            "description": "Bearer, a space and a token that names the agent and its scopes.",
+            "description": f"Bearer, a space and {' or '.join(given)}.",
             "isRequired": not {"open", "mtls"} & set(modes),
             "isSecret": True,
         }

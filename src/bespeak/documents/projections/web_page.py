@@ -30,6 +30,7 @@ _LONGEST: Final = 300  # characters of one text
 _LONGEST_COMMAND: Final = 600
 _MOST_SCOPES: Final = 10
 _AGENT: Final = "0a3f" * 16  # an agent for a service that believes its callers
+_SCOPE: Final = "service:use"  # for a policy that wants any scope, where no endpoint names one
 _IMPACTS: Final = {
     "informational": "only reads",
     "reversible": "changes something that can be undone",
@@ -94,7 +95,7 @@ def project_page(
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{name}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
         f'<h1>{name}</h1>\n{about}<p class="soft">{by}</p>\n'
-        f"<h2>Endpoints</h2>\n{_list(listed, policies)}{rest}{_how(listed, web, modes)}"
+        f"<h2>Endpoints</h2>\n{_list(listed, policies)}{rest}{_how(listed, policies, web, modes)}"
         f"<h2>For programs</h2>\n<ul>\n{links}{remarks}</ul>\n</main>\n</body>\n</html>\n"
     )
 
@@ -129,12 +130,15 @@ def _remarks(endpoint: Endpoint, policies: Policies) -> Iterator[str]:
         yield "deprecated"
 
 
-def _how(listed: Sequence[Endpoint], web: HttpSettings, modes: Sequence[str]) -> str:
+def _how(listed: Sequence[Endpoint], policies: Policies, web: HttpSettings, modes: Sequence[str]) -> str:
     """Show a command that calls an endpoint: if possible one that only reads and needs no scope."""
     if not listed:
         return ""
     shown = min(listed, key=lambda one: (http_route(one).preferred != "GET", bool(one.required_scopes)))
-    command = _command(shown, web, modes)
+    scopes = shown.required_scopes
+    if policies.scope_required_for_invocation and not scopes:
+        scopes = next((one.required_scopes for one in listed if one.required_scopes), (_SCOPE,))
+    command = _command(shown, scopes, web, modes)
     if command is None:
         return ""
     return (
@@ -144,7 +148,7 @@ def _how(listed: Sequence[Endpoint], web: HttpSettings, modes: Sequence[str]) ->
     )
 
 
-def _command(endpoint: Endpoint, web: HttpSettings, modes: Sequence[str]) -> str | None:
+def _command(endpoint: Endpoint, scopes: Sequence[str], web: HttpSettings, modes: Sequence[str]) -> str | None:
     given = sample(endpoint.input_schema)
     route = http_route(endpoint)
     given = given if isinstance(given, dict) else {}
@@ -159,10 +163,10 @@ def _command(endpoint: Endpoint, web: HttpSettings, modes: Sequence[str]) -> str
     else:
         words += ["--json", msgspec.json.encode(given).decode()]
     if "open" in modes or not modes:
-        if endpoint.required_scopes:
-            words += ["-H", f"Agent-ID: {_AGENT}", "-H", f"Authority-Scope: {', '.join(endpoint.required_scopes)}"]
-    elif "token" in modes:
-        words += ["-H", "Authorization: Bearer YOUR-TOKEN"]
+        if scopes:
+            words += ["-H", f"Agent-ID: {_AGENT}", "-H", f"Authority-Scope: {', '.join(scopes)}"]
+    elif "key" in modes or "token" in modes:
+        words += ["-H", f"Authorization: Bearer YOUR-{'KEY' if 'key' in modes else 'TOKEN'}"]
     elif "mtls" in modes:
         words += ["--cert", "agent.pem", "--key", "agent.key"]
     else:

@@ -57,6 +57,7 @@ class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
     entity_type: str
     data: Any
     owners: tuple[Handover, ...] = ()  # all changes of ownership, the first one first
+    api_key: str | None = None  # id of the key that made a subscription, which ends with it
 
 
 decode_entity: Final = msgspec.json.Decoder(Entity).decode
@@ -81,7 +82,7 @@ async def register(call: RoutedCall) -> Effects:
     if entity.entity_type == CHANNEL:
         command = msgspec.structs.replace(command, key=channel_key(_line(entity.data, "channel")))
     elif entity.entity_type == SUBSCRIPTION:
-        command = await _subscribe(call, entity.data, text)
+        command = await _subscribe(call, entity)
 
     def result(results: Sequence[Record]) -> dict[str, Any]:
         made = results[0]
@@ -103,8 +104,9 @@ async def register(call: RoutedCall) -> Effects:
     return effects([command], result, conflicts)
 
 
-async def _subscribe(call: RoutedCall, data: Any, text: str) -> PutSubscription:
+async def _subscribe(call: RoutedCall, entity: Entity) -> PutSubscription:
     """Return the command for a subscription, whose callback has agreed to receive (Tier 2 10.5)."""
+    data, text = entity.data, to_json(msgspec.structs.replace(entity, api_key=call.principal.key_id))
     channel, owner = _line(data, "channel"), call.agent_id or ""
     if len(text) > _MOST_SUBSCRIPTION:
         raise refusal(_REGISTER, "invalid-data", f"A subscription may have {_MOST_SUBSCRIPTION} bytes.")

@@ -50,6 +50,7 @@ class _Subscription(msgspec.Struct):
         callback: str | None = None
 
     data: Data
+    api_key: str | None = None
 
 
 _callback = msgspec.json.Decoder(_Subscription).decode
@@ -98,6 +99,7 @@ class Fanout:
             if len(page) == BATCH:
                 others.insert(0, msgspec.structs.replace(pending, after=page[-1].record_id))
             rest = tuple(others)
+            page = [subscriber for subscriber in page if self._lasts(subscriber)]
             owners = tuple(subscriber.owner for subscriber in page)
             if origin.kind == PUBLICATION and not pending.after:  # kept for later readers
                 owners = (channel_inbox(pending.channel), *owners)
@@ -126,6 +128,11 @@ class Fanout:
             messages=messages,
             postings=postings,
         )
+
+    def _lasts(self, subscriber: Subscriber) -> bool:
+        """Return True if the API key that made a subscription, if one did, has not ended."""
+        by_key = '"api_key"' in subscriber.data  # most are not, and need not be decoded
+        return not by_key or self._server.principals.lasts(_callback(subscriber.data).api_key)
 
     def _refuse(self, record: Record, origin: Origin) -> Advance | None:
         """Return the end of a publication whose author may not publish any more; None if it may."""

@@ -6,7 +6,10 @@ import logging
 import re
 from collections.abc import Coroutine, Iterable, Mapping
 from functools import lru_cache
+from time import perf_counter
 from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from bespeak.faces.http.asgi import Headers, HttpResponse, Receive, Scope, Send, send_response
 from bespeak.faces.http.site import NO_STORE, MakePages, Page, Root, Site
@@ -31,6 +34,7 @@ from bespeak.protocol.address import Address, split_url
 from bespeak.protocol.exchange.headers import MEDIA_PROBLEM
 from bespeak.protocol.exchange.messages import Connection, Handler, Malformed, Request, Response
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
+from bespeak.runtime.exchange import is_access_logged, known_parts, log_answer
 from bespeak.runtime.server import Server
 
 _LONGEST: Final = 300  # maximum characters of a host or an origin; a DNS name has 253 at most
@@ -145,8 +149,10 @@ class HttpFace:
         self._origins = origins or Origins()
         # RFC 6750 3: a challenge has at least one parameter.
         realm = "".join(char for char in server.routes.service.identity.server_id if char.isalnum() or char in ".-_:/@")
-        self._challenge = ", ".join(f'{SCHEMES[mode]} realm="{realm}"' for mode in modes).encode("ascii", "ignore")
+        schemes = dict.fromkeys(SCHEMES[mode] for mode in modes)
+        self._challenge = ", ".join(f'{scheme} realm="{realm}"' for scheme in schemes).encode("ascii", "ignore")
         self._site = Site(server.routes, pages(server.routes))
+        self.is_logged = is_access_logged()  # True if answers that reach no dispatcher have to be logged here
 
     def _current(self) -> Site:
         site, routes = self._site, self._server.routes
@@ -172,8 +178,10 @@ class HttpFace:
         headers = read_headers(scope["headers"], self.limits.headers)
         if isinstance(headers, Malformed):
             return self.malformed(headers, connection)
+        started = perf_counter()
         found = self.admit(scope["method"], local_path(scope), headers)
         if isinstance(found, HttpResponse):
+            self.log(scope["method"], local_path(scope), found, connection, started)
             return found
         body = await read_body(receive, self.limits.body, headers.get("content-length", ""))
         if isinstance(body, Malformed):
@@ -184,7 +192,7 @@ class HttpFace:
     def admit(self, http_method: str, path: str, headers: dict[str, str]) -> HttpResponse | RequestTarget:
         """Resolve what a request calls; return a reply if it needs no call."""
         if (forbidden := self._origins.check_host(headers)) is not None:
-            return _forbid(forbidden)
+            return refusal(*forbidden)
         site = self._current()
         if self._prefix:
             path = self._below_prefix(site, path, headers)
@@ -195,7 +203,7 @@ class HttpFace:
             if found is None and path in site.pages:
                 return _page(site.pages[path], http_method, headers)
         if "origin" in headers and (forbidden := self._origins.check_origin(headers)) is not None:
-            return _forbid(forbidden)
+            return refusal(*forbidden)
         target = _target(site, found or meant(path, headers), http_method, path, headers)
         if isinstance(target, HttpResponse) and not site.routes.policies.anonymous_discovery:
             # The reply tells what exists. Whether this caller may know that is decided with its identity.
@@ -218,6 +226,24 @@ class HttpFace:
         if answer is request.prepared and target.reply is not None:
             return target.reply
         return self._to_http_response(answer)
+
+    def log(
+        self,
+        http_method: str,
+        path: str,
+        reply: HttpResponse,
+        connection: Connection,
+        started: float,
+        *,
+        known: bool = False,
+    ) -> None:
+        """Log an answer of the face itself, or of an application at a `known` path; `started` is by `perf_counter`."""
+        if self.is_logged:
+            code = code_of(reply) if reply.status >= status.BAD_REQUEST else None
+            seconds = perf_counter() - started
+            known = known or path in self._site.pages or path in self._site.literal
+            shown = path if known else known_parts(path, self._server.routes)
+            log_answer(connection, http_method, (path, shown), number=reply.status, code=code, seconds=seconds)
 
     def malformed(self, fault: Malformed, connection: Connection) -> HttpResponse:
         """Answer a message that is not a valid request, and ask for the connection to be closed."""
@@ -315,6 +341,18 @@ def refusal(
     return HttpResponse(number, headers, body)
 
 
+def code_of(reply: HttpResponse) -> str | None:
+    """Return the code of a refusal that the face has made, if its body has one."""
+    try:
+        return msgspec.json.decode(reply.body, type=_Coded).code
+    except msgspec.MsgspecError:
+        return None
+
+
+class _Coded(msgspec.Struct):
+    code: str | None = None
+
+
 def failed(error: Exception) -> HttpResponse:
     """Build the reply for an internal error of the face; its cause goes to the log only."""
     _logger.error("The HTTP face failed", exc_info=error)
@@ -336,11 +374,6 @@ def connection_of(scope: Scope) -> Connection:
     connection = Connection(face="http", peer=f"{host}:{port}", address=host, secure=scope.get("scheme") == "https")
     connection.answered = 1
     return connection
-
-
-def _forbid(forbidden: Forbidden) -> HttpResponse:
-    _logger.info("%d %s", forbidden.status, forbidden.code)
-    return refusal(*forbidden)
 
 
 async def _follow_lifespan(receive: Receive, send: Send) -> None:

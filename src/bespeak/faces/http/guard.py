@@ -33,9 +33,9 @@ class Guard:
         metadata: Page | None = None,
         metadata_url: str = "",
     ) -> None:
-        """Create a guard; without `realm`, of a server that takes bearer tokens, there are no challenges."""
+        """Create a guard; without `realm`, of a server that takes bearer credentials, there are no challenges."""
         self.limits = limits
-        self.challenges = realm is not None  # missing authority is answered with a challenge for a bearer token
+        self.challenges = realm is not None  # missing authority is answered with a challenge for a bearer credential
         self._origins = origins
         self._metadata = metadata
         self._found = ("resource_metadata", metadata_url) if metadata is not None else ("realm", realm or "")
@@ -78,7 +78,7 @@ class Guard:
         """Write the challenge that asks for a token, with these scopes if there are any (RFC 6750 3)."""
         pairs = [self._found]
         # Without a token, there is nothing wrong with it.
-        if number == status.FORBIDDEN or refused.code.startswith("token-"):
+        if number == status.FORBIDDEN or refused.code.startswith(("token-", "key-")):
             error = "insufficient_scope" if number == status.FORBIDDEN else "invalid_token"
             pairs += [("error", error), ("error_description", refused.message)]
         if scopes:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextvars import copy_context
 from email.utils import formatdate
+from time import perf_counter
 from typing import Any, Final, Protocol, runtime_checkable
 from urllib.parse import unquote
 
@@ -164,20 +165,29 @@ class HttpConnection(FaceConnection[Asked]):
             self._writable.set()
 
     def _answer_beside(self, asked: Asked, app: Application) -> bytes | Coroutine[Any, Any, bytes]:
-        prompt, found = self._serving.prompt.get(asked.head.path), None
+        prompt, found, started = self._serving.prompt.get(asked.head.path), None, perf_counter()
         if prompt is not None:
             try:
                 found = prompt.answer(asked.head, asked.body, self.peer)
             except Exception as error:  # noqa: BLE001 - as in `answer`
                 found = failed(error)
-        return self._encode(found, asked) if isinstance(found, HttpResponse) else self._send_parts(asked, found or app)
+        if isinstance(found, HttpResponse):
+            return self._encode_beside(found, asked, started)
+        return self._send_parts(asked, found or app, started)
 
-    async def _send_parts(self, asked: Asked, app: Application) -> bytes:
+    def _encode_beside(self, reply: HttpResponse, asked: Asked, started: float) -> bytes:
+        """Encode the answer of an application. The dispatcher has logged calls; here is what came no further."""
+        if reply.status >= 400:
+            face, head = self._serving.face, asked.head
+            face.log(head.http_method, head.path, reply, self.peer, started, known=True)
+        return self._encode(reply, asked)
+
+    async def _send_parts(self, asked: Asked, app: Application, started: float) -> bytes:
         """Let an application answer in parts; return what is left to write."""
         stream = self._stream = Stream(
             asked.body,
             self._write_part,
-            functools.partial(self._encode, asked=asked),
+            functools.partial(self._encode_beside, asked=asked, started=started),
             chunked=asked.head.version == "1.1",
         )
         if asked.head.version != "1.1":
@@ -226,8 +236,12 @@ class HttpConnection(FaceConnection[Asked]):
         if isinstance(headers, Malformed):
             return face.malformed(headers, connection)
         headers = headers.copy()  # many requests may share the head
+        started = perf_counter() if face.is_logged else 0.0
         found = face.admit(head.http_method, head.path, headers)
-        return found if isinstance(found, HttpResponse) else face.call(found, head.query, headers, body, connection)
+        if isinstance(found, HttpResponse):
+            face.log(head.http_method, head.path, found, connection, started)
+            return found
+        return face.call(found, head.query, headers, body, connection)
 
     def _ask_application(self, asked: Asked) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
         app = self._serving.app

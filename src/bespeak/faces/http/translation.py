@@ -66,6 +66,7 @@ def _phrase(number: int) -> str:
 AGIS_METHOD: Final = "x-agis-method"
 AGIS_GRAMMAR: Final = "x-agis-grammar"
 AGIS_NAMESPACE: Final = "x-agis-namespace"
+API_KEY: Final = "x-api-key"
 READ_HEADERS: Final = (
     names.AGENT_ID,
     names.AGENT_SIGNATURE,
@@ -86,6 +87,7 @@ READ_HEADERS: Final = (
     AGIS_METHOD,
     AGIS_GRAMMAR,
     AGIS_NAMESPACE,
+    API_KEY,
 )  # request headers read beyond those of HTTP itself
 EXPOSED_HEADERS: Final = (
     "AGTP-Status",
@@ -112,8 +114,14 @@ EXPOSED_HEADERS: Final = (
 )  # response headers that pages of other origins may read (Access-Control-Expose-Headers)
 _SINGLE: Final = ONCE | {*READ_HEADERS, "host", "origin"}  # headers of AGTP and of HTTP that may occur only once
 _PLAIN: Final = "/:@!$&'()*+,;=~-._"
-SCHEMES: Final = {"open": "Agent-ID", "token": "Bearer", "mtls": "Client-Certificate", "signed": "Agent-Signature"}
-"""Authentication scheme of a 401, by mode of `[auth]`; only the second one is a registered scheme."""
+SCHEMES: Final = {
+    "open": "Agent-ID",
+    "token": "Bearer",
+    "key": "Bearer",
+    "mtls": "Client-Certificate",
+    "signed": "Agent-Signature",
+}
+"""Authentication scheme of a 401, by mode of `[auth]`; only Bearer is a registered scheme."""
 _NAMES_REMEMBERED: Final = 512
 _names: dict[bytes, str] = {}  # cache of decoded header names: most clients send the same few
 _encoded: dict[str, bytes] = {}  # cache of encoded response header names
@@ -169,6 +177,12 @@ def read_headers(pairs: Headers, most: int) -> dict[str, str] | Malformed:
     if AGIS_GRAMMAR in headers and headers.setdefault(METHOD_GRAMMAR, headers[AGIS_GRAMMAR]) != headers[AGIS_GRAMMAR]:
         message = f"{AGIS_GRAMMAR} and {METHOD_GRAMMAR} name different grammars; send one of them."
         return Malformed(status.BAD_REQUEST, "invalid-header", message)
+    # Only a key of this kind: the header may hold one for a gateway in front of the service.
+    if API_KEY in headers and headers[API_KEY].strip().startswith("bsk_"):
+        bearer = f"Bearer {headers[API_KEY].strip()}"
+        if headers.setdefault(names.AUTHORIZATION, bearer) != bearer:
+            message = f"{API_KEY} and authorization hold different credentials; send one of them."
+            return Malformed(status.BAD_REQUEST, "invalid-header", message)
     return headers
 
 

@@ -122,7 +122,7 @@ class Principal(msgspec.Struct, frozen=True):
     known: bool = False
     """True if the server has an identity document of this agent."""
     verified: str | None = None
-    """Proof of the Agent-ID: `token`, `mtls` or `signed`; None if it was only asserted in a header."""
+    """Proof of the Agent-ID: `token`, `key`, `mtls` or `signed`; None if it was only asserted in a header."""
     principal_id: str | None = None
     """Person or organisation the agent acts for, from its document or token."""
     trust_tier: int | None = None
@@ -135,6 +135,8 @@ class Principal(msgspec.Struct, frozen=True):
     """Chain of delegators, first to last; empty if the agent uses its own authority."""
     expires: float | None = None
     """End of the first of its credentials and delegations to end, in seconds since 1970; None if none of them ends."""
+    key_id: str | None = None
+    """Id of the API key that proved the Agent-ID; None for other proofs."""
 
 
 ANONYMOUS = Principal()

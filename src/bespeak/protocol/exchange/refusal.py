@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -68,3 +68,50 @@ class Fault(msgspec.Struct, frozen=True):
 
     message: str
     at: str = ""  # the part that is wrong: a path segment, an entry of a list, a JSON Pointer into a schema
+
+
+GATES: Final = (
+    ("rate", "how often a caller may call", ("rate-limited",)),
+    (
+        "identity",
+        "who calls, by which credential and delegation",
+        (
+            *("agent-", "agents-", "token-", "key-", "certificate-", "signature-", "credential-", "credentials-"),
+            *("authority-", "invalid-canonical-id", "invalid-authority-scope", "scope-claim-invalid"),
+        ),
+    ),
+    ("discovery", "who may learn what is served", ("anonymous-discovery-disabled",)),
+    ("vocabulary", "whether the method is in the catalog", ("method-violation", "unsupported-grammar")),
+    ("path", "whether the path follows the grammar", ("endpoint-violation", "grammar-violation")),
+    (
+        "route",
+        "which endpoint is called",
+        ("endpoint-not-found", "method-not-allowed", "namespace-not-found", "wildcards-required"),
+    ),
+    ("scope", "whether the caller has the scopes of the endpoint", ("scope-",)),
+    ("budget", "whether the caller may spend what the call costs", ("budget-exceeded", "invalid-budget-limit")),
+    ("input", "whether the input fits the schema", ("input-validation-failed", "invalid-body", "invalid-query")),
+    ("session", "whether the session is the caller's and active", ("session-", "invalid-session-id")),
+    ("task", "whether the task may go on", ("task-",)),
+    (
+        "idempotency",
+        "whether the call was made before",
+        ("idempotency-", "invalid-idempotency-key"),
+    ),
+    (
+        "confirmation",
+        "whether a person has to confirm the call",
+        ("confirmation-", "invalid-confirmation-id", "too-large-to-confirm", "too-many-cases"),
+    ),
+)
+"""Gates by name, in the order of a call: what each decides, and the codes, or their beginnings, of its refusals."""
+
+
+def gate_of(code: str, condition: object = None) -> str | None:
+    """Return the name of the gate that refuses with a code; `condition` is the type of a 262. None for other codes."""
+    # A 262 has one code for several gates, and says in its type what is missing.
+    wanted = condition if code == "authorization-required" and isinstance(condition, str) else code
+    for name, _, codes in GATES:
+        if any(wanted == one or (one.endswith("-") and wanted.startswith(one)) for one in codes):
+            return name
+    return None

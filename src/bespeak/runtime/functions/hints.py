@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.schema.subschemas import nodes
+from bespeak.contract.schema.subschemas import nodes, target
 from bespeak.contract.schema.validation import DIALECT, compile_schema
 from bespeak.contract.schema.view import SchemaView
 from bespeak.errors import ContractError

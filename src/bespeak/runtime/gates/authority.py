@@ -133,11 +133,15 @@ def _remedy(call: RoutedCall) -> str:
         return "send them in Authority-Scope"
     if AUTHORITY_SCOPE in call.request.headers:
         return "Authority-Scope narrows this call; leave it out to use everything that is granted to the agent"
-    by_token = "token" in (principal.verified or "")
+    credential = "key" if principal.key_id else "token" if "token" in (principal.verified or "") else None
     if principal.known:
         operator = "the operator of this server must grant them to the agent"
-        return f"{operator}, and its token must not leave them out" if by_token else operator
-    return "get a token with them" if by_token else "the operator of this server must register the agent with them"
+        return f"{operator}, and its {credential} must not leave them out" if credential else operator
+    return (
+        f"get a {credential} with them"
+        if credential
+        else "the operator of this server must register the agent with them"
+    )
 
 
 def _is_public(call: RoutedCall) -> bool:

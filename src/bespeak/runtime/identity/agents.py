@@ -15,6 +15,7 @@ from bespeak.state.identity.agent_json import parse_agent
 from bespeak.state.store.commands.agents import TOPIC, AgentMark, AgentRow, ListAgents, MarkAgents, ReadAgent
 
 if TYPE_CHECKING:
+    from bespeak.state.identity.api_keys import ApiKeys
     from bespeak.state.identity.jws import PublicKey
     from bespeak.state.store.store import Store
 
@@ -39,6 +40,7 @@ class Agents(Follower):
         self._watchers: list[Callable[[], None]] = []
         self._age_watchers: list[Callable[[bool], None]] = []
         self.revision = 0  # counter of changes, by which derived values learn that they are stale
+        self.keys: ApiKeys | None = None  # API keys of the agents, read together with them; None if none are accepted
 
     def __iter__(self) -> Iterator[Agent]:
         return iter(self._known.values())
@@ -98,7 +100,9 @@ class Agents(Follower):
         marks: list[AgentMark] = await store.read(MarkAgents())
         held = {agent_id: row.revision for agent_id, row in self._rows.items()}
         changed = [mark.agent_id for mark in marks if held.get(mark.agent_id) != mark.revision]
-        if not changed and len(marks) == len(self._rows):
+        # With the agents, so that a key is no longer believed than an agent is, however old the copy is.
+        new_keys = self.keys is not None and await self.keys.load(store)
+        if not (changed or new_keys) and len(marks) == len(self._rows):
             return
         if len(changed) > _ONE_BY_ONE:
             found: list[AgentRow | None] = await store.read(ListAgents())

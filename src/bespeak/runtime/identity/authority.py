@@ -50,6 +50,7 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
     delegators: tuple[str, ...] = ()
     profile: Any = None  # semantic profile of the call as plain data; None without one
     expires: float | None = None  # end of the credentials and delegations, in seconds since 1970; None without
+    key_id: str | None = None  # API key that proved the agent; None for other proofs
 
     @classmethod
     def of(cls, principal: Principal, request: Request) -> Authority:
@@ -67,6 +68,7 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
             delegators=principal.delegators,
             profile=None if meaning is None else msgspec.to_builtins(meaning.profile),
             expires=principal.expires,
+            key_id=principal.key_id,
         )
 
     def renew(self, principal: Principal, request: Request) -> Authority:
@@ -81,7 +83,7 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
         return seconds if self.expires is None else min(seconds, max(self.expires - principals.clock(), 0.0))
 
     def lasts(self, principals: Principals) -> bool:
-        return self.expires is None or self.expires > principals.clock()
+        return (self.expires is None or self.expires > principals.clock()) and principals.lasts(self.key_id)
 
     def judge(self, principals: Principals) -> Principal | Refused:
         """Return the caller with the authority that is left of it now, or a refusal if it must not act any more."""
@@ -108,6 +110,7 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
             holders=self.holders,
             delegators=self.delegators,
             expires=self.expires,
+            key_id=self.key_id,
         )
 
     @property
@@ -120,7 +123,9 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
             return unauthorized("authority-expired", message)
         if self.lasts(principals):
             return None
-        message = f"The credential that made this ended at {write_instant(self.expires or 0.0)}; use a new one."
+        if self.expires is None or self.expires > principals.clock():
+            return unauthorized("authority-expired", "The API key that made this was revoked; use another one.")
+        message = f"The credential that made this ended at {write_instant(self.expires)}; use a new one."
         return unauthorized("authority-expired", message)
 
     def _unaccepted(self, principals: Principals) -> Refused | None:

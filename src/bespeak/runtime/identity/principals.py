@@ -110,10 +110,14 @@ class Principals:
         for number, hop in enumerate(chain.hops, 1):
             delegator = self._agents.get(hop.delegator)
             most = delegator.max_delegation_depth if delegator is not None else None
+            broken = None
             if most is not None and hop.depth >= most:
-                limit = f"the document of its delegator permits no more than {most} hops"
-                message = f"Delegation-Chain breaks at hop {number}: {limit}."
-                details = {"hop": number, "reason": "depth-exceeded"}
+                broken = ("depth-exceeded", f"the document of its delegator permits no more than {most} hops")
+            elif not self.lasts(hop.api_key):
+                broken = ("key-ended", "the API key of its delegator was revoked or has expired")
+            if broken is not None:
+                message = f"Delegation-Chain breaks at hop {number}: {broken[1]}."
+                details = {"hop": number, "reason": broken[0]}
                 return Refused(status.AUTHORITY_CHAIN_BROKEN, "authority-chain-broken", message, details)
             self.log_hop(hop)
         return chain
@@ -131,6 +135,12 @@ class Principals:
     def key_of(self, name: str) -> PublicKey | None:
         """Return the Ed25519 key of a registered agent, or of this server by its id."""
         return self._server_key if name == self._server_id else self._agents.key_of(name)
+
+    def lasts(self, key_id: str | None) -> bool:
+        """Return False if what was made with an API key must not act any more: the key has ended."""
+        if key_id is None or self.authenticator is None:
+            return True
+        return self.authenticator.keys is not None and self.authenticator.keys.lasts(key_id)
 
     def credentials_missing(self, why: str) -> Refused:
         """Build the 262 for missing credentials, with what to send."""
@@ -199,6 +209,7 @@ class Principals:
             tls_identity=found.tls_identity,
             holders=found.holders,
             expires=found.expires_at,
+            key_id=found.key_id,
         )
 
     def _find(self, agent_id: str) -> Agent | Refused | None:

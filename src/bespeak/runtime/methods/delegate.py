@@ -153,6 +153,7 @@ def _issue(call: RoutedCall, key: PrivateKey, wish: WantedDelegation, now: float
         depth=wish.depth,
         issuer=server_id,
         parent=wish.parent,
+        api_key=call.principal.key_id,
     )
     chain = passed(made)
     call.server.principals.log_hop(chain.hops[-1])

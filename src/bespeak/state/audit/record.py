@@ -127,7 +127,7 @@ def make_payload(
         given[TASK_ID][:_LONGEST] if TASK_ID in given else None,
         given[CONFIRMATION_ID][:_LONGEST] if CONFIRMATION_ID in given else None,
         agent_id,
-        None if agent_id is None else principal.verified or ("known" if principal.known else "asserted"),
+        None if agent_id is None else _assurance(principal),
         principal_id,
         principal_id,
         () if agent_id is None else principal.delegators,
@@ -139,6 +139,11 @@ def make_payload(
         None if request.connection.face == "agtp" else request.connection.face,
         semantic_mapping,
     )
+
+
+def _assurance(principal: Principal) -> str:
+    proof = principal.verified or ("known" if principal.known else "asserted")
+    return proof if principal.key_id is None else f"{proof}:{principal.key_id}"  # which key it was, if one was stolen
 
 
 def _bounded(recorded: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from bespeak.state.identity.credentials import Authenticated, Outdated
 from bespeak.state.identity.settings import CREDENTIALS, AuthSettings, TokenSettings
 
 if TYPE_CHECKING:
+    from bespeak.state.identity.api_keys import ApiKeys
     from bespeak.state.identity.bearer import BearerVerifier
     from bespeak.state.identity.certificate import CertificateReader
     from bespeak.state.identity.jwks import KeySource
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 KeyOf = Callable[[str], "PublicKey | None"]  # function that returns the Ed25519 key of a registered agent
 _SCHEME: Final = "bearer "
+_KEY: Final = "bsk_"  # beginning of every API key; a JWT begins with `ey`
 
 
 class Authenticator:
@@ -33,6 +35,7 @@ class Authenticator:
         server_id: str,
         key_of: KeyOf | None = None,
         *,
+        keys: ApiKeys | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.modes = settings.modes
@@ -41,6 +44,7 @@ class Authenticator:
         self._server_id = server_id
         self._max_age = settings.signed.max_age
         self._key_of = key_of if "signed" in settings.modes else None
+        self.keys = keys if "key" in settings.modes else None  # the API keys; None if they are not accepted
         self._source: KeySource | None = None
         self._bearer: BearerVerifier | None = None
         self._certificates: CertificateReader | None = None
@@ -98,20 +102,28 @@ class Authenticator:
         """Update the keys; at server start this saves the first request the wait."""
         if self._source is not None:
             await self._source.refresh()
+        if self.keys is not None:
+            await self.keys.refresh()
 
     async def close(self) -> None:
         if self._source is not None:
             await self._source.close()
+        if self.keys is not None:
+            await self.keys.close()
 
     def _token(self, credential: str | None) -> Authenticated | Refused | Outdated | None:
         if credential is None:
             return None
+        is_bearer = credential[: len(_SCHEME)].lower() == _SCHEME
+        text = credential[len(_SCHEME) :].strip(" ")
+        if is_bearer and text.startswith(_KEY):
+            return self._not_accepted(CREDENTIALS["key"]) if self.keys is None else self.keys.verify(text)
         if self._bearer is None:
             return self._not_accepted(CREDENTIALS["token"])
-        if credential[: len(_SCHEME)].lower() != _SCHEME:
+        if not is_bearer:
             message = "Authorization is not of the form 'Bearer TOKEN', the only form this server accepts."
             return unauthorized("token-malformed", message)
-        return self._bearer.verify(credential[len(_SCHEME) :].strip(" "))
+        return self._bearer.verify(text)
 
     def _signed(self, request: Request) -> SignedRequest | Refused | None:
         if AGENT_SIGNATURE not in request.headers:
@@ -137,7 +149,7 @@ class Authenticator:
 def _combined(
     claimed: str | None, certified: Authenticated | None, token: Authenticated | None, signed: SignedRequest | None
 ) -> Authenticated | Refused:
-    proofs = {"mtls": certified, "token": token, "signed": signed}
+    proofs = {"mtls": certified, token.modes[0] if token else "token": token, "signed": signed}
     agents = {mode: proof.agent_id for mode, proof in proofs.items() if proof is not None}
     sources = {**agents, "Agent-ID": claimed} if claimed is not None else agents
     if len(set(sources.values())) != 1:
@@ -155,6 +167,7 @@ def _combined(
         holders=tuple(holder for proof in (certified, token) if proof is not None for holder in proof.holders),
         nonce=signed.nonce if signed else None,
         nonce_expires_at=signed.expires if signed else None,
+        key_id=token.key_id if token else None,
     )
 
 

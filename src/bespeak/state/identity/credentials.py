@@ -15,7 +15,7 @@ class Authenticated(msgspec.Struct, frozen=True, cache_hash=True):
     """An agent that has proven its identity. A remembered proof returns the same object, which is cheap to look up."""
 
     agent_id: str
-    modes: tuple[str, ...]  # proofs: `mtls`, `token`, `signed`, in this order
+    modes: tuple[str, ...]  # proofs: `mtls`, `token` or `key`, `signed`, in this order
     scopes: Scopes | None = None  # authority of the credential; None if no credential states any
     principal_id: str | None = None  # principal on whose behalf the agent acts, if a credential names one
     tls_identity: str | None = None  # SHA-256 of the client certificate, in hexadecimal digits
@@ -23,6 +23,7 @@ class Authenticated(msgspec.Struct, frozen=True, cache_hash=True):
     holders: tuple[str, ...] = ()  # subject of the token, key of the certificate: agents that share one are in one hand
     nonce: str | None = None  # Nonce of a signed request. Only the store knows whether it was used before.
     nonce_expires_at: float | None = None  # time until which the nonce has to be remembered
+    key_id: str | None = None  # id of the API key
 
     def __repr__(self) -> str:
         # A nonce has no place in logs.

@@ -46,6 +46,7 @@ class Claims(msgspec.Struct, frozen=True, omit_defaults=True):
     jti: str
     delegator: str | None = None  # Agent whose authority is delegated, if the server signs for it
     parent: str | None = None  # hash of the previous token; absent in a first hop
+    api_key: str | None = None  # id of the key by which the server knew the delegator: the token ends with it
 
     @property
     def holder(self) -> str:
@@ -103,6 +104,7 @@ class DelegationHop(msgspec.Struct, frozen=True):
     depth: int  # number of further hops allowed
     expires: int
     token_id: str  # id by which it can be revoked
+    api_key: str | None = None
 
 
 class Chain(msgspec.Struct, frozen=True):
@@ -191,7 +193,9 @@ def _follow(
         # Core 7.6: authority must not grow on its way through several hands, and an attempt is logged.
         _logger.warning("delegation %s to %s: %s is beyond what is held", claims.holder, claims.sub, ", ".join(wider))
         return Break("scope-exceeded", f"it passes on {', '.join(wider)}, which its delegator does not hold")
-    return DelegationHop(claims.holder, claims.sub, Scopes(claims.scope), claims.depth, claims.exp, claims.jti)
+    return DelegationHop(
+        claims.holder, claims.sub, Scopes(claims.scope), claims.depth, claims.exp, claims.jti, claims.api_key
+    )
 
 
 def _refuse(hop: int, reason: str, why: str) -> Refused:
@@ -216,6 +220,7 @@ def grant_authority(
     depth: int = 0,
     issuer: str | None = None,
     parent: Chain | None = None,
+    api_key: str | None = None,
 ) -> Chain | Refused:
     """Delegate authority: return the chain for the delegate, with a new last token signed with `key`.
 
@@ -241,6 +246,7 @@ def grant_authority(
         jti=secrets.token_urlsafe(16),
         delegator=delegator if issuer not in (None, delegator) else None,
         parent=token_hash(parent.tokens[-1]) if parent else None,
+        api_key=api_key,
     )
     token = sign_token(claims, key)
     if len(token) > LONGEST_TOKEN:

@@ -13,10 +13,11 @@ from bespeak.text.reading.settings import Setting, read_strings, setting, table
 from bespeak.text.reading.table import Table
 
 OPEN: Final = "open"
-MODES: Final = (OPEN, "token", "mtls", "signed")
+MODES: Final = (OPEN, "token", "key", "mtls", "signed")
 CREDENTIALS: Final = {
     OPEN: "an Agent-ID",
     "token": "a token (Authorization: Bearer TOKEN)",
+    "key": "an API key (Authorization: Bearer bsk_...)",
     "mtls": "a client certificate (TLS)",
     "signed": "a signature (Agent-Signature)",
 }  # credential of each mode, and how it is sent; for messages to callers

@@ -27,14 +27,16 @@ _EXPIRING: Final = {
     "records": "record_id",
 }
 # Tables whose rows operators can still see after their end. Escalations among the cases have none.
-_KEPT: Final = {"cases": "case_id", "delegations": "delegation_id", "proposals": "proposal_id"}
+_KEPT: Final = {"cases": "case_id", "delegations": "delegation_id", "proposals": "proposal_id", "api_keys": "key_id"}
 
 
 class PurgeExpired(Command, frozen=True):
     """Remove up to `limit` expired rows of each table."""
 
     limit: int = 500
-    kept: float = 30 * 86400.0  # seconds for which confirmations, delegations and proposals are kept after their end
+    kept: float = (
+        30 * 86400.0
+    )  # seconds for which confirmations, delegations, proposals and API keys are kept after their end
 
     def steps(self) -> Result[int]:
         removed = 0

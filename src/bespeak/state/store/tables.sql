@@ -231,3 +231,18 @@ CREATE TABLE event_counters (
 );
 INSERT INTO event_counters SELECT owner, version, fence FROM records WHERE kind = 'log-counter';
 DELETE FROM records WHERE kind = 'log-counter';
+
+-- migration 15
+CREATE TABLE api_keys (
+    key_id TEXT NOT NULL PRIMARY KEY,
+    digest {blob} NOT NULL,
+    agent_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    name TEXT NOT NULL,
+    created {real} NOT NULL,
+    expires {real},
+    revoked {real},
+    last_used {real}
+);
+CREATE INDEX api_keys_expires ON api_keys (expires);

@@ -261,7 +261,7 @@ def test_the_pattern_of_scopes_is_what_the_server_reads(text: str) -> None:
 @pytest.mark.parametrize("mode", SETTINGS_MODES[1:])
 def test_every_mode_with_proof_has_a_scheme(mode: str) -> None:
     (scheme,) = security_schemes((mode,)).values()
-    expected = {"token": "http", "mtls": "mutualTLS", "signed": "apiKey"}
+    expected = {"token": "http", "key": "apiKey", "mtls": "mutualTLS", "signed": "apiKey"}
     assert scheme["type"] == expected[mode]
 
 

@@ -141,6 +141,15 @@ _SCHEMES: Final[dict[str, tuple[str, dict[str, Any]]]] = {
             "description": "A token that names the agent and the scopes it was granted.",
         },
     ),
+    "key": (
+        "ApiKey",
+        {
+            "type": "apiKey",
+            "in": "header",
+            "name": "X-API-Key",
+            "description": "A static key of the agent, with its scopes; also accepted as a bearer token.",
+        },
+    ),
     "mtls": (
         "ClientCertificate",
         {"type": "mutualTLS", "description": "The agent's certificate, presented when the connection is made."},

@@ -1,0 +1,166 @@
+"""Static API keys, `bsk_<id>_<secret>`: making them, and verifying them against a copy of what the store has."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from hashlib import sha256
+from hmac import compare_digest
+from typing import Final, NamedTuple
+
+from bespeak.errors import StoreError
+from bespeak.protocol.exchange.principal import Scopes
+from bespeak.protocol.exchange.refusal import Refused, unauthorized
+from bespeak.state.identity.credentials import Authenticated, Outdated
+from bespeak.state.store.commands.api_keys import REVISION, ApiKeyRow, ListApiKeys, NoteKeyUses
+from bespeak.state.store.commands.endpoints import ReadRevision
+from bespeak.state.store.store import Store, level_of
+
+_logger = logging.getLogger(__name__)
+
+PREFIX: Final = "bsk_"  # by which scanners for leaked secrets, and this server, recognise a key
+_FORM: Final = re.compile(r"bsk_([0-9a-f]{12})_([0-9a-f]{48})")
+_BY_KEY: Final = ("key",)
+USE_EVERY: Final = 60.0  # seconds between two notes of the use of one key
+_COLLECT: Final = 5.0  # seconds for which uses are collected before they are written in one transaction
+_LOOK_GAP: Final = 0.1  # seconds between two looks for keys that this process does not have yet
+_MALFORMED: Final = unauthorized(
+    "key-malformed", "The API key is not of the form bsk_ID_SECRET; send it as `bespeak keys api new` printed it."
+)
+# One refusal for an unknown id and for a wrong secret: a stranger learns nothing about keys by guessing.
+_UNKNOWN: Final = unauthorized("key-unknown", "This server does not know the API key; ask its operator for a new one.")
+_REVOKED: Final = unauthorized("key-revoked", "The API key was revoked; ask the operator of this server for a new one.")
+_EXPIRED: Final = unauthorized("key-expired", "The API key has expired; ask the operator of this server for a new one.")
+
+_NO_STORE: Final = unauthorized("key-unverifiable", "This server has no store, so it knows no API keys.")
+
+
+class NewKey(NamedTuple):
+    key_id: str
+    text: str  # the key itself, which nothing keeps
+    digest: bytes
+
+
+def make_key() -> NewKey:
+    key_id, secret = secrets.token_hex(6), secrets.token_hex(24)
+    return NewKey(key_id, f"{PREFIX}{key_id}_{secret}", digest_of(secret))
+
+
+def digest_of(secret: str) -> bytes:
+    """Return the digest under which a secret is stored.
+
+    A slow hash with a salt protects passwords, because people choose them and they can be guessed. The secret of a key
+    has 192 random bits, which nobody can guess, and it is verified for every request.
+    """
+    return sha256(secret.encode()).digest()
+
+
+class _HeldKey:
+    __slots__ = ("noted", "proof", "row")
+
+    def __init__(self, row: ApiKeyRow, noted: float) -> None:
+        self.row = row
+        self.noted = noted  # when a use was last noted
+        self.proof = Authenticated(
+            row.agent_id, _BY_KEY, Scopes(row.scopes.split(", ")), expires_at=row.expires, key_id=row.key_id
+        )
+
+
+class ApiKeys:
+    """The keys of a server, all in memory: a wrong key costs one look-up, and no caller can make them more."""
+
+    def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
+        self._clock = clock
+        self._held: dict[str, _HeldKey] = {}
+        self._revision = 0
+        self._looked = 0.0
+        self._store: Store | None = None
+        self._uses: dict[str, float] = {}
+        self._writing: asyncio.Task[None] | None = None
+        self.reload: Callable[[], Awaitable[None]] | None = None  # reads the store again, by `load`
+
+    def verify(self, text: str) -> Authenticated | Refused | Outdated:
+        """Return the agent of a key, the same object while it is valid, or the reason for refusal."""
+        parts = _FORM.fullmatch(text)
+        if parts is None:
+            return _MALFORMED
+        held = self._held.get(parts[1])
+        now = self._clock()
+        if held is None:
+            return self._look(now)
+        if not compare_digest(digest_of(parts[2]), held.row.digest):
+            return _UNKNOWN
+        expires = held.row.expires
+        if expires is not None and now >= expires:
+            return _EXPIRED if held.row.revoked is None else _REVOKED
+        if now - held.noted >= USE_EVERY:
+            held.noted = now
+            self._note(parts[1], now)
+        return held.proof
+
+    def lasts(self, key_id: str) -> bool:
+        """Return True if a key has not ended: what was made with it may still act."""
+        held = self._held.get(key_id)
+        return held is not None and (held.row.expires is None or self._clock() < held.row.expires)
+
+    async def load(self, store: Store) -> bool:
+        """Take in what the store has; return True if keys were added or revoked since the last time."""
+        self._store = store
+        revision = await store.read(ReadRevision(REVISION))
+        if revision == self._revision:
+            return False
+        rows: list[ApiKeyRow] = await store.read(ListApiKeys())
+        before = self._held
+        self._held = {
+            row.key_id: _HeldKey(row, before[row.key_id].noted if row.key_id in before else row.last_used or 0.0)
+            for row in rows
+        }
+        self._revision = revision  # of before the rows were read: a later change is read again
+        return True
+
+    async def refresh(self) -> None:
+        """Look for keys that were made since. A store that cannot be read is reported by those who follow it."""
+        if self.reload is not None:
+            try:
+                await self.reload()
+            except StoreError as error:
+                _logger.log(level_of(error), "could not look for new API keys: %s", error)
+
+    async def close(self) -> None:
+        """Write the uses that are not written yet."""
+        if self._writing is not None:
+            self._writing.cancel()
+            await asyncio.gather(self._writing, return_exceptions=True)
+        await self._write()
+
+    def _look(self, now: float) -> Refused | Outdated:
+        """Refuse an unknown key; the store is asked first, but not more often than ten times a second."""
+        if self._store is None:
+            return _NO_STORE
+        if abs(now - self._looked) < _LOOK_GAP:
+            return _UNKNOWN
+        self._looked = now
+        return Outdated(_UNKNOWN)
+
+    def _note(self, key_id: str, now: float) -> None:
+        self._uses[key_id] = now
+        if self._writing is None and self._store is not None:
+            self._writing = asyncio.get_running_loop().create_task(self._write_later(), name="bespeak-key-uses")
+
+    async def _write_later(self) -> None:
+        await asyncio.sleep(_COLLECT)
+        self._writing = None
+        await self._write()
+
+    async def _write(self) -> None:
+        uses, self._uses = self._uses, {}
+        if uses and self._store is not None:
+            try:
+                await self._store.do(NoteKeyUses(uses, USE_EVERY))
+            except StoreError as error:
+                # The time of a use is for people to look at; nothing depends on it.
+                _logger.log(level_of(error), "could not note the use of API keys: %s", error)
