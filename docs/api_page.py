@@ -14,7 +14,7 @@ import bespeak
 from bespeak.text.reading.settings import declared
 
 SECTIONS = {
-    "Write a service": ("App", "Body", "Refusal", "Context", "Principal"),
+    "Write a service": ("App", "Body", "Refusal", "Context", "Principal", "Upload", "FileLimits", "Download"),
     "Describe a service": (
         "Policies",
         "MethodPolicy",
@@ -169,7 +169,7 @@ def _attributes(kind: type) -> Iterator[tuple[str, str, str]]:
 def _methods(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     for name, member in vars(kind).items():
         if (
-            not name.startswith("_")
+            not name.startswith(("_", "model_"))
             and name not in ("to_json", "checked")
             and isinstance(member, classmethod | type(_methods))
         ):

@@ -50,11 +50,13 @@ if TYPE_CHECKING:
     from bespeak.contract.endpoint import Deprecation
     from bespeak.contract.handler import Body, Refusal
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
+    from bespeak.contract.schema.file_schema import FileLimits
     from bespeak.contract.service import DataClass, DataManifest, Vocabulary
     from bespeak.errors import BespeakError, ConfigError, ContractError, RemoteProtocolError
     from bespeak.extensions.data.query import DataQuery
     from bespeak.protocol.exchange.messages import Context
     from bespeak.protocol.exchange.principal import Principal
+    from bespeak.runtime.functions.files import Download, Upload
 
 __all__ = [
     "App",
@@ -73,7 +75,9 @@ __all__ = [
     "DataQuery",
     "DataSet",
     "Deprecation",
+    "Download",
     "EndpointViolationError",
+    "FileLimits",
     "ForbiddenError",
     "GoneError",
     "IdentityMismatchError",
@@ -107,6 +111,7 @@ __all__ = [
     "UnauthorizedError",
     "UnavailableError",
     "UnreachableError",
+    "Upload",
     "Vocabulary",
     "WebOptions",
     "asgi",
@@ -126,6 +131,8 @@ _HOMES = {
     "DataQuery": "extensions.data.query",
     "DataSet": "contract.data_set",
     "Deprecation": "contract.endpoint",
+    "Download": "runtime.functions.files",
+    "FileLimits": "contract.schema.file_schema",
     "MethodPolicy": "contract.policy",
     "Policies": "contract.policy",
     "Principal": "protocol.exchange.principal",
@@ -141,6 +148,7 @@ _HOMES = {
     "SyncToolList": "agent.tools.tool_list",
     "Synthesis": "agent.client.negotiation",
     "ToolList": "agent.tools.tool_list",
+    "Upload": "runtime.functions.files",
     "Vocabulary": "contract.service",
     "WebOptions": "agent.client.web_options",
     "asgi": "app.server.mounted",

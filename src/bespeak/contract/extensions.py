@@ -52,7 +52,8 @@ class KnownExtension(NamedTuple):
     floor: Mapping[str, str] = _NONE  # floor methods that it carries out, and the handler of each as `module:function`
     hooks: Mapping[str, str] = _NONE  # functions for what the kernel asks, by names in `runtime.extension`
     needed_by: tuple[str, ...] = ("methods",)
-    """What makes a server load it: any standard `methods`, a `store`, `delivery`, `negotiation`, `semantic`, `data`.
+    """What makes a server load it: any standard `methods`, a `store`, `delivery`, `negotiation`, `semantic`, `data` or
+    `files`.
 
     A server with one standard method has the extensions of all, because what an agent began with another must go on.
     """
@@ -133,6 +134,7 @@ BUNDLED: Final = (
         hooks={"cancel": "methods_cancel:revoke"},
     ),
     KnownExtension("data", needed_by=("data",)),
+    KnownExtension("files", needed_by=("files",), tables={"files": "settings:FileSettings"}),
     KnownExtension("reports", methods=("REPORT",)),
     KnownExtension("monitors", methods=("QUOTE", "MONITOR", "ROUTE", "RETRY", "CHECK")),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,7 +52,7 @@ def get_obstacle(endpoint: Endpoint) -> str | None:
         types = SchemaView(given, schema).types
         # There is no null in a query.
         is_null = types == {"null"} and isinstance(needed, list) and name in needed
-        if not types or not types <= _SCALARS or is_null:
+        if not is_scalar(types) or is_null:
             return f"a query cannot express {name[:80]!r}, which is not a single text, number or boolean"
     return None
 
@@ -63,6 +63,11 @@ def split_verb(path: str) -> tuple[str, str] | None:
     if not colon or not verb.isascii() or not verb.isalpha():
         return None
     return head, verb.upper()
+
+
+def is_scalar(types: Set[str]) -> bool:
+    """Return True if values of these types are single texts, numbers or booleans, or null."""
+    return bool(types) and types <= _SCALARS
 
 
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")

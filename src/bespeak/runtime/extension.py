@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
+from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.service import Service
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.errors import ConfigError
@@ -211,6 +212,8 @@ class Extension:
     """Gate that reads the input of calls in place of that of the kernel."""
     hooks: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """Functions that the kernel asks for by name; the names are in this module."""
+    wraps: Callable[[Endpoint, Callable[..., Any]], Callable[..., Any]] | None = None
+    """Returns the call of an endpoint's function with something around it, or the call as it is."""
     sources: Callable[[Service, Path], tuple[Sequence[DataEndpoint], list[Diagnostic]]] | None = None
     """Opens data of the service, with paths from a folder; returns steps for compositions, and findings."""
     open: Callable[[Opening], None] | None = None

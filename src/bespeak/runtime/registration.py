@@ -72,8 +72,12 @@ class Registrar:
         data: Iterable[DataEndpoint] = (),
         *,
         verifies: bool = False,
+        wraps: Iterable[Callable[[Endpoint, Callable[..., Any]], Callable[..., Any]]] = (),
     ) -> None:
-        """Register the endpoints of a service; those of `data` are steps only. `verifies`: callers authenticate."""
+        """Register the endpoints of a service; those of `data` are steps only. `verifies`: callers authenticate.
+
+        Each of `wraps` may put something around the call of a function.
+        """
         policies, findings = effective_policies(_with_vocabulary(service, catalog), catalog)
         if has_errors(findings):
             # AGTP-API 9.4: a wrong policy is a hard error; a default in its place could open what was closed.
@@ -87,6 +91,7 @@ class Registrar:
         self.upstreams: UpstreamPool | None = None  # shared by external services; None until one is needed
         self.mcp_servers: McpPool | None = None  # MCP servers that endpoints call; None until one is needed
         self._environment = environment
+        self._wraps = tuple(wraps)
         self._block = HeaderBlock(("Server-ID", service.identity.server_id), (_VERSION, API_VERSION))
         self._builtins = self._register_builtins(builtins)
         opened = tuple(data)
@@ -250,6 +255,8 @@ class Registrar:
                 if isinstance(bound, Diagnostic):
                     return None, [bound]
                 finding = plan_output(endpoint, endpoint.output_schema).finding
+                for wrap in self._wraps:
+                    bound = wrap(endpoint, bound)
                 return bound, [] if finding is None else [finding]
             case ExternalService() | McpTool() as handler:
                 return self._bind_upstream(endpoint, handler)

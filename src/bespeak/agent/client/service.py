@@ -17,6 +17,7 @@ from joserfc.jwk import OKPKey
 
 from bespeak.agent.client import errors
 from bespeak.agent.client.credentials import TokenSource, bearer_of, caller_id, read_signer
+from bespeak.agent.client.files import encode_file, encode_form
 from bespeak.agent.client.negotiation import Negotiation, Synthesis, Terms
 from bespeak.agent.client.proposal import Fields, define, read_proposal
 from bespeak.agent.client.reply import InventoryEntry, Reply, parse_inventory
@@ -239,8 +240,9 @@ class ServiceClient:
         signer = self._sender.signer
         if self._stale or (signer is not None and signer.server_id is None):
             await self.discover()
-        body = b"" if given is None else encode_json(given, "input")
-        own = {**standard, "Content-Type": MEDIA_AGTP if body else None}
+        form = encode_form(given) if self.locator.web is not None else None
+        body, media_type = form or (b"" if given is None else encode_json(given, "input"), MEDIA_AGTP)
+        own = {**standard, "Content-Type": media_type if body else None}
         return await self._send(method, path + _encode_query(path, query), merge_headers(own, special), body)
 
     async def call(self, method: str, path: str | None = None, /, **input: Any) -> Any:  # noqa: A002 - the draft's word
@@ -248,6 +250,7 @@ class ServiceClient:
 
         A `{name}` in the path is replaced by that field of the input: `call("FETCH", "/books/{isbn}", isbn="0441")`.
         On the web, the id of a capability is enough: `call("book_room", room_id="12")`.
+        A path (`Path("scan.pdf")`) or an open binary file is sent as a file.
         """
         if self.manifest is not None and self.catalog_version is None:
             offered = ", ".join(self.manifest.catalog_versions_supported)
@@ -521,7 +524,7 @@ def _encode_query(path: str, query: Mapping[str, Any] | None) -> str:
 def encode_json(value: object, what: str) -> bytes:
     """Encode a value as JSON. Raises ConfigError, which names the value by `what`, if that fails."""
     try:
-        return msgspec.json.encode(value)
+        return msgspec.json.encode(value, enc_hook=encode_file)
     except RecursionError as error:
         raise ConfigError(f"The {what} is not JSON: it is nested too deeply or contains itself.") from error
     except (TypeError, ValueError, OverflowError) as error:

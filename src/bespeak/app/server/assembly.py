@@ -16,6 +16,7 @@ from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.data_set import data_sets
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.extensions import BUNDLED, FLOOR_HANDLERS, HOOKS, Lazy
+from bespeak.contract.schema.file_schema import has_files
 from bespeak.contract.service import Service, Vocabulary
 from bespeak.contract.standard.communicate import MESSAGES
 from bespeak.contract.standard.methods import STANDARD
@@ -115,6 +116,7 @@ def choose_extensions(service: Service, *, stored: bool, tables: Iterable[str] =
         "negotiation": stored and service.policies.synthesis_enabled,
         "semantic": service.semantic is not None,
         "data": service.data_manifest is not None,
+        "files": any(has_files(one.input_schema) or has_files(one.output_schema) for one in service.endpoints),
     }
     bundled = (known.value.load() for known in BUNDLED if any(given[need] for need in known.needed_by))
     chosen: tuple[Extension, ...] = (*bundled, *service.extensions)
@@ -184,7 +186,8 @@ def assemble(
             opened += sources
             unkept += found
     environment = _AnyVariable() if describes else os.environ
-    registrar = Registrar(service, catalog, builtins, environment, opened, verifies=verifies)
+    wraps = [extension.wraps for extension in extensions if extension.wraps is not None]
+    registrar = Registrar(service, catalog, builtins, environment, opened, verifies=verifies, wraps=wraps)
     signer = None if signing_key is None else Signer(signing_key)
     findings = [*findings, *unkept, *registrar.findings]
     return Assembled(registrar, findings, updated or now(), signer, environment, extensions)

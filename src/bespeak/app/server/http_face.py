@@ -58,7 +58,7 @@ def make_face(
     def pages(routes: RouteTable) -> SitePages:
         return make_pages(routes, settings, publishing, keeps_state=dispatcher.keeps_state)
 
-    return HttpFace(
+    face = HttpFace(
         dispatcher,
         dispatcher.server,
         pages,
@@ -67,6 +67,11 @@ def make_face(
         prefix=settings.prefix,
         modes=publishing.auth.modes,
     )
+    if (store := dispatcher.server.part("files")) is not None:
+        from bespeak.faces.http.files import FileFace  # noqa: PLC0415 - loads the reader of forms
+
+        face.files = FileFace(face, dispatcher, store, settings.prefix)
+    return face
 
 
 def build_middleware(app: Application, settings: HttpSettings, cors: Mapping[str, Any] = CORS) -> Application | None:

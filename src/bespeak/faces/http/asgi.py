@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 from bespeak.protocol import status
 from bespeak.protocol.wire.messages import RESPONSE_LIMITS
@@ -14,7 +14,16 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+_FILE_PART: Final = 262_144  # bytes of a file that are read at once
 Headers = list[tuple[bytes, bytes]]  # headers as pairs; names in lower case
+
+
+class FilePart(NamedTuple):
+    """A file, or a part of one, that is read while it is sent."""
+
+    open: Callable[[], BinaryIO]
+    start: int
+    size: int
 
 
 class HttpResponse(NamedTuple):
@@ -23,11 +32,26 @@ class HttpResponse(NamedTuple):
     status: int
     headers: Headers
     body: bytes
+    file: FilePart | None = None  # what is sent in place of the body
 
 
-async def send_response(reply: HttpResponse, http_method: str, send: Send) -> None:
+async def send_response(
+    reply: HttpResponse, http_method: str, send: Send, gone: Callable[[], bool] = lambda: False
+) -> None:
+    """Send a response; a file is read no further if the client is `gone`."""
     await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers})
-    await send({"type": "http.response.body", "body": b"" if http_method == "HEAD" else reply.body})
+    if reply.file is None or not reply.file.size or http_method == "HEAD":
+        await send({"type": "http.response.body", "body": b"" if http_method == "HEAD" else reply.body})
+        return
+    left = reply.file.size
+    with reply.file.open() as source:
+        source.seek(reply.file.start)
+        while left and not gone():
+            part = await asyncio.to_thread(source.read, min(left, _FILE_PART))
+            if not part:
+                raise RuntimeError("A file has become shorter while it was sent.")
+            left -= len(part)
+            await send({"type": "http.response.body", "body": part, "more_body": left > 0})
 
 
 async def call_application(app: Application, scope: Scope, body: bytes) -> HttpResponse:

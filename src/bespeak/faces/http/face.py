@@ -7,7 +7,7 @@ import re
 from collections.abc import Coroutine, Iterable, Mapping
 from functools import lru_cache
 from time import perf_counter
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -36,6 +36,9 @@ from bespeak.protocol.exchange.messages import Connection, Handler, Malformed, R
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 from bespeak.runtime.exchange import is_access_logged, known_parts, log_answer
 from bespeak.runtime.server import Server
+
+if TYPE_CHECKING:
+    from bespeak.faces.http.files import FileFace
 
 _LONGEST: Final = 300  # maximum characters of a host or an origin; a DNS name has 253 at most
 _PORTS: Final = {"http": 80, "https": 443}
@@ -116,6 +119,8 @@ def _place(text: str) -> tuple[str, str, int] | None:
 _logger = logging.getLogger(__name__)
 CONNECTION: Final = "bespeak.connection"
 """Key in the scope's state under which a server puts its Connection, which has more than ASGI passes on."""
+READ_FORM: Final = "bespeak.form"  # key in the scope's state: a form that the server has read already
+GONE: Final = "bespeak.gone"  # key in the scope's state: a function that tells whether the client is gone
 CLOSE: Final = (b"connection", b"close")
 _READING: Final = frozenset({"GET", "HEAD"})
 _CHANGING: Final = frozenset({"POST", "PUT", "PATCH", "DELETE"})
@@ -153,6 +158,8 @@ class HttpFace:
         self._challenge = ", ".join(f'{scheme} realm="{realm}"' for scheme in schemes).encode("ascii", "ignore")
         self._site = Site(server.routes, pages(server.routes))
         self.is_logged = is_access_logged()  # True if answers that reach no dispatcher have to be logged here
+        self.files: FileFace | None = None
+        """What takes and sends files; None for a server without such endpoints."""
 
     def _current(self) -> Site:
         site, routes = self._site, self._server.routes
@@ -167,7 +174,8 @@ class HttpFace:
                 reply = await self._serve(scope, receive)
             except Exception as error:  # noqa: BLE001 - it is logged, and the caller gets an answer in any case
                 reply = failed(error)
-            await send_response(reply, scope["method"], send)
+            gone = scope.get("state", {}).get(GONE)
+            await send_response(reply, scope["method"], send, *(() if gone is None else (gone,)))
         elif kind == "lifespan":
             await _follow_lifespan(receive, send)
         else:
@@ -178,10 +186,14 @@ class HttpFace:
         headers = read_headers(scope["headers"], self.limits.headers)
         if isinstance(headers, Malformed):
             return self.malformed(headers, connection)
-        started = perf_counter()
-        found = self.admit(scope["method"], local_path(scope), headers)
+        started, path = perf_counter(), local_path(scope)
+        if self.files is not None:
+            reply = await self.files.serve(scope, receive, path, headers, connection)
+            if reply is not None:
+                return reply
+        found = self.admit(scope["method"], path, headers)
         if isinstance(found, HttpResponse):
-            self.log(scope["method"], local_path(scope), found, connection, started)
+            self.log(scope["method"], path, found, connection, started)
             return found
         body = await read_body(receive, self.limits.body, headers.get("content-length", ""))
         if isinstance(body, Malformed):
@@ -210,6 +222,11 @@ class HttpFace:
             return RequestTarget(path, http_method, http_method in _READING, target)
         return target
 
+    def forbids(self, headers: Mapping[str, str]) -> HttpResponse | None:
+        """Return the refusal of a host or an origin that may not call this service."""
+        forbidden = self._origins.check_host(headers) or self._origins.check_origin(headers)
+        return None if forbidden is None else refusal(*forbidden)
+
     def _below_prefix(self, site: Site, path: str, headers: Mapping[str, str]) -> str:
         """Remove the prefix unless a proxy has done so: a path of the service may begin with the same text."""
         below, method = without_prefix(path, self._prefix), headers.get(AGIS_METHOD)
@@ -225,7 +242,7 @@ class HttpFace:
             return self._wait(answer, request, target)
         if answer is request.prepared and target.reply is not None:
             return target.reply
-        return self._to_http_response(answer)
+        return self.to_http_response(answer)
 
     def log(
         self,
@@ -247,7 +264,7 @@ class HttpFace:
 
     def malformed(self, fault: Malformed, connection: Connection) -> HttpResponse:
         """Answer a message that is not a valid request, and ask for the connection to be closed."""
-        reply = self._to_http_response(self._handler.malformed(fault, connection))
+        reply = self.to_http_response(self._handler.malformed(fault, connection))
         reply.headers.append(CLOSE)
         return reply
 
@@ -257,9 +274,9 @@ class HttpFace:
         response = await answer
         if response is request.prepared and target.reply is not None:
             return target.reply
-        return self._to_http_response(response)
+        return self.to_http_response(response)
 
-    def _to_http_response(self, response: Response) -> HttpResponse:
+    def to_http_response(self, response: Response) -> HttpResponse:
         if response.status == status.OK and (good := self._site.good.get(id(response.block))) is not None:
             return to_good(response, good)
         block = self._site.blocks.get(id(response.block)) or encode_block(response.block)

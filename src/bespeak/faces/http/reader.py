@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import re
 from collections import deque
-from typing import Any, Final, NamedTuple, NoReturn
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NoReturn
 
 import httptools
 
@@ -16,6 +17,9 @@ from bespeak.protocol.exchange.messages import Malformed
 from bespeak.protocol.wire.head import LONGEST, MOST
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Limits, Pause
 
+if TYPE_CHECKING:
+    from bespeak.faces.http.forms import FormReader
+
 _logger = logging.getLogger(__name__)
 OVERHEAD: Final = 8  # maximum ratio of a chunked body on the wire to its content; six is the worst legitimate case
 PARSED: Final = 1024  # bytes that a parsed request takes beside its body: more than on the wire
@@ -23,6 +27,9 @@ _DISCARDED: Final = Malformed(status.UNAVAILABLE, "discarded", "The rest of the 
 _WATCHED: Final = frozenset({b"host", b"content-length", b"transfer-encoding", b"expect"})
 _UNPLAIN: Final = frozenset({b"transfer-encoding", b"expect"})
 _VERSIONS: Final = frozenset({"1.1", "1.0"})
+_PROGRESS: Final = 65536  # bytes of a form after which its deadline begins anew
+OpenForm = Callable[[str, str, Mapping[str, str]], "FormReader | Malformed | None"]
+"""Begins to read a form, by HTTP method, path and headers; returns None for a request that takes none."""
 _HOP: Final = frozenset({b"upgrade", b"connection"})
 
 
@@ -41,6 +48,7 @@ class HttpHead(NamedTuple):
 class Asked(NamedTuple):
     head: HttpHead
     body: bytes
+    form: FormReader | None = None  # a form, which was read while it arrived and must be closed
 
 
 Heads = dict[bytes, tuple[HttpHead, int]]
@@ -54,8 +62,11 @@ class _Abandoned(Exception):
 class HttpRequestReader:
     """Sans-IO parser: bytes in, complete requests out; no sockets, no clocks."""
 
-    def __init__(self, limits: Limits, heads: Heads | None = None) -> None:
-        """Create a reader; `heads` is a cache shared by the readers of one server."""
+    def __init__(self, limits: Limits, heads: Heads | None = None, open_form: OpenForm | None = None) -> None:
+        """Create a reader; `heads` is a cache shared by the readers of one server, `open_form` begins forms."""
+        self._open_form = open_form
+        self._form: FormReader | None = None
+        self._unnoticed = 0  # bytes of a form since `progressed` was last True
         self._limits = limits
         self._heads: Heads = {} if heads is None else heads
         self._events: deque[Asked | Malformed] = deque()
@@ -83,8 +94,18 @@ class HttpRequestReader:
             return self.buffered + PARSED * len(self._events)
         return min(self.buffered, self._limits.head + len(self._body))
 
+    def progressed(self) -> bool:
+        """Return True if enough of a form has arrived to wait for more of it: a large one takes its time."""
+        if self._form is None or self._form.size - self._unnoticed < _PROGRESS:
+            return False
+        self._unnoticed = self._form.size
+        return True
+
     def discard(self) -> None:
         self._fault = _DISCARDED
+        for event in self._events:
+            if isinstance(event, Asked) and event.form is not None:
+                event.form.close()
         self._events.clear()
         self.buffered = 0
         self._release_message()
@@ -93,6 +114,9 @@ class HttpRequestReader:
         """Release the parts of a message: an idle connection must not keep the last one."""
         self._url = self._body = b""
         self._headers = []
+        if self._form is not None:
+            self._form.close()
+            self._form = None
 
     def receive_data(self, data: bytes) -> None:
         """Add received bytes. After a fault they are ignored: where the next request would begin is unknown."""
@@ -109,15 +133,18 @@ class HttpRequestReader:
                 return
         self._piece = len(data)
         self._begun_here = 0
+        had_form = self._form is not None
         fault = self._parse(data)
         if fault is None and self._in_message:
             fault = self._measure(head=was_in_head and self._in_head, message=was_in_message)
         if fault is not None:
             self._fault = fault
             self._events.append(fault)
+            self._release_message()
         elif 0 < end <= LONGEST and len(self._events) > 0:
             self._remember(data, end)
-        self.buffered = self.buffered + len(data) if self._in_message or self._events else 0
+        size = 1 if had_form or self._form is not None else len(data)  # what is on disk takes no memory
+        self.buffered = self.buffered + size if self._in_message or self._events else 0
 
     def receive_eof(self) -> None:
         self._ended = True
@@ -140,7 +167,8 @@ class HttpRequestReader:
         watched = self._watched
         length = int(watched.get(b"content-length", b"0"))
         whole = self._begun_here == 1 and not self._in_message and len(data) == end + 4 + length
-        if isinstance(last, Asked) and whole and last.head.keep_alive and _UNPLAIN.isdisjoint(watched):
+        plain = _UNPLAIN.isdisjoint(watched)
+        if isinstance(last, Asked) and last.form is None and whole and plain and last.head.keep_alive:
             if len(self._heads) >= MOST:
                 self._heads.clear()
             self._heads[data[:end]] = (last.head, length)
@@ -198,7 +226,7 @@ class HttpRequestReader:
             self._head += self._piece
             if self._head > limits.head:
                 return self._head_too_large()
-        elif message:
+        elif message and self._form is None:
             self._size += self._piece
             if self._size > limits.head + OVERHEAD * limits.body:
                 return self._too_large()
@@ -235,14 +263,18 @@ class HttpRequestReader:
     def on_headers_complete(self) -> None:
         """Handle the end of the head: refuse everything that the head alone can decide."""
         self._in_head = False
-        fault = self._judge_size() or self._judge_framing()
+        fault = self._judge_size() or self._judge_framing() or self._begin_form() or self._judge_length()
         if fault is not None:
             self._abandon(fault)
         if b"expect" in self._watched and self._parser.get_http_version() == "1.1":
             self.expects = True
 
     def on_body(self, body: bytes) -> None:
-        if not self._body:
+        if self._form is not None:
+            fault = self._form.feed(body)
+            if fault is not None:
+                self._abandon(fault)
+        elif not self._body:
             self._body = body
         else:
             if type(self._body) is bytes:
@@ -264,7 +296,11 @@ class HttpRequestReader:
         headers = read_headers(self._headers, self._limits.headers)
         keep_alive = version == "1.1" and parser.should_keep_alive()
         head = HttpHead(parser.get_method().decode("ascii"), path, query, version, self._headers, headers, keep_alive)
-        self._events.append(Asked(head, bytes(self._body)))
+        form, self._form, self._unnoticed = self._form, None, 0
+        fault = None if form is None else form.finish()
+        if fault is not None:
+            self._abandon(fault)
+        self._events.append(Asked(head, bytes(self._body), form))
         self._release_message()
 
     def _abandon(self, fault: Malformed) -> NoReturn:
@@ -286,13 +322,30 @@ class HttpRequestReader:
             return Malformed(505, "version-not-supported", f"This server supports HTTP/1.1, not HTTP/{version}.")
         if b"host" not in watched and version == "1.1":
             return Malformed(status.BAD_REQUEST, "host-missing", "An HTTP/1.1 request requires a Host header.")
-        if int(watched.get(b"content-length", b"0")) > self._limits.body:
-            return self._too_large()
         if watched.get(b"transfer-encoding", b"chunked").lower() != b"chunked":
             message = "The body has a transfer encoding other than chunked; remove it."
             return Malformed(status.NOT_IMPLEMENTED, "transfer-encoding-not-supported", message)
         if watched.get(b"expect", b"100-continue").lower() != b"100-continue":
             return Malformed(417, "expectation-failed", "The only supported expectation is 100-continue.")
+        return None
+
+    def _begin_form(self) -> Malformed | None:
+        if self._open_form is None or not any(
+            name == b"content-type" and value[:10].lower() == b"multipart/" for name, value in self._headers
+        ):
+            return None
+        headers = read_headers(self._headers, self._limits.headers)
+        if isinstance(headers, Malformed):
+            return headers
+        found = self._open_form(self._parser.get_method().decode("ascii"), split_target(self._url)[0], headers)
+        if isinstance(found, Malformed):
+            return found
+        self._form = found
+        return None
+
+    def _judge_length(self) -> Malformed | None:
+        if self._form is None and int(self._watched.get(b"content-length", b"0")) > self._limits.body:
+            return self._too_large()
         return None
 
     def _head_too_large(self) -> Malformed:

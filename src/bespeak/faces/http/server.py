@@ -26,7 +26,7 @@ from bespeak.faces.http.asgi import (
     Send,
     call_application,
 )
-from bespeak.faces.http.face import CLOSE, CONNECTION, HttpFace, failed
+from bespeak.faces.http.face import CLOSE, CONNECTION, GONE, READ_FORM, HttpFace, failed
 from bespeak.faces.http.reader import Asked, Heads, HttpHead, HttpRequestReader
 from bespeak.faces.limits import DEFAULT_TIMEOUTS, Capacity, Timeouts
 from bespeak.faces.server import FaceServer
@@ -115,7 +115,9 @@ class HttpConnection(FaceConnection[Asked]):
     reader: HttpRequestReader
 
     def __init__(self, shared: Shared, serving: Serving, loop: asyncio.AbstractEventLoop) -> None:
-        super().__init__(shared, HttpRequestReader(serving.face.limits, serving.heads), loop)
+        files = serving.face.files
+        open_form = None if files is None else lambda verb, path, given: files.open_form(verb, path, given, self.peer)
+        super().__init__(shared, HttpRequestReader(serving.face.limits, serving.heads, open_form), loop)
         self._serving = serving
         self._stream: Stream | None = None
         self._writable: asyncio.Event | None = None
@@ -130,6 +132,10 @@ class HttpConnection(FaceConnection[Asked]):
         streamed = self._serving.streamed
         if streamed is not None and request.head.path in streamed:
             return self._answer_beside(request, streamed[request.head.path])
+        if request.form is not None or (
+            (files := self._serving.face.files) is not None and files.streams(request.head)
+        ):
+            return self._send_parts(request, self._serving.app or self._serving.face, None)
         try:
             answer = self._ask_face(request) if self._serving.app is None else self._ask_application(request)
         except Exception as error:  # noqa: BLE001 - it is logged, and the peer gets an answer in any case
@@ -175,14 +181,17 @@ class HttpConnection(FaceConnection[Asked]):
             return self._encode_beside(found, asked, started)
         return self._send_parts(asked, found or app, started)
 
-    def _encode_beside(self, reply: HttpResponse, asked: Asked, started: float) -> bytes:
-        """Encode the answer of an application. The dispatcher has logged calls; here is what came no further."""
-        if reply.status >= 400:
+    def _encode_beside(self, reply: HttpResponse, asked: Asked, started: float | None) -> bytes:
+        """Encode the answer of an application. Calls have been logged; here is what came no further.
+
+        `started` is None for the face itself, which has logged every answer.
+        """
+        if reply.status >= 400 and started is not None:
             face, head = self._serving.face, asked.head
             face.log(head.http_method, head.path, reply, self.peer, started, known=True)
         return self._encode(reply, asked)
 
-    async def _send_parts(self, asked: Asked, app: Application, started: float) -> bytes:
+    async def _send_parts(self, asked: Asked, app: Application, started: float | None) -> bytes:
         """Let an application answer in parts; return what is left to write."""
         stream = self._stream = Stream(
             asked.body,
@@ -197,6 +206,7 @@ class HttpConnection(FaceConnection[Asked]):
         try:
             scope = self._scope(asked)
             scope["state"][PROMPTED] = asked.head.path in self._serving.prompt
+            scope["state"] |= {READ_FORM: asked.form, GONE: stream.gone.is_set}
             await app(scope, stream.receive, stream.send)
             if not (stream.complete or stream.gone.is_set()):
                 raise RuntimeError("The application returned without a complete response.")
@@ -226,12 +236,14 @@ class HttpConnection(FaceConnection[Asked]):
         if self.reader.expects and not self._paused:
             self.reader.expects = False
             self._answers.append(_CONTINUE)
+        if self.reader.progressed():
+            self._reading = False
         super()._await_data()
 
     def _ask_face(self, asked: Asked) -> HttpResponse | Coroutine[Any, Any, HttpResponse]:
         """Call the face directly. The client is the peer: trusted proxies need middleware."""
         face, connection = self._serving.face, self.peer
-        head, body = asked
+        head, body, _ = asked
         headers = head.headers
         if isinstance(headers, Malformed):
             return face.malformed(headers, connection)
@@ -297,7 +309,7 @@ def encode_refusal(serving: Serving, fault: Malformed, connection: Connection) -
         reply = serving.face.malformed(fault, connection)
     except Exception as error:  # noqa: BLE001 - as above
         reply = failed(error)
-    return encode_reply(serving, *reply)
+    return encode_reply(serving, reply.status, reply.headers, reply.body)
 
 
 def encode_reply(serving: Serving, number: int, headers: list[tuple[bytes, bytes]], body: bytes) -> bytes:

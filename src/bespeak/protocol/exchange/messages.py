@@ -72,6 +72,8 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     """Answer of the face to a request that calls no endpoint. Only callers that may discover get it."""
     counted: bool = False
     """True if the face has counted the request against all rate limits, because it stores something first."""
+    files: Any = None
+    """Files of the call, a `CallFiles`; None if it has none."""
     semantic: Any = None
     """What the call means, a `Meaning`, once it is understood; None if it does not say."""
 

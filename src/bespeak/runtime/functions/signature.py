@@ -412,7 +412,7 @@ def _all_violations(signature: Signature, values: dict[str, Any]) -> list[Violat
 
 
 def _whole(value: Any) -> Any:
-    if isinstance(value, dict):
+    if type(value) is dict:  # a file stays what it is
         return {name: _whole(item) for name, item in value.items()}
     if isinstance(value, list):
         return [_whole(item) for item in value]

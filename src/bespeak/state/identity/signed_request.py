@@ -158,13 +158,14 @@ def _untimely(created: int, now: float, max_age: float) -> Refused | None:
 def _content(request: Request, server_id: str, protected: _Protected) -> bytes | None:
     """Return the text to sign, or None if a value is not text or contains a line break."""
     headers = request.headers
+    form = None if request.files is None else request.files.digest  # what was sent; the body is made of it
     lines = [
         _VERSION,
         f"audience: {server_id}",
         f"agent-id: {headers.get(names.AGENT_ID, '')}",
         f"method: {request.method}",
         f"target: {request.path}?{request.query}" if request.query else f"target: {request.path}",
-        f"body: {hashlib.sha256(request.body).hexdigest()}",
+        f"body: {form or hashlib.sha256(request.body).hexdigest()}",
         f"created: {protected.created}",
         f"nonce: {protected.nonce}",
     ]

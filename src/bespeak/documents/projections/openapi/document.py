@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.endpoint_names import capability_ids, group_of
-from bespeak.contract.http_route import HttpInput, HttpParameter, http_route, place_input
+from bespeak.contract.http_route import HttpInput, HttpParameter, http_route, is_scalar, place_input
 from bespeak.contract.policy import Policies
-from bespeak.contract.schema.view import members_of
+from bespeak.contract.schema.file_schema import file_fields
+from bespeak.contract.schema.view import SchemaView, members_of
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections.openapi.responses import (
@@ -221,7 +222,10 @@ class OperationBuilder:
             "operationId": operation_id if placed.query is None else f"post_{operation_id}",
             **shared,
             "parameters": taken,
-            "requestBody": {"required": placed.body_required, "content": {MEDIA_JSON: {"schema": body}}},
+            "requestBody": {
+                "required": placed.body_required,
+                "content": {MEDIA_JSON: {"schema": body}, **_form(endpoint, placed)},
+            },
             "responses": responses_of(endpoint, self._served, output, has_body=True),
         }
         return item
@@ -259,6 +263,26 @@ class OperationBuilder:
         name = self._schemas.reserve(input_name.removesuffix("Input") + "Body")
         self._schemas.schemas[name] = placed.body
         return reference(name)
+
+
+def _form(endpoint: Endpoint, placed: HttpInput) -> dict[str, Any]:
+    """Describe the form that an endpoint takes in place of JSON, if its input has files."""
+    given = endpoint.input_schema
+    files, declared = file_fields(given), given.get("properties", {})
+    properties = {
+        name: schema
+        for name, schema in placed.body.get("properties", {}).items()
+        if name in files or is_scalar(SchemaView(declared.get(name), given).types)
+    }
+    if not files or not properties.keys() >= {*placed.body.get("required", ())}:
+        return {}
+    for name, field in files.items():
+        binary = {"type": "string", "format": "binary", "description": f"A file of at most {field.max_bytes} bytes."}
+        properties[name] = {"type": "array", "maxItems": field.many, "items": binary} if field.many else binary
+    types = {name: field.media_types for name, field in files.items() if field.media_types}
+    encoding = {name: {"contentType": ", ".join(accepted)} for name, accepted in types.items()}
+    schema = {"type": "object", "properties": properties, "required": placed.body.get("required", [])}
+    return {"multipart/form-data": {"schema": schema, **({"encoding": encoding} if encoding else {})}}
 
 
 def _parameter(parameter: HttpParameter, where: str) -> dict[str, Any]:

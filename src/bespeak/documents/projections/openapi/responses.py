@@ -10,6 +10,7 @@ from bespeak.contract.confirmation import needs_confirmation
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.limits import RateLimits
 from bespeak.contract.policy import Policies
+from bespeak.contract.schema.file_schema import is_file
 from bespeak.documents.projections.openapi.schemas import reference
 from bespeak.protocol.exchange.headers import MEDIA_JSON, MEDIA_PROBLEM
 from bespeak.protocol.exchange.token_hints import LIST
@@ -112,6 +113,7 @@ _REFUSALS: Final[Mapping[int, tuple[str, str, tuple[str, ...]]]] = {
     503: ("Unavailable", "The service is temporarily unavailable.", ("Retry-After",)),
 }
 
+_BYTES: Final = {"*/*": {"schema": {"type": "string", "format": "binary"}}}  # a file, unless JSON is asked for
 _INPUT_ERROR: Final = "input-validation-failed"
 _KEY_ERROR: Final = "idempotency-key-reused"
 
@@ -135,7 +137,7 @@ def responses_of(
         200: {
             "description": endpoint.semantic.outcome or "The output.",
             "headers": _headers(("AGTP-Status", "Response-ID", *_advisories(endpoint, circumstances))),
-            "content": {MEDIA_JSON: {"schema": output}},
+            "content": {MEDIA_JSON: {"schema": output}, **(_BYTES if is_file(endpoint.output_schema) else {})},
         },
         422: _unprocessable(endpoint, circumstances),
     }

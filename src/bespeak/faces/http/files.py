@@ -1,0 +1,296 @@
+"""Files over HTTP: forms to endpoints, downloads as bytes, and the files that agents store at `/files`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+import msgspec
+
+from bespeak.contract.schema.file_schema import FileField, file_fields, is_file
+from bespeak.faces.http.asgi import FilePart, Headers, HttpResponse, Receive, Scope
+from bespeak.faces.http.dispatched import DispatchBackend
+from bespeak.faces.http.face import READ_FORM, HttpFace, connection_of, refusal
+from bespeak.faces.http.forms import FORM, FormReader
+from bespeak.faces.http.site import NO_STORE
+from bespeak.faces.http.translation import RequestTarget, read_body, to_request, without_prefix
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import ACCEPT, AGENT_SIGNATURE, MEDIA_JSON
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import Call, RoutedCall, sees
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.functions.files import CallFiles, Download, FileKeeper, Upload
+from bespeak.runtime.gates.authority import identity_gate, scope_gate
+from bespeak.runtime.route import Route
+
+if TYPE_CHECKING:
+    from bespeak.faces.http.reader import HttpHead
+
+STORED: Final = "/files"
+_RANGE: Final = re.compile(r"bytes=(\d{0,18})-(\d{0,18})")
+_UNKNOWN: Final = Refused(status.NOT_FOUND, "file-not-found", "This agent has no file with this id, or it has expired.")
+
+
+class FileFace:
+    """The part of an HTTP face for files. A face whose endpoints have none does not have it."""
+
+    def __init__(self, face: HttpFace, dispatcher: Dispatcher, store: FileKeeper, prefix: str) -> None:
+        self._face = face
+        self._dispatcher = dispatcher
+        self._server = dispatcher.server
+        self._store = store
+        self._prefix = prefix
+        self._backend = DispatchBackend(dispatcher, dispatcher.server, "http")
+
+    def open_form(
+        self, http_method: str, path: str, headers: Mapping[str, str], connection: Connection
+    ) -> FormReader | Malformed | None:
+        """Begin to read a form, or refuse its caller before the files arrive; return None for any other request."""
+        content_type = headers.get("content-type", "")
+        if http_method != "POST" or not content_type.lower().startswith(FORM):
+            return None
+        stored = self._stored(path, headers)
+        target = RequestTarget(STORED, "POST", False) if stored is not None else self._target("POST", path, headers)
+        route = None if stored is not None or target is None else self._route(target)
+        fields = {"file": FileField(self._store.max_bytes)} if stored == "" else {}
+        fields = fields if route is None else file_fields(route.endpoint.input_schema)
+        if not fields or target is None or self._face.forbids(headers) is not None:
+            return None
+        # A signature covers the whole form, so its caller is known at the end only.
+        if AGENT_SIGNATURE not in headers:
+            call = Call(Request(target.method, target.path, "", headers, b"", connection), self._server)
+            refused = identity_gate(call)
+            if refused is None:
+                if route is not None and not sees(call, route):
+                    return None  # the dispatcher answers as for any endpoint that this caller may not know of
+                refused = self._refuse_store(call) if route is None else scope_gate(RoutedCall(call, route))
+            if isinstance(refused, Refused):
+                return Malformed(refused.status, refused.code, refused.message)
+        if not self._store.has_room():
+            return Malformed(status.UNAVAILABLE, "no-room-for-files", "This server has no room for more files.")
+        try:
+            form = FormReader(content_type, fields, self._store.folder)
+        except ValueError as error:
+            return Malformed(status.BAD_REQUEST, "invalid-form", f"{str(error).capitalize()}.")
+        declared = headers.get("content-length", "")
+        if declared.isdecimal() and int(declared[:20]) > form.max_bytes:
+            message = f"The form is larger than {form.max_bytes} bytes."
+            return Malformed(status.CONTENT_TOO_LARGE, "content-too-large", message)
+        return form
+
+    def streams(self, head: HttpHead) -> bool:
+        """Return True if the answer may be a file."""
+        headers = head.headers
+        if isinstance(headers, Malformed):
+            return False
+        target = self._target(head.http_method, head.path, headers)
+        return self._stored(head.path, headers) is not None or self._sends_raw(target, headers)
+
+    async def serve(
+        self, scope: Scope, receive: Receive, path: str, headers: dict[str, str], connection: Connection
+    ) -> HttpResponse | None:
+        """Answer a request with a form, for a file or for a stored one; return None for any other."""
+        method: str = scope["method"]
+        form: FormReader | Malformed | None = scope.get("state", {}).get(READ_FORM)
+        try:
+            if form is None:
+                form = self.open_form(method, path, headers, connection)
+                if isinstance(form, FormReader):
+                    form = await _receive(form, receive) or form
+            if isinstance(form, Malformed):
+                return self._face.malformed(form, connection)
+            stored = self._stored(path, headers)
+            if stored is not None:
+                return await self._answer_stored(scope, method, stored, headers, form)
+            target = self._target(method, path, headers)
+            if target is None or (form is None and not self._sends_raw(target, headers)):
+                return None
+            if form is not None:
+                headers["content-type"] = MEDIA_JSON
+            return await self._call(scope, receive, target, headers, form)
+        finally:
+            if isinstance(form, FormReader):
+                form.close()
+
+    async def _call(
+        self,
+        scope: Scope,
+        receive: Receive,
+        target: RequestTarget,
+        headers: Mapping[str, str],
+        form: FormReader | None,
+    ) -> HttpResponse:
+        connection = connection_of(scope)
+        query = scope["query_string"].decode("latin-1")
+        body: bytes | Malformed
+        if form is not None:
+            route = self._route(target)
+            files, body = form.files, form.input({} if route is None else route.coercions)
+        else:
+            files = CallFiles()
+            body = await read_body(receive, self._face.limits.body, headers.get("content-length", ""))
+        if isinstance(body, Malformed):
+            return self._face.malformed(body, connection)
+        files.raw = self._sends_raw(target, headers)
+        request = msgspec.structs.replace(to_request(target, query, headers, body, connection), files=files)
+        answer = self._dispatcher(request)
+        response = answer if isinstance(answer, Response) else await answer
+        reply = self._face.to_http_response(response)
+        download = self._download(files, response) if files.raw and response.status == status.OK else None
+        return reply if download is None else _with_file(reply, download, headers)
+
+    def _download(self, files: CallFiles, response: Response) -> Download | None:
+        """Return the file of an answer, also if the answer is a repeated one, which has it in its JSON form."""
+        if files.download is not None:
+            return files.download
+        found = msgspec.json.decode(response.body)
+        if "data" in found:
+            content = msgspec.convert(found["data"], bytes)  # base64
+            return Download(content, name=found["name"], media_type=found["media_type"])
+        upload = self._store.find(files.owner, found.get("file", ""))
+        return None if upload is None else upload.to_download()
+
+    async def _answer_stored(
+        self, scope: Scope, method: str, reference: str, headers: Mapping[str, str], form: FormReader | None
+    ) -> HttpResponse:
+        forbidden = self._face.forbids(headers)
+        if forbidden is not None:
+            return forbidden
+        allowed = "GET, HEAD" if reference else "POST"
+        if method not in allowed.split(", "):
+            message = f"Use {allowed.replace(', ', ' or ')} here."
+            return refusal(405, "method-not-allowed", message, allow=allowed)
+        call = await self._backend.admit(scope, calls=False)
+        if isinstance(call, Refused):
+            anonymous = Call(Request(method, STORED, "", headers, b"", Connection(face="http")), self._server)
+            return self._refusal(anonymous, call)
+        refused = self._refuse_store(call)
+        if refused is not None:
+            return self._refusal(call, refused)
+        owner = call.agent_id or ""
+        if reference:
+            found = self._store.find(owner, reference)
+            return self._refusal(call, _UNKNOWN) if found is None else _with_file(_OK, found.to_download(), headers)
+        uploads: list[Upload] = [] if form is None else list(form.files.uploads.values())
+        if len(uploads) != 1:
+            message = "Send one file, as the part `file` of multipart/form-data."
+            return self._refusal(call, Refused(status.BAD_REQUEST, "invalid-form", message))
+        kept = await asyncio.to_thread(self._store.keep, owner, uploads[0])
+        if isinstance(kept, Refused):
+            return self._refusal(call, kept)
+        upload = kept.upload
+        body = msgspec.json.encode(
+            {
+                "file": kept.reference,
+                "name": upload.name,
+                "media_type": upload.media_type,
+                "size": upload.size,
+                "sha256": upload.sha256,
+                "expires": write_instant(kept.expires),
+            }
+        )
+        length = (b"content-length", b"%d" % len(body))
+        return HttpResponse(201, [(b"content-type", MEDIA_JSON.encode()), length, NO_STORE], body)
+
+    def _refusal(self, call: Call, refused: Refused) -> HttpResponse:
+        return self._face.to_http_response(self._dispatcher.refuse(call, refused))
+
+    def _refuse_store(self, call: Call) -> Refused | None:
+        """Refuse a caller that has no authority for any endpoint with files."""
+        refused: Refused | None = _UNKNOWN
+        for route in self._routes():
+            if sees(call, route):
+                refused = scope_gate(RoutedCall(call, route))
+                if refused is None:
+                    return None
+        return refused
+
+    def _routes(self) -> Iterator[Route]:
+        return (route for route in self._server.routes.steps.values() if self._store.concerns(route.endpoint))
+
+    def _stored(self, path: str, headers: Mapping[str, str]) -> str | None:
+        """Return the id in a path below `/files`, empty for the path itself; None for any other path."""
+        below = without_prefix(path, self._prefix)
+        if not below.startswith(STORED) or below[len(STORED) :][:1] not in ("", "/") or "x-agis-method" in headers:
+            return None
+        return below[len(STORED) + 1 :]
+
+    def _target(self, http_method: str, path: str, headers: Mapping[str, str]) -> RequestTarget | None:
+        found = self._face.admit(http_method, path, dict(headers))
+        return found if isinstance(found, RequestTarget) and found.reply is None else None
+
+    def _route(self, target: RequestTarget) -> Route | None:
+        return self._server.routes.find_public(target.method, target.path)
+
+    def _sends_raw(self, target: RequestTarget | None, headers: Mapping[str, str]) -> bool:
+        """Return True for an endpoint that returns a file, unless the caller asks for JSON."""
+        route = None if target is None or "json" in headers.get(ACCEPT, "").lower() else self._route(target)
+        return route is not None and is_file(route.endpoint.output_schema)
+
+
+_OK: Final = HttpResponse(status.OK, [NO_STORE], b"")
+
+
+async def _receive(form: FormReader, receive: Receive) -> Malformed | None:
+    """Read a form from an ASGI server."""
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            form.close()
+            return Malformed(status.BAD_REQUEST, "incomplete-message", "The body is incomplete.")
+        fault = form.feed(message.get("body", b""))
+        if fault is not None:
+            return fault
+        if not message.get("more_body"):
+            return form.finish()
+
+
+def _with_file(reply: HttpResponse, download: Download, headers: Mapping[str, str]) -> HttpResponse:
+    """Put a file in the place of the body, or the part of it that the caller wants."""
+    dropped = (b"content-type", b"content-length")
+    kept: Headers = [pair for pair in reply.headers if pair[0] not in dropped]
+    part = _part(headers.get("range", ""), download.size)
+    number = status.OK
+    if part is not None:
+        number = 206 if part[1] else 416
+        shown = f"{part[0]}-{part[0] + part[1] - 1}" if part[1] else "*"
+        kept.append((b"content-range", f"bytes {shown}/{download.size}".encode()))
+    start, size = part or (0, download.size)
+    return HttpResponse(
+        number,
+        [
+            *kept,
+            (b"content-type", download.media_type.encode()),
+            (b"content-length", b"%d" % size),
+            (b"content-disposition", disposition(download.name)),
+            (b"x-content-type-options", b"nosniff"),
+            (b"accept-ranges", b"bytes"),
+        ],
+        b"",
+        FilePart(download.open, start, size),
+    )
+
+
+def _part(wanted: str, size: int) -> tuple[int, int] | None:
+    """Read a range of bytes (RFC 9110 14.2): its start and length, no length if it is outside; None for the whole."""
+    found = _RANGE.fullmatch(wanted.strip())
+    if found is None or not (found[1] or found[2]):
+        return None
+    first, last = found[1], found[2]
+    if not first:
+        length = min(int(last), size)
+        return size - length, length
+    start, end = int(first), min(int(last) if last else size - 1, size - 1)
+    return None if last and int(last) < start else (start, max(0, end - start + 1))
+
+
+def disposition(name: str) -> bytes:
+    """Write Content-Disposition (RFC 6266): a plain name for old clients, and the real one in UTF-8."""
+    plain = "".join(char if char.isascii() and char.isprintable() and char not in '"\\%' else "_" for char in name)
+    exact = "" if plain == name else f"; filename*=UTF-8''{quote(name, safe='')}"
+    return f'attachment; filename="{plain}"{exact}'.encode("ascii")
