@@ -10,6 +10,8 @@ from typing import Any, Final
 
 METHOD: Final = "BOOK"
 PATH: Final = "/room"
+THREADED: Final = "/hall"
+"""The same endpoint with a `def` handler, which runs in a thread."""
 SCOPE: Final = "booking:room"
 AUTHORITY: Final = f"Agent-ID: {'a1' * 32}\r\nAuthority-Scope: {SCOPE}\r\n"
 """Headers of the caller over HTTP."""
@@ -54,6 +56,11 @@ def next_reservation_id() -> str:
 
 async def book_room(guest_id: str, room_id: str, arrival: str, departure: str) -> dict[str, str]:
     """Handle a booking. It only makes the reservation id, so the benchmark measures the servers."""
+    return {"reservation_id": next_reservation_id()}
+
+
+def book_hall(guest_id: str, room_id: str, arrival: str, departure: str) -> dict[str, str]:
+    """Handle a booking in a thread."""
     return {"reservation_id": next_reservation_id()}
 
 

@@ -7,6 +7,7 @@ import importlib.util
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -39,7 +40,9 @@ def _bespeak(port: int) -> list[str]:
     return ["-m", "bespeak", "serve", app, "--agtp", f"127.0.0.1:{port}", "--store", "memory"]
 
 
-BESPEAK, CEILING, FASTAPI, MCP = "bespeak", "realistic ceiling", "FastAPI on uvicorn", "MCP SDK on uvicorn"
+BESPEAK, CEILING, MCP = "bespeak, async def", "realistic ceiling", "MCP SDK on uvicorn"
+FASTAPI = "FastAPI on uvicorn, async def"
+THREADED, FASTAPI_THREADED = "bespeak, def in a thread", "FastAPI on uvicorn, def"
 LIMIT = "limit of Python"
 
 LIMIT_VARIABLE = "BESPEAK_LIMIT_SERVER"
@@ -60,6 +63,13 @@ CONTENDERS = (
     Contender(BESPEAK, _bespeak, contract.agtp_request),
     Contender(CEILING, _script("ceiling.py"), contract.agtp_request, ("orjson",)),
     Contender(FASTAPI, _script("fastapi_app.py"), contract.http_request, ("fastapi", "uvicorn", "httptools")),
+    Contender(THREADED, _bespeak, partial(contract.agtp_request, path=contract.THREADED)),
+    Contender(
+        FASTAPI_THREADED,
+        _script("fastapi_app.py"),
+        partial(contract.http_request, path=contract.THREADED),
+        ("fastapi", "uvicorn", "httptools"),
+    ),
     Contender(MCP, _script("mcp_app.py"), contract.mcp_request, ("mcp", "uvicorn", "httptools")),
 )
 
@@ -69,6 +79,7 @@ GOALS = (
     Goal(FASTAPI, at_least=5.0),
     Goal(MCP, at_least=10.0),
 )
+THREADED_GOALS = (Goal(FASTAPI_THREADED, at_least=3.0),)
 
 
 CHANGING: tuple[tuple[Callable[[bytes, int], bytes], str, tuple[Goal, ...]], ...] = (
@@ -162,6 +173,7 @@ def measure(loader: Loader, shape: Shape) -> bool:
             entries.append(entry)
         compete(loader, shape, entries)
         _report(entries, GOALS)
+        _compare(entries, THREADED, THREADED_GOALS)
         measured = [*entries]
         by_hand = [entry for entry in entries if entry.contender.name in (BESPEAK, CEILING, LIMIT)]
         for change, what, goals in CHANGING:
@@ -199,9 +211,15 @@ def _report(entries: list[Measured], goals: tuple[Goal, ...]) -> None:
     ]
     print(table(rows))
     print()
-    mine = by_name[BESPEAK]
+    _compare(entries, BESPEAK, goals)
+
+
+def _compare(entries: list[Measured], name: str, goals: tuple[Goal, ...]) -> None:
+    by_name = {entry.contender.name: entry for entry in entries}
+    mine = by_name[name]
     for goal in goals:
         if goal.subject in by_name:
             theirs = by_name[goal.subject]
             by_rate = f"   (by requests/s {mine.ratio(theirs):.2f}x)"
-            print("  " + goal.line(f"bespeak / {goal.subject}, CPU per request", mine.cpu_ratio(theirs)) + by_rate)
+            kind = " in a thread" if name == THREADED else ""
+            print("  " + goal.line(f"bespeak{kind} / {goal.subject}, CPU", mine.cpu_ratio(theirs)) + by_rate)

@@ -14,7 +14,7 @@ import bespeak
 from bespeak.text.reading.settings import declared
 
 SECTIONS = {
-    "Write a service": ("App", "Body", "Refusal", "Context", "Principal", "Upload", "FileLimits", "Download"),
+    "Write a service": ("App", "Body", "Needs", "Refusal", "Context", "Principal", "Upload", "FileLimits", "Download"),
     "Describe a service": (
         "Policies",
         "MethodPolicy",

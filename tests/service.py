@@ -58,7 +58,8 @@ def make_endpoint(
         },
         output_schema=output or {"type": "object"},
         errors=tuple(DeclaredError(name) for name in errors),
-        handler=RegisteredFunction(function="tests.function", target=function),
+        # In the loop: most tests are not about threads, and some have no loop to wait in.
+        handler=RegisteredFunction(function="tests.function", target=function, inline=True),
         required_scopes=scopes,
         deprecated=deprecated,
     )

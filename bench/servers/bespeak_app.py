@@ -27,3 +27,14 @@ async def book_room(
     Outcome: A confirmed reservation exists and its reservation_id is returned.
     """
     return await contract.book_room(guest_id, room_id, arrival, departure)  # type: ignore[arg-type, return-value]
+
+
+@app.endpoint(contract.METHOD, contract.THREADED, impact="irreversible", confidence=0.95, scopes=[contract.SCOPE])
+def book_hall(
+    guest_id: UUID, room_id: Annotated[str, msgspec.Meta(min_length=1, max_length=64)], arrival: date, departure: date
+) -> Reservation:
+    """Reserve a hall for the named guest at the named property.
+
+    Outcome: A confirmed reservation exists and its reservation_id is returned.
+    """
+    return contract.book_hall(guest_id, room_id, arrival, departure)  # type: ignore[arg-type, return-value]

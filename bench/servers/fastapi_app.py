@@ -11,7 +11,7 @@ import uvicorn
 from fastapi import FastAPI
 from pydantic import BaseModel, ConfigDict, StringConstraints
 
-from contract import PATH, book_room
+from contract import PATH, THREADED, book_hall, book_room
 
 app = FastAPI()
 
@@ -37,6 +37,13 @@ class Reservation(BaseModel):
 async def book(booking: Booking) -> Reservation:
     """Reserve a room."""
     made = await book_room(booking.guest_id, booking.room_id, booking.arrival, booking.departure)  # type: ignore[arg-type]
+    return Reservation(**made)  # type: ignore[arg-type]
+
+
+@app.post(THREADED)
+def book_in_thread(booking: Booking) -> Reservation:
+    """Reserve a hall, in a thread."""
+    made = book_hall(booking.guest_id, booking.room_id, booking.arrival, booking.departure)  # type: ignore[arg-type]
     return Reservation(**made)  # type: ignore[arg-type]
 
 

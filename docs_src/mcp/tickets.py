@@ -13,7 +13,14 @@ def find_seats() -> dict[str, list[str]]:
     return {"seats": [seat for seat in ("A1", "A2") if seat not in sold]}
 
 
-@app.endpoint("PURCHASE", "/seat", impact="irreversible", scopes=["seats:buy"], errors={"sold": "The seat is sold."})
+@app.endpoint(
+    "PURCHASE",
+    "/seat",
+    impact="irreversible",
+    scopes=["seats:buy"],
+    errors={"sold": "The seat is sold."},
+    inline=True,  # in the event loop: one call at a time
+)
 def buy_seat(seat: str) -> dict[str, str]:
     """Buy a ticket for a seat.
 

@@ -7,7 +7,7 @@ app = App.from_agis("menu.agis")
 NAMES: dict[int, str] = {}
 
 
-@app.handler("RESERVE", "/table")
+@app.handler("RESERVE", "/table", inline=True)  # in the event loop: one call at a time
 def reserve_table(name: str, guests: int, evening: date) -> dict[str, int]:
     if len(NAMES) == 4:
         raise Refusal("fully_booked", f"There is no table on {evening}.")

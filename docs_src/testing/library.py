@@ -13,7 +13,8 @@ async def resources() -> AsyncIterator[dict[str, int]]:
     loans.clear()
 
 
-@app.endpoint("RESERVE", "/books/{isbn}", impact="reversible", scopes=["books:lend"])
+# In the event loop, one call at a time: two threads must not count the same loans.
+@app.endpoint("RESERVE", "/books/{isbn}", impact="reversible", scopes=["books:lend"], inline=True)
 def reserve_book(isbn: str, context: Context) -> dict[str, int]:
     """Reserve a book for the caller.
 

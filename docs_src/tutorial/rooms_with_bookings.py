@@ -1,5 +1,6 @@
 from dataclasses import dataclass
 from datetime import date
+from threading import Lock
 from typing import Annotated
 from uuid import UUID, uuid4
 
@@ -20,6 +21,7 @@ class Booking:
 
 
 BOOKINGS: dict[UUID, Booking] = {}
+BOOKING = Lock()  # two calls may run at once, each in its thread
 
 
 @app.endpoint("QUERY", "/rooms", impact="informational")
@@ -45,10 +47,11 @@ def book_room(room_id: str, night: date) -> Booking:
     """
     if room_id not in BEDS:
         raise Refusal("room_unavailable", f"There is no room {room_id}.", rooms=list(BEDS))
-    if any(taken.room_id == room_id and taken.night == night for taken in BOOKINGS.values()):
-        raise Refusal("room_unavailable", "The room is taken.")
-    booking = Booking(uuid4(), room_id, night)
-    BOOKINGS[booking.booking_id] = booking
+    with BOOKING:
+        if any(taken.room_id == room_id and taken.night == night for taken in BOOKINGS.values()):
+            raise Refusal("room_unavailable", "The room is taken.")
+        booking = Booking(uuid4(), room_id, night)
+        BOOKINGS[booking.booking_id] = booking
     return booking
 
 

@@ -6,7 +6,7 @@ from hotel import desk
 
 from bespeak import App, Deprecation, MethodPolicy, Policies, Redirect
 
-# Every handler waits for the disk, so each runs in a thread: `blocking=True`.
+# Every handler waits for the disk, and may: a `def` runs in a thread.
 
 app = App(
     "Harbour Hotel",
@@ -32,7 +32,6 @@ app.endpoint(
     "/room",
     impact="irreversible",
     confidence=0.85,
-    blocking=True,
     namespace="reservations",
     scopes=["booking:room", "calendar:write"],
     errors={
@@ -46,7 +45,6 @@ app.endpoint(
     "/rooms",
     impact="informational",
     confidence=0.99,
-    blocking=True,
     namespace="rooms",
 )(desk.find_rooms)
 
@@ -55,7 +53,6 @@ app.endpoint(
     "/availability",
     impact="informational",
     confidence=0.99,
-    blocking=True,
     namespace="rooms",
     deprecated=Deprecation(
         deprecated_in="1.1.0", removed_in="2.0.0", successor_method="QUERY", successor_path="/rooms"
@@ -67,7 +64,6 @@ app.endpoint(
     "/reservations/{reservation_id}",
     impact="informational",
     confidence=0.99,
-    blocking=True,
     namespace="reservations",
     scopes=["booking:room"],
     errors=_UNKNOWN,
@@ -78,7 +74,6 @@ app.endpoint(
     "/reservations/{reservation_id}",
     impact="irreversible",
     confidence=0.95,
-    blocking=True,
     idempotent=True,
     namespace="reservations",
     scopes=["booking:room"],
@@ -90,7 +85,6 @@ app.endpoint(
     "/stays",
     impact="irreversible",
     confidence=0.95,
-    blocking=True,
     namespace="stays",
     scopes=["booking:room"],
     errors=_UNKNOWN,

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from bespeak.app.server.mounted import asgi
     from bespeak.contract.data_set import DataSet
     from bespeak.contract.endpoint import Deprecation
-    from bespeak.contract.handler import Body, Refusal
+    from bespeak.contract.handler import Body, Needs, Refusal
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
     from bespeak.contract.schema.file_schema import FileLimits
     from bespeak.contract.service import DataClass, DataManifest, Vocabulary
@@ -85,6 +85,7 @@ __all__ = [
     "MethodNotAllowedError",
     "MethodPolicy",
     "MethodViolationError",
+    "Needs",
     "NoCommonCatalogError",
     "NotFoundError",
     "NothingDiscoveredError",
@@ -134,6 +135,7 @@ _HOMES = {
     "Download": "runtime.functions.files",
     "FileLimits": "contract.schema.file_schema",
     "MethodPolicy": "contract.policy",
+    "Needs": "contract.handler",
     "Policies": "contract.policy",
     "Principal": "protocol.exchange.principal",
     "Question": "agent.tools.tool_runner",

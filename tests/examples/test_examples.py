@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.process import ROOT, bespeak, serving
 from tests.service import Bench
+from tests.stateful import StatefulBench
 
 from bespeak import connect_sync
 from bespeak.agent.client.errors import BusinessError
@@ -20,6 +21,7 @@ from bespeak.app.server.target import load_target
 from bespeak.checks.lint.document import check_text
 from bespeak.checks.lint.subject import LintContext
 from bespeak.contract.catalog.document import load_bundled
+from bespeak.state.store.opening import open_store
 from bespeak.text.diagnostics.diagnostic import has_errors
 
 TRAVEL = ROOT / "examples" / "travel"
@@ -90,19 +92,21 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     sys.modules.pop("handlers", None)
 
 
-def test_a_party_reserves_is_seated_and_leaves_as_the_document_says(bench: Bench) -> None:
-    [dish] = bench.send("FIND", "/dish", {"course": "dessert"}).json["dishes"]
+@pytest.mark.anyio
+async def test_a_party_reserves_is_seated_and_leaves_as_the_document_says(bench: Bench) -> None:
+    send = StatefulBench(bench, open_store("memory", role="sole")).send
+    [dish] = (await send("FIND", "/dish", {"course": "dessert"})).json["dishes"]
     assert dish["name"] == "Tiramisu"
     given = {"name": "Ann", "guests": 8, "evening": "2026-12-01"}
-    reserved = bench.send("RESERVE", "/table", given)
+    reserved = await send("RESERVE", "/table", given)
     assert reserved.status == 200
-    assert bench.send("RESERVE", "/table", given).error["code"] == "fully_booked"
+    assert (await send("RESERVE", "/table", given)).error["code"] == "fully_booked"
     at = f"/reservation/{reserved.json['reservation_id']}"
     for headers in ({}, {"method_grammar": "AGIS/1.0"}):
-        assert bench.send("SEAT", at, **headers).json == reserved.json
-    assert bench.send("CANCEL", at).json == reserved.json
-    assert bench.send("SEAT", at).error["code"] == "reservation_unknown"
-    reply = bench.send("RESERVE", "/table", {"name": "", "guests": 9, "evening": "soon", "dog": True})
+        assert (await send("SEAT", at, **headers)).json == reserved.json
+    assert (await send("CANCEL", at)).json == reserved.json
+    assert (await send("SEAT", at)).error["code"] == "reservation_unknown"
+    reply = await send("RESERVE", "/table", {"name": "", "guests": 9, "evening": "soon", "dog": True})
     assert (reply.status, len(reply.error["violations"])) == (422, 4)
 
 

@@ -59,7 +59,7 @@ async def test_a_cancelled_call_cancels_its_handler(way: str, era: str, caplog: 
     assert "MODIFY /halls was cancelled before it was answered" in caplog.text
 
 
-async def test_the_result_of_a_blocking_handler_is_dropped(way: str, era: str) -> None:
+async def test_the_result_of_a_cancelled_handler_in_a_thread_is_not_sent(way: str, era: str) -> None:
     survey = Survey()
     listener = Listener()
     async with opened(survey, way, era) as client:

@@ -20,7 +20,7 @@ from bespeak.contract.endpoint import Deprecation
 from bespeak.contract.handler import Refusal
 from bespeak.contract.limits import Rate, RateLimits
 from bespeak.contract.policy import MethodPolicy, Policies, Redirect
-from bespeak.protocol.exchange.messages import Connection, Malformed
+from bespeak.protocol.exchange.messages import Connection, Context, Malformed
 from bespeak.protocol.exchange.refusal import Refused
 
 OLD = Deprecation(deprecated_in="1.0", removed_in="2.0")
@@ -299,9 +299,12 @@ def test_a_verb_in_good_standing_carries_no_warning() -> None:
 
 
 def test_an_ad_hoc_call_of_a_deprecated_verb_is_warned_of_too() -> None:
+    async def answer(context: Context) -> dict[str, Any]:
+        return {}
+
     policies = Policies(wildcards_accepted=True)
     agent = Agent(agent_id=AGENT, name="explorer", wildcards=True)
-    bench = build(policies=policies, agents=(agent,), wildcard_handler=lambda context: {})
+    bench = build(policies=policies, agents=(agent,), wildcard_handler=answer)
     reply = bench.send("AUDITLOG", "/unknown", agent_id=AGENT)
     assert (reply.status, reply.header("AGTP-Catalog-Warning")) == (200, "deprecated; successor=LOG; removed_in=2.0.0")
 

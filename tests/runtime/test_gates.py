@@ -237,7 +237,7 @@ CONSENTING = Agent(agent_id=AGENT, name="explorer", wildcards=True)
 
 @pytest.mark.requirement("CORE-6.2-2", "API-2-1", "API-11-4", "API-16.4-2", "API-16.4-3")
 def test_an_ad_hoc_call_needs_the_consent_of_both_sides() -> None:
-    def wildcard(context: Context) -> dict[str, str]:
+    async def wildcard(context: Context) -> dict[str, str]:
         return {"asked": f"{context.method} {context.path}"}
 
     accepting = Policies(scope_required_for_invocation=False, wildcards_accepted=True)

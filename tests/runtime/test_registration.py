@@ -26,7 +26,7 @@ from bespeak.contract.recipe import Recipe, RecipeStep
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.errors import ConfigError, ContractError
 from bespeak.protocol.exchange.headers import MEDIA_AGIS
-from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.messages import Connection, Context, Request, Response
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.state.store.commands.endpoints import DropEndpoint, PutEndpoint
 from bespeak.state.store.opening import open_store
@@ -174,7 +174,11 @@ def test_an_operator_may_take_the_place_of_a_built_in() -> None:
 def test_ad_hoc_calls_that_must_be_confirmed_do_not_run_where_no_confirmation_can_be_kept(*, confirmed: bool) -> None:
     policies = Policies(wildcards_accepted=True, confirm_irreversible=confirmed)
     agent = Agent(agent_id=AGENT, name="explorer", wildcards=True)
-    bench = build(policies=policies, agents=(agent,), wildcard_handler=lambda context: {"ran": True})
+
+    async def answer(context: Context) -> dict[str, bool]:
+        return {"ran": True}
+
+    bench = build(policies=policies, agents=(agent,), wildcard_handler=answer)
     assert bench.send("EXECUTE", "/thing", {}, agent_id=AGENT).status == (501 if confirmed else 200)
 
 
@@ -228,7 +232,7 @@ def test_no_published_document_contains_upstream_address_or_credentials() -> Non
 BOOK = make_endpoint("BOOK", "/room", echo, impact="irreversible")
 FIND = replace(
     make_endpoint("FIND", "/pools/{pool}", echo, properties={"pool": {"type": "string"}}),
-    handler=RegisteredFunction(function="tests.service.echo"),
+    handler=RegisteredFunction(function="tests.service.echo", inline=True),
 )
 WEB = ("/", "/.well-known/ai", "/.well-known/agis.json", "/openapi.json", "/llms.txt")
 

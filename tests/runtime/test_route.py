@@ -25,7 +25,7 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.exchange.headers import MEDIA_AGTP
-from bespeak.protocol.exchange.messages import Request
+from bespeak.protocol.exchange.messages import Context, Request
 from bespeak.protocol.exchange.token_hints import TokenHints
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.exchange import Auditor, Exchange
@@ -205,7 +205,11 @@ def test_hints_are_for_contracts_that_do_not_declare_the_name() -> None:
     assert refusal(bench, "QUERY", "/rooms?since=2026-01-01") == (400, "since-not-supported")
     policies = Policies(wildcards_accepted=True)
     agent = Agent(agent_id=AGENT, name="explorer", wildcards=True)
-    bench = build(policies=policies, agents=(agent,), wildcard_handler=lambda context: dict(context.input))
+
+    async def repeat(context: Context) -> dict[str, Any]:
+        return dict(context.input)
+
+    bench = build(policies=policies, agents=(agent,), wildcard_handler=repeat)
     assert bench.send("QUERY", "/anything?fields=a", agent_id=AGENT).json == {"fields": "a"}
 
 

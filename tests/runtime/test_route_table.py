@@ -123,7 +123,7 @@ def test_a_later_endpoint_on_the_same_pair_takes_the_place_of_the_earlier_one() 
     assert made.find("DISCOVER", "/methods") == ("own", None)
 
 
-FUNCTION = RegisteredFunction(function="tests.service.echo", blocking=True)
+FUNCTION = RegisteredFunction(function="tests.service.echo", inline=True)
 BOOK = replace(
     make_endpoint("BOOK", "/room/{room_id}", echo, properties={"room_id": {"enum": ["a", None]}}, scopes=("a:b",)),
     handler=FUNCTION,

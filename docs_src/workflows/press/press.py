@@ -13,7 +13,9 @@ def find_papers(sheets: int) -> dict[str, list[str]]:
     return {"papers": ["matte", "glossy"]}
 
 
-@app.endpoint("BOOK", "/press", impact="reversible", errors={"press_taken": "The press is taken on that day."})
+@app.endpoint(
+    "BOOK", "/press", impact="reversible", inline=True, errors={"press_taken": "The press is taken on that day."}
+)
 def book_press(day: str) -> dict[str, str]:
     """Book the printing press for a day.
 

@@ -27,7 +27,12 @@ class Rental:
 
 
 @app.endpoint(
-    "BOOK", "/car", impact="reversible", confidence=0.95, errors={"car_taken": "The car is rented on those days."}
+    "BOOK",
+    "/car",
+    impact="reversible",
+    confidence=0.95,
+    inline=True,  # in the event loop, so that one call at a time looks at the rentals
+    errors={"car_taken": "The car is rented on those days."},
 )
 def book_car(driver: str, arrival: date, departure: date) -> Rental:
     """Rent the car to a driver.

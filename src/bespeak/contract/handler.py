@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -167,7 +167,9 @@ class RegisteredFunction:
         advice='A dotted path, function = "module.function".',
     )
     target: Callable[..., Any] | None = None
-    blocking: bool = setting(False, "Run the function in a thread, because it blocks.")
+    overrides: Mapping[Any, Callable[..., Any]] | None = field(default=None, compare=False, repr=False)
+    """Replacements of providers, as tests make them in the App; None for a function of a file."""
+    inline: bool = setting(False, "Run a `def` in the event loop and not in a thread, because it is quick.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,3 +326,17 @@ class Refusal(BespeakError):
         self.message = message
         self.details = details
         super().__init__(f"{name}: {message}" if message else name)
+
+
+class Needs:
+    """Marks a parameter that a provider fills and not the caller: `Annotated[Session, Needs(open_session)]`.
+
+    A provider is a function, or a generator that cleans up after its `yield`, async or not. It may take the Context and
+    `Needs` of its own. It is called once per call of the handler; with `cached=False` once per parameter.
+    """
+
+    __slots__ = ("cached", "provider")
+
+    def __init__(self, provider: Callable[..., Any], *, cached: bool = True) -> None:
+        self.provider = provider
+        self.cached = cached

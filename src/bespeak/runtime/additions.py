@@ -96,14 +96,14 @@ def _handler(endpoint: Endpoint, handler: HandlerBinding) -> dict[str, Any]:
             return handler_data(handler, "")
         case Composition(recipe=recipe):
             return {"type": handler.type, "recipe": recipe}
-        case RegisteredFunction(function=dotted, target=target, blocking=blocking):
+        case RegisteredFunction(function=dotted, target=target, inline=inline):
             found = resolve_function(dotted)
             if isinstance(found, str) or (target is not None and found is not target):
                 raise ConfigError(
                     f"{endpoint} is stored, so every process must be able to import its function {dotted!r}; "
                     "put it at the top level of a module."
                 )
-            return {"type": handler.type, "function": dotted, **({"blocking": True} if blocking else {})}
+            return {"type": handler.type, "function": dotted, **({"inline": True} if inline else {})}
         case _:
             raise ConfigError(f"{endpoint} has a handler of type {handler.type!r}, which cannot be stored.")
 

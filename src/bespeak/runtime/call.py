@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
 from decimal import Decimal
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from bespeak.contract.schema.validation import Validator
     from bespeak.protocol.exchange.messages import Request, Response
     from bespeak.protocol.exchange.token_hints import TokenHints
+    from bespeak.runtime.answer import Effects
     from bespeak.runtime.route_table import RouteTable
     from bespeak.runtime.server import Server
     from bespeak.state.store.store import Command
@@ -59,10 +61,12 @@ class Call:
 
 
 class RoutedCall(Call):
-    __slots__ = ("captures", "composing", "hints", "input", "route", "semantic")
+    __slots__ = ("captures", "composing", "hints", "input", "outliving", "route", "semantic")
 
     route: Route
     semantic: Any  # Semantic envelope of the call as received. Not set without one, so that no other call pays.
+    outliving: Callable[[], Coroutine[Any, Any, Response | Effects]]
+    """Waits for the handler of a cancelled call that goes on in its thread. Not set for any other call."""
     input: dict[str, Any]  # the validated input; empty until the input gate
 
     def __init__(self, call: Call, route: Route, captures: dict[str, str] | None = None) -> None:

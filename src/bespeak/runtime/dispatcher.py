@@ -6,13 +6,14 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine
 from contextvars import copy_context
+from functools import partial
 from time import perf_counter
 from types import CoroutineType
 from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.handler import Refusal
+from bespeak.contract.handler import Refusal, RegisteredFunction
 from bespeak.contract.schema.validation import Violation, non_finite
 from bespeak.errors import StoreError
 from bespeak.protocol import status
@@ -33,7 +34,16 @@ from bespeak.runtime.call import (
     undisclosed,
 )
 from bespeak.runtime.composition.step import APART, JOURNALED, UNDOES, UNLIMITED
-from bespeak.runtime.concurrency import Finished, WaitingCoroutine, begin, is_in_task, resume
+from bespeak.runtime.concurrency import (
+    HELD,
+    Finished,
+    Rest,
+    WaitingCoroutine,
+    begin,
+    is_in_task,
+    resume,
+    take_outliving,
+)
 from bespeak.runtime.concurrency import call_eagerly as run_call
 from bespeak.runtime.exchange import Exchange, Subscriber
 from bespeak.runtime.functions.annotations import dump_foreign
@@ -77,6 +87,7 @@ class Dispatcher:
         self._settlement = settlement
         self._subscribers = subscribers
         self._arrival, self._routed, self._steps = plan_gates(server)
+        self._holding: set[tuple[str, str]] = set()  # endpoints whose handlers were reported for holding the loop
         server.agents.watch_age(self._judge_age)
 
     def subscribe(self, subscriber: Subscriber) -> None:
@@ -342,13 +353,19 @@ class Dispatcher:
                 variables = copy_context()
                 context = Context(call.request, call.principal, call.method, call.path, call.input, self.server.state)
                 if not call.apart and is_in_task():
-                    result = variables.run(run_call, route.call, call.input, context)
+                    began = perf_counter()
+                    try:
+                        result = variables.run(run_call, route.call, call.input, context)
+                    finally:
+                        if perf_counter() - began > HELD:
+                            self._report_holding(route, perf_counter() - began)
                     if type(result) is WaitingCoroutine:
-                        return self._await(call, route, resume(result.coroutine, result.awaited, variables))
+                        watch = partial(self._report_holding, route)
+                        return self._await(call, route, resume(result.coroutine, result.awaited, variables, watch))
                     return self._finish(call, route, result)
                 result = variables.run(route.call, call.input, context)
             if type(result) is CoroutineType:
-                begun = begin(result, variables, apart=call.apart)
+                begun = begin(result, variables, partial(self._report_holding, route), apart=call.apart)
                 if not isinstance(begun, Finished):
                     return self._await(call, route, begun)
                 result = begun.value
@@ -371,11 +388,38 @@ class Dispatcher:
         except _FAILURES as error:
             task = asyncio.current_task()
             if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                rest = take_outliving(error)
                 if type(call) is not StepCall:  # its client has left, or the server stops
                     particulars = {"particulars": Exchange(call, self._responder.cancelled(call)).particulars}
-                    _logger.warning("%s was cancelled before it was answered", route.endpoint, extra=particulars)
+                    more = "" if rest is None else "; its thread goes on"
+                    _logger.warning(
+                        "%s was cancelled before it was answered%s", route.endpoint, more, extra=particulars
+                    )
+                if rest is not None:
+                    call.outliving = partial(self._outlive, call, route, rest)
                 raise  # this request was cancelled, not something the handler awaited
             return self._fail(call, route, error)
+
+    async def _outlive(self, call: RoutedCall, route: Route, rest: Rest) -> Response | Effects:
+        """Make the answer of a call whose thread went on after it was cancelled."""
+        try:
+            return self._finish(call, route, await rest())
+        except asyncio.CancelledError:
+            raise  # it had not begun, or the server stops
+        except _FAILURES as error:
+            return self._fail(call, route, error)
+
+    def _report_holding(self, route: Route, seconds: float) -> None:
+        """Name a handler that held the event loop, once: nothing else was answered in the meantime."""
+        handler, key = route.endpoint.handler, route.endpoint.key
+        if not isinstance(handler, RegisteredFunction) or route.builtin or key in self._holding:
+            return
+        self._holding.add(key)
+        advice = "remove inline=True" if handler.inline else "await what takes long, or declare it with `def`"
+        message = (
+            "%s: %s() held the event loop for %d ms, and no other call was answered; %s, so that it runs in a thread"
+        )
+        _logger.warning(message, route.endpoint, handler.function, seconds * 1000, advice)
 
     def _fail(self, call: RoutedCall, route: Route, error: BaseException) -> Response:
         """Answer for a handler that raised. Even formatting the exception may fail."""

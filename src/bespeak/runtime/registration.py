@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -29,6 +30,8 @@ from bespeak.runtime.bindings.composition import bind_composition
 from bespeak.runtime.bindings.function import bind_function, plan_output
 from bespeak.runtime.bindings.procedure import register_procedures
 from bespeak.runtime.composition.step import ComposingMethod
+from bespeak.runtime.concurrency import call_in_thread
+from bespeak.runtime.functions.needs import is_async
 from bespeak.runtime.functions.signature import function_name
 from bespeak.runtime.identity.agents import Agents
 from bespeak.runtime.identity.signer import Signer
@@ -383,8 +386,10 @@ def _wildcard_route(handler: Callable[..., Any], block: HeaderBlock, policies: P
     )
     planned = plan_output(endpoint, endpoint.output_schema)
 
-    def call(_: dict[str, Any], context: Context) -> Any:
+    def plan(_: dict[str, Any], context: Context) -> Any:
         return handler(context)
+
+    call = plan if is_async(handler) else partial(call_in_thread, plan)
 
     return Route(
         endpoint=endpoint,

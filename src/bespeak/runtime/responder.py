@@ -17,6 +17,7 @@ from bespeak.protocol.exchange.messages import Connection, Malformed, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Envelope
 from bespeak.runtime.call import Call, RoutedCall, may_discover
+from bespeak.runtime.concurrency import OverloadedError
 from bespeak.runtime.exchange import Exchange, is_access_logged, log_fault
 from bespeak.runtime.functions.signature import ConversionError
 from bespeak.runtime.gates import find_deprecation
@@ -146,6 +147,9 @@ def explain_error(call: RoutedCall, route: Route, error: BaseException) -> Refus
         return Refused(status.UNPROCESSABLE, error.name, message, details)
     if isinstance(error, ConversionError):
         return refuse_input(call.method, call.path, error.violations)
+    if isinstance(error, OverloadedError):
+        message = "Too many calls wait for a thread of this server; nothing was done. Try again later."
+        return Refused(status.UNAVAILABLE, "too-many-calls", message, headers=(("Retry-After", "1"),))
     return None
 
 

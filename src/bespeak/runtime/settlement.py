@@ -36,6 +36,7 @@ _LATER: Final = frozenset({SUSPENDED, TASK_PAUSED, "semantic-profile-changed"}) 
 _ADMITTED: Final = frozenset({SESSION_ID, CONFIRMATION_ID})
 _SETTLED: Final = (Response, Effects)
 _RETRY_AFTER: Final = ("Retry-After", "2")
+_PATIENCE: Final = 1.0  # seconds in which threads of cancelled calls may end when the server stops
 _PAUSE: Final = 0.5  # seconds between attempts to store answers that the store did not take
 
 Invoke = Callable[[RoutedCall], "Response | Effects | Coroutine[Any, Any, Response | Effects]"]
@@ -79,6 +80,7 @@ class Settlement:
     auditor: Auditor | None = None
     keeping: Keeping | None = None  # keeps calls that may be repeated later; None if nothing does
     _abandoned: set[asyncio.Task[None]] = field(init=False, default_factory=set)  # cancelled calls being recorded
+    _outliving: set[asyncio.Task[None]] = field(init=False, default_factory=set)  # those that wait for a thread
     _paying: asyncio.Task[None] | None = field(init=False, default=None)  # stores answers that were not taken
     _faltering: bool = field(init=False, default=False)  # True if the store failed when an answer was last stored
 
@@ -187,16 +189,23 @@ class Settlement:
                 if admitted is not None and admitted.fence is not None:
                     renewal = Renewal(self._store, admitted, self._idempotency.lease)
                 outcome = await outcome
-            if isinstance(outcome, Response):
-                return await self._commit(call, admitted, outcome)
-            return await self._commit_effects(call, admitted, outcome)
+            return await self._settle(call, admitted, outcome)
         except (StoreError, asyncio.CancelledError) as error:
-            return self._break_off(call, admitted, outcome, error)
+            return self._break_off(call, admitted, outcome, error, renewal)
         finally:
-            if renewal is not None:
-                renewal.cancel()
-            if admitted is not None:
-                self._idempotency.forget(admitted)
+            if not hasattr(call, "outliving"):
+                self._let_go(admitted, renewal)
+
+    async def _settle(self, call: RoutedCall, claim: KeyClaim | None, outcome: Response | Effects) -> Response:
+        if isinstance(outcome, Response):
+            return await self._commit(call, claim, outcome)
+        return await self._commit_effects(call, claim, outcome)
+
+    def _let_go(self, claim: KeyClaim | None, renewal: Renewal | None) -> None:
+        if renewal is not None:
+            renewal.cancel()
+        if claim is not None:
+            self._idempotency.forget(claim)
 
     async def _abandon(self, call: RoutedCall, claim: KeyClaim | None) -> None:
         """Record a call that was cancelled while its handler ran, and release its key."""
@@ -206,8 +215,32 @@ class Settlement:
         except StoreError as error:
             _logger.warning("a cancelled call of %s could not be recorded: %s", call.route.endpoint, error)
 
+    async def _outlive(self, call: RoutedCall, claim: KeyClaim | None, renewal: Renewal | None) -> None:
+        """Hold the key of a cancelled call until its thread ends, and store its answer for the next attempt."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._outliving.add(task)
+        outcome: Response | Effects | None = None
+        try:
+            outcome = await call.outliving()
+            self._outliving.discard(task)
+            await self._settle(call, claim, outcome)
+        except StoreError as error:
+            self._owe(call, claim, outcome)
+            _logger.warning("the answer of a cancelled call of %s was not stored: %s", call.route.endpoint, error)
+        except asyncio.CancelledError:
+            self._outliving.discard(task)
+            # If the server stops, the lease in the store goes on: nobody may begin at once what still runs.
+            await self._abandon(call, None if task.cancelling() else claim)
+        finally:
+            self._let_go(claim, renewal)
+
     async def finish(self) -> None:
         """Wait until cancelled calls are recorded, and store the answers that the store did not take before."""
+        if self._outliving:
+            await asyncio.wait(self._outliving, timeout=_PATIENCE)
+        for task in self._outliving:
+            task.cancel()  # its thread goes on until the process ends
         while self._abandoned:
             await asyncio.wait(self._abandoned)
         if self._paying is not None:
@@ -216,7 +249,12 @@ class Settlement:
             await self._pay()
 
     def _break_off(
-        self, call: RoutedCall, claim: KeyClaim | None, outcome: object, error: StoreError | asyncio.CancelledError
+        self,
+        call: RoutedCall,
+        claim: KeyClaim | None,
+        outcome: object,
+        error: StoreError | asyncio.CancelledError,
+        renewal: Renewal | None,
     ) -> Response:
         """Answer 503 for a store that failed; remember the answer that it does not have, and to test it next time.
 
@@ -224,10 +262,17 @@ class Settlement:
         """
         if isinstance(error, asyncio.CancelledError):
             if not isinstance(outcome, _SETTLED):
-                task = asyncio.get_running_loop().create_task(self._abandon(call, claim))
+                goes_on = hasattr(call, "outliving")
+                ending = self._outlive(call, claim, renewal) if goes_on else self._abandon(call, claim)
+                task = asyncio.get_running_loop().create_task(ending)
                 self._abandoned.add(task)
                 task.add_done_callback(self._abandoned.discard)
             raise error
+        self._owe(call, claim, outcome)
+        return self.unavailable(call, error)
+
+    def _owe(self, call: RoutedCall, claim: KeyClaim | None, outcome: object) -> None:
+        """Remember an answer that the store did not take."""
         self._faltering = True
         if claim is not None and isinstance(outcome, Response):
             # Another process may take the key when its lease ends, so it is not enough to wait for the caller.
@@ -235,7 +280,6 @@ class Settlement:
             self._idempotency.owe(claim, outcome, call.route.block, commands)
             if self._paying is None or self._paying.done():
                 self._paying = asyncio.get_running_loop().create_task(self._pay_until_done(), name="bespeak-owed")
-        return self.unavailable(call, error)
 
     async def _pay_until_done(self) -> None:
         while self._idempotency.debts():

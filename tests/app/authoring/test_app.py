@@ -136,7 +136,7 @@ def test_decorator_arguments_override_the_docstring(app: App) -> None:
         description="Fetches.",
         intent="Get it.",
         outcome="You have it.",
-        blocking=True,
+        inline=True,
         confidence_guidance=0.5,
         parameter_hints={"reservation_id": "from BOOK"},
         state_transition={"room.status": "FREE -> TAKEN"},
@@ -150,7 +150,7 @@ def test_decorator_arguments_override_the_docstring(app: App) -> None:
     assert endpoint.semantic.is_idempotent is False
     assert endpoint.semantic.mcp_tool_name == "fetch_reservation"
     assert isinstance(endpoint.handler, RegisteredFunction)
-    assert endpoint.handler.blocking
+    assert endpoint.handler.inline
 
 
 def test_defaults_follow_from_method_and_impact(app: App) -> None:
@@ -274,8 +274,16 @@ def test_an_impossible_schema_is_refused(app: App) -> None:
     assert finding.location is not None
 
 
-def test_a_coroutine_needs_no_thread(app: App) -> None:
-    assert [f.rule for f in refused(app, book_room, blocking=True, errors=["room_unavailable"])] == ["H703"]
+def test_a_coroutine_cannot_be_inline(app: App) -> None:
+    assert [f.rule for f in refused(app, book_room, inline=True, errors=["room_unavailable"])] == ["H703"]
+
+
+def test_an_argument_of_the_past_is_refused_with_what_to_write(app: App) -> None:
+    for declare in (app.endpoint, app.handler):
+        with pytest.raises(ContractError, match=r"Remove it\. Write inline=True for a quick `def`"):
+            declare("BOOK", "/room", impact="reversible", blocking=True)  # type: ignore[arg-type, call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'inlin'"):
+        app.endpoint("BOOK", "/room", impact="reversible", inlin=True)  # type: ignore[arg-type]
 
 
 def test_custom_method_of_the_policies_can_be_declared_and_invalid_policies_are_refused() -> None:
@@ -388,7 +396,7 @@ def test_a_function_is_bound_to_an_endpoint_of_the_document(tmp_path: Path) -> N
     app = agis(tmp_path, policies=Policies(strict_output=True))
     assert [finding.rule for finding in app.findings] == ["H705"]
 
-    @app.handler("BOOK", "/room", blocking=True)
+    @app.handler("BOOK", "/room", inline=True)
     def book(room_id: str, context: Context) -> dict[str, str]:
         return {}
 
@@ -397,7 +405,7 @@ def test_a_function_is_bound_to_an_endpoint_of_the_document(tmp_path: Path) -> N
     [endpoint] = app.service().endpoints
     assert endpoint.semantic.intent == "Books a room for the guest."
     assert isinstance(endpoint.handler, RegisteredFunction)
-    assert (endpoint.handler.target, endpoint.handler.blocking) == (book, True)
+    assert (endpoint.handler.target, endpoint.handler.inline) == (book, True)
     assert app.service().policies.strict_output
 
 

@@ -84,8 +84,8 @@ ROOM = replace(
 )
 
 
-def fits(function: Callable[..., Any], *, blocking: bool = False) -> list[str]:
-    return [finding.message for finding in check_fit(ROOM, function, blocking=blocking, advice="")]
+def fits(function: Callable[..., Any], *, inline: bool = False) -> list[str]:
+    return [finding.message for finding in check_fit(ROOM, function, inline=inline, advice="")]
 
 
 def book(room_id: str, nights: int = 1) -> None:
@@ -143,17 +143,17 @@ def refusing(room_id: str, nights: int = 1) -> None:
 
 
 def test_undeclared_refusal_is_reported_at_its_line() -> None:
-    [finding] = check_fit(ROOM, refusing, blocking=False, advice="")
+    [finding] = check_fit(ROOM, refusing, inline=False, advice="")
     assert "refuses with 'too_late'" in finding.message
     assert finding.help == "Add 'too_late' to the errors of the endpoint."
     assert finding.location is not None
     assert finding.location.line == refusing.__code__.co_firstlineno + 1
 
 
-def test_coroutine_is_not_run_in_a_thread() -> None:
-    [message] = fits(waiting, blocking=True)
-    assert "blocking=True is not allowed for async functions" in message
-    assert list(check_behaviour(ROOM, (), "", waits=False)) == []
+def test_a_coroutine_is_not_inline() -> None:
+    [message] = fits(waiting, inline=True)
+    assert "inline=True is for `def`" in message
+    assert list(check_behaviour(ROOM, (), "", inlined=False)) == []
 
 
 def test_errors_of_the_decorator_come_first_and_describe_themselves() -> None:

@@ -42,7 +42,7 @@ def make_app() -> App:
         contact="ops@rooms.example",
     )
 
-    @app.endpoint("FIND", "/rooms", impact="informational")
+    @app.endpoint("FIND", "/rooms", impact="informational", inline=True)
     def find_rooms(city: str) -> Rooms:
         """Find rooms in a city.
 
@@ -50,7 +50,7 @@ def make_app() -> App:
         """
         return {"rooms": [{"room_id": "a", "price": 90.0}, {"room_id": "b", "price": 40.0}]}
 
-    @app.endpoint("BOOK", "/room", impact="reversible")
+    @app.endpoint("BOOK", "/room", impact="reversible", inline=True)
     def book_room(room_id: str, guest: str) -> dict[str, str]:
         """Book a room for a guest.
 

@@ -49,7 +49,7 @@ def book(room_id: str) -> dict[str, str]:
 BLOCKING = """
 import time
 
-@app.endpoint("MONITOR", "/rooms", impact="informational", scopes=["rooms:read"], blocking=True,
+@app.endpoint("MONITOR", "/rooms", impact="informational", scopes=["rooms:read"],
               intent="Monitor the rooms for a long time.", outcome="The change of the rooms is returned.")
 def monitor() -> dict[str, str]:
     print("blocked", flush=True)

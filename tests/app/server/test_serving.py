@@ -159,7 +159,7 @@ from bespeak import App
 app = App("x", server_id="x", operator="x", contact="x")
 
 
-@app.endpoint("RUN", "/jobs", impact="reversible", blocking=True, intent="Run for ever.", outcome="There is none.")
+@app.endpoint("RUN", "/jobs", impact="reversible", intent="Run for ever.", outcome="There is none.")
 def stuck() -> dict[str, int]:
     print("inside", flush=True)
     threading.Event().wait()

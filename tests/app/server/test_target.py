@@ -346,7 +346,7 @@ def test_an_unusable_handler_is_shown_in_the_configuration(rooms: Path, text: st
 def test_a_verb_beyond_the_catalog_is_served_with_and_without_the_grammar_header(rooms: Path) -> None:
     write(rooms, ADMIT)
     (rooms / f"{module_in(rooms)}.py").write_text(
-        "def book(room_id) -> dict[str, str]: ...\ndef admit(name) -> dict[str, str]: return {'name': name}\n"
+        "def book(room_id) -> dict[str, str]: ...\nasync def admit(name) -> dict[str, str]: return {'name': name}\n"
     )
     admit = BOOK.replace("BOOK /room", "ADMIT /guest").replace("{function}", f"{module_in(rooms)}.admit")
     configure(rooms, BOOK + admit)

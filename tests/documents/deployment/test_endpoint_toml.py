@@ -273,7 +273,7 @@ def test_everything_is_reported_at_once() -> None:
     ('path = "/room"', 'path = "/room"\nnamespce = "x"', "namespce", "namespace"),
     ("confidence = 0.85", "confidence = 0.85\nimpacts = 1", "impacts", "impact"),
     ("minimum = 1", "minimum = 1\nqqq = 1", "qqq", ""),
-    ('type = "registered_function"', 'type = "registered_function"\nblockin = true', "blockin", "blocking"),
+    ('type = "registered_function"', 'type = "registered_function"\ninlin = true', "inlin", "inline"),
     ("[endpoint]", "stray = 1\n[endpoint]", "stray", ""),
     ('path = "/room"', 'path = "/room"\nconfrim = true', "confrim", "confirm"),
     ('path = "/room"', 'path = "/room"\nInternal = true', "Internal", "internal"),

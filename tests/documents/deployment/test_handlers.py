@@ -20,7 +20,7 @@ def test_every_kind_of_handler_can_be_bound() -> None:
         [handlers."BOOK /room"]
         type = "registered_function"
         function = "rooms.book"
-        blocking = true
+        inline = true
 
         [handlers."fetch  /room/{id}"]
         type = "external_service"
@@ -31,10 +31,17 @@ def test_every_kind_of_handler_can_be_bound() -> None:
     assert findings == []
     book, fetch = entries
     assert (book.method, book.path) == ("BOOK", "/room")
-    assert book.handler == RegisteredFunction(function="rooms.book", blocking=True)
+    assert book.handler == RegisteredFunction(function="rooms.book", inline=True)
     assert (book.location.file, book.location.line) == ("bespeak.toml", 2)
     assert (fetch.method, fetch.path) == ("FETCH", "/room/{id}")
     assert isinstance(fetch.handler, ExternalService)
+
+
+def test_a_setting_of_the_past_is_refused_with_what_to_write() -> None:
+    _, [finding] = read('[handlers."BOOK /room"]\ntype = "registered_function"\nfunction = "a.b"\nblocking = true\n')
+    assert (finding.severity, finding.pointer) == ("error", "/handlers/BOOK ~1room/blocking")
+    assert "every `def` runs in a thread" in finding.message
+    assert finding.help == "Remove it. Write `inline = true` for a quick `def` that may run in the event loop."
 
 
 def test_key_without_an_endpoint_and_unknown_kind_are_errors_and_no_table_means_no_handlers() -> None:

@@ -232,7 +232,7 @@ class Survey:
                 await asyncio.sleep(0)
             return {"halls": self.STEPS}
 
-        @app.endpoint("ANALYZE", "/cellars", **WATCHES, blocking=True, outcome="Their number is returned.")
+        @app.endpoint("ANALYZE", "/cellars", **WATCHES, outcome="Their number is returned.")
         def cellars(context: Context) -> dict[str, int]:
             """Analyze the cellars."""
             for number in range(1, self.STEPS + 1):
@@ -248,8 +248,8 @@ class Survey:
             finally:
                 self.cancelled.set()
 
-        @app.endpoint("MODIFY", "/cellars", **CHANGES, blocking=True, outcome="The cellars are modified.")
-        def modify_blocking(context: Context) -> dict[str, int]:
+        @app.endpoint("MODIFY", "/cellars", **CHANGES, outcome="The cellars are modified.")
+        def modify_in_thread(context: Context) -> dict[str, int]:
             """Modify the cellars."""
             loop.call_soon_threadsafe(self.waiting.set)
             self.left.wait(20)

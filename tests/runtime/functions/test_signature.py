@@ -31,8 +31,8 @@ from bespeak.runtime.functions.signature import (
     MISSING,
     ConversionError,
     HandlerParameter,
-    _list_parameters,
     function_name,
+    list_parameters,
     plan_call,
     read_signature,
 )
@@ -149,7 +149,7 @@ def wrapper(*arguments: Any, **named: Any) -> None: ...
 @pytest.mark.parametrize("function", [everything, plain, wrapper, lambda: None, lambda *a: a, lambda *, a: a])
 def test_a_function_is_read_as_inspect_reads_it(function: Callable[..., Any]) -> None:
     raw = inspect.signature(function).parameters.values()
-    listed = list(_list_parameters(function))
+    listed = list(list_parameters(function))
     assert sorted((name, repr(default)) for name, _, default in listed) == sorted(
         (p.name, repr(p.default)) for p in raw
     )

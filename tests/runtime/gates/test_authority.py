@@ -349,7 +349,7 @@ def test_discovery_for_agents_only_leaves_the_services_own_endpoints_alone() -> 
 def test_ad_hoc_calls_take_the_consent_of_both_sides_and_a_scope(accepted: bool, consents: bool) -> None:
     calls: list[str] = []
 
-    def wildcard(context: Context) -> dict[str, str]:
+    async def wildcard(context: Context) -> dict[str, str]:
         calls.append(context.path)
         return {}
 

@@ -160,7 +160,7 @@ class AgisContract:
         if endpoint is not None and isinstance(handler, RegisteredFunction) and handler.target is not None:
             advice = f"The input is declared at {endpoint.location}."
             here = replace(endpoint, location=place)
-            found = list(check_fit(here, handler.target, blocking=handler.blocking, advice=advice))
+            found = list(check_fit(here, handler.target, inline=handler.inline, advice=advice))
         if not has_errors(found):
             self._bound[key] = handler
             self._places[key] = place

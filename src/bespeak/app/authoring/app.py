@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Never, Self, TypeVar
 
 from bespeak.app.authoring.declarations import (
     IN_PYTHON,
@@ -16,6 +16,7 @@ from bespeak.app.authoring.declarations import (
     declare_errors,
     declared_data,
     declaring,
+    refuse_removed,
     with_function,
 )
 from bespeak.app.authoring.recipe_trace import Input, RecipeTrace
@@ -31,7 +32,7 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.data_set import DataSet, bind_sources
 from bespeak.contract.endpoint import Deprecation, Endpoint, Impact, Semantic
-from bespeak.contract.handler import COMPOSITION_FAILED, Composition, HandlerBinding, RegisteredFunction
+from bespeak.contract.handler import COMPOSITION_FAILED, Composition, HandlerBinding, Needs, RegisteredFunction
 from bespeak.contract.limits import Cost, read_cost
 from bespeak.contract.policy import Policies, Redirect
 from bespeak.contract.procedure import Procedure, find_repeated
@@ -51,6 +52,7 @@ from bespeak.documents.deployment.server_toml import served_with
 from bespeak.errors import ContractError
 from bespeak.runtime.bindings.function import Resources, read_lifespan
 from bespeak.runtime.bindings.procedure import bind_procedure
+from bespeak.runtime.functions.needs import plan_needs, provider_key
 from bespeak.runtime.functions.reading import FunctionReading, locate, read_handler
 from bespeak.runtime.functions.signature import dotted_name
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief, has_errors
@@ -135,6 +137,7 @@ class App:
         self._trace: RecipeTrace | None = None  # the recipe whose function runs; None most of the time
         self._wildcard: Callable[..., Any] | None = None
         self._lifespan: Resources | None = None
+        self._overrides: dict[Hashable, Callable[..., Any]] = {}  # replacements of providers, inside `override`
 
     @classmethod
     def from_agis(
@@ -166,12 +169,15 @@ class App:
             app._claims.claim(endpoint)
         return app
 
-    def handler(self, method: str, path: str, *, blocking: bool = False) -> Callable[[_Function], _Function]:
+    def handler(
+        self, method: str, path: str, *, inline: bool = False, **removed: Never
+    ) -> Callable[[_Function], _Function]:
         """Bind the decorated function to an endpoint of the AGIS document. The function is returned unchanged.
 
         Parameters are matched to input fields by name; one may be annotated `Context`. Raises ContractError if the
-        function does not fit the endpoint. `blocking` runs the function in a thread.
+        function does not fit the endpoint. `inline` is that of `endpoint`.
         """
+        refuse_removed(removed)
 
         @declaring
         def bind(function: _Function) -> _Function:
@@ -180,7 +186,7 @@ class App:
             if self.contract is None:
                 text = f"{place}: {name} cannot be bound, because the app has no AGIS document. Create the app with "
                 raise ContractError(text + "App.from_agis, or declare the endpoint with `endpoint`.")
-            handler = RegisteredFunction(function=dotted_name(function), target=function, blocking=blocking)
+            handler = self._bind(function, inline=inline)
             _raise_errors(f"{name} cannot be bound", self.contract.bind(method, path, handler, place))
             return function
 
@@ -212,12 +218,13 @@ class App:
         description: str | None = None,
         intent: str | None = None,
         outcome: str | None = None,
-        blocking: bool = False,
+        inline: bool = False,
         confidence_guidance: float | None = None,
         parameter_hints: Mapping[str, Any] | None = None,
         state_transition: Mapping[str, str] | None = None,
         mcp_tool_name: str | None = None,
         concepts: Sequence[str] = (),
+        **removed: Never,
     ) -> Callable[[_Function], _Function]:
         """Declare the decorated function as the handler of a method on a path. The function is returned unchanged.
 
@@ -232,8 +239,10 @@ class App:
         - `confirm` overrides `policies.confirm_irreversible`: whether calls wait until another party confirms them.
         - `internal` endpoints are served but do not appear in published documents.
         - `since` is the path of the modification time in the output, `rooms[].updated_at`. It enables `?since=`.
-        - `blocking` runs the function in a thread. `concepts` are IRIs of capabilities that domain ontologies define.
+        - `inline` runs a quick `def` in the event loop. Without it a `def` runs in a thread, so that it may wait.
+        - `concepts` are IRIs of capabilities that domain ontologies define.
         """
+        refuse_removed(removed)
 
         @declaring
         def declare(function: _Function) -> _Function:
@@ -268,7 +277,7 @@ class App:
                 input_schema=reading.input_schema,
                 output_schema=reading.output_schema,
                 errors=declare_errors(errors, prose.errors),
-                handler=self._handler(function, blocking=blocking),
+                handler=self._handler(function, inline=inline),
                 namespace=namespace,
                 required_scopes=tuple(scopes),
                 deprecated=deprecated,
@@ -434,6 +443,7 @@ class App:
                 scopes=tuple(scopes),
                 errors=tuple(errors),
                 target=function,
+                overrides=self._overrides,
             )
             fault = bind_procedure(declared)
             if find_repeated((*self._procedures, declared)) is not None:
@@ -470,6 +480,21 @@ class App:
         self._lifespan = read_lifespan(function)
         return function
 
+    @contextmanager
+    def override(self, provider: Callable[..., Any], replacement: Callable[..., Any]) -> Iterator[None]:
+        """Let handlers have what a replacement provides in place of a provider, inside the block: for tests.
+
+        The replacement is read as a provider is. Raises ContractError if it cannot be one.
+        """
+        plan_needs({"replacement": Needs(replacement)})
+        key, before = provider_key(provider), dict(self._overrides)
+        self._overrides[key] = replacement
+        try:
+            yield
+        finally:
+            del self._overrides[key]
+            self._overrides.update({key: before[key]} if key in before else {})
+
     def service(self) -> Service:
         """Return the service as declared so far. Raises ContractError if its policies or texts are not valid."""
         policies = self._policies
@@ -496,12 +521,16 @@ class App:
         _raise_errors(f"the texts of {self.name} are not valid", list(registration.check_service_encoding(service)))
         return service
 
-    def _handler(self, function: Callable[..., Any], *, blocking: bool) -> HandlerBinding:
+    def _bind(self, function: Callable[..., Any], *, inline: bool) -> RegisteredFunction:
+        overrides = self._overrides
+        return RegisteredFunction(function=dotted_name(function), target=function, inline=inline, overrides=overrides)
+
+    def _handler(self, function: Callable[..., Any], *, inline: bool) -> HandlerBinding:
         """Return the binding of a function: the function itself, or the recipe that it describes."""
         for name, (describing, _) in self._recipes.items():
             if describing is function:
                 return Composition(recipe=name)
-        return RegisteredFunction(function=dotted_name(function), target=function, blocking=blocking)
+        return self._bind(function, inline=inline)
 
     def _read(self, function: Callable[..., Any], endpoint: str) -> FunctionReading:
         known = self._readings.get(id(function))
@@ -517,8 +546,8 @@ class App:
         recipes = [recipe for _, recipe in self._recipes.values()]
         findings = check_endpoint(endpoint, self._catalog, self._policies, recipes)
         handler = endpoint.handler
-        waits = isinstance(handler, RegisteredFunction) and handler.blocking and reading.is_async
-        findings += check_behaviour(endpoint, reading.refused, IN_PYTHON, waits=waits)
+        inlined = isinstance(handler, RegisteredFunction) and handler.inline and reading.is_async
+        findings += check_behaviour(endpoint, reading.refused, IN_PYTHON, inlined=inlined)
         if not has_errors(findings):
             clash = self._claims.claim(endpoint)
             findings += [clash] if clash else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,6 +16,7 @@ from bespeak.contract.schema.subschemas import inline
 from bespeak.documents.projections.deployment_files import near_field
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.hints import output_schema
+from bespeak.runtime.functions.needs import is_async
 from bespeak.runtime.functions.reading import locate, refused_names
 from bespeak.runtime.functions.signature import function_name, plan_call, read_signature
 from bespeak.text.diagnostics.diagnostic import Diagnostic
@@ -60,6 +60,17 @@ def collected_mistakes(what: str) -> Iterator[None]:
         raise ContractError("\n".join([f"{len(mistakes)} declarations of {what} are not valid", *told]), findings)
 
 
+def refuse_removed(removed: Mapping[str, Any]) -> None:
+    """Raise for keyword arguments that a decorator does not have, or has no longer."""
+    if "blocking" in removed:
+        message = (
+            "`blocking` is no longer an argument: every `def` runs in a thread. Remove it. Write inline=True for a "
+        )
+        raise ContractError(message + "quick `def` that may run in the event loop.")
+    if removed:
+        raise TypeError(f"got an unexpected keyword argument {next(iter(removed))!r}")
+
+
 def declare_errors(given: Mapping[str, str] | Sequence[str], described: Mapping[str, str]) -> tuple[DeclaredError, ...]:
     """Merge the errors of the decorator and of the docstring. The decorator's descriptions win."""
     texts = dict(given) if isinstance(given, Mapping) else dict.fromkeys(given, "")
@@ -70,17 +81,18 @@ def declare_errors(given: Mapping[str, str] | Sequence[str], described: Mapping[
 IN_PYTHON = "Add it to errors={{{name!r}: ...}} or to `Errors:` in the docstring."
 
 
-def check_fit(endpoint: Endpoint, function: Callable[..., Any], *, blocking: bool, advice: str) -> Iterator[Diagnostic]:
+def check_fit(endpoint: Endpoint, function: Callable[..., Any], *, inline: bool, advice: str) -> Iterator[Diagnostic]:
     """Check that a function can handle an endpoint that was declared without it."""
+    refused: list[tuple[str, int]] = []
     try:
         plan_call(function, endpoint.input_schema)
+        refused = list(refused_names(function))
     except ContractError as error:
         yield SIGNATURE.at(endpoint, "/handler/function", str(error), advice)
     else:
         yield from _check_spelling(endpoint, function, advice)
-    is_async = inspect.iscoroutinefunction(function)
     errors_advice = "Add {name!r} to the errors of the endpoint."
-    yield from check_behaviour(endpoint, refused_names(function), errors_advice, waits=blocking and is_async)
+    yield from check_behaviour(endpoint, refused, errors_advice, inlined=inline and is_async(function))
 
 
 def _check_spelling(endpoint: Endpoint, function: Callable[..., Any], advice: str) -> Iterator[Diagnostic]:
@@ -97,12 +109,12 @@ def _check_spelling(endpoint: Endpoint, function: Callable[..., Any], advice: st
 
 
 def check_behaviour(
-    endpoint: Endpoint, refused: Iterable[tuple[str, int]], advice: str, *, waits: bool
+    endpoint: Endpoint, refused: Iterable[tuple[str, int]], advice: str, *, inlined: bool
 ) -> Iterator[Diagnostic]:
-    """Find coroutines declared as blocking, and refusals with undeclared error names."""
-    if waits:
-        message = "blocking=True is not allowed for async functions"
-        yield SIGNATURE.at(endpoint, "/handler/function", message)
+    """Find coroutines declared as inline, and refusals with undeclared error names."""
+    if inlined:
+        message = "inline=True is for `def`; an `async def` always runs in the event loop"
+        yield SIGNATURE.at(endpoint, "/handler/function", message, "Remove it.")
     for name, line in refused:
         if name not in endpoint.error_names:
             here = replace(endpoint, location=Location(endpoint.location.file, line) if endpoint.location else None)

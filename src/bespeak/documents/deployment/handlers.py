@@ -26,6 +26,10 @@ _KINDS: Final[dict[str, type[RegisteredFunction | Composition | ExternalService]
     ExternalService.type: ExternalService,
 }
 _UNSUPPORTED: Final = {
+    ("blocking", RegisteredFunction.type): (
+        "`blocking` is no longer a setting: every `def` runs in a thread",
+        "Remove it. Write `inline = true` for a quick `def` that may run in the event loop.",
+    ),
     ("module", RegisteredFunction.type): (
         "`module` beside `function` is not supported (AGTP-API 12.2)",
         'Write one dotted path: function = "module.function".',

@@ -30,7 +30,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.additions import StoredEndpoint, read_endpoint
 from bespeak.runtime.answer import Answer, Effects
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.concurrency import OverloadedError, run_in_thread
 from bespeak.runtime.rate import Buckets, caller, network
 from bespeak.runtime.registration import Registrar
 from bespeak.runtime.route_table import RouteTable
@@ -182,6 +182,8 @@ class Negotiator:
         try:
             async with self._threads:
                 return await run_in_thread(evaluate, *arguments)
+        except OverloadedError:
+            raise  # it was not evaluated
         except Exception:
             _logger.exception("the evaluation of %s failed: %s", filing.proposal_id, filing.proposal.endpoint)
             return _FAILED

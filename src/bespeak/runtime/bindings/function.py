@@ -18,9 +18,10 @@ from bespeak.checks.lint.rules.handler import NOT_IMPORTABLE, OPEN_RESULT, SIGNA
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.errors import ConfigError, ContractError
-from bespeak.runtime.concurrency import run_in_thread
+from bespeak.runtime.concurrency import call_in_thread
 from bespeak.runtime.functions.annotations import show_type
 from bespeak.runtime.functions.hints import closed_output
+from bespeak.runtime.functions.needs import is_async, plan_needing_call
 from bespeak.runtime.functions.output_filter import OutputFilter
 from bespeak.runtime.functions.reading import locate
 from bespeak.runtime.functions.signature import MISSING, HandlerCall, function_name, plan_call, read_signature
@@ -41,9 +42,13 @@ def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCal
         )
     try:
         plan = plan_call(function, endpoint.input_schema)
+        signature = read_signature(function, endpoint.input_schema.get("properties", {}))
+        if signature.needs:
+            overrides = handler.overrides
+            return plan_needing_call(function, signature, plan, inline=handler.inline, overrides=overrides)
     except ContractError as error:
         return SIGNATURE.at(endpoint, "/handler/function", str(error))
-    return functools.partial(run_in_thread, plan) if handler.blocking else plan
+    return plan if handler.inline or is_async(function) else functools.partial(call_in_thread, plan)
 
 
 class Returned(NamedTuple):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -119,11 +118,8 @@ def _endpoint(procedure: Procedure, function: Callable[..., Any]) -> Endpoint | 
         output_schema=reading.output_schema,
         errors=tuple(DeclaredError(name, text) for name, text in errors.items()),
         required_scopes=tuple(dict.fromkeys((RUNS, *procedure.scopes))),
-        # A procedure takes long: one that does not wait would stop the server.
         handler=RegisteredFunction(
-            function=procedure.function or procedure.procedure_id,
-            target=function,
-            blocking=not inspect.iscoroutinefunction(function),
+            function=procedure.function or procedure.procedure_id, target=function, overrides=procedure.overrides
         ),
         internal=True,
     )

@@ -15,6 +15,7 @@ from typing import Any, Final
 from bespeak.contract.handler import Refusal
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.hints import input_schema, output_schema
+from bespeak.runtime.functions.needs import is_async, plan_needs
 from bespeak.runtime.functions.signature import read_signature
 from bespeak.text.source.tree import Location
 
@@ -85,7 +86,17 @@ def _entries(lines: Iterable[str]) -> dict[str, str]:
 
 
 def refused_names(function: Callable[..., Any]) -> Iterator[tuple[str, int]]:
-    """Return each literal name in a `Refusal("name", ...)` of the function itself, with its line."""
+    """Return each literal name in a `Refusal("name", ...)` of a handler or its providers, with a line of its file."""
+    yield from _refused_by(function)
+    place = locate(function)
+    for provider in plan_needs(read_signature(function).needs).providers:
+        there = locate(provider.function)
+        for name, line in _refused_by(provider.function):
+            if place is not None:
+                yield name, line if there and there.file == place.file else place.line
+
+
+def _refused_by(function: Callable[..., Any]) -> Iterator[tuple[str, int]]:
     plain = inspect.unwrap(function)
     if not isinstance(plain, FunctionType):
         return
@@ -129,7 +140,8 @@ def read_handler(function: Callable[..., Any]) -> FunctionReading:
     """Read a function. Raises ContractError if it cannot describe an endpoint."""
     prose = parse_docstring(inspect.getdoc(function))
     signature = read_signature(function)
-    known = {*(parameter.name for parameter in signature.parameters), signature.context and signature.context.name}
+    context = signature.context and signature.context.name
+    known = {*(parameter.name for parameter in signature.parameters), context, *signature.needs}
     unknown = [name for name in prose.parameters if name not in known]
     if unknown:
         message = f"the docstring describes {', '.join(map(repr, unknown))}, which the function does not take"
@@ -139,7 +151,7 @@ def read_handler(function: Callable[..., Any]) -> FunctionReading:
         input_schema=input_schema(signature, prose.parameters),
         output_schema=output_schema(signature.returns),
         refused=tuple(refused_names(function)),
-        is_async=inspect.iscoroutinefunction(function),
+        is_async=is_async(function),
     )
 
 

@@ -8,7 +8,7 @@ A function gets its input in one of four ways, decided once, when the endpoint i
 - one parameter is marked as the whole input (`order: Annotated[Order, Body()]`), and others may stand beside it;
 - otherwise each parameter is the property of the same name.
 
-All may take the Context among their parameters.
+All may take the Context among their parameters, and parameters that providers fill (`Needs`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any, Final, get_origin, get_type_hints
 import msgspec
 from msgspec import inspect as kinds
 
-from bespeak.contract.handler import Body
+from bespeak.contract.handler import Body, Needs
 from bespeak.contract.schema.validation import Violation, shorten
 from bespeak.errors import BespeakError, ContractError
 from bespeak.protocol.exchange.messages import Context
@@ -66,6 +66,7 @@ class Signature:
     context_at: int  # number of positional parameters before the Context
     takes_rest: bool  # True if `**rest` receives all further properties
     returns: Any  # the resolved return annotation, or MISSING
+    needs: Mapping[str, Needs]  # parameters that providers fill
 
     @cached_property
     def struct(self) -> type[msgspec.Struct]:
@@ -142,19 +143,24 @@ def read_signature(function: Callable[..., Any], properties: Iterable[str] = ())
 
 def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signature:
     # First, because it detects a function that wraps itself, on which get_type_hints would not end.
-    listed = _list_parameters(function)
-    hints = _hints(function)
+    listed = list_parameters(function)
+    hints = read_hints(function)
     parameters: list[HandlerParameter] = []
     context: HandlerParameter | None = None
     context_at = 0
     takes_rest = False
+    needs: dict[str, Needs] = {}
     for name, kind, default in listed:
         if kind is _VAR_KEYWORD:
             takes_rest = True
             continue
         if kind is _VAR_POSITIONAL:
             raise ContractError(f"*{name} cannot be filled: an input has names, not positions")
-        annotation = _adapted(hints.get(name, MISSING), f"the parameter {name!r}")
+        annotation = hints.get(name, MISSING)
+        if (need := find_need(annotation)) is not None:
+            needs[name] = need
+            continue
+        annotation = _adapted(annotation, f"the parameter {name!r}")
         parameter = HandlerParameter(name, annotation, default, kind is _KEYWORD_ONLY)
         is_context = name in context_names if annotation is MISSING else annotation in (Context, Context | None)
         if not is_context:
@@ -164,14 +170,19 @@ def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signat
         else:
             context, context_at = parameter, len(parameters)
     returns = _adapted(hints.get("return", MISSING), "the return annotation")
-    return Signature(function_name(function), tuple(parameters), context, context_at, takes_rest, returns)
+    return Signature(function_name(function), tuple(parameters), context, context_at, takes_rest, returns, needs)
+
+
+def find_need(annotation: Any) -> Needs | None:
+    """Return the `Needs` of a parameter's annotation, if it has one."""
+    return next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Needs)), None)
 
 
 _read_once: Final = lru_cache(maxsize=1 << 14)(_read)
 """Cached `_read`: a function is read when it is declared and when it is bound, and may serve many endpoints."""
 
 
-def _list_parameters(function: Callable[..., Any]) -> Iterable[tuple[str, object, Any]]:
+def list_parameters(function: Callable[..., Any]) -> Iterable[tuple[str, object, Any]]:
     """List name, kind and default of each parameter. For a plain function this avoids the slow `inspect.signature`."""
     if not isinstance(function, FunctionType) or function.__dict__:
         try:
@@ -198,13 +209,14 @@ def _adapted(annotation: Any, what: str) -> Any:
         raise ContractError(f"{what} cannot be used: {error}") from None
 
 
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+def read_hints(function: Callable[..., Any]) -> dict[str, Any]:
     """Resolve the annotations. They may be strings, so their names must exist at run time."""
     target: Any = function
     while isinstance(target, partial):
         target = target.func
     if not inspect.isroutine(target):
-        target = type(target).__call__
+        # mypy: a subclass may have another `__init__`, but this class itself is called
+        target = target.__init__ if isinstance(target, type) else type(target).__call__  # type: ignore[misc]
     try:
         return get_type_hints(target, include_extras=True)
     except NameError as error:
@@ -240,10 +252,16 @@ class ConversionError(BespeakError):
 
 
 def plan_call(function: Callable[..., Any], input_schema: Mapping[str, Any]) -> HandlerCall:
-    """Plan how to call a function with inputs of a schema. Raises ContractError if the two do not fit."""
+    """Plan how to call a function with inputs of a schema. Raises ContractError if the two do not fit.
+
+    If providers fill some of its parameters, the call returns the other arguments by name instead.
+    """
     properties: Mapping[str, Any] = input_schema.get("properties", {})
+    required = input_schema.get("required", ())
     try:
         signature = read_signature(function, properties)
+        if signature.needs:
+            return _plan_arguments(signature, properties, required)
         if _takes_whole_input(signature, properties):
             return _call_with_input(function, signature)
         if not signature.parameters and signature.context is not None and not signature.takes_rest:
@@ -251,15 +269,20 @@ def plan_call(function: Callable[..., Any], input_schema: Mapping[str, Any]) -> 
             if signature.context.keyword_only:
                 return lambda _, context: function(**{name: context})
             return lambda _, context: function(context)
-        required = input_schema.get("required", ())
-        if (body := signature.body) is not None:
-            others = {item.name for item in signature.parameters} - {body.name}
-            fitted = {name: schema for name, schema in properties.items() if name in others} | {body.name: {}}
-            call = _call_by_name(function, _fitted(signature, fitted, (*required, body.name)))
-            return _call_with_body(call, body.name, others)
-        return _call_by_name(function, _fitted(signature, properties, required))
+        return _plan_fields(signature, properties, required, partial(_call_by_name, function))
     except ContractError as error:
         raise ContractError(f"{function_name(function)}(): {error}") from None
+
+
+def _plan_fields(
+    signature: Signature, properties: Mapping[str, Any], required: Any, plan: Callable[[Signature], HandlerCall]
+) -> HandlerCall:
+    """Plan a call with a parameter for each field; a `Body` among them gets the fields that no other one takes."""
+    if (body := signature.body) is None:
+        return plan(_fitted(signature, properties, required))
+    others = {item.name for item in signature.parameters} - {body.name}
+    fitted = {name: schema for name, schema in properties.items() if name in others} | {body.name: {}}
+    return _call_with_body(plan(_fitted(signature, fitted, (*required, body.name))), body.name, others)
 
 
 def _call_with_body(call: HandlerCall, name: str, others: set[str]) -> HandlerCall:
@@ -281,6 +304,21 @@ def _call_with_body(call: HandlerCall, name: str, others: set[str]) -> HandlerCa
 def _above(place: str, name: str) -> str:
     start = pointer((name,))
     return place.removeprefix(start) if f"{place}/".startswith(f"{start}/") else place
+
+
+def _plan_arguments(signature: Signature, properties: Mapping[str, Any], required: Any) -> HandlerCall:
+    taken = [name for name in signature.needs if name in properties]
+    if taken:
+        raise ContractError(f"the input has {_listed(taken)}, which a provider fills; rename the parameter")
+    context = () if signature.context is None else (signature.context.name,)
+    if _takes_whole_input(signature, properties):
+        name = signature.parameters[0].name
+        return lambda values, given: {name: values, **dict.fromkeys(context, given)}
+    if not signature.parameters and context and not signature.takes_rest:
+        return lambda _, given: dict.fromkeys(context, given)
+    return _plan_fields(
+        signature, properties, required, lambda fitted: _call_with_keywords(dict, _converter(fitted), fitted)
+    )
 
 
 def _takes_whole_input(signature: Signature, properties: Mapping[str, Any]) -> bool:
@@ -366,8 +404,9 @@ def _call_by_name(function: Callable[..., Any], signature: Signature) -> Handler
 def _call_with_keywords(
     function: Callable[..., Any], convert: Callable[[dict[str, Any]], msgspec.Struct], signature: Signature
 ) -> HandlerCall:
-    known = frozenset(parameter.name for parameter in signature.parameters)
     context_name = signature.context.name if signature.context else None
+    # `**rest` must not replace what the caller has no say in.
+    known = frozenset((*(parameter.name for parameter in signature.parameters), context_name, *signature.needs))
 
     def call(values: dict[str, Any], context: Context) -> Any:
         arguments = msgspec.structs.asdict(convert(values))

@@ -70,7 +70,7 @@ SHOP: dict[str, Callable[..., Any]] = {
     "!REFUND /orders/{id} reason -> refund_id": refund,
 }
 ENDPOINTS = [
-    replace(contract(line), handler=RegisteredFunction(function="tests.function", target=target))
+    replace(contract(line), handler=RegisteredFunction(function="tests.function", target=target, inline=True))
     for line, target in SHOP.items()
 ]
 
