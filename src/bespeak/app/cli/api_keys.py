@@ -110,7 +110,8 @@ def new(
     click.echo(f"id           {made.key_id}")
     click.echo(f"Agent-ID     {agent_id}")
     click.echo(f"expires      {ends or _NEVER}")
-    click.echo("Keep the key now: it is not shown again. Send it as `Authorization: Bearer KEY`,", err=True)
+    kept = "Keep the key now: it is" if output is None else "The file has the key, which is"
+    click.echo(f"{kept} not shown again. Send it as `Authorization: Bearer KEY`,", err=True)
     click.echo("or set BESPEAK_KEY for `bespeak call`. Whoever has it can act as the agent.", err=True)
     if "key" not in server_document(target).auth.modes:
         click.echo('note: the server does not accept keys yet; write modes = ["key"] in [auth].', err=True)
