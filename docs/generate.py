@@ -31,6 +31,7 @@ from bespeak.checks.evolution.rule_index import RULES as CHANGE_RULES
 from bespeak.checks.lint import manifest_report
 from bespeak.checks.lint.passes import PASSES, pass_of
 from bespeak.checks.lint.rule_index import all_rules
+from bespeak.contract.limits import StreamLimits
 from bespeak.contract.schema.validation import MAX_DEPTH as SCHEMA_DEPTH
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
 from bespeak.extensions.messages import delivery, message, methods_send
@@ -296,7 +297,7 @@ def layers_table() -> str:
 
 def limits_table() -> str:
     """List the limits of a server with their defaults."""
-    limits, timeouts = Limits(), Timeouts()
+    limits, timeouts, streams = Limits(), Timeouts(), StreamLimits()
     settings = {field.name: field.default for field in fields(Settings)}
     assert (settings["max_body"], settings["idle_timeout"]) == (limits.body, timeouts.idle)
     rows = (
@@ -323,6 +324,20 @@ def limits_table() -> str:
         ("writing to a peer that does not read", _time(timeouts.write), "", "close"),
         ("TLS handshake", _time(timeouts.handshake), "", "close"),
         ("running requests at shutdown", _time(timeouts.drain), "`drain_timeout`", "cancelled"),
+        ("a stream, and its items in one answer", _time(streams.seconds), "`[limits.stream] seconds`", "408"),
+        ("one item of a stream", _size(streams.max_item), "`[limits.stream] max_item`", "the stream ends with 500"),
+        (
+            "items of an answer that is not streamed",
+            f"{streams.max_items:,}",
+            "`[limits.stream] max_items`",
+            "422, with how to ask for a stream",
+        ),
+        (
+            "bytes of such an answer",
+            _size(streams.max_bytes),
+            "`[limits.stream] max_bytes`",
+            "422, with how to ask for a stream",
+        ),
         (
             "tasks of one caller over A2A",
             f"{A2aSettings().most_tasks:,}",

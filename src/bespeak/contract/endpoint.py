@@ -186,6 +186,9 @@ class Endpoint:
     )  # None to follow `policies.confirm_irreversible`
     internal: bool = setting(False, "True to serve it without listing it in any published document.")
     since: str | None = setting(None, "The time of change in the output, such as rooms[].updated_at; ?since= uses it.")
+    streams: bool = setting(
+        False, "True if the items of the output can be streamed; the handler is a function that yields them."
+    )
     reviewed: bool = setting(
         True, "False for an imported endpoint until a person has confirmed what it says (AGTP-API 14.1)."
     )

@@ -135,6 +135,28 @@ class RateLimits:
         return bool(self.agent or self.principal or self.address or self.endpoints)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamLimits:
+    """Handlers that yield: how long and how large a stream may be, and an answer that is not streamed."""
+
+    seconds: float = setting(
+        300.0,
+        "Seconds from the call to the end of its last item, the time of a slow reader included.",
+        kind="seconds",
+        read=Table.positive,
+        security=True,
+    )
+    max_item: int = setting(262_144, "Bytes of one item.", kind="count", security=True)
+    max_items: int = setting(
+        1000, "Items of an answer that is not streamed; with more, the caller must ask for a stream.", security=True
+    )
+    max_bytes: int = setting(
+        1_048_576,
+        "Bytes of an answer that is not streamed; with more, the caller must ask for a stream.",
+        security=True,
+    )
+
+
 _UNITS: Final = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _SHORT: Final = re.compile(r"([0-9]{1,9})([smhd])")
 # ISO 8601 4.4.3.2, without months and years, whose length depends on where they begin.

@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.limits import RateLimits
+from bespeak.contract.limits import RateLimits, StreamLimits
 from bespeak.contract.policy import Policies
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.recipe import Recipe
@@ -122,6 +122,7 @@ class Service:
     agents_stale_after: float = 10.0
     """Seconds without a reading of the store after which calls that need authority are refused."""
     rate_limits: RateLimits = field(default_factory=RateLimits)
+    stream_limits: StreamLimits = field(default_factory=StreamLimits)
     trusts_upstreams: bool = False  # True if answers of upstreams are passed on although they break the output schema
     methods: tuple[str, ...] = ()  # names of the standard methods that are enabled
     extensions: tuple[Any, ...] = ()

@@ -95,7 +95,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
 
     __slots__ = (
         *("_answers", "_busy", "_counted", "_current", "_ended", "_held", "_large", "_leaving", "_loop", "_lost"),
-        *("_paused", "_pending", "_reading", "_since", "_unsent", "_waiting"),
+        *("_paused", "_pending", "_reading", "_since", "_unsent", "_waiting", "_writable"),
         *("closing", "deadline", "overflow", "peer", "reader", "shared", "transport"),
     )
     transport: asyncio.Transport
@@ -117,6 +117,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         self._ended = False  # the peer sends no more data
         self._leaving = False  # no more reading or answering
         self._lost = False
+        self._writable: asyncio.Event | None = None  # set when a part of an answer that waits may be written
         self._counted = 0  # bytes that the shared budget knows of
         self._current = 0  # those of them that belong to the request being answered
         self.overflow: Malformed | None = None  # refusal of a connection above the limit: sent at once, nothing is read
@@ -200,6 +201,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         shared.connections.discard(self)
         shared.orphans += self._waiting
         shared.gone.set()
+        self._wake_writer()
 
     def pause_writing(self) -> None:
         """Stop answering: the peer does not read its answers."""
@@ -214,6 +216,7 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         """Resume answering: the peer has caught up."""
         self._paused = False
         self.shared.capacity.answers.hold(self, 0)
+        self._wake_writer()
         if self._busy:
             self.deadline = math.inf
         elif not self._leaving:
@@ -393,6 +396,21 @@ class FaceConnection(asyncio.Protocol, Generic[RequestT]):
         size = len(answer)
         self._pending += size
         self._large = size > LARGE
+
+    async def _write_part(self, part: bytes) -> None:
+        """Write a part of an answer; wait while the peer does not read. Drop it if the peer is gone."""
+        if self._leaving:
+            return
+        self._answers.append(part)
+        self.flush()
+        while self._paused and not self._leaving:
+            self._writable = asyncio.Event()
+            await self._writable.wait()
+        self._writable = None
+
+    def _wake_writer(self) -> None:
+        if self._writable is not None:
+            self._writable.set()
 
     def _await_data(self) -> None:
         """Wait for bytes; set the read deadline if a message has begun, else the idle deadline."""

@@ -1,4 +1,7 @@
-"""Progress notifications of one call: at most ten a second, always with the latest news, and none after the result."""
+"""Progress notifications of one call: at most ten a second, always with the latest news, and none after the result.
+
+Items of a stream are never left out. There are at most as many as an answer that is not streamed may have.
+"""
 
 from __future__ import annotations
 
@@ -9,26 +12,30 @@ from contextlib import suppress
 from contextvars import Token
 from typing import Final, TypeVar
 
-from bespeak.protocol.exchange.messages import REPORT, Report
+from bespeak.protocol.exchange.messages import ITEMS, REPORT, Report
 
 INTERVAL: Final = 0.1  # seconds between two notifications
 _LONGEST: Final = 500  # characters of a message
 ResultT = TypeVar("ResultT")
 News = tuple[float, float | None, str | None]
 Send = Callable[[float, float | None, str | None], Awaitable[None]]
+SendItems = Callable[[list[bytes]], Awaitable[None]]
 
 
 class Progress:
     """Passes the reports of a handler on to the client of its call."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, send_items: SendItems | None = None) -> None:
+        """Pass reports on with `send`, and items with `send_items`; by default each item is the message of a report."""
         self._send = send
+        self._send_items = send_items or self._send_each
+        self._items: list[bytes] = []  # items that were not sent yet
         self._loop = asyncio.get_running_loop()
         self._news: News | None = None  # report that was not sent yet
         self._done = -math.inf
         self._sending: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
-        self._token: Token[Report | None]
+        self._tokens: tuple[Token[Report | None], Token[Callable[[bytes], None] | None]]
 
     @property
     def is_told(self) -> bool:
@@ -48,19 +55,34 @@ class Progress:
 
     async def __aenter__(self) -> None:
         """Take the reports of handlers that are called inside the block."""
-        self._token = REPORT.set(self.report)
+        self._tokens = REPORT.set(self.report), ITEMS.set(self.take_item)
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        REPORT.reset(self._token)
+        self._reset(self._tokens)
         await self.end(failed=kind is not None)
 
     def run(self, step: Callable[[], ResultT]) -> ResultT:
         """Take the reports of handlers that a step calls, while it runs and later."""
-        token = REPORT.set(self.report)
+        tokens = REPORT.set(self.report), ITEMS.set(self.take_item)
         try:
             return step()
         finally:
-            REPORT.reset(token)
+            self._reset(tokens)
+
+    @staticmethod
+    def _reset(tokens: tuple[Token[Report | None], Token[Callable[[bytes], None] | None]]) -> None:
+        REPORT.reset(tokens[0])
+        ITEMS.reset(tokens[1])
+
+    def take_item(self, item: bytes) -> None:
+        if not self._ended.is_set():
+            self._items.append(item)
+            self._start()
+
+    async def _send_each(self, items: list[bytes]) -> None:
+        for item in items:
+            self._done = max(self._done, 0) + 1
+            await self._send(self._done, None, item.decode())
 
     async def end(self, *, failed: bool = False) -> None:
         """Send the last report, unless the call has failed or nobody waits for it. Later ones are dropped."""
@@ -75,14 +97,20 @@ class Progress:
         if self._ended.is_set() or not math.isfinite(news[0]) or news[0] <= self._done:
             return
         self._done, self._news = news[0], news
+        self._start()
+
+    def _start(self) -> None:
         if self._sending is None or self._sending.done():
             self._sending = self._loop.create_task(self._run())
 
     async def _run(self) -> None:
-        while self._news is not None:
-            news, self._news = self._news, None
+        while self._news is not None or self._items:
+            news, self._news, items, self._items = self._news, None, self._items, []
             try:
-                await self._send(*news)
+                if items:
+                    await self._send_items(items)
+                if news is not None:
+                    await self._send(*news)
             except Exception:  # noqa: BLE001 - the client is gone, which ends the call in another way
                 self._ended.set()
                 return

@@ -5,11 +5,16 @@ from __future__ import annotations
 import asyncio
 import select
 import ssl as tls
-from typing import cast
+from collections.abc import AsyncGenerator
+from typing import Final, cast
 
 from bespeak.errors import LocalProtocolError, RemoteProtocolError
+from bespeak.protocol.exchange.headers import CONTINUATION_TOKEN
 from bespeak.protocol.wire.connection import ClientConnection, Pairs
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, RESPONSE_LIMITS, Limits, ResponseMessage
+
+_CONTINUED: Final = CONTINUATION_TOKEN.lower()
+_BUFFERED: Final = 262_144  # bytes of a stream that wait to be read, above which reading pauses
 
 
 class AgtpClientConnection(asyncio.Protocol):
@@ -21,6 +26,8 @@ class AgtpClientConnection(asyncio.Protocol):
         self._answer: asyncio.Future[ResponseMessage] | None = None
         self._begun = False  # bytes of the current answer have arrived
         self._ended = False
+        self._streaming = False  # more messages of the same answer are awaited
+        self._held = False  # reading is paused: messages arrive faster than they are read
 
     @classmethod
     async def open(
@@ -80,6 +87,45 @@ class AgtpClientConnection(asyncio.Protocol):
             if self._wire.awaited:
                 self.abort()
 
+    async def stream(
+        self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, read_timeout: float | None = None
+    ) -> AsyncGenerator[ResponseMessage]:
+        """Send a request and yield the messages of its answer: all but the last one have a Continuation-Token.
+
+        `read_timeout` is the time to the next message. A stream that is not read to its end drops the connection.
+        """
+        self._streaming = True
+        try:
+            message = await self.request(method, target, headers, body, read_timeout=read_timeout)
+            while _CONTINUED in message.headers:
+                yield message
+                message = await self._next(method, target, read_timeout)
+            self._streaming = False
+        finally:
+            if self._streaming:
+                self.abort()
+        yield message
+
+    async def _next(self, method: str, target: str, read_timeout: float | None) -> ResponseMessage:
+        self._wire.awaited += 1
+        answer: asyncio.Future[ResponseMessage] = asyncio.get_running_loop().create_future()
+        self._answer = answer
+        try:
+            async with asyncio.timeout(read_timeout):
+                self._take_event(ended=self._ended)
+                self._release()
+                return await answer
+        except TimeoutError as error:
+            message = f"{self._address} sent nothing more of {method} {target[:80]} within {read_timeout:g} seconds."
+            raise TimeoutError(message) from error
+        finally:
+            self._answer = None
+
+    def _release(self) -> None:
+        if self._held:
+            self._held = False
+            self._transport.resume_reading()
+
     def close(self) -> None:
         self._ended = True
         self._transport.close()
@@ -98,6 +144,11 @@ class AgtpClientConnection(asyncio.Protocol):
         """Pass received bytes to the pending response, or drop the connection if no request is pending."""
         self._begun = True
         self._wire.receive_data(data)
+        if self._streaming and (self._answer is None or self._answer.done()):
+            if self._wire.buffered > _BUFFERED and not self._held:
+                self._held = True
+                self._transport.pause_reading()
+            return
         self._take_event()
 
     def eof_received(self) -> None:
@@ -111,15 +162,16 @@ class AgtpClientConnection(asyncio.Protocol):
         if not self._ended:
             self._ended = True
             self._wire.receive_eof()
-            self._take_event()
+            if not self._streaming or self._answer is not None:
+                self._take_event()
 
-    def _take_event(self) -> None:
+    def _take_event(self, *, ended: bool = False) -> None:
         event = self._wire.next_event()
-        if event is NEED_DATA:
+        if event is NEED_DATA and not ended:
             return
         if isinstance(event, ResponseMessage):
             self._resolve(event)
-        elif event is CLOSED or not self._begun:
+        elif event in (CLOSED, NEED_DATA) or not self._begun:
             self._resolve(ConnectionResetError(f"{self._address} closed the connection without an answer."))
         else:
             self.abort()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Final
 
-from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.headers import CONTINUATION_TOKEN
+from bespeak.protocol.exchange.messages import Connection, Request, Response, Stream
 from bespeak.protocol.status import OK, REASONS
 from bespeak.protocol.wire.connection import MessageReader, encode_ok, encode_response
 from bespeak.protocol.wire.head import CHANGING, INVALID_REQUEST_LINE, LONGEST, RequestHead, request_heads
@@ -13,6 +14,7 @@ from bespeak.protocol.wire.messages import DEFAULT_LIMITS, NEED_DATA, Limits, Ma
 
 _LONGEST_ID: Final = 128  # length of an id that is looked for in place; a longer one is read like any other header
 _BESIDE_LETTERS: Final = b"-_.:"
+_REPEATED: Final = frozenset({"Response-ID", "Task-ID", "Request-ID"})  # headers of every message of a stream
 
 
 class RequestReader(MessageReader[RequestHead, Request]):
@@ -85,3 +87,27 @@ def to_bytes(response: Response) -> bytes:
     if status == OK:
         return encode_ok(response.block.encoded, response.headers, response.body)
     return encode_response(status, REASONS.get(status, ""), response.block.encoded, response.headers, response.body)
+
+
+async def messages_of(response: Response, stream: Stream) -> AsyncGenerator[tuple[Response, bool]]:
+    """Yield the messages of a stream, each with whether it is the last one.
+
+    Core 1: a stream is several messages one after another. How the last one is recognised is not said, so all others
+    have a Continuation-Token, which only counts the messages of the answer.
+    """
+    named, number, headers = response.header("Response-ID") or "", 0, response.headers
+    try:
+        while True:
+            batch = await stream.next()
+            if batch.failure is not None:
+                yield batch.failure, True
+                return
+            number += 1
+            token = () if batch.ended else ((CONTINUATION_TOKEN, f"{named}.{number}"),)
+            body = b'{"items":[' + b",".join(batch.items) + b"]}"
+            yield Response(response.status, body, response.block, headers + token), batch.ended
+            if batch.ended:
+                return
+            headers = tuple(pair for pair in response.headers if pair[0] in _REPEATED)
+    finally:
+        await stream.aclose()

@@ -38,7 +38,7 @@ class Follower:
         self._load = take_in
         self._stale_after = stale_after
         self._tell_age = flip
-        self._is_stale = False
+        self.is_stale = False  # True if the copy is older than it may be
         self._timers: tuple[asyncio.TimerHandle, ...] = ()
         self._followed: Store | None = None
         self._catching_up: asyncio.Task[None] | None = None
@@ -76,8 +76,8 @@ class Follower:
             self._set_stale(False)
 
     def _set_stale(self, stale: bool) -> None:
-        if stale != self._is_stale and self._tell_age is not None:
-            self._is_stale = stale
+        if stale != self.is_stale and self._tell_age is not None:
+            self.is_stale = stale
             self._tell_age(stale)
 
     async def close(self) -> None:

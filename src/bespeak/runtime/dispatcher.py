@@ -22,6 +22,7 @@ from bespeak.protocol.exchange.messages import Connection, Context, Malformed, R
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.protocol.exchange.token_hints import UNCHANGED, TokenHints
 from bespeak.runtime.answer import Answer, Effects, Envelope
+from bespeak.runtime.bindings.stream import ItemStream
 from bespeak.runtime.call import (
     Call,
     Composing,
@@ -50,6 +51,7 @@ from bespeak.runtime.functions.annotations import dump_foreign
 from bespeak.runtime.functions.output_filter import UnfitResult
 from bespeak.runtime.gates import find_route, plan_gates
 from bespeak.runtime.gates.authority import freshness_gate
+from bespeak.runtime.handling import RefusedError
 from bespeak.runtime.responder import Responder, broken_output, explain_error
 from bespeak.runtime.route import Route
 from bespeak.runtime.server import Server
@@ -63,7 +65,9 @@ _decode = msgspec.json.Decoder().decode
 
 _FAILURES: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)  # `sys.exit` must not stop us
 
-_BUILT_IN: Final = frozenset({Refused, Answer, Envelope, Effects})  # types of results other than an endpoint's output
+_BUILT_IN: Final = frozenset(
+    {Refused, Answer, Envelope, Effects, ItemStream}
+)  # types of results other than an endpoint's output
 _DONE: Final = Response(status.OK)  # answer of a step whose output goes to the composition as it is
 _MARKS: Final = JOURNALED | APART | UNDOES  # flags that a step keeps
 _MOST_PLACES: Final = 5  # places of a broken output that the log names
@@ -421,8 +425,18 @@ class Dispatcher:
         )
         _logger.warning(message, route.endpoint, handler.function, seconds * 1000, advice)
 
+    def _break_stream(
+        self, call: RoutedCall, route: Route, error: BaseException
+    ) -> Response | Coroutine[Any, Any, Response]:
+        """Make the last message of a stream that breaks off; it is recorded like the refusal of a call."""
+        return self._record(call, self._fail(call, route, error))
+
     def _fail(self, call: RoutedCall, route: Route, error: BaseException) -> Response:
         """Answer for a handler that raised. Even formatting the exception may fail."""
+        if isinstance(error, UnfitResult):
+            return self._break(call, route, error.violations)
+        if isinstance(error, RefusedError):
+            return self._responder.refuse(call, error.refused)
         if isinstance(error, StoreError) and self._settlement is not None:
             return self._settlement.unavailable(call, error)  # a built-in method that reads the store
         try:
@@ -445,6 +459,9 @@ class Dispatcher:
 
     def _finish(self, call: RoutedCall, route: Route, result: Any) -> Response | Effects:
         if type(result) in _BUILT_IN:
+            if type(result) is ItemStream:
+                result.explain = partial(self._break_stream, call, route)
+                return Response(status.OK, b"", route.block, self._responder.headers_of(call), stream=result)
             return result if isinstance(result, Effects) else self._responder.answer(call, result)
         declared = route.filter
         if declared is not None and call.hints is None and type(call) is not StepCall:

@@ -29,6 +29,7 @@ from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.bindings.composition import bind_composition
 from bespeak.runtime.bindings.function import bind_function, plan_output
 from bespeak.runtime.bindings.procedure import register_procedures
+from bespeak.runtime.bindings.stream import StreamBinding
 from bespeak.runtime.composition.step import ComposingMethod
 from bespeak.runtime.concurrency import call_in_thread
 from bespeak.runtime.functions.needs import is_async
@@ -329,7 +330,7 @@ class Registrar:
             or needs_confirmation(endpoint, self.policies),
             needs_key=semantic.impact == "irreversible" and not semantic.is_idempotent and not endpoint.is_basic,
             takes_body_key=endpoint.method in BODY_KEYS,
-            takes_call=endpoint.builtin or isinstance(endpoint.handler, Composition),
+            takes_call=endpoint.builtin or isinstance(endpoint.handler, Composition) or isinstance(call, StreamBinding),
             composes=isinstance(endpoint.handler, Composition) or isinstance(call, ComposingMethod),
         )
 

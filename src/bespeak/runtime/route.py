@@ -159,7 +159,7 @@ class Route:
     """
     needs_key: bool = False  # True if a repeated call does harm, so that an operator may require an idempotency key
     takes_body_key: bool = False  # True if the body may carry an `idempotency_key`
-    takes_call: bool = False  # True if the handler gets the call itself: a built-in method, or a composition
+    takes_call: bool = False  # True if the handler gets the call itself: a built-in method, a composition or a stream
     composes: bool = False  # True if the handler calls other endpoints for its caller: a composition, or EXECUTE /
     synthesis_id: str | None = None  # synthesis behind the endpoint; None for one that an operator declared
 

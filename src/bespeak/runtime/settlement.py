@@ -260,13 +260,12 @@ class Settlement:
 
         A call that was cancelled while its handler ran is recorded. If it was cancelled later, its transaction goes on.
         """
+        if isinstance(outcome, Response) and outcome.stream is not None:
+            self._watch(outcome.stream.aclose())  # nobody will read it
         if isinstance(error, asyncio.CancelledError):
             if not isinstance(outcome, _SETTLED):
                 goes_on = hasattr(call, "outliving")
-                ending = self._outlive(call, claim, renewal) if goes_on else self._abandon(call, claim)
-                task = asyncio.get_running_loop().create_task(ending)
-                self._abandoned.add(task)
-                task.add_done_callback(self._abandoned.discard)
+                self._watch(self._outlive(call, claim, renewal) if goes_on else self._abandon(call, claim))
             raise error
         self._owe(call, claim, outcome)
         return self.unavailable(call, error)
@@ -280,6 +279,11 @@ class Settlement:
             self._idempotency.owe(claim, outcome, call.route.block, commands)
             if self._paying is None or self._paying.done():
                 self._paying = asyncio.get_running_loop().create_task(self._pay_until_done(), name="bespeak-owed")
+
+    def _watch(self, ending: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(ending)
+        self._abandoned.add(task)
+        task.add_done_callback(self._abandoned.discard)
 
     async def _pay_until_done(self) -> None:
         while self._idempotency.debts():
@@ -476,7 +480,7 @@ class Settlement:
     def _name_record(self, sealed: Sealed, response: Response) -> Response:
         assert self.auditor is not None, "records are made by an auditor"
         headers = response.headers + self.auditor.headers(sealed)
-        return Response(response.status, response.body, response.block, headers, response.code)
+        return Response(response.status, response.body, response.block, headers, response.code, response.stream)
 
     def unavailable(self, call: Call, error: StoreError) -> Response:
         """Build the 503 for state that cannot be read or stored now."""

@@ -5,20 +5,23 @@ from __future__ import annotations
 import asyncio
 import ssl
 import ssl as tls
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
 from bespeak.agent.client.wire_log import is_wire_logged, log_received, log_sent
-from bespeak.errors import ConfigError, RemoteProtocolError
+from bespeak.errors import ConfigError, LocalProtocolError, RemoteProtocolError
 from bespeak.protocol.address import Locator
 from bespeak.protocol.agtp_client_connection import AgtpClientConnection
 from bespeak.protocol.exchange.messages import Connection, Handler, Malformed, Request, Response
 from bespeak.protocol.tls import client_context
-from bespeak.protocol.translation import RequestReader, to_bytes
+from bespeak.protocol.translation import RequestReader, messages_of, to_bytes
 from bespeak.protocol.wire.connection import ClientConnection, Pairs
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, RESPONSE_LIMITS, Limits, ResponseMessage
 
 _VERSION: Final = "AGTP/1.0"
+_STREAM: Final = ("Prefer", "stream")
 
 
 def log_request(method: str, target: str, headers: Pairs, body: bytes) -> None:
@@ -74,6 +77,22 @@ class Pool:
                 self._host, self._port, ssl=self._ssl, limits=self._limits, connect_timeout=self._connect_timeout
             )
             return await self._exchange(fresh, method, target, headers, body)
+
+    async def stream(
+        self, method: str, target: str, headers: Pairs = (), body: bytes = b""
+    ) -> AsyncGenerator[ResponseMessage]:
+        """Ask for a stream over a connection of its own, and yield its messages."""
+        async with self._slots:
+            connection = await AgtpClientConnection.open(
+                self._host, self._port, ssl=self._ssl, limits=self._limits, connect_timeout=self._connect_timeout
+            )
+            try:
+                messages = connection.stream(method, target, (*headers, _STREAM), body, read_timeout=self._read_timeout)
+                async with aclosing(messages):
+                    async for message in messages:
+                        yield message
+            finally:
+                connection.close()
 
     async def close(self) -> None:
         """Close the idle connections. Requests in progress finish."""
@@ -143,9 +162,34 @@ class InProcess:
         self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
     ) -> ResponseMessage:
         """Send a request through both readers and writers and wait for its response. `retry` has no effect."""
-        client, server = ClientConnection(), RequestReader(self._limits, self._connection)
+        client = ClientConnection()
         log_request(method, target, headers, body)
-        server.receive_data(client.send(method, target, headers, body))
+        answer = await self._answer(client.send(method, target, headers, body))
+        if answer.stream is not None:
+            await answer.stream.aclose()
+            raise LocalProtocolError("A request with Prefer: stream has several answers; use `stream`.")
+        return _read(client, answer)
+
+    async def stream(
+        self, method: str, target: str, headers: Pairs = (), body: bytes = b""
+    ) -> AsyncGenerator[ResponseMessage]:
+        """Ask for a stream, and yield its messages."""
+        client = ClientConnection()
+        log_request(method, target, (*headers, _STREAM), body)
+        answer = await self._answer(client.send(method, target, (*headers, _STREAM), body))
+        if answer.stream is None:
+            yield _read(client, answer)
+            return
+        async with aclosing(messages_of(answer, answer.stream)) as messages:
+            async for message, is_last in messages:
+                client.awaited = 1
+                yield _read(client, message)
+                if is_last:
+                    return
+
+    async def _answer(self, data: bytes) -> Response:
+        server = RequestReader(self._limits, self._connection)
+        server.receive_data(data)
         message = server.next_event()
         if isinstance(message, Request):
             answer = self._handler(message)
@@ -156,12 +200,15 @@ class InProcess:
         else:
             raise RemoteProtocolError("The reader expects more data after a complete request.")
         self._connection.answered += 1
-        client.receive_data(to_bytes(answer))
-        event = client.next_event()
-        if not isinstance(event, ResponseMessage):
-            raise RemoteProtocolError(f"The handler did not return a valid AGTP response: {event}.")
-        log_response(event)
-        return event
+        return answer
 
     async def close(self) -> None:
         """Do nothing: no connections are open."""
+
+
+def _read(client: ClientConnection, answer: Response) -> ResponseMessage:
+    client.receive_data(to_bytes(answer))
+    event = client.next_event()
+    if not isinstance(event, ResponseMessage):
+        raise RemoteProtocolError(f"The handler did not return a valid AGTP response: {event}.")
+    return event

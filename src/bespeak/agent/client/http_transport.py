@@ -6,7 +6,8 @@ import asyncio
 import ssl
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
@@ -22,7 +23,15 @@ from bespeak.contract.schema.validation import Violation
 from bespeak.errors import LocalProtocolError, RemoteProtocolError
 from bespeak.protocol import address_guard
 from bespeak.protocol import status as codes
-from bespeak.protocol.exchange.headers import FORM, MEDIA_JSON, essence, is_header_name, is_json
+from bespeak.protocol.exchange.headers import (
+    CONTINUATION_TOKEN,
+    FORM,
+    MEDIA_JSON,
+    MEDIA_NDJSON,
+    essence,
+    is_header_name,
+    is_json,
+)
 from bespeak.protocol.wire.connection import Pairs
 from bespeak.protocol.wire.messages import RESPONSE_LIMITS, ResponseMessage
 from bespeak.text.diagnostics.diagnostic import brief
@@ -34,6 +43,7 @@ _OWN: Final = frozenset({"type", "title", "status", "detail"})
 _TOLD: Final = _OWN | {"code", "agtp_status", "task_id", "instance"}
 _AGTP_STATUS: Final = "agtp-status"
 _AGIS_METHOD: Final = "X-AGIS-Method"
+_LINES: Final = f"{MEDIA_NDJSON}, {MEDIA_JSON};q=0.5"
 _MINUTE: Final = 60.0
 
 
@@ -126,6 +136,38 @@ class HttpExchanger:
         # The server may have closed an idle connection while the request was on its way.
         return await self.exchange(method, address, headers, body)
 
+    async def stream(
+        self, method: str, target: str, headers: Pairs = (), body: bytes = b""
+    ) -> AsyncGenerator[ResponseMessage]:
+        """Yield the one response: only an AGTP service says what its streams look like."""
+        yield await self.request(method, target, headers, body)
+
+    async def lines(
+        self, method: str, address: address_guard.WebAddress, headers: Mapping[str, str], body: bytes
+    ) -> AsyncGenerator[ResponseMessage]:
+        """Ask for lines of JSON; yield a message for each, or the whole response if it has another form."""
+        import httpx  # noqa: PLC0415 - as above
+
+        given = {"Accept-Encoding": "identity", "User-Agent": "bespeak", **headers, "Accept": _LINES}
+        try:
+            response = await self._transport.send(method, address, given, body)
+            try:
+                found = {name.lower(): text for name, text in response.headers.items()}
+                if essence(found.get("content-type", "")) != MEDIA_NDJSON:
+                    reason = response.reason_phrase
+                    content = await read_body(response, self._most)
+                    yield ResponseMessage(response.status_code, reason, found, content)
+                    return
+                async with aclosing(split_lines(response.aiter_raw(), self._most)) as lines:
+                    async for line in lines:
+                        yield ResponseMessage(response.status_code, response.reason_phrase, found, line)
+            finally:
+                await response.aclose()
+        except httpx.TransportError as error:
+            raise _translated(error) from error
+        except BodyError as error:
+            raise RemoteProtocolError(f"The answer of {address.origin} cannot be read: {error}.") from error
+
     async def close(self) -> None:
         await self._transport.close()
 
@@ -166,17 +208,72 @@ class FaceExchanger:
         self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
     ) -> ResponseMessage:
         """Send a request and return the response with AGTP's status and `error` object."""
+        address, given = self._place(method, target, headers)
+        return in_agtp_terms(await self._http.exchange("POST", address, given, body, retry=retry))
+
+    async def stream(
+        self, method: str, target: str, headers: Pairs = (), body: bytes = b""
+    ) -> AsyncGenerator[ResponseMessage]:
+        """Ask for a stream, and yield its items as messages of AGTP."""
+        address, given = self._place(method, target, headers)
+        async with aclosing(self._http.lines("POST", address, given, body)) as messages:
+            async for message in messages:
+                if essence(message.headers.get("content-type", "")) != MEDIA_NDJSON:
+                    yield in_agtp_terms(message)
+                    return
+                told = read_event(message)
+                yield told
+                if CONTINUATION_TOKEN.lower() not in told.headers:
+                    return
+        raise RemoteProtocolError("The stream ended without its last line, so items may be missing.")
+
+    def _place(self, method: str, target: str, headers: Pairs) -> tuple[address_guard.WebAddress, dict[str, str]]:
         path, mark, query = target.partition("?")
         given = dict(headers)
         if self._by_header or not (method.isascii() and method.isalpha()):
             given[_AGIS_METHOD] = method
         else:
             path = f"{path}:{method.lower()}"
-        address = address_guard.WebAddress(self._origin, f"{self._prefix}{path}{mark}{query}")
-        return in_agtp_terms(await self._http.exchange("POST", address, given, body, retry=retry))
+        return address_guard.WebAddress(self._origin, f"{self._prefix}{path}{mark}{query}"), given
 
     async def close(self) -> None:
         await self._http.close()
+
+
+async def split_lines(chunks: AsyncIterable[bytes], most: int) -> AsyncGenerator[bytes]:
+    """Split chunks into lines of at most `most` bytes. Raises BodyError for a longer one."""
+    begun = bytearray()
+    async for chunk in chunks:
+        *whole, rest = chunk.split(b"\n")
+        for line in whole:
+            begun += line
+            if len(begun) > most:
+                break
+            if begun.strip():
+                yield bytes(begun)
+            begun.clear()
+        begun += rest
+        if len(begun) > most:
+            raise BodyError("size", f"a line has more than {most} bytes")
+
+
+def read_event(line: ResponseMessage) -> ResponseMessage:
+    """Convert a line of a stream into a message. Raises RemoteProtocolError for one that is not an event."""
+    try:
+        event = decode_json(line.body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        event = None
+    match event:
+        case {"item": item}:
+            headers = {**line.headers, CONTINUATION_TOKEN.lower(): "more"}
+            return ResponseMessage(codes.OK, "OK", headers, msgspec.json.encode({"items": [item]}))
+        case {"end": {}}:
+            return ResponseMessage(codes.OK, "OK", line.headers, b'{"items":[]}')
+        case {"error": {"status": int(number)} as problem}:
+            status = agtp_status(number, {_AGTP_STATUS: str(problem.get("agtp_status", ""))})
+            body = msgspec.json.encode(_error(status, problem))
+            return ResponseMessage(status, codes.REASONS.get(status, ""), line.headers, body)
+    raise RemoteProtocolError(f"A line of the stream is not an item, an end or an error: {brief(line.body[:80])}.")
 
 
 def in_agtp_terms(message: ResponseMessage) -> ResponseMessage:

@@ -6,7 +6,8 @@ import asyncio
 import random
 import socket
 import ssl
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -79,6 +80,11 @@ class Exchanger(Protocol):
     ) -> ResponseMessage:
         """Send a request, again at once with `retry`. Raises OSError or RemoteProtocolError without a response."""
 
+    def stream(
+        self, method: str, target: str, headers: Pairs = (), body: bytes = b""
+    ) -> AsyncGenerator[ResponseMessage]:
+        """Ask for a stream; yield messages with `items`, the last one without Continuation-Token or a refusal."""
+
     async def close(self) -> None:
         """Close the connections."""
 
@@ -126,8 +132,30 @@ class Sender:
                     failures += 1
                     await asyncio.sleep(self._retry.delay(failures))
         except TimeoutError as error:
-            place = f"{method} {target[:120]} at {self._locator}"
-            raise CallTimeoutError(f"{place}: no reply within {self._timeout:g} seconds.") from error
+            raise self._late(method, target) from error
+
+    async def stream(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes
+    ) -> AsyncGenerator[ResponseMessage]:
+        """Yield the messages of a stream. The timeout is for each of them; nothing is sent again."""
+        headers = self._prove(method, target, headers, body)
+        async with aclosing(self._exchanger.stream(method, target, tuple(headers.items()), body)) as messages:
+            while True:
+                try:
+                    async with asyncio.timeout(self._timeout):
+                        message = await anext(messages, None)
+                except TimeoutError as error:
+                    raise self._late(method, target) from error
+                except (OSError, RemoteProtocolError) as error:
+                    raise UnreachableError(f"{method} {target[:120]}: {self._explain(error)}") from error
+                if message is None:
+                    return
+                self._answered = True
+                yield message
+
+    def _late(self, method: str, target: str) -> CallTimeoutError:
+        place = f"{method} {target[:120]} at {self._locator}"
+        return CallTimeoutError(f"{place}: no reply within {self._timeout:g} seconds.")
 
     def with_proof(self, signer: Signer | None, credential: BearerCredential | None) -> Sender:
         """Return a sender over the same connections that proves the identity of another caller, or none."""
@@ -147,13 +175,15 @@ class Sender:
     async def _exchange(
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
     ) -> ResponseMessage:
+        proven = self._prove(method, target, headers, body)
+        retry = repeatable and self.signer is None
+        return await self._exchanger.request(method, target, proven.items(), body, retry=retry)
+
+    def _prove(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
         if self._credential is not None:
             headers = self._credential.add_to(headers)
-        if self.signer is None:
-            return await self._exchanger.request(method, target, headers.items(), body, retry=repeatable)
         # Each attempt has its own signature: a server accepts a signature only once.
-        signed = self.signer.sign(method, target, headers, body)
-        return await self._exchanger.request(method, target, signed.items(), body)
+        return headers if self.signer is None else self.signer.sign(method, target, headers, body)
 
     def _explain(self, error: OSError | RemoteProtocolError) -> str:
         """Describe a connection error, with the option that may help if the two sides use different protocols."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -234,6 +235,21 @@ class ServiceClient:
         standard: Mapping[str, str | None],
         special: Mapping[str, str],
     ) -> Reply:
+        return await self._send(
+            *await self._prepare(method, path, given, query=query, standard=standard, special=special)
+        )
+
+    async def _prepare(
+        self,
+        method: str,
+        path: str,
+        given: Mapping[str, Any] | None,
+        *,
+        query: Mapping[str, Any],
+        standard: Mapping[str, str | None],
+        special: Mapping[str, str],
+    ) -> tuple[str, str, dict[str, str], bytes]:
+        """Return method, target, headers and body of a request."""
         if not path:
             method, path = self._named(method)
         path, given = _fill_path(path, given)
@@ -243,7 +259,7 @@ class ServiceClient:
         form = encode_form(given) if self.locator.web is not None else None
         body, media_type = form or (b"" if given is None else encode_json(given, "input"), MEDIA_AGTP)
         own = {**standard, "Content-Type": media_type if body else None}
-        return await self._send(method, path + _encode_query(path, query), merge_headers(own, special), body)
+        return method, path + _encode_query(path, query), merge_headers(own, special), body
 
     async def call(self, method: str, path: str | None = None, /, **input: Any) -> Any:  # noqa: A002 - the draft's word
         """Call an endpoint and return its output. Raises a ServiceError if the service refuses.
@@ -252,15 +268,69 @@ class ServiceClient:
         On the web, the id of a capability is enough: `call("book_room", room_id="12")`.
         A path (`Path("scan.pdf")`) or an open binary file is sent as a file.
         """
+        self._check_catalog()
+        reply = await self.request(method, path or "", input or None)
+        if not reply.ok:
+            raise errors.error_of(reply)
+        return self._output(reply)
+
+    def stream(self, method: str, path: str | None = None, /, **input: Any) -> AsyncGenerator[Any]:  # noqa: A002 - as above
+        """Call an endpoint whose items can be streamed, and yield each as it arrives.
+
+        Write `async for item in service.stream("QUERY", "/rooms", beds=2)`. Leaving the loop ends the call. Raises the
+        same errors as `call`, also in the middle, after the items that came before. The timeout of the client is for
+        the first item and between two of them.
+        """
+        return self.stream_request(method, path or "", input or None)
+
+    async def stream_request(
+        self,
+        method: str,
+        path: str = "",
+        input: Mapping[str, Any] | None = None,  # noqa: A002 - the draft's word
+        *,
+        headers: Mapping[str, str] | None = None,
+        scopes: Iterable[str] | None = None,
+        task_id: str | None = None,
+    ) -> AsyncGenerator[Any]:
+        """Yield the items of a call like `stream`, with the options of `request`."""
+        self._check_catalog()
+        standard = {
+            "Agent-ID": self._agent_id,
+            "Authority-Scope": self._scopes if scopes is None else _join_scopes(scopes),
+            "Task-ID": task_id,
+            "Idempotency-Key": None,
+        }
+        async with aclosing(self._replies(method, path, input, standard, headers or {})) as replies:
+            async for reply in replies:
+                if not reply.ok:
+                    raise errors.error_of(reply)
+                output = reply.output
+                items = output.get("items") if isinstance(output, dict) else None
+                if not isinstance(items, list):
+                    raise RemoteProtocolError(f"{method} {path} has no list of items to stream; use `call`.")
+                for item in items:
+                    yield item
+
+    async def _replies(
+        self,
+        method: str,
+        path: str,
+        given: Mapping[str, Any] | None,
+        standard: Mapping[str, str | None],
+        special: Mapping[str, str],
+    ) -> AsyncGenerator[Reply]:
+        sent = await self._prepare(method, path, given, query={}, standard=standard, special=special)
+        async with aclosing(self._sender.stream(*sent)) as messages:
+            async for message in messages:
+                yield Reply(message.status, message.reason, message.headers, message.body)
+
+    def _check_catalog(self) -> None:
         if self.manifest is not None and self.catalog_version is None:
             offered = ", ".join(self.manifest.catalog_versions_supported)
             raise errors.NoCommonCatalogError(
                 f"{self.locator} supports catalog {offered}; this client supports {', '.join(bundled_versions())}."
             )
-        reply = await self.request(method, path or "", input or None)
-        if not reply.ok:
-            raise errors.error_of(reply)
-        return self._output(reply)
 
     def _output(self, reply: Reply) -> Any:
         return reply.output

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import replace
@@ -74,6 +74,29 @@ def _waiting(
     return wait
 
 
+_END: Final = object()
+
+
+def _iterating(
+    method: Callable[Concatenate[ServiceClient, P], AsyncGenerator[ResultT]],
+) -> Callable[Concatenate[SyncServiceClient, P], Iterator[ResultT]]:
+    @functools.wraps(method)
+    def iterate(self: SyncServiceClient, /, *arguments: P.args, **options: P.kwargs) -> Iterator[ResultT]:
+        own: Callable[P, AsyncGenerator[ResultT]] = getattr(self._service, method.__name__)
+        items = own(*arguments, **options)
+        try:
+            while (item := self._loop.run(_next(items))) is not _END:
+                yield item
+        finally:
+            self._loop.run(items.aclose())
+
+    return iterate
+
+
+async def _next(items: AsyncGenerator[Any]) -> Any:
+    return await anext(items, _END)
+
+
 class SyncServiceClient:
     """A ServiceClient with blocking methods. It is thread-safe. `bespeak.connect_sync` creates it."""
 
@@ -83,6 +106,8 @@ class SyncServiceClient:
 
     request = _waiting(ServiceClient.request)
     call = _waiting(ServiceClient.call)
+    stream = _iterating(ServiceClient.stream)
+    stream_request = _iterating(ServiceClient.stream_request)
     discover = _waiting(ServiceClient.discover)
     methods = _waiting(ServiceClient.methods)
     identify = _waiting(ServiceClient.identify)

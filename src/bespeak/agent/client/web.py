@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import ssl
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -187,6 +187,17 @@ class WebServiceClient(DescribedClient):
         )
         answer = http_transport.in_agtp_terms(message)
         return Reply(answer.status, answer.reason, answer.headers, answer.body)
+
+    async def _replies(
+        self,
+        method: str,
+        path: str,
+        given: Mapping[str, Any] | None,
+        standard: Mapping[str, str | None],
+        special: Mapping[str, str],
+    ) -> AsyncGenerator[Reply]:
+        """Yield the whole answer: no document of such a service says how it streams."""
+        yield await self._request(method, path, given, query={}, standard=standard, special=special)
 
     def _output(self, reply: Reply) -> Any:
         """Return JSON as data and text as it is."""

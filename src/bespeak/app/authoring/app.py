@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Never, Self, TypeVar
 from bespeak.app.authoring.declarations import (
     IN_PYTHON,
     check_behaviour,
+    check_streaming,
     declare_errors,
     declared_data,
     declaring,
@@ -285,6 +286,7 @@ class App:
                 confirm=confirm,
                 internal=internal,
                 since=since,
+                streams=reading.streams,
                 location=locate(function),
             )
             self._declare(endpoint, reading)
@@ -548,6 +550,8 @@ class App:
         handler = endpoint.handler
         inlined = isinstance(handler, RegisteredFunction) and handler.inline and reading.is_async
         findings += check_behaviour(endpoint, reading.refused, IN_PYTHON, inlined=inlined)
+        if isinstance(handler, RegisteredFunction) and handler.target is not None:
+            findings += check_streaming(endpoint, handler.target)
         if not has_errors(findings):
             clash = self._claims.claim(endpoint)
             findings += [clash] if clash else []

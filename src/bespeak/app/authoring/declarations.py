@@ -15,6 +15,7 @@ from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.schema.subschemas import inline
 from bespeak.documents.projections.deployment_files import near_field
 from bespeak.errors import ContractError
+from bespeak.runtime.bindings.stream import find_fault
 from bespeak.runtime.functions.hints import output_schema
 from bespeak.runtime.functions.needs import is_async
 from bespeak.runtime.functions.reading import locate, refused_names
@@ -91,8 +92,16 @@ def check_fit(endpoint: Endpoint, function: Callable[..., Any], *, inline: bool,
         yield SIGNATURE.at(endpoint, "/handler/function", str(error), advice)
     else:
         yield from _check_spelling(endpoint, function, advice)
+    yield from check_streaming(endpoint, function)
     errors_advice = "Add {name!r} to the errors of the endpoint."
     yield from check_behaviour(endpoint, refused, errors_advice, inlined=inline and is_async(function))
+
+
+def check_streaming(endpoint: Endpoint, function: Callable[..., Any]) -> Iterator[Diagnostic]:
+    """Find a function that yields where it must not, or does not where it must."""
+    fault = find_fault(endpoint, function)
+    if fault is not None:
+        yield SIGNATURE.at(endpoint, "/handler/function", f"{function_name(function)}(): {fault}")
 
 
 def _check_spelling(endpoint: Endpoint, function: Callable[..., Any], advice: str) -> Iterator[Diagnostic]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
+from bespeak.agent.client.errors import ServiceError
 from bespeak.agent.client.reply import Reply
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.wire_log import WIRE_LOGGER
@@ -46,6 +47,7 @@ from bespeak.text.reading.json_data import decode_json
     is_flag=True,
     help="Show request and response as sent, secrets masked, and the gate that refused.",
 )
+@click.option("--stream", is_flag=True, help="Print each item as it arrives, one line of JSON for each.")
 @click.option("-H", "--header", "headers", multiple=True, metavar="NAME:VALUE", help="Additional header; repeatable.")
 @service_options
 def call(
@@ -60,6 +62,7 @@ def call(
     fields: str | None,
     compact: bool,
     since: str | None,
+    stream: bool,
     headers: tuple[str, ...],
     verbose: bool,
     as_json: bool,
@@ -78,6 +81,7 @@ def call(
     bespeak call agtp://127.0.0.1 BOOK /room -d @booking.json --agent-id ID --scope booking:room
     bespeak call agtp://127.0.0.1 BOOK /room guest=ann --idempotency-key 7f3a
     bespeak call agtp://127.0.0.1 QUERY /rooms --fields rooms.room_id --compact
+    bespeak call agtp://127.0.0.1 QUERY /rooms beds=2 --stream
     bespeak call https://flights.example search_flights from=ZRH to=LIS
     """
     method, path, given = _what(method, path, given)
@@ -85,15 +89,24 @@ def call(
     whole = _read_data(data)
     more = dict(_read_header(header) for header in headers)
 
-    async def run() -> Reply:
+    if stream and (idempotency_key or fields or compact or since or as_json):
+        text = "--stream prints items as they arrive: --idempotency-key, --fields, --compact, --since and --json need"
+        raise click.UsageError(f"{text} the whole answer.")
+
+    async def run() -> Reply | None:
         # A case or a session that ends with the command would mislead, so a loaded service has no store.
         async with open_service(service, with_state=False, **options) as client:
             types = await _read_types(client, method, path) if given else {}
+            named = dict(read_field(field, types) for field in given)
+            content = {**(whole or {}), **named} if given else whole
             with _wire_shown() if verbose else nullcontext():
+                if stream:
+                    items = client.stream_request(method, path, content, headers=more, task_id=task_id)
+                    return await _print_items(items)
                 return await client.request(
                     method,
                     path,
-                    {**(whole or {}), **dict(read_field(field, types) for field in given)} if given else whole,
+                    content,
                     headers=more,
                     task_id=task_id,
                     idempotency_key=idempotency_key,
@@ -103,6 +116,8 @@ def call(
                 )
 
     reply = asyncio.run(run())
+    if reply is None:
+        return 0
     if verbose and reply.error is not None and not reply.unchanged:
         gate = reply.error.gate
         by = f"the {gate} gate" if gate else "the endpoint, or a rule of the service"
@@ -225,6 +240,17 @@ def read_field(field: str, types: Mapping[str, frozenset[str]]) -> tuple[str, An
         if explicit:
             raise click.BadParameter(f"{brief(text)} is not JSON: {error}", param_hint=f"{name}:=JSON") from error
         return name, text
+
+
+async def _print_items(items: AsyncGenerator[Any]) -> Reply | None:
+    """Print items as they arrive; return the refusal that ends them, if one does."""
+    async with aclosing(items):
+        try:
+            async for item in items:
+                click.echo(msgspec.json.encode(item))
+        except ServiceError as error:
+            return error.reply
+    return None
 
 
 def _print(reply: Reply) -> None:

@@ -139,7 +139,8 @@ def plan_settings(
 ) -> Settings:
     """Return the settings of a target: command line, else configuration, else defaults."""
     listen = document.listen
-    limits = {name: value for name, value in asdict(document.limits).items() if name != "rate" and value is not None}
+    given = asdict(document.limits).items()
+    limits = {name: value for name, value in given if name not in ("rate", "stream") and value is not None}
     limits.setdefault("max_buffered", max(MAX_BUFFERED, 4 * limits.get("max_body", 0)))
     if certificate is None and key is None:
         certificate, key = listen.cert, listen.key

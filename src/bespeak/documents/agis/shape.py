@@ -60,6 +60,7 @@ def read_endpoint(declared: Mapping[str, Any], shared: SharedSchemas, location: 
         confirm=confirm if isinstance(confirm := declared.get("confirm"), bool) else None,
         internal=declared.get("internal") is True,
         since=as_optional_text(declared.get("since")),
+        streams=declared.get("streams") is True,
         location=location,
     )
 

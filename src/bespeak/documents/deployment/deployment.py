@@ -71,6 +71,7 @@ class Deployment:
             vocabulary=server.vocabulary,
             data_manifest=server.data_manifest,
             rate_limits=server.limits.rate,
+            stream_limits=server.limits.stream,
             trusts_upstreams=server.upstream.trust_answers,
             methods=choose_methods(server.methods.enable),
             procedures=server.procedures,

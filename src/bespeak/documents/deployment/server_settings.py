@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bespeak.contract.agent import DISCLOSURES
-from bespeak.contract.limits import RateLimits
+from bespeak.contract.limits import RateLimits, StreamLimits
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity
 from bespeak.documents.deployment.rules import CONTRADICTION
 from bespeak.text.reading.settings import setting, table
@@ -148,6 +148,7 @@ class LimitSettings:
     max_body: int | None = setting(None, "Bytes of one body.", **_COUNT)
     max_buffered: int | None = setting(None, "Bytes of all unfinished requests of one worker.", **_COUNT)
     rate: RateLimits = table(RateLimits)
+    stream: StreamLimits = table(StreamLimits)
 
 
 ALL: Final = "all"

@@ -177,6 +177,7 @@ def _tags(endpoint: Endpoint, policies: Policies) -> Iterator[str]:
     yield _IMPACTS.get(semantic.impact, "reversible")
     conditions = {
         "idempotent": semantic.is_idempotent,
+        "streaming": endpoint.streams,
         "needs-confirmation": asks_person(endpoint, policies),
         "deprecated": endpoint.deprecated is not None,
         "unreviewed": not endpoint.reviewed,

@@ -67,6 +67,7 @@ def _endpoint(endpoint: Endpoint, shared: Mapping[str, Any]) -> dict[str, Any]:
         cost=endpoint.cost.to_json() if endpoint.cost else None,
         confirm=endpoint.confirm,
         since=endpoint.since,
+        streams=endpoint.streams or None,
     )
 
 

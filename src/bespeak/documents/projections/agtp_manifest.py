@@ -35,6 +35,7 @@ def project_endpoint(endpoint: Endpoint) -> dict[str, Any]:
         "cost": endpoint.cost.to_json() if endpoint.cost is not None else None,
         "confirm": endpoint.confirm,
         "since": endpoint.since,
+        "streams": endpoint.streams or None,
     }
     projected |= {name: value for name, value in optional.items() if value is not None}
     if not endpoint.reviewed:

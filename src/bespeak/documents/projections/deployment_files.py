@@ -124,6 +124,7 @@ def endpoint_data(endpoint: Endpoint, function: str) -> dict[str, Any]:
         "confirm": endpoint.confirm,
         "internal": endpoint.internal or None,
         "since": endpoint.since,
+        "streams": endpoint.streams or None,
         "input_schema": _schema(endpoint.input_schema),
         "output_schema": _schema(endpoint.output_schema),
     }

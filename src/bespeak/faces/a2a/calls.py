@@ -264,7 +264,13 @@ class SkillCalls:
             self._tasks.run(held, lambda: self._work(attempt))
 
     async def _work(self, attempt: _CallAttempt) -> TaskChange:
-        async with Progress(lambda *news: self._report(attempt.task, *news)):
+        running = deepcopy(attempt.task)
+
+        async def report_items(items: list[bytes]) -> None:
+            report.add_items(running, items, as_text=attempt.as_text)
+            self._tasks.report(running.id, deepcopy(running))
+
+        async with Progress(lambda *news: self._report(running, *news), report_items):
             outcome = await self._call(attempt)
         task = attempt.task = deepcopy(attempt.task)
         case_id = outcome.confirmation_id

@@ -82,6 +82,14 @@ def stage_of(task: Task) -> str:
     return WORKING if task.status.state == TaskState.TASK_STATE_WORKING else FINISHED
 
 
+def add_items(task: Task, items: list[bytes], *, as_text: bool) -> None:
+    """Add items to the output of a call that is not complete; the complete output replaces them."""
+    if not task.artifacts:
+        task.artifacts.append(Artifact(artifact_id="output", name="output"))
+    write = _text_part if as_text else _data_part
+    task.artifacts[0].parts.extend(write(msgspec.json.decode(item)) for item in items)
+
+
 def complete(task: Task, outcome: Outcome, *, as_text: bool) -> None:
     _note_mapping(task, outcome)
     output = outcome.output

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -191,10 +191,8 @@ class SkillTasks:
             return
         async for later in self._later(held):
             if (later.stored.revision, later.news) != (held.stored.revision, held.news):
-                for artifact in later.task.artifacts[len(held.task.artifacts) :]:
-                    yield TaskArtifactUpdateEvent(
-                        task_id=later.task.id, context_id=later.task.context_id, artifact=artifact, last_chunk=True
-                    )
+                for event in _artifact_events(held, later):
+                    yield event
                 yield TaskStatusUpdateEvent(
                     task_id=later.task.id, context_id=later.task.context_id, status=later.task.status
                 )
@@ -338,6 +336,24 @@ def _to_store(change: TaskChange, revision: int) -> a2a_tasks.A2aTask:
         revision=revision,
         updated=task.status.timestamp.ToNanoseconds() / 1e9,
     )
+
+
+def _artifact_events(held: Held, later: Held) -> Iterator[TaskArtifactUpdateEvent]:
+    """Yield what is new of the artifacts: while a call runs, items to append; in the end, each as a whole."""
+    ended = later.stage != a2a_tasks.WORKING
+    sent = {artifact.artifact_id: len(artifact.parts) for artifact in held.task.artifacts}
+    for artifact in later.task.artifacts:
+        known = 0 if ended else sent.get(artifact.artifact_id, 0)
+        part = deepcopy(artifact)
+        del part.parts[:known]
+        if part.parts and (held.stage == a2a_tasks.WORKING or artifact.artifact_id not in sent):
+            yield TaskArtifactUpdateEvent(
+                task_id=later.task.id,
+                context_id=later.task.context_id,
+                artifact=part,
+                append=known > 0,
+                last_chunk=ended,
+            )
 
 
 def _hold(stored: a2a_tasks.A2aTask, owner: str) -> Held:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import aclosing
 from typing import Any
 
 from bespeak.faces.connection import FaceConnection, Shared
 from bespeak.faces.limits import DEFAULT_TIMEOUTS, Capacity, Timeouts
 from bespeak.faces.server import FaceServer
-from bespeak.protocol.exchange.messages import Connection, Handler, Malformed, Request, Response
-from bespeak.protocol.translation import RequestReader, to_bytes
+from bespeak.protocol.exchange.messages import Connection, Handler, Malformed, Request, Response, Stream
+from bespeak.protocol.translation import RequestReader, messages_of, to_bytes
 from bespeak.protocol.wire.head import HTTP_REQUEST
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 
@@ -29,16 +30,41 @@ class AgtpConnection(FaceConnection[Request]):
 
     def answer(self, request: Request) -> bytes | Coroutine[Any, Any, bytes]:
         answer = self._handler(request)
-        return to_bytes(answer) if isinstance(answer, Response) else _encode(answer)
+        return to_bytes(answer) if isinstance(answer, Response) else self._wait_for(answer)
 
     def refuse(self, fault: Malformed) -> bytes:
         refusal = to_bytes(self._handler.malformed(fault, self.peer))
         # An HTTP client discards other protocols unread, so it is told in its own (the drafts leave this open).
         return b"HTTP/1.1" + refusal.removeprefix(b"AGTP/1.0") if HTTP_REQUEST in fault.message else refusal
 
+    def connection_lost(self, error: Exception | None) -> None:
+        super().connection_lost(error)
+        self.peer.end()
 
-async def _encode(answer: Coroutine[Any, Any, Response]) -> bytes:
-    return to_bytes(await answer)
+    def eof_received(self) -> bool:
+        """Take the end of input for the end of a stream: its readers close the connection to leave."""
+        self.peer.end()
+        return super().eof_received()
+
+    def drain(self) -> None:
+        """End a stream, which might last too long; close as soon as no request is in progress."""
+        self.peer.end()
+        super().drain()
+
+    async def _wait_for(self, answer: Coroutine[Any, Any, Response]) -> bytes:
+        response = await answer
+        return to_bytes(response) if response.stream is None else await self._send_stream(response, response.stream)
+
+    async def _send_stream(self, response: Response, stream: Stream) -> bytes:
+        """Send the messages of a stream, each when the peer has read enough; return the last one."""
+        async with aclosing(messages_of(response, stream)) as messages:
+            async for message, is_last in messages:
+                if is_last:
+                    return to_bytes(message)
+                await self._write_part(to_bytes(message))
+                if self._leaving:
+                    break
+        return b""
 
 
 class AgtpServer(FaceServer):

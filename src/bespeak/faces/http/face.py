@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from collections.abc import Coroutine, Iterable, Mapping
@@ -26,14 +27,16 @@ from bespeak.faces.http.translation import (
     read_headers,
     to_good,
     to_http,
+    to_part,
     to_request,
     without_prefix,
 )
 from bespeak.protocol import status
 from bespeak.protocol.address import Address, split_url
-from bespeak.protocol.exchange.headers import MEDIA_PROBLEM
-from bespeak.protocol.exchange.messages import Connection, Handler, Malformed, Request, Response
+from bespeak.protocol.exchange.headers import MEDIA_PROBLEM, stream_type
+from bespeak.protocol.exchange.messages import Connection, Handler, Malformed, Request, Response, Stream
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
+from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.exchange import is_access_logged, known_parts, log_answer
 from bespeak.runtime.server import Server
 
@@ -171,17 +174,19 @@ class HttpFace:
         kind = scope["type"]
         if kind == "http":
             try:
-                reply = await self._serve(scope, receive)
+                reply = await self._serve(scope, receive, send)
             except Exception as error:  # noqa: BLE001 - it is logged, and the caller gets an answer in any case
                 reply = failed(error)
-            gone = scope.get("state", {}).get(GONE)
-            await send_response(reply, scope["method"], send, *(() if gone is None else (gone,)))
+            if reply is not None:
+                gone = scope.get("state", {}).get(GONE)
+                await send_response(reply, scope["method"], send, *(() if gone is None else (gone,)))
         elif kind == "lifespan":
             await _follow_lifespan(receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008, "reason": "This service does not support WebSockets."})
 
-    async def _serve(self, scope: Scope, receive: Receive) -> HttpResponse:
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> HttpResponse | None:
+        """Answer a request; return None if the answer was a stream, which has been sent."""
         connection = connection_of(scope)
         headers = read_headers(scope["headers"], self.limits.headers)
         if isinstance(headers, Malformed):
@@ -198,8 +203,41 @@ class HttpFace:
         body = await read_body(receive, self.limits.body, headers.get("content-length", ""))
         if isinstance(body, Malformed):
             return self.malformed(body, connection)
-        answer = self.call(found, scope["query_string"].decode("latin-1"), headers, body, connection)
-        return answer if isinstance(answer, HttpResponse) else await answer
+        query, media_type = scope["query_string"].decode("latin-1"), stream_type(headers)
+        if media_type is None or scope["method"] == "HEAD":
+            answer = self.call(found, query, headers, body, connection)
+            return answer if isinstance(answer, HttpResponse) else await answer
+        request = to_request(found, query, headers, body, connection, streams=True)
+        watching = asyncio.create_task(_end_with_reader(receive, connection))
+        try:
+            answered = self._handler(request)
+            response = answered if isinstance(answered, Response) else await answered
+            if response.stream is not None:
+                await self._send_stream(response, response.stream, media_type, send)
+                return None
+        finally:
+            await cancel_tasks(watching)
+        prepared = found.reply if response is request.prepared else None
+        return prepared or self.to_http_response(response)
+
+    async def _send_stream(self, response: Response, stream: Stream, media_type: str, send: Send) -> None:
+        """Send the items as they come, then the end or the error. The head has waited for the first item."""
+        head = self.to_http_response(response)
+        headers = [pair for pair in head.headers if pair[0] not in (b"content-length", b"content-type")]
+        headers.append((b"content-type", media_type.encode()))
+        sent, last = 0, False
+        try:
+            await send({"type": "http.response.start", "status": head.status, "headers": headers})
+            while not last:
+                batch = await stream.next()
+                last = batch.ended or batch.failure is not None
+                part = to_part(batch, media_type, sent)
+                sent += len(batch.items)
+                await send({"type": "http.response.body", "body": part, "more_body": not last})
+        except OSError:
+            return  # raised by some servers if the peer is gone
+        finally:
+            await stream.aclose()
 
     def admit(self, http_method: str, path: str, headers: dict[str, str]) -> HttpResponse | RequestTarget:
         """Resolve what a request calls; return a reply if it needs no call."""
@@ -391,6 +429,12 @@ def connection_of(scope: Scope) -> Connection:
     connection = Connection(face="http", peer=f"{host}:{port}", address=host, secure=scope.get("scheme") == "https")
     connection.answered = 1
     return connection
+
+
+async def _end_with_reader(receive: Receive, connection: Connection) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    connection.end()
 
 
 async def _follow_lifespan(receive: Receive, send: Send) -> None:

@@ -13,6 +13,7 @@ import httptools
 from bespeak.faces.http.asgi import Headers
 from bespeak.faces.http.translation import read_headers
 from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import stream_type
 from bespeak.protocol.exchange.messages import Malformed
 from bespeak.protocol.wire.head import LONGEST, MOST
 from bespeak.protocol.wire.messages import CLOSED, NEED_DATA, Limits, Pause
@@ -43,6 +44,7 @@ class HttpHead(NamedTuple):
     pairs: Headers  # headers as received; names in lower case
     headers: dict[str, str] | Malformed  # headers by name, or the fault that prevents it
     keep_alive: bool
+    wants_stream: bool = False  # True if `Accept` asks for a stream
 
 
 class Asked(NamedTuple):
@@ -295,7 +297,9 @@ class HttpRequestReader:
             self._headers = _with_host(self._headers, self._url)
         headers = read_headers(self._headers, self._limits.headers)
         keep_alive = version == "1.1" and parser.should_keep_alive()
-        head = HttpHead(parser.get_method().decode("ascii"), path, query, version, self._headers, headers, keep_alive)
+        wants = not isinstance(headers, Malformed) and stream_type(headers) is not None
+        method = parser.get_method().decode("ascii")
+        head = HttpHead(method, path, query, version, self._headers, headers, keep_alive, wants)
         form, self._form, self._unnoticed = self._form, None, 0
         fault = None if form is None else form.finish()
         if fault is not None:

@@ -111,7 +111,7 @@ class Serving:
 
 
 class HttpConnection(FaceConnection[Asked]):
-    __slots__ = ("_serving", "_stream", "_writable")
+    __slots__ = ("_serving", "_stream")
     reader: HttpRequestReader
 
     def __init__(self, shared: Shared, serving: Serving, loop: asyncio.AbstractEventLoop) -> None:
@@ -120,7 +120,6 @@ class HttpConnection(FaceConnection[Asked]):
         super().__init__(shared, HttpRequestReader(serving.face.limits, serving.heads, open_form), loop)
         self._serving = serving
         self._stream: Stream | None = None
-        self._writable: asyncio.Event | None = None
 
     def begin(self, peer: Connection) -> None:
         """Record the peer. Over HTTP, documents introduce the server, so no answer counts as the first."""
@@ -132,8 +131,10 @@ class HttpConnection(FaceConnection[Asked]):
         streamed = self._serving.streamed
         if streamed is not None and request.head.path in streamed:
             return self._answer_beside(request, streamed[request.head.path])
-        if request.form is not None or (
-            (files := self._serving.face.files) is not None and files.streams(request.head)
+        if (
+            request.form is not None
+            or request.head.wants_stream
+            or ((files := self._serving.face.files) is not None and files.streams(request.head))
         ):
             return self._send_parts(request, self._serving.app or self._serving.face, None)
         try:
@@ -159,16 +160,10 @@ class HttpConnection(FaceConnection[Asked]):
         self._end_stream()
         super().drain()
 
-    def resume_writing(self) -> None:
-        super().resume_writing()
-        if self._writable is not None:
-            self._writable.set()
-
     def _end_stream(self) -> None:
         if self._stream is not None:
             self._stream.gone.set()
-        if self._writable is not None:
-            self._writable.set()
+        self._wake_writer()
 
     def _answer_beside(self, asked: Asked, app: Application) -> bytes | Coroutine[Any, Any, bytes]:
         prompt, found, started = self._serving.prompt.get(asked.head.path), None, perf_counter()
@@ -219,17 +214,6 @@ class HttpConnection(FaceConnection[Asked]):
         if not stream.complete:
             self.closing = True  # only the end of the connection tells that the response is not complete
         return b""
-
-    async def _write_part(self, part: bytes) -> None:
-        """Write a part of a response; wait while the peer does not read. Drop it if the peer is gone."""
-        if self._leaving:
-            return
-        self._answers.append(part)
-        self.flush()
-        while self._paused and not self._leaving:
-            self._writable = asyncio.Event()
-            await self._writable.wait()
-        self._writable = None
 
     def _await_data(self) -> None:
         """Wait for bytes; send 100 Continue to a peer that waits for it, in its turn."""

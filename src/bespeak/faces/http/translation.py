@@ -13,8 +13,15 @@ from bespeak.contract.http_route import split_verb
 from bespeak.faces.http.asgi import Headers, HttpResponse, Receive, Scope
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
-from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_JSON, MEDIA_PROBLEM, METHOD_GRAMMAR, HeaderBlock
-from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.protocol.exchange.headers import (
+    MEDIA_AGTP,
+    MEDIA_JSON,
+    MEDIA_PROBLEM,
+    MEDIA_SSE,
+    METHOD_GRAMMAR,
+    HeaderBlock,
+)
+from bespeak.protocol.exchange.messages import Batch, Connection, Malformed, Request, Response
 from bespeak.protocol.wire.head import ONCE
 
 _OWN: Final = frozenset({"type", "title", "status", "detail"})  # reserved by RFC 9457; details so named are renamed
@@ -230,13 +237,19 @@ class RequestTarget(NamedTuple):
 
 
 def to_request(
-    target: RequestTarget, query: str, headers: Mapping[str, str], body: bytes, connection: Connection
+    target: RequestTarget,
+    query: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    connection: Connection,
+    *,
+    streams: bool = False,
 ) -> Request:
     """Build the exchange request. In a query string, `+` is a space."""
     path, method, reads, reply = target
     query = query.replace("+", "%20") if "+" in query else query
     prepared = None if reply is None else Response(reply.status)
-    return Request(method, path, query, headers, body, connection, reads, prepared)
+    return Request(method, path, query, headers, body, connection, reads, prepared, streams=streams)
 
 
 def encode_block(block: HeaderBlock) -> Headers:
@@ -273,6 +286,17 @@ def to_good(response: Response, block: Headers) -> HttpResponse:
         headers.append(_encode(name, value))
     headers.append((b"content-length", b"%d" % len(body)))
     return HttpResponse(status.OK, headers, body)
+
+
+def to_part(batch: Batch, media_type: str, before: int) -> bytes:
+    """Write items of a stream as lines or events, and its end; `before` is the number of items that were sent."""
+    events = [(b"item", item) for item in batch.items]
+    if batch.failure is not None:
+        events.append((b"error", problem(batch.failure.status, batch.failure.body)[1]))
+    elif batch.ended:
+        events.append((b"end", b'{"items":%d}' % (before + len(batch.items))))
+    form = b"event: %b\ndata: %b\n\n" if media_type == MEDIA_SSE else b'{"%b":%b}\n'
+    return b"".join([form % event for event in events])
 
 
 def _encode(name: str, value: str) -> tuple[bytes, bytes]:

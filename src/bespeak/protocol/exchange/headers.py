@@ -26,6 +26,7 @@ MERCHANT_ID: Final = "merchant-id"
 MERCHANT_MANIFEST_FINGERPRINT: Final = "merchant-manifest-fingerprint"
 METHOD_GRAMMAR: Final = "method-grammar"
 NEGOTIATION_ID: Final = "negotiation-id"
+PREFER: Final = "prefer"
 REQUEST_ID: Final = "request-id"
 SEMANTIC_MAPPING: Final = "semantic-mapping"
 SEMANTIC_PROFILE: Final = "semantic-profile"
@@ -39,6 +40,10 @@ MEDIA_MANIFEST: Final = "application/vnd.agtp.manifest+json"
 MEDIA_ENDPOINT: Final = "application/vnd.agtp.endpoint+json"
 MEDIA_IDENTITY: Final = "application/vnd.agtp.identity+json"
 MEDIA_PROBLEM: Final = "application/problem+json"
+MEDIA_NDJSON: Final = "application/x-ndjson"
+MEDIA_SSE: Final = "text/event-stream"
+CONTINUATION_TOKEN: Final = "Continuation-Token"  # noqa: S105 - a header, of every message of a stream but the last
+STREAM_REQUIRED: Final = "stream-required"  # code of the refusal of an answer with too many items
 
 
 def is_header_name(name: str) -> bool:
@@ -109,6 +114,21 @@ def prefers_agis(headers: Mapping[str, str]) -> bool:
 
 def names_manifest(headers: Mapping[str, str]) -> bool:
     return _ranges(headers).get(MEDIA_MANIFEST, 0.0) > 0
+
+
+def prefers_stream(headers: Mapping[str, str]) -> bool:
+    """Return True for `Prefer: stream`, alone or among other preferences (RFC 7240 2)."""
+    preferences = headers.get(PREFER, "").lower().split(",")
+    return any(one.partition(";")[0].strip() == "stream" for one in preferences)
+
+
+def stream_type(headers: Mapping[str, str]) -> str | None:
+    """Return the media type in which `Accept` wants a stream; None if it does not, or JSON suits as well."""
+    if "json" not in (accept := headers.get(ACCEPT, "").lower()) and "stream" not in accept:
+        return None
+    ranges = _ranges(headers)
+    best = max((MEDIA_NDJSON, MEDIA_SSE), key=lambda name: ranges.get(name, 0.0))
+    return best if ranges.get(best, 0.0) > ranges.get(MEDIA_JSON, 0.0) else None
 
 
 def negotiate(headers: Mapping[str, str], offers: Sequence[str]) -> str:

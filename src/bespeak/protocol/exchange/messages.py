@@ -21,7 +21,7 @@ class Connection:
     `answered` counts the responses sent, so that the first one can introduce the server (Supported-Methods).
     """
 
-    __slots__ = ("address", "agent_id", "answered", "certificate", "face", "peer", "secure")
+    __slots__ = ("address", "agent_id", "answered", "certificate", "ended", "face", "interrupt", "peer", "secure")
 
     def __init__(
         self,
@@ -43,6 +43,16 @@ class Connection:
         self.answered = 0
         self.agent_id: str | None = None
         """Agent of the last request that identified one."""
+        self.ended = False
+        """True if the peer is gone or the server stops, so that no stream is sent any more."""
+        self.interrupt: Callable[[], None] | None = None
+        """Ends the stream that is being sent; None without one."""
+
+    def end(self) -> None:
+        """End streams, now and later: the peer is gone, or the server stops."""
+        self.ended = True
+        if self.interrupt is not None:
+            self.interrupt()
 
     def seen_as(self, face: str) -> Connection:
         """Return the connection as another face presents it, which shares the port of this one."""
@@ -76,6 +86,29 @@ class Request(msgspec.Struct, frozen=True, gc=False):
     """Files of the call, a `CallFiles`; None if it has none."""
     semantic: Any = None
     """What the call means, a `Meaning`, once it is understood; None if it does not say."""
+    streams: bool = False
+    """True if the caller asks for a stream, and the face can send one. An AGTP request says it in a header."""
+
+
+class Batch(msgspec.Struct, frozen=True, gc=False):
+    """Items of a stream that are sent together."""
+
+    items: tuple[bytes, ...] = ()
+    """Items as JSON."""
+    ended: bool = False
+    """True if nothing follows."""
+    failure: Response | None = None
+    """Refusal that breaks the stream off; then nothing follows."""
+
+
+class Stream(Protocol):
+    """The items of one answer. Whoever takes it must call `aclose` in the end."""
+
+    async def next(self) -> Batch:
+        """Wait for the next items. The handler does not go on before they are asked for."""
+
+    def aclose(self) -> Coroutine[Any, Any, None]:
+        """End the handler, unless it has ended."""
 
 
 class Response(msgspec.Struct, frozen=True, gc=False):
@@ -89,6 +122,8 @@ class Response(msgspec.Struct, frozen=True, gc=False):
     """Headers of this response alone."""
     code: str | None = None
     """The machine-readable name of a refusal; None for any other answer."""
+    stream: Stream | None = None
+    """Items that follow, if the caller asked for a stream; then the body is empty."""
 
     def header(self, name: str) -> str | None:
         """Return a header by name in any case."""
@@ -104,6 +139,10 @@ Report = Callable[[float, float | None, str | None], None]
 """Takes what is done, of how much, and what is being done. It may be called from any thread, and never waits."""
 REPORT: Final[ContextVar[Report | None]] = ContextVar("bespeak_progress", default=None)
 """Report of the current call; None if its caller cannot hear of progress."""
+
+
+ITEMS: Final[ContextVar[Callable[[bytes], None] | None]] = ContextVar("bespeak_items", default=None)
+"""Takes each item of an answer that is collected, as JSON; None if its caller cannot hear of single items."""
 
 
 class Context(msgspec.Struct, frozen=True):

@@ -18,6 +18,7 @@ from bespeak.checks.lint.rules.handler import NOT_IMPORTABLE, OPEN_RESULT, SIGNA
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.errors import ConfigError, ContractError
+from bespeak.runtime.bindings.stream import StreamBinding, bind_stream
 from bespeak.runtime.concurrency import call_in_thread
 from bespeak.runtime.functions.annotations import show_type
 from bespeak.runtime.functions.hints import closed_output
@@ -30,7 +31,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 _CONSTRAINTS: Final = frozenset({"required", "anyOf", "oneOf", "allOf", "$ref", "minProperties"})
 
 
-def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCall | Diagnostic:
+def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCall | StreamBinding | Diagnostic:
     """Build the call of an endpoint's function, or return the findings. Imports its module, during registration."""
     function = handler.target or resolve_function(handler.function)
     if isinstance(function, str):
@@ -43,6 +44,8 @@ def bind_function(endpoint: Endpoint, handler: RegisteredFunction) -> HandlerCal
     try:
         plan = plan_call(function, endpoint.input_schema)
         signature = read_signature(function, endpoint.input_schema.get("properties", {}))
+        if endpoint.streams or signature.yields:
+            return bind_stream(endpoint, function, plan)
         if signature.needs:
             overrides = handler.overrides
             return plan_needing_call(function, signature, plan, inline=handler.inline, overrides=overrides)
@@ -60,8 +63,8 @@ class Returned(NamedTuple):
 def plan_output(endpoint: Endpoint, output: Mapping[str, Any]) -> Returned:
     """Read the return type of an endpoint's function. `output` is the schema by which its outputs are checked."""
     handler = endpoint.handler
-    if endpoint.builtin or not isinstance(handler, RegisteredFunction):
-        return Returned()
+    if endpoint.builtin or endpoint.streams or not isinstance(handler, RegisteredFunction):
+        return Returned()  # each item of a stream has been filtered
     function = handler.target or resolve_function(handler.function)
     assert not isinstance(function, str), "it has been bound"
     returns = read_signature(function).returns

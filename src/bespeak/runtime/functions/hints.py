@@ -120,6 +120,16 @@ def _output(returns: Any) -> Schema:
     return _document(root, definitions)
 
 
+def items_schema(item: Any) -> Schema:
+    """Build the schema of a collected stream: an object with the items."""
+    try:
+        schema, definitions = _returned(item)
+    except ContractError as error:
+        raise ContractError(f"the type of the items, {show_type(item)}, {error}") from None
+    items = {"type": "array", "items": schema}
+    return _document({"type": "object", "properties": {"items": items}, "required": ["items"]}, definitions)
+
+
 def closed_output(returns: Any) -> Schema:
     """Build the schema of a return annotation, closed except where its type is open. Raises ContractError."""
     schema, definitions = _returned(returns)

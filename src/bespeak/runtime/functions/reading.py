@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from bespeak.contract.handler import Refusal
 from bespeak.errors import ContractError
-from bespeak.runtime.functions.hints import input_schema, output_schema
+from bespeak.runtime.functions.hints import input_schema, items_schema, output_schema
 from bespeak.runtime.functions.needs import is_async, plan_needs
 from bespeak.runtime.functions.signature import read_signature
 from bespeak.text.source.tree import Location
@@ -132,6 +132,7 @@ class FunctionReading:
     prose: Prose
     input_schema: Mapping[str, Any]
     output_schema: Mapping[str, Any]
+    streams: bool  # True if the function yields the items of its output
     refused: tuple[tuple[str, int], ...]  # error names the function refuses with, each with its line
     is_async: bool
 
@@ -149,7 +150,8 @@ def read_handler(function: Callable[..., Any]) -> FunctionReading:
     return FunctionReading(
         prose=prose,
         input_schema=input_schema(signature, prose.parameters),
-        output_schema=output_schema(signature.returns),
+        output_schema=items_schema(signature.item) if signature.yields else output_schema(signature.returns),
+        streams=signature.yields,
         refused=tuple(refused_names(function)),
         is_async=is_async(function),
     )

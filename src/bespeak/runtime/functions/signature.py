@@ -15,12 +15,23 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from itertools import islice
 from types import FunctionType
-from typing import Any, Final, get_origin, get_type_hints
+from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import inspect as kinds
@@ -45,6 +56,7 @@ MISSING: Final = inspect.Parameter.empty
 _KEYWORD_ONLY: Final = inspect.Parameter.KEYWORD_ONLY
 _VAR_POSITIONAL: Final = inspect.Parameter.VAR_POSITIONAL
 _VAR_KEYWORD: Final = inspect.Parameter.VAR_KEYWORD
+_ITERATORS: Final = (AsyncIterator, AsyncIterable, AsyncGenerator, Iterator, Iterable, Generator)
 CONTEXT_NAMES: Final = frozenset({"context", "ctx"})  # names of an unannotated parameter that receives the Context
 
 
@@ -67,6 +79,19 @@ class Signature:
     takes_rest: bool  # True if `**rest` receives all further properties
     returns: Any  # the resolved return annotation, or MISSING
     needs: Mapping[str, Needs]  # parameters that providers fill
+    yields: bool = False  # True for a generator, whose calls are streams of items
+
+    @property
+    def item(self) -> Any:
+        """Annotation of the items of a function that yields. Raises ContractError if it is not declared."""
+        items = get_args(self.returns)
+        if get_origin(self.returns) in _ITERATORS and items and items[0] not in (Any, object):
+            return _adapted(items[0], "the type of the items")
+        shown = "has no return annotation" if self.returns is MISSING else f"returns {show_type(self.returns)}"
+        raise ContractError(
+            f"the function yields its results and {shown}; write -> AsyncIterator[Item], or Iterator[Item] without "
+            "async, with a type for Item"
+        )
 
     @cached_property
     def struct(self) -> type[msgspec.Struct]:
@@ -169,8 +194,18 @@ def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signat
             raise ContractError(f"{context.name!r} and {parameter.name!r} both ask for the Context: one is enough")
         else:
             context, context_at = parameter, len(parameters)
-    returns = _adapted(hints.get("return", MISSING), "the return annotation")
-    return Signature(function_name(function), tuple(parameters), context, context_at, takes_rest, returns, needs)
+    yields = _is_generator(function)
+    returns = hints.get("return", MISSING)
+    returns = returns if yields else _adapted(returns, "the return annotation")
+    name = function_name(function)
+    return Signature(name, tuple(parameters), context, context_at, takes_rest, returns, needs, yields)
+
+
+def _is_generator(function: Callable[..., Any]) -> bool:
+    while isinstance(function, partial):
+        function = function.func
+    plain = inspect.unwrap(function if inspect.isroutine(function) else type(function).__call__)
+    return inspect.isasyncgenfunction(plain) or inspect.isgeneratorfunction(plain)
 
 
 def find_need(annotation: Any) -> Needs | None:

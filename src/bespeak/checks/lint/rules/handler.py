@@ -43,6 +43,9 @@ UNKNOWN_RECIPE: Final = Rule("H719", "unknown-recipe", "MUST", "AGTP-API 12.1")
 
 
 def check(endpoint: Endpoint, recipes: Collection[str]) -> Iterator[Diagnostic]:
+    if endpoint.streams and isinstance(endpoint.handler, Composition | ExternalService | McpTool):
+        message = f"the endpoint has `streams`, but a handler of type {endpoint.handler.type} yields no items"
+        yield SIGNATURE.at(endpoint, "/streams", message, "Remove `streams`, or use a function that yields.")
     match endpoint.handler:
         case RegisteredFunction() as handler if handler.target is None and not is_dotted_path(handler.function):
             message = f"{brief(handler.function)} is not the dotted path of a function"

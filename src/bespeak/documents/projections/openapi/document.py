@@ -256,6 +256,8 @@ class OperationBuilder:
             described["x-agtp-confirm"] = self._served.confirms(endpoint)
         if endpoint.since is not None:
             described["x-agtp-since"] = endpoint.since
+        if endpoint.streams:
+            described["x-agtp-streams"] = True
         described["x-agtp-token-hints"] = token_hints(endpoint)
         return described
 

@@ -12,7 +12,13 @@ from bespeak.contract.limits import RateLimits
 from bespeak.contract.policy import Policies
 from bespeak.contract.schema.file_schema import is_file
 from bespeak.documents.projections.openapi.schemas import reference
-from bespeak.protocol.exchange.headers import MEDIA_JSON, MEDIA_PROBLEM
+from bespeak.protocol.exchange.headers import (
+    MEDIA_JSON,
+    MEDIA_NDJSON,
+    MEDIA_PROBLEM,
+    MEDIA_SSE,
+    STREAM_REQUIRED,
+)
 from bespeak.protocol.exchange.token_hints import LIST
 from bespeak.protocol.status import REASONS, UNPROCESSABLE
 
@@ -103,7 +109,7 @@ _REFUSALS: Final[Mapping[int, tuple[str, str, tuple[str, ...]]]] = {
     402: ("TooDear", "The call costs more than Budget-Limit allows.", ()),
     403: ("Forbidden", "The caller's authority does not suffice, or the call waits for a confirmation.", ()),
     404: ("NotFound", "The resource or the confirmation does not exist.", ()),
-    408: ("Expired", "The session or the confirmation has expired.", ()),
+    408: ("Expired", "The session or the confirmation has expired, or the items took too long.", ()),
     409: ("Conflict", "The key or the confirmation is in use, or was used for something else.", ("Retry-After",)),
     410: ("AgentGone", "The agent was revoked.", ()),
     413: ("TooLarge", "The body is larger than this server accepts.", ()),
@@ -114,6 +120,13 @@ _REFUSALS: Final[Mapping[int, tuple[str, str, tuple[str, ...]]]] = {
 }
 
 _BYTES: Final = {"*/*": {"schema": {"type": "string", "format": "binary"}}}  # a file, unless JSON is asked for
+_STREAMED: Final[Mapping[str, Any]] = {
+    MEDIA_NDJSON: {
+        "schema": {"type": "string", "description": 'Lines {"item": ...}, then {"end": ...} or {"error": ...}.'}
+    },
+    MEDIA_SSE: {"schema": {"type": "string", "description": "Events `item`, then one `end` or `error`."}},
+}
+"""The other forms of an output whose items can be streamed. OpenAPI 3.1 has no schema for the items of a sequence."""
 _INPUT_ERROR: Final = "input-validation-failed"
 _KEY_ERROR: Final = "idempotency-key-reused"
 
@@ -137,7 +150,11 @@ def responses_of(
         200: {
             "description": endpoint.semantic.outcome or "The output.",
             "headers": _headers(("AGTP-Status", "Response-ID", *_advisories(endpoint, circumstances))),
-            "content": {MEDIA_JSON: {"schema": output}, **(_BYTES if is_file(endpoint.output_schema) else {})},
+            "content": {
+                MEDIA_JSON: {"schema": output},
+                **(_BYTES if is_file(endpoint.output_schema) else {}),
+                **(_STREAMED if endpoint.streams else {}),
+            },
         },
         422: _unprocessable(endpoint, circumstances),
     }
@@ -161,7 +178,7 @@ def refusals_of(endpoint: Endpoint, circumstances: Circumstances, *, has_body: b
         or circumstances.knows_agents
         or not circumstances.is_open,
         404: "{" in endpoint.path or confirmed,
-        408: confirmed and circumstances.keeps_state,
+        408: (confirmed and circumstances.keeps_state) or endpoint.streams,
         409: circumstances.keeps_state and (keyed or confirmed),
         410: circumstances.knows_agents,
         413: has_body,
@@ -178,6 +195,8 @@ def _unprocessable(endpoint: Endpoint, circumstances: Circumstances) -> dict[str
     codes = [_INPUT_ERROR, *endpoint.error_names]
     if circumstances.takes_key(endpoint):
         codes.append(_KEY_ERROR)
+    if endpoint.streams:
+        codes.append(STREAM_REQUIRED)
     content: dict[str, Any] = {
         "schema": {"allOf": [reference(PROBLEM), {"properties": {"code": {"enum": list(dict.fromkeys(codes))}}}]}
     }
