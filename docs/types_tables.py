@@ -62,7 +62,6 @@ CLASSES: dict[str, tuple[Any, Any]] = {
     "Chair (attrs)": (SHAPES.Chair, {"legs": 4}),
     "Family (pydantic model)": (SHAPES.Family, {"members": ["Ann", "Bob"]}),
     "Pet (discriminated union)": (SHAPES.Pet, {"kind": "cat"}),
-    "Card | Transfer": (SHAPES.Card | SHAPES.Transfer, {"kind": "card", "number": "4000"}),
     "Guest | Chair": (SHAPES.Guest | SHAPES.Chair, {"legs": 4}),
 }
 REFUSED: dict[str, Any] = {

@@ -97,7 +97,7 @@ say "buy a ticket, which waits for a decision"
 has confirmation-required bespeak call "$agtp" PURCHASE /ticket seat=A1 --key-file ann.key
 case_id=$(bespeak cases list cinema --json | python -c 'import json, sys; print(json.load(sys.stdin)[0]["case_id"])')
 has "$case_id" bespeak cases accept "$case_id" --by kim cinema
-has T-A1 bespeak call "$agtp" PURCHASE /ticket seat=A1 --key-file ann.key
+has T-A1 bespeak call "$agtp" PURCHASE /ticket seat=A1 --key-file ann.key -H "Confirmation-ID: $case_id"
 stop
 
 say "run its test"

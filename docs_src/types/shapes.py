@@ -7,7 +7,7 @@ import attrs
 from msgspec import Meta, Struct
 from pydantic import BaseModel, Field
 
-from bespeak import App, Body
+from bespeak import App
 
 
 class Size(Enum):
@@ -53,18 +53,6 @@ class Dog(BaseModel):
     kind: Literal["dog"]
 
 
-@dataclass
-class Card:
-    kind: Literal["card"]
-    number: str
-
-
-@dataclass
-class Transfer:
-    kind: Literal["transfer"]
-    iban: str
-
-
 Pet = Annotated[Cat | Dog, Field(discriminator="kind")]
 
 
@@ -84,12 +72,3 @@ def find_room(guests: list[Guest], stay: Stay, size: Size = Size.SMALL) -> Room:
     """
     floor = 2 if size is Size.LARGE else 1
     return Room(f"{floor}{stay['arrival'].day:02}", len(guests))
-
-
-@app.endpoint("EXECUTE", "/stays/{stay_id}/payment", impact="reversible")
-def pay(stay_id: str, payment: Annotated[Card | Transfer, Body()]) -> Card | Transfer:
-    """Pay for a stay.
-
-    Outcome: The payment is recorded for the stay.
-    """
-    return payment

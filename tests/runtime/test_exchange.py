@@ -23,7 +23,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Envelope
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.exchange import Exchange, Metrics, Subscriber, make_metrics, particulars_of_fault
+from bespeak.runtime.exchange import Exchange, Metrics, Subscriber, log_fault, make_metrics
 from bespeak.runtime.handling import (
     RefusedError,
     check_size,
@@ -100,9 +100,11 @@ def test_caller_refused_before_identification_has_only_claimed_id(bench: Bench, 
     assert (told.claimed_agent_id, told.caller) == (None, "b" * 64)
 
 
-def test_an_invalid_request_is_logged_with_answer_and_peer() -> None:
-    told = particulars_of_fault(Connection(peer="192.0.2.1:99"), 400, [("Response-ID", "p")])
-    assert told == {"response_id": "p", "status": 400, "peer": "192.0.2.1:99"}
+def test_an_invalid_request_is_logged_with_answer_and_peer(caplog: pytest.LogCaptureFixture) -> None:
+    fault = Malformed(400, "invalid-header", "A header is not valid.")
+    log_fault(fault, Connection(peer="192.0.2.1:99"), [("Response-ID", "p")], logging.WARNING)
+    told = caplog.records[0].particulars  # type: ignore[attr-defined] # given as `extra`
+    assert told == {"response_id": "p", "status": 400, "code": "invalid-header", "peer": "192.0.2.1:99"}
 
 
 def answered(*subscribers: Subscriber) -> Dispatcher:

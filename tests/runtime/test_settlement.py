@@ -43,7 +43,7 @@ def changing(value: str = "v") -> Endpoint:
             return Refused(status.CONFLICT, "used-up", "It was used before.")
         return Envelope({"used": value})
 
-    def handle() -> Effects:
+    def handle() -> Any:
         return Effects((UseNonce("test", value, 1000.0),), answer)
 
     return make_endpoint("EXECUTE", "/value", handle, impact="irreversible")

@@ -68,7 +68,7 @@ def _key() -> tuple[OKPKey, PrivateKey]:
 def _service() -> App:
     app = App("Rooms", server_id=_SERVER, operator="Acme", contact="ops@acme.example")
 
-    @app.endpoint("FIND", "/room", impact="informational", scopes=["booking:room"])
+    @app.endpoint("FIND", "/room", impact="informational", scopes=["booking:room"], inline=True)
     def find_room() -> dict[str, bool]:
         """Find a room.
 

@@ -449,6 +449,7 @@ def wrong_version() -> ssl.SSLError:
     (caused(ssl.SSLError(1, "wrong version number")), "certificate", "TLS handshake failed"),
     (caused(wrong_version()), "certificate", "does not use TLS here; use http://"),
     (httpx.RemoteProtocolError("peer closed"), "protocol", "incomplete"),
+    (httpx.RemoteProtocolError("Server disconnected without sending a response."), "protocol", "incomplete"),
     (httpx.RemoteProtocolError("illegal status line: b'AGTP/1.0 400 Bad Request'"), "protocol", "use agtp://"),
     (OSError(113, "No route to host"), "connection", "No route to host"),
     (httpx.ReadError(""), "connection", "ReadError"),

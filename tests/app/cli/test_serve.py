@@ -155,7 +155,7 @@ def refusals(url: str, port: int) -> None:
     assert send(url, "GET", "/llms.txt") == 200
     with socket.create_connection(("127.0.0.1", port), 10) as line:
         line.sendall(b"GET / HTTP/1.1\r\n\r\n")
-        assert line.recv(65536).startswith(b"AGTP/1.0 400 ")
+        assert line.recv(65536).startswith(b"HTTP/1.1 400 ")
 
 
 @pytest.mark.process

@@ -230,7 +230,7 @@ def _event(text: str) -> str:
 async def _answer_fast(mcp: Any, asked: Asked) -> Answered | None:
     found = mcp.answer(asked.head, asked.body, _peer())
     if found is None or isinstance(found, HttpResponse):
-        return None if found is None else _plainly(*found)
+        return None if found is None else _plainly(found.status, found.headers, found.body)
     return await _call(found, asked)
 
 

@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pytest
@@ -15,7 +15,7 @@ from tests.service import AGENT, build
 from tests.streams import SIZE, Room, Served, Streams, serving
 
 import bespeak
-from bespeak import App
+from bespeak import App, Needs, Upload
 from bespeak.agent.client.errors import BusinessError, ServerFaultError, ServiceError
 from bespeak.contract.limits import StreamLimits
 from bespeak.documents.deployment.endpoint_toml import endpoint_of
@@ -68,8 +68,18 @@ async def rooms() -> AsyncIterator[Room]:
     yield Room("1")
 
 
+async def filled(session: Annotated[str, Needs(lambda: "s")]) -> AsyncIterator[Room]:
+    yield Room(session)
+
+
+async def scanned(page: Upload) -> AsyncIterator[Room]:
+    yield Room(page.name)
+
+
 @rows(
     "function, impact, said",
+    (filled, "informational", "a provider cannot fill 'session'"),
+    (scanned, "informational", "can neither take nor send files"),
     (no_annotation, "informational", "has no return annotation; write -> AsyncIterator[Item]"),
     (not_an_iterator, "informational", "returns list[int]; write -> AsyncIterator[Item]"),
     (anything, "informational", "write -> AsyncIterator[Item]"),

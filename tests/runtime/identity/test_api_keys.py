@@ -8,12 +8,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.app.server.test_workers import eventually
 from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.fanout import Fanout
+from bespeak.extensions.messages.message import decode_origin
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal, Scopes
@@ -130,8 +132,14 @@ async def test_a_subscription_receives_nothing_after_its_key_was_revoked() -> No
         seen = []
         for content in ("first", "second"):
             due = await desk.send(writer, "PUBLISH", "/", {"channel": "news", "content": content})
-            record = await desk.bench.store.read(FindRecord(("publication",), due.json["result"]["content_id"]))
-            await Fanout(desk.server).carry([record])
+            wanted = FindRecord(("publication",), due.json["result"]["content_id"])
+
+            async def is_carried(wanted: FindRecord = wanted) -> bool:
+                record = await desk.bench.store.read(wanted)
+                await Fanout(desk.server).carry([record])  # or the server itself does
+                return not decode_origin(record.data).pending
+
+            await eventually(is_carried)
             found = await desk.bench.store.read(ListRecords("message", owner=AGENT))
             seen.append(len(found))
             await desk.revoke(key)

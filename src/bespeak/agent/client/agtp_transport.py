@@ -211,4 +211,5 @@ def _read(client: ClientConnection, answer: Response) -> ResponseMessage:
     event = client.next_event()
     if not isinstance(event, ResponseMessage):
         raise RemoteProtocolError(f"The handler did not return a valid AGTP response: {event}.")
+    log_response(event)
     return event

@@ -122,7 +122,8 @@ def broken(error: Exception, url: str) -> FetchedResponse:
 
     if (certificate := find_cause(error, ssl.SSLCertVerificationError)) is not None:
         reason = getattr(certificate, "verify_message", None) or certificate
-        return failed("certificate", f"the certificate is not valid: {reason}", url)
+        advice = "pass the authority that issued it as ca_file (--ca-file)"
+        return failed("certificate", f"the certificate is not valid: {reason}; {advice}", url)
     if (secure := find_cause(error, ssl.SSLError)) is not None:
         reason = getattr(secure, "reason", None) or secure
         advice = ". The server does not use TLS here; use http://" if reason in _NO_TLS else ""
@@ -130,7 +131,9 @@ def broken(error: Exception, url: str) -> FetchedResponse:
     if isinstance(error, httpx.RemoteProtocolError):
         if "AGTP/1.0" in str(error):
             return failed("protocol", "the server speaks AGTP on this port, not HTTP; use agtp://", url)
-        return failed("protocol", f"the response is incomplete or not HTTP: {brief(str(error))}", url)
+        said = brief(str(error))
+        advice = "; if the server uses TLS, use https://" if "disconnected" in said and url.startswith("http:") else ""
+        return failed("protocol", f"the response is incomplete or not HTTP: {said}{advice}", url)
     if find_cause(error, ConnectionRefusedError) is not None:
         return failed("connection", "connection refused", url)
     system = find_cause(error, OSError)

@@ -125,29 +125,30 @@ def parse_response_head(head: bytes, limits: Limits) -> ResponseHead | Malformed
 def check_beginning(data: bytes | bytearray, limits: Limits, code: str) -> Malformed | None:
     """Refuse a message by its first bytes alone: another protocol, or a start line that is too long."""
     if not data.startswith(abnf.PREFIX) and not abnf.PREFIX.startswith(data):
+        begun = bytes(data[:_LONGEST_FOREIGN])
+        if any(len(begun) < len(start) and start.startswith(begun) for start in _FOREIGN):
+            return None  # the next bytes tell which protocol it is
+        foreign = next((name for start, name in _FOREIGN.items() if begun.startswith(start)), None)
         seen = next(n for n, (have, want) in enumerate(zip(data, abnf.PREFIX, strict=False), start=1) if have != want)
         begins = _shown(data[:seen].decode("latin-1"))
-        return Malformed(400, code, f"A message must begin with 'AGTP/1.0 '; got {_foreign(data) or begins}.")
+        return Malformed(400, code, f"A message must begin with 'AGTP/1.0 '; got {foreign or begins}.")
     if len(data) >= limits.line and data.find(b"\n", 0, limits.line) < 0:
         name = "status-line-too-long" if code == INVALID_STATUS_LINE else "request-line-too-long"
         return Malformed(400, name, f"The start line is longer than {limits.line} bytes.")
     return None
 
 
-HTTP_REQUEST: Final = "an HTTP request: use the HTTP address of the server"
 HTTP_RESPONSE: Final = "an HTTP response: use http:// for this port"
+HTTP_REQUEST: Final = "an HTTP request: use the HTTP address of the server"
 _HTTP_METHODS: Final = (b"GET /", b"POST /", b"PUT /", b"HEAD /", b"DELETE /", b"OPTIONS ", b"PATCH /", b"CONNECT ")
-
-
-def _foreign(data: bytes | bytearray) -> str | None:
-    """Name a well-known protocol by its first bytes, and what to do."""
-    if data.startswith(b"\x16\x03"):
-        return "a TLS handshake: this port has no TLS"
-    if data.startswith(b"\x15\x03"):
-        return "a TLS alert: this port uses TLS"
-    if data.startswith(b"HTTP/"):
-        return HTTP_RESPONSE
-    return HTTP_REQUEST if data.startswith(_HTTP_METHODS) else None
+_FOREIGN: Final = {
+    b"\x16\x03": "a TLS handshake: this port has no TLS",
+    b"\x15\x03": "a TLS alert: this port uses TLS",
+    b"HTTP/": HTTP_RESPONSE,
+    **dict.fromkeys(_HTTP_METHODS, HTTP_REQUEST),
+}
+"""Well-known protocols by their first bytes, and what to do."""
+_LONGEST_FOREIGN: Final = max(map(len, _FOREIGN))
 
 
 def _lines(head: bytes) -> list[bytes]:

@@ -19,6 +19,7 @@ import msgspec
 from bespeak.checks.lint.rules.handler import SIGNATURE
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.limits import StreamLimits
+from bespeak.contract.schema.file_schema import has_files
 from bespeak.contract.schema.validation import Validator, compile_schema, non_finite
 from bespeak.errors import ContractError
 from bespeak.protocol import status
@@ -74,6 +75,8 @@ def _find_fault(endpoint: Endpoint, signature: Signature) -> str | None:
     if signature.needs:
         name = next(iter(signature.needs))
         return f"a provider cannot fill {name!r} of a function that yields: open what it needs inside the function"
+    if has_files(endpoint.input_schema) or has_files(endpoint.output_schema):
+        return "a function that yields can neither take nor send files"
     if endpoint.semantic.impact == "irreversible":
         # A reader can leave a stream at any item, which would leave such a call half done.
         return "a call that cannot be undone must not break off in the middle: return the whole result, do not yield it"
