@@ -167,7 +167,9 @@ def _attributes(kind: type) -> Iterator[tuple[str, str, str]]:
 
 
 def _methods(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
-    for name, member in vars(kind).items():
+    """Yield the methods of a class and of its private bases, which have no section of their own."""
+    bases = [base for base in kind.__bases__ if base.__name__.startswith("_")]
+    for name, member in (pair for one in (kind, *bases) for pair in vars(one).items()):
         if (
             not name.startswith(("_", "model_"))
             and name not in ("to_json", "checked")

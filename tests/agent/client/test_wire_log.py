@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import rows
+from tests.streams import serving
 
+from bespeak import connect
 from bespeak.agent.client.wire_log import WIRE_LOGGER, is_wire_logged, log_received, log_sent
 from bespeak.protocol.wire.messages import ResponseMessage
 
+pytestmark = pytest.mark.anyio
 KEY = "bsk_0123456789ab_" + "c0ffee" * 8
 JWT = "eyJhbGciOiJFZERTQSJ9.eyJzdWIiOiJhIn0.c2lnbmF0dXJl"
 
@@ -29,6 +32,18 @@ def test_request_and_response_are_shown_line_by_line(caplog: pytest.LogCaptureFi
         ["> AGTP/1.0 QUERY /rooms", f"> Agent-ID: {'a' * 64}", "> Authority-Scope: rooms:read", ">", '> {"beds":2}'],
         ["< AGTP/1.0 200 OK", "< idempotency-key: k-1", "<", "< {}", "< {}"],
     ]
+
+
+@rows("face", "agtp", "http")
+async def test_a_stream_is_shown_with_its_request(caplog: pytest.LogCaptureFixture, face: str) -> None:
+    async with serving() as served, connect(served.uri(face)) as service:
+        caplog.clear()
+        count = len([item async for item in service.stream("QUERY", "/rooms", count=2)])
+    sent, *received = [record.getMessage() for record in caplog.records if record.name == WIRE_LOGGER]
+    assert count == 2
+    assert sent.splitlines()[0].startswith("> AGTP/1.0 QUERY /rooms" if face == "agtp" else "> POST /rooms:query")
+    assert received
+    assert all(text.startswith("< ") for text in received)
 
 
 @rows(

@@ -24,14 +24,9 @@ _VERSION: Final = "AGTP/1.0"
 _STREAM: Final = ("Prefer", "stream")
 
 
-def log_request(method: str, target: str, headers: Pairs, body: bytes) -> None:
+def _log_request(method: str, target: str, headers: Pairs, body: bytes) -> None:
     if is_wire_logged():
         log_sent(f"{_VERSION} {method} {target}", [*headers, ("Content-Length", str(len(body)))], body)
-
-
-def log_response(response: ResponseMessage) -> None:
-    if is_wire_logged():
-        log_received(_VERSION, response)
 
 
 class Pool:
@@ -73,23 +68,20 @@ class Pool:
                 except ConnectionResetError:
                     if not retry:
                         raise
-            fresh = await AgtpClientConnection.open(
-                self._host, self._port, ssl=self._ssl, limits=self._limits, connect_timeout=self._connect_timeout
-            )
-            return await self._exchange(fresh, method, target, headers, body)
+            return await self._exchange(await self._open(), method, target, headers, body)
 
     async def stream(
         self, method: str, target: str, headers: Pairs = (), body: bytes = b""
     ) -> AsyncGenerator[ResponseMessage]:
         """Ask for a stream over a connection of its own, and yield its messages."""
         async with self._slots:
-            connection = await AgtpClientConnection.open(
-                self._host, self._port, ssl=self._ssl, limits=self._limits, connect_timeout=self._connect_timeout
-            )
+            connection, headers = await self._open(), (*headers, _STREAM)
+            _log_request(method, target, headers, body)
             try:
-                messages = connection.stream(method, target, (*headers, _STREAM), body, read_timeout=self._read_timeout)
+                messages = connection.stream(method, target, headers, body, read_timeout=self._read_timeout)
                 async with aclosing(messages):
                     async for message in messages:
+                        log_received(_VERSION, message)
                         yield message
             finally:
                 connection.close()
@@ -98,6 +90,12 @@ class Pool:
         """Close the idle connections. Requests in progress finish."""
         while self._idle:
             self._idle.pop().close()
+
+    async def _open(self) -> AgtpClientConnection:
+        timeout = self._connect_timeout
+        return await AgtpClientConnection.open(
+            self._host, self._port, ssl=self._ssl, limits=self._limits, connect_timeout=timeout
+        )
 
     def _take(self) -> AgtpClientConnection | None:
         while self._idle:
@@ -110,13 +108,13 @@ class Pool:
     async def _exchange(
         self, connection: AgtpClientConnection, method: str, target: str, headers: Pairs, body: bytes
     ) -> ResponseMessage:
-        log_request(method, target, headers, body)
+        _log_request(method, target, headers, body)
         try:
             response = await connection.request(method, target, headers, body, read_timeout=self._read_timeout)
         except BaseException:
             connection.abort()
             raise
-        log_response(response)
+        log_received(_VERSION, response)
         if connection.is_reusable:
             self._idle.append(connection)
         else:
@@ -163,8 +161,7 @@ class InProcess:
     ) -> ResponseMessage:
         """Send a request through both readers and writers and wait for its response. `retry` has no effect."""
         client = ClientConnection()
-        log_request(method, target, headers, body)
-        answer = await self._answer(client.send(method, target, headers, body))
+        answer = await self._answer(client, method, target, headers, body)
         if answer.stream is not None:
             await answer.stream.aclose()
             raise LocalProtocolError("A request with Prefer: stream has several answers; use `stream`.")
@@ -175,8 +172,7 @@ class InProcess:
     ) -> AsyncGenerator[ResponseMessage]:
         """Ask for a stream, and yield its messages."""
         client = ClientConnection()
-        log_request(method, target, (*headers, _STREAM), body)
-        answer = await self._answer(client.send(method, target, (*headers, _STREAM), body))
+        answer = await self._answer(client, method, target, (*headers, _STREAM), body)
         if answer.stream is None:
             yield _read(client, answer)
             return
@@ -187,9 +183,12 @@ class InProcess:
                 if is_last:
                     return
 
-    async def _answer(self, data: bytes) -> Response:
+    async def _answer(
+        self, client: ClientConnection, method: str, target: str, headers: Pairs, body: bytes
+    ) -> Response:
+        _log_request(method, target, headers, body)
         server = RequestReader(self._limits, self._connection)
-        server.receive_data(data)
+        server.receive_data(client.send(method, target, headers, body))
         message = server.next_event()
         if isinstance(message, Request):
             answer = self._handler(message)
@@ -211,5 +210,5 @@ def _read(client: ClientConnection, answer: Response) -> ResponseMessage:
     event = client.next_event()
     if not isinstance(event, ResponseMessage):
         raise RemoteProtocolError(f"The handler did not return a valid AGTP response: {event}.")
-    log_response(event)
+    log_received(_VERSION, event)
     return event

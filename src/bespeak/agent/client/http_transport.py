@@ -6,11 +6,11 @@ import asyncio
 import ssl
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 import msgspec
@@ -37,6 +37,10 @@ from bespeak.protocol.wire.messages import RESPONSE_LIMITS, ResponseMessage
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.json_data import decode_json
 from bespeak.text.source.pointer import child
+
+if TYPE_CHECKING:
+    import httpx
+
 
 _MEDIA: Final = "application/problem+json"
 _OWN: Final = frozenset({"type", "title", "status", "detail"})
@@ -150,23 +154,15 @@ class HttpExchanger:
 
         given = {"Accept-Encoding": "identity", "User-Agent": "bespeak", **headers, "Accept": _LINES}
         try:
-            response = await self._transport.send(method, address, given, body)
-            try:
-                found = {name.lower(): text for name, text in response.headers.items()}
-                if essence(found.get("content-type", "")) != MEDIA_NDJSON:
-                    reason = response.reason_phrase
-                    content = await read_body(response, self._most)
-                    yield ResponseMessage(response.status_code, reason, found, content)
+            async with self._answer(method, address, given, body) as response:
+                if essence(response.headers.get("content-type", "")) != MEDIA_NDJSON:
+                    yield _message(response, await read_body(response, self._most))
                     return
                 async with aclosing(split_lines(response.aiter_raw(), self._most)) as lines:
                     async for line in lines:
-                        yield ResponseMessage(response.status_code, response.reason_phrase, found, line)
-            finally:
-                await response.aclose()
+                        yield _message(response, line)
         except httpx.TransportError as error:
             raise _translated(error) from error
-        except BodyError as error:
-            raise RemoteProtocolError(f"The answer of {address.origin} cannot be read: {error}.") from error
 
     async def close(self) -> None:
         await self._transport.close()
@@ -174,23 +170,34 @@ class HttpExchanger:
     async def _once(
         self, method: str, address: address_guard.WebAddress, headers: Mapping[str, str], body: bytes
     ) -> ResponseMessage:
+        async with self._answer(method, address, headers, body) as response:
+            return _message(response, await read_body(response, self._most) if method != "HEAD" else b"")
+
+    @asynccontextmanager
+    async def _answer(
+        self, method: str, address: address_guard.WebAddress, headers: Mapping[str, str], body: bytes
+    ) -> AsyncIterator[httpx.Response]:
+        """Send a request, and close its response after the block, which reads the body."""
         if is_wire_logged():
             framing = [("content-length", str(len(body)))] if body or method == "POST" else []
             host = ("Host", str(address.origin).partition("://")[2])
             log_sent(f"{method} {address.target} HTTP/1.1", [host, *headers.items(), *framing], body)
         response = await self._transport.send(method, address, headers, body)
         try:
-            content = await read_body(response, self._most) if method != "HEAD" else b""
+            yield response
         except BodyError as error:
             raise RemoteProtocolError(f"The answer of {address.origin} cannot be read: {error}.") from error
         finally:
             await response.aclose()
-        found = {name.lower(): text for name, text in response.headers.items()}
-        reason = response.reason_phrase or codes.REASONS.get(response.status_code, "")
-        message = ResponseMessage(response.status_code, reason, found, content)
-        if is_wire_logged():
-            log_received("HTTP/1.1", message)
-        return message
+
+
+def _message(response: httpx.Response, body: bytes) -> ResponseMessage:
+    """Return a response, or one line of it, as a message, and log it."""
+    headers = {name.lower(): text for name, text in response.headers.items()}
+    reason = response.reason_phrase or codes.REASONS.get(response.status_code, "")
+    message = ResponseMessage(response.status_code, reason, headers, body)
+    log_received("HTTP/1.1", message)
+    return message
 
 
 class FaceExchanger:

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
 from urllib.parse import quote
 
 import msgspec
@@ -128,6 +128,17 @@ def _outcome(reply: Reply) -> Outcome:
     return Outcome(reply.status, output, warning=warning, mapping=mapping)
 
 
+class GivenRequest(NamedTuple):
+    """A request as the caller of a client gives it."""
+
+    method: str
+    path: str
+    input: Mapping[str, Any] | None
+    query: Mapping[str, Any]
+    own: Mapping[str, str | None]  # headers that the client sets
+    headers: Mapping[str, str]  # those of the caller, which override them
+
+
 class ServiceClient:
     """A client of one service on behalf of one agent. `bespeak.connect` creates it."""
 
@@ -216,50 +227,34 @@ class ServiceClient:
         - `fields` returns only these members (`"rooms.room_id"`), `compact` leaves out empty optional members, and
           `since` returns only items changed after a moment. For an unchanged single object, `Reply.unchanged` is true.
         """
-        standard = {
+        own = self._own_headers(scopes, task_id, idempotency_key)
+        query = {**(query or {}), **_hints(fields, since, compact=compact)}
+        return await self._request(GivenRequest(method, path, input, query, own, headers or {}))
+
+    def _own_headers(
+        self, scopes: Iterable[str] | None, task_id: str | None, idempotency_key: str | None
+    ) -> dict[str, str | None]:
+        return {
             "Agent-ID": self._agent_id,
             "Authority-Scope": self._scopes if scopes is None else _join_scopes(scopes),
             "Task-ID": task_id,
             "Idempotency-Key": idempotency_key,
         }
-        given = {**(query or {}), **_hints(fields, since, compact=compact)}
-        return await self._request(method, path, input, query=given, standard=standard, special=headers or {})
 
-    async def _request(
-        self,
-        method: str,
-        path: str,
-        given: Mapping[str, Any] | None,
-        *,
-        query: Mapping[str, Any],
-        standard: Mapping[str, str | None],
-        special: Mapping[str, str],
-    ) -> Reply:
-        return await self._send(
-            *await self._prepare(method, path, given, query=query, standard=standard, special=special)
-        )
+    async def _request(self, asked: GivenRequest) -> Reply:
+        return await self._send(*await self._prepare(asked))
 
-    async def _prepare(
-        self,
-        method: str,
-        path: str,
-        given: Mapping[str, Any] | None,
-        *,
-        query: Mapping[str, Any],
-        standard: Mapping[str, str | None],
-        special: Mapping[str, str],
-    ) -> tuple[str, str, dict[str, str], bytes]:
+    async def _prepare(self, asked: GivenRequest) -> tuple[str, str, dict[str, str], bytes]:
         """Return method, target, headers and body of a request."""
-        if not path:
-            method, path = self._named(method)
-        path, given = _fill_path(path, given)
+        method, path = (asked.method, asked.path) if asked.path else self._named(asked.method)
+        path, given = _fill_path(path, asked.input)
         signer = self._sender.signer
         if self._stale or (signer is not None and signer.server_id is None):
             await self.discover()
         form = encode_form(given) if self.locator.web is not None else None
         body, media_type = form or (b"" if given is None else encode_json(given, "input"), MEDIA_AGTP)
-        own = {**standard, "Content-Type": media_type if body else None}
-        return method, path + _encode_query(path, query), merge_headers(own, special), body
+        own = {**asked.own, "Content-Type": media_type if body else None}
+        return method, path + _encode_query(path, asked.query), merge_headers(own, asked.headers), body
 
     async def call(self, method: str, path: str | None = None, /, **input: Any) -> Any:  # noqa: A002 - the draft's word
         """Call an endpoint and return its output. Raises a ServiceError if the service refuses.
@@ -295,13 +290,8 @@ class ServiceClient:
     ) -> AsyncGenerator[Any]:
         """Yield the items of a call like `stream`, with the options of `request`."""
         self._check_catalog()
-        standard = {
-            "Agent-ID": self._agent_id,
-            "Authority-Scope": self._scopes if scopes is None else _join_scopes(scopes),
-            "Task-ID": task_id,
-            "Idempotency-Key": None,
-        }
-        async with aclosing(self._replies(method, path, input, standard, headers or {})) as replies:
+        own = self._own_headers(scopes, task_id, None)
+        async with aclosing(self._replies(GivenRequest(method, path, input, {}, own, headers or {}))) as replies:
             async for reply in replies:
                 if not reply.ok:
                     raise errors.error_of(reply)
@@ -312,16 +302,8 @@ class ServiceClient:
                 for item in items:
                     yield item
 
-    async def _replies(
-        self,
-        method: str,
-        path: str,
-        given: Mapping[str, Any] | None,
-        standard: Mapping[str, str | None],
-        special: Mapping[str, str],
-    ) -> AsyncGenerator[Reply]:
-        sent = await self._prepare(method, path, given, query={}, standard=standard, special=special)
-        async with aclosing(self._sender.stream(*sent)) as messages:
+    async def _replies(self, asked: GivenRequest) -> AsyncGenerator[Reply]:
+        async with aclosing(self._sender.stream(*await self._prepare(asked))) as messages:
             async for message in messages:
                 yield Reply(message.status, message.reason, message.headers, message.body)
 

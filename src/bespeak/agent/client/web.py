@@ -20,7 +20,7 @@ from bespeak.agent.client.credentials import BearerCredential, Signer
 from bespeak.agent.client.errors import NothingDiscoveredError, UnreachableError
 from bespeak.agent.client.reply import InventoryEntry, Reply
 from bespeak.agent.client.sender import RetryPolicy, Sender
-from bespeak.agent.client.service import ServiceClient, encode_json, merge_headers
+from bespeak.agent.client.service import GivenRequest, ServiceClient, encode_json, merge_headers
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.agent.discovery.capability import PLACEHOLDER, Capability, CredentialPlace, in_braces
 from bespeak.agent.discovery.discovered import Discovered
@@ -148,22 +148,13 @@ class WebServiceClient(DescribedClient):
         self._by_id = {each.id: each for each in discovered.capabilities}
         self._by_place = {(each.method, each.path): each for each in reversed(discovered.capabilities)}
 
-    async def _request(
-        self,
-        method: str,
-        path: str,
-        given: Mapping[str, Any] | None,
-        *,
-        query: Mapping[str, Any],
-        standard: Mapping[str, str | None],
-        special: Mapping[str, str],
-    ) -> Reply:
+    async def _request(self, asked: GivenRequest) -> Reply:
         """Carry out a request without scopes and task id; an idempotency key alone makes nothing repeatable."""
-        found = self._find(method, path)
+        found = self._find(asked.method, asked.path)
         if found is None:
-            return _refusal(self._unknown(method, path))
+            return _refusal(self._unknown(asked.method, asked.path))
         capability, inside = found
-        given = msgspec.json.decode(encode_json({**inside, **(given or {}), **query}, "input"))
+        given = msgspec.json.decode(encode_json({**inside, **(asked.input or {}), **asked.query}, "input"))
         if (refused := _check(capability, given)) is not None:
             return _refusal(refused)
         credentials = self._credentials(capability)
@@ -171,8 +162,8 @@ class WebServiceClient(DescribedClient):
         if not isinstance(built, http_transport.CapabilityRequest):
             return _refusal(refuse_input(capability.method, capability.path, built))
         own = {**built.headers, **credentials.get("header", {})}
-        if standard["Idempotency-Key"] is not None:
-            own["Idempotency-Key"] = standard["Idempotency-Key"]
+        if (key := asked.own["Idempotency-Key"]) is not None:
+            own["Idempotency-Key"] = key
         for name, token in credentials.get("cookie", {}).items():
             own["Cookie"] = "; ".join(filter(None, (own.get("Cookie"), f"{name}={token}")))
         early = await self._keep_pace()
@@ -181,23 +172,16 @@ class WebServiceClient(DescribedClient):
         message = await self._sender.send(
             built.method,
             str(built.address),
-            merge_headers(own, special),
+            merge_headers(own, asked.headers),
             built.body,
             repeatable=capability.is_idempotent,
         )
         answer = http_transport.in_agtp_terms(message)
         return Reply(answer.status, answer.reason, answer.headers, answer.body)
 
-    async def _replies(
-        self,
-        method: str,
-        path: str,
-        given: Mapping[str, Any] | None,
-        standard: Mapping[str, str | None],
-        special: Mapping[str, str],
-    ) -> AsyncGenerator[Reply]:
+    async def _replies(self, asked: GivenRequest) -> AsyncGenerator[Reply]:
         """Yield the whole answer: no document of such a service says how it streams."""
-        yield await self._request(method, path, given, query={}, standard=standard, special=special)
+        yield await self._request(asked)
 
     def _output(self, reply: Reply) -> Any:
         """Return JSON as data and text as it is."""

@@ -32,8 +32,9 @@ def log_sent(line: str, headers: Iterable[tuple[str, str]], body: bytes) -> None
 
 
 def log_received(protocol: str, message: ResponseMessage) -> None:
-    """Log a response; check `is_wire_logged` before."""
-    _log("<", f"{protocol} {message.status} {message.reason}", message.headers.items(), message.body)
+    """Log a response, if the log is on."""
+    if is_wire_logged():
+        _log("<", f"{protocol} {message.status} {message.reason}", message.headers.items(), message.body)
 
 
 def _log(mark: str, line: str, headers: Iterable[tuple[str, str]], body: bytes) -> None:

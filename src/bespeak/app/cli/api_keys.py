@@ -95,18 +95,11 @@ def new(
     if isinstance(done, Conflict):  # one in 2 ** 48
         raise CommandFailedError("the random id of the key was in use; run the command again")
     ends = None if lifetime is None else write_instant(time.time() + lifetime)
+    key = str(output or made.text)
     if as_json:
-        print_json(
-            {
-                "key": str(output or made.text),
-                "id": made.key_id,
-                "agent_id": agent_id,
-                "scopes": scopes,
-                "expires": ends,
-            }
-        )
+        print_json({"key": key, "id": made.key_id, "agent_id": agent_id, "scopes": scopes, "expires": ends})
         return
-    click.echo(f"key          {output or made.text}")
+    click.echo(f"key          {key}")
     click.echo(f"id           {made.key_id}")
     click.echo(f"Agent-ID     {agent_id}")
     click.echo(f"expires      {ends or _NEVER}")

@@ -132,14 +132,10 @@ def find_files(
     if depth > _MOST_DEPTH or not isinstance(value, dict | list):
         return
     for option in _options(schema, root):
-        items = option.get("items") if isinstance(value, list) else None
-        inside = option.get("properties", {}) if isinstance(value, dict) else {}
-        parts: Iterator[tuple[Any, Any]] = (
-            ((index, items) for index in range(len(value))) if items is not None else iter(inside.items())
-        )
+        parts: list[tuple[Any, Any]] = [(index, option.get("items")) for index in range(len(value))]
+        if isinstance(value, dict):
+            parts = [(name, declared) for name, declared in option.get("properties", {}).items() if name in value]
         for key, declared in parts:
-            if isinstance(key, str) and key not in value:
-                continue
             files = [one for one in _options(declared, root) if is_file(one)]
             if files and isinstance(value[key], dict):
                 yield value, key, child(at, key), _field(files[0])

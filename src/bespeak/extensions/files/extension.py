@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import binascii
 import inspect
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -40,39 +40,40 @@ def files_gate(call: RoutedCall) -> Refused | None:
     carried.owner, carried.store = call.agent_id or "", store
     violations = []
     for around, key, at, field in find_files(call.input, endpoint.input_schema, endpoint.input_schema):
-        given = around[key]
-        if isinstance(given, FileValue):
+        if isinstance(around[key], FileValue):
             continue
-        found = _read(given, carried)
+        found = _read(around[key], at, carried)
         if isinstance(found, Upload):
-            found = _check(found, field) or found
+            found = _check(found, at, field) or found
         if isinstance(found, Upload):
             around[key] = FileValue(found)
         else:
-            violations.append(Violation(f"{at}/{found[0]}", "", found[1], found[2]))
+            violations.append(found)
     return refuse_input(call.method, call.path, violations) if violations else None
 
 
-def _read(given: dict[str, Any], carried: CallFiles) -> Upload | tuple[str, str, str]:
-    """Return the file that a value names or holds; else the member that is wrong, its keyword and the message."""
+def _read(given: dict[str, Any], at: str, carried: CallFiles) -> Upload | Violation:
+    """Return the file that a value at a pointer names or holds, or what is wrong with the value."""
     reference = given.get("file")
     if reference is not None:
         assert carried.store is not None
         stored = carried.uploads.get(tuple(given.values())) or carried.store.find(carried.owner, reference)
-        return stored or ("file", "unknown-file", "this agent has no file with this id, or it has expired")
+        message = "this agent has no file with this id, or it has expired"
+        return stored or Violation(f"{at}/file", "", "unknown-file", message)
     try:
         content = b64decode(given["data"], validate=True)
     except (binascii.Error, ValueError):
-        return "data", "contentEncoding", "the content is not valid base64"
+        return Violation(f"{at}/data", "", "contentEncoding", "the content is not valid base64")
     return Upload(content, name=given.get("name", "file"), media_type=given.get("media_type", ""))
 
 
-def _check(upload: Upload, field: FileField) -> tuple[str, str, str] | None:
+def _check(upload: Upload, at: str, field: FileField) -> Violation | None:
     if upload.size > field.max_bytes:
-        return "data", "x-max-bytes", f"the file has {upload.size} bytes; at most {field.max_bytes} are accepted"
+        message = f"the file has {upload.size} bytes; at most {field.max_bytes} are accepted"
+        return Violation(f"{at}/data", "", "x-max-bytes", message)
     if not field.admits(upload.media_type):
-        types = ", ".join(field.media_types)
-        return "media_type", "x-media-types", f"the file is declared as {upload.media_type}; accepted: {types}"
+        message = f"the file is declared as {upload.media_type}; accepted: {', '.join(field.media_types)}"
+        return Violation(f"{at}/media_type", "", "x-media-types", message)
     return None
 
 
@@ -102,13 +103,10 @@ async def _deliver(result: Any, context: Context, carried: CallFiles) -> Any:
     large: dict[str, Download] = {}
 
     def dump(value: Any) -> Any:
-        if not isinstance(value, Download):
-            return dump_foreign(value)
-        if value.size > store.settings.inline:
+        if isinstance(value, Download) and value.size > store.settings.inline:
             large[reference := new_reference()] = value
             return value.describe(file=reference)
-        with value.open() as file:
-            return value.describe(data=b64encode(file.read()).decode())
+        return dump_foreign(value)
 
     written = msgspec.to_builtins(result, str_keys=True, enc_hook=dump)
     for reference, download in large.items():

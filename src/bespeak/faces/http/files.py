@@ -14,7 +14,7 @@ from bespeak.contract.schema.file_schema import FileField, file_fields, is_file
 from bespeak.faces.http.asgi import FilePart, Headers, HttpResponse, Receive, Scope
 from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.faces.http.face import READ_FORM, HttpFace, connection_of, refusal
-from bespeak.faces.http.forms import FORM, FormReader
+from bespeak.faces.http.forms import FORM, FormReader, invalid_form
 from bespeak.faces.http.site import NO_STORE
 from bespeak.faces.http.translation import RequestTarget, read_body, to_request, without_prefix
 from bespeak.protocol import status
@@ -37,7 +37,7 @@ _UNKNOWN: Final = Refused(status.NOT_FOUND, "file-not-found", "This agent has no
 
 
 class FileFace:
-    """The part of an HTTP face for files. A face whose endpoints have none does not have it."""
+    """The part of an HTTP face for files; only a service with files in its endpoints has one."""
 
     def __init__(self, face: HttpFace, dispatcher: Dispatcher, store: FileKeeper, prefix: str) -> None:
         self._face = face
@@ -76,12 +76,9 @@ class FileFace:
         try:
             form = FormReader(content_type, fields, self._store.folder)
         except ValueError as error:
-            return Malformed(status.BAD_REQUEST, "invalid-form", f"{str(error).capitalize()}.")
+            return invalid_form(f"{str(error).capitalize()}.")
         declared = headers.get("content-length", "")
-        if declared.isdecimal() and int(declared[:20]) > form.max_bytes:
-            message = f"The form is larger than {form.max_bytes} bytes."
-            return Malformed(status.CONTENT_TOO_LARGE, "content-too-large", message)
-        return form
+        return (form.check_size(int(declared[:20])) if declared.isdecimal() else None) or form
 
     def streams(self, head: HttpHead) -> bool:
         """Return True if the answer may be a file."""
@@ -118,12 +115,7 @@ class FileFace:
                 form.close()
 
     async def _call(
-        self,
-        scope: Scope,
-        receive: Receive,
-        target: RequestTarget,
-        headers: Mapping[str, str],
-        form: FormReader | None,
+        self, scope: Scope, receive: Receive, target: RequestTarget, headers: Mapping[str, str], form: FormReader | None
     ) -> HttpResponse:
         connection = connection_of(scope)
         query = scope["query_string"].decode("latin-1")
@@ -183,17 +175,8 @@ class FileFace:
         kept = await asyncio.to_thread(self._store.keep, owner, uploads[0])
         if isinstance(kept, Refused):
             return self._refusal(call, kept)
-        upload = kept.upload
-        body = msgspec.json.encode(
-            {
-                "file": kept.reference,
-                "name": upload.name,
-                "media_type": upload.media_type,
-                "size": upload.size,
-                "sha256": upload.sha256,
-                "expires": write_instant(kept.expires),
-            }
-        )
+        more = {"sha256": kept.upload.sha256, "expires": write_instant(kept.expires)}
+        body = msgspec.json.encode({"file": kept.reference, **kept.upload.describe(**more)})
         length = (b"content-length", b"%d" % len(body))
         return HttpResponse(201, [(b"content-type", MEDIA_JSON.encode()), length, NO_STORE], body)
 

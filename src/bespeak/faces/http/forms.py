@@ -27,16 +27,16 @@ MAX_TEXT: Final = 65536  # bytes of all parts that are not files
 _AROUND: Final = 1_000_000  # bytes of headers, boundaries and what is around all parts
 
 
-class _Refused(Exception):
+class _RefusedForm(Exception):
     """Raised out of the parser to end reading."""
 
-    def __init__(self, number: int, code: str, message: str) -> None:
-        super().__init__(message)
-        self.fault = Malformed(number, code, message)
+    def __init__(self, fault: Malformed) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
 
 
 class FormReader:
-    """Sans-IO but for its spools: bytes in; at the end, the files and an input in JSON. `close` removes the files."""
+    """Reads the bytes of a form into files and an input in JSON. It only writes to its spools; `close` removes them."""
 
     def __init__(self, content_type: str, fields: Mapping[str, FileField], folder: Path) -> None:
         """Read a form whose files fill `fields`. Raises ValueError if the content type names no valid boundary."""
@@ -74,9 +74,13 @@ class FormReader:
         self._value = b""
         self._head: dict[bytes, bytes] = {}
         self._field = ""
-        self._text: bytearray | None = None
+        self._text = bytearray()
         self._spool: Spool | None = None
         self._described = ("", "")  # name and media type of the file that is being read
+
+    def check_size(self, size: int) -> Malformed | None:
+        """Refuse a form of more bytes than its fields may have together."""
+        return _too_large(f"The form is larger than {self.max_bytes} bytes.") if size > self.max_bytes else None
 
     def feed(self, data: bytes) -> Malformed | None:
         """Read more of the form; return the fault that ends reading."""
@@ -84,13 +88,13 @@ class FormReader:
             self.size += len(data)
             self._hash.update(data)
             try:
-                if self.size > self.max_bytes:
-                    raise _Refused(*_too_large(f"The form is larger than {self.max_bytes} bytes."))
-                self._parser.write(data)
-            except _Refused as refused:
+                self._fault = self.check_size(self.size)
+                if self._fault is None:
+                    self._parser.write(data)
+            except _RefusedForm as refused:
                 self._fault = refused.fault
             except FormParserError as error:
-                self._fault = _malformed(f"The form is not valid: {error}.")
+                self._fault = invalid_form(f"The form is not valid: {error}.")
             except OSError as error:
                 message = f"The server cannot store the file: {error.strerror}."
                 self._fault = Malformed(status.UNAVAILABLE, "no-room-for-files", message)
@@ -101,7 +105,7 @@ class FormReader:
     def finish(self) -> Malformed | None:
         """End the form; return the fault if it is not complete."""
         if self._fault is None and not self._ended:
-            self._fault = _malformed("The form ends before its last boundary.")
+            self._fault = invalid_form("The form ends before its last boundary.")
             self.close()
         self.files.digest = self._hash.hexdigest()
         return self._fault
@@ -121,8 +125,9 @@ class FormReader:
     def _begin(self) -> None:
         self._parts += 1
         if self._parts > MAX_PARTS:
-            raise _Refused(*_too_large(f"The form has more than {MAX_PARTS} parts."))
+            raise _RefusedForm(_too_large(f"The form has more than {MAX_PARTS} parts."))
         self._head = {}
+        self._text.clear()
 
     def _take_name(self, data: bytes, start: int, end: int) -> None:
         self._name += data[start:end]
@@ -137,44 +142,39 @@ class FormReader:
     def _end_head(self) -> None:
         kind, options = parse_options_header(self._head.get(b"content-disposition"))
         if kind != b"form-data" or b"name" not in options:
-            raise _Refused(*_bad("A part has no Content-Disposition: form-data with a name."))
+            raise _RefusedForm(invalid_form("A part has no Content-Disposition: form-data with a name."))
         self._field = _text(options[b"name"])
         if b"filename" not in options:
             if self._field in self._fields:
-                raise _Refused(*_bad(f"The part {self._field[:80]!r} is a file, so it needs a filename."))
-            self._text = bytearray()
+                raise _RefusedForm(invalid_form(f"The part {self._field[:80]!r} is a file, so it needs a filename."))
             return
         declared = self._fields.get(self._field)
         if declared is None:
             wanted = ", ".join(self._fields)
-            raise _Refused(*_bad(f"The part {self._field[:80]!r} must not be a file; files are {wanted}."))
-        if self._field in self._values and not self._has_room(declared):
-            raise _Refused(*_bad(f"The form has more than {declared.many or 1} files for {self._field!r}."))
+            raise _RefusedForm(invalid_form(f"The part {self._field[:80]!r} must not be a file; files are {wanted}."))
+        before = self._values.get(self._field)
+        if before is not None and (not declared.many or len(before) >= declared.many):
+            raise _RefusedForm(invalid_form(f"The form has more than {declared.many or 1} files for {self._field!r}."))
         media_type = self._head.get(b"content-type", b"").decode("latin-1")
         self._described = (_text(options[b"filename"]), media_type)
         self._spool = Spool(self._folder)
         self._spools.append(self._spool)
 
-    def _has_room(self, field: FileField) -> bool:
-        return field.many > 0 and len(self._values[self._field]) < field.many
-
     def _take_data(self, data: bytes, start: int, end: int) -> None:
         if self._spool is None:
             self._text_size += end - start
             if self._text_size > MAX_TEXT:
-                raise _Refused(*_too_large(f"The parts that are not files have more than {MAX_TEXT} bytes."))
-            assert self._text is not None
+                raise _RefusedForm(_too_large(f"The parts that are not files have more than {MAX_TEXT} bytes."))
             self._text += data[start:end]
             return
         most = self._fields[self._field].max_bytes
         if self._spool.size + end - start > most:
-            raise _Refused(*_too_large(f"The file {self._field!r} is larger than {most} bytes."))
+            raise _RefusedForm(_too_large(f"The file {self._field!r} is larger than {most} bytes."))
         self._spool.write(data[start:end])
 
     def _end_part(self) -> None:
         if self._spool is None:
-            self.texts.append((self._field, _text(bytes(self._text or b""))))
-            self._text = None
+            self.texts.append((self._field, _text(bytes(self._text))))
             return
         value = FileValue(self._spool.upload(*self._described))
         self._spool = None
@@ -192,16 +192,12 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError:
-        raise _Refused(*_bad("A name or a value of the form is not UTF-8.")) from None
+        raise _RefusedForm(invalid_form("A name or a value of the form is not UTF-8.")) from None
 
 
-def _bad(message: str) -> tuple[int, str, str]:
-    return status.BAD_REQUEST, "invalid-form", message
+def invalid_form(message: str) -> Malformed:
+    return Malformed(status.BAD_REQUEST, "invalid-form", message)
 
 
-def _too_large(message: str) -> tuple[int, str, str]:
-    return status.CONTENT_TOO_LARGE, "content-too-large", message
-
-
-def _malformed(message: str) -> Malformed:
-    return Malformed(*_bad(message))
+def _too_large(message: str) -> Malformed:
+    return Malformed(status.CONTENT_TOO_LARGE, "content-too-large", message)

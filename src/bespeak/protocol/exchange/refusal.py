@@ -93,11 +93,7 @@ GATES: Final = (
     ("input", "whether the input fits the schema", ("input-validation-failed", "invalid-body", "invalid-query")),
     ("session", "whether the session is the caller's and active", ("session-", "invalid-session-id")),
     ("task", "whether the task may go on", ("task-",)),
-    (
-        "idempotency",
-        "whether the call was made before",
-        ("idempotency-", "invalid-idempotency-key"),
-    ),
+    ("idempotency", "whether the call was made before", ("idempotency-", "invalid-idempotency-key")),
     (
         "confirmation",
         "whether a person has to confirm the call",

@@ -1,15 +1,14 @@
 """Functions that yield: their items as a stream, or collected in one answer.
 
-A caller that does not ask for a stream gets `{"items": [...]}`, within limits. A stream is driven by a task of its own,
-which is the current task of the handler from its first line to its clean-up. The handler goes on only when more is
-asked for, at most to one item ahead. It is ended with its reader, its time or the authority of its caller.
+A caller that does not ask for a stream gets `{"items": [...]}`, within limits. Each stream has a task of its own, in
+which the whole handler runs, its clean-up included. The handler is at most one item ahead of its reader. It is ended if
+the reader leaves, the time limit is reached, or the caller loses its authority.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextvars
-import functools
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any, Final
@@ -36,7 +35,7 @@ from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import WaitingCoroutine, call_eagerly, resume, run_in_thread, submit
 from bespeak.runtime.functions.hints import closed_output
 from bespeak.runtime.functions.output_filter import OutputFilter, UnfitResult
-from bespeak.runtime.functions.signature import HandlerCall, Signature, read_signature
+from bespeak.runtime.functions.signature import HandlerCall, read_signature
 from bespeak.runtime.gates.authority import freshness_gate, scope_gate
 from bespeak.runtime.handling import RefusedError
 from bespeak.runtime.identity.authority import Authority
@@ -45,7 +44,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic
 BATCH_ITEMS: Final = 64
 BATCH_BYTES: Final = 16_384  # items that are ready at once are sent together, up to so many bytes
 JUDGED_EVERY: Final = 1.0  # seconds between two checks that the caller may still call
-CLOSING: Final = 5.0  # seconds for the clean-up of a handler before nobody waits for it any more
+CLOSING: Final = 5.0  # seconds to wait for the clean-up of a handler
 _END: Final[Any] = object()
 _FAILURES: Final = (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError)
 _encode = msgspec.json.Encoder().encode
@@ -62,12 +61,10 @@ INTERRUPTED: Final = Refused(
 def find_fault(endpoint: Endpoint, function: Callable[..., Any]) -> str | None:
     """Return why a function cannot handle an endpoint as far as streaming is concerned; None if it can."""
     try:
-        return _find_fault(endpoint, read_signature(function))
+        signature = read_signature(function)
+        item = signature.item if signature.yields and endpoint.streams else None
     except ContractError as error:
         return str(error)
-
-
-def _find_fault(endpoint: Endpoint, signature: Signature) -> str | None:
     if not signature.yields:
         return "the endpoint has `streams`, so its function must yield the items" if endpoint.streams else None
     if not endpoint.streams:
@@ -83,7 +80,7 @@ def _find_fault(endpoint: Endpoint, signature: Signature) -> str | None:
     if _items_of(endpoint) is None:
         return 'the output of an endpoint with `streams` must be an object with the array "items"'
     try:
-        closed_output(signature.item)
+        closed_output(item)
     except ContractError as error:
         return f"the type of the items {error}"
     return None
@@ -126,8 +123,11 @@ class StreamBinding:
         limits = call.routes.service.stream_limits
         if not _is_streamed(call):
             return {"items": await self._collect(items, limits)}
-        write, deadline = functools.partial(self._write, limits), self._deadline(limits)
-        stream = ItemStream(items, write, self._judge(call), deadline, longest=limits.seconds)
+
+        def write(item: Any) -> bytes:
+            return self._select(limits, item)[1]
+
+        stream = ItemStream(items, write, self._judge(call), self._deadline(limits), longest=limits.seconds)
         stream.attach(call.request)
         try:
             await stream.begin()
@@ -144,21 +144,16 @@ class StreamBinding:
                 kept, written = self._select(limits, item)
                 size += len(written)
                 if len(collected) >= limits.max_items or size > limits.max_bytes:
-                    raise RefusedError(self._too_many(limits))
+                    message = (
+                        f"{self._endpoint} has more than {limits.max_items} items or {limits.max_bytes} bytes, which "
+                        "are not sent in one answer. Ask for a stream: send Prefer: stream over AGTP, "
+                        f"Accept: {MEDIA_NDJSON} over HTTP."
+                    )
+                    raise RefusedError(Refused(status.UNPROCESSABLE, STREAM_REQUIRED, message))
                 collected.append(kept)
                 if listener is not None:
                     listener(written)
         return collected
-
-    def _too_many(self, limits: StreamLimits) -> Refused:
-        message = (
-            f"{self._endpoint} has more than {limits.max_items} items or {limits.max_bytes} bytes, which are not sent "
-            f"in one answer. Ask for a stream: send Prefer: stream over AGTP, Accept: {MEDIA_NDJSON} over HTTP."
-        )
-        return Refused(status.UNPROCESSABLE, STREAM_REQUIRED, message)
-
-    def _write(self, limits: StreamLimits, item: Any) -> bytes:
-        return self._select(limits, item)[1]
 
     def _select(self, limits: StreamLimits, item: Any) -> tuple[Any, bytes]:
         """Return the declared part of an item, also as JSON. Raises UnfitResult, or RefusedError if it is too large."""

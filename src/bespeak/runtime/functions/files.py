@@ -12,6 +12,7 @@ import secrets
 import shutil
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Protocol
@@ -46,36 +47,49 @@ def clean_type(media_type: str) -> str:
     return kind.lower() if _MEDIA_TYPE.fullmatch(kind) else UNKNOWN_TYPE
 
 
-class Upload:
+class _File:
+    """Content in memory or on disk, with a name and a media type that are safe to use."""
+
+    __slots__ = ("_content", "media_type", "name", "size")
+
+    def __init__(self, content: bytes | Path, name: str, media_type: str) -> None:
+        self._content = content
+        self.name = clean_name(name)
+        self.media_type = clean_type(media_type)
+        self.size = len(content) if isinstance(content, bytes) else content.stat().st_size
+
+    def open(self) -> BinaryIO:
+        """Open the content for reading, at its beginning."""
+        return self._content.open("rb") if isinstance(self._content, Path) else BytesIO(self._content)
+
+    def read(self) -> bytes:
+        """Return the whole content."""
+        return self._content if isinstance(self._content, bytes) else self._content.read_bytes()
+
+    def describe(self, **more: str) -> dict[str, Any]:
+        """Return the JSON form, with the `data` or the `file` that is given."""
+        return {"name": self.name, "media_type": self.media_type, "size": self.size, **more}
+
+
+class Upload(_File):
     """A file that the caller has sent. It is there until the call ends; `save` keeps it.
 
     `name` and `media_type` are what the caller says; nothing of the content is examined.
     """
 
-    __slots__ = ("_content", "media_type", "name", "sha256", "size")
+    __slots__ = ("sha256",)
 
     def __init__(
         self, content: bytes | Path, *, name: str = "file", media_type: str = UNKNOWN_TYPE, sha256: str | None = None
     ) -> None:
         """Make an upload of bytes or of a file, as tests of a handler do."""
-        self._content = content
-        self.name = clean_name(name)
-        self.media_type = clean_type(media_type)
-        self.size = len(content) if isinstance(content, bytes) else content.stat().st_size
+        super().__init__(content, name, media_type)
         if sha256 is None:
             digest = hashlib.sha256()
             for part in self.chunks():
                 digest.update(part)
             sha256 = digest.hexdigest()
         self.sha256 = sha256
-
-    def open(self) -> BinaryIO:
-        """Open the file for reading, at its beginning."""
-        return _open(self._content)
-
-    def read(self) -> bytes:
-        """Return the whole content."""
-        return self._content if isinstance(self._content, bytes) else self._content.read_bytes()
 
     async def aread(self) -> bytes:
         """Return the whole content; a file on disk is read in a thread."""
@@ -126,25 +140,16 @@ class FileValue(dict[str, Any]):
         self.upload = upload
 
 
-class Download:
+class Download(_File):
     """A file that a handler returns: bytes, or the path of a file that it may show to this caller."""
 
-    __slots__ = ("_content", "media_type", "name", "size")
+    __slots__ = ()
 
     def __init__(self, content: bytes | str | Path, *, name: str | None = None, media_type: str | None = None) -> None:
-        self._content = content if isinstance(content, bytes) else Path(content)
-        own = self._content.name if isinstance(self._content, Path) else "download"
-        self.name = clean_name(own if name is None else name)
-        self.media_type = clean_type(media_type or mimetypes.guess_type(self.name)[0] or UNKNOWN_TYPE)
-        self.size = len(self._content) if isinstance(self._content, bytes) else self._content.stat().st_size
-
-    def open(self) -> BinaryIO:
-        """Open the content for reading."""
-        return _open(self._content)
-
-    def describe(self, **more: str) -> dict[str, Any]:
-        """Return the JSON form, with the `data` or the `file` that is given."""
-        return {"name": self.name, "media_type": self.media_type, "size": self.size, **more}
+        content = content if isinstance(content, bytes) else Path(content)
+        own = content.name if isinstance(content, Path) else "download"
+        name = clean_name(own if name is None else name)
+        super().__init__(content, name, media_type or mimetypes.guess_type(name)[0] or UNKNOWN_TYPE)
 
     @classmethod
     def model_json_schema(cls, **_: Any) -> dict[str, Any]:
@@ -155,12 +160,7 @@ class Download:
         raise ValueError("a Download is returned, not received; take an Upload")
 
     def model_dump(self, **_: Any) -> dict[str, Any]:
-        with self.open() as file:
-            return self.describe(data=b64encode(file.read()).decode())
-
-
-def _open(content: bytes | Path) -> BinaryIO:
-    return content.open("rb") if isinstance(content, Path) else BytesIO(content)
+        return self.describe(data=b64encode(self.read()).decode())
 
 
 class Spool:
@@ -243,15 +243,14 @@ class FileKeeper(Protocol):
     def find(self, owner: str, reference: str) -> Upload | None: ...
 
 
+@dataclass(slots=True, eq=False)
 class CallFiles:
     """What a face and the extension tell each other about the files of one call."""
 
-    __slots__ = ("digest", "download", "owner", "raw", "store", "uploads")
-
-    def __init__(self, *, raw: bool = False) -> None:
-        self.uploads: dict[tuple[Any, ...], Upload] = {}  # files of a form, by the values that its input has for them
-        self.digest: str | None = None  # SHA-256 of the form as received; None without one
-        self.raw = raw  # True if the caller wants the bytes of a download, not its JSON form
-        self.download: Download | None = None  # what the handler has returned for such a caller
-        self.store: FileKeeper | None = None  # where stored files are, once the caller is known
-        self.owner = ""  # whose files the call may name, once the caller is known
+    uploads: dict[tuple[Any, ...], Upload] = field(default_factory=dict)
+    """Files of a form, by the values that its input has for them."""
+    digest: str | None = None  # SHA-256 of the form as received; None without one
+    raw: bool = False  # True if the caller wants the bytes of a download, not its JSON form
+    download: Download | None = None  # what the handler has returned for such a caller
+    store: FileKeeper | None = None  # where stored files are, once the caller is known
+    owner: str = ""  # whose files the call may name, once the caller is known

@@ -13,11 +13,7 @@ from bespeak.contract.schema.validation import DIALECT, compile_schema
 from bespeak.contract.schema.view import SchemaView
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.runtime.functions.annotations import (
-    dump_foreign,
-    reason,
-    show_type,
-)
+from bespeak.runtime.functions.annotations import dump_foreign, reason, show_type
 from bespeak.runtime.functions.schemas import REF, Schema, close, schemas_of
 from bespeak.runtime.functions.signature import MISSING, HandlerParameter, Signature
 

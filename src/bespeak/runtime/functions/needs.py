@@ -241,7 +241,7 @@ _ending: Final[set[asyncio.Task[Any]]] = set()  # cancelled calls whose provider
 def _forget(task: asyncio.Task[Any]) -> None:
     _ending.discard(task)
     if not task.cancelled():
-        task.exception()  # whoever repeats the request is told; without a key nobody is
+        task.exception()  # retrieved, so that asyncio does not log it; the stored answer of a keyed call has it
 
 
 async def _outwait(run: Callable[[], Any], *, inline: bool) -> Any:

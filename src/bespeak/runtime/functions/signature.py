@@ -295,29 +295,41 @@ def plan_call(function: Callable[..., Any], input_schema: Mapping[str, Any]) -> 
     required = input_schema.get("required", ())
     try:
         signature = read_signature(function, properties)
+        called = function
         if signature.needs:
-            return _plan_arguments(signature, properties, required)
+            called, signature = dict, _by_keyword(signature, properties)
         if _takes_whole_input(signature, properties):
-            return _call_with_input(function, signature)
+            return _call_with_input(called, signature)
         if not signature.parameters and signature.context is not None and not signature.takes_rest:
             name = signature.context.name
             if signature.context.keyword_only:
-                return lambda _, context: function(**{name: context})
-            return lambda _, context: function(context)
-        return _plan_fields(signature, properties, required, partial(_call_by_name, function))
+                return lambda _, context: called(**{name: context})
+            return lambda _, context: called(context)
+        return _plan_fields(called, signature, properties, required)
     except ContractError as error:
         raise ContractError(f"{function_name(function)}(): {error}") from None
 
 
+def _by_keyword(signature: Signature, properties: Mapping[str, Any]) -> Signature:
+    """Return the signature of a handler whose arguments are joined by name with those that providers make."""
+    taken = [name for name in signature.needs if name in properties]
+    if taken:
+        raise ContractError(f"the input has {_listed(taken)}, which a provider fills; rename the parameter")
+    named = tuple(replace(parameter, keyword_only=True) for parameter in signature.parameters)
+    context = signature.context and replace(signature.context, keyword_only=True)
+    return replace(signature, parameters=named, context=context)
+
+
 def _plan_fields(
-    signature: Signature, properties: Mapping[str, Any], required: Any, plan: Callable[[Signature], HandlerCall]
+    function: Callable[..., Any], signature: Signature, properties: Mapping[str, Any], required: Any
 ) -> HandlerCall:
     """Plan a call with a parameter for each field; a `Body` among them gets the fields that no other one takes."""
     if (body := signature.body) is None:
-        return plan(_fitted(signature, properties, required))
+        return _call_by_name(function, _fitted(signature, properties, required))
     others = {item.name for item in signature.parameters} - {body.name}
     fitted = {name: schema for name, schema in properties.items() if name in others} | {body.name: {}}
-    return _call_with_body(plan(_fitted(signature, fitted, (*required, body.name))), body.name, others)
+    call = _call_by_name(function, _fitted(signature, fitted, (*required, body.name)))
+    return _call_with_body(call, body.name, others)
 
 
 def _call_with_body(call: HandlerCall, name: str, others: set[str]) -> HandlerCall:
@@ -339,21 +351,6 @@ def _call_with_body(call: HandlerCall, name: str, others: set[str]) -> HandlerCa
 def _above(place: str, name: str) -> str:
     start = pointer((name,))
     return place.removeprefix(start) if f"{place}/".startswith(f"{start}/") else place
-
-
-def _plan_arguments(signature: Signature, properties: Mapping[str, Any], required: Any) -> HandlerCall:
-    taken = [name for name in signature.needs if name in properties]
-    if taken:
-        raise ContractError(f"the input has {_listed(taken)}, which a provider fills; rename the parameter")
-    context = () if signature.context is None else (signature.context.name,)
-    if _takes_whole_input(signature, properties):
-        name = signature.parameters[0].name
-        return lambda values, given: {name: values, **dict.fromkeys(context, given)}
-    if not signature.parameters and context and not signature.takes_rest:
-        return lambda _, given: dict.fromkeys(context, given)
-    return _plan_fields(
-        signature, properties, required, lambda fitted: _call_with_keywords(dict, _converter(fitted), fitted)
-    )
 
 
 def _takes_whole_input(signature: Signature, properties: Mapping[str, Any]) -> bool:

@@ -12,13 +12,7 @@ from bespeak.contract.limits import RateLimits
 from bespeak.contract.policy import Policies
 from bespeak.contract.schema.file_schema import is_file
 from bespeak.documents.projections.openapi.schemas import reference
-from bespeak.protocol.exchange.headers import (
-    MEDIA_JSON,
-    MEDIA_NDJSON,
-    MEDIA_PROBLEM,
-    MEDIA_SSE,
-    STREAM_REQUIRED,
-)
+from bespeak.protocol.exchange.headers import MEDIA_JSON, MEDIA_NDJSON, MEDIA_PROBLEM, MEDIA_SSE, STREAM_REQUIRED
 from bespeak.protocol.exchange.token_hints import LIST
 from bespeak.protocol.status import REASONS, UNPROCESSABLE
 
