@@ -58,6 +58,45 @@ def test_fields_are_converted_to_the_type_in_the_schema(hotel: Served) -> None:
     assert bespeak("call", hotel.uri, "query", "/rooms", "beds:=2").returncode == 0
 
 
+PAYMENTS = """
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from bespeak import App, Body
+
+app = App("Payments", server_id="payments.example", operator="Acme", contact="ops@acme.example")
+
+
+@dataclass
+class Card:
+    kind: Literal["card"]
+    cents: int
+
+
+@dataclass
+class Transfer:
+    kind: Literal["transfer"]
+    iban: str
+    cents: int
+
+
+@app.endpoint("EXECUTE", "/stays/{stay_id}/payment", impact="reversible")
+def pay(stay_id: str, payment: Annotated[Card | Transfer, Body()]) -> Card | Transfer:
+    \"\"\"Pay for a stay.
+
+    Outcome: The payment is recorded for the stay.
+    \"\"\"
+    return payment
+"""
+
+
+def test_fields_of_a_union_are_converted_below_a_path_with_parameters(tmp_path: Path) -> None:
+    (tmp_path / "payments.py").write_text(PAYMENTS)
+    target = str(tmp_path / "payments.py")
+    result = bespeak("call", target, "EXECUTE", "/stays/12/payment", "kind=transfer", "iban=17", "cents=500")
+    assert json.loads(result.stdout) == {"kind": "transfer", "iban": "17", "cents": 500}
+
+
 def test_booking_is_sent_and_the_response_is_printed(hotel: Served) -> None:
     booked = bespeak("call", hotel.uri, "BOOK", "/room", "-d", json.dumps(BOOKING), *AUTHORITY)
     assert booked.returncode == 0, booked.stderr

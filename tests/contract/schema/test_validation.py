@@ -72,6 +72,23 @@ def test_violation_names_its_pointers_and_closed_objects_and_forbidden_propertie
     assert (violation.pointer, violation.keyword) == ("/x", "false")
 
 
+def _kind(name: str, field: str) -> dict[str, Any]:
+    properties = {"kind": {"enum": [name]}, field: {"type": "string"}}
+    return {"type": "object", "properties": properties, "required": ["kind", field], "additionalProperties": False}
+
+
+@rows(
+    "value, expected",
+    ({"kind": "cash", "number": "1"}, [("/kind", '"cash" is not one of "card", "transfer"')]),
+    ({"kind": "card", "number": 1}, [("/number", '1 is not of type "string"')]),
+    ({}, [("", '"kind" is a required property')]),
+    ("card", [("", '"card" is not of type "object"')]),
+)
+def test_a_value_of_no_alternative_is_told_what_all_of_them_admit(value: Any, expected: list[tuple[str, str]]) -> None:
+    schema = {"type": "object", "oneOf": [_kind("card", "number"), _kind("transfer", "iban")]}
+    assert [(one.pointer, one.message) for one in compiled(schema).violations(value)] == expected
+
+
 @rows(
     "name, good, bad",
     ("uuid", "e50f7480-8398-4b33-9507-63017246837d", "e50f7480"),

@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 import msgspec
@@ -20,6 +20,7 @@ from bespeak.agent.client.wire_log import WIRE_LOGGER
 from bespeak.agent.discovery.capability import Capability
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.schema.subschemas import resolve
 from bespeak.contract.schema.view import SchemaView
 from bespeak.errors import BespeakError
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
@@ -211,6 +212,9 @@ async def _read_types(client: ServiceClient, method: str, path: str) -> Mapping[
     try:
         manifest = await client.discover()
         described = manifest.endpoint(method, path) if path else None
+        if path and described is None:
+            fitting = (one for one in manifest.endpoints if one.method == method and _fits(one.path, path))
+            described = next(fitting, None)
     except BespeakError:
         return {}
     if not path and client.discovered is not None:
@@ -218,11 +222,25 @@ async def _read_types(client: ServiceClient, method: str, path: str) -> Mapping[
     return property_types(described.input_schema) if described is not None else {}
 
 
+def _fits(template: str, path: str) -> bool:
+    """Tell whether a path is one of a template. The server decides which one is called; this only reads types."""
+    pairs = list(zip(template.split("/"), path.split("/"), strict=False))
+    return template.count("/") == path.count("/") and all(part[:1] == "{" or part == given for part, given in pairs)
+
+
+_MOST_REFERENCES: Final = 8
+
+
 def property_types(schema: Mapping[str, Any]) -> Mapping[str, frozenset[str]]:
-    """Return the JSON types of every property; none for a property that may have any."""
-    properties = schema.get("properties")
-    declared = properties.items() if isinstance(properties, Mapping) else ()
-    return {name: SchemaView(one, schema).types for name, one in declared}
+    """Return the JSON types of every property, also of alternatives; none for a property that may have any."""
+    found: dict[str, frozenset[str]] = {}
+    options = [one for keyword in ("oneOf", "anyOf") for one in schema.get(keyword) or () if isinstance(one, Mapping)]
+    for node in (schema, *(resolve(option, schema, most=_MOST_REFERENCES) for option in options)):
+        properties = node.get("properties")
+        for name, one in properties.items() if isinstance(properties, Mapping) else ():
+            types, before = SchemaView(one, schema).types, found.get(name)
+            found[name] = types if before is None else before | types if before and types else frozenset()
+    return found
 
 
 def read_field(field: str, types: Mapping[str, frozenset[str]]) -> tuple[str, Any]:
@@ -295,6 +313,6 @@ def print_refusal(reply: Reply) -> None:
     elif error.members.get("modes"):
         aside.print(line("help: authenticate with --token-file, --key-file, --client-cert or --agent-key"))
     elif error.members.get("type") == "credentials-missing":
-        aside.print(line("help: identify the agent with --agent-id and declare scopes with --scope"))
+        aside.print(line("help: identify the agent with --as NAME or --agent-id, and declare scopes with --scope"))
     elif error.code == "confirmation-required" and isinstance(given := error.members.get("confirmation_id"), str):
         aside.print(line(f"help: after confirmation, call again with -H 'Confirmation-ID: {given}'"))

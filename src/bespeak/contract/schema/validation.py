@@ -119,12 +119,19 @@ class Validator:
                 found.append(_violation(first))
             return found
         for error in self.compiled().iter_errors(value):
-            found += map(_violation, _meant(error))
+            found += _explain(error)
             if len(found) >= _MAX_REPORTED:
                 break
         # Where an alternative fails, its fields count as unevaluated too: that says nothing more.
-        stated = [one for one in found if one.keyword != "unevaluatedProperties"]
-        return (stated or found)[:_MAX_REPORTED]
+        # Nor do alternatives of a value that has another type anyway.
+        mistyped = {one.pointer for one in found if one.keyword == "type"}
+        stated = [
+            one
+            for one in found
+            if one.keyword != "unevaluatedProperties" and not (one.keyword in _UNIONS and one.pointer in mistyped)
+        ]
+        unique = {(one.pointer, one.message): one for one in stated or found}
+        return list(unique.values())[:_MAX_REPORTED]
 
     def compiled(self) -> jsonschema_rs.Draft202012Validator:
         """Compile the schema. This happens on first use: a server may load thousands and use few at first."""
@@ -197,6 +204,30 @@ def _check(schema: object, text: bytes) -> Fault | None:
 
 
 _SHAPE: Final = frozenset({"required", "additionalProperties", "type"})
+_UNIONS: Final = frozenset({"anyOf", "oneOf"})
+
+
+def _explain(error: jsonschema_rs.ValidationError) -> list[Violation]:
+    """List what is wrong: of a union, a property that no alternative admits, else what one alternative says."""
+    options: list[list[jsonschema_rs.ValidationError]] = getattr(error.kind, "context", None) or []
+    depth = len(error.instance_path)
+    kinds = [{one.instance_path[-1]: one for one in option if _is_kind(one, depth)} for option in options]
+    for name in kinds[0] if kinds else ():
+        if all(name in kind for kind in kinds):
+            first = _violation(kinds[0][name])
+            admitted = [value for kind in kinds for value in _admitted(kind[name])]
+            shown = ", ".join(msgspec.json.encode(value).decode() for value in admitted)
+            value = msgspec.json.encode(kinds[0][name].instance).decode()
+            message = shorten(f"{shorten(value)} is not one of {shown}")
+            return [Violation(first.pointer, pointer(error.schema_path), "enum", message)]
+    return [_violation(one) for one in _meant(error)]
+
+
+def _admitted(error: jsonschema_rs.ValidationError) -> list[Any]:
+    kind = error.kind
+    if isinstance(kind, jsonschema_rs.ValidationErrorKind.Enum):
+        return list(kind.options)
+    return [kind.expected_value] if isinstance(kind, jsonschema_rs.ValidationErrorKind.Constant) else []
 
 
 def _meant(error: jsonschema_rs.ValidationError, most: int = 8) -> list[jsonschema_rs.ValidationError]:
@@ -204,17 +235,24 @@ def _meant(error: jsonschema_rs.ValidationError, most: int = 8) -> list[jsonsche
     options: list[list[jsonschema_rs.ValidationError]] = getattr(error.kind, "context", None) or []
     depth = len(error.instance_path)
     misfits = [sum(_misfit(one, depth) for one in option) for option in options]
-    if not options or misfits.count(min(misfits)) > 1 or not most:
+    if not options or not most:
         return [error]
+    if misfits.count(min(misfits)) > 1:
+        # No alternative is evident. What all of them say, such as a missing discriminator, holds anyway.
+        shared = set.intersection(*({(*one.instance_path, one.message) for one in option} for option in options))
+        return [one for one in options[0] if (*one.instance_path, one.message) in shared] or [error]
     return [inner for one in options[misfits.index(min(misfits))] for inner in _meant(one, most - 1)]
 
 
 def _misfit(error: jsonschema_rs.ValidationError, depth: int) -> int:
     """Weigh whether a value has another type, other fields or, above all, another discriminator than an alternative."""
-    keyword, below = error.schema_path[-1], len(error.instance_path) - depth
-    if below == 1 and keyword in ("const", "enum"):
+    if _is_kind(error, depth):
         return 1_000
-    return int(below == 0 and keyword in _SHAPE)
+    return int(len(error.instance_path) == depth and error.schema_path[-1] in _SHAPE)
+
+
+def _is_kind(error: jsonschema_rs.ValidationError, depth: int) -> bool:
+    return len(error.instance_path) == depth + 1 and error.schema_path[-1] in ("const", "enum")
 
 
 def _violation(error: jsonschema_rs.ValidationError) -> Violation:
