@@ -115,7 +115,7 @@ def test_an_invalid_request_is_logged_without_its_bytes(caplog: pytest.LogCaptur
         response = build().dispatcher.malformed(Malformed(400, "invalid-request-line", "hush"), Connection())
     assert response.status == 400
     [(message, _)] = told(caplog)
-    assert message == "400 invalid-request-line: not a valid request"
+    assert message == "400 invalid-request-line: refused before it was read"
     assert "hush" not in caplog.text
 
 

@@ -332,7 +332,7 @@ def test_the_statuses_of_the_draft_are_logged_as_warnings(caplog: pytest.LogCapt
         build().send("FROB", "/")
     assert [record.getMessage() for record in caplog.records] == [
         f"{number} over: QUERY /a by anonymous",
-        f"{number} late: not a valid request",
+        f"{number} late: refused before it was read",
     ]
 
 

@@ -160,9 +160,11 @@ def log_answer(
 
 
 def log_fault(fault: Malformed, connection: Connection, headers: Iterable[tuple[str, str]], level: int) -> None:
-    """Log the refusal of bytes that are not a valid request."""
+    """Log the refusal of a request that has not become a call: its bytes are not valid, or its body is not admitted."""
     particulars = {**_ids(headers), "status": fault.status, "code": fault.code, "peer": connection.peer}
-    _logger.log(level, "%d %s: not a valid request", fault.status, fault.code, extra={"particulars": particulars})
+    _logger.log(
+        level, "%d %s: refused before it was read", fault.status, fault.code, extra={"particulars": particulars}
+    )
 
 
 def _log(

@@ -186,8 +186,8 @@ def test_a_terminal_shows_every_answer_and_what_was_refused_before_routing(tmp_p
         "200 GET /llms.txt anonymous N ms",
         "200 FETCH /greeting anonymous N ms",
     ]
-    assert "413 content-too-large: not a valid request" in shown
-    assert "400 invalid-request-line: not a valid request" in shown
+    assert "413 content-too-large: refused before it was read" in shown
+    assert "400 invalid-request-line: refused before it was read" in shown
     assert "hush" not in shown
 
 

@@ -23,7 +23,7 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.handler import Refusal
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Malformed
-from bespeak.runtime.exchange import AskedPath
+from bespeak.runtime.exchange import ACCESS_LOGGER, AskedPath
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.identity.settings import AuthSettings, SignedSettings, TokenSettings
 
@@ -83,6 +83,12 @@ def test_a_terminal_shows_the_template_of_an_endpoint_and_the_beginning_of_the_a
     record.asked = None
     assert TerminalLines().format(record).split(" ", 1)[1] == "200 QUERY /rooms/{room} abababababab 12.3 ms"
     assert TerminalLines().format(entry("started")) == TextLines().format(entry("started"))
+
+
+def test_a_terminal_shows_a_request_that_was_refused_unread_in_a_short_line() -> None:
+    record = entry("400 invalid-form: refused before it was read", status=400, code="invalid-form")
+    record.name = ACCESS_LOGGER
+    assert TerminalLines().format(record).split(" ", 1)[1] == "400 invalid-form: refused before it was read"
 
 
 @given(words=st.text(st.characters(exclude_categories=["Cs"])))

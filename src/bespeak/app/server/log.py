@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.runtime.exchange import ACCESS_LOGGER
 from bespeak.text.diagnostics.diagnostic import Diagnostic, printable
 
 LEVELS: Final = ("error", "warning", "info", "debug")  # failures, warnings for operators, answers, particulars
@@ -64,13 +65,15 @@ class TerminalLines(TextLines):
     """Text for somebody who watches: an answer is a short line, with the path as it was sent if nothing is there."""
 
     def format(self, record: logging.LogRecord) -> str:
+        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
         if not hasattr(record, "asked"):
-            return super().format(record)
+            refused = record.name == ACCESS_LOGGER and record.levelno == logging.INFO
+            return f"{clock} {printable(record.getMessage())}" if refused else super().format(record)
         given: dict[str, Any] = record.particulars  # type: ignore[attr-defined] # set by the access log
         path = given["path"] if record.asked is None else record.asked.text
         caller = (given.get("agent_id") or "anonymous")[:12]
         line = f"{given['status']} {given['method']} {path} {caller} {given['ms']:.1f} ms {given['code'] or ''}"
-        return f"{time.strftime('%H:%M:%S', time.localtime(record.created))} {printable(line.rstrip())}"
+        return f"{clock} {printable(line.rstrip())}"
 
 
 class JsonLines(logging.Formatter):
