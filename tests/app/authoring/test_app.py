@@ -280,7 +280,7 @@ def test_a_coroutine_cannot_be_inline(app: App) -> None:
 
 def test_an_argument_of_the_past_is_refused_with_what_to_write(app: App) -> None:
     for declare in (app.endpoint, app.handler):
-        with pytest.raises(ContractError, match=r"Remove it\. Write inline=True for a quick `def`"):
+        with pytest.raises(ContractError, match=r"^BOOK /room: .* Remove it\. Write inline=True for a quick `def`"):
             declare("BOOK", "/room", impact="reversible", blocking=True)  # type: ignore[arg-type, call-arg]
     with pytest.raises(TypeError, match="unexpected keyword argument 'inlin'"):
         app.endpoint("BOOK", "/room", impact="reversible", inlin=True)  # type: ignore[arg-type]

@@ -436,6 +436,25 @@ def test_an_openapi_file_is_the_facade_of_its_import_and_other_json_is_refused(t
     assert caught.value.findings
 
 
+@rows(
+    "app, message",
+    (
+        "clinik_missing:app",
+        "importing clinik_missing failed with ModuleNotFoundError: No module named 'clinik_missing'",
+    ),
+    ("json:application", "json has no App named 'application'; make one with application = bespeak.App(...)"),
+    ("clinic.py", "; write app = 'clinic:app'"),
+)
+def test_an_app_that_the_configuration_names_wrongly_is_reported_with_the_setting(
+    tmp_path: Path, app: str, message: str
+) -> None:
+    (tmp_path / "bespeak.toml").write_text(f'[server]\napp = "{app}"\n')
+    with pytest.raises(ConfigError) as caught:
+        load_target(str(tmp_path))
+    assert str(caught.value).startswith(f"`app` in [server] of {tmp_path}: ")
+    assert str(caught.value).endswith(message)
+
+
 def test_a_missing_file_is_called_missing_and_a_file_without_an_app_by_its_own_name(tmp_path: Path) -> None:
     missing, empty = tmp_path / "missing.py", tmp_path / "empty.py"
     with pytest.raises(ConfigError, match=r"there is no file or folder '.*missing\.py'"):

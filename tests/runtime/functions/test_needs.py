@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -16,7 +17,7 @@ import bespeak
 from bespeak import App, Context, ContractError, Needs, Refusal
 from bespeak.runtime import concurrency
 from bespeak.runtime.concurrency import Workers, running_threads
-from bespeak.runtime.functions.signature import plan_call
+from bespeak.runtime.functions.signature import plan_call, read_signature
 
 pytestmark = pytest.mark.anyio
 
@@ -321,6 +322,13 @@ def test_a_provider_that_cannot_be_one_is_refused_at_the_declaration(
     handle.__annotations__.update({"it": Annotated[str, Needs(provider)], "return": dict[str, str]})
     with pytest.raises(ContractError, match=message):
         make_app(handle)
+
+
+def test_needs_as_a_default_is_refused_with_the_annotation_to_write() -> None:
+    def read(session: object = Needs(dict)) -> None: ...
+
+    with pytest.raises(ContractError, match=re.escape("write session: Annotated[..., Needs(dict)]")):
+        read_signature(read)
 
 
 def test_a_needed_parameter_is_not_in_the_contract_and_may_not_share_a_name_with_a_field() -> None:

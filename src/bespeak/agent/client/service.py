@@ -298,7 +298,9 @@ class ServiceClient:
                 output = reply.output
                 items = output.get("items") if isinstance(output, dict) else None
                 if not isinstance(items, list):
-                    raise RemoteProtocolError(f"{method} {path} has no list of items to stream; use `call`.")
+                    raise RemoteProtocolError(
+                        f"{method} {path} has no list of items to stream; call it without a stream."
+                    )
                 for item in items:
                     yield item
 

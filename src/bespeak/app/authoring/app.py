@@ -178,7 +178,7 @@ class App:
         Parameters are matched to input fields by name; one may be annotated `Context`. Raises ContractError if the
         function does not fit the endpoint. `inline` is that of `endpoint`.
         """
-        refuse_removed(removed)
+        refuse_removed(removed, f"{method} {path}")
 
         @declaring
         def bind(function: _Function) -> _Function:
@@ -243,7 +243,7 @@ class App:
         - `inline` runs a quick `def` in the event loop. Without it a `def` runs in a thread, so that it may wait.
         - `concepts` are IRIs of capabilities that domain ontologies define.
         """
-        refuse_removed(removed)
+        refuse_removed(removed, f"{method} {path}")
 
         @declaring
         def declare(function: _Function) -> _Function:

@@ -61,13 +61,11 @@ def collected_mistakes(what: str) -> Iterator[None]:
         raise ContractError("\n".join([f"{len(mistakes)} declarations of {what} are not valid", *told]), findings)
 
 
-def refuse_removed(removed: Mapping[str, Any]) -> None:
-    """Raise for keyword arguments that a decorator does not have, or has no longer."""
+def refuse_removed(removed: Mapping[str, Any], endpoint: str) -> None:
+    """Raise for keyword arguments that the decorator of an endpoint does not have, or has no longer."""
     if "blocking" in removed:
-        message = (
-            "`blocking` is no longer an argument: every `def` runs in a thread. Remove it. Write inline=True for a "
-        )
-        raise ContractError(message + "quick `def` that may run in the event loop.")
+        message = "`blocking` is not an argument: every `def` runs in a thread. Remove it. Write inline=True for a "
+        raise ContractError(f"{endpoint}: {message}quick `def` that may run in the event loop.")
     if removed:
         raise TypeError(f"got an unexpected keyword argument {next(iter(removed))!r}")
 

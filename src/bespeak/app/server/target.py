@@ -103,6 +103,15 @@ def open_app(text: str, base: Path) -> App:
     return _app_in(module, name, place)
 
 
+def _open_named(text: str, base: Path, configuration: Path) -> App:
+    """Import the App that `[server] app` of a configuration names, and say so if that fails."""
+    try:
+        return open_app(text, base)
+    except ConfigError as error:
+        advice = f"; write app = {f'{Path(text).stem}:app'!r}" if text.endswith(".py") else ""
+        raise ConfigError(f"`app` in [server] of {configuration}: {error}{advice}") from error.__cause__
+
+
 def load_app(app: App, base: Path) -> Target:
     """Use an App as a target; `base` is the base folder of its relative paths."""
     if app.contract is not None and not app.contract.endpoints:
@@ -177,7 +186,8 @@ def _load_deployment(path: Path, app: App | str | None = None) -> Target:
         findings += wrong
     app = app if server.main.app is None else server.main.app
     if app is not None:
-        app = open_app(app, deployment.root) if isinstance(app, str) else app
+        if isinstance(app, str):
+            app = open_app(app, deployment.root) if server.main.app is None else _open_named(app, deployment.root, path)
         service = join_app(service, load_app(app, deployment.root).service, server, app.location)
         findings += [*check_identity(service.identity, Location(str(path))), *app.findings]
     return Target(service, deployment.root, server, findings)

@@ -123,7 +123,7 @@ def _read_rest(
     elsewhere = server.main.app is not None or server.document is not None or server.methods.enable
     if not endpoints and not elsewhere and not has_errors(findings):
         message = "no endpoint file and no app were found; only the built-in methods are served"
-        advice = f"Put endpoint files into {folder}."
+        advice = f'Name the App as app = "module:app" in [server], or put endpoint files into {folder}.'
         findings.append(NOTHING_TO_SERVE.found(message, Location(str(root)), advice=advice))
     made = Deployment(root=root, server=server, endpoints=endpoints, recipes=recipes, agents=agents, faults=faults)
     return made, findings

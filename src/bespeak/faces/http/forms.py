@@ -151,7 +151,9 @@ class FormReader:
         declared = self._fields.get(self._field)
         if declared is None:
             wanted = ", ".join(self._fields)
-            raise _RefusedForm(invalid_form(f"The part {self._field[:80]!r} must not be a file; files are {wanted}."))
+            raise _RefusedForm(
+                invalid_form(f"The part {self._field[:80]!r} must not be a file. Fields that are files: {wanted}.")
+            )
         before = self._values.get(self._field)
         if before is not None and (not declared.many or len(before) >= declared.many):
             raise _RefusedForm(invalid_form(f"The form has more than {declared.many or 1} files for {self._field!r}."))

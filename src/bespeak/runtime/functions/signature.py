@@ -185,6 +185,9 @@ def _read(function: Callable[..., Any], context_names: frozenset[str]) -> Signat
         if (need := find_need(annotation)) is not None:
             needs[name] = need
             continue
+        if isinstance(default, Needs):
+            provider = function_name(default.provider)
+            raise ContractError(f"Needs is not a default: write {name}: Annotated[..., Needs({provider})]")
         annotation = _adapted(annotation, f"the parameter {name!r}")
         parameter = HandlerParameter(name, annotation, default, kind is _KEYWORD_ONLY)
         is_context = name in context_names if annotation is MISSING else annotation in (Context, Context | None)

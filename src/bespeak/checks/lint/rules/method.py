@@ -86,7 +86,7 @@ def check_endpoint(endpoint: Endpoint, catalog: Catalog, policy: MethodPolicy) -
         once = f" (catalog {known_in[-1]} has it)" if known_in else ""
         message = f"{method} is not in catalog {catalog.version}{once} and not a custom method of this server"
         near = catalog.near(method)
-        advice = _suggest(near) or "Use a verb of the catalog, or declare it in policies.methods.custom."
+        advice = _suggest(near) or "Use a verb of `bespeak catalog list`, or declare it in policies.methods.custom."
         yield UNKNOWN.at(endpoint, "/method", message, advice, _instead(near[0]) if len(near) == 1 else None)
         return
     if verb is not None and verb.deprecated_in is not None:

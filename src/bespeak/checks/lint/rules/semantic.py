@@ -70,7 +70,7 @@ _ASKS: Final = {
     "description": "what the endpoint does, for people.",
     "intent": "what the caller wants done, as a command.",
     "actor": "who should call it, for example agent.",
-    "outcome": "what is true afterwards.",
+    "outcome": "what is true afterwards (in Python, a paragraph `Outcome: ...` of the docstring).",
 }
 _EXAMPLES: Final = {
     "capability": f"one of {', '.join(_AGIS_CAPABILITIES)}",
