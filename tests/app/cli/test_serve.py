@@ -183,11 +183,11 @@ def test_a_terminal_shows_every_answer_and_what_was_refused_before_routing(tmp_p
         "404 GET /nothing/here anonymous N ms endpoint-not-found",
         "405 GET /greeting anonymous N ms method-not-allowed",
         "405 PUT /greeting:fetch anonymous N ms method-not-allowed",
+        "413 content-too-large: refused before it was read",
         "200 GET /llms.txt anonymous N ms",
+        "400 invalid-request-line: refused before it was read",
         "200 FETCH /greeting anonymous N ms",
     ]
-    assert "413 content-too-large: refused before it was read" in shown
-    assert "400 invalid-request-line: refused before it was read" in shown
     assert "hush" not in shown
 
 
