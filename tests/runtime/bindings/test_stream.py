@@ -20,7 +20,7 @@ from bespeak.agent.client.errors import BusinessError, ServerFaultError, Service
 from bespeak.contract.limits import StreamLimits
 from bespeak.documents.deployment.endpoint_toml import endpoint_of
 from bespeak.errors import ContractError
-from bespeak.protocol.exchange.messages import Batch, Connection, Request, Response
+from bespeak.protocol.exchange.messages import ITEMS, Batch, Connection, Request, Response
 from bespeak.runtime.bindings import stream as module
 from bespeak.runtime.concurrency import running_threads
 from bespeak.state.store.commands.agents import PutAgent
@@ -278,6 +278,28 @@ async def test_a_stream_ends_with_the_credential_of_its_caller() -> None:
         failure = (await last(response)).failure
         assert failure is not None
         assert (failure.status, failure.code) == (401, "authority-expired")
+        await served.closed()
+
+
+@pytest.mark.usefixtures("judged_always")
+async def test_items_of_one_answer_end_with_the_credential_too() -> None:
+    async with serving() as served:
+        principals = served.dispatcher.server.principals
+        resolve, sent = principals.resolve, []
+
+        def resolved(agent_id: str | None, scope: str | None) -> Any:
+            return msgspec.structs.replace(resolve(agent_id, scope), expires=time.time() + 3600)
+
+        def take_item(item: bytes) -> None:  # as MCP and A2A do, which send each item at once
+            sent.append(item)
+            principals.clock = lambda: time.time() + 7200
+
+        principals.resolve = resolved  # type: ignore[method-assign]
+        request = secrets(served)
+        token = ITEMS.set(take_item)
+        response = await answer(served, msgspec.structs.replace(request, headers={**request.headers, "prefer": ""}))
+        ITEMS.reset(token)
+        assert (response.status, response.code, sent) == (401, "authority-expired", [b"0"])
         await served.closed()
 
 

@@ -120,14 +120,14 @@ class StreamBinding:
         context = Context(call.request, call.principal, call.method, call.path, call.input, call.server.state)
         made = self._plan(call.input, context)
         items: AsyncGenerator[Any] = made if hasattr(made, "__anext__") else _in_threads(made)
-        limits = call.routes.service.stream_limits
+        limits, judge = call.routes.service.stream_limits, self._judge(call)
         if not _is_streamed(call):
-            return {"items": await self._collect(items, limits)}
+            return {"items": await self._collect(items, limits, judge)}
 
         def write(item: Any) -> bytes:
             return self._select(limits, item)[1]
 
-        stream = ItemStream(items, write, self._judge(call), self._deadline(limits), longest=limits.seconds)
+        stream = ItemStream(items, write, judge, self._deadline(limits), longest=limits.seconds)
         stream.attach(call.request)
         try:
             await stream.begin()
@@ -136,11 +136,12 @@ class StreamBinding:
             raise
         return stream
 
-    async def _collect(self, items: AsyncGenerator[Any], limits: StreamLimits) -> list[Any]:
+    async def _collect(self, items: AsyncGenerator[Any], limits: StreamLimits, judge: Callable[[], None]) -> list[Any]:
         collected: list[Any] = []
         size, listener = 0, ITEMS.get()
         async with self._deadline(limits), aclosing(items):
             async for item in items:
+                judge()  # MCP and A2A send each item at once
                 kept, written = self._select(limits, item)
                 size += len(written)
                 if len(collected) >= limits.max_items or size > limits.max_bytes:
