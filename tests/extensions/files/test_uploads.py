@@ -22,7 +22,7 @@ from bespeak.contract.extensions import BUNDLED
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.faces.http.forms import MAX_PARTS, MAX_TEXT
 from bespeak.faces.limits import Capacity
-from bespeak.protocol.exchange.messages import Connection, Request, Response
+from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.settings import CaseSettings
@@ -348,6 +348,19 @@ async def _in_pieces(desk: Desk) -> None:
         answer = await reader.read()
     writer.close()
     assert b'"size":150000' in answer, answer
+
+
+async def test_a_signature_that_is_not_accepted_puts_nothing_on_disk(tmp_path: Path) -> None:
+    for mode, path in (("key", SCAN), ("signed", "/files")):
+        async with serving(tmp_path) as desk:
+            auth = AuthSettings(modes=(mode,))
+            desk.dispatcher.server.principals.authenticator = Authenticator(auth, "docs.example", lambda _: None)
+            headers = {**AS_ANN, "Agent-Signature": "x", "Content-Type": "multipart/form-data; boundary=x"}
+            assert desk.face.files is not None
+            named = {name.lower(): value for name, value in headers.items()}
+            form = desk.face.files.open_form("POST", path, named, Connection())
+            assert isinstance(form, Malformed)
+            assert form.status == 401
 
 
 async def test_a_signature_covers_the_whole_form(tmp_path: Path) -> None:

@@ -61,8 +61,8 @@ class FileFace:
         fields = fields if route is None else file_fields(route.endpoint.input_schema)
         if not fields or target is None or self._face.forbids(headers) is not None:
             return None
-        # A signature covers the whole form, so its caller is known at the end only.
-        if AGENT_SIGNATURE not in headers:
+        # A signature covers the whole form, so its caller is known at the end only. Files to store are not signed.
+        if route is None or AGENT_SIGNATURE not in headers or not self._takes_signatures():
             call = Call(Request(target.method, target.path, "", headers, b"", connection), self._server)
             refused = identity_gate(call)
             if refused is None:
@@ -179,6 +179,10 @@ class FileFace:
         body = msgspec.json.encode({"file": kept.reference, **kept.upload.describe(**more)})
         length = (b"content-length", b"%d" % len(body))
         return HttpResponse(201, [(b"content-type", MEDIA_JSON.encode()), length, NO_STORE], body)
+
+    def _takes_signatures(self) -> bool:
+        authenticator = self._server.principals.authenticator
+        return authenticator is not None and "signed" in authenticator.modes
 
     def _refusal(self, call: Call, refused: Refused) -> HttpResponse:
         return self._face.to_http_response(self._dispatcher.refuse(call, refused))
