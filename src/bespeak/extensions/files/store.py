@@ -30,6 +30,7 @@ from bespeak.runtime.functions.files import PART, Download, Kept, Upload, create
 
 _REFERENCE: Final = re.compile(r"[A-Za-z0-9_-]{32}")
 _MOST_FILES: Final = 10_000
+_MOST_OF_ONE: Final = 1_000  # so that one agent leaves places to others
 _GRACE: Final = 600  # seconds for which an expired file stays, for calls that read it already
 _ABANDONED: Final = 10  # seconds after which a part that nobody has locked is one of a process that was killed
 
@@ -90,15 +91,12 @@ class FileStore:
         part = target.with_name(f"{target.name}{PART}")
         digest = hashlib.sha256()
         try:
-            sizes, most = self._list(), self.settings.per_agent
-            used = sum(size for name, size in sizes.items() if name.startswith(mine))
-            if used + content.size > most:
-                message = f"The files of one agent may have {most} bytes together; wait until some expire."
-                return Refused(status.RATE_LIMITED, "too-many-files", message)
-            if sum(sizes.values()) + content.size > self.settings.total or len(sizes) >= _MOST_FILES:
-                return NO_ROOM
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with content.open() as source, create(part) as copy:
-                copy.truncate(content.size)  # counts at once for those that are stored at the same time
+                copy.truncate(content.size)  # before the files are counted: of two at the same time, one counts both
+                refused = self._refuse(mine)
+                if refused is not None:
+                    return refused
                 while piece := source.read(1 << 20):
                     digest.update(piece)
                     copy.write(piece)
@@ -112,6 +110,15 @@ class FileStore:
             return NO_ROOM
         finally:
             part.unlink(missing_ok=True)
+
+    def _refuse(self, mine: str) -> Refused | None:
+        """Refuse an agent whose files, the new one included, are more than the quotas admit."""
+        sizes, most = self._list(), self.settings.per_agent
+        used = [size for name, size in sizes.items() if name.startswith(mine)]
+        if sum(used) > most or len(used) > _MOST_OF_ONE:
+            message = f"One agent may have {_MOST_OF_ONE} files with {most} bytes together; wait until some expire."
+            return Refused(status.RATE_LIMITED, "too-many-files", message)
+        return NO_ROOM if sum(sizes.values()) > self.settings.total or len(sizes) > _MOST_FILES else None
 
     def has_room(self) -> bool:
         """Return False while all files together, those of calls included, have reached the limit."""
