@@ -6,10 +6,12 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 from tests.cases import rows
@@ -20,6 +22,7 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.errors import ConfigError
 from bespeak.extensions.files.settings import FileSettings
 from bespeak.extensions.files.store import FileStore
+from bespeak.faces.http.asgi import FilePart, HttpResponse, Message, send_response
 from bespeak.faces.http.files import disposition
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.functions.files import Download, Kept, Spool, Upload
@@ -132,6 +135,30 @@ def store(folder: Path, **settings: Any) -> FileStore:
     return found
 
 
+def test_files_that_are_stored_at_the_same_time_count_for_each_other(tmp_path: Path) -> None:
+    files = store(tmp_path, per_agent=1000)
+    together = threading.Barrier(4)
+    listing = files._list
+
+    def listed() -> dict[str, int]:
+        found = listing()
+        together.wait(20)  # all have counted before one of them is stored
+        return found
+
+    files._list = listed  # type: ignore[method-assign]
+    with ThreadPoolExecutor(4) as threads:
+        kept = list(threads.map(lambda _: files.keep(ANN, Upload(b"x" * 600)), range(4)))
+    assert sum(one.upload.size for one in kept if isinstance(one, Kept)) <= 1000
+
+
+def test_one_agent_does_not_take_the_places_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bespeak.extensions.files.store._MOST_OF_ONE", 2)
+    files = store(tmp_path)
+    kept = [files.keep(ANN, Upload(b"")) for _ in range(3)]
+    assert [isinstance(one, Kept) for one in kept] == [True, True, False]
+    assert isinstance(files.keep(BOB, Upload(b"")), Kept)
+
+
 def test_an_expired_file_is_unknown_and_removed_later(tmp_path: Path) -> None:
     files = store(tmp_path, ttl=60)
     kept = files.keep(ANN, Upload(b"x"))
@@ -194,6 +221,29 @@ def test_a_download_names_itself(tmp_path: Path) -> None:
     }
     with pytest.raises(FileNotFoundError):
         Download(tmp_path / "missing")
+
+
+def test_a_download_is_a_file(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    if hasattr(os, "mkfifo"):  # not on Windows
+        os.mkfifo(pipe)
+    for path in (tmp_path, *([pipe] if pipe.exists() else [])):
+        with pytest.raises(ValueError, match="is not a file"):
+            Download(path)
+
+
+async def test_a_file_that_cannot_be_opened_is_a_failure_of_the_service() -> None:
+    def missing() -> BinaryIO:
+        raise PermissionError
+
+    sent: list[Message] = []
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    with pytest.raises(PermissionError):
+        await send_response(HttpResponse(200, [], b"", FilePart(missing, 0, 5)), "GET", send)
+    assert sent == []  # the server answers 500
 
 
 def test_an_upload_can_be_made_for_a_test_of_a_handler(tmp_path: Path) -> None:

@@ -39,13 +39,15 @@ async def send_response(
     reply: HttpResponse, http_method: str, send: Send, gone: Callable[[], bool] = lambda: False
 ) -> None:
     """Send a response; a file is read no further if the client is `gone`."""
-    await send({"type": "http.response.start", "status": reply.status, "headers": reply.headers})
+    start = {"type": "http.response.start", "status": reply.status, "headers": reply.headers}
     if reply.file is None or not reply.file.size or http_method == "HEAD":
+        await send(start)
         await send({"type": "http.response.body", "body": b"" if http_method == "HEAD" else reply.body})
         return
     left = reply.file.size
-    with reply.file.open() as source:
+    with reply.file.open() as source:  # before the head: a file that cannot be read is a failure of the service
         source.seek(reply.file.start)
+        await send(start)
         while left and not gone():
             part = await asyncio.to_thread(source.read, min(left, _FILE_PART))
             if not part:

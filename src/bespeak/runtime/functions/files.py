@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
@@ -147,6 +148,8 @@ class Download(_File):
 
     def __init__(self, content: bytes | str | Path, *, name: str | None = None, media_type: str | None = None) -> None:
         content = content if isinstance(content, bytes) else Path(content)
+        if isinstance(content, Path) and not stat.S_ISREG(content.stat().st_mode):  # reading a pipe might never end
+            raise ValueError(f"{content} is not a file; a Download takes bytes or the path of a file")
         own = content.name if isinstance(content, Path) else "download"
         name = clean_name(own if name is None else name)
         super().__init__(content, name, media_type or mimetypes.guess_type(name)[0] or UNKNOWN_TYPE)
