@@ -75,6 +75,20 @@ async def test_a_full_pool_refuses_and_every_place_comes_back() -> None:
     assert workers.pending == 0
 
 
+async def test_threads_serve_agents_in_turn_and_one_agent_does_not_take_all_places() -> None:
+    workers, gate = Workers(most=1, waiting=8), Gate()
+    calls = [workers.submit(gate, "running", owner="ann")]
+    await gate.wait_entered()
+    calls += [workers.submit(gate, f"ann {number}", owner="ann") for number in range(4)]
+    with pytest.raises(OverloadedError):
+        workers.submit(gate, owner="ann")
+    calls += [workers.submit(gate, f"bob {number}", owner="bob") for number in range(2)]
+    gate.open.set()
+    await asyncio.gather(*(call.future for call in calls))
+    assert gate.calls == ["running", "bob 0", "ann 0", "bob 1", "ann 1", "ann 2", "ann 3"]
+    assert workers.pending == 0
+
+
 async def test_a_cancelled_call_that_has_not_begun_never_runs_and_one_that_runs_keeps_its_place() -> None:
     workers, gate = Workers(most=1, waiting=1), Gate()
     running = workers.submit(gate, "running")

@@ -235,26 +235,36 @@ class Workers:
     def __init__(self, most: int = MOST_THREADS, waiting: int = MOST_WAITING) -> None:
         self._most = most
         self._places = most + waiting
-        self._queue: SimpleQueue[ThreadCall] = SimpleQueue()
+        self._own = waiting // 2  # calls of one owner that may wait: it leaves places to others
+        self._waiting: OrderedDict[str, deque[ThreadCall]] = OrderedDict()  # by owner, in the order of their next turns
+        self._served: str | None = None
+        self._queue: SimpleQueue[None] = SimpleQueue()  # an entry for each call that waits
         self._lock = threading.Lock()  # a process may have several loops
         self._local = threading.local()
         self._threads = 0
         self.pending = 0  # calls that have not returned, cancelled ones included: only a thread gives a place back
 
-    def submit(self, function: Callable[..., Any], *arguments: Any, always: bool = False) -> ThreadCall:
-        """Let a thread call a function, with a copy of the context variables. May raise OverloadedError."""
+    def submit(
+        self, function: Callable[..., Any], *arguments: Any, owner: str = "", always: bool = False
+    ) -> ThreadCall:
+        """Let a thread call a function, with a copy of the context variables. May raise OverloadedError.
+
+        Threads serve owners in rotation: an agent with many calls waits behind its own.
+        """
         loop = asyncio.get_running_loop()
         mailbox: _Mailbox | None = getattr(self._local, "mailbox", None)
         if mailbox is None or mailbox.loop is not loop:
             mailbox = self._local.mailbox = _Mailbox(loop)
         call = ThreadCall(mailbox, function, arguments)
         with self._lock:
-            if self.pending >= self._places and not always:
+            crowded = self.pending >= self._places or (owner and len(self._waiting.get(owner, ())) >= self._own > 0)
+            if crowded and not always:
                 raise OverloadedError
             self.pending += 1
             if self.pending > self._threads and self._threads < self._most:
                 self._start()
-        self._queue.put(call)
+            self._waiting.setdefault(owner, deque()).append(call)
+        self._queue.put(None)
         return call
 
     def _start(self) -> None:
@@ -270,7 +280,9 @@ class Workers:
     def _work(self) -> None:
         take = self._queue.get
         while True:
-            call = take()
+            take()
+            with self._lock:
+                self._served, call = _take_next(self._waiting, self._served)
             call.run()
             with self._lock:
                 self.pending -= 1
@@ -291,23 +303,23 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_threads)
 
 
-def submit(function: Callable[..., Any], *arguments: Any, always: bool = False) -> ThreadCall:
+def submit(function: Callable[..., Any], *arguments: Any, owner: str = "", always: bool = False) -> ThreadCall:
     """Let a thread of this process call a function. Raises OverloadedError if too many wait, unless `always`."""
-    return _workers.submit(function, *arguments, always=always)
+    return _workers.submit(function, *arguments, owner=owner, always=always)
 
 
-async def run_in_thread(function: Callable[..., ResultT], *arguments: Any) -> ResultT:
+async def run_in_thread(function: Callable[..., ResultT], *arguments: Any, owner: str = "") -> ResultT:
     """Call a function in a thread, with the current context variables. Raises OverloadedError if too many wait.
 
     If the wait is cancelled, a call that has not begun never will; one that runs goes on.
     """
-    result: ResultT = await _workers.submit(function, *arguments).future
+    result: ResultT = await _workers.submit(function, *arguments, owner=owner).future
     return result
 
 
-async def call_in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
+async def call_in_thread(function: Callable[..., Any], *arguments: Any, owner: str = "") -> Any:
     """Call a handler in a thread. A coroutine that it returns is awaited here; a call that goes on is `outliving`."""
-    call = _workers.submit(function, *arguments)
+    call = _workers.submit(function, *arguments, owner=owner)
     try:
         result = await call.future
     except asyncio.CancelledError as error:

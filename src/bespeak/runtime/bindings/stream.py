@@ -119,7 +119,7 @@ class StreamBinding:
         """Collect the items, or begin to stream them if the caller asks for it and nothing has to keep the answer."""
         context = Context(call.request, call.principal, call.method, call.path, call.input, call.server.state)
         made = self._plan(call.input, context)
-        items: AsyncGenerator[Any] = made if hasattr(made, "__anext__") else _in_threads(made)
+        items: AsyncGenerator[Any] = made if hasattr(made, "__anext__") else _in_threads(made, call.agent_id or "")
         limits, judge = call.routes.service.stream_limits, self._judge(call)
         if not _is_streamed(call):
             return {"items": await self._collect(items, limits, judge)}
@@ -215,13 +215,13 @@ def _is_streamed(call: RoutedCall) -> bool:
     return request.streams or (request.connection.face == "agtp" and prefers_stream(request.headers))
 
 
-async def _in_threads(items: Generator[Any]) -> AsyncGenerator[Any]:
+async def _in_threads(items: Generator[Any], owner: str) -> AsyncGenerator[Any]:
     """Run a generator in threads, one step at a time, in one context."""
     variables = contextvars.copy_context()
     step: asyncio.Task[Any] | None = None
     try:
         while True:
-            step = asyncio.ensure_future(run_in_thread(variables.run, next, items, _END))
+            step = asyncio.ensure_future(run_in_thread(variables.run, next, items, _END, owner=owner))
             item = await asyncio.shield(step)
             if item is _END:
                 return
@@ -229,7 +229,8 @@ async def _in_threads(items: Generator[Any]) -> AsyncGenerator[Any]:
     finally:
         if step is not None and not step.done():
             await asyncio.wait((step,))  # a thread cannot be interrupted, and its generator not be closed meanwhile
-        await submit(variables.run, items.close, always=True).future  # a full pool must not prevent the clean-up
+        # A full pool must not prevent the clean-up.
+        await submit(variables.run, items.close, owner=owner, always=True).future
 
 
 class ItemStream:

@@ -157,10 +157,10 @@ def plan_needing_call(
         call = _NeedingCall(function, plan, context)
         if waits:
             return call.run_between(range(len(plan.providers)), partial(call.call, plan_input(values, context)))
-        run = partial(call.run, plan_input, values)
+        run, owner = partial(call.run, plan_input, values), context.agent_id or ""
         if plan.outer:
-            return call.run_apart(partial(_outwait, run, inline=inline))
-        return run() if inline else call_in_thread(run)
+            return call.run_apart(partial(_outwait, run, owner, inline=inline))
+        return run() if inline else call_in_thread(run, owner=owner)
 
     return start
 
@@ -223,16 +223,17 @@ class _NeedingCall:
             raise
 
     async def _open(self, stack: AsyncExitStack, places: Iterable[int]) -> None:
+        owner = self._context.agent_id or ""
         for at in places:
             provider = self.plan.providers[at]
             if provider.is_async:
                 made = provider.begin(self._values, self._context)
                 self._values[at] = await (stack.enter_async_context(made) if provider.is_block else made)
             elif provider.is_block:
-                block = _ThreadBlock(provider.begin(self._values, self._context))
+                block = _ThreadBlock(provider.begin(self._values, self._context), owner)
                 self._values[at] = await stack.enter_async_context(block)
             else:
-                self._values[at] = await run_in_thread(provider.begin, self._values, self._context)
+                self._values[at] = await run_in_thread(provider.begin, self._values, self._context, owner=owner)
 
 
 _ending: Final[set[asyncio.Task[Any]]] = set()  # cancelled calls whose providers are not closed yet
@@ -244,11 +245,11 @@ def _forget(task: asyncio.Task[Any]) -> None:
         task.exception()  # retrieved, so that asyncio does not log it; the stored answer of a keyed call has it
 
 
-async def _outwait(run: Callable[[], Any], *, inline: bool) -> Any:
+async def _outwait(run: Callable[[], Any], owner: str, *, inline: bool) -> Any:
     """Call a function in a thread; wait for its end even if this is cancelled, unless it has not begun."""
     if inline:
         return run()
-    call = submit(run)
+    call = submit(run, owner=owner)
     try:
         return await call.future
     except asyncio.CancelledError:
@@ -260,13 +261,14 @@ async def _outwait(run: Callable[[], Any], *, inline: bool) -> Any:
 class _ThreadBlock:
     """A context manager whose two ends run in threads. It is closed even if its opening or closing is cancelled."""
 
-    def __init__(self, block: AbstractContextManager[Any]) -> None:
+    def __init__(self, block: AbstractContextManager[Any], owner: str) -> None:
         self._block = block
+        self._owner = owner
         self._first = threading.Lock()  # taken by the thread when it has opened the block, or by a cancellation
 
     async def __aenter__(self) -> Any:
         try:
-            return await run_in_thread(self._open)
+            return await run_in_thread(self._open, owner=self._owner)
         except asyncio.CancelledError as error:
             if not self._first.acquire(blocking=False):
                 await self.__aexit__(type(error), error, error.__traceback__)
@@ -283,5 +285,5 @@ class _ThreadBlock:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         # A place is certain: what is open must be closed, however many calls wait.
-        closing = submit(self._block.__exit__, kind, error, trace, always=True)
+        closing = submit(self._block.__exit__, kind, error, trace, owner=self._owner, always=True)
         return await asyncio.shield(closing.future)
