@@ -149,14 +149,21 @@ def log_exchange(exchange: Exchange) -> None:
 
 
 def log_answer(
-    connection: Connection, method: str, paths: tuple[str, str], *, number: int, code: str | None, seconds: float
+    connection: Connection,
+    method: str,
+    paths: tuple[str, str],
+    *,
+    number: int,
+    code: str | None,
+    seconds: float,
+    caller: str | None = None,
 ) -> None:
     """Log an answer that a face has given by itself: a document, or a refusal before there is a call.
 
     `paths` are the path as it was sent, for a terminal, and as it may be logged.
     """
     listed = {"method": method[:_LONGEST], "path": paths[1], "status": number, "peer": connection.peer}
-    _log(listed, "anonymous", code, seconds, AskedPath(paths[0]))
+    _log(listed, caller or "anonymous", code, seconds, AskedPath(paths[0]))
 
 
 def log_fault(fault: Malformed, connection: Connection, headers: Iterable[tuple[str, str]], level: int) -> None:

@@ -23,6 +23,7 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.faces.http.forms import MAX_PARTS, MAX_TEXT
 from bespeak.faces.limits import Capacity
 from bespeak.protocol.exchange.messages import Connection, Malformed, Request, Response
+from bespeak.runtime.exchange import ACCESS_LOGGER
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.settings import CaseSettings
@@ -348,6 +349,22 @@ async def _in_pieces(desk: Desk) -> None:
         answer = await reader.read()
     writer.close()
     assert b'"size":150000' in answer, answer
+
+
+async def test_stored_files_are_in_the_access_log_without_their_ids(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", ACCESS_LOGGER)
+    async with serving(tmp_path) as desk:
+        reference = await desk.store(b"one")
+        await desk.web.get(f"/files/{reference}", headers=AS_ANN)
+        await desk.web.get(f"/files/{reference}", headers={"Agent-ID": BOB})
+    lines = [record.getMessage().rpartition(" in ")[0] for record in caplog.records if record.name == ACCESS_LOGGER]
+    assert lines == [
+        f"201 POST /files by {ANN}",
+        f"200 GET /files/* by {ANN}",
+        f"404 file-not-found: GET /files/* by {BOB}",
+    ]
 
 
 async def test_a_signature_that_is_not_accepted_puts_nothing_on_disk(tmp_path: Path) -> None:

@@ -291,6 +291,7 @@ class HttpFace:
         started: float,
         *,
         known: bool = False,
+        caller: str | None = None,
     ) -> None:
         """Log an answer of the face itself, or of an application at a `known` path; `started` is by `perf_counter`."""
         if self.is_logged:
@@ -298,7 +299,8 @@ class HttpFace:
             seconds = perf_counter() - started
             known = known or path in self._site.pages or path in self._site.literal
             shown = path if known else known_parts(path, self._server.routes)
-            log_answer(connection, http_method, (path, shown), number=reply.status, code=code, seconds=seconds)
+            paths = path, shown
+            log_answer(connection, http_method, paths, number=reply.status, code=code, seconds=seconds, caller=caller)
 
     def malformed(self, fault: Malformed, connection: Connection) -> HttpResponse:
         """Answer a message that is not a valid request, and ask for the connection to be closed."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Iterator, Mapping
+from time import perf_counter
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
@@ -12,7 +13,7 @@ import msgspec
 
 from bespeak.contract.schema.file_schema import FileField, file_fields, is_file
 from bespeak.faces.http.asgi import FilePart, Headers, HttpResponse, Receive, Scope
-from bespeak.faces.http.dispatched import DispatchBackend
+from bespeak.faces.http.dispatched import PRINCIPAL, DispatchBackend
 from bespeak.faces.http.face import READ_FORM, HttpFace, connection_of, refusal
 from bespeak.faces.http.forms import FORM, FormReader, invalid_form
 from bespeak.faces.http.site import NO_STORE
@@ -103,7 +104,13 @@ class FileFace:
                 return self._face.malformed(form, connection)
             stored = self._stored(path, headers)
             if stored is not None:
-                return await self._answer_stored(scope, method, stored, headers, form)
+                started = perf_counter()
+                reply = await self._answer_stored(scope, method, stored, headers, form)
+                # Without the id, which is all that protects a file of an anonymous caller.
+                shown, principal = f"{STORED}/*" if stored else STORED, scope.get(PRINCIPAL)
+                caller = None if principal is None else principal.agent_id
+                self._face.log(method, shown, reply, connection, started, known=True, caller=caller)
+                return reply
             target = self._target(method, path, headers)
             if target is None or (form is None and not self._sends_raw(target, headers)):
                 return None
