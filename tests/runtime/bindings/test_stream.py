@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing
 from typing import Annotated, Any
 
@@ -206,6 +207,30 @@ async def test_a_stream_ends_when_its_time_is_over() -> None:
                 assert len([item async for item in service.stream("QUERY", path, **given)]) >= 1
             assert error.value.code == "stream-timeout"
             await served.closed()
+
+
+async def test_items_of_one_answer_end_in_time_although_their_thread_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CLOSING", 0.0)
+    release, closed = threading.Event(), threading.Event()
+
+    def hang() -> Iterator[int]:
+        try:
+            yield 1
+            release.wait(10)
+            yield 2
+        finally:
+            closed.set()
+
+    items = module._in_threads(hang(), AGENT)
+    assert await anext(items) == 1
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(anext(items), 0.05)
+    assert not closed.is_set()
+    release.set()
+    assert await asyncio.to_thread(closed.wait, 20)
+    async with asyncio.timeout(20):
+        while module._running:
+            await asyncio.sleep(0.01)
 
 
 async def test_no_stream_task_and_no_thread_is_left_behind() -> None:

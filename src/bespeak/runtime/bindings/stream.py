@@ -227,10 +227,21 @@ async def _in_threads(items: Generator[Any], owner: str) -> AsyncGenerator[Any]:
                 return
             yield item
     finally:
-        if step is not None and not step.done():
-            await asyncio.wait((step,))  # a thread cannot be interrupted, and its generator not be closed meanwhile
-        # A full pool must not prevent the clean-up.
-        await submit(variables.run, items.close, owner=owner, always=True).future
+        closing = asyncio.get_running_loop().create_task(_close(items, step, variables, owner), name="bespeak-closing")
+        _running.add(closing)
+        closing.add_done_callback(_running.discard)
+        await asyncio.wait((closing,), timeout=CLOSING)  # a thread that never ends must not keep its caller waiting
+        if closing.done():
+            closing.result()
+
+
+async def _close(
+    items: Generator[Any], step: asyncio.Task[Any] | None, variables: contextvars.Context, owner: str
+) -> None:
+    if step is not None:
+        await asyncio.wait((step,))  # a thread cannot be interrupted, and its generator not be closed meanwhile
+    # A full pool must not prevent the clean-up.
+    await submit(variables.run, items.close, owner=owner, always=True).future
 
 
 class ItemStream:
