@@ -50,13 +50,15 @@ async def test_pages_of_other_sites_and_bent_names_are_refused() -> None:
 
 
 async def test_allowed_origins_may_call_and_preflights_name_the_headers() -> None:
-    wanted = "Access-Control-Request-Headers: agent-id, authority-scope, idempotency-key, authorization, content-type"
+    names = "agent-id, authority-scope, idempotency-key, authorization, content-type, range"
+    wanted = f"Access-Control-Request-Headers: {names}"
     lines = (f"Origin: {SHOP}", "Access-Control-Request-Method: POST", wanted)
     async with serving(settings=HttpSettings(cors=(SHOP,))) as web:
         answer = await web.ask(post("/room:book", {}, f"Origin: {SHOP}"))
         assert (answer.status, answer.headers["access-control-allow-origin"]) == (200, SHOP)
         exposed = answer.headers["access-control-expose-headers"].lower()
-        assert all(name in exposed for name in ("agtp-status", "retry-after", "idempotency-replayed", "etag"))
+        shown = ("agtp-status", "retry-after", "idempotency-replayed", "etag", "content-disposition", "content-range")
+        assert all(name in exposed for name in shown)
         refused = await web.ask(post("/room:book", {}, "Origin: https://evil.example"))
         assert (refused.status, "access-control-allow-origin" in refused.headers) == (403, False)
         answer = await web.ask(post("/room:book", None, *lines, method="OPTIONS"))

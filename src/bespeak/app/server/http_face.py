@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _logger = logging.getLogger(__name__)
 CORS: Final[Mapping[str, Any]] = {
     "allow_methods": ("GET", "HEAD", "POST"),
-    "allow_headers": ("content-type", *READ_HEADERS),
+    "allow_headers": ("content-type", "range", *READ_HEADERS),
     "expose_headers": EXPOSED_HEADERS,
 }
 

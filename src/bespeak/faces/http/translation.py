@@ -105,6 +105,8 @@ EXPOSED_HEADERS: Final = (
     "Audit-ID",
     "Cost-Estimate",
     "Confirmation-ID",
+    "Content-Disposition",
+    "Content-Range",
     "Contract-Synthesized",
     "ETag",
     "Idempotency-Replayed",
