@@ -77,7 +77,8 @@ class ApiKeys:
         self._clock = clock
         self._held: dict[str, _HeldKey] = {}
         self._revision = 0
-        self._looked = 0.0
+        self._looked = 0.0  # when the store was last asked for new keys, by the clock of the loop
+        self._looking: asyncio.Task[None] | None = None  # waits to ask again; None while nobody wants it
         self._store: Store | None = None
         self._uses: dict[str, float] = {}
         self._writing: asyncio.Task[None] | None = None
@@ -91,7 +92,7 @@ class ApiKeys:
         held = self._held.get(parts[1])
         now = self._clock()
         if held is None:
-            return self._look(now)
+            return _NO_STORE if self._store is None else Outdated(_UNKNOWN)
         if not compare_digest(digest_of(parts[2]), held.row.digest):
             return _UNKNOWN
         expires = held.row.expires
@@ -123,28 +124,29 @@ class ApiKeys:
         return True
 
     async def refresh(self) -> None:
-        """Look for keys that were made since. A store that cannot be read is reported by those who follow it."""
-        if self.reload is not None:
-            try:
+        """Look for keys that were made since: once for all who ask, and at most ten times a second."""
+        if self._looking is None:
+            self._looking = asyncio.get_running_loop().create_task(self._look(), name="bespeak-new-keys")
+        await asyncio.shield(self._looking)
+
+    async def _look(self) -> None:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(self._looked + _LOOK_GAP - loop.time())
+        self._looked = loop.time()
+        self._looking = None  # whoever asks from now on may want a key that is made after the store is read
+        try:
+            if self.reload is not None:
                 await self.reload()
-            except StoreError as error:
-                _logger.log(level_of(error), "could not look for new API keys: %s", error)
+        except StoreError as error:  # those who follow the store report it
+            _logger.log(level_of(error), "could not look for new API keys: %s", error)
 
     async def close(self) -> None:
         """Write the uses that are not written yet."""
-        if self._writing is not None:
-            self._writing.cancel()
-            await asyncio.gather(self._writing, return_exceptions=True)
+        running = [task for task in (self._writing, self._looking) if task is not None]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
         await self._write()
-
-    def _look(self, now: float) -> Refused | Outdated:
-        """Refuse an unknown key; the store is asked first, but not more often than ten times a second."""
-        if self._store is None:
-            return _NO_STORE
-        if abs(now - self._looked) < _LOOK_GAP:
-            return _UNKNOWN
-        self._looked = now
-        return Outdated(_UNKNOWN)
 
     def _note(self, key_id: str, now: float) -> None:
         self._uses[key_id] = now
