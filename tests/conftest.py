@@ -23,7 +23,7 @@ __all__ = ["anyio_backend", "postgres_dsn", "postgres_server"]
 
 # How long an example takes says more about the machine than about the code; what must be fast is measured in bench.
 settings.register_profile("thorough", deadline=None)
-settings.register_profile("usual", deadline=None)
+settings.register_profile("usual", deadline=None, max_examples=50)
 settings.register_profile("quick", deadline=None, max_examples=5)
 settings.load_profile("usual")
 
