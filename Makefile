@@ -20,7 +20,7 @@ help: ## list the targets
 setup: $(READY) ## create the virtual environment
 
 $(READY): pyproject.toml requirements.lock
-	@echo "Setting up $(VENV), once: about a minute. First the packages of requirements.lock, then bespeak itself."
+	@echo "Setting up $(VENV), once: about two minutes. First the packages of requirements.lock, then bespeak itself."
 	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11) and "bespeak needs Python 3.11 or newer: make PYTHON=/path/to/python3.11")'
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv venv -q --allow-existing -p "$(PYTHON)" $(VENV) && uv pip install -q -p $(BIN)/python -r requirements.lock && uv pip install -q -p $(BIN)/python --no-deps -e .; \
@@ -42,7 +42,7 @@ demo: $(READY) ## run the example hotel and print what to try
 test: $(READY) postgres node ## run the whole test suite
 	$(BIN)/python -m pytest
 
-quick: $(READY) ## run the tests of all rooms below the faces, without other processes: about a minute
+quick: $(READY) ## run the tests of all rooms below the faces, without other processes: about 80 seconds
 	$(BIN)/python -m pytest -m "not process" --hypothesis-profile=quick \
 	  $(addprefix tests/,text protocol contract state documents checks runtime extensions)
 
