@@ -68,6 +68,12 @@ def test_texts_are_shown_as_they_are_written() -> None:
     assert Markup(described('<script>alert("1")</script> & more')).text.count('<script>alert("1")</script> & more') >= 4
 
 
+def test_characters_that_reorder_or_hide_a_text_are_shown_as_code() -> None:
+    text = Markup(described("safe\u202eevas \x07bell")).text
+    assert "\u202e" not in text
+    assert text.count("safe\\u202eevas \\x07bell") >= 4
+
+
 def test_the_policy_allows_the_one_style_sheet_and_no_script() -> None:
     [style] = re.findall(r"<style>(.*?)</style>", page(FIND), re.DOTALL)
     assert f"'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}'" in POLICY

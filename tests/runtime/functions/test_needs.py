@@ -165,6 +165,22 @@ async def test_a_context_manager_is_a_provider(provider: Callable[..., Any]) -> 
     assert [event for event in LOG if event != "settings"] == ["open managed", "handler", "close managed"]
 
 
+async def test_a_class_beside_an_async_handler_is_made_opened_and_closed_in_threads() -> None:
+    class Slow(Lease):
+        def __init__(self) -> None:
+            note("make managed")
+
+    async def handle(it: Annotated[str, Needs(Slow)]) -> dict[str, str]:
+        note("handler")
+        return {"found": it}
+
+    handle.__annotations__.update(it=Annotated[str, Needs(Slow)], **{"return": dict[str, str]})
+    assert await call(make_app(handle)) == {"found": "managed"}
+    here = threading.current_thread().name
+    assert [event for event in LOG if PLACES[event] == here] == ["handler"]
+    assert [*LOG] == ["make managed", "open managed", "handler", "close managed"]
+
+
 async def test_a_provider_is_called_once_per_call_unless_it_is_not_cached() -> None:
     Again = Annotated[str, Needs(settings, cached=False)]  # noqa: N806 - a type
 

@@ -24,6 +24,7 @@ from bespeak.contract.schema.view import sample
 from bespeak.contract.service import Service
 from bespeak.documents.ai.param_notation import cut
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.text.diagnostics.diagnostic import printable
 
 MOST_SHOWN: Final = 200  # endpoints on the page; the documents have all
 _LONGEST: Final = 300  # characters of one text
@@ -101,7 +102,8 @@ def project_page(
 
 
 def _text(text: str) -> str:
-    return escape(cut(text, _LONGEST))
+    """Escape a text of the contract. What has no glyph is shown as code: it could reorder what is beside it."""
+    return escape(printable(" ".join(cut(text, _LONGEST).split())))
 
 
 def _list(listed: Sequence[Endpoint], policies: Policies) -> str:
@@ -142,7 +144,7 @@ def _how(listed: Sequence[Endpoint], policies: Policies, web: HttpSettings, mode
     if command is None:
         return ""
     return (
-        f"<h2>Call one</h2>\n<pre>{escape(command)}</pre>\n"
+        f"<h2>Call one</h2>\n<pre>{escape(printable(command))}</pre>\n"
         '<p class="soft">POST takes the input as a JSON object. Endpoints that only read often take GET with a query. '
         "A refusal is problem+json and says what to do.</p>\n"
     )

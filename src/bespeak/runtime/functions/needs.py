@@ -230,8 +230,11 @@ class _NeedingCall:
                 made = provider.begin(self._values, self._context)
                 self._values[at] = await (stack.enter_async_context(made) if provider.is_block else made)
             elif provider.is_block:
-                block = _ThreadBlock(provider.begin(self._values, self._context), owner)
-                self._values[at] = await stack.enter_async_context(block)
+                if isinstance(provider.make, type):  # its `__init__` may block; a generator has not begun
+                    made = await run_in_thread(provider.begin, self._values, self._context, owner=owner)
+                else:
+                    made = provider.begin(self._values, self._context)
+                self._values[at] = await stack.enter_async_context(_ThreadBlock(made, owner))
             else:
                 self._values[at] = await run_in_thread(provider.begin, self._values, self._context, owner=owner)
 
