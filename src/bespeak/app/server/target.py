@@ -82,9 +82,9 @@ def load_target(text: str) -> Target:
         return _load_configured(text, Path.cwd(), text)
     advice = f"; the address of a service is agtp://{text}" if _ADDRESS.fullmatch(text) else ""
     # A name without a suffix may also have been meant as a module; the advice covers both.
-    missing = "" if not text or is_there(path) else f"; there is no file or folder {place!r} here"
+    missing = "" if not text or is_there(path) else f"; there is no file or folder {brief(place)} here"
     raise ConfigError(
-        f"nothing to serve at {text!r}{missing}: give a folder with a bespeak.toml or endpoints/, "
+        f"nothing to serve at {brief(text)}{missing}: give a folder with a bespeak.toml or endpoints/, "
         f"an .agis, .toml or .py file, module:app, or an OpenAPI file (.json, .yaml){advice}"
     )
 
