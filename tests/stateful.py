@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,8 +20,9 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.state.audit.settings import AuditSettings
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.opening import Role, open_store
 from bespeak.state.store.store import Command, Result, Store, read_one
+from bespeak.terminal.target_store import use_store
 
 _is_audited = False
 
@@ -95,3 +98,8 @@ class ReadDelegation(Command, frozen=True):
     def steps(self) -> Result[Delegation | None]:
         columns = ", ".join(Delegation.__struct_fields__)
         return read_one(Delegation, f"SELECT {columns} FROM delegations WHERE delegation_id = ?", self.delegation_id)
+
+
+def do_at(place: Path, *commands: Command, role: Role = "visitor") -> Any:
+    """Carry out commands at the store of a deployment, outside of an event loop."""
+    return asyncio.run(use_store(str(place), lambda store: store.do(*commands), role=role))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from tests.cases import rows
+from tests.stateful import do_at as do
 
 from bespeak.app.cli.cases import cases
 from bespeak.errors import ConfigError
@@ -17,24 +17,11 @@ from bespeak.state.audit.record import KeptRecord, payload_of
 from bespeak.state.store.commands.audit import LatestAudit
 from bespeak.state.store.commands.cases import OpenCase, ReadCase, UseCase
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.store import Command
 from bespeak.terminal import CommandFailedError
 
 AGENT = "a" * 64
 SUBJECT = '{"method":"BOOK","path":"/room","input":{"guest":"\\u001b[31mg"}}'
 ESCALATED = '{"task_id":"task-7","reason":"ethical_flag","context":{}}'
-
-
-def do(place: Path, *commands: Command, role: Any = "visitor") -> Any:
-    async def run() -> Any:
-        store = open_store(str(place), role=role)
-        await store.start()
-        try:
-            return await store.do(*commands)
-        finally:
-            await store.close()
-
-    return asyncio.run(run())
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 from tests.extensions.negotiation.negotiating import FIND, LODGINGS, lodgings
 from tests.process import serving
+from tests.stateful import do_at as do
 
 from bespeak.agent.client.agtp_transport import Pool
 from bespeak.app.cli.audit import audit
@@ -26,8 +27,6 @@ from bespeak.extensions.negotiation.store import FileProposal, ReadProposal
 from bespeak.runtime.additions import StoredEndpoint, write_endpoint
 from bespeak.state.audit.record import KeptRecord, payload_of
 from bespeak.state.store.commands.audit import LatestAudit
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.store import Command
 from bespeak.terminal import CommandFailedError
 from bespeak.text.reading.table import Table
 from bespeak.text.reading.text_file import read_text, toml_table
@@ -38,18 +37,6 @@ server_id = "s"
 operator = "o"
 contact = "c"
 """
-
-
-def do(place: Path, *commands: Command) -> Any:
-    async def run() -> Any:
-        store = open_store(str(place), role="visitor")
-        await store.start()
-        try:
-            return await store.do(*commands)
-        finally:
-            await store.close()
-
-    return asyncio.run(run())
 
 
 def file(number: int, state: str, document: str, **fields: Any) -> FileProposal:

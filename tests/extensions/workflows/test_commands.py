@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 from pathlib import Path
@@ -11,15 +10,14 @@ from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
+from tests.stateful import do_at as do
 
 from bespeak.extensions.workflows.commands import draw_lines, draw_mermaid, draw_svg, workflows
 from bespeak.extensions.workflows.spec import Spec, StepSpec, encode
 from bespeak.extensions.workflows.store import JournalSteps, StepRow
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import NEVER, ChangeRecord, PutRecord, Record
-from bespeak.state.store.opening import open_store
 from bespeak.state.store.sqlite import SqliteStore
-from bespeak.state.store.store import Command
 from bespeak.terminal import CommandFailedError
 
 AGENT = "a" * 64
@@ -31,18 +29,6 @@ SPEC = Spec(
     deadline=1e12,
 )
 ROWS = (StepRow(1, 1, "done", 200, "{}"), StepRow(2, 2, "failed", 422, '{"message": "No money."}'))
-
-
-def do(place: Path, *commands: Command) -> Any:
-    async def run() -> Any:
-        store = open_store(str(place), role="visitor")
-        await store.start()
-        try:
-            return await store.do(*commands)
-        finally:
-            await store.close()
-
-    return asyncio.run(run())
 
 
 @pytest.fixture
