@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.limits import RateLimits, StreamLimits
+from bespeak.contract.participant import Participant
 from bespeak.contract.policy import Policies
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.recipe import Recipe
@@ -128,6 +129,7 @@ class Service:
     extensions: tuple[Any, ...] = ()
     """Extensions of the author, each an `Extension`; those that bespeak brings are not among them."""
     procedures: tuple[Procedure, ...] = ()  # what RUN may run
+    participants: tuple[Participant, ...] = ()  # functions that take part in standard methods
     semantic: SemanticLayer | None = None  # settings of the semantic layer; None if it is not used
     apis: tuple[Mapping[str, Any], ...] = ()
     hosted_protocols: tuple[Mapping[str, Any], ...] = ()

@@ -234,9 +234,10 @@ REQUIRES_RESOURCES: Final = "resources to search"  # what a server may lack, as 
 
 
 def refuse_without_needs(call: RoutedCall) -> Refused | None:
-    """Refuse with 501 on a server without a store, with 262 for an anonymous caller."""
-    if call.server.store is None:
-        return not_available(call.method, REQUIRES_STORE)
+    """Refuse with 501 what the server cannot carry out, with 262 an anonymous caller."""
+    missing = REQUIRES_STORE if call.server.store is None else call.route.endpoint.missing
+    if missing is not None:
+        return not_available(call.method, missing)
     if call.agent_id is None:
         return call.server.principals.credentials_missing(f"{call.method} requires an identified agent")
     return None

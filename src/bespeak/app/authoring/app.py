@@ -20,6 +20,7 @@ from bespeak.app.authoring.declarations import (
     refuse_removed,
     with_function,
 )
+from bespeak.app.authoring.participation import Participation
 from bespeak.app.authoring.recipe_trace import Input, RecipeTrace
 from bespeak.checks.lint import registration
 from bespeak.checks.lint.registration import check_endpoint, effective_policies
@@ -35,6 +36,7 @@ from bespeak.contract.data_set import DataSet, bind_sources
 from bespeak.contract.endpoint import Deprecation, Endpoint, Impact, Semantic
 from bespeak.contract.handler import COMPOSITION_FAILED, Composition, HandlerBinding, Needs, RegisteredFunction
 from bespeak.contract.limits import Cost, read_cost
+from bespeak.contract.participant import Participant
 from bespeak.contract.policy import Policies, Redirect
 from bespeak.contract.procedure import Procedure, find_repeated
 from bespeak.contract.recipe import Recipe
@@ -72,7 +74,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Items = TypeVar("_Items", bound=Callable[[], Iterable[str | Mapping[str, Any]]])
 
 
-class App:
+class App(Participation):
     """A service whose endpoints are decorated Python functions."""
 
     def __init__(
@@ -134,6 +136,7 @@ class App:
         self._resources: list[Resource] = []
         self._data: list[DataSet] = []
         self._procedures: list[Procedure] = []
+        self._participants: list[Participant] = []
         self._recipes: dict[str, tuple[Callable[..., Any], Recipe]] = {}
         self._trace: RecipeTrace | None = None  # the recipe whose function runs; None most of the time
         self._wildcard: Callable[..., Any] | None = None
@@ -516,6 +519,7 @@ class App:
             recipes=tuple(recipe for _, recipe in self._recipes.values()),
             resources=tuple(self._resources),
             procedures=tuple(self._procedures),
+            participants=tuple(self._participants),
             data_manifest=manifest,
             wildcard_handler=self._wildcard,
             lifespan=self._lifespan,

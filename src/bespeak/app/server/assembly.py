@@ -19,7 +19,7 @@ from bespeak.contract.extensions import BUNDLED, FLOOR_HANDLERS, HOOKS, Lazy
 from bespeak.contract.schema.file_schema import has_files
 from bespeak.contract.service import Service, Vocabulary
 from bespeak.contract.standard.communicate import MESSAGES
-from bespeak.contract.standard.methods import STANDARD
+from bespeak.contract.standard.methods import STANDARD, choose_methods
 from bespeak.documents.deployment.rules import NO_EFFECT
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
@@ -176,7 +176,7 @@ def assemble(
     if catalog is None:
         raise ConfigError("\n".join(str(finding) for finding in findings))
     service, unkept = _disable_unsupported(service, verifies=verifies, stored=stored)
-    service = _with_own_methods(service, catalog)
+    service = _with_own_methods(_with_joined_methods(service), catalog)
     extensions = choose_extensions(service, stored=stored, tables=tables)
     builtins = list_builtins(service, extensions, stored=stored)
     opened: list[DataEndpoint] = []
@@ -193,6 +193,12 @@ def assemble(
     return Assembled(registrar, findings, updated or now(), signer, environment, extensions)
 
 
+def _with_joined_methods(service: Service) -> Service:
+    """Offer the standard methods that functions of the service take part in."""
+    joined = {method for participant in service.participants for method in participant.methods}
+    return replace(service, methods=choose_methods((*service.methods, *joined))) if joined else service
+
+
 def _with_own_methods(service: Service, catalog: Catalog) -> Service:
     """Admit the methods of the author's extensions: those that the catalog lacks are custom methods."""
     names = tuple(method.name for extension in service.extensions for method, _ in extension.own_methods)
@@ -206,6 +212,7 @@ def _with_own_methods(service: Service, catalog: Catalog) -> Service:
 
 def list_builtins(service: Service, extensions: Sequence[Extension] | None = None, *, stored: bool) -> list[Endpoint]:
     """List the built-in endpoints of a service, with those of extensions; by default of those that it needs."""
+    service = _with_joined_methods(service)
     messages = Lazy("bespeak.extensions.messages.methods_inbox", "messages")
     return builtin_endpoints(
         service,

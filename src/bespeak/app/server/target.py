@@ -253,6 +253,7 @@ def join_app(files: Service, app: Service, document: ServerDocument, place: Loca
         recipes=(*app.recipes, *files.recipes),
         resources=(*files.resources, *(one for one in app.resources if one not in files.resources)),
         procedures=(*files.procedures, *app.procedures),
+        participants=(*files.participants, *app.participants),
         extensions=app.extensions,
         data_manifest=join_manifests(files.data_manifest, app.data_manifest),
         schemas={**app.schemas, **files.schemas},

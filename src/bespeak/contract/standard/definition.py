@@ -83,6 +83,7 @@ class StandardMethod:
     errors: tuple[MethodError, ...] = ()
     scopes: tuple[str, ...] = ()  # scopes without which a call is refused
     recorded: tuple[str, ...] = ()  # parameters that the audit record of a call has
+    joined_by: str = ""  # kind of participant without which a server cannot carry it out; empty for none
     passes_on: bool = False  # True if it calls other endpoints, so that confirmations are theirs
     parameters: Mapping[str, Schema] = field(init=False)  # members of the body, under their plain names
     required: tuple[str, ...] = field(init=False)

@@ -6,17 +6,15 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bespeak.contract.endpoint import DeclaredError, Endpoint, Semantic
-from bespeak.contract.handler import RegisteredFunction
+from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.standard.definition import list_of
 from bespeak.contract.standard.orchestrate import RUNS, STEP
 from bespeak.documents.deployment.rules import PROCEDURE
-from bespeak.errors import ContractError
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.runtime.bindings.function import bind_function, resolve_function
-from bespeak.runtime.functions.reading import read_handler
+from bespeak.runtime.bindings.function import resolve_function
+from bespeak.runtime.bindings.participant import bind_hidden
 from bespeak.runtime.route import Route
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
@@ -84,42 +82,14 @@ def bind_procedure(procedure: Procedure) -> tuple[Endpoint, Callable[..., Any]] 
     function = procedure.target or resolve_function(procedure.function.replace(":", "."))
     if isinstance(function, str):
         return function
-    endpoint = _endpoint(procedure, function)
-    if isinstance(endpoint, str):
-        return endpoint
-    assert isinstance(endpoint.handler, RegisteredFunction)
-    bound = bind_function(endpoint, endpoint.handler)
-    return bound.message if isinstance(bound, Diagnostic) else (endpoint, bound)
-
-
-def _endpoint(procedure: Procedure, function: Callable[..., Any]) -> Endpoint | str:
-    """Describe a procedure as an endpoint, so that every gate and record of a step applies to it."""
-    try:
-        reading = read_handler(function)
-    except ContractError as error:
-        return str(error)
-    prose = reading.prose
-    errors = {**dict.fromkeys(procedure.errors, ""), **prose.errors}
-    what = procedure.description or prose.intent or f"Run {procedure.procedure_id}."
-    return Endpoint(
-        method=METHOD,
-        path=path_of(procedure.procedure_id),
-        description=what,
-        semantic=Semantic(
-            intent=what,
-            actor="agent",
-            outcome=prose.outcome or "The procedure has run.",
-            capability="",
-            confidence=1.0,
-            impact="irreversible",
-            is_idempotent=procedure.idempotent,
-        ),
-        input_schema=reading.input_schema if procedure.input_schema is None else procedure.input_schema,
-        output_schema=reading.output_schema,
-        errors=tuple(DeclaredError(name, text) for name, text in errors.items()),
-        required_scopes=tuple(dict.fromkeys((RUNS, *procedure.scopes))),
-        handler=RegisteredFunction(
-            function=procedure.function or procedure.procedure_id, target=function, overrides=procedure.overrides
-        ),
-        internal=True,
+    return bind_hidden(
+        METHOD,
+        path_of(procedure.procedure_id),
+        function,
+        description=procedure.description,
+        idempotent=procedure.idempotent,
+        scopes=(RUNS, *procedure.scopes),
+        errors=dict.fromkeys(procedure.errors, ""),
+        input_schema=procedure.input_schema,
+        overrides=procedure.overrides,
     )

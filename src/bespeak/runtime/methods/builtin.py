@@ -44,6 +44,14 @@ def find_missing(method: str, *, stored: bool, searchable: bool) -> str | None:
     return REQUIRES_STORE if method in _STATEFUL and not stored else MISSING.get(method)
 
 
+def find_unjoined(method: StandardMethod, service: Service) -> str | None:
+    """Return what the service must declare before it can carry out a standard method; None if nothing is missing."""
+    kind = method.joined_by
+    if not kind or any(participant.kind == kind for participant in service.participants):
+        return None
+    return f"a {kind} (declare one with @app.{kind})"
+
+
 def unavailable(method: str) -> Callable[[RoutedCall], Refused]:
     """Build the handler of a floor method that this server admits but cannot carry out."""
     advice = f" The operator of this server can bind {method} / to a handler."
@@ -136,7 +144,10 @@ def builtin_endpoints(
         *(_endpoint(method, path, agents) for path, method in AGENT_METHODS),
         *(_endpoint(one.method, one.path, one.handler) for one in brought if not one.listed),
         *(
-            _with_missing(replace(_endpoint(method, "/", handler), enabled=True), None if stored else REQUIRES_STORE)
+            _with_missing(
+                replace(_endpoint(method, "/", handler), enabled=True),
+                find_unjoined(method, service) if stored else REQUIRES_STORE,
+            )
             for method, handler in (*((STANDARD[name], standard[name]) for name in chosen), *own_methods)
         ),
         *(replace(_endpoint(one.method, one.path, one.handler), enabled=True) for one in brought if one.listed),

@@ -1,0 +1,49 @@
+"""Functions of the service that take part in standard methods: the worker of a queue, the price of a sale, a report."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from bespeak.contract.endpoint import Impact
+from bespeak.text.diagnostics.diagnostic import brief
+
+_NAME: Final = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
+_LONGEST_NAME: Final = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JoinedFunction:
+    """One function of a participant. It is called in the authority of whoever calls the method."""
+
+    function: Callable[..., Any]
+    method: str  # standard method under which records and refusals name it
+    impact: Impact = "irreversible"
+    idempotent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Participant:
+    """What a service brings to standard methods under one name."""
+
+    kind: str  # what it is: queue, sale, report and so on
+    name: str
+    functions: Mapping[str, JoinedFunction]  # by what each is for: price, fulfil, refund
+    methods: tuple[str, ...] = ()  # standard methods that the service offers because of it
+    description: str = ""
+    scopes: tuple[str, ...] = ()  # scopes that its functions take beside those of the method
+    errors: Mapping[str, str] = field(
+        default_factory=dict
+    )  # names of the errors that it refuses with, and what they mean
+    options: Any = None  # settings of its kind
+    overrides: Mapping[Any, Callable[..., Any]] | None = field(default=None, compare=False, repr=False)  # for tests
+
+    def find_fault(self, others: Iterable[Participant]) -> str | None:
+        """Return what is wrong with its name; None if it is valid."""
+        if _NAME.fullmatch(self.name) is None or len(self.name) > _LONGEST_NAME:
+            return f"the name must be lower-case words joined by . _ or -; got {brief(self.name)}"
+        if any((one.kind, one.name) == (self.kind, self.name) for one in others):
+            return f"another {self.kind} has its name"
+        return None
