@@ -1,4 +1,4 @@
-from bespeak import App
+from bespeak import App, Context
 
 app = App("Acme Office", server_id="office.acme.example", operator="Acme", contact="ops@acme.example")
 ledger: list[str] = []
@@ -12,3 +12,13 @@ def write_line(event_type: str, data: dict[str, str]) -> dict[str, int]:
     """
     ledger.append(f"{event_type}: {data}")
     return {"line": len(ledger)}
+
+
+@app.endpoint("BOOK", "/room", impact="reversible")
+def book_room(room: str, host: str, context: Context) -> dict[str, str]:
+    """Book a meeting room.
+
+    Outcome: The room is booked, and its host has a message about it.
+    """
+    context.notify(host, {"room": room, "booked_by": context.agent_id})
+    return {"room": room}

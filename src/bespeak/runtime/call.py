@@ -12,6 +12,7 @@ import msgspec
 from bespeak.contract.agent import Agent
 from bespeak.protocol import status
 from bespeak.protocol.exchange.header_values import decode64
+from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.route import Route
@@ -19,12 +20,15 @@ from bespeak.state.identity.credentials import ed25519_mark
 
 if TYPE_CHECKING:
     from bespeak.contract.schema.validation import Validator
-    from bespeak.protocol.exchange.messages import Request, Response
+    from bespeak.protocol.exchange.messages import Response
     from bespeak.protocol.exchange.token_hints import TokenHints
     from bespeak.runtime.answer import Effects
     from bespeak.runtime.route_table import RouteTable
     from bespeak.runtime.server import Server
     from bespeak.state.store.store import Command
+
+
+MOST_JOINED: Final = 100  # standard methods that the handler of one call may add
 
 
 class Call:
@@ -61,7 +65,7 @@ class Call:
 
 
 class RoutedCall(Call):
-    __slots__ = ("captures", "composing", "hints", "input", "outliving", "route", "semantic")
+    __slots__ = ("captures", "composing", "hints", "input", "joined", "outliving", "route", "semantic")
 
     route: Route
     semantic: Any  # Semantic envelope of the call as received. Not set without one, so that no other call pays.
@@ -83,6 +87,29 @@ class RoutedCall(Call):
         self.input = {}
         self.hints: TokenHints | None = None  # token hints of the caller; None for the complete answer
         self.composing: Composing | None = None  # state of a composition that calls its steps; None for any other call
+        self.joined: list[JoinedCall] | None = None  # methods that the handler has added; None if it has added none
+
+    def join(self, method: str, given: dict[str, Any]) -> None:
+        """Add a standard method that is carried out in the transaction of the answer, for the code of the service.
+
+        Its scopes are not asked for: the code of the service decides what it does. It may be called from a thread.
+        """
+        route = self.routes.steps.get((method, "/"))
+        missing = REQUIRES_STORE if self.server.store is None else None if route is None else route.endpoint.missing
+        if route is None or missing is not None:
+            advice = f"lacks {missing}" if missing else f"does not enable it: write {method} into [methods] enable"
+            raise RuntimeError(f"{method} cannot be carried out: this server {advice}")
+        given = msgspec.to_builtins(given)
+        violations = route.input.violations(given)
+        if violations:
+            place = violations[0].pointer or "the parameters"
+            raise ValueError(f"{method} does not take these parameters: {place}: {violations[0].message}")
+        joined = self.joined = self.joined or []
+        if len(joined) >= MOST_JOINED:
+            raise ValueError(f"a call may add {MOST_JOINED} methods, the maximum")
+        outer = self.request
+        request = Request(method, "/", "", outer.headers, b"", outer.connection)
+        joined.append(JoinedCall(self, route, given, request, f"joined {len(joined) + 1}"))
 
 
 class DirectCall(RoutedCall):
@@ -104,6 +131,7 @@ class DirectCall(RoutedCall):
         self.input = {}
         self.hints = None
         self.composing = None
+        self.joined = None
 
     def unrouted(self) -> Call:
         """Return the call without its endpoint, of which a refusal on arrival says nothing."""
@@ -155,6 +183,7 @@ class StepCall(RoutedCall):
         self.input = given
         self.hints = None
         self.composing = None
+        self.joined = None
         self.parent = parent
         self.apart = parent.apart
         self.number = number  # of the step in its recipe; with that of the element if it runs for each of a list
@@ -165,6 +194,17 @@ class StepCall(RoutedCall):
         """Where a workflow notes the answer, in the transaction of the step; None for a step of a composition."""
         self.output: Any = None  # the output, if the step succeeded
         self.response: Response | None = None  # the answer; None while the step runs
+
+
+class JoinedCall(StepCall):
+    """A standard method that the handler of a call has added. It must only plan effects: its call commits them."""
+
+    __slots__ = ()
+
+    def __init__(self, parent: RoutedCall, route: Route, given: dict[str, Any], request: Request, number: str) -> None:
+        super().__init__(parent, route, given, request, number)
+        if self.principal.agent_id is None:
+            self.principal = Principal(agent_id=parent.server.registrar.service.identity.server_id)
 
 
 def may_discover(call: Call) -> bool:

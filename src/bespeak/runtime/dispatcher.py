@@ -196,7 +196,8 @@ class Dispatcher:
             answer = settlement.carry_out(routed, self._invoke)
         else:
             outcome = self._invoke(routed)
-            answer = outcome if isinstance(outcome, Response) else self._complete(routed, outcome)
+            ends_here = isinstance(outcome, Response) and routed.joined is None
+            answer = outcome if ends_here else self._complete(routed, outcome)  # type: ignore[assignment] # a Response
             if isinstance(answer, Response) and answer.code is not None:
                 answer = self._record(routed, answer)
         return answer if not self._subscribers else self._emit(routed, answer, started)
@@ -249,6 +250,8 @@ class Dispatcher:
             call.request = settlement.request_of(call, _encode(given))
             return _answer_step(call, settlement.carry_out(call, self._invoke))
         outcome = self._invoke(call)
+        if call.joined is not None:
+            return self._complete_step(call, outcome)
         if outcome is _DONE:
             call.response = _DONE
             return call
@@ -309,10 +312,12 @@ class Dispatcher:
         self._emit(call, response, started)
         return response
 
-    async def _complete(self, call: RoutedCall, outcome: Effects | Coroutine[Any, Any, Response | Effects]) -> Response:
+    async def _complete(
+        self, call: RoutedCall, outcome: Response | Effects | Coroutine[Any, Any, Response | Effects]
+    ) -> Response:
         """Await a handler, and commit the changes of state it returns."""
-        settled = outcome if isinstance(outcome, Effects) else await outcome
-        if isinstance(settled, Response):
+        settled = outcome if isinstance(outcome, Response | Effects) else await outcome
+        if isinstance(settled, Response) and call.joined is None:
             answer = settled if settled.code is None else self._record(call, settled)
             return answer if isinstance(answer, Response) else await answer
         assert self._settlement is not None, "methods refuse to change state where there is no store"
@@ -334,10 +339,12 @@ class Dispatcher:
         return answer if isinstance(answer, Response) else await answer
 
     async def _complete_step(
-        self, call: StepCall, outcome: Effects | Coroutine[Any, Any, Response | Effects]
+        self, call: StepCall, outcome: Response | Effects | Coroutine[Any, Any, Response | Effects]
     ) -> StepCall:
-        settled = outcome if isinstance(outcome, Effects) else await outcome
-        return _answered(call, settled if isinstance(settled, Response) else await self._complete(call, settled))
+        settled = outcome if isinstance(outcome, Response | Effects) else await outcome
+        if isinstance(settled, Response) and call.joined is None:
+            return _answered(call, settled)
+        return _answered(call, await self._complete(call, settled))
 
     async def _with_new_keys(self, request: Request) -> Response:
         """Fetch the keys that verify credentials, then answer the request with them."""
@@ -355,7 +362,8 @@ class Dispatcher:
                 result = variables.run(route.call, call)
             else:
                 variables = copy_context()
-                context = Context(call.request, call.principal, call.method, call.path, call.input, self.server.state)
+                state = self.server.state
+                context = Context(call.request, call.principal, call.method, call.path, call.input, state, call)
                 if not call.apart and is_in_task():
                     began = perf_counter()
                     try:

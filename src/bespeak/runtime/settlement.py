@@ -21,7 +21,7 @@ from bespeak.protocol.exchange.headers import CONFIRMATION_ID, IDEMPOTENCY_KEY, 
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
-from bespeak.runtime.call import Call, RoutedCall, StepCall
+from bespeak.runtime.call import Call, JoinedCall, RoutedCall, StepCall
 from bespeak.runtime.exchange import Auditor, Exchange
 from bespeak.runtime.idempotency import MOST_LOADED, Idempotency, KeptAnswer, KeyClaim, Renewal, is_final, replay
 from bespeak.runtime.identity.agents import STALE
@@ -197,9 +197,11 @@ class Settlement:
                 self._let_go(admitted, renewal)
 
     async def _settle(self, call: RoutedCall, claim: KeyClaim | None, outcome: Response | Effects) -> Response:
-        if isinstance(outcome, Response):
-            return await self._commit(call, claim, outcome)
-        return await self._commit_effects(call, claim, outcome)
+        if not isinstance(outcome, Response):
+            return await self._commit_effects(call, claim, outcome)
+        if call.joined is not None and status.is_success(outcome.status):
+            return await self._commit_joined(call, claim, outcome, call.joined)
+        return await self._commit(call, claim, outcome)
 
     def _let_go(self, claim: KeyClaim | None, renewal: Renewal | None) -> None:
         if renewal is not None:
@@ -314,10 +316,10 @@ class Settlement:
             return None
         return self._idempotency.pay(claim, call.route.block, self._responder.headers_of(call))
 
-    async def commit(self, call: RoutedCall, effects: Effects) -> Response:
-        """Commit the effects of a method, for a call that needs nothing else from the store."""
+    async def commit(self, call: RoutedCall, outcome: Response | Effects) -> Response:
+        """Commit the effects of a method, or what a handler has added, for a call that needs nothing else."""
         try:
-            return await self._commit_effects(call, None, effects)
+            return await self._settle(call, None, outcome)
         except StoreError as error:
             return self.unavailable(call, error)
 
@@ -443,6 +445,42 @@ class Settlement:
         await self._release(claim)
         return await self.record(call, self._responder.answer(call, effects.answer(done)))
 
+    async def _commit_joined(
+        self, call: RoutedCall, claim: KeyClaim | None, outcome: Response, joined: Sequence[JoinedCall]
+    ) -> Response:
+        """Commit an answer with the methods that its handler has added, each recorded as if it were called."""
+        planned: list[tuple[JoinedCall, Effects]] = []
+        for one in joined:
+            effects = one.route.call(one)
+            effects = await effects if isinstance(effects, Coroutine) else effects
+            if isinstance(effects, Refused):
+                return await self._commit(call, claim, self._responder.refuse(call, _blame(call, one.method, effects)))
+            if isinstance(effects, Effects):
+                planned.append((one, effects))
+        commands = [command for _, effects in planned for command in effects.commands]
+        closing: list[Closing] = []
+
+        def then(results: Sequence[Any]) -> Sequence[Command]:
+            left = iter(results)
+            closing[:] = self._closing(call, claim, outcome)
+            for one, effects in planned:
+                answer = effects.answer([next(left) for _ in effects.commands])
+                response = self._responder.answer(one, answer)
+                closing[:0] = [(command, None) for command, _ in self._closing(one, None, response, effects.recorded)]
+            return [command for command, _ in closing]
+
+        done = await self._store.do(*commands, then=then)
+        if not isinstance(done, Conflict):
+            for _, effects in planned:
+                if effects.committed is not None:
+                    await effects.committed()
+            return _close(outcome, closing, done[len(commands) :])
+        if closing:
+            return await self._lost(call)
+        methods = " or ".join(dict.fromkeys(one.method for one, _ in planned))  # a conflict does not say whose it is
+        refused = Refused(status.CONFLICT, done.reason, f"the store answers {done.reason!r}")
+        return await self._commit(call, claim, self._responder.refuse(call, _blame(call, methods, refused)))
+
     def _closing(
         self, call: RoutedCall, claim: KeyClaim | None, response: Response, recorded: Mapping[str, Any] | None = None
     ) -> list[Closing]:
@@ -496,6 +534,15 @@ class Settlement:
                 headers=(_RETRY_AFTER,),
             ),
         )
+
+
+def _blame(call: RoutedCall, methods: str, refused: Refused) -> Refused:
+    """Return the refusal of a call whose handler has added a method that is refused; the log has the reason."""
+    _logger.error("%s has added %s, which is refused: %s", call.route.endpoint, methods, refused.message)
+    if refused.status in (status.RATE_LIMITED, status.UNAVAILABLE):
+        return refused
+    message = f"The handler of {call.route.endpoint} failed; the operator's log has the reason."
+    return Refused(status.SERVER_ERROR, "server-error", message)
 
 
 def _close(response: Response, closing: Sequence[Closing], results: Sequence[Any]) -> Response:

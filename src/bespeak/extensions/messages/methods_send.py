@@ -21,7 +21,7 @@ from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.call import RoutedCall, StepCall
+from bespeak.runtime.call import JoinedCall, RoutedCall, StepCall
 from bespeak.runtime.handling import check_size, effects, invalid, new_id, refusal, stateful, to_json
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
 from bespeak.state.store.store import Command, Conflict
@@ -65,6 +65,12 @@ async def send(call: RoutedCall) -> Effects | Envelope:
     delivery = call.server.part("delivery")
     address = _address(delivery, call.input["channel"], call.input["recipient"])
     message = _compose(call, delivery)
+    if isinstance(call, JoinedCall):  # its call commits; the outbox sends it then
+        return effects(
+            [_record(call, message), post(address, message)],
+            lambda results: _answer(results[0]),
+            _SEND.refuse("delivery-unavailable", f"The agent has {MOST} messages here, the maximum."),
+        )
     stored = await _store(call, address, message)
     if isinstance(stored, Envelope):
         return stored
@@ -123,18 +129,15 @@ def _compose(call: RoutedCall, delivery: Delivery) -> Posting:
 
 async def _store(call: RoutedCall, address: str, message: Posting) -> tuple[Record, int] | Envelope:
     """Put the message into the outbox; or return the answer to an earlier call with the same key."""
-    data = to_json({"channel": call.input["channel"], "recipient": call.input["recipient"]})
     key = call.request.headers.get(IDEMPOTENCY_KEY)
     if isinstance(call, StepCall) and call.journal is not None:
         key = call.journal.key
     if key is not None:
         # Of one call that is repeated after a crash: it must not be sent again under another id.
         key = hashlib.sha256(f"{call.agent_id}\n{key}\n".encode() + msgspec.json.encode(call.input)).hexdigest()
-    assert message.record_id is not None
-    command = PutRecord(message.record_id, DELIVERY, message.sender, WAITING, data, key=key, lifetime=_KEPT, most=MOST)
     store = call.server.store
     assert store is not None
-    done = await store.do(command, post(address, message, delay=_HELD))
+    done = await store.do(_record(call, message, key), post(address, message, delay=_HELD))
     if not isinstance(done, Conflict):
         return done[0], done[1]
     if done.reason == "too-many":
@@ -143,6 +146,12 @@ async def _store(call: RoutedCall, address: str, message: Posting) -> tuple[Reco
     if earlier is None:
         raise refusal(_SEND, "delivery-unavailable", "Try again later.")
     return _answer(earlier)
+
+
+def _record(call: RoutedCall, message: Posting, key: str | None = None) -> PutRecord:
+    assert message.record_id is not None
+    data = to_json({"channel": call.input["channel"], "recipient": call.input["recipient"]})
+    return PutRecord(message.record_id, DELIVERY, message.sender, WAITING, data, key=key, lifetime=_KEPT, most=MOST)
 
 
 def _answer(record: Record) -> Envelope:

@@ -145,6 +145,13 @@ ITEMS: Final[ContextVar[Callable[[bytes], None] | None]] = ContextVar("bespeak_i
 """Takes each item of an answer that is collected, as JSON; None if its caller cannot hear of single items."""
 
 
+class Joining(Protocol):
+    """The call behind a Context."""
+
+    def join(self, method: str, given: dict[str, Any]) -> None:
+        """Add a standard method that is carried out in the transaction of the answer."""
+
+
 class Context(msgspec.Struct, frozen=True):
     """The current call. A handler receives it in a parameter annotated `Context`, after all gates have passed."""
 
@@ -160,6 +167,7 @@ class Context(msgspec.Struct, frozen=True):
     """The validated input: body, query and path parameters together."""
     state: Any = None
     """What the service's lifespan function has yielded: connections, caches, clients. None without one."""
+    _call: Joining | None = None
 
     @property
     def agent_id(self) -> str | None:
@@ -196,6 +204,32 @@ class Context(msgspec.Struct, frozen=True):
         report = REPORT.get()
         if report is not None:
             report(done, total, message)
+
+    def send(self, channel: str, recipient: str, content: Any, **more: Any) -> None:
+        """Send a message outside AGTP, by `email`, `sms`, `push` or `webhook`, as SEND does.
+
+        This and the methods below take the parameters of the standard method. They are carried out in one transaction
+        with the answer of the call, and not at all if it fails. They are in the name of the caller; those of an
+        anonymous caller are in the name of the service. Raises ValueError for parameters that the method does not take.
+        """
+        self._join("SEND", channel=channel, recipient=recipient, content=content, **more)
+
+    def notify(self, recipient: str, content: Any, **more: Any) -> None:
+        """Put a message into the inbox of an agent, or have it delivered, as NOTIFY does."""
+        self._join("NOTIFY", recipient=recipient, content=content, **more)
+
+    def alert(self, recipient: str | list[str], severity: str, message: str, **more: Any) -> None:
+        """Tell somebody what cannot wait, as ALERT does."""
+        self._join("ALERT", recipient=recipient, severity=severity, message=message, **more)
+
+    def publish(self, channel: str, content: Any, **more: Any) -> None:
+        """Publish on a channel, as PUBLISH does."""
+        self._join("PUBLISH", channel=channel, content=content, **more)
+
+    def _join(self, method: str, /, **given: Any) -> None:
+        if self._call is None:
+            raise RuntimeError(f"{method} cannot be added here: this call is answered while its function runs")
+        self._call.join(method, given)
 
 
 class Handler(Protocol):
