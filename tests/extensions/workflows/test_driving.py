@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from tests.service import AGENT, make_endpoint
 from tests.stateful import keeping
 
+from bespeak import Refusal
 from bespeak.extensions.workflows import driving
 from bespeak.extensions.workflows.driving import Drive
 from bespeak.extensions.workflows.journal import WorkflowJournal
@@ -22,6 +23,7 @@ from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import Pace
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
+from bespeak.state.store.commands.cases import ListCases
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, PutRecord
 
 pytestmark = pytest.mark.anyio
@@ -172,3 +174,87 @@ async def test_references_copy_no_more_than_a_bounded_amount() -> None:
             "pending",
         ]
         assert receipt["steps"][2]["error"]["code"] == "invalid-reference"
+
+
+async def test_what_was_read_is_noted_before_a_step_uses_it() -> None:
+    prices, begun = iter((1, 2)), asyncio.Event()
+    ordered: list[tuple[str, int]] = []
+
+    def price(_: Context) -> dict[str, Any]:
+        return {"price": next(prices)}
+
+    async def order(context: Context) -> dict[str, Any]:
+        ordered.append((context.request.headers["idempotency-key"], context.input["price"]))
+        if len(ordered) == 1:
+            begun.set()
+            await asyncio.Event().wait()  # until the process dies
+        return {}
+
+    endpoints = [
+        make_endpoint("QUERY", "/tariffs", price),
+        make_endpoint("ORDER", "/paper", order, properties={"price": {"type": "integer"}}, impact="irreversible"),
+    ]
+    steps = (StepSpec("QUERY", "/tariffs", name="p"), StepSpec("ORDER", "/paper", {"price": {"$from": "p.price"}}))
+    async with keeping(*endpoints, methods=("CHAIN",)) as bench:
+        await bench.store.do(PutRecord("w", "workflow", AGENT, "running", "{}", delay=30.0))
+        chain = replace(spec(*steps), propagates=True, deadline=time.time() + 60)
+        task = asyncio.create_task(drive(bench, chain, WorkflowJournal("w", 0, 30.0)).run())
+        await begun.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        noted = await bench.store.read(ReadSteps("w"))
+        await drive(bench, chain, WorkflowJournal("w", 0, 30.0, noted)).run()
+        assert ordered == [("w-2", 1), ("w-2", 1)]
+
+
+@pytest.mark.parametrize(
+    ("answers", "state"), [((503, 200), "undone"), ((503,) * 5, "not-undone"), ((422,), "not-undone")]
+)
+async def test_a_failed_undo_is_repeated_and_then_somebody_is_told(
+    monkeypatch: pytest.MonkeyPatch, answers: tuple[int, ...], state: str
+) -> None:
+    monkeypatch.setattr(driving, "_FIRST_DELAY", 0.0)
+    left = list(answers)
+
+    def cancel(_: Context) -> dict[str, Any]:
+        answer = left.pop(0)
+        if answer == 503:
+            raise RuntimeError("the hotel does not answer")
+        if answer == 422:
+            raise Refusal("too_late", "The guest has arrived.")
+        return {}
+
+    endpoints = [
+        make_endpoint("CANCEL", "/rooms", cancel, impact="reversible", errors=("too_late",)),
+        make_endpoint("PAY", "/rooms", lambda _: {}, impact="reversible"),
+    ]
+    async with keeping(*endpoints, methods=("CHAIN",)) as bench:
+        await bench.store.do(PutRecord("w", "workflow", AGENT, "running", "{}", delay=30.0))
+        booked = StepSpec("BOOK", "/rooms", compensate=StepSpec("CANCEL", "/rooms"))
+        rows = (StepRow(1, 1, "done", 200, "{}"), StepRow(2, 1, "failed", 422, "{}"))
+        await drive(bench, spec(booked, StepSpec("PAY", "/rooms")), WorkflowJournal("w", 0, 30.0, rows)).run()
+        (first,) = await bench.store.read(ReadSteps("w"))
+        assert (first.state, left) == (state, [])
+        cases = await bench.store.read(ListCases(limit=10))
+        assert len(cases) == (state == "not-undone")
+
+
+async def test_a_chain_whose_time_runs_out_is_undone() -> None:
+    called: list[str] = []
+
+    async def note(context: Context) -> dict[str, Any]:
+        called.append(f"{context.method} {context.path}")
+        if context.method == "PAY":
+            await asyncio.Event().wait()
+        return {}
+
+    endpoints = [make_endpoint(verb, "/rooms", note, impact="reversible") for verb in ("BOOK", "CANCEL", "PAY")]
+    async with keeping(*endpoints, methods=("CHAIN",)) as bench:
+        await bench.store.do(PutRecord("w", "workflow", AGENT, "running", "{}", delay=30.0))
+        booked = StepSpec("BOOK", "/rooms", compensate=StepSpec("CANCEL", "/rooms"))
+        chain = replace(spec(booked, StepSpec("PAY", "/rooms")), deadline=time.time() + 0.2)
+        await drive(bench, chain, WorkflowJournal("w", 0, 30.0)).run()
+        assert called == ["BOOK /rooms", "PAY /rooms", "CANCEL /rooms"]
+        record = await bench.store.read(FindRecord(("workflow",), "w"))
+        assert record.state == "failed"
+        assert [row.state for row in await bench.store.read(ReadSteps("w"))] == ["undone"]

@@ -21,6 +21,7 @@ from bespeak.extensions.workflows.store import (
     DONE,
     ENDED,
     FAILED,
+    NOT_UNDONE,
     PAUSED,
     PENDING,
     RUNNING,
@@ -58,12 +59,14 @@ STYLES: Final = {  # styles of states on a terminal
     CANCELLED: "dim",
     SKIPPED: "dim",
     UNDONE: "magenta",
+    NOT_UNDONE: "red",
 }
 _COLOURS: Final = {  # colours of the states of steps in a picture
     DONE: "#2e7d32",
     FAILED: "#c62828",
     WAITING: "#f9a825",
     UNDONE: "#6a1b9a",
+    NOT_UNDONE: "#c62828",
     SKIPPED: "#757575",
     PENDING: "#90a4ae",
 }

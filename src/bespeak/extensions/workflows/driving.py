@@ -43,6 +43,7 @@ from bespeak.extensions.workflows.store import (
     COMPLETED,
     DONE,
     FAILED,
+    NOT_UNDONE,
     PAUSED,
     PENDING,
     RUNNING,
@@ -50,6 +51,7 @@ from bespeak.extensions.workflows.store import (
     STARTED,
     UNDONE,
     WAITING,
+    ReadSteps,
     StepRow,
 )
 from bespeak.protocol import status
@@ -89,6 +91,10 @@ class LostError(Exception):
     """Raised inside a drive whose workflow another process has taken over."""
 
 
+class DeadlineError(Exception):
+    """Raised inside a drive whose workflow has no time left for another step."""
+
+
 class Drive:
     """One process's turn at a workflow."""
 
@@ -122,10 +128,10 @@ class Drive:
             try:
                 async with bound:
                     await self._do()
-            except TimeoutError:
-                if not bound.expired():
+            except (TimeoutError, DeadlineError) as error:
+                if isinstance(error, TimeoutError) and not bound.expired():
                     raise
-                await self._end(FAILED)
+                await self._time_out()
         except LostError:
             return False
         finally:
@@ -149,6 +155,16 @@ class Drive:
             await self._together()
         else:
             await self._one_by_one()
+
+    async def _time_out(self) -> None:
+        """End a workflow whose time has run out: a chain is undone, like one that fails."""
+        # A step that was cancelled may be on its way to the store. It comes before this write, and then it is known.
+        await self._write(self.journal.state)
+        for row in await self._store.read(ReadSteps(self.journal.workflow_id)):
+            self.journal.rows[row.number] = row
+        if not self.spec.parallel:
+            await self._undo(len(self.spec.steps) + 1)
+        await self._end(CANCELLED if self.journal.state == CANCELLING else FAILED)
 
     def _count_spent(self) -> None:
         """Count the cost of the steps of earlier drives: Budget-Limit is for the whole workflow."""
@@ -223,7 +239,7 @@ class Drive:
                     if row is None or row.state not in (*SETTLED, FAILED):
                         group.create_task(one(number, step, row))
         except BaseExceptionGroup as failures:
-            for kind in (LostError, StoreError):
+            for kind in (LostError, StoreError, DeadlineError):
                 found: BaseException | None = failures.subgroup(kind)
                 while isinstance(found, BaseExceptionGroup):
                     found = found.exceptions[0]
@@ -238,8 +254,8 @@ class Drive:
         """Return True if a further step may begin: the workflow is neither paused nor cancelled, and has time left."""
         if self.journal.state == RUNNING and time.time() >= self.spec.deadline:
             # The timeout of `run` comes too late if no step has waited since, or the deadline passed between drives.
-            await self._end(FAILED)
-        elif self.journal.state == RUNNING and self.journal.is_doubtful:
+            raise DeadlineError
+        if self.journal.state == RUNNING and self.journal.is_doubtful:
             await self._write(RUNNING)
         return self.journal.state == RUNNING
 
@@ -290,6 +306,12 @@ class Drive:
         route, given = found
         reads = route.endpoint.semantic.impact == "informational"
         row = StepRow(number, attempt, DONE, status.OK, "null")
+        if not reads and self.spec.propagates and self.journal.has_pending:
+            # What was read is noted before it is used: read again after a crash, it could be something else, and the
+            # step would have two inputs under one key.
+            await self._write(RUNNING)
+            if self.journal.state != RUNNING:
+                return None
         if step.procedure is not None and not route.endpoint.semantic.is_idempotent:
             self.journal.add(msgspec.structs.replace(row, state=STARTED, code=0))
             await self._write(RUNNING)
@@ -339,17 +361,33 @@ class Drive:
             step, row = self.spec.steps[before - 1].compensate, self.journal.rows.get(before)
             if step is None or row is None or row.state != DONE:
                 continue
-            found = await self._prepare(step, number, self._outputs(number))
-            if isinstance(found, (Fault, Refused)):
-                continue
-            route, given = found
-            undone = msgspec.structs.replace(row, state=UNDONE)
-            key = f"{self.journal.workflow_id}-{before}-undo"
-            journal = StepJournal(self.journal, undone, key, builtin=route.builtin, answers=False)
-            called = self._dispatcher.run_step(
-                self._call, route, given, step.path_for(given), f"{before} undone", flags=UNDOES, journal=journal
-            )
-            await _answer_of(called)
+            failed = await self._undo_step(step, row, number)
+            for attempt in range(1, ATTEMPTS):
+                if failed is None or failed.code not in _TRANSIENT:
+                    break
+                await asyncio.sleep(_FIRST_DELAY * 2 ** (attempt - 1))
+                failed = await self._undo_step(step, row, number)
+            if failed is not None:  # somebody must know that it is still done
+                told = await self._escalate(failed)
+                self.journal.add(msgspec.structs.replace(told, state=NOT_UNDONE))
+
+    async def _undo_step(self, step: StepSpec, row: StepRow, number: int) -> StepRow | None:
+        """Call what undoes a step; return None if it is undone, else the row of the failure."""
+        found = await self._prepare(step, number, self._outputs(number))
+        if isinstance(found, Fault):
+            return faulty_row(row.number, row.attempt, found)
+        if isinstance(found, Refused):
+            return failed_row(row.number, row.attempt, self._dispatcher.refuse(self._call, found))
+        route, given = found
+        undone = msgspec.structs.replace(row, state=UNDONE)
+        key = f"{self.journal.workflow_id}-{row.number}-undo"
+        journal = StepJournal(self.journal, undone, key, builtin=route.builtin, answers=False)
+        called = self._dispatcher.run_step(
+            self._call, route, given, step.path_for(given), f"{row.number} undone", flags=UNDOES, journal=journal
+        )
+        response = (await _answer_of(called)).response
+        assert response is not None, "the step has been answered"
+        return None if status.is_success(response.status) else failed_row(row.number, row.attempt, response)
 
     async def _escalate(self, row: StepRow) -> StepRow:
         agent_id, case_id = self.spec.authority.agent_id, f"esc-{secrets.token_hex(16)}"

@@ -13,6 +13,7 @@ from bespeak.extensions.workflows.store import (
     COMPLETED,
     DONE,
     FAILED,
+    NOT_UNDONE,
     PAUSED,
     RUNNING,
     SKIPPED,
@@ -31,7 +32,7 @@ from bespeak.runtime.handling import to_json
 _FRESH: Final = 0.25  # seconds for which the state last read counts: another process may pause the workflow at any time
 TAKEN: Final = "taken over"  # state of a journal whose workflow another process has taken over
 _VOID: Final = -1  # fence that no claim has: the store refuses every note
-SETTLED: Final = (DONE, SKIPPED, UNDONE)  # states of steps that are not taken again
+SETTLED: Final = (DONE, SKIPPED, UNDONE, NOT_UNDONE)  # states of steps that are not taken again
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode = msgspec.json.Decoder().decode
 
@@ -55,6 +56,10 @@ class WorkflowJournal:
     def is_doubtful(self) -> bool:
         """True if the workflow may have been paused since it was last written."""
         return time.monotonic() - self._learned > _FRESH
+
+    @property
+    def has_pending(self) -> bool:
+        return bool(self._pending)
 
     def doubt(self) -> None:
         self._learned = 0.0

@@ -16,7 +16,16 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.grammar.syntax import fill_path
-from bespeak.extensions.workflows.store import FAILED, PENDING, RUNNING, UNDONE, WORKFLOW, JournalSteps, StepRow
+from bespeak.extensions.workflows.store import (
+    FAILED,
+    NOT_UNDONE,
+    PENDING,
+    RUNNING,
+    UNDONE,
+    WORKFLOW,
+    JournalSteps,
+    StepRow,
+)
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.refusal import Fault, Refused
@@ -210,7 +219,7 @@ def repeat_commands(
 
     It has as much time as it had in the beginning, and the authority of whoever repeats it, if that is an agent.
     """
-    if any(row.state == UNDONE for row in rows):
+    if any(row.state in (UNDONE, NOT_UNDONE) for row in rows):
         return f"steps of {record.record_id} have been undone"
     spec = decode(record.data)
     deadline = time.time() + delay + spec.deadline - record.created

@@ -24,6 +24,7 @@ STARTED: Final = "started"  # begun, and not to be begun again: what becomes of 
 PENDING: Final = "pending"  # to be tried again
 SKIPPED: Final = "skipped"
 UNDONE: Final = "undone"
+NOT_UNDONE: Final = "not-undone"  # done, and what should undo it has failed
 
 
 class StepRow(msgspec.Struct, frozen=True):
@@ -31,7 +32,7 @@ class StepRow(msgspec.Struct, frozen=True):
 
     number: int
     attempt: int
-    state: str  # done, skipped, failed, waiting, pending, started or undone
+    state: str  # done, skipped, failed, waiting, pending, started, undone or not-undone
     code: int  # status of the answer; 0 if the step was not called
     output: str  # output of the step, or its error, as JSON
 
