@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from tests.cases import rows
 from tests.extensions.negotiation.negotiating import lodgings, negotiating
+from tests.queues import queue_of
 from tests.service import AGENT, Bench, build, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
@@ -192,7 +193,8 @@ def deliver(recipient: str, letter: dict[str, Any]) -> None:
 
 def serve() -> Any:
     delivery = DeliverySettings(channels={"sms": f"{__name__}.deliver"}, recipients=("acme.example",))
-    return keeping(methods=METHODS, document=ServerDocument(extension_tables={"delivery": delivery}))
+    document = ServerDocument(extension_tables={"delivery": delivery})
+    return keeping(methods=METHODS, participants=(queue_of(),), document=document)
 
 
 async def refused(bench: StatefulBench, method: str, body: dict[str, Any]) -> tuple[int, str]:
@@ -208,7 +210,7 @@ UNLISTED = {
     "REPORT": {"report_type": "workflows", "scope": "all", "recipient": "sms:+4930"},
     "ROUTE": {"payload": {}, "criteria": {}, "candidates": [{"service": "agtp://evil.example", "method": "FETCH"}]},
     "REGISTER": {"entity_type": "subscription", "data": {"channel": "news", "callback": "sms:+4930"}},
-    "SUBMIT": {"target": "queue", "payload": {}, "callback": "sms:+4930"},
+    "SUBMIT": {"target": "invoices", "payload": {}, "callback": "sms:+4930"},
     "MONITOR": {"target": "server", "events": ["health_changed"], "callback": "sms:+4930"},
 }
 

@@ -112,10 +112,20 @@ BUNDLED: Final = (
     KnownExtension(
         "messages",
         needed_by=("methods", "delivery"),
-        methods=("SUBMIT", "PUBLISH", "ALERT", "BROADCAST", "REPLY", "SEND"),
+        methods=("PUBLISH", "ALERT", "BROADCAST", "REPLY", "SEND"),
         floor={"NOTIFY": "methods_notify:notify"},
         tables={"delivery": "settings:DeliverySettings"},
         hooks={"confirm messages": "methods_inbox:confirm_received", "announce": "message:announce"},
+    ),
+    KnownExtension(
+        "queues",
+        methods=("SUBMIT",),
+        has_tables=True,
+        commands=(
+            KnownCommand(
+                "queues", "Run a service", "Show the items of queues, and try dead ones again.", after="workflows"
+            ),
+        ),
     ),
     KnownExtension(
         "workflows",

@@ -25,6 +25,25 @@ class JoinedFunction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueOptions:
+    """How the items of a queue are worked on."""
+
+    concurrency: int  # items that one process works on at the same time
+    retries: int  # attempts after the first one
+    lease: float  # seconds after which another process takes the item of one that does not answer
+    scopes: tuple[str, ...] = ()  # scopes that an agent needs to use the queue, also when its item is worked on
+
+    def find_fault(self) -> str | None:
+        """Return what is wrong with the options; None if they are valid."""
+        bounds = {"concurrency": (1, 1000), "retries": (0, 100), "lease": (1, 86400)}
+        for name, (least, most) in bounds.items():
+            value = getattr(self, name)
+            if not least <= value <= most:
+                return f"{name} must be {least} to {most}; got {value}"
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Participant:
     """What a service brings to standard methods under one name."""
 

@@ -13,7 +13,7 @@ from bespeak.contract.agent import Agent
 from bespeak.protocol import status
 from bespeak.protocol.exchange.header_values import decode64
 from bespeak.protocol.exchange.messages import Request
-from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
+from bespeak.protocol.exchange.principal import ANONYMOUS, Principal, service_principal
 from bespeak.protocol.exchange.refusal import Refused, authorization_required
 from bespeak.runtime.route import Route
 from bespeak.state.identity.credentials import ed25519_mark
@@ -204,7 +204,8 @@ class JoinedCall(StepCall):
     def __init__(self, parent: RoutedCall, route: Route, given: dict[str, Any], request: Request, number: str) -> None:
         super().__init__(parent, route, given, request, number)
         if self.principal.agent_id is None:
-            self.principal = Principal(agent_id=parent.server.registrar.service.identity.server_id)
+            server_id = parent.server.registrar.service.identity.server_id
+            self.principal = service_principal(server_id)
 
 
 def may_discover(call: Call) -> bool:

@@ -114,6 +114,8 @@ class RecordKind(NamedTuple):
     """How its owner cancels it; None if it cannot be cancelled. What can be cancelled can be observed."""
     checked: bool = False
     """True if its owner can CHECK it although it cannot be cancelled."""
+    describe: Callable[[Server, Record], Awaitable[Mapping[str, Any]]] | None = None
+    """Returns what CHECK tells of a record beside its state, for its owner."""
 
 
 class BuiltIn(NamedTuple):

@@ -17,8 +17,8 @@ from bespeak.protocol.exchange.instant import read_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, refuse_without_needs
-from bespeak.state.store.commands.records import FindRecord, Record
-from bespeak.state.store.store import Command, Conflict
+from bespeak.state.store.commands.records import CountOpen, FindRecord, Record
+from bespeak.state.store.store import Command, Conflict, Store
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -118,6 +118,8 @@ def check_content(given: Mapping[str, Any], member: str, most: int) -> None:
 
 
 _YEAR: Final = 366 * 86400.0
+_SHARES: Final = 16  # parts of what is free, of which one is not counted again
+_MOST_OWNERS: Final = 10_000
 
 
 def read_time(given: Mapping[str, Any], member: str) -> float | None:
@@ -152,6 +154,30 @@ async def find_own(call: RoutedCall, kinds: tuple[str, ...], record_id: str) -> 
     assert call.server.store is not None, "the handler is stateful"
     record: Record | None = await call.server.store.read(FindRecord(kinds, record_id))
     return None if record is None or record.owner not in (call.agent_id, call.principal.principal_id) else record
+
+
+class OpenLimit:
+    """Bounds what an agent has open, without counting all of it for every new thing.
+
+    After a count it lets pass a sixteenth of what was free, so that up to sixteen processes together stay below.
+    """
+
+    def __init__(self, kind: str, most: int) -> None:
+        self._kind = kind
+        self.most = most
+        self._free: dict[str, int] = {}  # what each owner may still open before the next count
+
+    async def admits(self, store: Store, owner: str) -> bool:
+        free = self._free.get(owner, 0)
+        if free == 0:
+            open_now: int = await store.read(CountOpen(self._kind, owner, self.most))
+            if open_now >= self.most:
+                return False
+            free = max((self.most - open_now) // _SHARES, 1)
+            if len(self._free) >= _MOST_OWNERS:
+                self._free.clear()
+        self._free[owner] = free - 1
+        return True
 
 
 def effects(

@@ -15,6 +15,7 @@ from aiosmtpd.smtp import SMTP, AuthResult, Envelope
 from tests.agent.discovery.web import Asked, Script, always, authority_file, redirect, send, server_tls, serving
 from tests.cases import rows
 from tests.extensions.messages.parts import SERVER, letter_of, posting
+from tests.queues import queue_of
 from tests.service import AGENT, Reply
 from tests.stateful import StatefulBench, keeping
 
@@ -190,10 +191,11 @@ def flood(_: Asked, writer: asyncio.StreamWriter) -> None:
 async def calling_back(**settings: Any) -> AsyncIterator[Callable[[str], Any]]:
     """Serve SUBMIT; yield a function that submits an item with a callback."""
     delivery = DeliverySettings(allow=("127.0.0.1",), **settings)
-    async with keeping(methods=("SUBMIT",), document=ServerDocument(extension_tables={"delivery": delivery})) as bench:
+    document = ServerDocument(extension_tables={"delivery": delivery})
+    async with keeping(participants=(queue_of(name="t"),), document=document) as bench:
 
         async def submit(callback: str) -> tuple[StatefulBench, Reply]:
-            return bench, await bench.send("SUBMIT", "/", {"target": "t", "payload": 1, "callback": callback})
+            return bench, await bench.send("SUBMIT", "/", {"target": "t", "payload": {}, "callback": callback})
 
         yield submit
 

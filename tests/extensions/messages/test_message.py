@@ -1,4 +1,4 @@
-"""Messages: their ids and templates, their place in the outbox, and SUBMIT."""
+"""Messages: their ids and templates, and their place in the outbox."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 from tests.cases import rows
-from tests.service import AGENT
-from tests.stateful import keeping
 
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.extensions.messages import methods_send
 from bespeak.extensions.messages.message import (
     KEPT,
     Message,
@@ -26,13 +23,13 @@ from bespeak.extensions.messages.message import (
     thread_of,
     too_much,
 )
-from bespeak.extensions.messages.methods_send import MOST_PAYLOAD, fill
+from bespeak.extensions.messages.methods_send import fill
 from bespeak.extensions.messages.posting import AT_LEAST_ONCE, TOPIC, Posting, new_posting_id, post
 from bespeak.extensions.messages.recipients import Recipients
 from bespeak.extensions.messages.settings import TemplateSettings
 from bespeak.extensions.messages.store import PutMessages, PutOutbox
 from bespeak.runtime.handling import new_id, refuse_conflict
-from bespeak.state.store.commands.records import FindRecord, PutRecord
+from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.store import Conflict
 
 pytestmark = pytest.mark.anyio
@@ -125,27 +122,3 @@ def test_a_posting_waits_under_its_address_with_an_id_of_its_own_and_is_repeated
     assert msgspec.json.decode(command.payload, type=Posting) == posting
     assert Posting(new_posting_id(), "report", "server", None).guarantee == AT_LEAST_ONCE
     assert new_posting_id() != new_posting_id()
-
-
-@pytest.mark.requirement("METHODS-5.3-2")
-async def test_an_item_waits_in_its_queue_unless_it_cannot_be_kept() -> None:
-    async with keeping(methods=("SUBMIT",)) as bench:
-        reply = await bench.send("SUBMIT", "/", {"target": "expenses", "payload": {"sum": 3}, "priority": "high"})
-        receipt = reply.json["result"]
-        assert (reply.status, receipt["target"], receipt["status"]) == (200, "expenses", "queued")
-        record = await bench.store.read(FindRecord(("submission",), receipt["tracking_id"]))
-        assert (record.owner, record.content()) == (AGENT, {"target": "expenses", "payload": {"sum": 3}, "priority": 9})
-        large = await bench.send("SUBMIT", "/", {"target": "x", "payload": "x" * MOST_PAYLOAD})
-        assert (large.status, large.error["code"]) == (413, "payload-too-large")
-        called = await bench.send("SUBMIT", "/", {"target": "x", "payload": 1, "callback": "agtp://a.example"})
-        assert (called.status, called.error["code"]) == (422, "callback-refused")
-
-
-@pytest.mark.requirement("METHODS-5.3-3")
-async def test_a_full_queue_takes_nothing_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(methods_send, "MOST_QUEUED", 1)
-    async with keeping(methods=("SUBMIT",)) as bench:
-        assert (await bench.send("SUBMIT", "/", b"{")).status == 400
-        assert (await bench.send("SUBMIT", "/", {"target": "x", "payload": 1})).status == 200
-        full = await bench.send("SUBMIT", "/", {"target": "x", "payload": 2})
-        assert (full.status, full.error["code"]) == (503, "queue-full")

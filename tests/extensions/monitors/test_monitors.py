@@ -30,10 +30,9 @@ from bespeak.extensions.monitors.conditions import (
 from bespeak.extensions.monitors.monitors import Observation, Observer, bound_value, describe
 from bespeak.extensions.monitors.statistics import Summary
 from bespeak.extensions.monitors.target import EVENTS, Monitor, MonitorTarget, Seen, View, decode, encode, parse_target
-from bespeak.extensions.workflows.spec import restore_call
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.expressions.pool import Expressions
-from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, RemoveRecord
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store

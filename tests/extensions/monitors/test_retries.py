@@ -17,7 +17,7 @@ from bespeak.extensions.messages.store import PutOutbox
 from bespeak.extensions.monitors.health import Presence, examine, judge
 from bespeak.extensions.monitors.retries import MOST_ATTEMPTS, call_id, restored
 from bespeak.extensions.monitors.store import FAILED, KEPT_CALL, REPEATING, SCHEDULED, SUCCEEDED
-from bespeak.extensions.workflows.spec import restore_call
+from bespeak.runtime.identity.authority import restore_call
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
 from bespeak.state.store.commands.workers import CountWorkers, RenewWorker, WorkerCount
 from bespeak.state.store.opening import open_store

@@ -49,13 +49,12 @@ from bespeak.extensions.semantics.store import (
     UseProfile,
     task_record,
 )
-from bespeak.extensions.workflows.spec import restore_call
 from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.protocol.exchange.messages import Connection, Context, Request, Response
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Outcome
 from bespeak.runtime.call import Call, RoutedCall
-from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.audit import ReadAudit

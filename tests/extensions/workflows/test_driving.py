@@ -16,12 +16,12 @@ from bespeak import Refusal
 from bespeak.extensions.workflows import driving
 from bespeak.extensions.workflows.driving import Drive
 from bespeak.extensions.workflows.journal import WorkflowJournal
-from bespeak.extensions.workflows.spec import Spec, StepSpec, restore_call
+from bespeak.extensions.workflows.spec import Spec, StepSpec
 from bespeak.extensions.workflows.store import ReadSteps, StepRow
 from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import Pace
-from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 from bespeak.state.store.commands.cases import ListCases
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, PutRecord

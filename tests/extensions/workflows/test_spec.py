@@ -19,12 +19,11 @@ from bespeak.extensions.workflows.spec import (
     encode,
     repeat_commands,
     resolve,
-    restore_call,
 )
 from bespeak.extensions.workflows.store import JournalSteps, StepRow
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 from bespeak.state.store.commands.records import ChangeRecord, Record
 

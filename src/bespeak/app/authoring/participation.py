@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
-from bespeak.contract.participant import Participant
+from bespeak.app.authoring.declarations import declaring
+from bespeak.contract.endpoint import Impact
+from bespeak.contract.participant import JoinedFunction, Participant, QueueOptions
 from bespeak.errors import ContractError
 from bespeak.runtime.bindings.participant import bind_participant
 from bespeak.runtime.functions.reading import locate
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Participation:
@@ -17,6 +21,50 @@ class Participation:
 
     _participants: list[Participant]
     _overrides: dict[Hashable, Callable[..., Any]]
+
+    def queue(
+        self,
+        name: str,
+        *,
+        concurrency: int = 4,
+        retries: int = 5,
+        lease: float = 60.0,
+        impact: Impact = "reversible",
+        scopes: Sequence[str] = (),
+        errors: Mapping[str, str] | None = None,
+        description: str = "",
+    ) -> Callable[[_Function], _Function]:
+        """Declare the decorated function as the worker of a queue, to which agents SUBMIT. It is returned unchanged.
+
+        Its parameters are the payload. Each item runs at least once, in the authority of the agent that submitted it,
+        and the Idempotency-Key in `context.request.headers` is the same in every attempt. An exception is tried again
+        after a growing pause, up to `retries` times; a Refusal is final.
+
+        - `concurrency` is the number of items that one process works on at the same time.
+        - `lease` is the number of seconds after which another process takes over the item of one that has died.
+        - `scopes` are those that an agent needs to use the queue.
+        """
+
+        @declaring
+        def declare(function: _Function) -> _Function:
+            options = QueueOptions(concurrency=concurrency, retries=retries, lease=lease, scopes=tuple(scopes))
+            fault = options.find_fault()
+            if fault is not None:
+                raise ContractError(f"{locate(function)}: the queue {name[:80]!r} cannot be declared: {fault}")
+            self._join(
+                Participant(
+                    kind="queue",
+                    name=name,
+                    functions={"run": JoinedFunction(function=function, method="SUBMIT", impact=impact)},
+                    methods=("SUBMIT",),
+                    description=description,
+                    errors=errors or {},
+                    options=options,
+                )
+            )
+            return function
+
+        return declare
 
     def _join(self, participant: Participant) -> None:
         """Add a participant. Raises ContractError if it cannot take part, with the place of its first function."""

@@ -266,6 +266,7 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             "components": list_of(object_of({"name": NAME, "status": NAME, "message?": TEXT})),
             "checked_at": TIME,
             "expires_at?": TIME,
+            "details?": OBJECT,
         },
         errors=(
             MethodError("target-not-found", status.NOT_FOUND, "Nothing here has this name."),

@@ -122,7 +122,9 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             MethodError("callback-refused", status.UNPROCESSABLE, "The callback must not be called."),
             NOT_LISTED,
             MethodError("queue-full", status.UNAVAILABLE, "The queue takes no more items now."),
+            MethodError("unknown-queue", status.NOT_FOUND, "The service has no such queue."),
         ),
+        joined_by="queue",
     ),
     _method(
         name="AUTHORIZE",

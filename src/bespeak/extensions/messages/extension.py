@@ -9,7 +9,7 @@ from bespeak.extensions.messages.fanout import Fanout
 from bespeak.extensions.messages.message import BROADCAST, NOTIFICATION, PUBLICATION, SCHEDULED, decode_origin
 from bespeak.extensions.messages.methods_broadcast import alert, broadcast, publish
 from bespeak.extensions.messages.methods_inbox import reply
-from bespeak.extensions.messages.methods_send import DELIVERY, send, submit
+from bespeak.extensions.messages.methods_send import DELIVERY, send
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.messages.store import ALERT, SENT, SUBSCRIPTION, Withdraw
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
@@ -41,7 +41,6 @@ def _withdraw(record: Record) -> tuple[Command, ...]:
 messages: Final = Extension(
     name="messages",
     methods={
-        "SUBMIT": submit,
         "PUBLISH": publish,
         "ALERT": alert,
         "BROADCAST": broadcast,
@@ -50,7 +49,6 @@ messages: Final = Extension(
     },
     kinds={
         SUBSCRIPTION: RecordKind(cancelling=Cancelling(())),
-        "submission": RecordKind(cancelling=Cancelling(("queued",))),
         NOTIFICATION: RecordKind(due=lambda server: Fanout(server).carry, checked=True),
         BROADCAST: RecordKind(due=lambda server: Fanout(server).carry, checked=True),
         PUBLICATION: RecordKind(

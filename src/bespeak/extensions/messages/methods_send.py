@@ -1,4 +1,4 @@
-"""SEND delivers a message outside AGTP; SUBMIT puts a work item into a queue (Tier 2 5.3, 7.4)."""
+"""SEND delivers a message outside AGTP (Tier 2 7.4)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import msgspec
 from bespeak.contract.standard.definition import NOT_LISTED
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.delivery import Delivery
-from bespeak.extensions.messages.posting import DELIVERED, FAILED, WAITING, Posting, new_posting_id, post
-from bespeak.extensions.messages.recipients import verify_callback
+from bespeak.extensions.messages.posting import DELIVERED, FAILED, WAITING, Posting, post
 from bespeak.extensions.messages.settings import TemplateSettings
 from bespeak.extensions.messages.store import AckOutbox
 from bespeak.extensions.messages.transports import Delivered, Undeliverable
@@ -24,7 +23,7 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import JoinedCall, RoutedCall, StepCall
 from bespeak.runtime.handling import check_size, effects, invalid, new_id, refusal, stateful, to_json
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
-from bespeak.state.store.store import Command, Conflict
+from bespeak.state.store.store import Conflict
 
 _LONGEST: Final = 256 * 1024
 
@@ -165,32 +164,3 @@ def _answer(record: Record) -> Envelope:
     if content.get("confirmation"):
         receipt["confirmation"] = content["confirmation"]
     return Envelope(receipt)
-
-
-SUBMISSION: Final = "submission"
-MOST_PAYLOAD: Final = 256 * 1024  # maximum bytes of an item
-MOST_QUEUED: Final = 10_000  # items of one agent that wait or can still be looked up
-_PRIORITIES: Final = {"low": 1, "normal": 5, "high": 9}
-_SUBMIT: Final = STANDARD["SUBMIT"]
-
-
-@stateful
-async def submit(call: RoutedCall) -> Effects:
-    """Answer SUBMIT /. A callback is verified first; it is told when the item is in its queue."""
-    given, priority = call.input, call.input.get("priority", "normal")
-    item = {"target": given["target"], "payload": given["payload"], "priority": _PRIORITIES.get(priority, priority)}
-    text = to_json(item)
-    check_size("payload", len(text), MOST_PAYLOAD)
-    told = {"tracking_id": new_id("item"), "target": given["target"], "status": "queued"}
-    record = (told["tracking_id"], SUBMISSION, call.agent_id or "", "queued", text)
-    commands: list[Command] = [PutRecord(*record, lifetime=_KEPT, most=MOST_QUEUED)]
-    if "callback" in given:
-        await verify_callback(call, given["callback"])
-        sender = call.server.registrar.service.identity.server_id
-        posting = Posting(new_posting_id(), "callback", sender, told, recipient=call.agent_id)
-        commands.append(post(given["callback"], posting))
-    return effects(
-        commands,
-        lambda results: {**told, "submitted_at": write_instant(results[0].created)},
-        _SUBMIT.refuse("queue-full", f"The agent has {MOST_QUEUED} items here, the maximum."),
-    )

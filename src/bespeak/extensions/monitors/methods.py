@@ -184,7 +184,11 @@ async def _owned(call: RoutedCall, target: str) -> Envelope:
             _component(step.get("name") or f"step {step['step']}", step["status"], _decode_error(step.get("error")))
             for step in receipt_steps(workflow)
         ]
-    return _report(target, record.state, components, content.expires)
+    report = _report(target, record.state, components, content.expires)
+    describe = call.server.kinds[record.kind].describe
+    if describe is None:
+        return report
+    return Envelope({**report.result, "details": await describe(call.server, record)})
 
 
 def _decode_error(raw: msgspec.Raw | None) -> _Ended | None:

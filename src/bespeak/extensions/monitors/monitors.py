@@ -24,7 +24,6 @@ from bespeak.extensions.monitors.health import FAILING, examine, judge
 from bespeak.extensions.monitors.statistics import WINDOW, CallStatistics, Summary
 from bespeak.extensions.monitors.store import ACTIVE, AGENT, MONITOR, RECORD, NoteVersion, WakeMonitors
 from bespeak.extensions.monitors.target import Monitor, MonitorTarget, Seen, View, decode, encode
-from bespeak.extensions.workflows.spec import restore_call
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
@@ -34,6 +33,7 @@ from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.gates import find_route
 from bespeak.runtime.handling import new_id
+from bespeak.runtime.identity.authority import restore_call
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
 

@@ -13,7 +13,6 @@ import msgspec
 
 from bespeak.errors import StoreError
 from bespeak.extensions.monitors.store import FAILED, KEPT_CALL, REPEATING, SCHEDULED, SUCCEEDED, KeepCall, ReleaseCalls
-from bespeak.extensions.workflows.spec import restore_call
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.messages import Connection, Request, Response
@@ -21,7 +20,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall, StepCall
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.exchange import REPLAYED
-from bespeak.runtime.identity.authority import KEPT_HEADERS, Authority
+from bespeak.runtime.identity.authority import KEPT_HEADERS, Authority, restore_call
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
 from bespeak.state.store.store import Conflict
 

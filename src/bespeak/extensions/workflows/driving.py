@@ -34,7 +34,6 @@ from bespeak.extensions.workflows.spec import (
     expressions_in,
     find_step,
     resolve,
-    restore_call,
     variables_of,
 )
 from bespeak.extensions.workflows.store import (
@@ -65,6 +64,7 @@ from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.extension import ANNOUNCE, SPENT
 from bespeak.runtime.handling import to_json
+from bespeak.runtime.identity.authority import restore_call
 from bespeak.runtime.route import Route
 from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, OpenCase, ReadCase
 from bespeak.state.store.store import Conflict, Store, level_of

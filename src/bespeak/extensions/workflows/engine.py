@@ -15,7 +15,7 @@ import msgspec
 from bespeak.errors import StoreError
 from bespeak.extensions.workflows.driving import KEPT, Drive
 from bespeak.extensions.workflows.journal import WorkflowJournal
-from bespeak.extensions.workflows.spec import Spec, decode, encode, restore_call
+from bespeak.extensions.workflows.spec import Spec, decode, encode
 from bespeak.extensions.workflows.store import (
     CANCELLED,
     CANCELLING,
@@ -33,13 +33,15 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import Pace, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.handling import OpenLimit
+from bespeak.runtime.identity.authority import restore_call
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
 
 _logger = logging.getLogger(__name__)
 
 LEASE: Final = 30.0
-MOST_OPEN: Final = 10_000  # workflows that one agent may have
+MOST_OPEN: Final = 100_000  # workflows of one agent that have not ended
 _MOST_DRIVEN: Final = 1_000  # workflows that a process drives at the same time before it claims more
 
 
@@ -61,6 +63,7 @@ class Workflows:
         self._driving: dict[str, asyncio.Task[Workflow | None]] = {}
         self._journals: dict[str, WorkflowJournal] = {}  # of the workflows that this process drives
         self._changed = asyncio.Event()
+        self._open = OpenLimit(WORKFLOW, MOST_OPEN)
         self._pace = Pace()  # turns of the steps that run side by side
 
     @property
@@ -83,6 +86,8 @@ class Workflows:
     async def begin(self, call: RoutedCall, spec: Spec) -> str | Conflict:
         """Store a workflow and start it; return its id. A repeated request with the same key means the same one."""
         agent_id = spec.authority.agent_id
+        if not await self._open.admits(self._store, agent_id):
+            return Conflict("too-many", {"most": self._open.most})
         key = call.request.headers.get(IDEMPOTENCY_KEY)
         # Ids grow with time, so that new ones are neighbours in the index: 48 bits of time, 80 random ones.
         workflow_id = f"{spec.method.lower()}-{int(time.time() * 1000):012x}{secrets.token_hex(10)}"
@@ -95,7 +100,6 @@ class Workflows:
                 encode(spec).decode(),
                 key=None if key is None else f"{agent_id} {spec.method} {key}",
                 delay=self._lease,
-                most_due=MOST_OPEN,
             )
         )
         if isinstance(done, Conflict):

@@ -26,13 +26,10 @@ from bespeak.extensions.workflows.store import (
     JournalSteps,
     StepRow,
 )
-from bespeak.protocol import status
-from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.gates import find_route
 from bespeak.runtime.identity.authority import Authority
-from bespeak.runtime.server import Server
 from bespeak.state.store.commands.records import ChangeRecord, Record
 from bespeak.state.store.store import Command
 
@@ -67,23 +64,6 @@ def find_step(call: Call, method: str, path: str) -> RoutedCall | Refused:
     asked = Call(msgspec.structs.replace(call.request, method=method, path=path, query="", body=b""), call.server)
     asked.principal = call.principal
     return find_route(asked)
-
-
-def restore_call(authority: Authority, server: Server, method: str) -> RoutedCall | Refused:
-    """Build the call of a method again on a stored authority; a refusal if the agent must not act any more."""
-    principal = authority.judge(server.principals)
-    if isinstance(principal, Refused):
-        return principal
-    kept = authority.profile is not None and server.part("semantic") is not None
-    meaning = server.part("semantic").restore(authority.profile) if kept else None
-    connection = Connection(address=authority.address)
-    request = Request(method, "/", "", dict(authority.headers), b"", connection, semantic=meaning)
-    call = Call(request, server)
-    call.principal = principal
-    found = call.routes.router.find(method, "/")
-    if found is None:
-        return Refused(status.NOT_IMPLEMENTED, "not-implemented", f"{method} is not enabled any more.")
-    return RoutedCall(call, found[0])
 
 
 class Spec(msgspec.Struct, frozen=True, omit_defaults=True):

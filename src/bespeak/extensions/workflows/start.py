@@ -38,7 +38,7 @@ async def begin(call: RoutedCall, spec: Spec, tell: Tell) -> Envelope:
     workflows: Workflows = call.server.part("workflows")
     begun = await workflows.begin(call, spec)
     if isinstance(begun, Conflict):
-        message = f"The agent has {begun.details.get('most')} workflows, the maximum; wait until some have expired."
+        message = f"The agent has {begun.details.get('most')} workflows that have not ended, the maximum; cancel some."
         raise refusal(status.RATE_LIMITED, "too-many-workflows", message, retry_after=60)
     found = await workflows.wait(begun, ANSWERED_WITHIN)
     if found.record.state == RUNNING and IDEMPOTENCY_KEY in call.request.headers:

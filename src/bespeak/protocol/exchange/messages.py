@@ -226,6 +226,10 @@ class Context(msgspec.Struct, frozen=True):
         """Publish on a channel, as PUBLISH does."""
         self._join("PUBLISH", channel=channel, content=content, **more)
 
+    def submit(self, queue: str, payload: Mapping[str, Any], **more: Any) -> None:
+        """Hand work to a queue of the service, as SUBMIT does."""
+        self._join("SUBMIT", target=queue, payload=payload, **more)
+
     def _join(self, method: str, /, **given: Any) -> None:
         if self._call is None:
             raise RuntimeError(f"{method} cannot be added here: this call is answered while its function runs")

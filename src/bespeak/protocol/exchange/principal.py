@@ -110,6 +110,9 @@ def is_canonical_id(agent_id: str) -> bool:
     return _CANONICAL.fullmatch(agent_id) is not None
 
 
+SERVICE: Final = "service"  # what has verified the service itself, which acts for callers without an identity
+
+
 class Principal(msgspec.Struct, frozen=True):
     """The caller, as verified by the server."""
 
@@ -140,3 +143,8 @@ class Principal(msgspec.Struct, frozen=True):
 
 
 ANONYMOUS = Principal()
+
+
+def service_principal(server_id: str) -> Principal:
+    """Return the service itself as a caller. It has a scope, because a policy may ask every caller for one."""
+    return Principal(agent_id=server_id, scopes=Scopes(("service:handler",)), verified=SERVICE)

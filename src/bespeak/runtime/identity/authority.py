@@ -6,16 +6,21 @@ later and grants. It is judged again before every act. It ends with the credenti
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.messages import Request
-from bespeak.protocol.exchange.principal import Principal, Scopes
+from bespeak.protocol.exchange.messages import Connection, Request
+from bespeak.protocol.exchange.principal import SERVICE, Principal, Scopes, service_principal
 from bespeak.protocol.exchange.refusal import Refused, unauthorized
+from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.identity.principals import Principals
+
+if TYPE_CHECKING:
+    from bespeak.runtime.server import Server
 
 KEPT_HEADERS: Final = (
     names.AGENT_ID,
@@ -87,6 +92,8 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def judge(self, principals: Principals) -> Principal | Refused:
         """Return the caller with the authority that is left of it now, or a refusal if it must not act any more."""
+        if self.verified == SERVICE:
+            return service_principal(self.agent_id)
         refused = self._ended(principals) or self._unaccepted(principals)
         if refused is not None:
             return refused
@@ -134,3 +141,20 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
         if accepted is None or (self._proofs and self._proofs <= set(accepted.modes)):
             return None
         return unauthorized("credential-not-accepted", f"This needs {accepted.credentials}, and was made without.")
+
+
+def restore_call(authority: Authority, server: Server, method: str) -> RoutedCall | Refused:
+    """Build the call of a method again on a stored authority; a refusal if the agent must not act any more."""
+    principal = authority.judge(server.principals)
+    if isinstance(principal, Refused):
+        return principal
+    kept = authority.profile is not None and server.part("semantic") is not None
+    meaning = server.part("semantic").restore(authority.profile) if kept else None
+    connection = Connection(address=authority.address)
+    request = Request(method, "/", "", dict(authority.headers), b"", connection, semantic=meaning)
+    call = Call(request, server)
+    call.principal = principal
+    found = call.routes.router.find(method, "/")
+    if found is None:
+        return Refused(status.NOT_IMPLEMENTED, "not-implemented", f"{method} is not enabled any more.")
+    return RoutedCall(call, found[0])

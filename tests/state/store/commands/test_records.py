@@ -12,6 +12,7 @@ from bespeak.extensions.workflows.store import JournalSteps, ReadSteps, StepRow
 from bespeak.state.store.commands.records import (
     ChangeRecord,
     ClaimDue,
+    CountOpen,
     CountRecords,
     ExpireRecord,
     FindAnyRecord,
@@ -55,15 +56,19 @@ async def test_the_key_of_a_record_that_has_expired_is_free(store: Store) -> Non
     assert (await put(store, "a2", "bob", key="door")).record_id == "a2"
 
 
-async def test_owner_has_a_bounded_number_of_records_and_of_due_ones(store: Store) -> None:
+async def test_owner_has_a_bounded_number_of_records(store: Store) -> None:
     await put(store, "a1", most=1)
     assert await put(store, "a2", most=1) == Conflict("too-many", {"most": 1})
     assert isinstance(await put(store, "b1", "bob", most=1), Record)
-    await put(store, "a1", most_due=1)
-    await put(store, "a2", delay=60.0, most_due=1)
-    assert await put(store, "a3", delay=60.0, most_due=1) == Conflict("too-many", {"most": 1})
+
+
+async def test_what_is_due_of_an_owner_is_counted_up_to_a_limit(store: Store) -> None:
+    for number in range(3):
+        record = await put(store, f"a{number}", delay=60.0)
+    await put(store, "b1", "bob", delay=60.0)
+    assert [await store.read(CountOpen(record.kind, record.owner, most)) for most in (2, 9)] == [2, 3]
     await only(store, change("a2"))
-    assert isinstance(await put(store, "a3", delay=60.0, most_due=1), Record)
+    assert await store.read(CountOpen(record.kind, record.owner, 9)) == 2
 
 
 async def test_a_change_needs_owner_state_and_version(store: Store) -> None:

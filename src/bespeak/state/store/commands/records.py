@@ -19,6 +19,7 @@ from bespeak.state.store.store import (
     Statement,
     Steps,
     read_all,
+    read_number,
     read_one,
 )
 
@@ -51,18 +52,13 @@ class Record(msgspec.Struct, frozen=True):
 
 COLUMNS: Final = ", ".join(Record.__struct_fields__)
 _COMMA: Final = "\x1f"  # separator of lists, which is in no kind or state
-_COUNTS: Final = {
-    "most": "SELECT count(*) FROM (SELECT 1 FROM records AS r WHERE r.kind = {kind} AND r.owner = {owner} "
-    "AND r.expires > {{now}} LIMIT {most}) AS counted",
-    "most_due": "SELECT count(*) FROM (SELECT 1 FROM records AS r WHERE r.kind = {kind} AND r.owner = {owner} "
-    "AND r.due IS NOT NULL LIMIT {most}) AS counted",
-}
-"""Queries that count the records of an owner, up to a limit, by the attribute of PutRecord that has the limit."""
-
-
-def _within(limit: str) -> str:
-    counted = _COUNTS[limit].format(kind="i.kind", owner="i.owner", most=f"i.{limit}")
-    return f"(i.{limit} IS NULL OR ({counted}) < i.{limit})"
+_COUNT: Final = (  # counts the records of an owner, up to a limit
+    "SELECT count(*) FROM (SELECT 1 FROM records AS r WHERE r.kind = {kind} AND r.owner = {owner} "
+    "AND {condition} LIMIT {most}) AS counted"
+)
+_KEPT: Final = "r.expires > {now}"
+_OPEN: Final = "r.due IS NOT NULL"
+_COUNTED: Final = _COUNT.format(kind="i.kind", owner="i.owner", condition=_KEPT, most="i.most")
 
 
 def topic_of(kind: str) -> str:
@@ -91,13 +87,13 @@ class PutRecord(Command, frozen=True):
         fields={
             **dict.fromkeys(("record_id", "kind", "owner", "key", "state", "data"), "text"),
             **dict.fromkeys(("delay", "due", "lifetime"), "float8"),
-            **dict.fromkeys(("most", "most_due"), "bigint"),
+            "most": "bigint",
         },
         change=f"""
             INSERT INTO records ({COLUMNS})
             SELECT record_id, kind, owner, key, state, 1, data, {{now}}, {{now}}, coalesce({{now}} + delay, due), 0,
                 coalesce({{now}} + lifetime, {NEVER:g})
-            FROM {{input}} AS i WHERE {_within("most")} AND {_within("most_due")} ORDER BY record_id
+            FROM {{input}} AS i WHERE i.most IS NULL OR ({_COUNTED}) < i.most ORDER BY record_id
             ON CONFLICT DO NOTHING RETURNING record_id, created, updated, due, expires
         """,
         answer="""
@@ -117,16 +113,14 @@ class PutRecord(Command, frozen=True):
     due: float | None = None  # time at which it is due, if not after a delay
     lifetime: float | None = None  # seconds until it may be removed; None to keep it
     most: int | None = None  # limit of records of this kind and owner
-    most_due: int | None = None  # limit of records of this kind and owner of which something is due
 
     def steps(self) -> Steps:
         """Return the Record, or a Conflict: exists, with the other one's id and owner; too-many."""
-        for limit, query in _COUNTS.items():
-            most = getattr(self, limit)
-            if most is not None:
-                rows = yield Statement(query.format(kind="?", owner="?", most="?"), (self.kind, self.owner, most))
-                if rows[0][0] >= most:
-                    return Conflict("too-many", {"most": most})
+        if self.most is not None:
+            query = _COUNT.format(kind="?", owner="?", condition=_KEPT, most="?")
+            rows = yield Statement(query, (self.kind, self.owner, self.most))
+            if rows[0][0] >= self.most:
+                return Conflict("too-many", {"most": self.most})
         due = "{now} + ?" if self.delay is not None else "?"
         expires = "?" if self.lifetime is None else "{now} + ?"
         rows = yield Statement(
@@ -154,6 +148,18 @@ class PutRecord(Command, frozen=True):
             return Conflict("exists", {"record_id": found[0][0], "owner": found[0][1]} if found else {})
         yield from _tell(Record(*rows[0]))
         return Record(*rows[0])
+
+
+class CountOpen(Command, frozen=True):
+    """Count the records of an owner of which something is due, up to a limit."""
+
+    kind: str
+    owner: str
+    most: int
+
+    def steps(self) -> Result[int]:
+        query = _COUNT.format(kind="?", owner="?", condition=_OPEN, most="?")
+        return read_number(query, self.kind, self.owner, self.most)
 
 
 def put_with(record: PutRecord, **columns: Any) -> Steps:

@@ -1,0 +1,1 @@
+"""Queues: work that agents submit and functions of the service do, at least once."""

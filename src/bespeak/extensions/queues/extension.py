@@ -1,0 +1,30 @@
+"""The extension: work that agents submit and functions of the service do."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from bespeak.extensions.queues import methods
+from bespeak.extensions.queues.methods import describe_item, submit
+from bespeak.extensions.queues.queues import Queues
+from bespeak.extensions.queues.store import QUEUED, SUBMISSION
+from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
+from bespeak.runtime.handling import OpenLimit
+
+
+def _open(opening: Opening) -> None:
+    joined = opening.server.registrar.participants.get("queue")
+    if opening.store is None or not joined:
+        return
+    opening.provide("submissions", OpenLimit(SUBMISSION, methods.MOST_QUEUED))
+    queues = Queues(opening.dispatcher, opening.store, joined)
+    opening.on_run(queues.start)
+    opening.on_stop(queues.stop)
+
+
+queues: Final = Extension(
+    name="queues",
+    methods={"SUBMIT": submit},
+    kinds={SUBMISSION: RecordKind(cancelling=Cancelling((QUEUED,)), describe=describe_item)},
+    open=_open,
+)

@@ -1,0 +1,227 @@
+"""The queues of a server: items are claimed in order, done by functions of the service, and end with a result."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, Final
+
+import msgspec
+
+from bespeak.contract.participant import QueueOptions
+from bespeak.errors import StoreError
+from bespeak.extensions.messages.posting import Posting, post
+from bespeak.extensions.queues.store import (
+    DEAD,
+    DONE,
+    KEPT,
+    QUEUED,
+    RUNNING,
+    SUBMISSION,
+    ClaimItems,
+    EndItem,
+    Item,
+    NextItem,
+    RenewItems,
+    decode_item,
+)
+from bespeak.protocol import status
+from bespeak.protocol.exchange.messages import Response
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.bindings.participant import Joined
+from bespeak.runtime.concurrency import cancel_tasks
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.handling import to_json
+from bespeak.runtime.identity.authority import restore_call
+from bespeak.state.store.commands.records import TOPIC, ChangeRecord, Record
+from bespeak.state.store.store import Conflict, Store, level_of
+
+_logger = logging.getLogger(__name__)
+
+MOST_RESULT: Final = 256 * 1024  # bytes of a result that are kept
+_FIRST_DELAY: Final = 1.0
+_LONGEST_DELAY: Final = 300.0
+_LONGEST_SLEEP: Final = 5.0  # seconds after which the store is asked again, in case a wake-up was lost
+_PAUSE: Final = 1.0  # seconds after a failure of the store
+_AGAIN: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED})  # refusals that another attempt may not meet
+_LOST: Final = "idempotency-lease-lost"
+_UNAVAILABLE: Final = "store-unavailable"
+_OMITTED: Final = {
+    "code": "result-too-large",
+    "message": f"The result has more than {MOST_RESULT} bytes; it is not kept.",
+}
+
+
+class Queues:
+    """Works on the items of all queues of a service, in this process."""
+
+    def __init__(self, dispatcher: Dispatcher, store: Store, queues: Mapping[str, Joined]) -> None:
+        self._dispatcher = dispatcher
+        self._store = store
+        self._queues = queues
+        self._woken = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._working: dict[str, dict[asyncio.Task[None], Record]] = {name: {} for name in queues}
+
+    def start(self) -> None:
+        self._store.watch(TOPIC, self._woken.set)
+        self._task = asyncio.get_running_loop().create_task(self._run(), name="bespeak-queues")
+
+    async def stop(self) -> None:
+        """Stop working. What had begun waits again, for any process; its attempt counts."""
+        await cancel_tasks(self._task)
+        working = {task: record for tasks in self._working.values() for task, record in tasks.items()}
+        await cancel_tasks(*working)
+        for record in working.values():
+            change = _change(record, QUEUED, decode_item(record.data), delay=0.0)
+            with suppress(StoreError):  # its lease ends
+                await self._store.do(change)
+
+    async def _run(self) -> None:
+        renewed = asyncio.get_running_loop().time()
+        shortest = min(options_of(joined).lease for joined in self._queues.values())
+        while True:
+            self._woken.clear()
+            wait = _LONGEST_SLEEP
+            try:
+                for name, joined in self._queues.items():
+                    wait = min(wait, await self._claim(name, joined))
+                now = asyncio.get_running_loop().time()
+                if now - renewed >= shortest / 3:
+                    renewed = now
+                    await self._renew()
+            except StoreError as error:
+                _logger.log(level_of(error), "could not claim items of queues; retrying in %g s: %s", _PAUSE, error)
+                wait = _PAUSE
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(min(wait, shortest / 3), 0.0)):
+                    await self._woken.wait()
+
+    async def _claim(self, name: str, joined: Joined) -> float:
+        """Begin as many items of a queue as may run; return the seconds until there may be more to do."""
+        working, options = self._working[name], options_of(joined)
+        free = options.concurrency - len(working)
+        if free <= 0:
+            return _LONGEST_SLEEP  # an item that ends wakes us
+        claimed = await self._store.do(ClaimItems(name, free, options.lease))
+        assert not isinstance(claimed, Conflict)
+        loop = asyncio.get_running_loop()
+        for record in claimed[0]:
+            task = loop.create_task(self._work(record, joined), name=f"bespeak-{record.record_id}")
+            working[task] = record
+            task.add_done_callback(lambda done: self._finished(name, done))
+        if len(claimed[0]) == free:
+            return _LONGEST_SLEEP
+        following: float | None = await self._store.read(NextItem(name))
+        return _LONGEST_SLEEP if following is None else max(following, 0.0)
+
+    async def _renew(self) -> None:
+        for name, joined in self._queues.items():
+            items = tuple((record.record_id, record.fence) for record in self._working[name].values())
+            if items:
+                await self._store.do(RenewItems(items, options_of(joined).lease))
+
+    def _finished(self, name: str, task: asyncio.Task[None]) -> None:
+        record = self._working[name].pop(task, None)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and record is not None:
+            level = level_of(error) if isinstance(error, StoreError) else logging.ERROR
+            _logger.log(level, "%s is tried again when its lease ends: %s", record.record_id, error)
+        self._woken.set()
+
+    async def _work(self, record: Record, joined: Joined) -> None:
+        """Do the work of an item once, and note what became of it."""
+        item, options, server = decode_item(record.data), options_of(joined), self._dispatcher.server
+        attempt = record.fence - item.forgiven
+        if attempt > options.retries + 1:
+            message = f"The item was begun {attempt - 1} times, and each time the process ended before it was done."
+            await self._end(record, item, DEAD, error={"code": "interrupted", "message": message})
+            return
+        call = restore_call(item.authority, server, "SUBMIT")
+        if isinstance(call, Refused):
+            await self._end(record, item, DEAD, error={"code": call.code, "message": call.message})
+            return
+        missing = [] if item.joined else call.principal.scopes.missing(options.scopes)
+        if missing:
+            message = f"The agent does not hold {', '.join(missing)} any more."
+            await self._end(record, item, DEAD, error={"code": "scope-violation", "message": message})
+            return
+        route = joined.routes["run"]
+        journal = _ItemJournal(record, item, server.registrar.service.identity.server_id)
+        step = self._dispatcher.run_step(call, route, item.payload, route.endpoint.path, str(attempt), journal=journal)
+        response = (await step if asyncio.iscoroutine(step) else step).response
+        assert response is not None, "the step has been answered"
+        if status.is_success(response.status) or response.code == _LOST:
+            return  # it was noted with the answer, or another process has taken it over
+        if response.code == _UNAVAILABLE:
+            raise StoreError("its outcome could not be noted")
+        body = msgspec.json.decode(response.body) if response.body else {}
+        error = body.get("error", {}) if isinstance(body, dict) else {}
+        fails = {"code": response.code or "failed", "message": str(error.get("message", "")), **_details(error)}
+        if (response.status >= status.SERVER_ERROR or response.status in _AGAIN) and attempt <= options.retries:
+            delay = min(_FIRST_DELAY * 2 ** (attempt - 1), _LONGEST_DELAY)
+            waiting = msgspec.structs.replace(item, error=fails)
+            await self._store.do(_change(record, QUEUED, waiting, delay=delay))
+        else:
+            await self._end(record, item, DEAD, error=fails)
+
+    async def _end(self, record: Record, item: Item, state: str, **outcome: Any) -> None:
+        await self._store.do(end_item(record, item, state, self._server_id, **outcome))
+
+    @property
+    def _server_id(self) -> str:
+        return self._dispatcher.server.registrar.service.identity.server_id
+
+
+def options_of(joined: Joined) -> QueueOptions:
+    options = joined.participant.options
+    assert isinstance(options, QueueOptions)
+    return options
+
+
+def _details(error: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a refusal says beside its code and message, if it is short."""
+    more = {name: value for name, value in error.items() if name not in ("code", "message", "type")}
+    return {"details": more} if more and len(to_json(more)) <= 4096 else {}
+
+
+def _change(record: Record, state: str, item: Item, **fields: Any) -> ChangeRecord:
+    return ChangeRecord(
+        record.record_id, (SUBMISSION,), (RUNNING,), state, fence=record.fence, data=to_json(item), **fields
+    )
+
+
+def end_item(record: Record, item: Item, state: str, server_id: str, **outcome: Any) -> EndItem:
+    """Return the command that ends an item, and tells its callback what became of it."""
+    ended = msgspec.structs.replace(item, **{"error": None, **outcome})
+    posting = None
+    if item.callback is not None:
+        told: dict[str, Any] = {"tracking_id": record.record_id, "target": item.queue, "status": state}
+        told |= {name: value for name, value in (("result", ended.result), ("error", ended.error)) if value is not None}
+        # One item ends once, so that its callback can recognise a posting that comes twice.
+        posted = Posting(f"posting-{record.record_id}", "callback", server_id, told, recipient=record.owner)
+        posting = post(item.callback, posted)
+    return EndItem(_change(record, state, ended, lifetime=KEPT), posting)
+
+
+class _ItemJournal:
+    """Ends an item in the transaction of its step."""
+
+    def __init__(self, record: Record, item: Item, server_id: str) -> None:
+        self.key = record.record_id
+        self._record = record
+        self._item = item
+        self._server_id = server_id
+
+    def note(self, response: Response) -> EndItem | None:
+        if not status.is_success(response.status):
+            return None
+        body = response.body or b"null"
+        kept = len(body) <= MOST_RESULT
+        outcome = {"result": msgspec.json.decode(body)} if kept else {"error": _OMITTED}
+        return end_item(self._record, self._item, DONE, self._server_id, **outcome)
+
+    def noted(self, _: Any, response: Response) -> Response:
+        return response
