@@ -16,6 +16,7 @@ from bespeak.extensions.queues.commands import queues
 from bespeak.extensions.queues.store import Item, PutItem
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import ChangeRecord, PutRecord
+from bespeak.terminal import CommandFailedError
 
 
 @pytest.fixture
@@ -56,5 +57,6 @@ def test_items_are_counted_shown_and_tried_again(place: Path) -> None:
 
 
 def test_what_is_not_dead_is_not_tried_again(place: Path) -> None:
-    code, output = run("retry", "item-1", "--store", str(place))
-    assert (code, "there is no dead item 'item-1'" in output) == (1, True), output
+    result = CliRunner().invoke(queues, ["retry", "item-1", "--store", str(place)])
+    assert isinstance(result.exception, CommandFailedError)
+    assert "there is no dead item 'item-1'" in str(result.exception)
