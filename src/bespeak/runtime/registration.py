@@ -28,8 +28,7 @@ from bespeak.protocol.exchange.messages import Context
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.bindings.composition import bind_composition
 from bespeak.runtime.bindings.function import bind_function, plan_output
-from bespeak.runtime.bindings.participant import register_participants
-from bespeak.runtime.bindings.procedure import register_procedures
+from bespeak.runtime.bindings.participant import register_participants, register_procedures
 from bespeak.runtime.bindings.stream import StreamBinding
 from bespeak.runtime.composition.step import ComposingMethod
 from bespeak.runtime.concurrency import call_in_thread
@@ -106,9 +105,8 @@ class Registrar:
         """Procedures of the operator, by their id."""
         findings += found
         self._steps += [one.route for one in self.procedures.values() if one.route is not None]
-        self.participants, found = register_participants(service.participants, self._compile)
+        self.participants = register_participants(service.participants, self._compile)
         """Functions of the service that take part in standard methods, by kind and name."""
-        findings += found
         self._steps += [
             route for named in self.participants.values() for one in named.values() for route in one.routes.values()
         ]

@@ -19,7 +19,7 @@ from bespeak.contract.procedure import Procedure
 from bespeak.errors import ConfigError, ContractError
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.runtime.bindings.function import Lifespan, read_lifespan
-from bespeak.runtime.bindings.procedure import path_of
+from bespeak.runtime.bindings.participant import path_of
 
 pytestmark = pytest.mark.anyio
 

@@ -171,7 +171,7 @@ async def test_a_step_that_has_begun_may_end_and_none_begins_after_the_end(desk:
     (record,) = await desk.bench.store.read(ListRecords("workflow"))
     told = await desk.check(record.record_id)
     assert (desk.calls, told["status"]) == (["/one"], "failed")
-    assert [step["status"] for step in told["components"]] == ["done", "failed"]
+    assert [step["status"] for step in told["components"]] == ["not-undone", "failed"]
     assert "ended at" in told["components"][1]["message"], reply.json
 
 

@@ -54,7 +54,7 @@ from bespeak.contract.standard.methods import choose_methods, is_choice
 from bespeak.documents.deployment.server_toml import served_with
 from bespeak.errors import ContractError
 from bespeak.runtime.bindings.function import Resources, read_lifespan
-from bespeak.runtime.bindings.procedure import bind_procedure
+from bespeak.runtime.bindings.participant import bind_procedure
 from bespeak.runtime.functions.needs import plan_needs, provider_key
 from bespeak.runtime.functions.reading import FunctionReading, locate, read_handler
 from bespeak.runtime.functions.signature import dotted_name

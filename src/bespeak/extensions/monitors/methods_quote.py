@@ -23,8 +23,8 @@ from bespeak.protocol.exchange.header_values import ONE_CALL, format_amount
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.bindings.composition import CompositionBinding
-from bespeak.runtime.bindings.procedure import METHOD as RUN
-from bespeak.runtime.bindings.procedure import path_of
+from bespeak.runtime.bindings.participant import METHOD as RUN
+from bespeak.runtime.bindings.participant import path_of
 from bespeak.runtime.call import Call, RoutedCall, sees
 from bespeak.runtime.composition.plan import StepPlan
 from bespeak.runtime.composition.values import Scope, UnmetError

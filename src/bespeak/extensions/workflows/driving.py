@@ -56,7 +56,7 @@ from bespeak.extensions.workflows.store import (
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, CONFIRMATION_ID
 from bespeak.protocol.exchange.refusal import Fault, Refused
-from bespeak.runtime.bindings.procedure import METHOD, path_of
+from bespeak.runtime.bindings.participant import METHOD, path_of
 from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall, parties_of
 from bespeak.runtime.composition.step import UNDOES
 from bespeak.runtime.concurrency import Pace

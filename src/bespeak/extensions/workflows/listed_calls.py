@@ -14,7 +14,7 @@ from bespeak.extensions.workflows.procedures import find_own_procedure
 from bespeak.extensions.workflows.spec import find_step
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.bindings.composition import composed_calls, list_composition
-from bespeak.runtime.bindings.procedure import Registered
+from bespeak.runtime.bindings.participant import Registered
 from bespeak.runtime.call import Call
 
 

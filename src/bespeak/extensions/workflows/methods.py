@@ -37,7 +37,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.bindings.procedure import METHOD
+from bespeak.runtime.bindings.participant import METHOD
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.handling import Conflicts, RefusedError, effects, invalid, read_future, refusal, stateful, to_json
 from bespeak.runtime.identity.authority import Authority

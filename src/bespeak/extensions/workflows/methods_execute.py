@@ -32,7 +32,7 @@ from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, essen
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Fault, Outcome
 from bespeak.runtime.answer import Answer, Envelope
-from bespeak.runtime.bindings.procedure import METHOD
+from bespeak.runtime.bindings.participant import METHOD
 from bespeak.runtime.call import RoutedCall, StepCall, may_discover, sees, undisclosed
 from bespeak.runtime.composition.step import Steps
 from bespeak.runtime.handling import RefusedError, check_needs, handler, invalid, passed, refusal

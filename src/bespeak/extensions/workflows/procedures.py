@@ -19,7 +19,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.answer import Effects
-from bespeak.runtime.bindings.procedure import METHOD, STEPS, Registered, path_of
+from bespeak.runtime.bindings.participant import METHOD, STEPS, Registered, path_of
 from bespeak.runtime.call import Call, RoutedCall, parties_of
 from bespeak.runtime.extension import ANNOUNCE
 from bespeak.runtime.handling import RefusedError, effects, new_id, refusal, to_json

@@ -1,17 +1,25 @@
-"""Functions that take part in standard methods: each becomes a route that no request reaches, only the method."""
+"""Functions that take part in standard methods, and procedures: routes that no request reaches, only the methods.
+
+A procedure of the operator is a function or a chain of steps that RUN may run (Tier 2 10.3).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from bespeak.contract.endpoint import DeclaredError, Endpoint, Impact, Semantic
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.participant import JoinedFunction, Participant
-from bespeak.documents.deployment.rules import PARTICIPANT
+from bespeak.contract.procedure import Procedure
+from bespeak.contract.schema.validation import Validator, compile_schema
+from bespeak.contract.standard.definition import list_of
+from bespeak.contract.standard.orchestrate import RUNS, STEP
+from bespeak.documents.deployment.rules import PROCEDURE
 from bespeak.errors import ContractError
-from bespeak.runtime.bindings.function import bind_function
+from bespeak.protocol.exchange.refusal import Fault
+from bespeak.runtime.bindings.function import bind_function, resolve_function
 from bespeak.runtime.functions.reading import read_handler
 from bespeak.runtime.functions.signature import dotted_name
 from bespeak.runtime.route import Route
@@ -28,29 +36,22 @@ class Joined:
     routes: Mapping[str, Route]  # by what each function is for
 
 
-def register_participants(
-    participants: Iterable[Participant], compile_route: Compile
-) -> tuple[dict[str, dict[str, Joined]], list[Diagnostic]]:
-    """Bind and compile participants, by kind and name; omit and report those that cannot take part."""
+def register_participants(participants: Iterable[Participant], compile_route: Compile) -> dict[str, dict[str, Joined]]:
+    """Bind and compile participants, by kind and name. Raises ContractError for one that cannot take part."""
     found: dict[str, dict[str, Joined]] = {}
-    findings: list[Diagnostic] = []
     for participant in participants:
         routes: dict[str, Route] = {}
         named = found.setdefault(participant.kind, {})
         fault = f"another {participant.kind} has its name" if participant.name in named else None
         for role, joined in participant.functions.items():
-            bound = bind_participant(participant, role, joined)
+            bound = fault or bind_participant(participant, role, joined)
             route = None if isinstance(bound, str) else compile_route(*bound)
             if route is None:
-                fault = fault or (bound if isinstance(bound, str) else "its input schema is not valid")
-            else:
-                routes[role] = route
-        if fault is None:
-            named[participant.name] = Joined(participant, routes)
-        else:
-            message = f"the {participant.kind} {participant.name[:80]!r} cannot be used: {fault}"
-            findings.append(PARTICIPANT.found(message, advice="It is left out until this is corrected."))
-    return found, findings
+                reason = bound if isinstance(bound, str) else "its input schema is not valid"
+                raise ContractError(f"the {participant.kind} {participant.name[:80]!r} cannot be used: {reason}")
+            routes[role] = route
+        named[participant.name] = Joined(participant, routes)
+    return found
 
 
 def bind_participant(
@@ -120,3 +121,78 @@ def bind_hidden(
     assert isinstance(endpoint.handler, RegisteredFunction)
     bound = bind_function(endpoint, endpoint.handler)
     return bound.message if isinstance(bound, Diagnostic) else (endpoint, bound)
+
+
+METHOD: Final = "RUN"
+STEPS: Final = list_of(STEP, least=1, most=100)  # schema of the steps of a procedure
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    procedure: Procedure
+    input: Validator
+    route: Route | None  # route of its function; None if it has steps
+
+
+def path_of(procedure_id: str) -> str:
+    """Return the path of the route of a procedure, which no request reaches."""
+    return f"/procedures/{procedure_id}"
+
+
+def register_procedures(
+    procedures: Iterable[Procedure], compile_route: Compile
+) -> tuple[Mapping[str, Registered], list[Diagnostic]]:
+    """Bind and compile procedures; omit and report those that cannot be run."""
+    found: dict[str, Registered] = {}
+    findings: list[Diagnostic] = []
+    for procedure in procedures:
+        made = _register(procedure, compile_route)
+        if isinstance(made, Registered) and procedure.procedure_id not in found:
+            found[procedure.procedure_id] = made
+            continue
+        fault = "another procedure has its id" if isinstance(made, Registered) else made
+        message = f"the procedure {procedure.procedure_id[:80]!r} cannot be run: {fault}"
+        findings.append(PROCEDURE.found(message, advice="RUN answers 404 for it until this is corrected."))
+    return found, findings
+
+
+def _register(procedure: Procedure, compile_route: Compile) -> Registered | str:
+    if procedure.steps:
+        fault = "; ".join(procedure.faults()) or _steps_fault(procedure)
+        taken = compile_schema(procedure.input_schema or {"type": "object"})
+        if isinstance(taken, Fault):
+            fault = fault or f"its input schema is not valid: {taken.message}"
+        return fault or Registered(procedure, taken, None)  # type: ignore[arg-type] # a Fault has a message
+    bound = bind_procedure(procedure)
+    if isinstance(bound, str):
+        return bound
+    route = compile_route(*bound)
+    return "its input schema is not valid" if route is None else Registered(procedure, route.input, route)
+
+
+def _steps_fault(procedure: Procedure) -> str:
+    steps = compile_schema(STEPS)
+    assert isinstance(steps, Validator)
+    wrong = steps.violations(list(procedure.steps))
+    return f"its steps are not valid: {wrong[0].message}" if wrong else ""
+
+
+def bind_procedure(procedure: Procedure) -> tuple[Endpoint, Callable[..., Any]] | str:
+    """Return the endpoint and the call of a procedure that is a function, or what is wrong with it."""
+    faults = procedure.faults()
+    if faults:
+        return "; ".join(faults)
+    function = procedure.target or resolve_function(procedure.function.replace(":", "."))
+    if isinstance(function, str):
+        return function
+    return bind_hidden(
+        METHOD,
+        path_of(procedure.procedure_id),
+        function,
+        description=procedure.description,
+        idempotent=procedure.idempotent,
+        scopes=(RUNS, *procedure.scopes),
+        errors=dict.fromkeys(procedure.errors, ""),
+        input_schema=procedure.input_schema,
+        overrides=procedure.overrides,
+    )
