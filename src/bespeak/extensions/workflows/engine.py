@@ -15,21 +15,25 @@ import msgspec
 from bespeak.errors import StoreError
 from bespeak.extensions.workflows.driving import KEPT, Drive
 from bespeak.extensions.workflows.journal import WorkflowJournal
-from bespeak.extensions.workflows.spec import Spec, decode, encode, restore_call
+from bespeak.extensions.workflows.spec import Spec, decode, encode, resolve, restore_call
 from bespeak.extensions.workflows.store import (
     CANCELLED,
     CANCELLING,
+    COMPLETED,
+    DONE,
     ENDED,
     FAILED,
     RUNNING,
     WORKFLOW,
+    CountOpen,
+    FindTask,
     ReadJournals,
     ReadSteps,
     ReleaseWorkflows,
     StepRow,
 )
-from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, TASK_ID
+from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import Pace, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
@@ -39,7 +43,11 @@ from bespeak.state.store.store import Command, Conflict, Store
 _logger = logging.getLogger(__name__)
 
 LEASE: Final = 30.0
-MOST_OPEN: Final = 10_000  # workflows that one agent may have
+MOST_OPEN: Final = 10_000  # workflows of one agent that are carried out
+MOST_WAITING: Final = 100_000  # workflows of one agent that wait for something
+_COUNTED_FOR: Final = 1.0  # seconds for which a count of open workflows holds: other processes begin some, too
+_MOST_COUNTED: Final = 1_000  # agents whose open workflows a process has counted
+_MOST_NAME: Final = 256  # characters of a Task-ID by which a workflow can be found
 _MOST_DRIVEN: Final = 1_000  # workflows that a process drives at the same time before it claims more
 
 
@@ -62,6 +70,7 @@ class Workflows:
         self._journals: dict[str, WorkflowJournal] = {}  # of the workflows that this process drives
         self._changed = asyncio.Event()
         self._pace = Pace()  # turns of the steps that run side by side
+        self._open: dict[str, tuple[float, list[int]]] = {}  # counts of open workflows by owner, with their time
 
     @property
     def driven(self) -> int:
@@ -83,6 +92,9 @@ class Workflows:
     async def begin(self, call: RoutedCall, spec: Spec) -> str | Conflict:
         """Store a workflow and start it; return its id. A repeated request with the same key means the same one."""
         agent_id = spec.authority.agent_id
+        full = await self._make_room(agent_id)
+        if full is not None:
+            return full
         key = call.request.headers.get(IDEMPOTENCY_KEY)
         # Ids grow with time, so that new ones are neighbours in the index: 48 bits of time, 80 random ones.
         workflow_id = f"{spec.method.lower()}-{int(time.time() * 1000):012x}{secrets.token_hex(10)}"
@@ -95,13 +107,32 @@ class Workflows:
                 encode(spec).decode(),
                 key=None if key is None else f"{agent_id} {spec.method} {key}",
                 delay=self._lease,
-                most_due=MOST_OPEN,
+                target=_task_of(spec),
             )
         )
         if isinstance(done, Conflict):
             return done.details["record_id"] if done.reason == "exists" and done.details else done
         self._drive(done[0], spec, call, WorkflowJournal(workflow_id, 0, self._lease))
         return workflow_id
+
+    async def _make_room(self, agent_id: str) -> Conflict | None:
+        """Count one more open workflow of an agent; return a Conflict if it has as many as it may have.
+
+        Counting takes longer with every open one. So what has begun here is added to a count of up to a second ago, and
+        what has ended is found when the sum reaches a limit.
+        """
+        now, limits = time.monotonic(), (MOST_OPEN, MOST_WAITING)
+        at, counts = self._open.get(agent_id, (-_COUNTED_FOR, [0, 0]))
+        if now - at >= _COUNTED_FOR or counts[0] >= MOST_OPEN:
+            counts = list(await self._store.read(CountOpen(agent_id, limits)))
+            if len(self._open) >= _MOST_COUNTED:
+                self._open.clear()
+            self._open[agent_id] = now, counts
+        for count, most, verb in zip(counts, limits, ("run", "wait"), strict=True):
+            if count >= most:
+                return Conflict("too-many", {"most": most, "verb": verb})
+        counts[0] += 1
+        return None
 
     async def wait(self, workflow_id: str, within: float) -> Workflow:
         """Return a workflow when it goes no further by itself, or after some seconds."""
@@ -126,6 +157,17 @@ class Workflows:
         if record is None or (owner is not None and record.owner != owner):
             return None
         return Workflow(record, decode(record.data), await self._store.read(ReadSteps(workflow_id)))
+
+    async def find_id(self, owner: str, name: str) -> list[str]:
+        """Return the ids of the workflows of an agent that an id or the Task-ID of the beginning call means.
+
+        Calls with one Task-ID may have begun several.
+        """
+        record: Record | None = await self._store.read(FindRecord((WORKFLOW,), name))
+        if record is not None and record.owner == owner:
+            return [name]
+        found: list[str] = await self._store.read(FindTask(owner, name))
+        return found
 
     async def heed(self, workflow_id: str) -> None:
         """Let no further step of a workflow begin before the store was asked: it has been paused."""
@@ -217,3 +259,34 @@ def receipt_steps(workflow: Workflow) -> list[dict[str, Any]]:
                 entry["output" if row.state in ("done", "undone") else "error"] = msgspec.Raw(row.output.encode())
         made.append(entry)
     return made
+
+
+def outcome_of(workflow: Workflow) -> dict[str, Any]:
+    """Return the output of a workflow that is completed, or the error of one that has failed; nothing for any other."""
+    spec, state = workflow.spec, workflow.record.state
+    if state == COMPLETED:
+        output = None if spec.result is None else _fill_result(spec.result, workflow)
+        last = next((row for row in workflow.rows if row.number == len(spec.steps) and row.state == DONE), None)
+        if output is None and last is not None and not spec.parallel:
+            output = msgspec.Raw(last.output.encode())
+        return {} if output is None else {"output": output}
+    failed = next((row for row in workflow.rows if row.state == FAILED and row.output != "null"), None)
+    if state != FAILED:
+        return {}
+    if failed is None:  # only the time can have ended it
+        return {"error": {"code": "timeout", "message": "The time of the workflow ran out."}}
+    return {"error": msgspec.Raw(failed.output.encode())}
+
+
+def _fill_result(result: dict[str, Any], workflow: Workflow) -> Any:
+    """Return the fields that a plan wants, if references say where they are."""
+    outputs = {
+        workflow.spec.name_of(row.number): msgspec.json.decode(row.output) for row in workflow.rows if row.state == DONE
+    }
+    found = resolve(result, outputs)
+    return None if isinstance(found, Fault) or "$expr" in str(result) else found or None
+
+
+def _task_of(spec: Spec) -> str | None:
+    task_id = spec.authority.headers.get(TASK_ID, "")
+    return task_id if 0 < len(task_id) <= _MOST_NAME else None

@@ -193,6 +193,39 @@ class ReadJournals(Command, frozen=True):
         return found
 
 
+class FindTask(Command, frozen=True):
+    """Find the workflows of an agent that calls with one Task-ID began."""
+
+    owner: str
+    task_id: str
+    limit: int = 10
+
+    def steps(self) -> Result[list[str]]:
+        rows = yield Statement(
+            f"SELECT record_id FROM records WHERE kind = '{WORKFLOW}' AND owner = ? AND target = ? "
+            "AND expires > {now} ORDER BY created LIMIT ?",
+            (self.owner, self.task_id, self.limit),
+        )
+        return [row[0] for row in rows]
+
+
+class CountOpen(Command, frozen=True):
+    """Count the open workflows of an agent, up to a limit: those that are being carried out, and those that wait."""
+
+    owner: str
+    limits: tuple[int, int]
+
+    def steps(self) -> Result[tuple[int, int]]:
+        counted = [
+            "(SELECT count(*) FROM (SELECT 1 FROM records WHERE kind = ? AND owner = ? AND due IS NOT NULL "
+            f"AND state {condition} ('{RUNNING}', '{CANCELLING}') LIMIT ?) AS {name})"
+            for name, condition in (("active", "IN"), ("idle", "NOT IN"))
+        ]
+        given = [value for limit in self.limits for value in (WORKFLOW, self.owner, limit)]
+        rows = yield Statement(f"SELECT {', '.join(counted)}", tuple(given))
+        return int(rows[0][0]), int(rows[0][1])
+
+
 class ReleaseWorkflows(Command, frozen=True):
     """Make workflows due whose process has died, where no other process can have claimed them."""
 
