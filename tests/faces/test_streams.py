@@ -28,7 +28,7 @@ from bespeak.contract.limits import StreamLimits
 from bespeak.errors import RemoteProtocolError
 from bespeak.faces.http.translation import to_part
 from bespeak.faces.limits import Timeouts
-from bespeak.protocol.exchange.headers import CONTINUATION_TOKEN, prefers_stream, stream_type
+from bespeak.protocol.exchange.headers import CONTINUATION_TOKEN, prefers, stream_type
 from bespeak.protocol.exchange.messages import Batch
 from bespeak.protocol.wire.connection import ResponseReader
 from bespeak.protocol.wire.messages import ResponseMessage
@@ -76,7 +76,7 @@ def test_accept_asks_for_a_stream_only_if_it_names_one_before_json(header: str, 
     ("", False),
 )
 def test_prefer_asks_for_a_stream(header: str, wanted: bool) -> None:
-    assert prefers_stream({"prefer": header}) is wanted
+    assert prefers({"prefer": header}, "stream") is wanted
 
 
 @rows("cors", (), ("https://pages.example",))

@@ -63,6 +63,9 @@ class MethodError:
 # Refusals of several methods: each has the same status and code in all of them.
 NOT_LISTED: Final = MethodError("address-not-listed", status.FORBIDDEN, "The operator does not list this address.")
 NOT_OWN_CHANNEL: Final = MethodError("channel-refused", status.FORBIDDEN, "The channel belongs to somebody else.")
+AMBIGUOUS: Final = MethodError(
+    "workflow-ambiguous", status.CONFLICT, "Several workflows were begun with this Task-ID; name one by its id."
+)
 INVALID_TIME: Final = MethodError("invalid-time", status.BAD_REQUEST, "A time is unreadable, past or too far away.")
 
 

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from bespeak.contract.standard.definition import (
+    AMBIGUOUS,
     ANYTHING,
     COUNT,
     EXPRESSION,
@@ -187,6 +188,7 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         errors=(
             MethodError("task-not-found", status.NOT_FOUND, "The caller has no failed task with this id."),
             MethodError("attempts-exhausted", status.CONFLICT, "The task has been tried as often as allowed."),
+            AMBIGUOUS,
             MethodError("task-running", status.CONFLICT, "The task is still running."),
         ),
         passes_on=True,
@@ -202,6 +204,7 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         errors=(
             INVALID_TIME,
             _NO_WORKFLOW,
+            AMBIGUOUS,
             MethodError("already-paused", status.CONFLICT, "The workflow is paused already."),
             MethodError("workflow-ended", status.CONFLICT, "The workflow has ended."),
         ),
@@ -226,6 +229,7 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         },
         errors=(
             _NO_WORKFLOW,
+            AMBIGUOUS,
             MethodError("session-not-found", status.NOT_FOUND, "The caller has no such session."),
             MethodError("workflow-expired", status.TIMEOUT, "The time of the workflow ran out while it was paused."),
             MethodError("session-expired", status.TIMEOUT, "The session was not resumed in time."),
@@ -267,9 +271,14 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             "checked_at": TIME,
             "expires_at?": TIME,
             "details?": OBJECT,
+            "task_id?": TASK,
+            "output?": ANYTHING,
+            "error?": OBJECT,
+            "steps?": list_of(_DONE),
         },
         errors=(
             MethodError("target-not-found", status.NOT_FOUND, "Nothing here has this name."),
+            AMBIGUOUS,
             MethodError("timeout", status.TIMEOUT, "The target did not answer in time."),
         ),
     ),

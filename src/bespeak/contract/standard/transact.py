@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from bespeak.contract.standard.definition import (
+    AMBIGUOUS,
     ANYTHING,
     FLAG,
     INVALID_TIME,
@@ -178,6 +179,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         },
         errors=(
             _missing("thing", "target"),
+            AMBIGUOUS,
             MethodError("already-cancelled", status.CONFLICT, "The target is cancelled already."),
             MethodError("not-cancellable", status.CONFLICT, "The target has ended and cannot be cancelled."),
             MethodError("refund-impossible", status.UNPROCESSABLE, "The refund is not possible for this target."),

@@ -12,7 +12,8 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.message import BROADCAST, Origin, send
 from bespeak.extensions.messages.recipients import as_address, find_recipients
 from bespeak.extensions.messages.store import DropKey
-from bespeak.extensions.workflows.store import CANCELLED, CANCELLING
+from bespeak.extensions.workflows.start import find_run
+from bespeak.extensions.workflows.store import CANCELLED, CANCELLING, WORKFLOW
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
@@ -36,6 +37,9 @@ async def cancel(call: RoutedCall) -> Effects | Envelope:
 async def revoke(call: RoutedCall, given: Mapping[str, Any], kinds: tuple[str, ...]) -> Effects | Envelope:
     """Cancel something of certain kinds that belongs to the caller."""
     record = await find_own(call, kinds, given["target_id"])
+    if record is None and WORKFLOW in kinds:
+        named = await find_run(call, given["target_id"])
+        record = None if named is None else await find_own(call, (WORKFLOW,), named)
     if record is None:
         raise refusal(_CANCEL, "target-not-found", f"This agent has nothing with the id {given['target_id'][:80]!r}.")
     how = call.server.cancelling[record.kind]

@@ -17,12 +17,13 @@ from bespeak.extensions.monitors.monitors import describe
 from bespeak.extensions.monitors.retries import MOST_ATTEMPTS, KeptCall, Retries, restored
 from bespeak.extensions.monitors.store import ACTIVE, FAILED, MONITOR, SUCCEEDED, PutMonitor
 from bespeak.extensions.monitors.target import EVENTS, SERVER, Monitor, MonitorTarget, encode, parse_target
-from bespeak.extensions.workflows.engine import Workflow, receipt_steps
-from bespeak.extensions.workflows.methods import is_workflow_id
+from bespeak.extensions.workflows.engine import Workflow, outcome_of, receipt_steps
 from bespeak.extensions.workflows.spec import repeat_commands
+from bespeak.extensions.workflows.start import find_run
 from bespeak.extensions.workflows.store import COMPLETED, WORKFLOW
 from bespeak.extensions.workflows.store import FAILED as WORKFLOW_FAILED
 from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
@@ -170,6 +171,9 @@ async def _owned(call: RoutedCall, target: str) -> Envelope:
     """Tell the state of a record of the caller, and what became of the steps of a workflow."""
     known = call.server.store is not None and call.agent_id is not None
     record = await find_own(call, call.server.checkable, target) if known else None
+    named = None if record is not None or not known else await find_run(call, target)
+    if named is not None:
+        record = await find_own(call, (WORKFLOW,), named)
     if record is None:
         message = f"This agent has nothing with the id {target[:80]!r}; `server` checks this server."
         raise refusal(_CHECK, "target-not-found", message)
@@ -179,16 +183,25 @@ async def _owned(call: RoutedCall, target: str) -> Envelope:
         content = _RecordContent()
     components: Sequence[dict[str, Any]] = [_component(record.kind, record.state, content.ended)]
     if record.kind == WORKFLOW:
-        workflow = await call.server.part("workflows").find(target)
-        components = [
-            _component(step.get("name") or f"step {step['step']}", step["status"], _decode_error(step.get("error")))
-            for step in receipt_steps(workflow)
-        ]
+        return _report_run(await call.server.part("workflows").find(record.record_id), content.expires)
     report = _report(target, record.state, components, content.expires)
     describe = call.server.kinds[record.kind].describe
     if describe is None:
         return report
     return Envelope({**report.result, "details": await describe(call.server, record)})
+
+
+def _report_run(workflow: Workflow, expires: float | None) -> Envelope:
+    """Tell what became of a workflow and of each of its steps, with their outputs and errors."""
+    steps, record = receipt_steps(workflow), workflow.record
+    components = [
+        _component(step.get("name") or f"step {step['step']}", step["status"], _decode_error(step.get("error")))
+        for step in steps
+    ]
+    report = _report(record.record_id, record.state, components, expires)
+    task_id = workflow.spec.authority.headers.get(TASK_ID)
+    named = {} if task_id is None else {"task_id": task_id}
+    return Envelope({**report.result, **named, **outcome_of(workflow), "steps": steps})
 
 
 def _decode_error(raw: msgspec.Raw | None) -> _Ended | None:
@@ -216,8 +229,9 @@ async def retry(call: RoutedCall) -> Effects | Envelope:
     task_id: str = given["original_task_id"]
     retries: Retries | None = call.server.part("retries")
     found = None if retries is None else await retries.find(agent_id, task_id)
-    if found is None and is_workflow_id(task_id):  # a Task-ID may look like the id of a workflow
-        return await _retry_workflow(call, task_id)
+    workflow_id = await find_run(call, task_id) if found is None else None
+    if workflow_id is not None:
+        return await _retry_workflow(call, workflow_id)
     if retries is None or found is None:
         raise _not_found(task_id)
     record, kept = found
@@ -246,9 +260,7 @@ async def retry(call: RoutedCall) -> Effects | Envelope:
 
 
 async def _retry_workflow(call: RoutedCall, workflow_id: str) -> Effects | Envelope:
-    workflow: Workflow | None = await call.server.part("workflows").find(workflow_id, call.agent_id)
-    if workflow is None:
-        raise _not_found(workflow_id)
+    workflow: Workflow = await call.server.part("workflows").find(workflow_id, call.agent_id)
     attempt = max((row.attempt for row in workflow.rows), default=1)
     result = {"retry_id": new_id("retry"), "original_task_id": workflow_id, "attempt": attempt + 1}
     if workflow.record.state == COMPLETED:

@@ -15,21 +15,24 @@ import msgspec
 from bespeak.errors import StoreError
 from bespeak.extensions.workflows.driving import KEPT, Drive
 from bespeak.extensions.workflows.journal import WorkflowJournal
-from bespeak.extensions.workflows.spec import Spec, decode, encode
+from bespeak.extensions.workflows.spec import Spec, decode, encode, resolve
 from bespeak.extensions.workflows.store import (
     CANCELLED,
     CANCELLING,
+    COMPLETED,
+    DONE,
     ENDED,
     FAILED,
     RUNNING,
     WORKFLOW,
+    FindTask,
     ReadJournals,
     ReadSteps,
     ReleaseWorkflows,
     StepRow,
 )
-from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, TASK_ID
+from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import Pace, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
@@ -42,6 +45,7 @@ _logger = logging.getLogger(__name__)
 
 LEASE: Final = 30.0
 MOST_OPEN: Final = 100_000  # workflows of one agent that have not ended
+_MOST_NAME: Final = 256  # characters of a Task-ID by which a workflow can be found
 _MOST_DRIVEN: Final = 1_000  # workflows that a process drives at the same time before it claims more
 
 
@@ -100,6 +104,7 @@ class Workflows:
                 encode(spec).decode(),
                 key=None if key is None else f"{agent_id} {spec.method} {key}",
                 delay=self._lease,
+                target=_task_of(spec),
             )
         )
         if isinstance(done, Conflict):
@@ -130,6 +135,17 @@ class Workflows:
         if record is None or (owner is not None and record.owner != owner):
             return None
         return Workflow(record, decode(record.data), await self._store.read(ReadSteps(workflow_id)))
+
+    async def find_id(self, owner: str, name: str) -> list[str]:
+        """Return the ids of the workflows of an agent that an id or the Task-ID of the beginning call means.
+
+        Calls with one Task-ID may have begun several.
+        """
+        record: Record | None = await self._store.read(FindRecord((WORKFLOW,), name))
+        if record is not None and record.owner == owner:
+            return [name]
+        found: list[str] = await self._store.read(FindTask(owner, name))
+        return found
 
     async def heed(self, workflow_id: str) -> None:
         """Let no further step of a workflow begin before the store was asked: it has been paused."""
@@ -221,3 +237,34 @@ def receipt_steps(workflow: Workflow) -> list[dict[str, Any]]:
                 entry["output" if row.state in ("done", "undone") else "error"] = msgspec.Raw(row.output.encode())
         made.append(entry)
     return made
+
+
+def outcome_of(workflow: Workflow) -> dict[str, Any]:
+    """Return the output of a workflow that is completed, or the error of one that has failed; nothing for any other."""
+    spec, state = workflow.spec, workflow.record.state
+    if state == COMPLETED:
+        output = None if spec.result is None else _fill_result(spec.result, workflow)
+        last = next((row for row in workflow.rows if row.number == len(spec.steps) and row.state == DONE), None)
+        if output is None and last is not None and not spec.parallel:
+            output = msgspec.Raw(last.output.encode())
+        return {} if output is None else {"output": output}
+    failed = next((row for row in workflow.rows if row.state == FAILED and row.output != "null"), None)
+    if state != FAILED:
+        return {}
+    if failed is None:  # only the time can have ended it
+        return {"error": {"code": "timeout", "message": "The time of the workflow ran out."}}
+    return {"error": msgspec.Raw(failed.output.encode())}
+
+
+def _fill_result(result: dict[str, Any], workflow: Workflow) -> Any:
+    """Return the fields that a plan wants, if references say where they are."""
+    outputs = {
+        workflow.spec.name_of(row.number): msgspec.json.decode(row.output) for row in workflow.rows if row.state == DONE
+    }
+    found = resolve(result, outputs)
+    return None if isinstance(found, Fault) or "$expr" in str(result) else found or None
+
+
+def _task_of(spec: Spec) -> str | None:
+    task_id = spec.authority.headers.get(TASK_ID, "")
+    return task_id if 0 < len(task_id) <= _MOST_NAME else None

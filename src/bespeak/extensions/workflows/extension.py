@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bespeak.extensions.workflows.engine import Workflows
-from bespeak.extensions.workflows.methods import batch, chain, pause, run
+from bespeak.extensions.workflows.methods import batch, chain, list_endpoints, pause, run
 from bespeak.extensions.workflows.store import CANCELLING, PAUSED, RUNNING, WAITING, WORKFLOW
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
 
@@ -29,5 +29,6 @@ workflows: Final = Extension(
             cancelling=Cancelling((RUNNING, WAITING, PAUSED), CANCELLING),
         )
     },
+    endpoints=list_endpoints,
     open=_open,
 )

@@ -15,13 +15,27 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.service import Service
+from bespeak.contract.standard.definition import (
+    INVALID_TIME,
+    NAME,
+    OBJECT,
+    TIME,
+    MethodError,
+    StandardMethod,
+    list_of,
+    one_of,
+)
+from bespeak.contract.standard.definition import METHOD as METHOD_NAME
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.workflows.driving import KEPT
-from bespeak.extensions.workflows.engine import Workflow, Workflows, receipt_steps
+from bespeak.extensions.workflows.engine import Workflow, Workflows, outcome_of, receipt_steps
 from bespeak.extensions.workflows.procedures import find_procedure
-from bespeak.extensions.workflows.spec import Spec, StepSpec
-from bespeak.extensions.workflows.start import LONGEST, begin, check_calls, check_steps
+from bespeak.extensions.workflows.spec import Spec, StepSpec, decode
+from bespeak.extensions.workflows.start import LONGEST, RUNS_PATH, begin, check_calls, check_steps, find_run
 from bespeak.extensions.workflows.store import (
+    CANCELLED,
+    CANCELLING,
     COMPLETED,
     DONE,
     ENDED,
@@ -34,14 +48,33 @@ from bespeak.extensions.workflows.store import (
     StepRow,
 )
 from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.bindings.participant import METHOD
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.handling import Conflicts, RefusedError, effects, invalid, read_future, refusal, stateful, to_json
+from bespeak.runtime.extension import BuiltIn
+from bespeak.runtime.handling import (
+    Conflicts,
+    RefusedError,
+    effects,
+    invalid,
+    read_future,
+    read_time,
+    refusal,
+    stateful,
+    to_json,
+)
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record, RemoveRecord
+from bespeak.state.store.commands.records import (
+    ChangeRecord,
+    FindRecord,
+    ListRecords,
+    PutRecord,
+    Record,
+    RemoveRecord,
+)
 from bespeak.state.store.store import Command
 from bespeak.text.diagnostics.diagnostic import brief
 
@@ -71,8 +104,8 @@ def _tell(workflow: Workflow) -> Envelope:
     steps = receipt_steps(workflow)
     state = workflow.record.state
     result: dict[str, Any] = {"chain_id": workflow.record.record_id, "status": state, "steps": steps}
-    if state == COMPLETED and steps and "output" in steps[-1]:
-        result["output"] = steps[-1]["output"]
+    if state == COMPLETED:
+        result |= outcome_of(workflow)
     if state == FAILED and time.time() >= workflow.spec.deadline:
         raise refusal(_CHAIN, "timeout", "The time of the chain ran out.", **result)
     return Envelope(result, status.ACCEPTED if state not in (COMPLETED, FAILED) else status.OK)
@@ -139,6 +172,7 @@ async def run_procedure(call: RoutedCall, procedure_id: str, given: dict[str, An
         deadline=time.time() + min(call.input.get("timeout", plan.timeout), plan.timeout),
         propagates=True,
         given=given,
+        name=procedure_id,
     )
     return await begin(call, spec, partial(_run_tell, procedure_id))
 
@@ -146,13 +180,9 @@ async def run_procedure(call: RoutedCall, procedure_id: str, given: dict[str, An
 def _run_tell(procedure_id: str, workflow: Workflow) -> Envelope:
     steps, state = receipt_steps(workflow), workflow.record.state
     result: dict[str, Any] = {"run_id": workflow.record.record_id, "procedure_id": procedure_id, "status": state}
-    if state == COMPLETED and "output" in steps[-1]:
-        result["output"] = steps[-1]["output"]
-    failed = next((one for one in steps if one["status"] == FAILED and "error" in one), None)
-    if state == FAILED and failed is not None:
-        result["error"] = failed["error"]
-    elif state == FAILED:  # only the time can have ended it
+    if state == FAILED and not any(one["status"] == FAILED and "error" in one for one in steps):
         raise refusal(_RUN, "timeout", "The time of the procedure ran out.", **result)
+    result |= outcome_of(workflow)
     if len(steps) > 1:
         result["steps"] = steps
     return Envelope(result, status.OK if state in ENDED else status.ACCEPTED)
@@ -174,11 +204,14 @@ def hash_nonce(nonce: str) -> str:
 
 
 @stateful
-def pause(call: RoutedCall) -> Effects:
+async def pause(call: RoutedCall) -> Effects:
     """Answer PAUSE /. A step that runs is finished, and its result is kept."""
     given, agent_id = call.input, call.agent_id or ""
-    workflow_id: str = given["workflow_id"]
     resume_at = read_future(given, "resume_at", most=math.inf)
+    unknown = f"This agent has no workflow {given['workflow_id']!r}."
+    workflow_id = await find_run(call, given["workflow_id"])
+    if workflow_id is None:
+        raise refusal(_PAUSE, "workflow-not-found", unknown)
     nonce = secrets.token_urlsafe(_NONCE_BYTES)
     commands = (
         ChangeRecord(workflow_id, (WORKFLOW,), (RUNNING, WAITING), PAUSED, owner=agent_id, due=resume_at),
@@ -188,7 +221,6 @@ def pause(call: RoutedCall) -> Effects:
     result = {"workflow_id": workflow_id, "status": PAUSED, "resumption_nonce": nonce}
     if resume_at is not None:
         result["resume_at"] = write_instant(resume_at)
-    unknown = f"This agent has no workflow {workflow_id!r}."
     conflicts: Conflicts = {"not-found": _PAUSE.refuse("workflow-not-found", unknown), "": _refuse_pause}
     return effects(commands, lambda _: result, conflicts, partial(call.server.part("workflows").heed, workflow_id))
 
@@ -213,16 +245,22 @@ def is_workflow_id(text: str) -> bool:
     return _WORKFLOW_ID.fullmatch(text) is not None
 
 
-def resume_own(call: RoutedCall) -> Coroutine[Any, Any, Effects] | None:
-    """Answer RESUME / of a workflow; return None for any other id."""
-    return resume_workflow(call) if is_workflow_id(call.input["workflow_id"]) else None
+def resume_own(call: RoutedCall) -> Coroutine[Any, Any, Effects | None] | None:
+    """Answer RESUME / of a workflow; return None without workflows."""
+    return None if call.server.part("workflows") is None else resume_workflow(call)
 
 
-async def resume_workflow(call: RoutedCall) -> Effects:
-    """Let a workflow go on. The nonce may be omitted by the agent that owns it; a wrong or used one is refused."""
+async def resume_workflow(call: RoutedCall) -> Effects | None:
+    """Let a workflow go on; return None for a name that is neither its id nor its Task-ID.
+
+    The nonce may be omitted by the agent that owns it; a wrong or used one is refused.
+    """
     given, agent_id = call.input, call.agent_id or ""
-    workflows: Workflows | None = call.server.part("workflows")
-    found = None if workflows is None else await workflows.find(given["workflow_id"], agent_id)
+    workflows: Workflows = call.server.part("workflows")
+    workflow_id = await find_run(call, given["workflow_id"])
+    if workflow_id is None and not is_workflow_id(given["workflow_id"]):
+        return None
+    found = None if workflow_id is None else await workflows.find(workflow_id, agent_id)
     if found is None or call.server.store is None:
         raise RefusedError(_NOT_FOUND)
     workflow_id = found.record.record_id
@@ -257,3 +295,80 @@ def _override(workflow: Workflow, checkpoint: Any) -> tuple[StepRow, ...]:
         message = f"The checkpoint of a workflow has outputs by the name of a step that is done: {known}."
         raise refusal(status.UNPROCESSABLE, "invalid-checkpoint", message, field="/checkpoint")
     return tuple(msgspec.structs.replace(rows[name], output=to_json(output)) for name, output in checkpoint.items())
+
+
+_MOST_LISTED: Final = 100
+_MOST_READ: Final = 200  # workflows that are read for one answer; the cursor goes on behind them
+_CURSOR: Final = re.compile(r"(\d{1,12}(?:\.\d{1,9})?) ([!-~]{1,80})")
+QUERY_RUNS: Final = StandardMethod(
+    name="QUERY",
+    description="Lists the workflows of the caller, oldest first.",
+    intent="Find the workflows that the caller has begun.",
+    outcome="Workflows with their states are returned, and a cursor if there may be more.",
+    takes={
+        "state?": one_of(RUNNING, WAITING, PAUSED, COMPLETED, FAILED, CANCELLING, CANCELLED),
+        "method?": METHOD_NAME,
+        "name?": NAME,
+        "task_id?": NAME,
+        "since?": TIME,
+        "until?": TIME,
+        "limit?": {"type": "integer", "minimum": 1, "maximum": _MOST_LISTED},
+        "cursor?": NAME,
+    },
+    returns={"workflows": list_of(OBJECT), "cursor?": NAME},
+    errors=(INVALID_TIME, MethodError("invalid-cursor", status.BAD_REQUEST, "The cursor is not one of this server.")),
+)
+
+
+def list_endpoints(service: Service) -> list[BuiltIn]:
+    """Return the endpoint that lists workflows, for a service whose callers can begin some."""
+    begins = {"CHAIN", "BATCH", "RUN"} & set(service.methods)
+    own = any(endpoint.key == ("QUERY", RUNS_PATH) for endpoint in service.endpoints)
+    return [BuiltIn(QUERY_RUNS, RUNS_PATH, query_runs)] if begins and not own else []
+
+
+@stateful
+async def query_runs(call: RoutedCall) -> Envelope:
+    """Answer QUERY /workflows. A page ends after some workflows that were read, so that every answer is bounded."""
+    given = call.input
+    since, until = read_time(given, "since") or 0.0, read_time(given, "until")
+    after = (since, "")
+    if "cursor" in given:
+        found = _CURSOR.fullmatch(given["cursor"])
+        if found is None:
+            raise refusal(QUERY_RUNS, "invalid-cursor", "Repeat the `cursor` of the last answer as it was.")
+        after = max(after, (float(found[1]), found[2]))
+    states = (given["state"],) if "state" in given else ()
+    wanted = ListRecords(WORKFLOW, call.agent_id or "", states, after, _MOST_READ)
+    assert call.server.store is not None, "the handler is stateful"
+    records: list[Record] = await call.server.store.read(wanted)
+    listed: list[dict[str, Any]] = []
+    more = len(records) == _MOST_READ
+    for position, record in enumerate(records):
+        if until is not None and record.created >= until:
+            more = False
+            break
+        after = (record.created, record.record_id)
+        entry = describe_run(record, decode(record.data))
+        if all(name not in given or entry.get(name) == given[name] for name in ("method", "name", "task_id")):
+            listed.append(entry)
+        if len(listed) == given.get("limit", _MOST_LISTED):
+            more = more or position + 1 < len(records)
+            break
+    result: dict[str, Any] = {"workflows": listed}
+    return Envelope({**result, "cursor": f"{after[0]!r} {after[1]}"} if more else result)
+
+
+def describe_run(record: Record, spec: Spec) -> dict[str, Any]:
+    """Return what a list of workflows says about one, without members that have no value."""
+    entry = {
+        "workflow_id": record.record_id,
+        "method": spec.method,
+        "name": spec.name,
+        "status": record.state,
+        "task_id": spec.authority.headers.get(TASK_ID),
+        "steps": len(spec.steps),
+        "created_at": write_instant(record.created),
+        "updated_at": write_instant(record.updated),
+    }
+    return {name: value for name, value in entry.items() if value is not None}

@@ -10,7 +10,6 @@ import time
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -19,13 +18,13 @@ from bespeak.contract.grammar.syntax import fill_path
 from bespeak.contract.mcp_tool import Granting, Tool, result_of
 from bespeak.contract.schema.validation import Violation, refuse_input
 from bespeak.contract.standard.orchestrate import RUNS
-from bespeak.extensions.workflows.engine import Workflow, receipt_steps
+from bespeak.extensions.workflows.engine import Workflow, outcome_of, receipt_steps
 from bespeak.extensions.workflows.methods import run_procedure
 from bespeak.extensions.workflows.methods_plan import KIND, StoredPlan
 from bespeak.extensions.workflows.procedures import step_violations
-from bespeak.extensions.workflows.spec import Spec, StepSpec, check_references, resolve
+from bespeak.extensions.workflows.spec import Spec, StepSpec, check_references
 from bespeak.extensions.workflows.start import LONGEST, begin, check_steps, find_uncallable
-from bespeak.extensions.workflows.store import COMPLETED, DONE, ENDED, FAILED
+from bespeak.extensions.workflows.store import ENDED
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, MEDIA_AGTP, essence
@@ -68,12 +67,14 @@ async def execute_plan(call: RoutedCall) -> Envelope:
         deadline=time.time() + call.input.get("timeout", LONGEST),
         propagates=True,
         given={**found.given, **call.input.get("parameters", {})},
+        name=call.input.get("plan_id"),
+        result=dict(found.result) or None,
     )
     key = call.input.get("idempotency_key")
     if key is not None:
         # A repeated request finds the workflow of the first one by its key.
         call.request = msgspec.structs.replace(call.request, headers={**call.request.headers, IDEMPOTENCY_KEY: key})
-    return await begin(call, spec, partial(_tell, found.result))
+    return await begin(call, spec, _tell)
 
 
 async def _find(call: RoutedCall) -> StoredPlan:
@@ -104,24 +105,10 @@ def _read_steps(given: tuple[Any, ...]) -> tuple[StepSpec, ...]:
     return tuple(msgspec.convert(one, StepSpec) for one in plain)
 
 
-def _tell(result: Mapping[str, Any], workflow: Workflow) -> Envelope:
+def _tell(workflow: Workflow) -> Envelope:
     steps, state = receipt_steps(workflow), workflow.record.state
     receipt: dict[str, Any] = {"execution_id": workflow.record.record_id, "status": state, "steps": steps}
-    if state == COMPLETED:
-        receipt["output"] = _output(result, workflow) or steps[-1].get("output")
-    failed = next((one for one in steps if one["status"] == FAILED and "error" in one), None)
-    if state == FAILED and failed is not None:
-        receipt["error"] = failed["error"]
-    return Envelope(receipt, status.OK if state in ENDED else status.ACCEPTED)
-
-
-def _output(result: Mapping[str, Any], workflow: Workflow) -> Any:
-    """Return the fields that the goal wanted, if references say where they are."""
-    outputs = {
-        workflow.spec.name_of(row.number): msgspec.json.decode(row.output) for row in workflow.rows if row.state == DONE
-    }
-    found = resolve(dict(result), outputs)
-    return None if isinstance(found, Fault) or "$expr" in str(result) else found
+    return Envelope({**receipt, **outcome_of(workflow)}, status.OK if state in ENDED else status.ACCEPTED)
 
 
 _logger = logging.getLogger(__name__)

@@ -76,6 +76,9 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
     parallel: bool = False
     partial: bool = False  # True if a failed call does not fail the others
     given: dict[str, Any] | None = None  # input of a procedure, which its steps may refer to; None for other workflows
+    name: str | None = None  # id of the procedure or the plan; None for other workflows
+    result: dict[str, Any] | None = None  # output of the whole with references to steps; None for that of the last step
+    callback: str | None = None  # address that is told the end
 
     def name_of(self, number: int) -> str:
         """Return the name of a step, by which others refer to its output."""

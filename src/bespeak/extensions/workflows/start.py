@@ -20,7 +20,7 @@ from bespeak.extensions.workflows.spec import (
 )
 from bespeak.extensions.workflows.store import RUNNING
 from bespeak.protocol import status
-from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY
+from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, RESPOND_ASYNC, prefers
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
@@ -30,6 +30,7 @@ from bespeak.state.store.store import Conflict
 
 LONGEST: Final = 86400.0  # seconds that a workflow may take, if its caller does not say less or more
 ANSWERED_WITHIN: Final = 30.0  # seconds after which a workflow that still runs is answered with 202
+RUNS_PATH: Final = "/workflows"  # path at which QUERY lists the workflows of the caller
 Tell = Callable[[Workflow], Envelope]  # writes the receipt of a workflow, or raises the refusal that it is
 
 
@@ -38,14 +39,43 @@ async def begin(call: RoutedCall, spec: Spec, tell: Tell) -> Envelope:
     workflows: Workflows = call.server.part("workflows")
     begun = await workflows.begin(call, spec)
     if isinstance(begun, Conflict):
-        message = f"The agent has {begun.details.get('most')} workflows that have not ended, the maximum; cancel some."
+        held = f"{begun.details.get('most')} workflows that have not ended, the maximum"
+        message = f"The agent has {held}; CANCEL some, or repeat this when some have ended."
         raise refusal(status.RATE_LIMITED, "too-many-workflows", message, retry_after=60)
+    if prefers(call.request.headers, RESPOND_ASYNC):
+        return _tell_begun(call, tell(await workflows.wait(begun, 0.0)), begun)
     found = await workflows.wait(begun, ANSWERED_WITHIN)
     if found.record.state == RUNNING and IDEMPOTENCY_KEY in call.request.headers:
         # The answer under the key must be the final one, so this one is not kept.
         message = f"{begun} is still running; repeat the request with the same Idempotency-Key for its receipt."
         raise refusal(status.UNAVAILABLE, "workflow-running", message, retry_after=5, workflow_id=begun)
     return tell(found)
+
+
+def _tell_begun(call: RoutedCall, made: Envelope, workflow_id: str) -> Envelope:
+    """Add to the receipt of a workflow that has not ended where its result is found (RFC 7240 4.1)."""
+    if made.status != status.ACCEPTED:
+        return made
+    where: dict[str, Any] = {"method": "QUERY", "path": RUNS_PATH}
+    if "CHECK" in call.routes.allowed:
+        where = {"method": "CHECK", "path": "/", "parameters": {"target": workflow_id}}
+    headers = (*made.headers, ("Preference-Applied", RESPOND_ASYNC))
+    return Envelope({**made.result, "look": where}, made.status, headers)
+
+
+async def find_run(call: RoutedCall, name: str) -> str | None:
+    """Return the id of the caller's workflow that an id or a Task-ID means; None if there is none.
+
+    A Task-ID with which several were begun is refused, with their ids.
+    """
+    workflows: Workflows | None = call.server.part("workflows")
+    found = [] if workflows is None or call.agent_id is None else await workflows.find_id(call.agent_id, name)
+    if len(found) > 1:
+        message = (
+            f"Several workflows were begun with the Task-ID {name[:80]!r}; name one by its id: {', '.join(found)}."
+        )
+        raise refusal(status.CONFLICT, "workflow-ambiguous", message, workflow_ids=found)
+    return found[0] if found else None
 
 
 def check_calls(call: RoutedCall, steps: tuple[StepSpec, ...]) -> None:

@@ -27,6 +27,7 @@ MERCHANT_MANIFEST_FINGERPRINT: Final = "merchant-manifest-fingerprint"
 METHOD_GRAMMAR: Final = "method-grammar"
 NEGOTIATION_ID: Final = "negotiation-id"
 PREFER: Final = "prefer"
+RESPOND_ASYNC: Final = "respond-async"  # preference for 202 in place of waiting (RFC 7240 4.1)
 REQUEST_ID: Final = "request-id"
 SEMANTIC_MAPPING: Final = "semantic-mapping"
 SEMANTIC_PROFILE: Final = "semantic-profile"
@@ -116,10 +117,10 @@ def names_manifest(headers: Mapping[str, str]) -> bool:
     return _ranges(headers).get(MEDIA_MANIFEST, 0.0) > 0
 
 
-def prefers_stream(headers: Mapping[str, str]) -> bool:
-    """Return True for `Prefer: stream`, alone or among other preferences (RFC 7240 2)."""
+def prefers(headers: Mapping[str, str], preference: str) -> bool:
+    """Return True if `Prefer` has a preference, alone or among others (RFC 7240 2)."""
     preferences = headers.get(PREFER, "").lower().split(",")
-    return any(one.partition(";")[0].strip() == "stream" for one in preferences)
+    return any(one.partition(";")[0].strip() == preference for one in preferences)
 
 
 def stream_type(headers: Mapping[str, str]) -> str | None:

@@ -27,7 +27,7 @@ from bespeak.protocol.exchange.headers import (
     IDEMPOTENCY_KEY,
     MEDIA_NDJSON,
     STREAM_REQUIRED,
-    prefers_stream,
+    prefers,
 )
 from bespeak.protocol.exchange.messages import ITEMS, Batch, Context, Request, Response
 from bespeak.protocol.exchange.refusal import Refused
@@ -212,7 +212,7 @@ def _is_streamed(call: RoutedCall) -> bool:
         return False
     if IDEMPOTENCY_KEY in request.headers or CONFIRMATION_ID in request.headers:
         return False
-    return request.streams or (request.connection.face == "agtp" and prefers_stream(request.headers))
+    return request.streams or (request.connection.face == "agtp" and prefers(request.headers, "stream"))
 
 
 async def _in_threads(items: Generator[Any], owner: str) -> AsyncGenerator[Any]:

@@ -116,16 +116,17 @@ _REFUSALS: Final[Mapping[str, Refused]] = {
 async def resume(call: RoutedCall) -> Effects:
     """Answer RESUME /. Only the agent of the session or workflow may resume it."""
     checkpoint = _checkpoint(call.input)
-    resuming: Coroutine[Any, Any, Effects] | None = call.server.hooks[RESUME](call)
+    resuming: Coroutine[Any, Any, Effects | None] | None = call.server.hooks[RESUME](call)
     if resuming is None:
         return _resume_session(call, checkpoint)
     try:
-        return await resuming
+        resumed = await resuming
     except RefusedError as error:
         if error.refused.status != status.NOT_FOUND or "resumption_nonce" not in call.input:
             raise
         # A session may have such an id, which its client has chosen.
         return _resume_session(call, checkpoint, unknown=error.refused)
+    return _resume_session(call, checkpoint) if resumed is None else resumed
 
 
 def _resume_session(call: RoutedCall, checkpoint: str | None, unknown: Refused = NOT_FOUND) -> Effects:

@@ -246,3 +246,7 @@ CREATE TABLE api_keys (
     last_used {real}
 );
 CREATE INDEX api_keys_expires ON api_keys (expires);
+
+-- migration 16
+-- Of a workflow, the target is the Task-ID of the call that began it.
+CREATE INDEX records_task ON records (owner, target) WHERE kind = 'workflow' AND target IS NOT NULL;

@@ -85,14 +85,14 @@ class PutRecord(Command, frozen=True):
     guards: ClassVar[bool] = True
     grouping: ClassVar[Grouping | None] = Grouping(
         fields={
-            **dict.fromkeys(("record_id", "kind", "owner", "key", "state", "data"), "text"),
+            **dict.fromkeys(("record_id", "kind", "owner", "key", "state", "data", "target"), "text"),
             **dict.fromkeys(("delay", "due", "lifetime"), "float8"),
             "most": "bigint",
         },
         change=f"""
-            INSERT INTO records ({COLUMNS})
+            INSERT INTO records ({COLUMNS}, target)
             SELECT record_id, kind, owner, key, state, 1, data, {{now}}, {{now}}, coalesce({{now}} + delay, due), 0,
-                coalesce({{now}} + lifetime, {NEVER:g})
+                coalesce({{now}} + lifetime, {NEVER:g}), target
             FROM {{input}} AS i WHERE i.most IS NULL OR ({_COUNTED}) < i.most ORDER BY record_id
             ON CONFLICT DO NOTHING RETURNING record_id, created, updated, due, expires
         """,
@@ -113,6 +113,7 @@ class PutRecord(Command, frozen=True):
     due: float | None = None  # time at which it is due, if not after a delay
     lifetime: float | None = None  # seconds until it may be removed; None to keep it
     most: int | None = None  # limit of records of this kind and owner
+    target: str | None = None  # Task-ID of the call that began a workflow
 
     def steps(self) -> Steps:
         """Return the Record, or a Conflict: exists, with the other one's id and owner; too-many."""
@@ -124,12 +125,14 @@ class PutRecord(Command, frozen=True):
         due = "{now} + ?" if self.delay is not None else "?"
         expires = "?" if self.lifetime is None else "{now} + ?"
         rows = yield Statement(
-            f"INSERT INTO records ({COLUMNS}) VALUES (?, ?, ?, ?, ?, 1, ?, {{now}}, {{now}}, {due}, 0, {expires}) "
+            f"INSERT INTO records ({COLUMNS}, target) "
+            f"VALUES (?, ?, ?, ?, ?, 1, ?, {{now}}, {{now}}, {due}, 0, {expires}, ?) "
             f"ON CONFLICT DO NOTHING RETURNING {COLUMNS}",
             (
                 *(self.record_id, self.kind, self.owner, self.key, self.state, self.data),
                 self.due if self.delay is None else self.delay,
                 NEVER if self.lifetime is None else self.lifetime,
+                self.target,
             ),
         )
         if not rows and self.key is not None:
