@@ -25,6 +25,9 @@ SECTIONS = {
         "DataClass",
         "DataSet",
         "DataQuery",
+        "Report",
+        "Table",
+        "Chart",
     ),
     "Serve inside another application": ("asgi",),
     "Call a service": (

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from bespeak.contract.service import DataClass, DataManifest, Vocabulary
     from bespeak.errors import BespeakError, ConfigError, ContractError, RemoteProtocolError
     from bespeak.extensions.data.query import DataQuery
+    from bespeak.extensions.reports.report import Chart, Report, Table
     from bespeak.protocol.exchange.messages import Context
     from bespeak.protocol.exchange.principal import Principal
     from bespeak.runtime.functions.files import Download, Upload
@@ -66,6 +67,7 @@ __all__ = [
     "Body",
     "BusinessError",
     "CallTimeoutError",
+    "Chart",
     "ConfigError",
     "Context",
     "ContractError",
@@ -101,6 +103,7 @@ __all__ = [
     "RemoteProtocolError",
     "Reply",
     "ReplyError",
+    "Report",
     "RetryPolicy",
     "ServerFaultError",
     "ServiceClient",
@@ -108,6 +111,7 @@ __all__ = [
     "SyncServiceClient",
     "SyncToolList",
     "Synthesis",
+    "Table",
     "ToolList",
     "UnauthorizedError",
     "UnavailableError",
@@ -124,6 +128,7 @@ _HOMES = {
     "App": "app.authoring.app",
     "BespeakError": "errors",
     "Body": "contract.handler",
+    "Chart": "extensions.reports.report",
     "ConfigError": "errors",
     "Context": "protocol.exchange.messages",
     "ContractError": "errors",
@@ -144,11 +149,13 @@ _HOMES = {
     "RemoteProtocolError": "errors",
     "Reply": "agent.client.reply",
     "ReplyError": "agent.client.reply",
+    "Report": "extensions.reports.report",
     "RetryPolicy": "agent.client.sender",
     "ServiceClient": "agent.client.service",
     "SyncServiceClient": "agent.client.synchronous",
     "SyncToolList": "agent.tools.tool_list",
     "Synthesis": "agent.client.negotiation",
+    "Table": "extensions.reports.report",
     "ToolList": "agent.tools.tool_list",
     "Upload": "runtime.functions.files",
     "Vocabulary": "contract.service",

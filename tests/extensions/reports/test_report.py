@@ -31,6 +31,7 @@ from bespeak.extensions.reports import methods as module
 from bespeak.extensions.reports.formats import (
     bar_chart,
     has_typst,
+    line_chart,
     numeric_columns,
     write_html,
     write_json,
@@ -38,7 +39,16 @@ from bespeak.extensions.reports.formats import (
     write_pdf,
 )
 from bespeak.extensions.reports.methods import ReportDocument, decode
-from bespeak.extensions.reports.report import MOST_BARS, MOST_IDS, MOST_ROWS, ReportScope, as_cell, read_scope, sum_by
+from bespeak.extensions.reports.report import (
+    MOST_BARS,
+    MOST_IDS,
+    MOST_ROWS,
+    ReportScope,
+    Table,
+    as_cell,
+    read_scope,
+    sum_by,
+)
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.state.store.commands.records import ListRecords, PutRecord
@@ -76,6 +86,11 @@ NOW = 1_800_000_000.0
     ({"from": "2026-11-01"}, ReportScope(start=1793491200.0), "2026-11-01T00:00:00Z to now"),
     ({"ids": ["a", "b", "a"]}, ReportScope(ids=("a", "b")), "2 records by id"),
     ({"data": "rooms", "filters": {"n": 1}}, ReportScope(data="rooms", filters={"n": 1}), "rooms"),
+    (
+        {"from": "7d", "filters": {"n": 1}},
+        ReportScope(NOW - 7 * DAY, filters={"n": 1}),
+        "2027-01-08T08:00:00Z to now, n: 1",
+    ),
     ({}, ReportScope(), "all"),
 )
 def test_a_scope_is_read_and_written(scope: Any, found: ReportScope, text: str) -> None:
@@ -119,25 +134,31 @@ class Page(HTMLParser):
 
 def test_json_has_rows_by_column_and_columns_of_numbers_are_known() -> None:
     content = json.loads(write_json(SAMPLE))
-    assert content["rows"][0] == {"Id": "pur-1", "Item": HOSTILE, "Amount": 12.5, "Refunded": None}
-    assert content["chart"] == {"settled, EUR": 312.5, HOSTILE: -7}
-    assert numeric_columns(SAMPLE) == {2}
+    assert content["tables"][0]["rows"][0] == {"Id": "pur-1", "Item": HOSTILE, "amount_paid": 12.5, "Refunded": None}
+    assert content["charts"][0]["points"] == {"settled, EUR": 312.5, HOSTILE: -7}
+    assert content["figures"]["Sum"] == 312.5
+    assert numeric_columns(SAMPLE.tables[0]) == ["amount_paid"]
 
 
 def test_html_and_markdown_show_markup_as_text_and_load_nothing() -> None:
     page = Page(write_html(SAMPLE).decode())
-    assert page.texts.count(HOSTILE) == 1
-    assert not page.tags & {"script", "link", "img", "iframe", "a", "form"}
-    assert {"svg", "rect", "table"} <= page.tags
+    assert page.texts.count(HOSTILE) == 2
+    assert f"1. {HOSTILE}" in page.texts
+    assert not page.tags & {"script", "link", "img", "iframe", "a", "form", "i"}
+    assert {"svg", "rect", "polyline", "table", "p"} <= page.tags
+    assert {"Amount paid", "0.3", "–", "No rows."} <= set(page.texts)
     text = write_markdown(SAMPLE).decode()
-    rows = [line for line in text.splitlines() if line.startswith("| pur-1")]
-    assert rows == [r'| pur-1 | \<script\>alert(1)\</script\> \| \#panic("x") \*bold\* \[a\](b) $x$ \& łčü | 12.5 |  |']
+    marked = r'\<script\>alert(1)\</script\> \| \#panic("x") \*bold\* \[a\](b) $x$ \& łčü'
+    lines = text.splitlines()
+    assert f"| pur-1 | {marked} | 12.5 |  |" in lines
+    assert {rf"1\. {marked}", rf"- \- {marked}: **{marked}**", "- Average: **0.3**"} <= set(lines)
+    assert "| Id | Item | Amount paid | Refunded |" in lines
 
 
 def test_equal_reports_are_equal_bytes_and_empty_ones_a_pdf_too() -> None:
     for write in (write_json, write_html, write_markdown):
         assert write(SAMPLE) == write(SAMPLE)
-    empty = msgspec.structs.replace(SAMPLE, rows=(), chart={}, columns=("Id",))
+    empty = msgspec.structs.replace(SAMPLE, text="", figures={}, charts=[], tables=[Table([])])
     assert (write_pdf(empty) or b"").startswith(b"%PDF-")
 
 
@@ -160,13 +181,17 @@ def test_what_cannot_be_set_is_logged(caplog: pytest.LogCaptureFixture, monkeypa
     assert "could not be written as PDF" in caplog.text
 
 
-NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=32)
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 LABELS = st.text(st.characters(codec="utf-8", exclude_categories=("C",)), max_size=40)
 
 
 @given(st.dictionaries(LABELS, NUMBERS, max_size=5))
-def test_every_number_has_a_bar(numbers: dict[str, float]) -> None:
-    assert len(ElementTree.fromstring(bar_chart(numbers, "Numbers")).findall("{*}rect")) == len(numbers)
+def test_every_number_has_a_bar_and_a_dot_at_a_finite_place(numbers: dict[str, float]) -> None:
+    for draw, mark in ((bar_chart, "rect"), (line_chart, "circle")):
+        chart = draw(numbers, "Numbers")
+        assert len(ElementTree.fromstring(chart).findall(f"{{*}}{mark}")) == len(numbers)
+        shapes = [dict(one.attrib) for one in ElementTree.fromstring(chart).iter() if one.tag.endswith(mark)]
+        assert not any("nan" in text or "inf" in text for shape in shapes for text in shape.values())
 
 
 def test_a_chart_is_the_same_for_the_same_numbers_and_has_no_markup_of_its_labels() -> None:
@@ -193,6 +218,12 @@ async def report(bench: StatefulBench, report_type: str, scope: Any = "all", **h
     return json.loads(document["text"])
 
 
+def rows_of(report: Any) -> list[Any]:
+    [table] = report["tables"]
+    rows: list[Any] = table["rows"]
+    return rows
+
+
 async def put(
     bench: StatefulBench, kind: str, name: str, content: Any, *, owner: str = AGENT, state: str = "sent"
 ) -> None:
@@ -206,7 +237,7 @@ async def test_records_are_chosen_by_time_and_id() -> None:
             await put(bench, "log", f"log-{owner[0]}", content, owner=owner)
 
         async def ids(scope: Any) -> list[str]:
-            return [row["Id"] for row in (await report(bench, "log", scope))["rows"]]
+            return [row["Id"] for row in rows_of(await report(bench, "log", scope))]
 
         assert await ids("all") == await ids("1h") == await ids({"ids": ["log-a", "log-b", "log-c"]}) == ["log-a"]
         assert await ids("/2026-01-01") == await ids({"ids": ["log-a"], "to": "2026-01-01"}) == []
@@ -219,17 +250,17 @@ async def test_a_long_report_is_cut_and_says_so() -> None:
             some = range(start, min(start + 100, MOST_ROWS + 1))
             await bench.store.do(*(PutRecord(f"log-{n:05}", "log", AGENT, "logged", content) for n in some))
         found = await report(bench, "log")
-        assert (len(found["rows"]), found["truncated"]) == (MOST_ROWS, True)
-        assert found["chart"] == {"info": MOST_ROWS}
+        assert (len(rows_of(found)), found["tables"][0]["truncated"]) == (MOST_ROWS, True)
+        assert found["charts"][0]["points"] == {"info": MOST_ROWS}
 
 
 async def test_workflows_are_counted_by_state() -> None:
     async with keeping(NEWS, methods=("REPORT", "CHAIN")) as bench:
         await bench.send("CHAIN", "/", {"steps": [{"method": "FETCH", "path": "/news"}]})
         found = await report(bench, "workflows")
-        [row] = found["rows"]
+        [row] = rows_of(found)
         assert (row["Method"], row["Steps"], row["State"]) == ("CHAIN", 1, "completed")
-        assert found["chart"] == {"completed": 1}
+        assert found["charts"][0]["points"] == {"completed": 1}
 
 
 async def test_messages_of_all_kinds_are_one_report() -> None:
@@ -237,7 +268,7 @@ async def test_messages_of_all_kinds_are_one_report() -> None:
         await put(bench, "broadcast", "brd-1", {"recipients": ["news", FRIEND]})
         await put(bench, "delivery", "del-1", {"recipient": "ann@acme.example"}, state="delivered")
         found = await report(bench, "messages")
-        assert [(row["Kind"], row["Recipients"], row["State"]) for row in found["rows"]] == [
+        assert [(row["Kind"], row["Recipients"], row["State"]) for row in rows_of(found)] == [
             ("broadcast", f"news, {FRIEND}", "sent"),
             ("delivery", "ann@acme.example", "delivered"),
         ]
@@ -250,17 +281,17 @@ async def test_costs_are_those_of_the_callers_own_latest_calls() -> None:
         for path in ("/news", "/prices"):
             await bench.send("FETCH", path, agent=FRIEND)
         found = await report(bench, "costs")
-        [row] = found["rows"]
+        [row] = rows_of(found)
         assert (row["Method"], row["Path"], row["Calls"], row["Declared"]) == ("FETCH", "/news", 1, "")
-        assert row["Seconds"] == found["chart"]["FETCH /news"]
+        assert row["Seconds"] == found["charts"][0]["points"]["FETCH /news"]
 
 
 async def test_a_data_set_is_reported_with_its_numbers(tmp_path: Path) -> None:
     manifest = DataManifest(available_data=(data_set("function", tmp_path),))
     async with keeping(methods=("REPORT",), data_manifest=manifest, policies=NEGOTIATES) as bench:
         found = await report(bench, "data", {"data": "ledger", "filters": {"account_in": ["a-1", "c-3"]}})
-        assert [row["id"] for row in found["rows"]] == [1, 2, 4, 5, 6]
-        assert (found["chart_title"], found["chart"]["c-3"]) == ("amount by account", 0.1)
+        assert [row["id"] for row in rows_of(found)] == [1, 2, 4, 5, 6]
+        assert (found["charts"][0]["title"], found["charts"][0]["points"]["c-3"]) == ("amount by account", 0.1)
         assert found["title"] == "test.example: ledger"
         wrong = await report(bench, "data", {"data": "ledger", "filters": {"colour": "red"}})
         assert wrong["code"] == "invalid-scope"
@@ -273,7 +304,7 @@ async def test_a_data_set_needs_its_scopes_and_negotiation(tmp_path: Path) -> No
     async with keeping(methods=("REPORT",), data_manifest=manifest, policies=NEGOTIATES) as bench:
         refused, unknown = [await report(bench, "data", {"data": name}) for name in ("ledger", "nothing")]
         assert refused == unknown
-        assert len((await report(bench, "data", {"data": "ledger"}, authority_scope=scope))["rows"]) == 6
+        assert len(rows_of(await report(bench, "data", {"data": "ledger"}, authority_scope=scope))) == 6
     async with keeping(methods=("REPORT",), data_manifest=manifest) as bench:
         closed = await report(bench, "data", {"data": "ledger"}, authority_scope=scope)
         assert closed["code"] == "invalid-scope"

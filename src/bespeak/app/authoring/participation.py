@@ -10,8 +10,10 @@ from bespeak.app.authoring.declarations import declaring
 from bespeak.contract.endpoint import Impact
 from bespeak.contract.participant import JoinedFunction, Participant, QueueOptions
 from bespeak.errors import ContractError
+from bespeak.extensions.reports.report import Report
 from bespeak.runtime.bindings.participant import bind_participant
 from bespeak.runtime.functions.reading import locate
+from bespeak.runtime.functions.signature import read_signature
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -62,6 +64,50 @@ class Participation:
                     options=options,
                 )
             )
+            return function
+
+        return declare
+
+    def report(
+        self,
+        name: str,
+        *,
+        scopes: Sequence[str] = (),
+        errors: Mapping[str, str] | None = None,
+        description: str = "",
+    ) -> Callable[[_Function], _Function]:
+        """Declare the decorated function as a report, which agents ask for with REPORT. It is returned unchanged.
+
+        It returns rows (a list of dataclasses, models or dicts), or a `Report` with text, figures, charts and tables.
+        Agents get it as PDF, HTML, Markdown or JSON. It runs in the authority of the agent that asks for it.
+
+        Its parameters are the filters of the scope. Parameters `start` and `end` with dates or times are its range.
+
+        - `scopes` are those that an agent needs to ask for the report.
+        """
+
+        @declaring
+        def declare(function: _Function) -> _Function:
+            from bespeak.extensions.reports.sources import SOURCES  # noqa: PLC0415 - loads other extensions
+
+            joined = JoinedFunction(function=function, method="REPORT", impact="informational")
+            participant = Participant(
+                kind="report",
+                name=name,
+                functions={"report": joined},
+                methods=("REPORT",),
+                description=description,
+                scopes=tuple(scopes),
+                errors=errors or {},
+            )
+            bound = bind_participant(participant, "report", joined)
+            fault = "every server has a report of this name" if name in SOURCES else None
+            returns = {} if isinstance(bound, str) else bound[0].output_schema
+            if returns.get("type") != "array" and returns and read_signature(function).returns is not Report:
+                fault = "it must return a list of rows, or a Report"
+            if fault is not None:
+                raise ContractError(f"{locate(function)}: the report {name[:80]!r} cannot be declared: {fault}")
+            self._join(participant)
             return function
 
         return declare

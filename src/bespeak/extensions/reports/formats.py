@@ -4,46 +4,92 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from bespeak.extensions.reports.report import Cell, ReportContent
+from bespeak.extensions.reports.report import Cell, Chart, ReportContent, Table
 
 _WIDTH, _LABEL, _VALUE, _BAR, _STEP = 640, 190, 90, 18, 26  # of a chart and its parts
+_LINE_HEIGHT, _LINE_LEFT, _LINE_TOP, _LINE_DEPTH = 260, 80, 14, 200  # of a line chart and its plot
 _LONGEST_LABEL: Final = 26
+_MOST_TICKS, _MOST_DOTS = 6, 60  # labels below a line, and points up to which each has a dot
 _FONT: Final = 'font-family="Libertinus Serif, Georgia, serif" font-size="13"'
+
+
+def draw(chart: Chart) -> str:
+    """Return a chart as SVG. The same chart makes the same bytes."""
+    return (bar_chart if chart.kind == "bar" else line_chart)(chart.points, chart.title)
 
 
 def bar_chart(numbers: Mapping[str, float], title: str) -> str:
     """Return a horizontal bar chart; the bars of negative numbers have another colour."""
     most = max((abs(number) for number in numbers.values()), default=0) or 1
     room = _WIDTH - _LABEL - _VALUE
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_STEP * len(numbers) + 8}" '
-        f'role="img" {_FONT}><title>{escape(title)}</title>'
-    ]
+    parts = [_open(_STEP * len(numbers) + 8, title)]
     for index, (label, number) in enumerate(numbers.items()):
-        top, width = 4 + index * _STEP, max(room * abs(number) / most, 1.0)
-        short = label if len(label) <= _LONGEST_LABEL else label[: _LONGEST_LABEL - 1] + "…"
+        top, width = 4 + index * _STEP, max(room * (abs(number) / most), 1.0)
         middle = top + _BAR - 5
         parts += [
-            f'<text x="{_LABEL - 8}" y="{middle}" text-anchor="end" fill="#222">{escape(short)}</text>',
+            _label(_LABEL - 8, middle, _short(label), "end"),
             f'<rect x="{_LABEL}" y="{top}" width="{width:.1f}" height="{_BAR}" rx="2" '
             f'fill="{"#b4553c" if number < 0 else "#2f6f8f"}"/>',
-            f'<text x="{_LABEL + width + 6:.1f}" y="{middle}" fill="#222">{number:,.10g}</text>',
+            _label(_LABEL + width + 6, middle, f"{number:,.10g}"),
         ]
     return "".join([*parts, "</svg>"])
 
 
+def line_chart(numbers: Mapping[str, float], title: str) -> str:
+    """Return a line through the numbers in their order; the axis includes zero."""
+    low, high = min(0.0, 0.0, *numbers.values()), max(0.0, 0.0, *numbers.values())
+    most, step = max(high, -low) or 1.0, (_WIDTH - _LINE_LEFT - 40) / max(len(numbers) - 1, 1)
+    scale = _LINE_DEPTH / ((high / most - low / most) or 1.0)  # divided first: the difference may be infinite
+
+    def height(number: float) -> float:
+        return _LINE_TOP + scale * (high / most - number / most)
+
+    parts = [_open(_LINE_HEIGHT, title), _rule(height(0.0), "#999")]
+    for number in sorted({low, low / 2 + high / 2, high}):
+        label = _label(_LINE_LEFT - 8, height(number) + 4, f"{number:,.4g}", "end")
+        parts += [_rule(height(number), "#ddd") if number else "", label]
+    every, dotted = -(-len(numbers) // _MOST_TICKS), len(numbers) <= _MOST_DOTS
+    places = [(_LINE_LEFT + index * step, height(number)) for index, number in enumerate(numbers.values())]
+    for index, ((x, y), label) in enumerate(zip(places, numbers, strict=True)):
+        parts += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="#2f6f8f"/>'] if dotted else []
+        parts += [] if index % every else [_label(x, _LINE_HEIGHT - 18, _short(label, 14), "middle")]
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    return "".join([*parts, f'<polyline points="{points}" fill="none" stroke="#2f6f8f" stroke-width="2"/></svg>'])
+
+
+def _rule(y: float, colour: str) -> str:
+    return f'<path d="M{_LINE_LEFT} {y:.1f}H{_WIDTH - 40}" stroke="{colour}"/>'
+
+
+def _open(height: int, title: str) -> str:
+    box = f'xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img"'
+    return f"<svg {box} {_FONT}><title>{escape(title)}</title>"
+
+
+def _label(x: float, y: float, text: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="#222">{escape(text)}</text>'
+
+
+def _short(label: str, most: int = _LONGEST_LABEL) -> str:
+    return label if len(label) <= most else label[: most - 1] + "…"
+
+
 _STYLE: Final = """
-body { font: 16px/1.5 Georgia, "Libertinus Serif", serif; color: #222; max-width: 60rem; margin: 2rem auto }
-h1 { font-size: 1.6rem; margin-bottom: .2rem }
+body { font: 16px/1.5 Georgia, "Libertinus Serif", serif; color: #222 }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
+h1 { font-size: 1.6rem; margin-bottom: .2rem } h2 { font-size: 1.1rem; margin: 1.5rem 0 .4rem }
+h1, p, td, dd { unicode-bidi: plaintext } p { max-width: 40rem }
+.figures { display: flex; flex-wrap: wrap; gap: 1rem 2.5rem; margin: 1.5rem 0; color: #555 }
+.figures b { display: block; font-size: 1.5rem; line-height: 1.2; color: #222 } .figures { overflow-wrap: anywhere }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 0 1rem; font-size: .9rem; color: #555 }
 dd { margin: 0; overflow-wrap: anywhere }
 figure { margin: 1.5rem 0 } figcaption { font-weight: bold } svg { width: 100%; max-width: 40rem }
@@ -54,68 +100,96 @@ th { border-bottom: 2px solid #222 }
 """
 NARROW: Final = 20  # characters up to which a cell is not broken; columns with longer ones share the rest of the page
 _NUMBER: Final = re.compile(r"(?:-?[0-9][0-9.]*(?:e[+-]?[0-9]+)?)?")
+_LISTED: Final = re.compile(r"^([0-9]*)([-+=.)])")
+_EMPTY: Final = "No rows."
 _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 
 def facts_of(report: ReportContent) -> Mapping[str, str]:
-    cut = f"{len(report.rows)} (there are more)" if report.truncated else str(len(report.rows))
+    rows = str(sum(len(table.rows) for table in report.tables))
     return {
         "Report": report.report_type,
         "Scope": report.scope,
         "Made at": report.generated_at,
         "Made by": report.generated_by,
         "Data of": report.generated_for,
-        "Rows": cut,
+        "Rows": f"{rows} (there are more)" if any(table.truncated for table in report.tables) else rows,
     }
 
 
 def write_json(report: ReportContent) -> bytes:
-    named = [dict(zip(report.columns, row, strict=True)) for row in report.rows]
-    return msgspec.json.format(msgspec.json.encode({**msgspec.to_builtins(report), "rows": named}))
+    return msgspec.json.format(msgspec.json.encode(report))
 
 
 def write_markdown(report: ReportContent) -> bytes:
     lines = [f"# {_mark(report.title)}", ""]
     lines += [f"- {label}: {_mark(text)}" for label, text in facts_of(report).items()]
-    if report.chart:
-        rows = [(label, number) for label, number in report.chart.items()]
-        lines += ["", f"## {_mark(report.chart_title)}", "", *_table(("", "Value"), rows)]
-    lines += ["", "## Records", "", *_table(report.columns, report.rows)]
+    lines += [line for part in _paragraphs(report) for line in ("", _begin(part))]
+    if report.figures:
+        lines += ["", *(f"- {_begin(label)}: **{_mark(text)}**" for label, text in _figures(report))]
+    for chart in report.charts:
+        lines += ["", f"## {_mark(chart.title)}", "", *_table(("", "Value"), chart.points.items())]
+    for table in report.tables:
+        rows = _table(table.rows[0], [row.values() for row in table.rows]) if table.rows else [_EMPTY]
+        lines += ["", f"## {_mark(table.title or 'Records')}", "", *rows]
     return "\n".join([*lines, ""]).encode(errors="replace")
 
 
 def write_html(report: ReportContent) -> bytes:
     """Write the report as a page that loads nothing."""
     facts = "".join(f"<dt>{escape(label)}</dt><dd>{escape(text)}</dd>" for label, text in facts_of(report).items())
-    figure = ""
-    if report.chart:
-        chart, caption = bar_chart(report.chart, report.chart_title), escape(report.chart_title)
-        figure = f"<figure><figcaption>{caption}</figcaption>{chart}</figure>"
-    numeric = numeric_columns(report)
-    marks = [' class="number"' if index in numeric else "" for index in range(len(report.columns))]
-    head = "".join(f"<th{mark}>{escape(name)}</th>" for mark, name in zip(marks, report.columns, strict=True))
-    rows = "".join(
-        f"<tr>{''.join(_html_cell(cell, mark) for cell, mark in zip(row, marks, strict=True))}</tr>\n"
-        for row in report.rows
+    text = "".join(f"<p>{escape(part)}</p>" for part in _paragraphs(report))
+    figures = "".join(f"<div><b>{escape(value)}</b>{escape(label)}</div>" for label, value in _figures(report))
+    charts = "".join(
+        f"<figure><figcaption>{escape(chart.title)}</figcaption>{draw(chart)}</figure>" for chart in report.charts
     )
     page = (
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(report.title)}</title>'
         # Even a mistake in the escaping could not run or load anything.
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<style>{_STYLE}</style></head><body><h1>{escape(report.title)}</h1><dl>{facts}</dl>{figure}"
-        f"<table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table></body></html>\n"
+        f"<style>{_STYLE}</style></head><body><h1>{escape(report.title)}</h1><dl>{facts}</dl>{text}"
+        f"{f'<div class=figures>{figures}</div>' if figures else ''}{charts}"
+        f"{''.join(map(_html_table, report.tables))}</body></html>\n"
     )
     return page.encode(errors="replace")
 
 
+def _html_table(table: Table) -> str:
+    title = f"<h2>{escape(table.title)}</h2>" if table.title else ""
+    if not table.rows:
+        return f"{title}<p>{_EMPTY}</p>"
+    numeric = numeric_columns(table)
+    marks = {name: ' class="number"' if name in numeric else "" for name in table.rows[0]}
+    head = "".join(f"<th{mark}>{escape(heading(name))}</th>" for name, mark in marks.items())
+    rows = "".join(
+        f"<tr>{''.join(_html_cell(cell, marks[name]) for name, cell in row.items())}</tr>\n" for row in table.rows
+    )
+    return f"{title}<table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table>"
+
+
+def _paragraphs(report: ReportContent) -> list[str]:
+    return report.text.split("\n\n") if report.text else []
+
+
+def heading(name: str) -> str:
+    """Return the name of a column as people read it: `units_sold` as Units sold."""
+    return name[:1].upper() + name[1:].replace("_", " ") if name.isidentifier() and name.islower() else name
+
+
 def shown(cell: Cell) -> str:
+    if isinstance(cell, float):
+        return f"{cell:.15g}"  # 0.1 + 0.2 is 0.3
     return "" if cell is None else str(cell).lower() if isinstance(cell, bool) else str(cell)
 
 
-def numeric_columns(report: ReportContent) -> frozenset[int]:
-    """Return the places of the columns that have numbers only; exact amounts are numbers written as text."""
-    places = range(len(report.columns)) if report.rows else ()
-    return frozenset(index for index in places if all(_NUMBER.fullmatch(shown(row[index])) for row in report.rows))
+def _figures(report: ReportContent) -> list[tuple[str, str]]:
+    return [(label, shown(cell) or "–") for label, cell in report.figures.items()]
+
+
+def numeric_columns(table: Table) -> list[str]:
+    """Return the columns that have numbers only; exact amounts are numbers written as text."""
+    names = table.rows[0] if table.rows else ()
+    return [name for name in names if all(_NUMBER.fullmatch(shown(row[name])) for row in table.rows)]
 
 
 def _html_cell(cell: Cell, mark: str) -> str:
@@ -123,18 +197,25 @@ def _html_cell(cell: Cell, mark: str) -> str:
     return f"<td{' class=long' if len(text) > NARROW and not mark else mark}>{escape(text)}</td>"
 
 
-def _table(columns: tuple[str, ...], rows: object) -> list[str]:
-    assert isinstance(rows, (list, tuple))
-    head = ["| " + " | ".join(map(_mark, columns)) + " |", "|" + " --- |" * len(columns)]
-    return [*head, *("| " + " | ".join(_mark(shown(cell)) for cell in row) + " |" for row in rows)]
+def _table(columns: Iterable[str], rows: Iterable[Iterable[Cell]]) -> list[str]:
+    names = [_mark(heading(name)) for name in columns]
+    lines = ("| " + " | ".join(_mark(shown(cell)) for cell in row) + " |" for row in rows)
+    return ["| " + " | ".join(names) + " |", "|" + " --- |" * len(names), *lines]
 
 
 def _mark(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", text)
 
 
+def _begin(text: str) -> str:
+    """Escape a text that begins a line, where a number or a dash would begin a list."""
+    return _LISTED.sub(r"\1\\\2", _mark(text))
+
+
 _logger = logging.getLogger(__name__)
 
+_MOST_TAGGED: Final = 2_000  # cells that are tagged for screen readers: tags take 20 times the space of their text
+_MOST_UPRIGHT: Final = 6  # columns of a table on an upright page
 _TEMPLATE: Final = Path(__file__).with_name("report.typ")
 
 
@@ -143,32 +224,46 @@ def has_typst() -> bool:
     return find_spec("typst") is not None
 
 
+@cache
+def _find_fonts(typst: Any) -> object:
+    """Find the fonts of the typesetter, and for other scripts those of the machine."""
+    return typst.Fonts()
+
+
 def write_pdf(report: ReportContent) -> bytes | None:
     """Write the report as PDF; None if that failed. The same report makes the same bytes. It blocks."""
     import typst  # noqa: PLC0415 - an extra, and slow to load
 
-    rows = [[shown(cell) for cell in row] for row in report.rows]
-    wide = [index for index in range(len(report.columns)) if any(len(row[index]) > NARROW for row in rows)]
     data = {
         "title": report.title,
         "facts": list(facts_of(report).items()),
         "footer": f"{report.title} · {report.generated_at}",
-        "chart": bool(report.chart),
-        "chart_title": report.chart_title,
-        "columns": report.columns,
-        "rows": rows,
-        "wide": wide,
-        "numeric": sorted(numeric_columns(report)),
+        "text": _paragraphs(report),
+        "figures": _figures(report),
+        "charts": [chart.title for chart in report.charts],
+        "tables": [_pdf_table(table) for table in report.tables],
+        "empty": _EMPTY,
+        "flipped": any(table.rows and len(table.rows[0]) > _MOST_UPRIGHT for table in report.tables),
     }
-    files = {
-        "main.typ": _TEMPLATE.read_bytes(),
-        "data.json": msgspec.json.encode(data),
-        "chart.svg": bar_chart(report.chart, report.chart_title).encode(errors="replace"),
-    }
+    files = {"main.typ": _TEMPLATE.read_bytes(), "data.json": msgspec.json.encode(data)}
+    files |= {f"chart{index}.svg": draw(chart).encode(errors="replace") for index, chart in enumerate(report.charts)}
     try:
         # Its declaration leaves out files in memory.
-        made: bytes = typst.compile(files, format="pdf", ignore_system_fonts=True)  # type: ignore[call-overload]
+        made: bytes = typst.compile(files, format="pdf", font_paths=_find_fonts(typst))  # type: ignore[call-overload]
     except typst.TypstError as error:
         _logger.error("a report could not be written as PDF: %s", error)
         return None
     return made
+
+
+def _pdf_table(table: Table) -> dict[str, object]:
+    rows = [[shown(cell) for cell in row.values()] for row in table.rows]
+    names, numeric = table.rows[0] if rows else (), numeric_columns(table)
+    return {
+        "title": table.title,
+        "columns": [heading(name) for name in names],
+        "rows": rows,
+        "wide": [index for index in range(len(names)) if any(len(row[index]) > NARROW for row in rows)],
+        "numeric": [index for index, name in enumerate(names) if name in numeric],
+        "tagged": len(names) * len(rows) <= _MOST_TAGGED,
+    }

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
@@ -20,14 +20,15 @@ from bespeak.extensions.messages.posting import DELIVERED, REPORT, WAITING, Post
 from bespeak.extensions.messages.recipients import Recipients, find_recipients
 from bespeak.extensions.messages.store import PutMessages
 from bespeak.extensions.reports.formats import has_typst, write_html, write_json, write_markdown, write_pdf
-from bespeak.extensions.reports.report import ReportContent, ReportScope, read_scope
+from bespeak.extensions.reports.report import ReportContent, ReportScope, read_output, read_scope
 from bespeak.extensions.reports.sources import SOURCES
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import ACCEPT
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Effects, Envelope
-from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.bindings.participant import Joined
+from bespeak.runtime.call import RoutedCall, StepCall
 from bespeak.runtime.concurrency import FairSemaphore
 from bespeak.runtime.handling import Conflicts, RefusedError, effects, invalid, new_id, refusal, stateful, to_json
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record
@@ -119,11 +120,10 @@ async def report(call: RoutedCall) -> Effects:
     scope = _judge(call, form)
     found = await find_recipients(call, (recipient,))
     _check_recipient(found)
-    if not _turns.has_room(agent_id):
-        waiting = f"{_MOST_OF_ONE} reports of the agent, or {_MOST_WAITING} of all agents, are waiting"
-        raise refusal(status.UNAVAILABLE, "too-many-waiting", f"{waiting}; try again later.", retry_after=5)
+    _check_room(agent_id)
+    made = await _make(call, scope)
+    _check_room(agent_id)
     async with _turns.take(agent_id):
-        made = await _make(call, scope)
         content = await asyncio.get_running_loop().run_in_executor(_pool, _WRITERS[form], made)
     if content is None:
         raise refusal(_REPORT, "format-not-available", f"The report could not be written as {form}.")
@@ -150,13 +150,27 @@ async def report(call: RoutedCall) -> Effects:
 
 def _judge(call: RoutedCall, form: str) -> ReportScope:
     given = call.input
-    if given["report_type"] not in SOURCES:
-        message = f"{given['report_type'][:80]!r} is not a report of this server; it has {', '.join(SOURCES)}."
-        raise refusal(_REPORT, "unknown-report-type", message, report_types=list(SOURCES))
+    if given["report_type"] not in (*SOURCES, *_own_reports(call)):
+        scopes = call.principal.scopes
+        usable = [name for name, one in _own_reports(call).items() if not scopes.missing(one.participant.scopes)]
+        known = [*usable, *SOURCES]
+        message = f"{given['report_type'][:80]!r} is not a report of this server; it has {', '.join(known)}."
+        raise refusal(_REPORT, "unknown-report-type", message, field="/report_type", report_types=known)
     if form == "pdf" and not has_typst():
         message = "This server cannot write PDF; ask for html, markdown or json."
         raise refusal(_REPORT, "format-not-available", message, formats=["html", "markdown", "json"])
     return _valid_scope(read_scope(given["scope"], time.time()))
+
+
+def _own_reports(call: RoutedCall) -> Mapping[str, Joined]:
+    """Return the reports that functions of the service make."""
+    return call.server.registrar.participants.get("report", {})
+
+
+def _check_room(agent_id: str) -> None:
+    if not _turns.has_room(agent_id):
+        waiting = f"{_MOST_OF_ONE} reports of the agent, or {_MOST_WAITING} of all agents, are waiting"
+        raise refusal(status.UNAVAILABLE, "too-many-waiting", f"{waiting}; try again later.", retry_after=5)
 
 
 def _valid_scope(read: _T | str) -> _T:
@@ -176,19 +190,63 @@ def _check_recipient(found: Recipients) -> None:
 
 
 async def _make(call: RoutedCall, scope: ReportScope) -> ReportContent:
-    kind = call.input["report_type"]
-    found = _valid_scope(await SOURCES[kind](call, scope))
-    service = call.routes.service
-    subject = scope.data if scope.data is not None else kind
+    kind, service = call.input["report_type"], call.routes.service
+    if kind in SOURCES:
+        found = _valid_scope(await SOURCES[kind](call, scope))
+    else:
+        output = await _run(call, _own_reports(call)[kind], scope)
+        # A large one takes a while.
+        found = _valid_scope(await asyncio.get_running_loop().run_in_executor(_pool, read_output, output))
+    title = found.title or f"{service.identity.name or service.identity.server_id}: {scope.data or kind}"
     return ReportContent(
-        title=f"{service.identity.name or service.identity.server_id}: {subject}",
+        **{**msgspec.structs.asdict(found), "title": title},
         report_type=kind,
         scope=str(scope),
         generated_at=write_instant(time.time()),
         generated_by=service.identity.server_id,
         generated_for=call.agent_id or "",
-        **msgspec.structs.asdict(found),
     )
+
+
+async def _run(call: RoutedCall, joined: Joined, scope: ReportScope) -> Any:
+    """Call the function of a report in the authority of the caller; return its output."""
+    route = joined.routes["report"]
+    missing = call.principal.scopes.missing(route.endpoint.required_scopes)
+    given = {} if missing else _arguments(route.endpoint.input_schema, scope)  # scopes are judged before the input
+    called = call.server.part("report steps").run_step(call, route, given, route.endpoint.path, "1")
+    done: StepCall = await called if isinstance(called, Coroutine) else called
+    assert done.response is not None, "the step has run"
+    if status.is_success(done.response.status):
+        return done.output
+    error = msgspec.json.decode(done.response.body)["error"]
+    for one in error.get("violations", ()):
+        one["pointer"] = _PLACES.get(one["pointer"], f"/scope/filters{one['pointer']}")
+    # Callers do not know the path of the function.
+    message = error["message"].replace(f"REPORT {route.endpoint.path}", f"the report {joined.participant.name}")
+    more = {name: value for name, value in error.items() if name not in ("code", "message", "method", "path")}
+    again = done.response.header("Retry-After")
+    headers = () if again is None else (("Retry-After", again),)
+    raise RefusedError(Refused(done.response.status, error["code"], message, more, headers))
+
+
+_PLACES: Final = {"/start": "/scope/from", "/end": "/scope/to"}
+
+
+def _arguments(schema: Mapping[str, Any], scope: ReportScope) -> dict[str, Any]:
+    """Return the arguments of a report: its filters, and the range as `start` and `end` if these are dates or times."""
+    fault = "must be a time range and filters; this report takes neither ids nor a data set"
+    given = dict(_valid_scope(fault if scope.ids or scope.data is not None else scope.filters))
+    bounded = {"start": scope.start > 0, "end": scope.end < ReportScope().end}
+    for index, name in enumerate(bounded):
+        written = to_json(schema["properties"].get(name, {}))
+        if '"format":"date' not in written:
+            if bounded[name]:
+                _valid_scope(f"must be all, or an object with filters; this report has no {name}")
+        elif name in given:
+            _valid_scope(f"has a filter {name!r}; write the time range in `from` and `to`")
+        elif bounded[name] or name in schema["required"]:
+            given[name] = scope.bounds(time.time(), days="date-time" not in written)[index]
+    return given
 
 
 def _deliver(call: RoutedCall, document_id: str, document: ReportDocument, found: Recipients) -> tuple[Command, ...]:

@@ -1,55 +1,108 @@
-"""A report before it has a format: its scope, its table, and the numbers of its chart."""
+"""A report before it has a format: the value that a function of the service returns, its scope, tables and charts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
 from bespeak.contract.limits import read_duration
+from bespeak.contract.schema.validation import non_finite
+from bespeak.errors import ContractError
 from bespeak.protocol.exchange.instant import read_instant, write_instant
 
-MOST_ROWS: Final = 1_000  # rows of a report; a longer one says that it was cut
+MOST_ROWS: Final = 1_000  # rows of a built-in report; a longer one says that it was cut
+MOST_CELLS: Final = 100_000  # cells, figures and points of a report that a function of the service makes
 MOST_BARS: Final = 20
+_MOST_ORDERED: Final = 40  # bars that keep the order of the function
 _LONGEST_CELL: Final = 300
+_LONGEST_TEXT: Final = 20_000
 
 Cell = str | int | float | bool | None
 
 
-class ReportContent(msgspec.Struct, frozen=True):
-    """Content of a report. Every format has the same."""
+class Chart(msgspec.Struct, frozen=True):
+    """A chart of a `Report`: numbers by label, as bars, or as a line in their order."""
 
     title: str
+    points: dict[str, float]
+    kind: Literal["bar", "line"] = "bar"
+
+
+class Table(msgspec.Struct, frozen=True):
+    """A table of a `Report`: rows are dataclasses, models or dicts whose fields are the columns."""
+
+    rows: list[Any]
+    title: str = ""
+    truncated: bool = False  # True if there are more rows than it has.
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What a function declared with `App.report` returns if rows are not enough. All of it is text, never markup."""
+
+    title: str = ""
+    text: str = ""  # Paragraphs above the figures; an empty line separates them.
+    figures: dict[str, Any] = {}  # Key numbers by label.
+    charts: list[Chart] = []
+    tables: list[Table] = []
+
+
+class ReportContent(Report, frozen=True, kw_only=True):
+    """Content of a report, the same in every format. Values are cells; all rows of a table have its columns."""
+
     report_type: str
     scope: str
     generated_at: str
     generated_by: str  # server that made it
     generated_for: str  # Agent whose data it has
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    truncated: bool  # True if there was more than the rows have
-    chart_title: str
-    chart: Mapping[str, float]  # numbers of the chart by label; empty if the data have none
 
 
-class ReportData(msgspec.Struct, frozen=True):
-    """What a source of reports has found: the members of ReportContent that depend on it."""
+def read_output(output: Any) -> Report | str:
+    """Read the JSON data that a function returned; return what is wrong with the scope if there are too many.
 
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    truncated: bool = False
-    chart_title: str = ""
-    chart: Mapping[str, float] = {}
+    Raises ContractError if they cannot be a report.
+    """
+    given = msgspec.convert({"tables": [{"rows": output}]} if isinstance(output, list) else output, Report)
+    for place in non_finite(output):
+        raise ContractError(f"{place.pointer} is not a finite number; return None where there is no number")
+    if not all(isinstance(row, Mapping) for table in given.tables for row in table.rows):
+        raise ContractError("a row has no named fields; return dataclasses, models or dicts")
+    columns = [dict.fromkeys(name for row in table.rows for name in row) for table in given.tables]
+    cells = sum(len(names) * len(table.rows) for names, table in zip(columns, given.tables, strict=True))
+    cells += len(given.figures) + sum(len(chart.points) for chart in given.charts)
+    if cells > MOST_CELLS:
+        return f"selects {cells} cells, more than {MOST_CELLS}; narrow it"
+    tables = []
+    for names, table in zip(columns, given.tables, strict=True):
+        rows = [{as_line(name): as_cell(row.get(name)) for name in names} for row in table.rows]
+        tables.append(Table(rows, as_line(table.title), table.truncated))
+    paragraphs = (" ".join(as_line(part, _LONGEST_TEXT).split()) for part in given.text[:_LONGEST_TEXT].split("\n\n"))
+    return Report(
+        title=as_line(given.title),
+        text="\n\n".join(filter(None, paragraphs)),
+        figures={as_line(label): as_cell(value) for label, value in given.figures.items()},
+        charts=[Chart(as_line(one.title), _points(one), one.kind) for one in given.charts],
+        tables=tables,
+    )
+
+
+def _points(chart: Chart) -> dict[str, float]:
+    points = {as_line(label): number for label, number in chart.points.items()}
+    return points if chart.kind == "line" or len(points) <= _MOST_ORDERED else sum_by(points.items())
 
 
 def as_cell(value: Any) -> Cell:
     """Return a value as it appears in a cell: numbers as they are, texts in one bounded line without controls."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    line = "".join(one if one.isprintable() else " " for one in text[: _LONGEST_CELL + 1])
-    return line if len(line) <= _LONGEST_CELL else line[: _LONGEST_CELL - 1] + "…"
+    return as_line(value if isinstance(value, str) else msgspec.json.encode(value).decode())
+
+
+def as_line(text: str, most: int = _LONGEST_CELL) -> str:
+    line = text[: most + 1]
+    line = line if line.isprintable() else "".join(one if one.isprintable() else " " for one in line)
+    return line if len(line) <= most else line[: most - 1] + "…"
 
 
 def sum_by(pairs: Iterable[tuple[str, float]]) -> dict[str, float]:
@@ -84,15 +137,26 @@ class ReportScope(msgspec.Struct, frozen=True):
             return self.data
         if self.ids:
             return f"{len(self.ids)} records by id"
+        filters = [f"{name}: {as_cell(value)}" for name, value in self.filters.items()]
+        return as_line(", ".join([self._range, *filters]))
+
+    @property
+    def _range(self) -> str:
         if not self.start and self.end == _LATEST:
             return ALL
         first = write_instant(self.start) if self.start else "the beginning"
         return f"{first} to {write_instant(self.end) if self.end < _LATEST else 'now'}"
 
+    def bounds(self, now: float, *, days: bool) -> tuple[str, str]:
+        """Return start and end as timestamps, or as days. The end is not part of the range, so its day is the next."""
+        end = min(self.end, max(now, self.start + 1))
+        first, last = write_instant(self.start), write_instant(end + -end % 86400 if days else end)
+        return (first[:10], last[:10]) if days else (first, last)
+
 
 def read_scope(given: str | Mapping[str, Any], now: float) -> ReportScope | str:
     if not isinstance(given, str):
-        return _read_object(given)
+        return _read_object(given, now)
     if given == ALL:
         return ReportScope()
     seconds = read_duration(given)
@@ -104,7 +168,7 @@ def read_scope(given: str | Mapping[str, Any], now: float) -> ReportScope | str:
     return _range(first, last)
 
 
-def _read_object(given: Mapping[str, Any]) -> ReportScope | str:
+def _read_object(given: Mapping[str, Any], now: float) -> ReportScope | str:
     unknown = [name for name in given if name not in _MEMBERS]
     if unknown:
         return f"has {unknown[0][:40]!r}; it may have {', '.join(sorted(_MEMBERS))}"
@@ -116,7 +180,8 @@ def _read_object(given: Mapping[str, Any]) -> ReportScope | str:
     texts = [given.get("from", ""), given.get("to", "")]
     if not all(isinstance(text, str) for text in texts):
         return "must have times in `from` and `to`"
-    found = _range(*texts)
+    seconds = read_duration(texts[0])
+    found = _range(*texts) if seconds is None else _range(write_instant(max(now - seconds, 0.0)), texts[1])
     if isinstance(found, str):
         return found
     return msgspec.structs.replace(found, ids=tuple(dict.fromkeys(ids)), data=data, filters=filters)

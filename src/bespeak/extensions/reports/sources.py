@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from statistics import median
 from typing import Any, Final
 
 from bespeak.extensions.payments.purchases import PURCHASE
 from bespeak.extensions.payments.purchases import decode as decode_purchase
 from bespeak.extensions.payments.settings import Money
-from bespeak.extensions.reports.report import MOST_ROWS, Cell, ReportData, ReportScope, as_cell, sum_by
+from bespeak.extensions.reports.report import MOST_ROWS, Cell, Chart, Report, ReportScope, Table, as_cell, sum_by
 from bespeak.extensions.workflows.store import WORKFLOW
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
@@ -19,7 +19,7 @@ from bespeak.state.store.commands.records import FindRecord, ListRecords, Record
 _PAGE: Final = 250
 _SENT: Final = ("notification", "alert", "broadcast", "publication", "delivery")  # kinds of what an agent has sent
 # Reads the data of a report, or says what is wrong with its scope.
-Gather = Callable[[RoutedCall, ReportScope], Awaitable[ReportData | str]]
+Gather = Callable[[RoutedCall, ReportScope], Awaitable[Report | str]]
 
 
 async def _own_records(call: RoutedCall, kinds: tuple[str, ...], scope: ReportScope) -> tuple[list[Record], bool]:
@@ -47,13 +47,20 @@ async def _own_records(call: RoutedCall, kinds: tuple[str, ...], scope: ReportSc
     return found[:MOST_ROWS], len(found) > MOST_ROWS
 
 
+def _table(
+    columns: tuple[str, ...], rows: Iterable[tuple[Cell, ...]], cut: bool, title: str, chart: dict[str, float]
+) -> Report:
+    named = [dict(zip(columns, row, strict=True)) for row in rows]
+    return Report(tables=[Table(named, truncated=cut)], charts=[Chart(title, chart)] if chart else [])
+
+
 def _reporting(
     kinds: tuple[str, ...], chart_title: str, cells: Mapping[str, Callable[[Record, Any], Any]], by: str
 ) -> Gather:
     """Make a source of records: the cells of each, and the column whose values are counted in the chart."""
     columns = ("Id", "Time", *cells)
 
-    async def gather(call: RoutedCall, scope: ReportScope) -> ReportData | str:
+    async def gather(call: RoutedCall, scope: ReportScope) -> Report | str:
         records, cut = await _own_records(call, kinds, scope)
         rows: list[tuple[Cell, ...]] = []
         for record in records:
@@ -61,12 +68,12 @@ def _reporting(
             values = (as_cell(cell(record, content)) for cell in cells.values())
             rows.append((record.record_id, write_instant(record.created), *values))
         at = columns.index(by)
-        return ReportData(columns, tuple(rows), cut, chart_title, sum_by((str(row[at]), 1) for row in rows))
+        return _table(columns, rows, cut, chart_title, sum_by((str(row[at]), 1) for row in rows))
 
     return gather
 
 
-async def _purchases(call: RoutedCall, scope: ReportScope) -> ReportData | str:
+async def _purchases(call: RoutedCall, scope: ReportScope) -> Report | str:
     records, cut = await _own_records(call, (PURCHASE,), scope)
     rows: list[tuple[Cell, ...]] = []
     spent: list[tuple[str, float]] = []
@@ -78,10 +85,10 @@ async def _purchases(call: RoutedCall, scope: ReportScope) -> ReportData | str:
         rows.append((*about, as_cell(bought.principal_id), *amounts))
         spent.append((f"{record.state}, {bought.money.currency}", float(bought.money.amount)))
     columns = ("Id", "Time", "State", "Item", "Principal", "Amount", "Currency", "Refunded")
-    return ReportData(columns, tuple(rows), cut, "Amount by state and currency", sum_by(spent))
+    return _table(columns, rows, cut, "Amount by state and currency", sum_by(spent))
 
 
-async def _costs(call: RoutedCall, scope: ReportScope) -> ReportData | str:
+async def _costs(call: RoutedCall, scope: ReportScope) -> Report | str:
     """Report what the caller's own calls cost: by their contracts, and by what the latest of this process took."""
     if scope != ReportScope():
         return "must be all: costs are those of the latest calls"
@@ -94,10 +101,10 @@ async def _costs(call: RoutedCall, scope: ReportScope) -> ReportData | str:
             rows.append((*key, declared, len(seconds), round(median(seconds), 6)))
     columns = ("Method", "Path", "Declared", "Calls", "Seconds")
     chart = sum_by((f"{row[0]} {row[1]}", row[4]) for row in rows if isinstance(row[4], float))
-    return ReportData(columns, tuple(rows[:MOST_ROWS]), len(rows) > MOST_ROWS, "Median seconds of a call", chart)
+    return _table(columns, rows[:MOST_ROWS], len(rows) > MOST_ROWS, "Median seconds of a call", chart)
 
 
-async def _data(call: RoutedCall, scope: ReportScope) -> ReportData | str:
+async def _data(call: RoutedCall, scope: ReportScope) -> Report | str:
     """Report the rows of a data set that the caller may negotiate over."""
     route = call.routes.steps.get(("QUERY", f"/data/{scope.data}")) if call.routes.policies.synthesis_enabled else None
     data_class = None if route is None else route.endpoint.data_class
@@ -113,7 +120,7 @@ async def _data(call: RoutedCall, scope: ReportScope) -> ReportData | str:
     columns = tuple(dict.fromkeys(name for row in page["rows"] for name in row))
     rows = tuple(tuple(as_cell(row.get(name)) for name in columns) for row in page["rows"])
     title, numbers = _numbers(columns, rows)
-    return ReportData(columns, rows, "next_cursor" in page, title, numbers)
+    return _table(columns, rows, "next_cursor" in page, title, numbers)
 
 
 def _numbers(columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]) -> tuple[str, dict[str, float]]:
