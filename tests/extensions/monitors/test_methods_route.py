@@ -243,10 +243,13 @@ def test_the_form_of_a_candidate_says_what_it_is(written: Any, kind: str, name: 
     assert (candidate.kind, candidate.name) == (kind, name)
 
 
+@rows("written", *("room", "/room", "agtp://b.example", ""))
+def test_a_text_that_is_not_a_candidate_is_told_its_form(written: str) -> None:
+    assert parse_candidate(written) == "is neither an Agent-ID nor METHOD /path"
+
+
 @rows(
     "written",
-    "room",
-    "agtp://b.example",
     {"agent": AGENT, "method": "BOOK"},
     {"method": "BOOK", "attributes": 7},
     {"method": "BOOK", "when": []},

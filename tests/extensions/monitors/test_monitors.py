@@ -279,7 +279,13 @@ NAMES = ("server", "rooms.example")
     ("FETCH /rates", "endpoint", "/rates"),
     ({"method": "FETCH", "path": "/rates", "select": "eur"}, "endpoint", "/rates"),
     ("chain-1", "record", "chain-1"),
+    (f"agtp://{AGENT}", "agent", AGENT),
+    (f"agtp://{AGENT}@rooms.example:4480", "agent", AGENT),
+    ("agtp://rooms.example:4480/rates", "endpoint", "/rates"),
+    ("agtp://rooms.example/", "server", "server"),
+    ("agtp://other.example/rates", "record", "agtp://other.example/rates"),
 )
+@pytest.mark.requirement("METHODS-8.3-6")
 def test_the_form_of_a_target_says_what_it_is(written: Any, kind: str, name: str) -> None:
     target = parse_target(written, NAMES)
     assert isinstance(target, MonitorTarget)

@@ -96,7 +96,7 @@ async def test_a_failure_is_tried_again_with_the_same_key_until_the_retries_are_
         ({"target": "invoices", "payload": {"copies": 1}}, (422, "invalid-payload")),
         ({"target": "invoices", "payload": "x"}, (422, "invalid-payload")),
         ({"target": "invoices", "payload": {"order": "x" * methods.MOST_PAYLOAD}}, (413, "payload-too-large")),
-        ({"target": "invoices", "payload": {"order": "1"}, "callback": "agtp://a.example"}, (422, "callback-refused")),
+        ({"target": "invoices", "payload": {"order": "1"}, "callback": "agtp://a.example"}, (400, "callback-refused")),
     ],
 )
 async def test_what_no_queue_takes_is_refused_and_not_kept(body: dict[str, Any], answer: tuple[int, str]) -> None:

@@ -285,6 +285,36 @@ async def test_it_is_delivered_as_the_reports_of_every_server_are() -> None:
         assert (await bench.send("FETCH", f"/documents/{sent['document_id']}", agent="c" * 64)).status == 404
 
 
+async def test_the_subscribers_of_a_channel_receive_it_and_nobody_else_does() -> None:
+    async with shop(methods=("REPORT", "REGISTER")) as bench:
+        subscription = {"entity_type": "subscription", "data": {"channel": "leaders"}}
+        assert (await bench.send("REGISTER", "/", subscription, agent=BOB)).status == 200
+        sent = (await ask(bench, "sales", recipient="channel:leaders")).json["result"]
+        assert sent["status"] == "queued"
+        async with asyncio.timeout(20):
+            while not (found := (await bench.send("QUERY", "/messages", {}, agent=BOB)).json["result"]["messages"]):
+                await asyncio.sleep(0.01)
+        assert (found[0]["kind"], found[0]["content"]["document_id"]) == ("report", sent["document_id"])
+        path = f"/documents/{sent['document_id']}"
+        assert [(await bench.send("FETCH", path, agent=one)).status for one in (AGENT, BOB, "c" * 64)] == [
+            200,
+            200,
+            404,
+        ]
+        # A principal of the same name is somebody else.
+        stored = (await ask(bench, "sales", recipient="leaders")).json["result"]
+        assert stored["status"] == "stored"
+        assert (await bench.send("FETCH", f"/documents/{stored['document_id']}", agent=BOB)).status == 404
+
+
+async def test_a_channel_without_subscribers_or_of_somebody_else_is_refused() -> None:
+    async with shop(methods=("REPORT", "REGISTER")) as bench:
+        assert (await ask(bench, "sales", recipient="channel:nobody")).refusal == (422, "invalid-recipient")
+        channel = {"entity_type": "channel", "data": {"channel": "board"}}
+        assert (await bench.send("REGISTER", "/", channel, agent=BOB)).status == 200
+        assert (await ask(bench, "sales", recipient="channel:board")).refusal == (403, "channel-refused")
+
+
 def returns_nothing() -> None:
     """Return nothing."""
 

@@ -148,6 +148,7 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
             MethodError("invalid-scope", status.BAD_REQUEST, "The scope is not one that this report takes."),
             MethodError("format-not-available", status.UNAVAILABLE, "This server cannot write the format."),
             NOT_LISTED,
+            NOT_OWN_CHANNEL,
             _LATER,
         ),
     ),

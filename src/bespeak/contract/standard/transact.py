@@ -120,7 +120,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         },
         returns={"tracking_id": NAME, "target": NAME, "status": one_of("queued"), "submitted_at": TIME},
         errors=(
-            MethodError("callback-refused", status.UNPROCESSABLE, "The callback must not be called."),
+            MethodError("callback-refused", status.BAD_REQUEST, "The callback must not be called."),
             NOT_LISTED,
             MethodError("queue-full", status.UNAVAILABLE, "The queue takes no more items now."),
             MethodError("unknown-queue", status.NOT_FOUND, "The service has no such queue."),

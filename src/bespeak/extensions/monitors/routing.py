@@ -63,7 +63,7 @@ def parse_candidate(written: Any, position: int = 0) -> RouteCandidate | str:
     """Read a candidate; return what is wrong with it as a text."""
     if isinstance(written, str):
         method, _, path = written.partition(" ")
-        written = {"agent": written} if is_canonical_id(written) else {"method": method, "path": path}
+        written = {"agent": written} if is_canonical_id(written) else {"method": method or "-", "path": path or "-"}
     unknown = written.keys() - _MEMBERS
     if unknown:
         return f"has the unknown member {min(unknown)[:40]!r}; it takes {', '.join(sorted(_MEMBERS))}"

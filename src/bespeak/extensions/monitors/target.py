@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -36,6 +37,9 @@ NUMBERS: Final = frozenset({TIER, SCORE, ERROR_RATE, LATENCY, OUTPUT})  # events
 MEASURED: Final = frozenset({ERROR_RATE, LATENCY})  # events that change with every call, so that they need a threshold
 _MEMBERS: Final = frozenset({"method", "path", "parameters", "select"})
 _LONGEST: Final = 1000
+_URI: Final = re.compile(
+    r"agtp://(?:(?P<agent>[0-9a-f]{64})(?:@[^/]*)?|(?P<host>[^/@:]+)(?::[0-9]+)?)(?P<path>(?:/.*)?)"
+)
 
 
 class MonitorTarget(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,7 +55,12 @@ def parse_target(given: Any, server_names: tuple[str, ...]) -> MonitorTarget | s
     if isinstance(given, str):
         if is_canonical_id(given):
             return MonitorTarget(AGENT, given)
-        if given in server_names:
+        uri = _URI.fullmatch(given)
+        if uri is not None and uri["agent"]:
+            return MonitorTarget(AGENT, uri["agent"])
+        if uri is not None and uri["host"] in server_names and uri["path"].strip("/"):
+            return MonitorTarget(ENDPOINT, uri["path"], "FETCH")
+        if given in server_names or (uri is not None and uri["host"] in server_names):
             return MonitorTarget(SERVER, SERVER)
         method, _, path = given.partition(" ")
         return MonitorTarget(ENDPOINT, path, method) if path.startswith("/") else MonitorTarget(RECORD, given)

@@ -14,11 +14,20 @@ import msgspec
 
 from bespeak.contract.standard.definition import COUNT, NAME, MethodError, StandardMethod
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.messages.message import (
+    BROADCAST,
+    MOST_FROM_ONE,
+    MOST_RECEIVED,
+    Message,
+    Origin,
+    address_messages,
+    message_id,
+    send,
+)
 from bespeak.extensions.messages.message import KEPT as MESSAGE_KEPT
-from bespeak.extensions.messages.message import MOST_FROM_ONE, MOST_RECEIVED, Message, address_messages
 from bespeak.extensions.messages.posting import DELIVERED, REPORT, WAITING, Posting, post
 from bespeak.extensions.messages.recipients import Recipients, find_recipients
-from bespeak.extensions.messages.store import PutMessages
+from bespeak.extensions.messages.store import FindMessage, PutMessages
 from bespeak.extensions.reports.formats import has_typst, write_html, write_json, write_markdown, write_pdf
 from bespeak.extensions.reports.report import ReportContent, ReportScope, read_output, read_scope
 from bespeak.extensions.reports.sources import SOURCES
@@ -40,6 +49,7 @@ KIND: Final = "report"
 KEPT: Final = 30 * 86400.0  # seconds for which a document can be fetched
 MOST_BYTES: Final = 1024 * 1024
 MOST_KEPT: Final = 1_000  # documents of one agent
+_CHANNEL: Final = "channel:"  # before the name of a channel: a plain one is that of a principal
 STORED: Final = "stored"  # state of a document that waits to be fetched; one that is delivered has those of a posting
 CONTENT_TYPES: Final[Mapping[str, str]] = {
     "json": "application/json",
@@ -118,8 +128,8 @@ async def report(call: RoutedCall) -> Effects:
     given, agent_id = call.input, call.agent_id or ""
     form, recipient = given.get("format", "json"), given["recipient"]
     scope = _judge(call, form)
-    found = await find_recipients(call, (recipient,))
-    _check_recipient(found)
+    found = await find_recipients(call, (recipient.removeprefix(_CHANNEL),))
+    _check_recipient(found, recipient)
     _check_room(agent_id)
     made = await _make(call, scope)
     _check_room(agent_id)
@@ -131,7 +141,7 @@ async def report(call: RoutedCall) -> Effects:
         message = f"The report has {len(content)} bytes, more than {MOST_BYTES}; narrow its scope."
         raise refusal(_REPORT, "invalid-scope", message, field="/scope")
     document, document_id = ReportDocument.of(made.report_type, made.title, form, recipient, content), new_id("doc")
-    state = WAITING if found.addresses else DELIVERED if found.agents else STORED
+    state = WAITING if found.addresses or recipient.startswith(_CHANNEL) else DELIVERED if found.agents else STORED
     record = (document_id, KIND, agent_id, state, to_json(document))
     return effects(
         [PutRecord(*record, lifetime=KEPT, most=MOST_KEPT), *_deliver(call, document_id, document, found)],
@@ -180,12 +190,14 @@ def _valid_scope(read: _T | str) -> _T:
     return read
 
 
-def _check_recipient(found: Recipients) -> None:
+def _check_recipient(found: Recipients, recipient: str) -> None:
+    """Refuse a recipient that cannot be reached. Any other name is that of a principal, who fetches the document."""
+    is_channel = recipient.startswith(_CHANNEL)
     for name, fault in found.faults.items():
-        if name in found.addresses:
+        if name in found.addresses or (is_channel and fault.error is not None):
             error = fault.error or _REPORT.find("delivery-unavailable")
             raise RefusedError(error.refuse(f"The recipient {fault.fault}.", field="/recipient"))
-        if name in found.agents:
+        if name in found.agents or is_channel:
             raise invalid("recipient", f"{fault.fault}.")
 
 
@@ -250,7 +262,7 @@ def _arguments(schema: Mapping[str, Any], scope: ReportScope) -> dict[str, Any]:
 
 
 def _deliver(call: RoutedCall, document_id: str, document: ReportDocument, found: Recipients) -> tuple[Command, ...]:
-    """Return the commands that tell the recipient. A principal fetches what is for it."""
+    """Return the commands that tell the recipient, or the subscribers of a channel. A principal fetches its own."""
     sender = call.agent_id or ""
     if found.addresses:
         posting = Posting(
@@ -262,9 +274,17 @@ def _deliver(call: RoutedCall, document_id: str, document: ReportDocument, found
             record_id=document_id,
         )
         return tuple(post(address, posting) for address in found.addresses)
+    if document.recipient.startswith(_CHANNEL):
+        told = Origin(sender=sender, kind=REPORT, content=document.notice(document_id), recipients=found.channels)
+        return send(_told_by(document_id), BROADCAST, told, found, time.time())
     message = Message(sender=sender, kind=REPORT, content=document.notice(document_id))
     messages = address_messages(document_id, message, found.agents, kept_until=time.time() + MESSAGE_KEPT)
     return (PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE),) if messages else ()
+
+
+def _told_by(document_id: str) -> str:
+    """Return the id of the broadcast by which the subscribers of a channel are told of a document."""
+    return f"brd-{document_id.partition('-')[2]}"
 
 
 _CONFLICTS: Final[Conflicts] = {
@@ -303,7 +323,9 @@ async def fetch_document(call: RoutedCall) -> Answer | Envelope:
     document_id, who = call.input["document_id"], call.principal
     record: Record | None = await call.server.store.read(FindRecord((KIND,), document_id))
     document = None if record is None else decode(record.data)
-    if record is None or document is None or not {record.owner, document.recipient} & {who.agent_id, who.principal_id}:
+    named = record is not None and {record.owner, document and document.recipient} & {who.agent_id, who.principal_id}
+    told = message_id(_told_by(document_id), who.agent_id or "")
+    if document is None or not (named or await call.server.store.read(FindMessage(told, who.agent_id or ""))):
         message = f"This agent has no document with the id {document_id[:80]!r}."
         raise refusal(FETCH_DOCUMENT, "document-not-found", message)
     content_type = CONTENT_TYPES[document.format]
