@@ -417,6 +417,7 @@ async def test_an_address_outside_is_refused_where_nothing_is_delivered() -> Non
     ({"scope": "x" * 1_000_000}, 422, "input-validation-failed"),
     ({"report_type": "data", "scope": {"data": "secrets"}}, 400, "invalid-scope"),
     ({"report_type": "costs", "scope": "7d"}, 400, "invalid-scope"),
+    ({"scope": {"filters": {"severity": "info"}}}, 400, "invalid-scope"),
     ({"format": "docx"}, 422, "input-validation-failed"),
     ({"recipient": "a\nb"}, 422, "input-validation-failed"),
 )

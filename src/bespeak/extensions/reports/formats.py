@@ -53,10 +53,11 @@ def line_chart(numbers: Mapping[str, float], title: str) -> str:
     def height(number: float) -> float:
         return _LINE_TOP + scale * (high / most - number / most)
 
-    parts = [_open(_LINE_HEIGHT, title), _rule(height(0.0), "#999")]
-    for number in sorted({low, low / 2 + high / 2, high}):
-        label = _label(_LINE_LEFT - 8, height(number) + 4, f"{number:,.4g}", "end")
-        parts += [_rule(height(number), "#ddd") if number else "", label]
+    parts = [_open(_LINE_HEIGHT, title)]
+    for number in sorted({low, 0.0, low / 2 + high / 2, high}):
+        colour, label = ("#ddd", f"{number:,.4g}") if number else ("#999", "" if low < 0 < high else "0")
+        parts.append(f'<path d="M{_LINE_LEFT} {height(number):.1f}H{_WIDTH - 40}" stroke="{colour}"/>')
+        parts.append(_label(_LINE_LEFT - 8, height(number) + 4, label, "end"))
     every, dotted = -(-len(numbers) // _MOST_TICKS), len(numbers) <= _MOST_DOTS
     places = [(_LINE_LEFT + index * step, height(number)) for index, number in enumerate(numbers.values())]
     for index, ((x, y), label) in enumerate(zip(places, numbers, strict=True)):
@@ -64,10 +65,6 @@ def line_chart(numbers: Mapping[str, float], title: str) -> str:
         parts += [] if index % every else [_label(x, _LINE_HEIGHT - 18, _short(label, 14), "middle")]
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     return "".join([*parts, f'<polyline points="{points}" fill="none" stroke="#2f6f8f" stroke-width="2"/></svg>'])
-
-
-def _rule(y: float, colour: str) -> str:
-    return f'<path d="M{_LINE_LEFT} {y:.1f}H{_WIDTH - 40}" stroke="{colour}"/>'
 
 
 def _open(height: int, title: str) -> str:
@@ -124,7 +121,7 @@ def write_json(report: ReportContent) -> bytes:
 def write_markdown(report: ReportContent) -> bytes:
     lines = [f"# {_mark(report.title)}", ""]
     lines += [f"- {label}: {_mark(text)}" for label, text in facts_of(report).items()]
-    lines += [line for part in _paragraphs(report) for line in ("", _begin(part))]
+    lines += [line for part in _split(report.text) for line in ("", _begin(part))]
     if report.figures:
         lines += ["", *(f"- {_begin(label)}: **{_mark(text)}**" for label, text in _figures(report))]
     for chart in report.charts:
@@ -138,7 +135,7 @@ def write_markdown(report: ReportContent) -> bytes:
 def write_html(report: ReportContent) -> bytes:
     """Write the report as a page that loads nothing."""
     facts = "".join(f"<dt>{escape(label)}</dt><dd>{escape(text)}</dd>" for label, text in facts_of(report).items())
-    text = "".join(f"<p>{escape(part)}</p>" for part in _paragraphs(report))
+    text = "".join(f"<p>{escape(part)}</p>" for part in _split(report.text))
     figures = "".join(f"<div><b>{escape(value)}</b>{escape(label)}</div>" for label, value in _figures(report))
     charts = "".join(
         f"<figure><figcaption>{escape(chart.title)}</figcaption>{draw(chart)}</figure>" for chart in report.charts
@@ -167,8 +164,8 @@ def _html_table(table: Table) -> str:
     return f"{title}<table><thead><tr>{head}</tr></thead><tbody>\n{rows}</tbody></table>"
 
 
-def _paragraphs(report: ReportContent) -> list[str]:
-    return report.text.split("\n\n") if report.text else []
+def _split(text: str) -> list[str]:
+    return text.split("\n\n") if text else []
 
 
 def heading(name: str) -> str:
@@ -238,7 +235,7 @@ def write_pdf(report: ReportContent) -> bytes | None:
         "title": report.title,
         "facts": list(facts_of(report).items()),
         "footer": f"{report.title} · {report.generated_at}",
-        "text": _paragraphs(report),
+        "text": _split(report.text),
         "figures": _figures(report),
         "charts": [chart.title for chart in report.charts],
         "tables": [_pdf_table(table) for table in report.tables],

@@ -130,9 +130,10 @@ async def report(call: RoutedCall) -> Effects:
     scope = _judge(call, form)
     found = await find_recipients(call, (recipient.removeprefix(_CHANNEL),))
     _check_recipient(found, recipient)
-    _check_room(agent_id)
     made = await _make(call, scope)
-    _check_room(agent_id)
+    if not _turns.has_room(agent_id):
+        waiting = f"{_MOST_OF_ONE} reports of the agent, or {_MOST_WAITING} of all agents, are waiting"
+        raise refusal(status.UNAVAILABLE, "too-many-waiting", f"{waiting}; try again later.", retry_after=5)
     async with _turns.take(agent_id):
         content = await asyncio.get_running_loop().run_in_executor(_pool, _WRITERS[form], made)
     if content is None:
@@ -177,12 +178,6 @@ def _own_reports(call: RoutedCall) -> Mapping[str, Joined]:
     return call.server.registrar.participants.get("report", {})
 
 
-def _check_room(agent_id: str) -> None:
-    if not _turns.has_room(agent_id):
-        waiting = f"{_MOST_OF_ONE} reports of the agent, or {_MOST_WAITING} of all agents, are waiting"
-        raise refusal(status.UNAVAILABLE, "too-many-waiting", f"{waiting}; try again later.", retry_after=5)
-
-
 def _valid_scope(read: _T | str) -> _T:
     """Return what was read of the scope, unless it is a text that says what is wrong with it."""
     if isinstance(read, str):
@@ -204,6 +199,8 @@ def _check_recipient(found: Recipients, recipient: str) -> None:
 async def _make(call: RoutedCall, scope: ReportScope) -> ReportContent:
     kind, service = call.input["report_type"], call.routes.service
     if kind in SOURCES:
+        if scope.filters and scope.data is None:
+            _valid_scope(f"has filters, which the report {kind} does not take")
         found = _valid_scope(await SOURCES[kind](call, scope))
     else:
         output = await _run(call, _own_reports(call)[kind], scope)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from statistics import median
 from typing import Any, Final
 
@@ -47,61 +47,64 @@ async def _own_records(call: RoutedCall, kinds: tuple[str, ...], scope: ReportSc
     return found[:MOST_ROWS], len(found) > MOST_ROWS
 
 
-def _table(
-    columns: tuple[str, ...], rows: Iterable[tuple[Cell, ...]], cut: bool, title: str, chart: dict[str, float]
-) -> Report:
-    named = [dict(zip(columns, row, strict=True)) for row in rows]
-    return Report(tables=[Table(named, truncated=cut)], charts=[Chart(title, chart)] if chart else [])
+def _table(rows: list[dict[str, Cell]], cut: bool, title: str, chart: dict[str, float]) -> Report:
+    return Report(tables=[Table(rows, truncated=cut)], charts=[Chart(title, chart)] if chart else [])
 
 
 def _reporting(
     kinds: tuple[str, ...], chart_title: str, cells: Mapping[str, Callable[[Record, Any], Any]], by: str
 ) -> Gather:
     """Make a source of records: the cells of each, and the column whose values are counted in the chart."""
-    columns = ("Id", "Time", *cells)
 
     async def gather(call: RoutedCall, scope: ReportScope) -> Report | str:
         records, cut = await _own_records(call, kinds, scope)
-        rows: list[tuple[Cell, ...]] = []
+        rows: list[dict[str, Cell]] = []
         for record in records:
             content = record.content()
-            values = (as_cell(cell(record, content)) for cell in cells.values())
-            rows.append((record.record_id, write_instant(record.created), *values))
-        at = columns.index(by)
-        return _table(columns, rows, cut, chart_title, sum_by((str(row[at]), 1) for row in rows))
+            values = {name: as_cell(cell(record, content)) for name, cell in cells.items()}
+            rows.append({"Id": record.record_id, "Time": write_instant(record.created), **values})
+        return _table(rows, cut, chart_title, sum_by((str(row[by]), 1) for row in rows))
 
     return gather
 
 
 async def _purchases(call: RoutedCall, scope: ReportScope) -> Report | str:
     records, cut = await _own_records(call, (PURCHASE,), scope)
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[dict[str, Cell]] = []
     spent: list[tuple[str, float]] = []
     for record in records:
         bought = decode_purchase(record.data)
-        refund = Money(bought.refund or 0, bought.money.currency)
-        amounts = (str(bought.money.amount), bought.money.currency, str(refund.amount))
-        about = (record.record_id, write_instant(record.created), record.state, as_cell(bought.item))
-        rows.append((*about, as_cell(bought.principal_id), *amounts))
+        row: dict[str, Cell] = {
+            "Id": record.record_id,
+            "Time": write_instant(record.created),
+            "State": record.state,
+            "Item": as_cell(bought.item),
+            "Principal": as_cell(bought.principal_id),
+            "Amount": str(bought.money.amount),
+            "Currency": bought.money.currency,
+            "Refunded": str(Money(bought.refund or 0, bought.money.currency).amount),
+        }
+        rows.append(row)
         spent.append((f"{record.state}, {bought.money.currency}", float(bought.money.amount)))
-    columns = ("Id", "Time", "State", "Item", "Principal", "Amount", "Currency", "Refunded")
-    return _table(columns, rows, cut, "Amount by state and currency", sum_by(spent))
+    return _table(rows, cut, "Amount by state and currency", sum_by(spent))
 
 
 async def _costs(call: RoutedCall, scope: ReportScope) -> Report | str:
     """Report what the caller's own calls cost: by their contracts, and by what the latest of this process took."""
     if scope != ReportScope():
         return "must be all: costs are those of the latest calls"
-    rows: list[tuple[Cell, ...]] = []
+    rows: list[dict[str, Cell]] = []
+    chart: list[tuple[str, float]] = []
     for key, endpoint in sorted(call.routes.endpoints.items()):
         seconds = call.server.part("costs").find_own(key, call.agent_id or "") if endpoint.is_listed else []
         if seconds:
             cost = endpoint.cost.amounts if endpoint.cost else {}
             declared = ", ".join(f"{amount} {unit}" for unit, amount in cost.items())
-            rows.append((*key, declared, len(seconds), round(median(seconds), 6)))
-    columns = ("Method", "Path", "Declared", "Calls", "Seconds")
-    chart = sum_by((f"{row[0]} {row[1]}", row[4]) for row in rows if isinstance(row[4], float))
-    return _table(columns, rows[:MOST_ROWS], len(rows) > MOST_ROWS, "Median seconds of a call", chart)
+            took = round(median(seconds), 6)
+            named = {"Method": key[0], "Path": key[1], "Declared": declared, "Calls": len(seconds), "Seconds": took}
+            rows.append(named)
+            chart.append((" ".join(key), took))
+    return _table(rows[:MOST_ROWS], len(rows) > MOST_ROWS, "Median seconds of a call", sum_by(chart))
 
 
 async def _data(call: RoutedCall, scope: ReportScope) -> Report | str:
@@ -117,26 +120,20 @@ async def _data(call: RoutedCall, scope: ReportScope) -> Report | str:
     page = await route.endpoint.handler.target(values)  # type: ignore[union-attr, misc]
     if isinstance(page, Refused):
         return f"cannot be read: {page.message}"
-    columns = tuple(dict.fromkeys(name for row in page["rows"] for name in row))
-    rows = tuple(tuple(as_cell(row.get(name)) for name in columns) for row in page["rows"])
-    title, numbers = _numbers(columns, rows)
-    return _table(columns, rows, "next_cursor" in page, title, numbers)
+    columns = dict.fromkeys(name for row in page["rows"] for name in row)
+    rows = [{name: as_cell(row.get(name)) for name in columns} for row in page["rows"]]
+    return _table(rows, "next_cursor" in page, *_numbers(list(columns), rows))
 
 
-def _numbers(columns: tuple[str, ...], rows: tuple[tuple[Cell, ...], ...]) -> tuple[str, dict[str, float]]:
+def _numbers(columns: list[str], rows: list[dict[str, Cell]]) -> tuple[str, dict[str, float]]:
     """Sum the first column of amounts by the first column of texts, if there are both."""
-
-    def kinds(index: int) -> set[type]:
-        return {type(row[index]) for row in rows if row[index] is not None}
-
-    places = range(len(columns))
-    label = next((at for at in places if kinds(at) == {str}), None)
-    amount = next((at for at in places if columns[at] != "id" and kinds(at) and kinds(at) <= {int, float}), None)
+    kinds = {name: {type(row[name]) for row in rows if row[name] is not None} for name in columns}
+    label = next((name for name in columns if kinds[name] == {str}), None)
+    amount = next((name for name in columns if name != "id" and kinds[name] and kinds[name] <= {int, float}), None)
     if label is None or amount is None:
         return "", {}
     pairs = ((str(row[label] or "none"), row[amount]) for row in rows)
-    sums = sum_by((name, number) for name, number in pairs if isinstance(number, (int, float)))
-    return f"{columns[amount]} by {columns[label]}", sums
+    return f"{amount} by {label}", sum_by((name, number) for name, number in pairs if isinstance(number, (int, float)))
 
 
 SOURCES: Final[Mapping[str, Gather]] = {  # the reports of every server, by type
