@@ -47,8 +47,9 @@ def bar_chart(numbers: Mapping[str, float], title: str) -> str:
 def line_chart(numbers: Mapping[str, float], title: str) -> str:
     """Return a line through the numbers in their order; the axis includes zero."""
     low, high = min(0.0, 0.0, *numbers.values()), max(0.0, 0.0, *numbers.values())
-    most, step = max(high, -low) or 1.0, (_WIDTH - _LINE_LEFT - 40) / max(len(numbers) - 1, 1)
-    scale = _LINE_DEPTH / ((high / most - low / most) or 1.0)  # divided first: the difference may be infinite
+    high = high if low or high else 1.0
+    most, step = max(high, -low), (_WIDTH - _LINE_LEFT - 40) / max(len(numbers) - 1, 1)
+    scale = _LINE_DEPTH / (high / most - low / most)  # divided first: the difference may be infinite
 
     def height(number: float) -> float:
         return _LINE_TOP + scale * (high / most - number / most)
