@@ -170,8 +170,8 @@ def _attributes(kind: type) -> Iterator[tuple[str, str, str]]:
 
 
 def _methods(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Yield the methods of a class and of its private bases, which have no section of their own."""
-    bases = [base for base in kind.__bases__ if base.__name__.startswith("_")]
+    """Yield the methods of a class and of its bases that are not public, which have no section of their own."""
+    bases = [base for base in kind.__bases__ if base.__name__.startswith("_") or base.__name__ == "Participation"]
     for name, member in (pair for one in (kind, *bases) for pair in vars(one).items()):
         if (
             not name.startswith(("_", "model_"))

@@ -35,15 +35,18 @@ class Table(msgspec.Struct, frozen=True):
 
     rows: list[Any]
     title: str = ""
-    truncated: bool = False  # True if there are more rows than it has.
+    truncated: bool = False
+    """True if there are more rows than it has."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """What a function declared with `App.report` returns if rows are not enough. All of it is text, never markup."""
 
     title: str = ""
-    text: str = ""  # Paragraphs above the figures; an empty line separates them.
-    figures: dict[str, Any] = {}  # Key numbers by label.
+    text: str = ""
+    """Paragraphs, which an empty line separates."""
+    figures: dict[str, Any] = {}
+    """Key numbers by label."""
     charts: list[Chart] = []
     tables: list[Table] = []
 
