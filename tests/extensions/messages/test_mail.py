@@ -218,7 +218,7 @@ async def test_a_callback_that_repeats_the_challenge_for_the_agent_is_used() -> 
 async def test_a_callback_that_does_not_agree_is_refused_and_nothing_is_kept(script: Script) -> None:
     async with serving(script, tls=False) as web, calling_back() as submit:
         bench, reply = await submit(f"http://127.0.0.1:{web.port}/hook")
-        assert (reply.status, reply.error["code"]) == (422, "callback-refused")
+        assert (reply.status, reply.error["code"]) == (400, "callback-refused")
         assert await bench.store.read(NextOutbox(TOPIC)) is None
     assert len(web.asked) == 1
 
@@ -228,7 +228,7 @@ async def test_the_operator_may_vouch_for_a_callback_but_it_must_be_reachable() 
     async with calling_back(recipients=("127.0.0.1",)) as submit:
         async with serving(always(204), tls=False) as web:
             assert (await submit(f"http://127.0.0.1:{web.port}/"))[1].status == 200
-        assert (await submit(f"http://127.0.0.1:{web.port}/"))[1].status == 422
+        assert (await submit(f"http://127.0.0.1:{web.port}/"))[1].status == 400
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ async def test_the_operator_may_vouch_for_a_callback_but_it_must_be_reachable() 
 async def test_private_and_unsuitable_callbacks_are_refused_without_details(callback: str) -> None:
     async with calling_back() as submit:
         _, reply = await submit(callback)
-        assert (reply.status, reply.error["code"]) == (422, "callback-refused")
+        assert (reply.status, reply.error["code"]) == (400, "callback-refused")
         assert "private" not in reply.error["message"]
 
 
