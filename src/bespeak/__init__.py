@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from bespeak.contract.data_set import DataSet
     from bespeak.contract.endpoint import Deprecation
     from bespeak.contract.handler import Body, Needs, Refusal
+    from bespeak.contract.participant import Price, Sold
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
     from bespeak.contract.schema.file_schema import FileLimits
     from bespeak.contract.service import DataClass, DataManifest, Vocabulary
@@ -92,6 +93,7 @@ __all__ = [
     "NotFoundError",
     "NothingDiscoveredError",
     "Policies",
+    "Price",
     "Principal",
     "ProposalEscalatedError",
     "ProposalPendingError",
@@ -108,6 +110,7 @@ __all__ = [
     "ServerFaultError",
     "ServiceClient",
     "ServiceError",
+    "Sold",
     "SyncServiceClient",
     "SyncToolList",
     "Synthesis",
@@ -142,6 +145,7 @@ _HOMES = {
     "MethodPolicy": "contract.policy",
     "Needs": "contract.handler",
     "Policies": "contract.policy",
+    "Price": "contract.participant",
     "Principal": "protocol.exchange.principal",
     "Question": "agent.tools.tool_runner",
     "Redirect": "contract.policy",
@@ -152,6 +156,7 @@ _HOMES = {
     "Report": "extensions.reports.report",
     "RetryPolicy": "agent.client.sender",
     "ServiceClient": "agent.client.service",
+    "Sold": "contract.participant",
     "SyncServiceClient": "agent.client.synchronous",
     "SyncToolList": "agent.tools.tool_list",
     "Synthesis": "agent.client.negotiation",

@@ -91,7 +91,11 @@ BUNDLED: Final = (
     KnownExtension(
         "payments",
         methods=("PURCHASE",),
-        hooks={"record PURCHASE": "gate:recorded_merchant", "spent": "gate:spent_by"},
+        hooks={
+            "record PURCHASE": "gate:recorded_merchant",
+            "spent": "gate:spent_by",
+            "price PURCHASE": "methods:quote_price",
+        },
         tables={"payments": "settings:PaymentSettings"},
         has_tables=True,
         commands=(KnownCommand("ledger", below="store"),),

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import msgspec
+
 from bespeak.contract.endpoint import Impact
 from bespeak.text.diagnostics.diagnostic import brief
 
 _NAME: Final = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 _LONGEST_NAME: Final = 128
+SOLD: Final = "sold"  # parameter of `fulfil` and `refund` of a sale that is the purchase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,24 @@ class QueueOptions:
             if not least <= value <= most:
                 return f"{name} must be {least} to {most}; got {value}"
         return None
+
+
+class Price(msgspec.Struct, frozen=True):
+    """An amount of money, such as `Price("120.00", "EUR")`. The value is a string: binary numbers lose cents."""
+
+    value: str
+    currency: str
+
+
+class Sold(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A purchase, for `fulfil` and `refund` of a sale if they take a parameter `sold`."""
+
+    purchase_id: str
+    key: str  # Idempotency-Key for effects outside the store: the same in every attempt
+    principal_id: str
+    price: Price
+    asked: Price  # amount that the buyer wants back when it cancels; the price before
+    item: Any = None  # what `fulfil` has returned; None before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,6 +63,8 @@ LIST_CALLS: Final = "list calls"
 """`list_calls(call, endpoint, arguments)`: the calls that a composite would make."""
 SPENT: Final = "spent"
 """`spent(endpoint, output)`: units and amounts that a call which has ended counts against a budget."""
+PRICE: Final = "price "
+"""Followed by a method, `await price(call, given)`: the exact price of a call with this input, by currency."""
 RECORD: Final = "record "
 """Followed by a method, `record(call)`: members that its audit record has beside the recorded input."""
 

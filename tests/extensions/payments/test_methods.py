@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.cases import rows
-from tests.payments import EUR, METHODS, buy, ledger, merchant_headers
+from tests.payments import EUR, METHODS, buy, ledger, merchant_headers, selling
 from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
@@ -23,6 +23,7 @@ from bespeak.state.store.commands.cases import ListCases
 from bespeak.state.store.commands.records import ListRecords
 
 pytestmark = pytest.mark.anyio
+dear, dollar = {"value": "100.01", "currency": "EUR"}, {"value": "1", "currency": "USD"}
 
 
 async def balances(bench: StatefulBench) -> dict[str, int]:
@@ -32,7 +33,7 @@ async def balances(bench: StatefulBench) -> dict[str, int]:
 
 
 async def test_a_purchase_is_paid_and_recorded() -> None:
-    async with keeping(methods=METHODS, document=ledger()) as bench:
+    async with keeping(**selling(), document=ledger()) as bench:
         receipt = (await buy(bench)).json["result"]
         assert (receipt["status"], receipt["amount"], receipt["principal_id"]) == ("settled", EUR, AGENT)
         assert await balances(bench) == {"own": 9000, "held": 0, "sales": 1000}
@@ -42,7 +43,7 @@ async def test_a_purchase_is_paid_and_recorded() -> None:
 
 @pytest.mark.requirement("METHODS-5.7-3")
 async def test_without_immediate_confirmation_the_money_is_held() -> None:
-    async with keeping(methods=METHODS, document=ledger()) as bench:
+    async with keeping(**selling(), document=ledger()) as bench:
         receipt = (await buy(bench, confirm_immediately=False)).json["result"]
         assert (receipt["status"], receipt["hold_id"]) == ("held", receipt["purchase_id"])
         assert receipt["expires_at"]
@@ -63,8 +64,23 @@ async def test_without_immediate_confirmation_the_money_is_held() -> None:
     ({"merchant_id": "other.example"}, {}, 458, "counterparty-unverified"),
     ({"merchant_manifest_fingerprint": None}, {}, 458, "counterparty-unverified"),
     ({"merchant_manifest_fingerprint": "0" * 64}, {}, 458, "counterparty-unverified"),
-    ({}, {"amount": {"value": "100.01", "currency": "EUR"}}, 409, "insufficient-funds"),
-    ({}, {"amount": {"value": "1", "currency": "USD"}}, 403, "payment-refused"),
+    ({}, {"amount": dear, "item": {"sale": "seat", "input": {"value": "100.01"}}}, 409, "insufficient-funds"),
+    (
+        {},
+        {"amount": dollar, "item": {"sale": "seat", "input": {"currency": "USD", "value": "1"}}},
+        403,
+        "payment-refused",
+    ),
+    ({}, {"amount": dollar}, 422, "invalid-amount"),
+    ({}, {"amount": {"value": "9.99", "currency": "EUR"}}, 409, "price-changed"),
+    ({}, {"item": "lamp"}, 404, "unknown-item"),
+    ({}, {"item": {"sale": "seat", "input": {"row": 12}}}, 422, "invalid-item"),
+    ({}, {"item": {"sale": "seat", "input": {"colour": "red"}}}, 422, "invalid-item"),
+    ({}, {"item": {"sale": "seat", "row": "12A"}}, 422, "input-validation-failed"),
+    ({}, {"item": {"sale": "seat", "input": {"row": "99Z"}}}, 422, "no_such_row"),
+    ({}, {"item": {"sale": "seat", "input": {"value": "0"}}}, 500, "server-error"),
+    ({}, {"item": {"sale": "seat", "input": {"value": "ten"}}}, 500, "server-error"),
+    ({}, {"item": {"sale": "seat", "input": {"currency": "CHF"}}}, 500, "server-error"),
     ({}, {"amount": {"value": "1", "currency": "CHF"}}, 422, "invalid-amount"),
     ({}, {"amount": {"value": "1.005", "currency": "EUR"}}, 422, "invalid-amount"),
     ({}, {"amount": {"value": 0, "currency": "EUR"}}, 422, "invalid-amount"),
@@ -75,12 +91,12 @@ async def test_without_immediate_confirmation_the_money_is_held() -> None:
     ({}, {"amount": {"value": 0.1, "currency": "EUR"}}, 422, "input-validation-failed"),
     ({}, {"amount": {"value": "1", "currency": "eur"}}, 422, "input-validation-failed"),
     ({}, {"principal_id": "a\0b"}, 422, "input-validation-failed"),
-    ({}, {"item": {"text": "x" * 20_000}}, 413, "item-too-large"),
+    ({}, {"item": {"sale": "seat", "input": {"row": "x" * 20_000}}}, 413, "item-too-large"),
 )
 async def test_what_is_not_in_order_changes_nothing(
     headers: dict[str, str | None], fields: dict[str, Any], status: int, code: str
 ) -> None:
-    async with keeping(methods=METHODS, document=ledger()) as bench:
+    async with keeping(**selling(), document=ledger()) as bench:
         reply = await buy(bench, headers, **fields)
         assert (reply.status, reply.error["code"]) == (status, code), reply.json
         assert await balances(bench) == {"own": 10_000, "held": 0, "sales": 0}
@@ -88,7 +104,7 @@ async def test_what_is_not_in_order_changes_nothing(
 
 
 async def test_amounts_are_json_numbers_and_budgets_cover_them_or_name_no_money() -> None:
-    async with keeping(methods=METHODS, document=ledger()) as bench:
+    async with keeping(**selling(), document=ledger()) as bench:
         body = b'{"item": "x", "principal_id": "p", "amount": {"value": NaN, "currency": "EUR"}}'
         assert (await bench.send("PURCHASE", "/", body, **merchant_headers(bench))).status == 400
         for budget in ("EUR=10.00", "tokens=5"):
@@ -96,14 +112,15 @@ async def test_amounts_are_json_numbers_and_budgets_cover_them_or_name_no_money(
 
 
 @pytest.mark.requirement("METHODS-10.1-1")
-async def test_gates_refuse_in_order_of_scope_principal_budget_merchant() -> None:
+async def test_purchase_is_refused_by_scope_principal_merchant_item_and_budget_in_this_order() -> None:
     wrong: list[tuple[dict[str, str | None], dict[str, Any], int]] = [
         ({"authority_scope": None}, {}, 455),
         ({}, {"principal_id": "nobody"}, 403),
-        ({"budget_limit": "EUR=1"}, {}, 456),
         ({"merchant_id": None}, {}, 458),
+        ({}, {"item": "lamp"}, 404),
+        ({"budget_limit": "EUR=1"}, {}, 456),
     ]
-    async with keeping(methods=METHODS, document=ledger()) as bench:
+    async with keeping(**selling(), document=ledger()) as bench:
         for index, (_, _, status) in enumerate(wrong):
             headers: dict[str, str | None] = {}
             fields: dict[str, Any] = {}
@@ -115,28 +132,28 @@ async def test_gates_refuse_in_order_of_scope_principal_budget_merchant() -> Non
 
 async def test_an_agent_buys_for_its_principal_but_for_no_other() -> None:
     agent = Agent(agent_id=AGENT, name="buyer", status="active", principal_id="acme", scopes=("payments:purchase",))
-    async with keeping(methods=METHODS, document=ledger(), agents=(agent,)) as bench:
+    async with keeping(**selling(), document=ledger(), agents=(agent,)) as bench:
         # The principal is known, and only has no account here.
         assert (await buy(bench, principal_id="acme")).error["message"].startswith("The principal has no account")
         assert (await buy(bench, principal_id="acme2")).error["field"] == "/principal_id"
 
 
 async def test_purchases_at_once_do_not_overdraw() -> None:
-    async with keeping(methods=METHODS, document=ledger("50.00")) as bench:
+    async with keeping(**selling(), document=ledger("50.00")) as bench:
         replies = await asyncio.gather(*(buy(bench) for _ in range(12)))
         assert sorted(reply.status for reply in replies) == [200] * 5 + [409] * 7
         assert await balances(bench) == {"own": 0, "held": 0, "sales": 5000}
 
 
 async def test_a_repeated_key_pays_once() -> None:
-    async with keeping(methods=METHODS, document=ledger()) as bench:
+    async with keeping(**selling(), document=ledger()) as bench:
         first, again = [await buy(bench, {"idempotency_key": "k-1"}) for _ in range(2)]
         assert first.json == again.json
         assert (await balances(bench))["sales"] == 1000
 
 
 async def test_steps_of_a_chain_share_one_budget() -> None:
-    async with keeping(methods=(*METHODS, "CHAIN"), document=ledger()) as bench:
+    async with keeping(**selling(methods=(*METHODS, "CHAIN")), document=ledger()) as bench:
         step = {"method": "PURCHASE", "parameters": {"item": "seat", "principal_id": AGENT, "amount": EUR}}
         headers = {**merchant_headers(bench), "budget_limit": "EUR=15"}
         reply = await bench.send("CHAIN", "/", {"steps": [step, step]}, **headers)
@@ -153,7 +170,7 @@ async def test_the_budget_of_a_chain_counts_what_was_spent_before_it_waited() ->
 
     begun, release = asyncio.Event(), asyncio.Event()
     porter = make_endpoint("AWAIT", "/porter", nap)
-    async with keeping(porter, methods=(*METHODS, "CHAIN", "PAUSE"), document=ledger()) as bench:
+    async with keeping(porter, **selling(methods=(*METHODS, "CHAIN", "PAUSE")), document=ledger()) as bench:
         step = {"method": "PURCHASE", "parameters": {"item": "seat", "principal_id": AGENT, "amount": EUR}}
         headers = {**merchant_headers(bench), "budget_limit": "EUR=15"}
         steps = [step, {"method": "AWAIT", "path": "/porter"}, step]
@@ -175,11 +192,11 @@ async def test_the_budget_of_a_chain_counts_what_was_spent_before_it_waited() ->
 async def test_the_audit_record_names_the_merchant_and_the_intent() -> None:
     document = replace(ledger(), audit=AuditSettings(records="all"))
     intent = ".".join(encode64(part).decode() for part in (b'{"alg":"EdDSA"}', b'{"jti":"intent-7"}', b"signature"))
-    async with keeping(methods=METHODS, document=document) as bench:
+    async with keeping(**selling(), document=document) as bench:
         for text in (intent, "not a token", "..", intent.replace(".", "")):
             assert (await buy(bench, {"intent_assertion": text})).status == 200
         payloads = [payload_of(row[-1]) or {} for row in await bench.store.read(ScanAudit())]
-        recorded, *others = (payload["extra"]["input"] for payload in payloads)
+        recorded, *others = (payload["extra"]["input"] for payload in payloads if payload.get("path") == "/")
         assert (recorded["merchant_id"], recorded["amount"], len(recorded["merchant_fingerprint"])) == (
             *("test.example", EUR, 64),
         )
@@ -189,8 +206,9 @@ async def test_the_audit_record_names_the_merchant_and_the_intent() -> None:
 
 async def test_another_party_confirms_a_purchase_that_is_in_order() -> None:
     policies = Policies(scope_required_for_invocation=False, confirm_irreversible=True)
-    async with keeping(methods=METHODS, document=ledger(), policies=policies) as bench:
-        assert (await buy(bench, {"budget_limit": "EUR=1"})).status == 456
+    async with keeping(**selling(), document=ledger(), policies=policies) as bench:
+        assert (await buy(bench, {"budget_limit": "USD=100"})).status == 456
+        assert (await buy(bench, item="lamp")).status == 404
         assert await bench.store.read(ListCases()) == []
         asked = await buy(bench)
         assert (asked.status, asked.error["type"]) == (262, "confirmation-required")
@@ -205,7 +223,7 @@ async def test_another_party_confirms_a_purchase_that_is_in_order() -> None:
 
 async def test_an_endpoint_of_the_operator_has_its_own_rules() -> None:
     own = make_endpoint("PURCHASE", "/seat", echo)
-    async with keeping(own, methods=METHODS, document=ledger()) as bench:
+    async with keeping(own, **selling(), document=ledger()) as bench:
         assert (await bench.send("PURCHASE", "/seat")).status == 200
 
 
@@ -236,7 +254,7 @@ async def cancel(bench: StatefulBench, target_id: str, **fields: Any) -> Any:
 
 
 async def test_a_hold_is_settled_once() -> None:
-    async with keeping(methods=METHODS, document=ledger()) as bench:
+    async with keeping(**selling(), document=ledger()) as bench:
         hold_id = await held(bench)
         reply = await confirm(bench, hold_id)
         assert (reply.status, reply.json["result"]["purchase"]["status"]) == (200, "settled")
@@ -246,7 +264,7 @@ async def test_a_hold_is_settled_once() -> None:
 
 
 async def test_a_rejected_or_cancelled_hold_frees_the_money() -> None:
-    async with keeping(methods=METHODS, document=ledger()) as bench:
+    async with keeping(**selling(), document=ledger()) as bench:
         hold_id = await held(bench)
         assert (await confirm(bench, hold_id, "rejected")).status == 200
         assert await hold_balances(bench) == (10_000, 0, 0)
@@ -260,7 +278,7 @@ async def test_a_rejected_or_cancelled_hold_frees_the_money() -> None:
 
 
 async def test_settling_needs_the_scope_the_budget_and_the_buyer() -> None:
-    async with keeping(methods=METHODS, document=ledger()) as bench:
+    async with keeping(**selling(), document=ledger()) as bench:
         hold_id = await held(bench)
         assert (await confirm(bench, hold_id, authority_scope="news:read")).status == 455
         assert (await confirm(bench, hold_id, budget_limit="EUR=9")).status == 456
@@ -278,7 +296,7 @@ async def test_settling_needs_the_scope_the_budget_and_the_buyer() -> None:
     ({"refund_policy": "partial", "refund_amount": {"value": "2.50", "currency": "EUR"}}, "partial", 9250),
 )
 async def test_a_settled_purchase_is_refunded_as_asked(fields: dict[str, Any], policy: str, own: int) -> None:
-    async with keeping(methods=METHODS, document=ledger()) as bench:
+    async with keeping(**selling(), document=ledger()) as bench:
         purchase_id = await bought(bench)
         receipt = (await cancel(bench, purchase_id, **fields)).json["result"]
         assert (receipt["status"], receipt["refund"]["policy"]) == ("cancelled", policy)
@@ -297,7 +315,7 @@ async def test_a_settled_purchase_is_refunded_as_asked(fields: dict[str, Any], p
     ({"refund_policy": "partial", "refund_amount": {"value": "1", "currency": "USD"}}, "refund-impossible"),
 )
 async def test_a_refund_that_is_not_possible_changes_nothing(fields: dict[str, Any], code: str) -> None:
-    async with keeping(methods=METHODS, document=ledger()) as bench:
+    async with keeping(**selling(), document=ledger()) as bench:
         reply = await cancel(bench, await bought(bench), **fields)
         assert (reply.status, reply.error["code"]) == (409 if code == "not-cancellable" else 422, code)
         assert await hold_balances(bench) == (9000, 0, 1000)

@@ -9,17 +9,28 @@ from typing import Any
 
 import pytest
 from tests.cases import rows
-from tests.payments import EUR, METHODS, PaymentServer, buy, ledger, merchant_headers, payment_server
+from tests.payments import EUR, METHODS, PaymentServer, buy, ledger, merchant_headers, payment_server, selling
 from tests.service import AGENT
 from tests.stateful import StatefulBench, keeping
 
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.extensions.payments.http_provider import HttpProvider
-from bespeak.extensions.payments.provider import CarriedOut, Declined, LedgerProvider, Order, Phase, Provider, Unclear
 from bespeak.extensions.payments.purchases import Purchase, decode, open_purchases
 from bespeak.extensions.payments.settings import AccountSettings, Money, PaymentSettings
-from bespeak.extensions.payments.store import CheckLedger, ListAccounts, MoveMoney, account_of
+from bespeak.extensions.payments.store import (
+    CarriedOut,
+    CheckLedger,
+    Declined,
+    LedgerProvider,
+    ListAccounts,
+    MoveMoney,
+    Order,
+    Phase,
+    Provider,
+    Unclear,
+    account_of,
+)
 from bespeak.state.store.commands.records import Record
 from bespeak.state.store.opening import open_store
 
@@ -57,7 +68,7 @@ async def cancel(bench: StatefulBench, target_id: str, **fields: Any) -> Any:
 
 async def test_a_hold_expires_on_time_and_frees_the_money() -> None:
     document = ledger(hold=0.05)
-    async with keeping(methods=METHODS, document=document) as bench:
+    async with keeping(**selling(), document=document) as bench:
         hold_id = (await buy(bench, confirm_immediately=False)).json["result"]["hold_id"]
         await until(bench, hold_id, "expired")
         found = {one.account: one.balance for one in await bench.store.read(ListAccounts())}
@@ -72,10 +83,10 @@ async def test_a_hold_expires_on_time_and_frees_the_money() -> None:
 async def test_a_hold_expires_after_a_restart(tmp_path: Path) -> None:
     place = str(tmp_path / "store.db")
     store = open_store(place, role="sole")
-    async with keeping(methods=METHODS, document=ledger(hold=0.3), store=store) as bench:
+    async with keeping(**selling(), document=ledger(hold=0.3), store=store) as bench:
         hold_id = (await buy(bench, confirm_immediately=False)).json["result"]["hold_id"]
     store = open_store(place, role="sole")
-    async with keeping(methods=METHODS, document=ledger(hold=0.3), store=store) as bench:
+    async with keeping(**selling(), document=ledger(hold=0.3), store=store) as bench:
         await until(bench, hold_id, "expired")
         found = {one.account: one.balance for one in await bench.store.read(ListAccounts())}
         assert (found[account_of(AGENT)], found["opening"]) == (10_000, -10_000)
@@ -83,7 +94,7 @@ async def test_a_hold_expires_after_a_restart(tmp_path: Path) -> None:
 
 @pytest.mark.requirement("METHODS-5.7-2")
 async def test_a_provider_outside_holds_and_settles(provider: PaymentServer) -> None:
-    async with keeping(methods=METHODS, document=outside(provider)) as bench:
+    async with keeping(**selling(), document=outside(provider)) as bench:
         receipt = (await buy(bench, payment_method="card-1")).json["result"]
         name = receipt["purchase_id"]
         assert (receipt["status"], receipt["provider_reference"]) == ("settled", "ref-1")
@@ -94,7 +105,7 @@ async def test_a_provider_outside_holds_and_settles(provider: PaymentServer) -> 
 
 
 async def test_a_hold_outside_is_settled_refunded_or_released(provider: PaymentServer) -> None:
-    async with keeping(methods=METHODS, document=outside(provider)) as bench:
+    async with keeping(**selling(), document=outside(provider)) as bench:
         first, second = [(await buy(bench, confirm_immediately=False)).json["result"]["hold_id"] for _ in range(2)]
         body = {"target_id": first, "status": "accepted"}
         done = await bench.send("CONFIRM", "/", body, authority_scope="payments:purchase")
@@ -109,7 +120,7 @@ async def test_a_hold_outside_is_settled_refunded_or_released(provider: PaymentS
 
 async def test_a_declined_payment_is_told_with_its_reason(provider: PaymentServer) -> None:
     provider.faults["hold"] = ["declined"]
-    async with keeping(methods=METHODS, document=outside(provider)) as bench:
+    async with keeping(**selling(), document=outside(provider)) as bench:
         reply = await buy(bench)
         assert (reply.status, reply.error["code"]) == (409, "insufficient-funds")
         assert (await until(bench, reply.error["purchase_id"], "failed")).state == "failed"
@@ -118,7 +129,7 @@ async def test_a_declined_payment_is_told_with_its_reason(provider: PaymentServe
 
 async def test_a_settlement_that_is_declined_releases_the_hold(provider: PaymentServer) -> None:
     provider.faults["settle"] = ["declined"]
-    async with keeping(methods=METHODS, document=outside(provider)) as bench:
+    async with keeping(**selling(), document=outside(provider)) as bench:
         assert (await buy(bench)).status == 409
         assert [phase for phase, _ in provider.requests] == ["hold", "settle", "release"]
 
@@ -128,7 +139,7 @@ async def test_a_settlement_that_is_declined_releases_the_hold(provider: Payment
 async def test_unclear_answer_is_asked_for_again_with_same_key(provider: PaymentServer, phase: str, fault: str) -> None:
     provider.faults[phase] = [fault]
     timeout = 0.3 if fault == "silent" else 5.0
-    async with keeping(methods=METHODS, document=outside(provider, timeout=timeout)) as bench:
+    async with keeping(**selling(), document=outside(provider, timeout=timeout)) as bench:
         reply = await buy(bench)
         assert (reply.status, reply.json["result"]["status"]) == (202, "pending")
         purchase_id = reply.json["result"]["purchase_id"]
@@ -139,7 +150,7 @@ async def test_unclear_answer_is_asked_for_again_with_same_key(provider: Payment
 
 async def test_a_repeated_key_finds_the_pending_purchase(provider: PaymentServer) -> None:
     provider.faults["settle"] = ["500"]
-    async with keeping(methods=METHODS, document=outside(provider)) as bench:
+    async with keeping(**selling(), document=outside(provider)) as bench:
         first = await buy(bench, {"idempotency_key": "k-1"})
         assert (first.status, first.error["code"], first.header("Retry-After")) == (503, "purchase-pending", "5")
         again = await buy(bench, {"idempotency_key": "k-1"})
@@ -149,16 +160,16 @@ async def test_a_repeated_key_finds_the_pending_purchase(provider: PaymentServer
 
 async def test_a_key_of_a_pending_purchase_is_not_for_another_one(provider: PaymentServer) -> None:
     provider.faults["settle"] = ["500"]
-    async with keeping(methods=METHODS, document=outside(provider)) as bench:
+    async with keeping(**selling(), document=outside(provider)) as bench:
         await buy(bench, {"idempotency_key": "k-1"})
-        other = await buy(bench, {"idempotency_key": "k-1"}, item="another seat")
+        other = await buy(bench, {"idempotency_key": "k-1"}, item={"sale": "seat", "input": {"row": "1A"}})
         assert (other.status, other.error["code"]) == (409, "idempotency-key-reused")
 
 
 async def test_a_hold_that_stays_unclear_is_released(provider: PaymentServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bespeak.extensions.payments.purchases._MOST_HOLDS", 1)
     provider.faults["hold"] = ["wrong"]
-    async with keeping(methods=METHODS, document=outside(provider)) as bench:
+    async with keeping(**selling(), document=outside(provider)) as bench:
         assert (await buy(bench)).refusal == (403, "payment-refused")
         assert [phase for phase, _ in provider.requests] == ["hold", "release"]
         assert provider.charged() == 0
@@ -174,14 +185,14 @@ async def test_the_ledger_and_a_server_outside_with_a_token_are_providers() -> N
 async def test_an_account_that_cannot_be_opened_stops_the_start() -> None:
     most = "9999999999999.99"
     accounts = tuple(AccountSettings(principal=f"p{n}", currency="EUR", opening=most) for n in range(5000))
-    async with keeping(methods=METHODS) as bench:
+    async with keeping(**selling()) as bench:
         purchases = open_purchases(bench.store, PaymentSettings(accounts=accounts), {})
         with pytest.raises(ConfigError, match="insufficient-funds"):
             await purchases.start()
 
 
 async def test_steps_of_one_keyed_call_are_purchases_of_their_own(provider: PaymentServer) -> None:
-    async with keeping(methods=(*METHODS, "CHAIN", "BATCH"), document=outside(provider)) as bench:
+    async with keeping(**selling(methods=(*METHODS, "CHAIN", "BATCH")), document=outside(provider)) as bench:
         step = {"method": "PURCHASE", "parameters": {"item": "seat", "principal_id": AGENT, "amount": EUR}}
         headers = {**merchant_headers(bench), "idempotency_key": "k-1"}
         replies = [await bench.send("CHAIN", "/", {"steps": [step, step]}, **headers) for _ in range(2)]
@@ -192,7 +203,7 @@ async def test_steps_of_one_keyed_call_are_purchases_of_their_own(provider: Paym
 
 async def test_a_step_that_stays_unclear_is_pending_and_paid_once(provider: PaymentServer) -> None:
     provider.faults["settle"] = ["500"]
-    async with keeping(methods=(*METHODS, "CHAIN"), document=outside(provider)) as bench:
+    async with keeping(**selling(methods=(*METHODS, "CHAIN")), document=outside(provider)) as bench:
         step = {"method": "PURCHASE", "parameters": {"item": "seat", "principal_id": AGENT, "amount": EUR}}
         reply = await bench.send("CHAIN", "/", {"steps": [step]}, **merchant_headers(bench))
         [made] = reply.json["result"]["steps"]
@@ -206,8 +217,8 @@ async def test_a_step_that_stays_unclear_is_pending_and_paid_once(provider: Paym
 async def test_two_servers_on_one_database_share_the_accounts(postgres_dsn: str) -> None:
     document = ledger("50.00", hold=0.2)
     async with (
-        keeping(methods=METHODS, document=document, store=open_store(postgres_dsn)) as first,
-        keeping(methods=METHODS, document=document, store=open_store(postgres_dsn)) as second,
+        keeping(**selling(), document=document, store=open_store(postgres_dsn)) as first,
+        keeping(**selling(), document=document, store=open_store(postgres_dsn)) as second,
     ):
         replies = await asyncio.gather(
             *(buy(bench, confirm_immediately=False) for _ in range(6) for bench in (first, second))
@@ -226,7 +237,7 @@ SEAT = Purchase(item="seat", principal_id="acme", money=Money(1000, "EUR"), merc
 
 @rows(
     "purchase, state, phase",
-    (SEAT, "pending", "settle"),
+    (SEAT, "pending", "fulfil"),
     (Purchase(item="seat", principal_id="a", money=SEAT.money, merchant={}, immediate=False), "held", "hold"),
     (SEAT.with_phase("settle", "settled"), "settled", "settle"),
     (SEAT.with_phase("release", "expired"), "expired", "release"),

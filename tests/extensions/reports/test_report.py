@@ -18,7 +18,7 @@ from tests.agent.discovery.web import always, serving
 from tests.cases import rows
 from tests.extensions.data.ledger import data_set
 from tests.extensions.reports.sample import HOSTILE, SAMPLE
-from tests.payments import buy, ledger
+from tests.payments import buy, ledger, selling
 from tests.service import AGENT, echo, make_endpoint
 from tests.stateful import StatefulBench, keeping
 
@@ -455,7 +455,7 @@ async def test_reports_of_one_agent_that_wait_are_bounded(monkeypatch: pytest.Mo
 
 
 async def test_purchases_are_reported_with_exact_amounts() -> None:
-    async with keeping(methods=METHODS, document=ledger()) as bench:
+    async with keeping(**selling(methods=METHODS), document=ledger()) as bench:
         await buy(bench)
         document_id = (await ask(bench, report_type="purchases")).json["result"]["document_id"]
         body = (await fetch(bench, document_id)).body

@@ -255,7 +255,8 @@ async def test_purchase_takes_merchant_and_budget_from_the_meta_of_a_call_or_fro
         async with connected_to(url, MODERN, agree, **sent, budget_limit="EUR=31") as client:
             again = await client.call_tool("purchase", ORDER)
             wider = {"bespeak/budget-limit": "EUR=1000"}
-            order = {**ORDER, "amount": {"value": "32.00", "currency": "EUR"}}
+            lamp = {"sale": "lamp", "input": {"value": "32.00"}}
+            order = {**ORDER, "item": lamp, "amount": {"value": "32.00", "currency": "EUR"}}
             bound = error_in(await client.call_tool("purchase", order, meta=wider))
     assert [one.structured_content["result"]["status"] for one in (bought, again)] == ["settled", "settled"]
     assert (dear["code"], bound["code"], broken["code"]) == ("budget-exceeded", "budget-exceeded", "invalid-task-id")

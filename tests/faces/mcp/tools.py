@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from tests.service import AGENT
 
-from bespeak import App, Context, Refusal
+from bespeak import App, Context, Price, Refusal
 from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.local import connect_local
 from bespeak.app.server.mcp_backend import ClientBackend
@@ -101,6 +101,16 @@ class Book:
     title: str
 
 
+class Lamp:
+    """Sell a lamp."""
+
+    def price(self, value: str = "30.00") -> Price:
+        return Price(value, "EUR")
+
+    def fulfil(self, value: str = "30.00") -> dict[str, str]:
+        return {"lamp": "L-1"}
+
+
 class Rooms:
     """A service with an endpoint of each kind, and what was done by it."""
 
@@ -110,6 +120,9 @@ class Rooms:
         self.app = app = App(
             "Rooms", server_id="rooms.example", operator="Tests", contact="ops@rooms.example", **options
         )
+
+        if "PURCHASE" in options.get("methods", ()):
+            app.sale("lamp")(Lamp)
 
         @app.endpoint("QUERY", "/rooms", **READS, outcome="The rooms are returned.")
         def rooms(beds: int = 1) -> dict[str, list[str]]:

@@ -75,7 +75,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             "path": PATH,
             "estimated_cost": {"type": "object", "additionalProperties": _RANGE},
             "confidence": SHARE,
-            "basis": one_of("declared", "measured", "both", "none"),
+            "basis": one_of("declared", "measured", "both", "none", "price"),
             "samples?": {"type": "integer", "minimum": 0},
         },
         errors=(
@@ -209,13 +209,20 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
     ),
     _method(
         name="PURCHASE",
-        description="Buys an item on the account of a principal, or holds the amount for it.",
+        description="Buys an item at the price of its seller on the account of a principal, or holds the price for it.",
         intent="Purchase an item for a principal.",
-        outcome="The amount is paid or held, and the receipt is returned.",
+        outcome="The item is delivered and its price paid, or the price is held, and the receipt is returned.",
         takes={
-            "item": {"type": ["string", "object"], "minLength": 1, "maxLength": 1000},
+            # The draft leaves its form open. A name is enough for a sale that needs no input.
+            "item": {
+                **object_of({"sale": NAME, "input?": OBJECT}, closed=True),
+                "type": ["string", "object"],
+                "minLength": 1,
+                "maxLength": 1000,
+                "description": "Name of a sale of this service, and its input.",
+            },
             "principal_id": NAME,
-            "amount": _AMOUNT,
+            "amount": {**_AMOUNT, "description": "The most that may be paid; the price is charged."},
             "payment_method?": NAME,
             "confirm_immediately?": FLAG,
             **{f"{name}?": schema for name, schema in MERCHANT.items()},
@@ -223,9 +230,11 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         returns={
             "purchase_id": NAME,
             "principal_id": NAME,
+            "item": OBJECT,
             # A repeated request may find a purchase that has been cancelled meanwhile.
             "status": one_of("settled", "held", "pending", "cancelled", "expired"),
             "amount": _AMOUNT,
+            "delivered?": ANYTHING,
             "provider_reference?": NAME,
             "hold_id?": NAME,
             "expires_at?": TIME,
@@ -233,13 +242,18 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         errors=(
             MethodError("payment-refused", status.FORBIDDEN, "The payment was refused."),
             MethodError("insufficient-funds", status.CONFLICT, "The account does not cover the amount."),
+            MethodError("unknown-item", status.NOT_FOUND, "The service sells no such item."),
+            MethodError("invalid-item", status.UNPROCESSABLE, "The sale does not take this input."),
             MethodError("invalid-amount", status.UNPROCESSABLE, "The amount or its currency is not accepted."),
-            MethodError("budget-exceeded", status.BUDGET_EXCEEDED, "The amount exceeds Budget-Limit."),
+            MethodError("price-changed", status.CONFLICT, "The price is higher than the amount."),
+            MethodError("fulfilment-failed", status.SERVER_ERROR, "The seller failed, and the money is released."),
+            MethodError("budget-exceeded", status.BUDGET_EXCEEDED, "The price exceeds Budget-Limit."),
             MethodError("counterparty-unverified", status.COUNTERPARTY_UNVERIFIED, "The buyer means another merchant."),
             MethodError("purchase-pending", status.UNAVAILABLE, "The payment provider has not answered yet."),
         ),
         scopes=(PURCHASES,),
         recorded=("item", "principal_id", "amount"),
+        joined_by="sale",
     ),
     _method(
         name="SIGN",

@@ -1,6 +1,7 @@
 """QUOTE: what a call would cost, by its contract and by what earlier calls took (Tier 2 5.1). Nothing is executed.
 
-A call that makes others costs what they cost: the steps of CHAIN and BATCH, the procedure of RUN, a recipe.
+A call that makes others costs what they cost: the steps of CHAIN and BATCH, the procedure of RUN, a recipe. What a
+seller sells costs its price.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from bespeak.extensions.workflows.driving import ATTEMPTS
 from bespeak.extensions.workflows.procedures import find_procedure
 from bespeak.extensions.workflows.spec import StepSpec
 from bespeak.extensions.workflows.start import find_uncallable
-from bespeak.protocol.exchange.header_values import ONE_CALL, format_amount
+from bespeak.protocol import status
+from bespeak.protocol.exchange.header_values import ONE_CALL, UNITS, format_amount
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.bindings.composition import CompositionBinding
@@ -28,6 +30,7 @@ from bespeak.runtime.bindings.participant import path_of
 from bespeak.runtime.call import Call, RoutedCall, sees
 from bespeak.runtime.composition.plan import StepPlan
 from bespeak.runtime.composition.values import Scope, UnmetError
+from bespeak.runtime.extension import PRICE
 from bespeak.runtime.gates import find_route
 from bespeak.runtime.handling import RefusedError, handler, refusal
 from bespeak.runtime.route import Route
@@ -40,6 +43,7 @@ _MOST: Final = 0.95
 _CALLS: Final = "calls"
 _SECONDS: Final = "compute-seconds"
 _MOST_NAMED: Final = 10
+_NO_AMOUNT: Final = {"amount": {"value": 0, "currency": "EUR"}}  # limit of a purchase whose price is asked for
 
 
 class _Range(NamedTuple):
@@ -57,6 +61,7 @@ class _QuotedCall(NamedTuple):
     fewest: int = 1
     expected: int = 1
     most: int = 1
+    price: Mapping[str, Decimal] = {}  # exact price by currency, if a seller has told it
 
     def times(self, other: _QuotedCall) -> _QuotedCall:
         """Return the call as often as another one makes it."""
@@ -78,13 +83,16 @@ class _Estimate(NamedTuple):
 @handler
 async def quote(call: RoutedCall) -> Envelope:
     given = call.input
-    found = _find(call, given["method"], given.get("path"), given["parameters"])
+    found = await _ask_price(call, _find(call, given["method"], given.get("path"), given["parameters"]))
     route = found.route
-    estimate = _estimate(call, found, await _parts(call, found))
+    made = await _parts(call, found)
+    parts = made if made == [found] else [await _ask_price(call, part, known=False) for part in made]
+    estimate = _estimate(call, found, parts)
     wanted = given.get("budget_units")
     ranges = {unit: one for unit, one in estimate.ranges.items() if wanted is None or unit in wanted}
     # The answer always has an estimate: a unit that nothing is known of does not cost nothing.
     ranges = ranges or {_CALLS: estimate.ranges[_CALLS]}
+    told = [unit for unit in ranges if unit in UNITS]
     basis = ("both" if estimate.samples else "declared") if estimate.is_declared else "measured"
     return Envelope(
         {
@@ -94,11 +102,11 @@ async def quote(call: RoutedCall) -> Envelope:
                 unit.replace("-", "_"): dict(zip(("min", "expected", "max"), map(_number, one), strict=True))
                 for unit, one in ranges.items()
             },
-            "confidence": round(estimate.confidence, 2),
-            "basis": basis if estimate.is_declared or estimate.samples else "none",
+            "confidence": 1.0 if found.price else round(estimate.confidence, 2),
+            "basis": "price" if found.price else basis if estimate.is_declared or estimate.samples else "none",
             "samples": estimate.samples,
         },
-        headers=(("Cost-Estimate", " ".join(f"{unit}={_written(unit, one)}" for unit, one in ranges.items())),),
+        headers=(("Cost-Estimate", " ".join(f"{unit}={_written(unit, ranges[unit])}" for unit in told)),),
     )
 
 
@@ -118,7 +126,8 @@ def _find(call: RoutedCall, method: str, path: str | None, parameters: dict[str,
             found = _QuotedCall(fitting[0], parameters)
     if isinstance(found, Refused):
         raise refusal(_QUOTE, "endpoint-not-found", found.message, method=method, path=path or "/")
-    known = {**found.given, **parameters}
+    # Who asks for the price cannot name it.
+    known = {**(_NO_AMOUNT if _finds_price(call, found) else {}), **found.given, **parameters}
     if not found.route.input.is_valid(known):
         violations = refuse_input(method, found.route.endpoint.path, found.route.input.violations(known))
         raise refusal(_QUOTE, "invalid-parameters", violations.message, **violations.details)
@@ -136,6 +145,25 @@ def _route(call: RoutedCall, method: str, path: str) -> _QuotedCall | Refused:
     return (
         found if isinstance(found, Refused) else _QuotedCall(found.route, found.route.fill_captures({}, found.captures))
     )
+
+
+def _finds_price(call: RoutedCall, asked: _QuotedCall) -> bool:
+    return asked.route.builtin and PRICE + asked.route.method in call.server.hooks
+
+
+async def _ask_price(call: RoutedCall, asked: _QuotedCall, *, known: bool = True) -> _QuotedCall:
+    """Add the price of a call to it, if a seller tells one. The input of a step may not be known yet."""
+    if not _finds_price(call, asked):
+        return asked
+    try:
+        return asked._replace(price=await call.server.hooks[PRICE + asked.route.method](call, asked.given))
+    except RefusedError as error:
+        refused = error.refused
+        if not known:
+            return asked
+        if refused.status >= status.SERVER_ERROR:
+            raise
+        raise refusal(_QUOTE, "invalid-parameters", refused.message, **refused.details) from None
 
 
 async def _parts(call: RoutedCall, asked: _QuotedCall) -> list[_QuotedCall]:
@@ -221,15 +249,16 @@ def _measure(call: RoutedCall, part: _QuotedCall) -> _Estimate:
     """Estimate a call as often as it is made: declared costs are bounds, times are percentiles 20 to 80."""
     endpoint = part.route.endpoint
     declared = endpoint.cost.amounts if endpoint.cost else {}
-    fewest, expected, most = map(Decimal, part[2:])
+    fewest, expected, most = map(Decimal, part[2:5])
     ranges = {unit: _Range(Decimal(), amount * expected, amount * most) for unit, amount in declared.items()}
     calls = declared.get(_CALLS, ONE_CALL)
     ranges[_CALLS] = _Range(calls * fewest, calls * expected, calls * most)
+    ranges |= {unit: _Range(one * fewest, one * expected, one * most) for unit, one in part.price.items()}
     samples = call.server.part("costs").find(endpoint.key, len(msgspec.json.encode(part.given)))
     if samples:
         low, middle, high = _times(samples)
         ranges[_SECONDS] = _Range(low * fewest, middle * expected, high * most)
-    return _Estimate(ranges, bool(declared), len(samples))
+    return _Estimate(ranges, bool(declared or part.price), len(samples))
 
 
 def _times(samples: Sequence[Sample]) -> Iterable[Decimal]:

@@ -6,8 +6,9 @@ import logging
 from typing import Final
 
 from bespeak.extensions.payments.gate import purchase_gate
-from bespeak.extensions.payments.methods import cancel_purchase, confirm_own, purchase
+from bespeak.extensions.payments.methods import cancel_purchase, confirm_own, describe_purchase, purchase
 from bespeak.extensions.payments.purchases import HELD, PURCHASE, SETTLED, open_purchases
+from bespeak.extensions.payments.sales import Sales
 from bespeak.extensions.payments.settings import PaymentSettings
 from bespeak.runtime.extension import Anchor, Cancelling, Extension, Gate, Opening, RecordKind
 
@@ -18,7 +19,9 @@ def _open(opening: Opening) -> None:
     if opening.store is None:
         return
     settings = opening.document.extension_table("payments", PaymentSettings) or PaymentSettings()
-    purchases = open_purchases(opening.store, settings, opening.environment)
+    joined = opening.server.registrar.participants.get("sale", {})
+    sales = Sales(opening.dispatcher, joined, settings.currencies)
+    purchases = open_purchases(opening.store, settings, opening.environment, sales)
 
     async def start() -> None:
         await purchases.start()
@@ -38,6 +41,7 @@ payments: Final = Extension(
         PURCHASE: RecordKind(
             due=lambda server: server.part("payments").carry,
             cancelling=Cancelling((HELD, SETTLED), carry_out=cancel_purchase, refunds=True),
+            describe=describe_purchase,
         )
     },
     hooks={"confirm purchases": confirm_own},

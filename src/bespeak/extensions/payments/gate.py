@@ -1,7 +1,8 @@
-"""PURCHASE: whose money, how much, from whom (Tier 2 5.7, 10.1; core 2.3).
+"""PURCHASE: whose money, for what, how much, from whom (Tier 2 5.7, 10.1; core 2.3).
 
-Its scope is judged as that of any endpoint. 403: the caller does not act for the principal. 422: the amount is not
-valid. 456: it exceeds Budget-Limit. 458: the merchant that the buyer means is not this one.
+Its scope is judged as that of any endpoint. 403: the caller does not act for the principal. 404 or 422: the item or the
+amount is not valid. 458: the merchant that the buyer means is not this one. The price is compared with Budget-Limit
+(456) when the seller has told it.
 """
 
 from __future__ import annotations
@@ -32,13 +33,18 @@ def purchase_gate(call: RoutedCall) -> Refused | None:
     if call.method != "PURCHASE":
         return None
     endpoint = call.route.endpoint
-    if endpoint.key != _KEY or not endpoint.builtin or call.server.part("payments") is None:
+    payments = call.server.part("payments")
+    if endpoint.key != _KEY or not endpoint.builtin or endpoint.missing is not None or payments is None:
         return None
     if call.input["principal_id"] not in set(principals_of(call)):
         message = "The agent does not act for this principal; name its own, or one who delegated to it."
         return _PURCHASE.refuse("payment-refused", message, field="/principal_id")
     money = read_amount(call)
-    return money if isinstance(money, Refused) else refuse_over_budget(call, money) or _refuse_merchant(call)
+    if isinstance(money, Refused):
+        return money
+    # A budget that allows nothing in this currency refuses every price.
+    least = refuse_over_budget(call, Money(1, money.currency), counts=False)
+    return least or _refuse_merchant(call) or payments.sales.check(call, call.input["item"])
 
 
 def read_amount(call: RoutedCall) -> Money | Refused:
@@ -65,7 +71,7 @@ def principals_of(call: Call) -> Iterator[str]:
         yield from filter(None, (delegator, None if agent is None else agent.principal_id))
 
 
-def refuse_over_budget(call: RoutedCall, money: Money) -> Refused | None:
+def refuse_over_budget(call: RoutedCall, money: Money, *, counts: bool = True) -> Refused | None:
     """Refuse an amount beyond Budget-Limit. What earlier steps of the same call have spent counts too."""
     text = call.request.headers.get(BUDGET_LIMIT)
     limits = {} if text is None else parse_budget(text)
@@ -81,7 +87,7 @@ def refuse_over_budget(call: RoutedCall, money: Money) -> Refused | None:
         before = f", beside the {spent} spent before" if spent else ""
         message = f"The purchase of {money} exceeds Budget-Limit, which {allowed}{before}."
         return _PURCHASE.refuse("budget-exceeded", message, amount=money.document())
-    if composing is not None:
+    if composing is not None and counts:
         composing.spent[money.currency] = spent + money.amount
     return None
 

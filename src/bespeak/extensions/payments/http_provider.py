@@ -14,7 +14,7 @@ from typing import Final, Literal
 import httpx
 import msgspec
 
-from bespeak.extensions.payments.provider import CarriedOut, Declined, Order, Outcome, Phase, Unclear
+from bespeak.extensions.payments.store import CarriedOut, Declined, Order, Outcome, Phase, Unclear
 from bespeak.runtime.bindings.upstream_pool import UpstreamPool
 
 MOST_ANSWER: Final = 64 * 1024  # maximum bytes of an answer

@@ -1,31 +1,36 @@
-"""PURCHASE pays or holds money for an item (Tier 2 5.7); CONFIRM settles, CANCEL releases or refunds (Tier 2 5.5)."""
+"""PURCHASE buys an item at the price of its seller (Tier 2 5.7); CONFIRM settles, CANCEL refunds (Tier 2 5.5)."""
 
 from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
+from decimal import Decimal
 from typing import Any, Final
+
+import msgspec
 
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.transact import PURCHASES
 from bespeak.extensions.payments.gate import merchant_of, read_amount, refuse_over_budget
-from bespeak.extensions.payments.provider import Phase
 from bespeak.extensions.payments.purchases import (
     CANCELLED,
     EXPIRED,
     FAILED,
+    FULFIL,
     HELD,
-    KEPT,
     PENDING,
     PURCHASE,
     REFUND,
     RELEASE,
-    SETTLE,
+    RETURN,
+    SELLER_FAILED,
     SETTLED,
     Make,
     Purchase,
     Purchases,
+    Stage,
     decode,
 )
+from bespeak.extensions.payments.sales import read_item
 from bespeak.extensions.payments.settings import Money, read_money
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
@@ -37,13 +42,14 @@ from bespeak.runtime.handling import (
     Conflicts,
     RefusedError,
     check_content,
-    effects,
     invalid,
     new_id,
     passed,
     refusal,
     stateful,
 )
+from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.server import Server
 from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
 from bespeak.state.store.store import Command
 
@@ -56,31 +62,41 @@ _LATER: Final = (("Retry-After", "5"),)
 
 @stateful
 async def purchase(call: RoutedCall) -> Effects | Envelope:
-    """Answer PURCHASE /. Principal, budget and merchant were judged by a gate."""
+    """Answer PURCHASE /. Principal, item and merchant were judged by a gate."""
     given = call.input
     check_content(given, "item", MOST_ITEM)
-    money = read_amount(call)
-    assert isinstance(money, Money), "the gate has read it"
+    limit, (sale, named) = passed(read_amount(call)), read_item(given["item"])
     bought = Purchase(
-        item=given["item"],
+        item={"sale": sale, "input": named},
         principal_id=given["principal_id"],
-        money=money,
+        money=limit,
         merchant=merchant_of(call),
         payment_method=given.get("payment_method"),
         immediate=given.get("confirm_immediately", True),
+        limit=limit,
+        authority=Authority.of(call.principal, call.request),
     )
     purchases: Purchases = call.server.part("payments")
     purchase_id, owner, key = new_id(PREFIX[:-1]), call.agent_id or "", _key(call)
-    if key is not None and not purchases.in_store:
-        # A provider outside may have been paid by a process that died before it could answer.
+    if key is not None:
+        # A process may have died after it had held the money, before it could answer.
         found = await purchases.find(key=key)
         if found is not None:
             return await _repeat(call, found, bought)
+    price = await purchases.sales.ask_price(call, bought.item)
+    if price.currency != limit.currency:
+        message = f"`amount` is in {limit.currency}; the price is {price}."
+        raise refusal(_PURCHASE, "invalid-amount", message, field="/amount", price=price.document())
+    if price.minor > limit.minor:
+        message = f"The price is {price}, more than the amount of {limit}; buy with a higher amount or not at all."
+        raise refusal(_PURCHASE, "price-changed", message, price=price.document())
+    passed(refuse_over_budget(call, price))
+    bought = msgspec.structs.replace(bought, money=price)
 
     def make(state: str, now: Purchase, delay: float | None, lifetime: float | None) -> Command:
         return PutRecord(
             *(purchase_id, PURCHASE, owner, state, now.text()),
-            # Within the store, the answer under its key is one transaction with the money.
+            # What is held in the store is one transaction with the answer under its key.
             key=key if state == PENDING else None,
             delay=delay,
             lifetime=lifetime,
@@ -92,11 +108,20 @@ async def purchase(call: RoutedCall) -> Effects | Envelope:
 
 async def _repeat(call: RoutedCall, found: Record, bought: Purchase) -> Envelope:
     before = decode(found.data)
-    if (before.item, before.principal_id, before.money) != (bought.item, bought.principal_id, bought.money):
+    if (before.item, before.principal_id, before.limit) != (bought.item, bought.principal_id, bought.limit):
         message = "The Idempotency-Key belongs to another purchase; use a new one."
         raise refusal(status.CONFLICT, "idempotency-key-reused", message)
     purchases: Purchases = call.server.part("payments")
-    return _tell(call, await purchases.advance(found))
+    return _tell(call, await purchases.carry_on(found))
+
+
+async def quote_price(call: RoutedCall, given: Mapping[str, Any]) -> Mapping[str, Decimal]:
+    """Return what a purchase would cost, for QUOTE. Raises the refusal of its item."""
+    purchases: Purchases | None = call.server.part("payments")
+    if purchases is None or call.routes.steps[PURCHASE.upper(), "/"].endpoint.missing is not None:
+        return {}
+    money = await purchases.sales.ask_price(call, given.get("item", ""))
+    return {money.currency: money.amount}
 
 
 def _key(call: RoutedCall) -> str | None:
@@ -112,11 +137,7 @@ def _key(call: RoutedCall) -> str | None:
 
 
 def _tell(call: RoutedCall, done: Record) -> Envelope:
-    bought = decode(done.data)
-    if done.state == FAILED:
-        error = "insufficient-funds" if bought.fault_code == "insufficient-funds" else "payment-refused"
-        message = f"The payment was refused: {bought.fault or 'the provider gave no reason'}."
-        raise refusal(_PURCHASE, error, message, purchase_id=done.record_id)
+    _check_failed(done)
     if done.state == PENDING and _key(call) is not None and not isinstance(call, StepCall):
         # The answer under the key must be the final one, so this one is not kept.
         message = "The payment provider has not answered yet; repeat the request with the same Idempotency-Key."
@@ -124,14 +145,41 @@ def _tell(call: RoutedCall, done: Record) -> Envelope:
     return Envelope(receipt(done), status.ACCEPTED if done.state == PENDING else status.OK)
 
 
+def _check_failed(done: Record) -> None:
+    """Raise the reason for which a purchase has failed: that of its seller, or that of the provider."""
+    if done.state != FAILED:
+        return
+    bought = decode(done.data)
+    refused = bought.refused
+    if refused is not None and refused.code != SELLER_FAILED:
+        named = {**refused.details, "purchase_id": done.record_id}
+        raise RefusedError(msgspec.structs.replace(refused, details=named))
+    if refused is not None:
+        message = "The seller could not deliver, and the money is released; buy again with a new Idempotency-Key."
+        raise refusal(_PURCHASE, "fulfilment-failed", message, purchase_id=done.record_id)
+    error = "insufficient-funds" if bought.fault_code == "insufficient-funds" else "payment-refused"
+    message = f"The payment was refused: {bought.fault or 'the provider gave no reason'}."
+    raise refusal(_PURCHASE, error, message, purchase_id=done.record_id)
+
+
+async def describe_purchase(_: Server, record: Record) -> Mapping[str, Any]:
+    """Return what CHECK tells of a purchase."""
+    refused = decode(record.data).refused
+    error = {} if refused is None else {"error": {"code": refused.code, "message": refused.message}}
+    return {**receipt(record), **error}
+
+
 def receipt(record: Record) -> dict[str, Any]:
     bought = decode(record.data)
     result: dict[str, Any] = {
         "purchase_id": record.record_id,
         "principal_id": bought.principal_id,
+        "item": bought.item,
         "status": record.state,
         "amount": bought.money.document(),
     }
+    if bought.delivered is not None:
+        result["delivered"] = bought.delivered
     if bought.reference is not None:
         result["provider_reference"] = bought.reference
     if record.state == HELD:
@@ -143,11 +191,14 @@ _UNCOVERED: Final = "The account of the principal does not cover the amount."
 _CONFLICTS: Final[Conflicts] = {
     "insufficient-funds": _PURCHASE.refuse("insufficient-funds", _UNCOVERED),
     "too-many": _PURCHASE.refuse("payment-refused", f"The agent has {MOST_PURCHASES} purchases, the maximum."),
+    "exists": _PURCHASE.refuse(
+        "purchase-pending", "This purchase is being made; repeat the request with the same Idempotency-Key."
+    ),
     "": _PURCHASE.refuse("payment-refused", "The principal has no account here that can pay in this currency."),
 }
 _CANCEL: Final = STANDARD["CANCEL"]
 _NOT_FOUND: Final = Refused(status.NOT_FOUND, "target-not-found", "This agent has no hold with this target_id.")
-_ENDS: Final[Mapping[str, tuple[Phase, str]]] = {"accepted": (SETTLE, SETTLED), "rejected": (RELEASE, CANCELLED)}
+_ENDS: Final[Mapping[str, tuple[Stage, str]]] = {"accepted": (FULFIL, SETTLED), "rejected": (RELEASE, CANCELLED)}
 
 
 def confirm_own(call: RoutedCall) -> Coroutine[Any, Any, Effects | Envelope] | None:
@@ -157,7 +208,7 @@ def confirm_own(call: RoutedCall) -> Coroutine[Any, Any, Effects | Envelope] | N
 
 
 async def confirm_hold(call: RoutedCall) -> Effects | Envelope:
-    """Answer CONFIRM / of a hold: accepted pays it, rejected frees the money. Only the buyer can decide."""
+    """Answer CONFIRM / of a hold: accepted delivers and pays, rejected frees the money. Only the buyer can decide."""
     purchases: Purchases = call.server.part("payments")
     decision = call.input["status"]
     record = await purchases.find(call.input["target_id"])
@@ -175,15 +226,20 @@ async def confirm_hold(call: RoutedCall) -> Effects | Envelope:
         raise RefusedError(_refuse_state({"state": record.state}))
 
     def tell(done: Record) -> Envelope:
-        if done.state == FAILED:
-            message = f"The payment was refused: {decode(done.data).fault}."
-            raise refusal(status.FORBIDDEN, "payment-refused", message, purchase_id=done.record_id)
+        _check_failed(done)
         result = {"target_id": done.record_id, "status": decision, "confirmed_at": write_instant(done.updated)}
         result["purchase"] = receipt(done)
         return Envelope(result, status.ACCEPTED if done.state == PENDING else status.OK)
 
-    change = (record.record_id, bought.with_phase(*_ENDS[decision]), _change(record))
+    change = (record.record_id, bought.with_phase(*_ENDS[decision], authority=_renew(call, bought)), _change(record))
     return await purchases.change(*change, tell, {"": _refuse_state})
+
+
+def _renew(call: RoutedCall, bought: Purchase) -> Authority:
+    """Return the authority of a decision about a purchase, in which its seller acts."""
+    if bought.authority is None:
+        return Authority.of(call.principal, call.request)
+    return bought.authority.renew(call.principal, call.request)
 
 
 def _refuse_state(found: Mapping[str, Any]) -> Refused:
@@ -213,7 +269,11 @@ async def cancel_purchase(call: RoutedCall, record: Record) -> Effects | Envelop
 
     def tell(done: Record) -> Envelope:
         if done.state == SETTLED:
-            message = f"The refund was refused: {decode(done.data).fault}."
+            now = decode(done.data)
+            if now.fault_code == SELLER_FAILED:
+                message = "The seller failed, and nothing was refunded; try again later."
+                raise refusal(status.SERVER_ERROR, SELLER_FAILED, message, kind=PURCHASE)
+            message = f"The refund was refused: {now.fault}."
             raise refusal(_CANCEL, "refund-impossible", message, kind=PURCHASE)
         ended = done.state == CANCELLED
         result: dict[str, Any] = {
@@ -226,10 +286,7 @@ async def cancel_purchase(call: RoutedCall, record: Record) -> Effects | Envelop
         }
         return Envelope(result, status.OK if ended else status.ACCEPTED)
 
-    make, conflicts = _change(record), {"": changed_meanwhile}
-    if changed is bought:  # nothing is given back, so the provider has nothing to do
-        return effects([make(CANCELLED, changed, None, KEPT)], lambda done: tell(done[0]), conflicts)
-    return await purchases.change(record.record_id, changed, make, tell, conflicts)
+    return await purchases.change(record.record_id, changed, _change(record), tell, {"": changed_meanwhile})
 
 
 def _refunding(call: RoutedCall, record: Record, bought: Purchase) -> Purchase:
@@ -245,13 +302,19 @@ def _refunding(call: RoutedCall, record: Record, bought: Purchase) -> Purchase:
     if policy is None:
         message = "The purchase is settled; say in refund_policy whether its amount is refunded."
         raise refusal(_CANCEL, "not-cancellable", message, kind=PURCHASE, state=record.state)
+    purchases: Purchases = call.server.part("payments")
+    if not purchases.sales.takes_back(bought.item):
+        message = "The seller does not take back what it has delivered."
+        raise refusal(_CANCEL, "refund-impossible", message, kind=PURCHASE)
+    if bought.returned:  # the seller has the item, and the provider has refused the refund before
+        return bought.with_phase(REFUND, CANCELLED, refund=bought.returned)
     if policy == "none":
-        return bought
+        return bought.with_phase(RETURN, CANCELLED, refund=0, authority=_renew(call, bought))
     money = bought.money if amount is None else read_money(amount["value"], amount["currency"])
     if isinstance(money, str) or money.currency != bought.money.currency or not 0 < money.minor <= bought.money.minor:
         message = f"refund_amount must be more than nothing and at most {bought.money}."
         raise refusal(_CANCEL, "refund-impossible", message, field="/refund_amount")
-    return bought.with_phase(REFUND, CANCELLED, refund=money.minor)
+    return bought.with_phase(RETURN, CANCELLED, refund=money.minor, authority=_renew(call, bought))
 
 
 def _refund(before: str, bought: Purchase) -> dict[str, Any]:
@@ -268,7 +331,7 @@ def _change(record: Record) -> Make:
             *(record.record_id, (PURCHASE,), (record.state,), state),
             owner=record.owner,
             version=record.version,
-            data=now.text(),
+            data=msgspec.structs.replace(now, claims=record.fence).text(),
             delay=delay,
             lifetime=lifetime,
         )

@@ -1,31 +1,48 @@
 """Purchases: what is stored of each, carried through their phases, continued after a crash, never charged twice.
 
-With the ledger, a change of a purchase and the money that it moves are one transaction. A provider outside is asked
-after the purchase says what it is asked for, and each order has a key of its own: whoever continues repeats the
-order.
+A purchase is held, fulfilled by its seller, and settled. With the ledger, a change of a purchase and the money that it
+moves are one transaction, and so are the effects of the seller in the store, what it delivers, and the settlement. A
+provider outside is asked after the purchase says what it is asked for. Each order and each act of the seller has a key
+of its own: whoever continues repeats it with that key.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Final, Literal
 
 import msgspec
 
+from bespeak.contract.participant import Price, Sold
 from bespeak.errors import ConfigError, StoreError
-from bespeak.extensions.payments.provider import CarriedOut, Declined, LedgerProvider, Order, Outcome, Phase, Provider
-from bespeak.extensions.payments.settings import LEDGER, Money, PaymentSettings
-from bespeak.extensions.payments.store import OpenAccount, account_of
+from bespeak.extensions.payments.sales import Sales
+from bespeak.extensions.payments.settings import LEDGER, Money, PaymentSettings, read_money
+from bespeak.extensions.payments.store import (
+    CarriedOut,
+    ChangePurchase,
+    Declined,
+    LedgerProvider,
+    OpenAccount,
+    Order,
+    Outcome,
+    Phase,
+    Provider,
+    RenewPurchase,
+    account_of,
+)
+from bespeak.protocol import status
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.handling import Conflicts, effects, passed, refuse_conflict
+from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
 from bespeak.state.store.store import Command, Conflict, Store
 
 PURCHASE: Final = "purchase"
-PENDING: Final = "pending"  # state of a purchase whose provider has to do something: its phase
+PENDING: Final = "pending"  # state of a purchase whose provider or seller has to do something: its phase
 HELD: Final = "held"
 SETTLED: Final = "settled"
 CANCELLED: Final = "cancelled"
@@ -35,18 +52,28 @@ HOLD: Final = "hold"
 SETTLE: Final = "settle"
 RELEASE: Final = "release"
 REFUND: Final = "refund"
+FULFIL: Final = "fulfil"  # phase in which the seller delivers
+RETURN: Final = "return"  # phase in which the seller takes back
+_ROLES: Final = {FULFIL: "fulfil", RETURN: "refund"}  # functions of the seller, by phase
+Stage = Phase | Literal["fulfil", "return"]
 
 
 class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
-    item: Any
+    item: Any  # sale and input
     principal_id: str
-    money: Money
+    money: Money  # price
     merchant: dict[str, str]  # merchant, manifest and intent that the buyer named
     payment_method: str | None = None
     immediate: bool = True  # True to settle without a CONFIRM
-    phase: Phase = HOLD  # what the provider is asked for while the purchase is pending
+    limit: Money | None = None  # amount that the buyer named
+    authority: Authority | None = None  # authority in which the seller acts
+    phase: Stage = HOLD  # what the provider or the seller is asked for while the purchase is pending
     ends: str = SETTLED  # state after a release or a refund
     refund: int | None = None  # part of the amount that is given back, in smallest units; None if none is
+    returned: int | None = None  # refund that the seller has agreed to; None before
+    delivered: Any = None  # what the seller has returned
+    refused: Refused | None = None  # refusal of the seller to deliver
+    claims: int = 0  # fence of the record when the phase began: later claims are attempts
     reference: str | None = None  # name of the payment with its provider
     attempts: int = 0  # answers of the provider in a row that left it open whether something was done
     refusals: int = 0  # refunds that the provider has declined; the next one is another order
@@ -57,14 +84,14 @@ class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
     def part(self) -> Money:
         return self.money if self.refund is None else Money(self.refund, self.money.currency)
 
-    def with_phase(self, phase: Phase, ends: str, **changes: Any) -> Purchase:
+    def with_phase(self, phase: Stage, ends: str, **changes: Any) -> Purchase:
         return msgspec.structs.replace(self, phase=phase, ends=ends, attempts=0, **changes)
 
     def done(self, reference: str | None) -> tuple[Purchase, str]:
         """Return the purchase and its state after the provider has carried out the phase."""
         now = msgspec.structs.replace(self, attempts=0, reference=reference or self.reference)
         if self.phase == HOLD and self.immediate:
-            return now.with_phase(SETTLE, SETTLED), PENDING
+            return now.with_phase(FULFIL, SETTLED), PENDING
         return now, {HOLD: HELD, SETTLE: SETTLED}.get(self.phase, self.ends)
 
     def declined(self, code: str, fault: str) -> tuple[Purchase, str]:
@@ -72,12 +99,40 @@ class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
         now = msgspec.structs.replace(self, fault=fault, fault_code=code)
         if self.phase == SETTLE:
             return now.with_phase(RELEASE, FAILED), PENDING
-        if self.phase == REFUND:
+        if self.phase in (REFUND, RETURN):
             return msgspec.structs.replace(now, refund=None, refusals=self.refusals + 1), SETTLED
         return now, FAILED
 
+    def give_back(self, refund: Any) -> tuple[Purchase, str]:
+        """Return the purchase and its state after the seller has taken the item back; None is what the buyer asks."""
+        asked = self.refund or 0
+        money = asked if not refund else read_money(refund["value"], refund["currency"])
+        if isinstance(money, Money) and money.currency == self.money.currency:
+            # The seller has the item again, so the buyer must get something.
+            asked = min(money.minor, self.money.minor)
+        elif not isinstance(money, int):
+            _logger.error("the refund %s of a purchase of %s is not valid; it is what was asked", refund, self.money)
+        return self.with_phase(REFUND, CANCELLED, refund=asked, returned=asked), PENDING if asked else CANCELLED
+
+    def refuse(self, refused: Refused) -> tuple[Purchase, str]:
+        """Return the purchase and its state after the seller has refused the phase."""
+        if self.phase == FULFIL:
+            return self.with_phase(RELEASE, FAILED, refused=refused), PENDING
+        return self.declined(refused.code, refused.message)
+
     def key(self, purchase_id: str) -> str:
         return f"{purchase_id}/{self.phase}" + (f"-{self.refusals}" if self.refusals else "")
+
+    def sold(self, purchase_id: str) -> Sold:
+        """Return what the functions of the seller are told."""
+        return Sold(
+            purchase_id=purchase_id,
+            key=self.key(purchase_id),
+            principal_id=self.principal_id,
+            price=Price(**self.money.document()),
+            item=self.delivered,
+            asked=Price(**self.part.document()),
+        )
 
     def text(self) -> str:
         return msgspec.json.encode(self).decode()
@@ -88,6 +143,9 @@ _logger = logging.getLogger(__name__)
 
 KEPT: Final = 400 * 86400.0  # seconds for which an ended purchase can be looked up; the entries of the ledger stay
 _MOST_HOLDS: Final = 10  # unclear answers to a hold after which it is released instead of repeated
+_MOST_TRIES: Final = 5  # failures of a seller after a crash, after which the money is given back
+_AGAIN: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED})  # refusals that another attempt may not meet
+SELLER_FAILED: Final = "server-error"
 _PAUSE: Final = 2.0  # seconds after the first unclear answer; twice as many after each further one
 _LONGEST_PAUSE: Final = 300.0
 _MOST_CARRIED: Final = 1_000  # purchases that one process continues at the same time
@@ -98,8 +156,9 @@ Tell = Callable[[Record], Envelope]  # writes the answer, or raises a refusal
 
 
 class Purchases:
-    def __init__(self, store: Store, settings: PaymentSettings, provider: Provider) -> None:
+    def __init__(self, store: Store, settings: PaymentSettings, provider: Provider, sales: Sales | None = None) -> None:
         self._store = store
+        self._sales = sales
         self.settings = settings
         self._provider = provider
         self._carried: dict[str, asyncio.Task[Record]] = {}
@@ -122,23 +181,35 @@ class Purchases:
         self, purchase_id: str, purchase: Purchase, make: Make, tell: Tell, conflicts: Conflicts
     ) -> Effects | Envelope:
         """Carry out the phase of a purchase, and those behind it, and answer."""
-        if self._provider.in_store:
-            commands: list[Command] = []
-            state = PENDING
-            while state == PENDING:
-                outcome = await self._ask(purchase_id, purchase)
-                assert isinstance(outcome, CarriedOut)
-                commands += outcome.commands
-                purchase, state = purchase.done(outcome.reference)
-            change = make(state, purchase, *self._times(state, purchase))
+        purchase, state, commands = await self._move(purchase_id, purchase, PENDING)
+        change = make(state, purchase, *self._times(state, purchase))
+        if state != PENDING:
             return effects([change, *commands], lambda done: tell(done[0]), conflicts)
-        carried = await self.carry_out(make(PENDING, purchase, self.lease, None))
-        return tell(passed(refuse_conflict(carried, conflicts) if isinstance(carried, Conflict) else carried))
+        done = await self._store.do(change, *commands)
+        record = passed(refuse_conflict(done, conflicts)) if isinstance(done, Conflict) else done[0]
+        return tell(await self.carry_on(record, first=True))
 
-    async def carry_out(self, command: Command) -> Record | Conflict:
-        """Store a purchase that is pending, and carry it out as far as possible now."""
-        done = await self._store.do(command)
-        return done if isinstance(done, Conflict) else await self.advance(done[0])
+    async def carry_on(self, record: Record, *, first: bool = False) -> Record:
+        """Carry a purchase as far as possible, for a call. It goes on if the caller leaves."""
+        return await asyncio.shield(
+            self._carried.get(record.record_id) or self._begin(record, self.advance(record, first=first))
+        )
+
+    def _begin(self, record: Record, carrying: Coroutine[Any, Any, Record]) -> asyncio.Task[Record]:
+        task = asyncio.get_running_loop().create_task(carrying, name=record.record_id)
+        self._carried[record.record_id] = task
+        task.add_done_callback(self._finish)
+        return task
+
+    async def _move(self, purchase_id: str, purchase: Purchase, state: str) -> tuple[Purchase, str, list[Command]]:
+        """Carry a purchase through the phases of the ledger, whose commands are to be committed with it."""
+        commands: list[Command] = []
+        while self._provider.in_store and state == PENDING and purchase.phase not in _ROLES:
+            outcome = await self._ask(purchase_id, purchase)
+            assert isinstance(outcome, CarriedOut)
+            commands += outcome.commands
+            purchase, state = purchase.done(outcome.reference)
+        return purchase, state, commands
 
     async def find(self, purchase_id: str | None = None, key: str | None = None) -> Record | None:
         """Return the record of a purchase, by its id or the key under which it was stored."""
@@ -146,31 +217,39 @@ class Purchases:
         return found
 
     @property
-    def in_store(self) -> bool:
-        """True if a purchase and its answer are one transaction."""
-        return self._provider.in_store
+    def sales(self) -> Sales:
+        """Sales of the service; PURCHASE is not available without one."""
+        assert self._sales is not None
+        return self._sales
 
     @property
     def lease(self) -> float:
         """Seconds after which another process continues what this one has begun."""
         return self.settings.timeout * 2 + 1
 
-    async def advance(self, record: Record) -> Record:
+    async def advance(self, record: Record, *, first: bool = False) -> Record:
         """Carry a purchase through its phases until it rests, or until an answer is unclear."""
         while record.state == PENDING:
             purchase = decode(record.data)
-            outcome = await self._ask(record.record_id, purchase)
-            after, state = self._judge(record, purchase, outcome)
+            commands: list[Command] = []
+            if purchase.phase in _ROLES:
+                judged = await self._ask_seller(record, purchase, first=first)
+                if judged is None:  # it is noted
+                    found = await self.find(record.record_id)
+                    if found is None or found.version == record.version:
+                        return record
+                    record = found
+                    continue
+                after, state = judged
+            else:
+                outcome = await self._ask(record.record_id, purchase)
+                after, state = self._judge(record, purchase, outcome)
+                commands += outcome.commands if isinstance(outcome, CarriedOut) else ()
             unclear = state == PENDING and after.attempts > 0
-            delay, lifetime = self._times(state, after)
-            change = ChangeRecord(
-                *(record.record_id, (PURCHASE,), (PENDING,), state),
-                version=record.version,
-                data=after.text(),
-                delay=delay,
-                lifetime=lifetime,
-            )
-            done = await self._store.do(change, *(outcome.commands if isinstance(outcome, CarriedOut) else ()))
+            if not unclear:
+                after, state, more = await self._move(record.record_id, after, state)
+                commands += more
+            done = await self._store.do(self._change(record, after, state), *commands)
             if isinstance(done, Conflict):
                 if done.reason not in ("version", "state"):
                     _logger.error("%s cannot %s: %s", record.record_id, purchase.phase, done.reason)
@@ -184,16 +263,14 @@ class Purchases:
         """Continue purchases that are due: holds that expire, and what a process has left behind."""
         for record in records:
             if record.record_id not in self._carried and len(self._carried) < _MOST_CARRIED:
-                task = asyncio.get_running_loop().create_task(self._continue(record), name=record.record_id)
-                self._carried[record.record_id] = task
-                task.add_done_callback(self._finish)
+                self._begin(record, self._continue(record))
 
     async def _continue(self, record: Record) -> Record:
         if record.state != HELD:
             _logger.info("continuing %s", record.record_id)
             return await self.advance(record)
         expired = decode(record.data).with_phase(RELEASE, EXPIRED)
-        done = await self.carry_out(
+        done = await self._store.do(
             ChangeRecord(
                 *(record.record_id, (PURCHASE,), (HELD,), PENDING),
                 version=record.version,
@@ -202,7 +279,19 @@ class Purchases:
                 delay=self.lease,
             )
         )
-        return record if isinstance(done, Conflict) else done
+        return record if isinstance(done, Conflict) else await self.advance(done[0])
+
+    def _change(self, record: Record, after: Purchase, state: str) -> ChangeRecord:
+        if after.phase != decode(record.data).phase:
+            after = msgspec.structs.replace(after, claims=record.fence)
+        delay, lifetime = self._times(state, after)
+        return ChangeRecord(
+            *(record.record_id, (PURCHASE,), (PENDING,), state),
+            version=record.version,
+            data=after.text(),
+            delay=delay,
+            lifetime=lifetime,
+        )
 
     def _finish(self, task: asyncio.Task[Record]) -> None:
         name = task.get_name()
@@ -211,6 +300,48 @@ class Purchases:
         if error is not None:
             shown = None if isinstance(error, StoreError) else error
             _logger.error("%s could not be continued and is tried again later: %s", name, error, exc_info=shown)
+
+    async def _ask_seller(self, record: Record, purchase: Purchase, *, first: bool) -> tuple[Purchase, str] | None:
+        """Let the seller deliver or take back, and return what follows; None if that is noted with its effects.
+
+        An exception in the first attempt ends it. After a crash the seller may have acted before, so that it is asked
+        again with the same key until it gives a definite answer.
+        """
+        name, tries = record.record_id, record.fence - purchase.claims
+        refused: Refused | None = Refused(status.SERVER_ERROR, SELLER_FAILED, "the process ended each time")
+        if tries <= _MOST_TRIES:
+            paid = await self._move(name, purchase.with_phase(SETTLE, SETTLED), PENDING)
+
+            def note(result: Any) -> Command:
+                if purchase.phase == RETURN:
+                    return self._change(record, *purchase.give_back(result))
+                after, state, commands = paid
+                after = msgspec.structs.replace(after, delivered=result)
+                return ChangePurchase(self._change(record, after, state), tuple(commands))
+
+            renewing = asyncio.get_running_loop().create_task(self._renew(record))
+            try:
+                sold = purchase.sold(name)
+                refused = await self.sales.act(_ROLES[purchase.phase], purchase.item, sold, purchase.authority, note)
+            finally:
+                renewing.cancel()
+        if refused is None:
+            return None
+        failed = refused.status >= status.SERVER_ERROR or refused.status in _AGAIN
+        if failed and not first and tries < _MOST_TRIES:
+            return msgspec.structs.replace(purchase, attempts=max(tries, 1)), PENDING
+        if failed or not first:
+            # The seller may have acted nevertheless, outside the store.
+            _logger.error("%s of %s ends without an item or refund: %s", purchase.phase, name, refused.message)
+        return purchase.refuse(Refused(status.SERVER_ERROR, SELLER_FAILED, refused.message) if failed else refused)
+
+    async def _renew(self, record: Record) -> None:
+        while True:
+            await asyncio.sleep(self.lease / 3)
+            try:
+                await self._store.do(RenewPurchase(record.record_id, record.version, record.fence, self.lease))
+            except StoreError as error:
+                _logger.warning("the lease of %s was not renewed: %s", record.record_id, error)
 
     async def _ask(self, purchase_id: str, purchase: Purchase) -> Outcome:
         order = Order(
@@ -221,7 +352,7 @@ class Purchases:
             payment_method=purchase.payment_method,
             reference=purchase.reference,
         )
-        return await self._provider.carry_out(purchase.phase, order)
+        return await self._provider.carry_out(purchase.phase, order)  # type: ignore[arg-type] # not one of the seller
 
     def _judge(self, record: Record, purchase: Purchase, outcome: Outcome) -> tuple[Purchase, str]:
         name, phase = record.record_id, purchase.phase
@@ -248,13 +379,15 @@ class Purchases:
         return (self.settings.hold, None) if state == HELD else (None, KEPT)
 
 
-def open_purchases(store: Store, settings: PaymentSettings, environment: Mapping[str, str]) -> Purchases:
+def open_purchases(
+    store: Store, settings: PaymentSettings, environment: Mapping[str, str], sales: Sales | None = None
+) -> Purchases:
     if settings.provider == LEDGER:
-        return Purchases(store, settings, LedgerProvider())
+        return Purchases(store, settings, LedgerProvider(), sales)
     token = environment.get(settings.token_variable)
     if not token or not token.isprintable() or not token.isascii():
         message = f"The payment provider needs its token in the environment variable {settings.token_variable}."
         raise ConfigError(message)
     from bespeak.extensions.payments.http_provider import HttpProvider  # noqa: PLC0415 - most servers have none
 
-    return Purchases(store, settings, HttpProvider(settings.provider, token, settings.timeout))
+    return Purchases(store, settings, HttpProvider(settings.provider, token, settings.timeout), sales)

@@ -1,5 +1,7 @@
 """The ledger: accounts, and entries that are only ever added. The entries of a transaction sum to zero.
 
+It is one of the providers that hold, settle, release and refund the money of purchases; another is asked over HTTPS.
+
 An account has a currency, a balance in its smallest unit, and a credit limit below zero that it does not exceed. Its
 row is locked while its balance changes, so that this holds however many processes spend at the same time.
 
@@ -10,10 +12,12 @@ limit: their balance is the sum of their entries.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal, Protocol
 
 import msgspec
 
+from bespeak.extensions.payments.settings import Money
+from bespeak.state.store.commands.records import ChangeRecord
 from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Result, Statement, Steps, read_all
 
 HELD: Final = "held"  # account of money that is held for purchases
@@ -165,6 +169,38 @@ class MoveMoney(Command, frozen=True):
         return True
 
 
+class ChangePurchase(Command, frozen=True):
+    """Change a purchase and move its money as one command, for the transaction of somebody else."""
+
+    guards: ClassVar[bool] = True
+    change: ChangeRecord
+    moves: tuple[Command, ...] = ()
+
+    def steps(self) -> Steps:
+        done = yield from self.change.steps()
+        for move in () if isinstance(done, Conflict) else self.moves:
+            moved = yield from move.steps()
+            if isinstance(moved, Conflict):
+                return moved
+        return done
+
+
+class RenewPurchase(Command, frozen=True):
+    """Keep others from continuing a purchase whose seller is at work."""
+
+    record_id: str
+    version: int
+    fence: int
+    lease: float
+
+    def steps(self) -> Steps:
+        yield Statement(
+            "UPDATE records SET due = {now} + ? WHERE record_id = ? AND version = ? AND fence = ? AND due IS NOT NULL",
+            (self.lease, self.record_id, self.version, self.fence),
+        )
+        return None
+
+
 class ListAccounts(Command, frozen=True):
     """List the accounts, by name."""
 
@@ -219,3 +255,70 @@ class CheckLedger(Command, frozen=True):
             "GROUP BY account, currency HAVING sum(amount) < 0 LIMIT 100"
         )
         return [f"transaction {row[0]}" for row in uneven] + [f"account {row[0]} {row[1]}" for row in wrong]
+
+
+Phase = Literal["hold", "settle", "release", "refund"]
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What a provider is asked to move, and for which purchase."""
+
+    purchase_id: str
+    key: str  # idempotency key, the purchase and its phase: an order that is repeated with it is carried out once
+    principal_id: str
+    money: Money
+    payment_method: str | None = None
+    reference: str | None = None  # reference that the provider gave when it held the money
+
+
+class CarriedOut(msgspec.Struct, frozen=True):
+    """The order was carried out."""
+
+    reference: str | None = None
+    commands: tuple[Command, ...] = ()  # for the transaction that records it; empty if it was done outside the store
+
+
+class Declined(msgspec.Struct, frozen=True):
+    """The order was refused, and nothing was moved."""
+
+    code: str
+    message: str
+
+
+class Unclear(msgspec.Struct, frozen=True):
+    """It is not known whether the order was carried out, so it is repeated with the same key."""
+
+    message: str
+
+
+Outcome = CarriedOut | Declined | Unclear
+
+
+class Provider(Protocol):
+    """Moves the money of purchases. Its methods do not raise."""
+
+    in_store: bool  # True if every answer is `CarriedOut` with commands, so that a purchase is one transaction
+
+    async def carry_out(self, phase: Phase, order: Order) -> Outcome:
+        """Hold the money, settle or release what is held (nothing is done if none is), or refund what was taken."""
+        ...
+
+    async def close(self) -> None: ...
+
+
+class LedgerProvider:
+    """Moves money between accounts in the transaction that changes the purchase."""
+
+    in_store = True
+
+    async def carry_out(self, phase: Phase, order: Order) -> CarriedOut:
+        """Move the money between the principal, the held money and the sales."""
+        own = account_of(order.principal_id)
+        source, target = {"hold": (own, HELD), "settle": (HELD, SALES), "release": (HELD, own), "refund": (SALES, own)}[
+            phase
+        ]
+        move = MoveMoney(order.key, source, target, order.money.currency, order.money.minor)
+        return CarriedOut(order.purchase_id, (move,))
+
+    async def close(self) -> None:
+        """Do nothing: the store is closed by others."""

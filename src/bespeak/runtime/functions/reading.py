@@ -98,6 +98,7 @@ def refused_names(function: Callable[..., Any]) -> Iterator[tuple[str, int]]:
 
 def _refused_by(function: Callable[..., Any]) -> Iterator[tuple[str, int]]:
     plain = inspect.unwrap(function)
+    plain = getattr(plain, "__func__", plain)
     if not isinstance(plain, FunctionType):
         return
     called = {name for name in _names(plain.__code__) if plain.__globals__.get(name) is Refusal or name == "Refusal"}
