@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.cases import rows
-from tests.extensions.messages.conftest import first, place, second, shared_place, store
+from tests.extensions.messages.conftest import shared_place
 from tests.messaging import BOB, inbox
 from tests.payments import METHODS, PaymentServer, Seat, buy, ledger, payment_server, sale_of, selling
 from tests.service import AGENT
@@ -22,15 +22,14 @@ from bespeak.contract.policy import Policies
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.payments import purchases, sales
 from bespeak.extensions.payments.settings import AccountSettings, PaymentSettings
-from bespeak.extensions.payments.store import CheckLedger, ListAccounts, RenewPurchase, account_of
-from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, PutRecord
+from bespeak.extensions.payments.store import CheckLedger, ListAccounts, account_of
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord
 from bespeak.state.store.opening import open_store
-from bespeak.state.store.store import Store
 
 anyio_backend = audited_backend
 pytestmark = pytest.mark.anyio
 
-__all__ = ["first", "place", "second", "shared_place", "store"]
+__all__ = ["shared_place"]
 
 DEAR = {"value": "50.00", "currency": "EUR"}
 PAYS = {"authority_scope": "payments:purchase"}
@@ -446,15 +445,6 @@ async def test_a_server_that_stops_leaves_its_purchases_to_the_next_one(tmp_path
         assert told["status"] == ("cancelled" if cancelling else "settled")
         assert await balances(bench) == ((10_000, 0, 0) if cancelling else (9000, 0, 1000))
     assert (len(keys), len(set(keys))) == (2, 1)
-
-
-async def test_another_process_waits_while_the_seller_is_at_work(store: Store) -> None:
-    await store.do(PutRecord("pur-1", "purchase", AGENT, "pending", "{}", delay=-1.0))
-    (claimed,) = (await store.do(ClaimDue("purchase", 1, -1.0)))[0]
-    await store.do(RenewPurchase("pur-1", claimed.version, claimed.fence - 1, 60.0))  # of a process that has lost it
-    (again,) = (await store.do(ClaimDue("purchase", 1, -1.0)))[0]
-    await store.do(RenewPurchase("pur-1", again.version, again.fence, 60.0))
-    assert (await store.do(ClaimDue("purchase", 1, -1.0)))[0] == []
 
 
 async def test_two_servers_deliver_once_and_charge_once(shared_place: str) -> None:

@@ -21,9 +21,9 @@ from bespeak.contract.agent import Agent
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.queues import methods, queues
-from bespeak.extensions.queues.store import ClaimItems, CountItems, Item, PutItem, RenewItems, retry_item
+from bespeak.extensions.queues.store import ClaimItems, CountItems, Item, PutItem, retry_item
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, RenewRecords
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
 
@@ -250,10 +250,10 @@ async def test_claims_are_fenced_renewed_and_counted(store: Store, attempts: int
     for attempt in range(1, attempts + 1):
         (claimed,) = (await store.do(ClaimItems("invoices", 10, 0.0)))[0]
         assert (claimed.fence, claimed.state) == (attempt, "running")
-    await store.do(RenewItems((("item-1", attempts - 1),), 60.0))  # of a process that has lost it
+    await store.do(RenewRecords("running", (("item-1", attempts - 1),), 60.0))  # of a process that has lost it
     assert (await store.do(ClaimItems("other", 10, 0.0)))[0] == []
     (again,) = (await store.do(ClaimItems("invoices", 10, 60.0)))[0]
-    await store.do(RenewItems((("item-1", again.fence),), 60.0))
+    await store.do(RenewRecords("running", (("item-1", again.fence),), 60.0))
     assert (await store.do(ClaimItems("invoices", 10, 0.0)))[0] == []
 
 

@@ -21,7 +21,6 @@ from bespeak.extensions.payments.sales import Sales
 from bespeak.extensions.payments.settings import LEDGER, Money, PaymentSettings, read_money
 from bespeak.extensions.payments.store import (
     CarriedOut,
-    ChangePurchase,
     Declined,
     LedgerProvider,
     OpenAccount,
@@ -29,16 +28,16 @@ from bespeak.extensions.payments.store import (
     Outcome,
     Phase,
     Provider,
-    RenewPurchase,
     account_of,
 )
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
+from bespeak.runtime.bindings.participant import may_pass_later
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.handling import Conflicts, effects, passed, refuse_conflict
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
+from bespeak.state.store.commands.records import ChangeRecord, ChangeWith, FindRecord, Record, RenewRecords
 from bespeak.state.store.store import Command, Conflict, Store
 
 PURCHASE: Final = "purchase"
@@ -144,7 +143,6 @@ _logger = logging.getLogger(__name__)
 KEPT: Final = 400 * 86400.0  # seconds for which an ended purchase can be looked up; the entries of the ledger stay
 _MOST_HOLDS: Final = 10  # unclear answers to a hold after which it is released instead of repeated
 _MOST_TRIES: Final = 5  # failures of a seller after a crash, after which the money is given back
-_AGAIN: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED})  # refusals that another attempt may not meet
 SELLER_FAILED: Final = "server-error"
 _PAUSE: Final = 2.0  # seconds after the first unclear answer; twice as many after each further one
 _LONGEST_PAUSE: Final = 300.0
@@ -317,7 +315,7 @@ class Purchases:
                     return self._change(record, *purchase.give_back(result))
                 after, state, commands = paid
                 after = msgspec.structs.replace(after, delivered=result)
-                return ChangePurchase(self._change(record, after, state), tuple(commands))
+                return ChangeWith(self._change(record, after, state), tuple(commands))
 
             renewing = asyncio.get_running_loop().create_task(self._renew(record))
             try:
@@ -327,7 +325,7 @@ class Purchases:
                 renewing.cancel()
         if refused is None:
             return None
-        failed = refused.status >= status.SERVER_ERROR or refused.status in _AGAIN
+        failed = may_pass_later(refused)
         if failed and not first and tries < _MOST_TRIES:
             return msgspec.structs.replace(purchase, attempts=max(tries, 1)), PENDING
         if failed or not first:
@@ -339,7 +337,7 @@ class Purchases:
         while True:
             await asyncio.sleep(self.lease / 3)
             try:
-                await self._store.do(RenewPurchase(record.record_id, record.version, record.fence, self.lease))
+                await self._store.do(RenewRecords(PENDING, ((record.record_id, record.fence),), self.lease))
             except StoreError as error:
                 _logger.warning("the lease of %s was not renewed: %s", record.record_id, error)
 

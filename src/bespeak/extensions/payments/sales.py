@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -12,27 +11,22 @@ import msgspec
 from bespeak.contract.participant import SOLD, Price, Sold
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.transact import PURCHASES
-from bespeak.errors import StoreError
 from bespeak.extensions.payments.settings import Money, read_money
 from bespeak.protocol import status
-from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.bindings.participant import Joined
-from bespeak.runtime.call import Journal, RoutedCall, StepCall
+from bespeak.runtime.bindings.participant import Joined, ResultJournal, run_joined
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.functions.signature import read_signature
-from bespeak.runtime.handling import RefusedError, passed, to_json
+from bespeak.runtime.handling import RefusedError, passed
 from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.store import Command
 
 _logger = logging.getLogger(__name__)
 
 MOST_DELIVERED: Final = 256 * 1024  # bytes of a delivered item that are kept
-_MOST_DETAILS: Final = 4096
 _PURCHASE: Final = STANDARD["PURCHASE"]
-_LOST: Final = "idempotency-lease-lost"
-_UNAVAILABLE: Final = "store-unavailable"
-_OWN: Final = frozenset({"code", "message", "type", "method", "path"})  # members of an error that name the hidden step
+_OMITTED: Final = {"code": "result-too-large", "message": f"It has more than {MOST_DELIVERED} bytes and is not kept."}
 
 
 def read_item(item: Any) -> tuple[str, dict[str, Any]]:
@@ -73,11 +67,9 @@ class Sales:
         """Return the price of an item. Raises the refusal of the seller, or of an item that cannot be bought."""
         passed(self.check(call, item))
         name, given = read_item(item)
-        step = await self._run(call, name, "price", given)
-        response, output = step.response, step.output
-        assert response is not None, "the step has been answered"
-        if not status.is_success(response.status):
-            raise RefusedError(_read_refusal(response))
+        output, refused = await run_joined(self._dispatcher, call, self._sales[name].routes["price"], given, "price")
+        if refused is not None:
+            raise RefusedError(refused)
         price = msgspec.convert(output, Price, from_attributes=True)
         money = read_money(price.value, price.currency)
         fault = money if isinstance(money, str) else None if money.minor else "must be more than nothing"
@@ -108,47 +100,11 @@ class Sales:
         function = joined.participant.functions[role].function
         if any(one.name == SOLD for one in read_signature(function).parameters):
             given = {**given, SOLD: msgspec.to_builtins(sold)}
-        step = await self._run(call, name, role, given, _SaleJournal(sold.key, note))
-        response = step.response
-        assert response is not None, "the step has been answered"
-        if status.is_success(response.status) or response.code == _LOST:
-            return None
-        if response.code == _UNAVAILABLE:
-            raise StoreError("the outcome of a sale could not be noted")
-        return _read_refusal(response)
 
-    async def _run(
-        self, call: RoutedCall, name: str, role: str, given: dict[str, Any], journal: Journal | None = None
-    ) -> StepCall:
-        route = self._sales[name].routes[role]
-        step = self._dispatcher.run_step(call, route, given, route.endpoint.path, role, journal=journal)
-        return await step if asyncio.iscoroutine(step) else step
+        def keep(body: bytes) -> Command:
+            if len(body) > MOST_DELIVERED:
+                _logger.error("%s has returned more than %d bytes, which are not kept", sold.key, MOST_DELIVERED)
+            return note(msgspec.json.decode(body) if len(body) <= MOST_DELIVERED else _OMITTED)
 
-
-def _read_refusal(response: Response) -> Refused:
-    """Return the refusal of a function of a sale, as the answer of the method that it takes part in."""
-    body = msgspec.json.decode(response.body) if response.body else {}
-    error = body.get("error", {}) if isinstance(body, dict) else {}
-    details = {name: value for name, value in error.items() if name not in _OWN}
-    details = details if len(to_json(details)) <= _MOST_DETAILS else {}
-    return Refused(response.status, response.code or "server-error", str(error.get("message", "")), details)
-
-
-class _SaleJournal:
-    """Notes what a seller has returned, in the transaction of its step."""
-
-    def __init__(self, key: str, make: Callable[[Any], Command]) -> None:
-        self.key = key
-        self._make = make
-
-    def note(self, response: Response) -> Command | None:
-        if not status.is_success(response.status):
-            return None
-        body = response.body or b"null"
-        if len(body) <= MOST_DELIVERED:
-            return self._make(msgspec.json.decode(body))
-        _logger.error("%s has returned more than %d bytes, which are not kept", self.key, MOST_DELIVERED)
-        return self._make({"code": "result-too-large", "message": f"It has more than {MOST_DELIVERED} bytes."})
-
-    def noted(self, _: Any, response: Response) -> Response:
-        return response
+        journal = ResultJournal(sold.key, keep)
+        return (await run_joined(self._dispatcher, call, joined.routes[role], given, role, journal=journal))[1]

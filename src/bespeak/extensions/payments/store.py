@@ -17,7 +17,6 @@ from typing import Any, ClassVar, Final, Literal, Protocol
 import msgspec
 
 from bespeak.extensions.payments.settings import Money
-from bespeak.state.store.commands.records import ChangeRecord
 from bespeak.state.store.store import AGAIN, Command, Conflict, Grouping, Result, Statement, Steps, read_all
 
 HELD: Final = "held"  # account of money that is held for purchases
@@ -167,38 +166,6 @@ class MoveMoney(Command, frozen=True):
             values = (self.transaction_id, name, self.currency, change)
             yield Statement(f"{_ENTRY} VALUES (?, ?, ?, ?, {{now}})", values)
         return True
-
-
-class ChangePurchase(Command, frozen=True):
-    """Change a purchase and move its money as one command, for the transaction of somebody else."""
-
-    guards: ClassVar[bool] = True
-    change: ChangeRecord
-    moves: tuple[Command, ...] = ()
-
-    def steps(self) -> Steps:
-        done = yield from self.change.steps()
-        for move in () if isinstance(done, Conflict) else self.moves:
-            moved = yield from move.steps()
-            if isinstance(moved, Conflict):
-                return moved
-        return done
-
-
-class RenewPurchase(Command, frozen=True):
-    """Keep others from continuing a purchase whose seller is at work."""
-
-    record_id: str
-    version: int
-    fence: int
-    lease: float
-
-    def steps(self) -> Steps:
-        yield Statement(
-            "UPDATE records SET due = {now} + ? WHERE record_id = ? AND version = ? AND fence = ? AND due IS NOT NULL",
-            (self.lease, self.record_id, self.version, self.fence),
-        )
-        return None
 
 
 class ListAccounts(Command, frozen=True):

@@ -21,22 +21,18 @@ from bespeak.extensions.queues.store import (
     RUNNING,
     SUBMISSION,
     ClaimItems,
-    EndItem,
     Item,
     NextItem,
-    RenewItems,
     decode_item,
 )
-from bespeak.protocol import status
-from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.bindings.participant import Joined
+from bespeak.runtime.bindings.participant import Joined, ResultJournal, may_pass_later, run_joined
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.handling import to_json
 from bespeak.runtime.identity.authority import restore_call
-from bespeak.state.store.commands.records import TOPIC, ChangeRecord, Record
-from bespeak.state.store.store import Conflict, Store, level_of
+from bespeak.state.store.commands.records import TOPIC, ChangeRecord, ChangeWith, Record, RenewRecords
+from bespeak.state.store.store import Command, Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
 
@@ -45,9 +41,6 @@ _FIRST_DELAY: Final = 1.0
 _LONGEST_DELAY: Final = 300.0
 _LONGEST_SLEEP: Final = 5.0  # seconds after which the store is asked again, in case a wake-up was lost
 _PAUSE: Final = 1.0  # seconds after a failure of the store
-_AGAIN: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED})  # refusals that another attempt may not meet
-_LOST: Final = "idempotency-lease-lost"
-_UNAVAILABLE: Final = "store-unavailable"
 _OMITTED: Final = {
     "code": "result-too-large",
     "message": f"The result has more than {MOST_RESULT} bytes; it is not kept.",
@@ -121,7 +114,7 @@ class Queues:
         for name, joined in self._queues.items():
             items = tuple((record.record_id, record.fence) for record in self._working[name].values())
             if items:
-                await self._store.do(RenewItems(items, options_of(joined).lease))
+                await self._store.do(RenewRecords(RUNNING, items, options_of(joined).lease))
 
     def _finished(self, name: str, task: asyncio.Task[None]) -> None:
         record = self._working[name].pop(task, None)
@@ -133,13 +126,13 @@ class Queues:
 
     async def _work(self, record: Record, joined: Joined) -> None:
         """Do the work of an item once, and note what became of it."""
-        item, options, server = decode_item(record.data), options_of(joined), self._dispatcher.server
+        item, options = decode_item(record.data), options_of(joined)
         attempt = record.fence - item.forgiven
         if attempt > options.retries + 1:
             message = f"The item was begun {attempt - 1} times, and each time the process ended before it was done."
             await self._end(record, item, DEAD, error={"code": "interrupted", "message": message})
             return
-        call = restore_call(item.authority, server, "SUBMIT")
+        call = restore_call(item.authority, self._dispatcher.server, "SUBMIT")
         if isinstance(call, Refused):
             await self._end(record, item, DEAD, error={"code": call.code, "message": call.message})
             return
@@ -149,18 +142,18 @@ class Queues:
             await self._end(record, item, DEAD, error={"code": "scope-violation", "message": message})
             return
         route = joined.routes["run"]
-        journal = _ItemJournal(record, item, server.registrar.service.identity.server_id)
-        step = self._dispatcher.run_step(call, route, item.payload, route.endpoint.path, str(attempt), journal=journal)
-        response = (await step if asyncio.iscoroutine(step) else step).response
-        assert response is not None, "the step has been answered"
-        if status.is_success(response.status) or response.code == _LOST:
+
+        def note(body: bytes) -> Command:
+            outcome = {"result": msgspec.json.decode(body)} if len(body) <= MOST_RESULT else {"error": _OMITTED}
+            return end_item(record, item, DONE, self._server_id, **outcome)
+
+        journal = ResultJournal(record.record_id, note)
+        _, refused = await run_joined(self._dispatcher, call, route, item.payload, str(attempt), journal=journal)
+        if refused is None:
             return  # it was noted with the answer, or another process has taken it over
-        if response.code == _UNAVAILABLE:
-            raise StoreError("its outcome could not be noted")
-        body = msgspec.json.decode(response.body) if response.body else {}
-        error = body.get("error", {}) if isinstance(body, dict) else {}
-        fails = {"code": response.code or "failed", "message": str(error.get("message", "")), **_details(error)}
-        if (response.status >= status.SERVER_ERROR or response.status in _AGAIN) and attempt <= options.retries:
+        fails: dict[str, Any] = {"code": refused.code, "message": refused.message}
+        fails |= {"details": refused.details} if refused.details else {}
+        if may_pass_later(refused) and attempt <= options.retries:
             delay = min(_FIRST_DELAY * 2 ** (attempt - 1), _LONGEST_DELAY)
             waiting = msgspec.structs.replace(item, error=fails)
             await self._store.do(_change(record, QUEUED, waiting, delay=delay))
@@ -181,47 +174,20 @@ def options_of(joined: Joined) -> QueueOptions:
     return options
 
 
-def _details(error: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a refusal says beside its code and message, if it is short."""
-    more = {name: value for name, value in error.items() if name not in ("code", "message", "type")}
-    return {"details": more} if more and len(to_json(more)) <= 4096 else {}
-
-
 def _change(record: Record, state: str, item: Item, **fields: Any) -> ChangeRecord:
     return ChangeRecord(
         record.record_id, (SUBMISSION,), (RUNNING,), state, fence=record.fence, data=to_json(item), **fields
     )
 
 
-def end_item(record: Record, item: Item, state: str, server_id: str, **outcome: Any) -> EndItem:
+def end_item(record: Record, item: Item, state: str, server_id: str, **outcome: Any) -> ChangeWith:
     """Return the command that ends an item, and tells its callback what became of it."""
     ended = msgspec.structs.replace(item, **{"error": None, **outcome})
-    posting = None
+    posting: tuple[Command, ...] = ()
     if item.callback is not None:
         told: dict[str, Any] = {"tracking_id": record.record_id, "target": item.queue, "status": state}
         told |= {name: value for name, value in (("result", ended.result), ("error", ended.error)) if value is not None}
         # One item ends once, so that its callback can recognise a posting that comes twice.
         posted = Posting(f"posting-{record.record_id}", "callback", server_id, told, recipient=record.owner)
-        posting = post(item.callback, posted)
-    return EndItem(_change(record, state, ended, lifetime=KEPT), posting)
-
-
-class _ItemJournal:
-    """Ends an item in the transaction of its step."""
-
-    def __init__(self, record: Record, item: Item, server_id: str) -> None:
-        self.key = record.record_id
-        self._record = record
-        self._item = item
-        self._server_id = server_id
-
-    def note(self, response: Response) -> EndItem | None:
-        if not status.is_success(response.status):
-            return None
-        body = response.body or b"null"
-        kept = len(body) <= MOST_RESULT
-        outcome = {"result": msgspec.json.decode(body)} if kept else {"error": _OMITTED}
-        return end_item(self._record, self._item, DONE, self._server_id, **outcome)
-
-    def noted(self, _: Any, response: Response) -> Response:
-        return response
+        posting = (post(item.callback, posted),)
+    return ChangeWith(_change(record, state, ended, lifetime=KEPT), posting)

@@ -8,7 +8,7 @@ import msgspec
 
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import COLUMNS, ChangeRecord, PutRecord, Record, list_where, put_with
-from bespeak.state.store.store import Command, Conflict, Result, Statement, Steps, read_all
+from bespeak.state.store.store import Command, Result, Statement, Steps, read_all
 
 SUBMISSION: Final = "submission"
 QUEUED: Final = "queued"
@@ -71,35 +71,6 @@ class ClaimItems(Command, frozen=True):
                 (self.lease, *(record.record_id for record in found)),
             )
         return [msgspec.structs.replace(record, state=RUNNING, fence=record.fence + 1) for record in found]
-
-
-class RenewItems(Command, frozen=True):
-    """Renew the leases of items that this process works on."""
-
-    items: tuple[tuple[str, int], ...]  # record_id and fence of each
-    lease: float
-
-    def steps(self) -> Steps:
-        for record_id, fence in self.items:
-            yield Statement(
-                f"UPDATE records SET due = {{now}} + ? WHERE record_id = ? AND fence = ? AND state = '{RUNNING}'",
-                (self.lease, record_id, fence),
-            )
-        return None
-
-
-class EndItem(Command, frozen=True):
-    """End an item or let it wait for another attempt, if the claim still holds; tell its callback in the same unit."""
-
-    guards: ClassVar[bool] = True
-    change: ChangeRecord
-    posting: Command | None = None
-
-    def steps(self) -> Steps:
-        done = yield from self.change.steps()
-        if not isinstance(done, Conflict) and self.posting is not None:
-            yield from self.posting.steps()
-        return done
 
 
 class NextItem(Command, frozen=True):

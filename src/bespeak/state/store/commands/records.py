@@ -262,6 +262,39 @@ class ChangeRecord(Command, frozen=True):
         return "version" if self.version is not None and found.version != self.version else None
 
 
+class ChangeWith(Command, frozen=True):
+    """Change a record and carry out more as one command, for the transaction of somebody else."""
+
+    guards: ClassVar[bool] = True
+    change: ChangeRecord
+    more: tuple[Command, ...] = ()
+
+    def steps(self) -> Steps:
+        """Return the Record after the change, or the first Conflict."""
+        done = yield from self.change.steps()
+        for one in () if isinstance(done, Conflict) else self.more:
+            also = yield from one.steps()
+            if isinstance(also, Conflict):
+                return also
+        return done
+
+
+class RenewRecords(Command, frozen=True):
+    """Renew the leases of records in a state that this process works on."""
+
+    state: str
+    items: tuple[tuple[str, int], ...]  # record_id and fence of each
+    lease: float
+
+    def steps(self) -> Steps:
+        for record_id, fence in self.items:
+            yield Statement(
+                "UPDATE records SET due = {now} + ? WHERE record_id = ? AND fence = ? AND state = ?",
+                (self.lease, record_id, fence, self.state),
+            )
+        return None
+
+
 class FindRecord(Command, frozen=True):
     """Find a record by its id, or by the key of its kind."""
 
