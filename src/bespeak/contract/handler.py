@@ -309,13 +309,12 @@ def is_reserved_header(name: str) -> bool:
     return name.lower() in _RESERVED_HEADERS or name.lower().startswith(_RESERVED_PREFIXES)
 
 
+@dataclass(frozen=True, slots=True)
 class Body:
     """Mark a parameter that is the whole input: `order: Annotated[Order, Body()]`.
 
     The fields of its type are the fields of the input. Other parameters, such as those of the path, are added to them.
     """
-
-    __slots__ = ()
 
 
 class Refusal(BespeakError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.cases import rows
@@ -17,6 +17,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.extensions.payments.http_provider import HttpProvider
 from bespeak.extensions.payments.purchases import Purchase, decode, open_purchases
+from bespeak.extensions.payments.sales import Sales
 from bespeak.extensions.payments.settings import AccountSettings, Money, PaymentSettings
 from bespeak.extensions.payments.store import (
     CarriedOut,
@@ -35,6 +36,7 @@ from bespeak.state.store.commands.records import Record
 from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
+NOTHING = Sales(cast("Any", None), {}, ())
 
 
 @pytest.fixture
@@ -177,7 +179,7 @@ async def test_a_hold_that_stays_unclear_is_released(provider: PaymentServer, mo
 
 async def test_the_ledger_and_a_server_outside_with_a_token_are_providers() -> None:
     with pytest.raises(ConfigError, match="BESPEAK_PAYMENTS_TOKEN"):
-        open_purchases(open_store("memory"), PaymentSettings(provider="https://pay.example"), {})
+        open_purchases(open_store("memory"), PaymentSettings(provider="https://pay.example"), {}, NOTHING)
     providers: list[Provider] = [LedgerProvider(), HttpProvider("https://pay.example", "secret", 1.0)]
     assert [provider.in_store for provider in providers] == [True, False]
 
@@ -186,7 +188,7 @@ async def test_an_account_that_cannot_be_opened_stops_the_start() -> None:
     most = "9999999999999.99"
     accounts = tuple(AccountSettings(principal=f"p{n}", currency="EUR", opening=most) for n in range(5000))
     async with keeping(**selling()) as bench:
-        purchases = open_purchases(bench.store, PaymentSettings(accounts=accounts), {})
+        purchases = open_purchases(bench.store, PaymentSettings(accounts=accounts), {}, NOTHING)
         with pytest.raises(ConfigError, match="insufficient-funds"):
             await purchases.start()
 

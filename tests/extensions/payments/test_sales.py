@@ -447,6 +447,53 @@ async def test_a_server_that_stops_leaves_its_purchases_to_the_next_one(tmp_path
     assert (len(keys), len(set(keys))) == (2, 1)
 
 
+async def test_nobody_else_continues_a_purchase_while_its_seller_is_at_work(
+    shared_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(purchases.Purchases, "lease", 0.3)
+    release, keys = asyncio.Event(), []
+
+    class Slow:
+        async def price(self) -> Price:
+            return Price("10.00", "EUR")
+
+        async def fulfil(self, sold: Sold) -> dict[str, str]:
+            keys.append(sold.key)
+            await release.wait()
+            return {}
+
+    sale, _ = sale_of(Slow)
+    async with (
+        keeping(**selling(sale), document=ledger(), store=open_store(shared_place)) as one,
+        keeping(**selling(sale), document=ledger(), store=open_store(shared_place)) as two,
+    ):
+        buying = asyncio.create_task(buy(one))
+        seen: set[float] = set()
+        async with asyncio.timeout(20):
+            while len(seen) < 6:  # the lease has been renewed for more than its length
+                seen |= {record.due for record in await two.store.read(ListRecords("purchase"))}
+                await asyncio.sleep(0.01)
+        release.set()
+        assert (await buying).status == 200
+        assert len(keys) == 1
+
+
+async def test_a_budget_of_one_call_is_enough_for_a_purchase() -> None:
+    async with keeping(**selling(), document=ledger()) as bench:
+        assert (await buy(bench, {"budget_limit": "calls=1, EUR=10"})).status == 200
+
+
+async def test_a_hold_that_is_confirmed_while_it_expires_is_delivered_or_released() -> None:
+    sale, seller = sale_of()
+    async with keeping(**selling(sale), document=ledger(hold=0.01)) as bench:
+        holds = [(await buy(bench, confirm_immediately=False)).json["result"]["hold_id"] for _ in range(8)]
+        replies = await asyncio.gather(*(confirm(bench, hold_id) for hold_id in holds))
+        states = [(await ended(bench, hold_id))["status"] for hold_id in holds]
+        assert [reply.status == 200 for reply in replies] == [state == "settled" for state in states]
+        paid = 1000 * len(seller.acts)
+        assert (states.count("settled"), await balances(bench)) == (len(seller.acts), (10_000 - paid, 0, paid))
+
+
 async def test_two_servers_deliver_once_and_charge_once(shared_place: str) -> None:
     account = AccountSettings(principal=AGENT, currency="EUR", opening="25.00")
     document = ServerDocument(extension_tables={"payments": PaymentSettings(accounts=(account,))})
@@ -509,8 +556,7 @@ async def test_without_a_sale_the_method_is_published_as_not_implemented() -> No
     async with keeping(methods=METHODS, document=ledger()) as bench:
         reply = await buy(bench)
         assert (reply.status, reply.error["missing"]) == (501, "a sale (declare one with @app.sale)")
-        told = (await quote(bench, amount=DEAR)).json["result"]
-        assert told["basis"] != "price"
+        assert (await quote(bench)).refusal == (422, "invalid-parameters")
 
 
 def test_a_sale_offers_the_methods_that_its_functions_take_part_in() -> None:

@@ -118,7 +118,7 @@ async def _repeat(call: RoutedCall, found: Record, bought: Purchase) -> Envelope
 async def quote_price(call: RoutedCall, given: Mapping[str, Any]) -> Mapping[str, Decimal]:
     """Return what a purchase would cost, for QUOTE. Raises the refusal of its item."""
     purchases: Purchases | None = call.server.part("payments")
-    if purchases is None or call.routes.steps[PURCHASE.upper(), "/"].endpoint.missing is not None:
+    if purchases is None:
         return {}
     money = await purchases.sales.ask_price(call, given.get("item", ""))
     return {money.currency: money.amount}
@@ -235,11 +235,9 @@ async def confirm_hold(call: RoutedCall) -> Effects | Envelope:
     return await purchases.change(*change, tell, {"": _refuse_state})
 
 
-def _renew(call: RoutedCall, bought: Purchase) -> Authority:
+def _renew(call: RoutedCall, bought: Purchase) -> Authority | None:
     """Return the authority of a decision about a purchase, in which its seller acts."""
-    if bought.authority is None:
-        return Authority.of(call.principal, call.request)
-    return bought.authority.renew(call.principal, call.request)
+    return bought.authority and bought.authority.renew(call.principal, call.request)
 
 
 def _refuse_state(found: Mapping[str, Any]) -> Refused:

@@ -105,12 +105,13 @@ class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
     def give_back(self, refund: Any) -> tuple[Purchase, str]:
         """Return the purchase and its state after the seller has taken the item back; None is what the buyer asks."""
         asked = self.refund or 0
-        money = asked if not refund else read_money(refund["value"], refund["currency"])
-        if isinstance(money, Money) and money.currency == self.money.currency:
-            # The seller has the item again, so the buyer must get something.
-            asked = min(money.minor, self.money.minor)
-        elif not isinstance(money, int):
-            _logger.error("the refund %s of a purchase of %s is not valid; it is what was asked", refund, self.money)
+        if refund:
+            # The seller has the item again, so a wrong amount does not keep the buyer from getting anything.
+            money = read_money(refund.get("value", ""), self.money.currency)
+            if isinstance(money, Money) and refund.get("currency") == self.money.currency:
+                asked = min(money.minor, self.money.minor)
+            else:
+                _logger.error("a refund for %s cannot be given; it is what the buyer has asked for", self.money)
         return self.with_phase(REFUND, CANCELLED, refund=asked, returned=asked), PENDING if asked else CANCELLED
 
     def refuse(self, refused: Refused) -> tuple[Purchase, str]:
@@ -154,9 +155,9 @@ Tell = Callable[[Record], Envelope]  # writes the answer, or raises a refusal
 
 
 class Purchases:
-    def __init__(self, store: Store, settings: PaymentSettings, provider: Provider, sales: Sales | None = None) -> None:
+    def __init__(self, store: Store, settings: PaymentSettings, provider: Provider, sales: Sales) -> None:
         self._store = store
-        self._sales = sales
+        self.sales = sales
         self.settings = settings
         self._provider = provider
         self._carried: dict[str, asyncio.Task[Record]] = {}
@@ -189,9 +190,11 @@ class Purchases:
 
     async def carry_on(self, record: Record, *, first: bool = False) -> Record:
         """Carry a purchase as far as possible, for a call. It goes on if the caller leaves."""
-        return await asyncio.shield(
-            self._carried.get(record.record_id) or self._begin(record, self.advance(record, first=first))
-        )
+        earlier = self._carried.get(record.record_id)
+        if earlier is not None:
+            await asyncio.wait([earlier])
+            record = await self.find(record.record_id) or record
+        return await asyncio.shield(self._begin(record, self.advance(record, first=first)))
 
     def _begin(self, record: Record, carrying: Coroutine[Any, Any, Record]) -> asyncio.Task[Record]:
         task = asyncio.get_running_loop().create_task(carrying, name=record.record_id)
@@ -213,12 +216,6 @@ class Purchases:
         """Return the record of a purchase, by its id or the key under which it was stored."""
         found: Record | None = await self._store.read(FindRecord((PURCHASE,), purchase_id, key))
         return found
-
-    @property
-    def sales(self) -> Sales:
-        """Sales of the service; PURCHASE is not available without one."""
-        assert self._sales is not None
-        return self._sales
 
     @property
     def lease(self) -> float:
@@ -329,8 +326,8 @@ class Purchases:
         if failed and not first and tries < _MOST_TRIES:
             return msgspec.structs.replace(purchase, attempts=max(tries, 1)), PENDING
         if failed or not first:
-            # The seller may have acted nevertheless, outside the store.
-            _logger.error("%s of %s ends without an item or refund: %s", purchase.phase, name, refused.message)
+            message = "%s of %s is given up, and the seller may have acted outside the store: %s"
+            _logger.error(message, purchase.phase, name, refused.message)
         return purchase.refuse(Refused(status.SERVER_ERROR, SELLER_FAILED, refused.message) if failed else refused)
 
     async def _renew(self, record: Record) -> None:
@@ -377,9 +374,7 @@ class Purchases:
         return (self.settings.hold, None) if state == HELD else (None, KEPT)
 
 
-def open_purchases(
-    store: Store, settings: PaymentSettings, environment: Mapping[str, str], sales: Sales | None = None
-) -> Purchases:
+def open_purchases(store: Store, settings: PaymentSettings, environment: Mapping[str, str], sales: Sales) -> Purchases:
     if settings.provider == LEDGER:
         return Purchases(store, settings, LedgerProvider(), sales)
     token = environment.get(settings.token_variable)
