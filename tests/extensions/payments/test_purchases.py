@@ -256,7 +256,9 @@ def test_a_phase_that_was_done_leads_to_the_next_state(purchase: Purchase, state
 )
 def test_a_phase_that_was_declined_keeps_no_money(phase: str, state: str, next_phase: str) -> None:
     after, found = SEAT.with_phase(phase, "settled").declined("no", "closed")
-    assert (found, after.phase, after.fault, after.fault_code) == (state, next_phase, "closed", "no")
+    assert after.refused is not None
+    assert (found, after.phase, after.refused.code) == (state, next_phase, "payment-refused")
+    assert "closed" in after.refused.message
 
 
 def test_a_purchase_is_text_and_a_refund_after_a_declined_one_another_order() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping
 from decimal import Decimal
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -22,9 +23,7 @@ from bespeak.extensions.payments.purchases import (
     REFUND,
     RELEASE,
     RETURN,
-    SELLER_FAILED,
     SETTLED,
-    Make,
     Purchase,
     Purchases,
     Stage,
@@ -50,7 +49,7 @@ from bespeak.runtime.handling import (
 )
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.server import Server
-from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
+from bespeak.state.store.commands.records import PutRecord, Record
 from bespeak.state.store.store import Command
 
 PREFIX: Final = "pur-"  # beginning of the ids of purchases, which are also those of their holds
@@ -93,7 +92,8 @@ async def purchase(call: RoutedCall) -> Effects | Envelope:
     passed(refuse_over_budget(call, price))
     bought = msgspec.structs.replace(bought, money=price)
 
-    def make(state: str, now: Purchase, delay: float | None, lifetime: float | None) -> Command:
+    def make(state: str, now: Purchase) -> Command:
+        delay, lifetime = purchases.times(state, now)
         return PutRecord(
             *(purchase_id, PURCHASE, owner, state, now.text()),
             # What is held in the store is one transaction with the answer under its key.
@@ -140,31 +140,22 @@ def _tell(call: RoutedCall, done: Record) -> Envelope:
     _check_failed(done)
     if done.state == PENDING and _key(call) is not None and not isinstance(call, StepCall):
         # The answer under the key must be the final one, so this one is not kept.
-        message = "The payment provider has not answered yet; repeat the request with the same Idempotency-Key."
+        message = "The provider or the seller has not answered yet; repeat the request with the same Idempotency-Key."
         raise refusal(_PURCHASE, "purchase-pending", message, retry_after=5, purchase_id=done.record_id)
     return Envelope(receipt(done), status.ACCEPTED if done.state == PENDING else status.OK)
 
 
 def _check_failed(done: Record) -> None:
-    """Raise the reason for which a purchase has failed: that of its seller, or that of the provider."""
-    if done.state != FAILED:
-        return
-    bought = decode(done.data)
-    refused = bought.refused
-    if refused is not None and refused.code != SELLER_FAILED:
+    """Raise the reason for which a purchase has failed."""
+    refused = decode(done.data).refused
+    if done.state == FAILED and refused is not None:
         named = {**refused.details, "purchase_id": done.record_id}
         raise RefusedError(msgspec.structs.replace(refused, details=named))
-    if refused is not None:
-        message = "The seller could not deliver, and the money is released; buy again with a new Idempotency-Key."
-        raise refusal(_PURCHASE, "fulfilment-failed", message, purchase_id=done.record_id)
-    error = "insufficient-funds" if bought.fault_code == "insufficient-funds" else "payment-refused"
-    message = f"The payment was refused: {bought.fault or 'the provider gave no reason'}."
-    raise refusal(_PURCHASE, error, message, purchase_id=done.record_id)
 
 
 async def describe_purchase(_: Server, record: Record) -> Mapping[str, Any]:
     """Return what CHECK tells of a purchase."""
-    refused = decode(record.data).refused
+    refused = decode(record.data).refused if record.state == FAILED else None
     error = {} if refused is None else {"error": {"code": refused.code, "message": refused.message}}
     return {**receipt(record), **error}
 
@@ -231,8 +222,9 @@ async def confirm_hold(call: RoutedCall) -> Effects | Envelope:
         result["purchase"] = receipt(done)
         return Envelope(result, status.ACCEPTED if done.state == PENDING else status.OK)
 
-    change = (record.record_id, bought.with_phase(*_ENDS[decision], authority=_renew(call, bought)), _change(record))
-    return await purchases.change(*change, tell, {"": _refuse_state})
+    changed = bought.with_phase(*_ENDS[decision], authority=_renew(call, bought))
+    amend = partial(purchases.amend, record)
+    return await purchases.change(record.record_id, changed, amend, tell, {"": _refuse_state})
 
 
 def _renew(call: RoutedCall, bought: Purchase) -> Authority | None:
@@ -268,11 +260,10 @@ async def cancel_purchase(call: RoutedCall, record: Record) -> Effects | Envelop
     def tell(done: Record) -> Envelope:
         if done.state == SETTLED:
             now = decode(done.data)
-            if now.fault_code == SELLER_FAILED:
-                message = "The seller failed, and nothing was refunded; try again later."
-                raise refusal(status.SERVER_ERROR, SELLER_FAILED, message, kind=PURCHASE)
-            message = f"The refund was refused: {now.fault}."
-            raise refusal(_CANCEL, "refund-impossible", message, kind=PURCHASE)
+            assert now.refused is not None, "nothing else ends in this state"
+            if now.refused.status >= status.SERVER_ERROR:
+                raise RefusedError(now.refused)
+            raise refusal(_CANCEL, "refund-impossible", now.refused.message, kind=PURCHASE)
         ended = done.state == CANCELLED
         result: dict[str, Any] = {
             "target_id": done.record_id,
@@ -284,7 +275,8 @@ async def cancel_purchase(call: RoutedCall, record: Record) -> Effects | Envelop
         }
         return Envelope(result, status.OK if ended else status.ACCEPTED)
 
-    return await purchases.change(record.record_id, changed, _change(record), tell, {"": changed_meanwhile})
+    amend = partial(purchases.amend, record)
+    return await purchases.change(record.record_id, changed, amend, tell, {"": changed_meanwhile})
 
 
 def _refunding(call: RoutedCall, record: Record, bought: Purchase) -> Purchase:
@@ -321,17 +313,3 @@ def _refund(before: str, bought: Purchase) -> dict[str, Any]:
     refund = Money(bought.refund or 0, bought.money.currency)
     policy = "none" if not refund.minor else "full" if refund == bought.money else "partial"
     return {"policy": policy, "amount": refund.document()}
-
-
-def _change(record: Record) -> Make:
-    def make(state: str, now: Purchase, delay: float | None, lifetime: float | None) -> ChangeRecord:
-        return ChangeRecord(
-            *(record.record_id, (PURCHASE,), (record.state,), state),
-            owner=record.owner,
-            version=record.version,
-            data=msgspec.structs.replace(now, claims=record.fence).text(),
-            delay=delay,
-            lifetime=lifetime,
-        )
-
-    return make

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from bespeak.contract.participant import Price, Sold
+from bespeak.contract.standard.methods import STANDARD
 from bespeak.errors import ConfigError, StoreError
 from bespeak.extensions.payments.sales import Sales
 from bespeak.extensions.payments.settings import LEDGER, Money, PaymentSettings, read_money
@@ -51,6 +52,7 @@ HOLD: Final = "hold"
 SETTLE: Final = "settle"
 RELEASE: Final = "release"
 REFUND: Final = "refund"
+_PURCHASE: Final = STANDARD["PURCHASE"]
 FULFIL: Final = "fulfil"  # phase in which the seller delivers
 RETURN: Final = "return"  # phase in which the seller takes back
 _ROLES: Final = {FULFIL: "fulfil", RETURN: "refund"}  # functions of the seller, by phase
@@ -71,13 +73,11 @@ class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
     refund: int | None = None  # part of the amount that is given back, in smallest units; None if none is
     returned: int | None = None  # refund that the seller has agreed to; None before
     delivered: Any = None  # what the seller has returned
-    refused: Refused | None = None  # refusal of the seller to deliver
+    refused: Refused | None = None  # last refusal of the seller or the provider
     claims: int = 0  # fence of the record when the phase began: later claims are attempts
     reference: str | None = None  # name of the payment with its provider
     attempts: int = 0  # answers of the provider in a row that left it open whether something was done
     refusals: int = 0  # refunds that the provider has declined; the next one is another order
-    fault: str | None = None  # reason for which the provider declined
-    fault_code: str | None = None
 
     @property
     def part(self) -> Money:
@@ -95,12 +95,17 @@ class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def declined(self, code: str, fault: str) -> tuple[Purchase, str]:
         """Return the purchase and its state after the provider has refused the phase."""
-        now = msgspec.structs.replace(self, fault=fault, fault_code=code)
-        if self.phase == SETTLE:
-            return now.with_phase(RELEASE, FAILED), PENDING
+        error = "insufficient-funds" if code == "insufficient-funds" else "payment-refused"
+        reason = fault or "without a reason"
+        return self.refuse(_PURCHASE.refuse(error, f"The payment provider declined to {self.phase}: {reason}."))
+
+    def refuse(self, refused: Refused) -> tuple[Purchase, str]:
+        """Return the purchase and its state after the phase was refused."""
+        if self.phase in (SETTLE, FULFIL):
+            return self.with_phase(RELEASE, FAILED, refused=refused), PENDING
         if self.phase in (REFUND, RETURN):
-            return msgspec.structs.replace(now, refund=None, refusals=self.refusals + 1), SETTLED
-        return now, FAILED
+            return msgspec.structs.replace(self, refused=refused, refund=None, refusals=self.refusals + 1), SETTLED
+        return msgspec.structs.replace(self, refused=self.refused or refused), FAILED
 
     def give_back(self, refund: Any) -> tuple[Purchase, str]:
         """Return the purchase and its state after the seller has taken the item back; None is what the buyer asks."""
@@ -113,12 +118,6 @@ class Purchase(msgspec.Struct, frozen=True, omit_defaults=True):
             else:
                 _logger.error("a refund for %s cannot be given; it is what the buyer has asked for", self.money)
         return self.with_phase(REFUND, CANCELLED, refund=asked, returned=asked), PENDING if asked else CANCELLED
-
-    def refuse(self, refused: Refused) -> tuple[Purchase, str]:
-        """Return the purchase and its state after the seller has refused the phase."""
-        if self.phase == FULFIL:
-            return self.with_phase(RELEASE, FAILED, refused=refused), PENDING
-        return self.declined(refused.code, refused.message)
 
     def key(self, purchase_id: str) -> str:
         return f"{purchase_id}/{self.phase}" + (f"-{self.refusals}" if self.refusals else "")
@@ -144,13 +143,20 @@ _logger = logging.getLogger(__name__)
 KEPT: Final = 400 * 86400.0  # seconds for which an ended purchase can be looked up; the entries of the ledger stay
 _MOST_HOLDS: Final = 10  # unclear answers to a hold after which it is released instead of repeated
 _MOST_TRIES: Final = 5  # failures of a seller after a crash, after which the money is given back
-SELLER_FAILED: Final = "server-error"
+_GIVEN_UP: Final = {
+    FULFIL: _PURCHASE.refuse(
+        "fulfilment-failed",
+        "The seller could not deliver, and the money is released; buy again with a new Idempotency-Key.",
+    ),
+    RETURN: Refused(
+        status.SERVER_ERROR, "server-error", "The seller failed, and nothing was refunded; try again later."
+    ),
+}  # answers for a seller that fails, by phase
 _PAUSE: Final = 2.0  # seconds after the first unclear answer; twice as many after each further one
 _LONGEST_PAUSE: Final = 300.0
 _MOST_CARRIED: Final = 1_000  # purchases that one process continues at the same time
 
-Make = Callable[[str, Purchase, float | None, float | None], Command]
-"""Makes the command that stores a purchase, of its state, its content, the delay until it is due and its lifetime."""
+Make = Callable[[str, Purchase], Command]  # makes the command that stores a purchase in a state
 Tell = Callable[[Record], Envelope]  # writes the answer, or raises a refusal
 
 
@@ -181,7 +187,7 @@ class Purchases:
     ) -> Effects | Envelope:
         """Carry out the phase of a purchase, and those behind it, and answer."""
         purchase, state, commands = await self._move(purchase_id, purchase, PENDING)
-        change = make(state, purchase, *self._times(state, purchase))
+        change = make(state, purchase)
         if state != PENDING:
             return effects([change, *commands], lambda done: tell(done[0]), conflicts)
         done = await self._store.do(change, *commands)
@@ -244,7 +250,7 @@ class Purchases:
             if not unclear:
                 after, state, more = await self._move(record.record_id, after, state)
                 commands += more
-            done = await self._store.do(self._change(record, after, state), *commands)
+            done = await self._store.do(self.amend(record, state, after), *commands)
             if isinstance(done, Conflict):
                 if done.reason not in ("version", "state"):
                     _logger.error("%s cannot %s: %s", record.record_id, purchase.phase, done.reason)
@@ -265,23 +271,16 @@ class Purchases:
             _logger.info("continuing %s", record.record_id)
             return await self.advance(record)
         expired = decode(record.data).with_phase(RELEASE, EXPIRED)
-        done = await self._store.do(
-            ChangeRecord(
-                *(record.record_id, (PURCHASE,), (HELD,), PENDING),
-                version=record.version,
-                fence=record.fence,
-                data=expired.text(),
-                delay=self.lease,
-            )
-        )
+        done = await self._store.do(self.amend(record, PENDING, expired))
         return record if isinstance(done, Conflict) else await self.advance(done[0])
 
-    def _change(self, record: Record, after: Purchase, state: str) -> ChangeRecord:
-        if after.phase != decode(record.data).phase:
+    def amend(self, record: Record, state: str, after: Purchase) -> ChangeRecord:
+        """Return the command that changes a purchase, unless somebody else has changed it."""
+        if (state, after.phase) != (record.state, decode(record.data).phase):
             after = msgspec.structs.replace(after, claims=record.fence)
-        delay, lifetime = self._times(state, after)
+        delay, lifetime = self.times(state, after)
         return ChangeRecord(
-            *(record.record_id, (PURCHASE,), (PENDING,), state),
+            *(record.record_id, (PURCHASE,), (record.state,), state),
             version=record.version,
             data=after.text(),
             delay=delay,
@@ -303,16 +302,17 @@ class Purchases:
         again with the same key until it gives a definite answer.
         """
         name, tries = record.record_id, record.fence - purchase.claims
-        refused: Refused | None = Refused(status.SERVER_ERROR, SELLER_FAILED, "the process ended each time")
+        refused: Refused | None = Refused(status.SERVER_ERROR, "interrupted", "the process ended each time")
         if tries <= _MOST_TRIES:
             paid = await self._move(name, purchase.with_phase(SETTLE, SETTLED), PENDING)
 
             def note(result: Any) -> Command:
                 if purchase.phase == RETURN:
-                    return self._change(record, *purchase.give_back(result))
+                    after, state = purchase.give_back(result)
+                    return self.amend(record, state, after)
                 after, state, commands = paid
                 after = msgspec.structs.replace(after, delivered=result)
-                return ChangeWith(self._change(record, after, state), tuple(commands))
+                return ChangeWith(self.amend(record, state, after), tuple(commands))
 
             renewing = asyncio.get_running_loop().create_task(self._renew(record))
             try:
@@ -328,7 +328,7 @@ class Purchases:
         if failed or not first:
             message = "%s of %s is given up, and the seller may have acted outside the store: %s"
             _logger.error(message, purchase.phase, name, refused.message)
-        return purchase.refuse(Refused(status.SERVER_ERROR, SELLER_FAILED, refused.message) if failed else refused)
+        return purchase.refuse(_GIVEN_UP[purchase.phase] if failed else refused)
 
     async def _renew(self, record: Record) -> None:
         while True:
@@ -361,11 +361,12 @@ class Purchases:
         attempts = purchase.attempts + 1
         _logger.warning("%s of %s may have been done or not (attempt %d): %s", phase, name, attempts, outcome.message)
         if phase == HOLD and attempts >= _MOST_HOLDS:
-            fault = "the provider did not say whether it holds the money"
-            return purchase.with_phase(RELEASE, FAILED, fault=fault, fault_code="provider-unavailable"), PENDING
+            fault = "The payment provider did not say whether it holds the money."
+            refused = _PURCHASE.refuse("payment-refused", fault)
+            return purchase.with_phase(RELEASE, FAILED, refused=refused), PENDING
         return msgspec.structs.replace(purchase, attempts=attempts), PENDING
 
-    def _times(self, state: str, purchase: Purchase) -> tuple[float | None, float | None]:
+    def times(self, state: str, purchase: Purchase) -> tuple[float | None, float | None]:
         """Return the delay until a purchase in a state is due, and its lifetime."""
         if state == PENDING:
             # Within bounds, because the number of attempts has none.
