@@ -14,7 +14,10 @@ import bespeak
 from bespeak.text.reading.settings import declared
 
 SECTIONS = {
-    "Write a service": ("App", "Body", "Needs", "Refusal", "Context", "Principal", "Upload", "FileLimits", "Download"),
+    "Write a service": (
+        *("App", "Body", "Needs", "Refusal", "Context", "Principal", "Price", "Sold", "Upload", "FileLimits"),
+        "Download",
+    ),
     "Describe a service": (
         "Policies",
         "MethodPolicy",
@@ -25,9 +28,6 @@ SECTIONS = {
         "DataClass",
         "DataSet",
         "DataQuery",
-        "Report",
-        "Table",
-        "Chart",
     ),
     "Serve inside another application": ("asgi",),
     "Call a service": (
@@ -61,6 +61,7 @@ CREATED_BY_BESPEAK = (
     "Reply",
     "ReplyError",
     "ServiceClient",
+    "Sold",
     "Synthesis",
     "ToolList",
     "Question",
@@ -171,7 +172,8 @@ def _attributes(kind: type) -> Iterator[tuple[str, str, str]]:
 
 def _methods(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
     """Yield the methods of a class and of its bases that are not public, which have no section of their own."""
-    bases = [base for base in kind.__bases__ if base.__name__.startswith("_") or base.__name__ == "Participation"]
+    own = [base for base in kind.__bases__ if base.__module__.partition(".")[0] == "bespeak"]
+    bases = [base for base in own if base.__name__ not in bespeak.__all__]
     for name, member in (pair for one in (kind, *bases) for pair in vars(one).items()):
         if (
             not name.startswith(("_", "model_"))

@@ -57,11 +57,14 @@ class Sold(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A purchase, for `fulfil` and `refund` of a sale if they take a parameter `sold`."""
 
     purchase_id: str
-    key: str  # Idempotency-Key for effects outside the store: the same in every attempt
+    key: str
+    """Idempotency-Key for effects outside the store: the same in every attempt."""
     principal_id: str
     price: Price
-    asked: Price  # amount that the buyer wants back when it cancels; the price before
-    item: Any = None  # what `fulfil` has returned; None before
+    asked: Price
+    """Amount that the buyer wants back when it cancels; the price before."""
+    item: Any = None
+    """What `fulfil` has returned; None before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -249,9 +249,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             MethodError("fulfilment-failed", status.SERVER_ERROR, "The seller failed, and the money is released."),
             MethodError("budget-exceeded", status.BUDGET_EXCEEDED, "The price exceeds Budget-Limit."),
             MethodError("counterparty-unverified", status.COUNTERPARTY_UNVERIFIED, "The buyer means another merchant."),
-            MethodError(
-                "purchase-pending", status.UNAVAILABLE, "The payment provider or the seller has not answered yet."
-            ),
+            MethodError("purchase-pending", status.UNAVAILABLE, "The provider or the seller has not answered yet."),
         ),
         scopes=(PURCHASES,),
         recorded=("item", "principal_id", "amount"),
