@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from bespeak.contract.endpoint import Deprecation
     from bespeak.contract.handler import Body, Needs, Refusal
     from bespeak.contract.participant import Price, Sold
+    from bespeak.contract.participant import EntityChange, Unknown
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
     from bespeak.contract.schema.file_schema import FileLimits
     from bespeak.contract.service import DataClass, DataManifest, Vocabulary
@@ -80,6 +81,7 @@ __all__ = [
     "Deprecation",
     "Download",
     "EndpointViolationError",
+    "EntityChange",
     "FileLimits",
     "ForbiddenError",
     "GoneError",
@@ -118,6 +120,7 @@ __all__ = [
     "ToolList",
     "UnauthorizedError",
     "UnavailableError",
+    "Unknown",
     "UnreachableError",
     "Upload",
     "Vocabulary",
@@ -141,6 +144,7 @@ _HOMES = {
     "DataSet": "contract.data_set",
     "Deprecation": "contract.endpoint",
     "Download": "runtime.functions.files",
+    "EntityChange": "contract.participant",
     "FileLimits": "contract.schema.file_schema",
     "MethodPolicy": "contract.policy",
     "Needs": "contract.handler",
@@ -162,6 +166,7 @@ _HOMES = {
     "Synthesis": "agent.client.negotiation",
     "Table": "extensions.reports.report",
     "ToolList": "agent.tools.tool_list",
+    "Unknown": "contract.participant",
     "Upload": "runtime.functions.files",
     "Vocabulary": "contract.service",
     "WebOptions": "agent.client.web_options",

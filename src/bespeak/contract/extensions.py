@@ -146,6 +146,7 @@ BUNDLED: Final = (
         "entities",
         methods=("REGISTER", "AUTHORIZE", "CANCEL", "SIGN", "TRANSFER", "LOG"),
         hooks={"cancel": "methods_cancel:revoke"},
+        has_tables=True,
     ),
     KnownExtension("data", needed_by=("data",)),
     KnownExtension("files", needed_by=("files",), tables={"files": "settings:FileSettings"}),

@@ -5,15 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
 
 from bespeak.contract.endpoint import Impact
+from bespeak.contract.handler import Refusal
 from bespeak.text.diagnostics.diagnostic import brief
 
+CANCELS: Final = "cancels"  # kinds of participants
+
+CHECKS: Final = "checks"
+
+ENTITY: Final = "entity"
+
+UNKNOWN: Final = "target-not-found"  # error of CANCEL and CHECK that Unknown means
+
 _NAME: Final = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
+
 _LONGEST_NAME: Final = 128
+
+_TYPE: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+
+OWN_TYPES: Final = ("channel", "subscription", "procedure")  # entity types that REGISTER knows without a declaration
+
+Data = TypeVar("Data")
+
 SOLD: Final = "sold"  # parameter of `fulfil` and `refund` of a sale that is the purchase
 
 
@@ -44,6 +61,35 @@ class QueueOptions:
             if not least <= value <= most:
                 return f"{name} must be {least} to {most}; got {value}"
         return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntityOptions:
+    """Who may register entities of a type."""
+
+    scopes: tuple[str, ...] = ()
+
+
+class Unknown(Refusal):
+    """Raised by a function of `@app.cancels` or `@app.checks` that does not know an id; the next one is asked."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(UNKNOWN, message)
+
+
+class EntityChange(msgspec.Struct, Generic[Data], frozen=True, kw_only=True):
+    """What is about to become of an entity, for the hook of its type. `EntityChange[Employee]` has data of that type.
+
+    The change and what the hook adds with `context` are one transaction; a Refusal stops it.
+    """
+
+    action: Literal["register", "transfer", "cancel"]
+    entity_id: str
+    entity_type: str
+    owner: str  # owner before the change
+    data: Data
+    new_owner: str | None = None  # owner after a transfer
+    reason: Any = None  # reason that the caller gave
 
 
 class Price(msgspec.Struct, frozen=True):
@@ -85,6 +131,9 @@ class Participant:
 
     def find_fault(self, others: Iterable[Participant]) -> str | None:
         """Return what is wrong with its name; None if it is valid."""
+        if self.kind == ENTITY and (self.name in OWN_TYPES or _TYPE.fullmatch(self.name) is None):
+            form = f"up to 64 lower-case letters, digits, _ and -, and none of {', '.join(OWN_TYPES)}"
+            return f"the name must be {form}; got {brief(self.name)}"
         if _NAME.fullmatch(self.name) is None or len(self.name) > _LONGEST_NAME:
             return f"the name must be lower-case words joined by . _ or -; got {brief(self.name)}"
         if any((one.kind, one.name) == (self.kind, self.name) for one in others):

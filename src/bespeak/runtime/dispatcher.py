@@ -93,6 +93,7 @@ class Dispatcher:
         self._arrival, self._routed, self._steps = plan_gates(server)
         self._holding: set[tuple[str, str]] = set()  # endpoints whose handlers were reported for holding the loop
         server.agents.watch_age(self._judge_age)
+        server.run_part = self.run_part
 
     def subscribe(self, subscriber: Subscriber) -> None:
         self._subscribers = (*self._subscribers, subscriber)
@@ -258,6 +259,25 @@ class Dispatcher:
         if isinstance(outcome, Response):
             return _answered(call, outcome)
         return self._complete_step(call, outcome)
+
+    async def run_part(self, parent: RoutedCall, route: Route, given: dict[str, Any]) -> StepCall:
+        """Call a function of the service that takes part in a method. The gates of a step judge the caller.
+
+        What the function adds is committed with the answer of the method, whose record is that of both.
+        """
+        outer = parent.request
+        request = Request(route.method, route.endpoint.path, "", outer.headers, b"", outer.connection)
+        call = StepCall(parent, route, given, request, "1")
+        for judge in self._steps[(0 if BUDGET_LIMIT in outer.headers else UNLIMITED) >> 2]:
+            refused = judge(call)
+            if refused is not None:
+                return _answered(call, self._responder.refuse(call, refused))
+        outcome = self._invoke(call)
+        answer = await outcome if isinstance(outcome, Coroutine) else outcome
+        assert isinstance(answer, Response), "a function of a service has no effects of its own"
+        if call.joined is not None and status.is_success(answer.status):
+            parent.joined = [*(parent.joined or ()), *call.joined]
+        return _answered(call, answer)
 
     def new_id(self) -> str:
         """Return a new Response-ID, for a call whose steps must name it before it is answered."""

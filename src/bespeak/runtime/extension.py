@@ -105,6 +105,8 @@ class Cancelling(NamedTuple):
     """Returns who is concerned, by the names of recipients; None if nobody else is."""
     also: Callable[[Record], tuple[Command, ...]] | None = None
     """Returns what else is done in the same transaction."""
+    before: Callable[[RoutedCall, Record], Awaitable[None]] | None = None
+    """Asks whoever may stop it, by raising a refusal."""
 
 
 class RecordKind(NamedTuple):

@@ -197,10 +197,8 @@ class Settlement:
                 self._let_go(admitted, renewal)
 
     async def _settle(self, call: RoutedCall, claim: KeyClaim | None, outcome: Response | Effects) -> Response:
-        if not isinstance(outcome, Response):
+        if isinstance(outcome, Effects) or (call.joined is not None and status.is_success(outcome.status)):
             return await self._commit_effects(call, claim, outcome)
-        if call.joined is not None and status.is_success(outcome.status):
-            return await self._commit_joined(call, claim, outcome, call.joined)
         return await self._commit(call, claim, outcome)
 
     def _let_go(self, claim: KeyClaim | None, renewal: Renewal | None) -> None:
@@ -423,61 +421,47 @@ class Settlement:
             await self._release(claim)
         return _close(outcome, closing, done)
 
-    async def _commit_effects(self, call: RoutedCall, claim: KeyClaim | None, effects: Effects) -> Response:
-        made: list[Response] = []
-        closing: list[Closing] = []
-        count = len(effects.commands)
-
-        def then(results: Sequence[Any]) -> Sequence[Command]:
-            made[:] = [self._responder.answer(call, effects.answer(results[:count]))]
-            closing[:] = self._closing(call, claim, made[0], effects.recorded)
-            return [command for command, _ in closing]
-
-        done = await self._store.do(*effects.commands, then=then)
-        if not isinstance(done, Conflict):
-            if effects.committed is not None:
-                await effects.committed()
-            if not is_final(made[0]):
-                await self._release(claim)
-            return _close(made[0], closing, done[count:])
-        if made:  # the answer was built, and storing it failed
-            return await self._lost(call)
-        await self._release(claim)
-        return await self.record(call, self._responder.answer(call, effects.answer(done)))
-
-    async def _commit_joined(
-        self, call: RoutedCall, claim: KeyClaim | None, outcome: Response, joined: Sequence[JoinedCall]
-    ) -> Response:
-        """Commit an answer with the methods that its handler has added, each recorded as if it were called."""
+    async def _commit_effects(self, call: RoutedCall, claim: KeyClaim | None, outcome: Response | Effects) -> Response:
+        """Commit an answer with its effects and the methods that its handler has added, each recorded as if called."""
         planned: list[tuple[JoinedCall, Effects]] = []
-        for one in joined:
-            effects = one.route.call(one)
-            effects = await effects if isinstance(effects, Coroutine) else effects
-            if isinstance(effects, Refused):
-                return await self._commit(call, claim, self._responder.refuse(call, _blame(call, one.method, effects)))
-            if isinstance(effects, Effects):
-                planned.append((one, effects))
-        commands = [command for _, effects in planned for command in effects.commands]
+        for one in call.joined or ():
+            added = one.route.call(one)
+            added = await added if isinstance(added, Coroutine) else added
+            if isinstance(added, Refused):
+                return await self._commit(call, claim, self._responder.refuse(call, _blame(call, one.method, added)))
+            if isinstance(added, Effects):
+                planned.append((one, added))
+        own = None if isinstance(outcome, Response) else outcome
+        every = [*(() if own is None else (own,)), *(effects for _, effects in planned)]
+        commands = [command for effects in every for command in effects.commands]
+        made: list[Response] = []
         closing: list[Closing] = []
 
         def then(results: Sequence[Any]) -> Sequence[Command]:
             left = iter(results)
-            closing[:] = self._closing(call, claim, outcome)
-            for one, effects in planned:
-                answer = effects.answer([next(left) for _ in effects.commands])
+            answers = [effects.answer([next(left) for _ in effects.commands]) for effects in every]
+            first = outcome if isinstance(outcome, Response) else self._responder.answer(call, answers.pop(0))
+            made[:] = [first]
+            closing[:] = self._closing(call, claim, first, None if own is None else own.recorded)
+            for (one, effects), answer in zip(planned, answers, strict=True):
                 response = self._responder.answer(one, answer)
                 closing[:0] = [(command, None) for command, _ in self._closing(one, None, response, effects.recorded)]
             return [command for command, _ in closing]
 
         done = await self._store.do(*commands, then=then)
         if not isinstance(done, Conflict):
-            for _, effects in planned:
+            for effects in every:
                 if effects.committed is not None:
                     await effects.committed()
-            return _close(outcome, closing, done[len(commands) :])
-        if closing:
+            if not is_final(made[0]):
+                await self._release(claim)
+            return _close(made[0], closing, done[len(commands) :])
+        if made:  # the answer was built, and storing it failed
             return await self._lost(call)
-        methods = " or ".join(dict.fromkeys(one.method for one, _ in planned))  # a conflict does not say whose it is
+        if own is not None and done.position < len(own.commands):
+            await self._release(claim)
+            return await self.record(call, self._responder.answer(call, own.answer(done)))
+        methods = " or ".join(dict.fromkeys(one.method for one, _ in planned))
         refused = Refused(status.CONFLICT, done.reason, f"the store answers {done.reason!r}")
         return await self._commit(call, claim, self._responder.refuse(call, _blame(call, methods, refused)))
 

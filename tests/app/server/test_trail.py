@@ -204,7 +204,7 @@ async def test_operators_calls_cost_no_record_but_those_that_governance_needs_do
 
 GOVERNED: dict[str, tuple[str, str, Any, dict[str, str], int]] = {
     "irreversible call": ("PAY", "/account", {}, {"authority_scope": "account:pay"}, 200),
-    "change by a standard method": ("REGISTER", "/", {"entity_type": "contract", "data": 1}, {}, 200),
+    "change by a standard method": ("REGISTER", "/", {"entity_type": "channel", "data": {"channel": "news"}}, {}, 200),
     "event of governance": ("LOG", "/", {"event_type": "x", "data": 1}, {}, 200),
     "escalation": ("ESCALATE", "/", {"task_id": "t", "reason": "scope_limit", "context": {}}, {}, 202),
     "scope that is missing": ("FETCH", "/salaries", {}, {"authority_scope": "menu:read"}, 455),
@@ -239,11 +239,11 @@ async def test_runs_and_confirmations_are_on_record_with_their_input_by_default(
 @pytest.mark.requirement("METHODS-10.6-1", "METHODS-10.6-2")
 async def test_a_transfer_is_on_record_with_the_chain_of_owners_by_default(tmp_path: Path) -> None:
     async with governed(tmp_path) as bench:
-        made = await bench.send("REGISTER", "/", {"entity_type": "contract", "data": 1})
+        made = await bench.send("REGISTER", "/", {"entity_type": "channel", "data": {"channel": "news"}})
         entity = made.json["result"]["entity_id"]
         for sender, receiver in ((AGENT, OTHER), (OTHER, AGENT)):
             body = {"resource_id": entity, "from_principal": sender, "to_principal": receiver}
-            moved = await bench.send("TRANSFER", "/", body, agent=sender, authority_scope="contract:transfer")
+            moved = await bench.send("TRANSFER", "/", body, agent=sender, authority_scope="channel:transfer")
             assert moved.status == 200
         recorded = [one["extra"]["input"] for one in await records(bench) if one["method"] == "TRANSFER"]
         assert [one["owners"] for one in recorded] == [[AGENT, OTHER], [AGENT, OTHER, AGENT]]

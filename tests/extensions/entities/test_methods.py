@@ -12,10 +12,12 @@ from tests.cases import rows
 from tests.queues import queue_of
 from tests.service import AGENT, make_endpoint
 from tests.stateful import StatefulBench, keeping
+from tests.things import contracts, joining
 
 from bespeak.contract.agent import Agent
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.extensions.entities.methods import MOST_ENTITY_DATA, MOST_EVENT_DATA, decode_entity
+from bespeak.extensions.entities.entities import MOST_ENTITY_DATA, decode_entity
+from bespeak.extensions.entities.methods import MOST_EVENT_DATA
 from bespeak.protocol.exchange.principal import Scopes
 from bespeak.runtime.identity.signer import Signer
 from bespeak.state.audit.settings import AuditSettings
@@ -152,10 +154,11 @@ async def test_a_grant_ends_with_the_authority_of_its_granter() -> None:
 
 OTHER = "b" * 64
 TRANSFER_METHODS = ("REGISTER", "TRANSFER")
+CONTRACTS = joining(contracts)
 
 
 async def owned(bench: StatefulBench) -> str:
-    reply = await bench.send("REGISTER", "/", {"entity_type": "contract", "data": 1})
+    reply = await bench.send("REGISTER", "/", {"entity_type": "contract", "data": {"title": "Lease"}})
     entity_id: str = reply.json["result"]["entity_id"]
     return entity_id
 
@@ -168,7 +171,7 @@ async def move(bench: StatefulBench, entity_id: str, sender: str = AGENT, to: st
 
 @pytest.mark.requirement("METHODS-5.6-2", "METHODS-10.6-1")
 async def test_the_new_owner_holds_it_and_the_chain_says_how() -> None:
-    async with keeping(methods=TRANSFER_METHODS) as bench:
+    async with keeping(participants=CONTRACTS, methods=TRANSFER_METHODS) as bench:
         entity_id = await owned(bench)
         receipt = (await move(bench, entity_id)).json["result"]
         assert (receipt["from_principal"], receipt["to_principal"], receipt["version"]) == (AGENT, OTHER, 2)
@@ -181,7 +184,7 @@ async def test_the_new_owner_holds_it_and_the_chain_says_how() -> None:
 @pytest.mark.requirement("METHODS-10.6-2")
 async def test_the_audit_record_names_both_owners() -> None:
     document = ServerDocument(audit=AuditSettings(records="all"))
-    async with keeping(methods=TRANSFER_METHODS, document=document) as bench:
+    async with keeping(participants=CONTRACTS, methods=TRANSFER_METHODS, document=document) as bench:
         moved = await move(bench, await owned(bench))
         body = {"target": "audit", "audit_id": moved.header("Audit-ID")}
         record = (await bench.send("INSPECT", "/", body)).json["result"]
@@ -198,7 +201,7 @@ async def test_the_audit_record_names_both_owners() -> None:
     ({"to": AGENT}, 409, "already-owned"),
 )
 async def test_a_transfer_without_authority_or_sense_is_refused(fields: Any, status: int, code: str) -> None:
-    async with keeping(methods=TRANSFER_METHODS) as bench:
+    async with keeping(participants=CONTRACTS, methods=TRANSFER_METHODS) as bench:
         entity_id = await owned(bench)
         assert (await move(bench, entity_id, **fields)).refusal == (status, code)
         assert (await bench.store.read(FindRecord(("entity",), entity_id))).owner == AGENT
@@ -206,18 +209,18 @@ async def test_a_transfer_without_authority_or_sense_is_refused(fields: Any, sta
 
 @pytest.mark.requirement("METHODS-5.2-3")
 async def test_an_entity_is_stored_with_its_owner() -> None:
-    async with keeping(methods=("REGISTER",)) as bench:
+    async with keeping(participants=CONTRACTS, methods=("REGISTER",)) as bench:
         reply = await bench.send("REGISTER", "/", {"entity_type": "contract", "data": {"title": "Lease"}})
         receipt = reply.json["result"]
         assert (reply.status, receipt["owner"], receipt["version"]) == (200, AGENT, 1)
         record = await bench.store.read(FindRecord(("entity",), receipt["entity_id"]))
-        assert (record.owner, decode_entity(record.data).data) == (AGENT, {"title": "Lease"})
+        assert (record.owner, decode_entity(record.data).data) == (AGENT, {"title": "Lease", "pages": 1})
 
 
 @pytest.mark.requirement("METHODS-5.2-2")
 async def test_the_same_key_registers_once() -> None:
-    async with keeping(methods=("REGISTER",)) as bench:
-        body = {"entity_type": "contract", "data": 1, "idempotency_key": "k"}
+    async with keeping(participants=CONTRACTS, methods=("REGISTER",)) as bench:
+        body = {"entity_type": "contract", "data": {"title": "Lease"}, "idempotency_key": "k"}
         first, again = await bench.send("REGISTER", "/", body), await bench.send("REGISTER", "/", body)
         assert first.json == again.json
         assert len(await bench.store.read(ListRecords("entity"))) == 1
@@ -225,7 +228,7 @@ async def test_the_same_key_registers_once() -> None:
 
 @pytest.mark.requirement("METHODS-5.2-4")
 async def test_an_agent_subscribes_once_to_a_channel() -> None:
-    async with keeping(methods=("REGISTER",)) as bench:
+    async with keeping(participants=CONTRACTS, methods=("REGISTER",)) as bench:
         body = {"entity_type": "subscription", "data": {"channel": "news"}}
         assert (await bench.send("REGISTER", "/", body)).status == 200
         assert (await bench.send("REGISTER", "/", body)).refusal == (409, "already-registered")
@@ -234,10 +237,14 @@ async def test_an_agent_subscribes_once_to_a_channel() -> None:
 
 @pytest.mark.requirement("METHODS-5.2-4")
 @pytest.mark.parametrize(
-    "body", [{"entity_type": "subscription", "data": {}}, {"entity_type": "contract", "data": "x" * MOST_ENTITY_DATA}]
+    "body",
+    [
+        {"entity_type": "subscription", "data": {}},
+        {"entity_type": "contract", "data": {"title": "x" * MOST_ENTITY_DATA}},
+    ],
 )
 async def test_data_that_cannot_be_kept_are_refused(body: dict[str, Any]) -> None:
-    async with keeping(methods=("REGISTER",)) as bench:
+    async with keeping(participants=CONTRACTS, methods=("REGISTER",)) as bench:
         assert (await bench.send("REGISTER", "/", body)).refusal == (422, "invalid-data")
 
 
@@ -250,7 +257,7 @@ async def test_a_subscription_can_be_made_again_after_it_was_cancelled() -> None
 
 
 async def test_a_callback_must_agree_before_it_is_used() -> None:
-    async with keeping(methods=("REGISTER",)) as bench:
+    async with keeping(participants=CONTRACTS, methods=("REGISTER",)) as bench:
         for callback, code in ((7, "invalid-data"), ("", "invalid-data"), ("http://127.0.0.1:9/", "callback-refused")):
             body = {"entity_type": "subscription", "data": {"channel": "news", "callback": callback}}
             assert (await bench.send("REGISTER", "/", body)).refusal == (422, code), callback
@@ -323,14 +330,14 @@ async def cancel(bench: StatefulBench, target_id: str, **fields: Any) -> Any:
     return await bench.send("CANCEL", "/", {"target_id": target_id, **fields}, **agent)
 
 
-async def registered(bench: StatefulBench, entity_type: str = "contract") -> str:
+async def registered(bench: StatefulBench, entity_type: str = "channel") -> str:
     body = {"entity_type": entity_type, "data": {"channel": "news"}}
     target_id: str = (await bench.send("REGISTER", "/", body)).json["result"]["entity_id"]
     return target_id
 
 
 @pytest.mark.requirement("METHODS-5.5-2", "METHODS-5.5-3", "METHODS-5.5-4")
-@pytest.mark.parametrize("entity_type", ["contract", "subscription"])
+@pytest.mark.parametrize("entity_type", ["channel", "subscription"])
 async def test_what_was_registered_is_cancelled_once(entity_type: str) -> None:
     async with keeping(methods=CANCEL_METHODS) as bench:
         target_id = await registered(bench, entity_type)

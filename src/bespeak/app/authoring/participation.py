@@ -9,11 +9,22 @@ from types import NoneType
 from typing import Any, Final, TypeVar
 
 from bespeak.app.authoring.declarations import declaring
-from bespeak.contract.endpoint import Impact
-from bespeak.contract.participant import SOLD, JoinedFunction, Participant, Price, QueueOptions
+from bespeak.contract.endpoint import Endpoint, Impact
+from bespeak.contract.participant import (
+    CANCELS,
+    CHECKS,
+    ENTITY,
+    SOLD,
+    EntityOptions,
+    JoinedFunction,
+    Participant,
+    Price,
+    QueueOptions,
+)
+from bespeak.contract.standard.methods import STANDARD
 from bespeak.errors import ContractError
 from bespeak.extensions.reports.report import Report
-from bespeak.runtime.bindings.participant import bind_participant
+from bespeak.runtime.bindings.participant import bind_participant, method_errors
 from bespeak.runtime.functions.annotations import show_type
 from bespeak.runtime.functions.reading import locate, parse_docstring
 from bespeak.runtime.functions.signature import read_signature
@@ -177,16 +188,116 @@ class Participation:
 
         return declare
 
+    def cancels(
+        self, name: str, *, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None
+    ) -> Callable[[_Function], _Function]:
+        """Declare the decorated function as what CANCEL does with things of the service. It is returned unchanged.
+
+        CANCEL offers it every id that is not a record of the server, in the order of declaration, and `name:ID` picks
+        it. Its first parameter is the id; others are parameters of CANCEL: `reason`, `notify_parties`, `refund_policy`,
+        `refund_amount`. It raises `Unknown` for an id that it does not know. What it returns is `details` of the
+        receipt, and a member `refund` the refund. It may refuse with the errors of CANCEL, such as `already-cancelled`,
+        and with its own. It is not offered anything of an agent that lacks one of its `scopes`.
+        """
+        participant = Participant(
+            kind=CANCELS, name=name, functions={}, methods=("CANCEL",), scopes=tuple(scopes), errors=errors or {}
+        )
+        return self._declare_function(participant, "run", "CANCEL", "irreversible")
+
+    def checks(
+        self, name: str, *, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None
+    ) -> Callable[[_Function], _Function]:
+        """Declare the decorated function as what CHECK and MONITOR know of things of the service.
+
+        It is offered ids as the functions of `cancels` are, and raises `Unknown` for one that it does not know. Its
+        first parameter is the id, and it may take `depth`. What it returns is `details` of the answer, and its member
+        `status` or `state` is the state, which MONITOR observes. It must change nothing.
+        """
+        participant = Participant(
+            kind=CHECKS, name=name, functions={}, methods=("CHECK",), scopes=tuple(scopes), errors=errors or {}
+        )
+        return self._declare_function(participant, "run", "CHECK", "informational")
+
+    def entity(
+        self, name: str, *, model: Any, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None
+    ) -> Callable[[_Function], _Function]:
+        """Declare a type of entities, which agents REGISTER and read with QUERY /entities.
+
+        `model` is a dataclass, a msgspec Struct, a pydantic model or a TypedDict. Data that it does not accept are
+        refused with 422 and their places; what is read back is the accepted value. The owner of an entity reads it,
+        and whoever holds the scope `name:read`. `scopes` are those that an agent needs to register.
+
+        The result may decorate a function, which becomes the hook of the type: it takes an `EntityChange` before an
+        entity is registered, transferred or cancelled. A Refusal stops the change. What the hook adds with its Context,
+        such as `context.notify`, is one transaction with it.
+        """
+
+        def read(data: Any) -> Any:
+            return data
+
+        read.__annotations__ = {"data": model, "return": model}
+        participant = Participant(
+            kind=ENTITY,
+            name=name,
+            functions={},
+            methods=("REGISTER",),
+            errors=errors or {},
+            options=EntityOptions(scopes=tuple(scopes)),
+        )
+        self._declare_function(participant, "read", "REGISTER", "informational")(read)
+        return self._declare_function(participant, "changed", "REGISTER", "irreversible")
+
+    def _declare_function(
+        self, participant: Participant, role: str, method: str, impact: Impact
+    ) -> Callable[[_Function], _Function]:
+        """Return the decorator that adds a participant with one function, or the function to one that is there."""
+
+        @declaring
+        def declare(function: _Function) -> _Function:
+            joined = {role: JoinedFunction(function=function, method=method, impact=impact)}
+            whole = replace(participant, functions=joined)
+            same = [one for one in self._participants if (one.kind, one.name) == (whole.kind, whole.name)]
+            if same and role == "changed" and role not in same[0].functions:
+                self._participants.remove(same[0])
+                whole = replace(same[0], functions={**same[0].functions, **joined})
+            self._join(whole)
+            return function
+
+        return declare
+
     def _join(self, participant: Participant) -> None:
         """Add a participant. Raises ContractError if it cannot take part, with the place of its first function."""
         participant = replace(participant, overrides=self._overrides)
         fault = participant.find_fault(self._participants)
+        errors = dict(participant.errors)
         for role, joined in participant.functions.items():
             bound = fault or bind_participant(participant, role, joined)
+            bound = (
+                bound if isinstance(bound, str) else _find_parameter_fault(participant.kind, role, bound[0]) or bound
+            )
             if isinstance(bound, str):
                 what = f"the {participant.kind} {participant.name[:80]!r} cannot be declared"
                 raise ContractError(f"{locate(joined.function)}: {what}: {bound}")
-        self._participants.append(participant)
+            known = {error.name for error in method_errors(joined)}
+            errors |= {error.name: error.description for error in bound[0].errors if error.name not in known}
+        self._participants.append(replace(participant, errors=errors))
+
+
+def _find_parameter_fault(kind: str, role: str, endpoint: Endpoint) -> str | None:
+    """Return what is wrong with the parameters of a function; None if the method can give them."""
+    properties = endpoint.input_schema.get("properties", {})
+    if role == "changed":
+        return None if len(properties) == 1 else "a hook takes one EntityChange, and perhaps a Context"
+    if kind not in (CANCELS, CHECKS):
+        return None
+    takes, *more = [*properties] or [""]
+    if properties.get(takes, {}).get("type") != "string":
+        return "its first parameter must be the id, a text: write booking_id: str"
+    known = list(STANDARD[endpoint.method].parameters)[1:]
+    unknown = next((name for name in more if name not in known), None)
+    if unknown is not None:
+        return f"{endpoint.method} has no parameter {unknown!r} to give to it; it has {', '.join(known)}"
+    return None
 
 
 def _find_functions(seller: Any) -> dict[str, Callable[..., Any]]:

@@ -260,7 +260,7 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
     StandardMethod(
         name="CHECK",
         category="orchestrate",
-        description="Reports the health of this server, an agent, an upstream or a workflow.",
+        description="Reports the state of this server, an agent, an upstream, a workflow or a thing of the service.",
         intent="Check the status of a target.",
         outcome="A status with an indicator for each component is returned.",
         takes={"target": NAME, "depth?": one_of("shallow", "deep")},

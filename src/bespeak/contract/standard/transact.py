@@ -85,7 +85,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
     ),
     _method(
         name="REGISTER",
-        description="Creates a record of an entity that the caller owns.",
+        description="Creates an entity of a declared type, a channel, a subscription or a procedure.",
         intent="Register a new entity.",
         outcome="The entity is stored, and its id and version are returned.",
         impact="reversible",
@@ -101,7 +101,8 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         errors=(
             MethodError("too-many-entities", status.CONFLICT, "The agent has as many entities as it may have."),
             MethodError("already-registered", status.CONFLICT, "The subscription or the channel exists already."),
-            MethodError("invalid-data", status.UNPROCESSABLE, "The data are too large or name no channel."),
+            MethodError("invalid-data", status.UNPROCESSABLE, "The data are too large or do not fit their type."),
+            MethodError("unknown-entity-type", status.NOT_FOUND, "The service has no such type of entities."),
             MethodError("callback-refused", status.UNPROCESSABLE, "The callback must not be called."),
             NOT_LISTED,
         ),
@@ -158,7 +159,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
     ),
     _method(
         name="CANCEL",
-        description="Revokes a grant, a hold, a submission, a publication, an alert, a monitor or a workflow.",
+        description="Revokes a grant, a hold, a submission, a publication, a workflow or a thing of the service.",
         intent="Cancel something that was scheduled or committed.",
         outcome="The target is cancelled, and what could be undone has been undone.",
         takes={
@@ -176,6 +177,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             "cancelled_at": TIME,
             "refund?": OBJECT,
             "notified?": list_of(NAME),
+            "details?": OBJECT,
         },
         errors=(
             _missing("thing", "target"),
@@ -202,6 +204,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
         errors=(
             _missing("resource", "resource"),
             MethodError("not-the-owner", status.FORBIDDEN, "from_principal does not own the resource."),
+            MethodError("unknown-principal", status.NOT_FOUND, "to_principal is not known here."),
             MethodError("already-owned", status.CONFLICT, "to_principal owns the resource already."),
             MethodError("scope-violation", status.SCOPE_VIOLATION, "The caller lacks the scope of this entity type."),
         ),

@@ -6,7 +6,16 @@ from typing import Final
 
 import msgspec
 
-from bespeak.extensions.entities.methods import ENTITY, LIVE, authorize, log, register, sign, transfer
+from bespeak.extensions.entities.entities import (
+    ENTITY,
+    LIVE,
+    before_cancel,
+    describe_entity,
+    list_endpoints,
+    register,
+    transfer,
+)
+from bespeak.extensions.entities.methods import authorize, log, sign
 from bespeak.extensions.entities.methods_cancel import cancel
 from bespeak.runtime.extension import Cancelling, Extension, RecordKind
 from bespeak.runtime.identity.grants import GRANT, GRANTED, Grant
@@ -28,7 +37,8 @@ entities: Final = Extension(
         "LOG": log,
     },
     kinds={
-        ENTITY: RecordKind(cancelling=Cancelling((LIVE,))),
+        ENTITY: RecordKind(cancelling=Cancelling((LIVE,), before=before_cancel), describe=describe_entity),
         GRANT: RecordKind(cancelling=Cancelling((GRANTED,), parties=_subject)),
     },
+    endpoints=list_endpoints,
 )

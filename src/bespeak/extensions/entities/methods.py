@@ -1,31 +1,23 @@
-"""REGISTER, TRANSFER, AUTHORIZE, SIGN and LOG: entities and owners, grants, signatures, events (Tier 2 5)."""
+"""AUTHORIZE, SIGN and LOG: grants, signatures and events of agents (Tier 2 5)."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
-
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.extensions.messages.recipients import verify_callback
-from bespeak.extensions.messages.store import SUBSCRIBED, SUBSCRIPTION, PutSubscription, channel_key
-from bespeak.extensions.workflows.procedures import PROCEDURE, register_procedure
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_canonical_id, parse_scopes
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, not_available
 from bespeak.runtime.handling import (
-    Conflicts,
     RefusedError,
     check_size,
     effects,
-    find_own,
     invalid,
     new_id,
     refusal,
@@ -35,144 +27,8 @@ from bespeak.runtime.handling import (
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.identity.grants import EVERYTHING, GRANT, GRANTED, Grant
 from bespeak.state.store.commands.events import PutEvent
-from bespeak.state.store.commands.records import NEVER, ChangeRecord, PutRecord, Record
+from bespeak.state.store.commands.records import PutRecord, Record
 from bespeak.text.diagnostics.diagnostic import unquoted
-
-ENTITY: Final = "entity"
-LIVE: Final = "live"
-MOST_ENTITY_DATA: Final = 64 * 1024  # maximum bytes of the data of an entity
-MOST_OWNED: Final = 10_000  # entities of one owner
-
-
-class Handover(msgspec.Struct, frozen=True, omit_defaults=True):
-    transfer_id: str
-    from_principal: str
-    to_principal: str
-    by: str  # Agent that asked for it
-    at: float
-    reason: str | None = None
-
-
-class Entity(msgspec.Struct, frozen=True, omit_defaults=True):
-    entity_type: str
-    data: Any
-    owners: tuple[Handover, ...] = ()  # all changes of ownership, the first one first
-    api_key: str | None = None  # id of the key that made a subscription, which ends with it
-
-
-decode_entity: Final = msgspec.json.Decoder(Entity).decode
-CHANNEL: Final = "channel"  # entity type of a channel, which only its owner may use from then on
-_REGISTER: Final = STANDARD["REGISTER"]
-_LONGEST: Final = {"channel": 256, "callback": 1000}
-_MOST_SUBSCRIPTION: Final = 4096  # maximum bytes of a subscription; many are read at once
-
-
-@stateful
-async def register(call: RoutedCall) -> Effects:
-    """Answer REGISTER /: an entity, a channel, the subscription to a channel, or a procedure."""
-    if call.input["entity_type"] == PROCEDURE:
-        return await register_procedure(call, MOST_ENTITY_DATA)
-    entity = Entity(call.input["entity_type"], call.input["data"])
-    text, owner = to_json(entity), call.agent_id or ""
-    if len(text) > MOST_ENTITY_DATA:
-        message = f"An entity may have {MOST_ENTITY_DATA // 1024} KiB; this one has {len(text)} bytes."
-        raise refusal(_REGISTER, "invalid-data", message)
-    command: PutRecord | PutSubscription
-    command = PutRecord(new_id("ent"), ENTITY, owner, LIVE, text, most=MOST_OWNED)
-    if entity.entity_type == CHANNEL:
-        command = msgspec.structs.replace(command, key=channel_key(_line(entity.data, "channel")))
-    elif entity.entity_type == SUBSCRIPTION:
-        command = await _subscribe(call, entity)
-
-    def result(results: Sequence[Record]) -> dict[str, Any]:
-        made = results[0]
-        told = {
-            "entity_id": made.record_id,
-            "entity_type": entity.entity_type,
-            "owner": made.owner,
-            "version": made.version,
-            "created_at": write_instant(made.created),
-        }
-        # A subscription ends with the credential that made it; an entity is property, which has no end.
-        return told if made.expires >= NEVER else {**told, "expires_at": write_instant(made.expires)}
-
-    taken = "The channel is registered already, or the agent is subscribed to it already."
-    conflicts: Conflicts = {
-        "too-many": _REGISTER.refuse("too-many-entities", f"The agent has {MOST_OWNED} entities, the maximum."),
-        "": lambda found: _REGISTER.refuse("already-registered", taken, entity_id=found.get("record_id")),
-    }
-    return effects([command], result, conflicts)
-
-
-async def _subscribe(call: RoutedCall, entity: Entity) -> PutSubscription:
-    """Return the command for a subscription, whose callback has agreed to receive (Tier 2 10.5)."""
-    data, text = entity.data, to_json(msgspec.structs.replace(entity, api_key=call.principal.key_id))
-    channel, owner = _line(data, "channel"), call.agent_id or ""
-    if len(text) > _MOST_SUBSCRIPTION:
-        raise refusal(_REGISTER, "invalid-data", f"A subscription may have {_MOST_SUBSCRIPTION} bytes.")
-    authority = Authority.of(call.principal, call.request)
-    if data.get("callback") is not None:
-        await verify_callback(call, _line(data, "callback"))
-    record = PutRecord(
-        *(new_id("sub"), SUBSCRIPTION, owner, SUBSCRIBED, text),
-        # One subscription of an agent to a channel.
-        key=f"{owner} {channel}",
-        lifetime=None if authority.expires is None else authority.within(call.server.principals, math.inf),
-        most=MOST_OWNED,
-    )
-    return PutSubscription(record, channel)
-
-
-def _line(data: Any, name: str) -> str:
-    """Return a printable line of the data of a subscription or a channel."""
-    text = data.get(name) if isinstance(data, Mapping) else None
-    if isinstance(text, str) and 0 < len(text) <= _LONGEST[name] and text.isprintable():
-        return text
-    named = 'The data of a subscription or a channel name it: {"channel": "news"}.'
-    message = named if name == "channel" else "The callback of a subscription is an address."
-    raise refusal(_REGISTER, "invalid-data", message, field=f"/data/{name}")
-
-
-_TRANSFER: Final = STANDARD["TRANSFER"]
-_MOST_OWNERS: Final = 1_000  # changes of ownership of one entity
-
-
-@stateful
-async def transfer(call: RoutedCall) -> Effects:
-    """Answer TRANSFER /. The caller is the owner, and holds `TYPE:transfer` for the type of the entity."""
-    given, to = call.input, call.input["to_principal"]
-    record = await find_own(call, (ENTITY,), given["resource_id"])
-    if record is None:
-        raise refusal(_TRANSFER, "resource-not-found", f"This agent owns no resource {given['resource_id'][:80]!r}.")
-    entity = decode_entity(record.data)
-    needed = f"{entity.entity_type}:transfer"
-    if not call.principal.scopes.covers(needed):
-        message = f"Transferring an entity of the type {entity.entity_type} needs the scope {needed}."
-        raise refusal(_TRANSFER, "scope-violation", message, missing_scopes=[needed], required_scopes=[needed])
-    if given["from_principal"] != record.owner:
-        raise refusal(_TRANSFER, "not-the-owner", f"The owner is {record.owner}.", owner=record.owner)
-    if to == record.owner:
-        raise refusal(_TRANSFER, "already-owned", "to_principal owns the resource already.")
-    if len(entity.owners) >= _MOST_OWNERS:
-        raise refusal(_TRANSFER, "already-owned", f"The resource has changed hands {_MOST_OWNERS} times, the maximum.")
-    handover = Handover(new_id("tr"), record.owner, to, call.agent_id or "", time.time(), given.get("reason"))
-    data = to_json(msgspec.structs.replace(entity, owners=(*entity.owners, handover)))
-    change = (record.record_id, (ENTITY,), (LIVE,), LIVE, record.owner, record.version)
-    return effects(
-        [ChangeRecord(*change, data=data, new_owner=to)],
-        lambda results: {
-            "transfer_id": handover.transfer_id,
-            "resource_id": record.record_id,
-            "from_principal": handover.from_principal,
-            "to_principal": to,
-            "version": results[0].version,
-            "transferred_at": write_instant(handover.at),
-        },
-        _TRANSFER.refuse("already-owned", "The resource was changed by another call; look at it again."),
-        # Tier 2 10.6: the record of a transfer has the complete chain of owners.
-        recorded={"owners": [*(one.from_principal for one in entity.owners), record.owner, to]},
-    )
-
 
 _logger = logging.getLogger(__name__)
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.participant import CANCELS
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.message import BROADCAST, Origin, send
 from bespeak.extensions.messages.recipients import as_address, find_recipients
@@ -20,7 +21,8 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.extension import Cancelling
-from bespeak.runtime.handling import effects, find_own, new_id, passed, refusal, stateful
+from bespeak.runtime.handling import RefusedError, effects, find_own, new_id, passed, refusal, stateful
+from bespeak.runtime.things import ask_service
 from bespeak.state.store.commands.records import ChangeRecord, Record
 from bespeak.state.store.store import Command
 
@@ -30,20 +32,53 @@ _CANCEL: Final = STANDARD["CANCEL"]
 
 @stateful
 async def cancel(call: RoutedCall) -> Effects | Envelope:
-    """Answer CANCEL /. Only the owner can cancel; for others there is no such thing."""
-    return await revoke(call, call.input, tuple(call.server.cancelling))
+    """Answer CANCEL /. Only the owner can cancel a record; functions of the service know what else there is."""
+    given, kinds = call.input, tuple(call.server.cancelling)
+    record = await _find(call, given["target_id"], kinds)
+    if record is not None:
+        return await _cancel_record(call, record, given)
+    without = _CANCEL.refuse("refund-impossible", "The service does not refund what it cancels here.")
+    needed = {} if given.get("refund_policy", "none") == "none" else {"refund_policy": without}
+    needed |= {"refund_amount": without} if "refund_amount" in given else {}
+    thing = await ask_service(call, CANCELS, given["target_id"], given, needed)
+    if thing is None:
+        raise _not_found(given)
+    told = {
+        "target_id": given["target_id"],
+        "kind": thing.kind,
+        "status": CANCELLED,
+        "cancelled_at": write_instant(time.time()),
+        "details": thing.output,
+    }
+    refund = thing.output.get("refund")
+    return Envelope({**told, "refund": refund} if isinstance(refund, Mapping) else told)
 
 
 async def revoke(call: RoutedCall, given: Mapping[str, Any], kinds: tuple[str, ...]) -> Effects | Envelope:
     """Cancel something of certain kinds that belongs to the caller."""
-    record = await find_own(call, kinds, given["target_id"])
-    if record is None and WORKFLOW in kinds:
-        named = await find_run(call, given["target_id"])
-        record = None if named is None else await find_own(call, (WORKFLOW,), named)
+    record = await _find(call, given["target_id"], kinds)
     if record is None:
-        raise refusal(_CANCEL, "target-not-found", f"This agent has nothing with the id {given['target_id'][:80]!r}.")
+        raise _not_found(given)
+    return await _cancel_record(call, record, given)
+
+
+async def _find(call: RoutedCall, target_id: str, kinds: tuple[str, ...]) -> Record | None:
+    record = await find_own(call, kinds, target_id)
+    if record is None and WORKFLOW in kinds:
+        named = await find_run(call, target_id)
+        record = None if named is None else await find_own(call, (WORKFLOW,), named)
+    return record
+
+
+def _not_found(given: Mapping[str, Any]) -> RefusedError:
+    return refusal(_CANCEL, "target-not-found", f"This agent has nothing with the id {given['target_id'][:80]!r}.")
+
+
+async def _cancel_record(call: RoutedCall, record: Record, given: Mapping[str, Any]) -> Effects | Envelope:
     how = call.server.cancelling[record.kind]
     passed(_judge(record, how, given))
+    if how.before is not None:
+        await how.before(call, record)
     if how.carry_out is not None:
         return await how.carry_out(call, record)
     notified: tuple[str, ...] = ()

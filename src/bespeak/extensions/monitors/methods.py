@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.participant import CHECKS
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.recipients import verify_callback
 from bespeak.extensions.monitors.conditions import check_threshold
@@ -31,6 +32,7 @@ from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, find_visible
 from bespeak.runtime.handling import RefusedError, effects, find_own, handler, new_id, refusal, stateful
 from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.things import ask_service
 from bespeak.state.store.commands.records import PutRecord
 
 INBOX: Final = "inbox"  # callback that means the inbox of the caller, beside its Agent-ID
@@ -175,6 +177,10 @@ async def _owned(call: RoutedCall, target: str) -> Envelope:
     if named is not None:
         record = await find_own(call, (WORKFLOW,), named)
     if record is None:
+        thing = await ask_service(call, CHECKS, target, call.input)
+        if thing is not None:
+            told = _report(target, thing.state, [_component(thing.kind, thing.state, None)])
+            return Envelope({**told.result, "details": thing.output})
         message = f"This agent has nothing with the id {target[:80]!r}; `server` checks this server."
         raise refusal(_CHECK, "target-not-found", message)
     try:

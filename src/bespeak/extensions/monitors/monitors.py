@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.agent import Agent
+from bespeak.contract.participant import CHECKS
 from bespeak.errors import StoreError
 from bespeak.extensions.messages.message import KEPT, MOST_RECEIVED, Message, address_messages
 from bespeak.extensions.messages.posting import Posting, post
@@ -32,8 +33,9 @@ from bespeak.runtime.concurrency import FairSemaphore, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.gates import find_route
-from bespeak.runtime.handling import new_id
+from bespeak.runtime.handling import RefusedError, new_id
 from bespeak.runtime.identity.authority import restore_call
+from bespeak.runtime.things import ask_service
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
 
@@ -96,6 +98,13 @@ class Observer:
     async def _look_at_record(self, call: RoutedCall, target: MonitorTarget) -> Observation | Refused:
         record: Record | None = await self._store.read(FindRecord(self._kinds, target.name))
         if record is None or record.owner not in (call.agent_id, call.principal.principal_id):
+            try:
+                thing = await ask_service(call, CHECKS, target.name, {})
+            except RefusedError as error:
+                # Other refusals may pass: they are about the state of things.
+                return error.refused if error.refused.status in _AUTHORITY_LOST else Observation({})
+            if thing is not None:
+                return Observation({targets.STATE: thing.state})
             message = f"This agent has nothing with the id {target.name[:80]!r} that can be observed."
             return Refused(status.NOT_FOUND, "target-not-found", message)
         return Observation({targets.STATE: record.state}, record.version)

@@ -18,7 +18,8 @@ from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.participant import JoinedFunction, Participant
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.schema.validation import Validator, compile_schema
-from bespeak.contract.standard.definition import list_of
+from bespeak.contract.standard.definition import MethodError, list_of
+from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.orchestrate import RUNS, STEP
 from bespeak.documents.deployment.rules import PROCEDURE
 from bespeak.errors import ContractError, StoreError
@@ -77,9 +78,15 @@ def bind_participant(
         impact=joined.impact,
         idempotent=joined.idempotent,
         scopes=participant.scopes,
-        errors=participant.errors,
+        # A function may refuse as the method does; `run_function` gives its refusal the status of the method.
+        errors={**{error.name: error.description for error in method_errors(joined)}, **participant.errors},
         overrides=participant.overrides,
     )
+
+
+def method_errors(joined: JoinedFunction) -> tuple[MethodError, ...]:
+    """Return the errors of the standard method that a function takes part in."""
+    return STANDARD[joined.method].errors if joined.method in STANDARD else ()
 
 
 def bind_hidden(

@@ -145,7 +145,7 @@ def builtin_endpoints(
         *(_endpoint(one.method, one.path, one.handler) for one in brought if not one.listed),
         *(
             _with_missing(
-                replace(_endpoint(method, "/", handler), enabled=True),
+                replace(_with_participants(_endpoint(method, "/", handler), service), enabled=True),
                 find_unjoined(method, service) if stored else REQUIRES_STORE,
             )
             for method, handler in (*((STANDARD[name], standard[name]) for name in chosen), *own_methods)
@@ -204,6 +204,19 @@ def _output(method: StandardMethod) -> Mapping[str, Any]:
         "required": ["status", "result"],
         "additionalProperties": True,
     }
+
+
+def _with_participants(endpoint: Endpoint, service: Service) -> Endpoint:
+    """Publish what functions of the service add to a method: errors, and names that everybody may use."""
+    joined = [
+        one for one in service.participants if any(each.method == endpoint.method for each in one.functions.values())
+    ]
+    known = {error.name for error in endpoint.errors}
+    errors = {name: text for one in joined for name, text in one.errors.items() if name not in known}
+    open_to_all = [one.name for one in joined if not (one.scopes or getattr(one.options, "scopes", ()))]
+    named = f" This service has: {', '.join(open_to_all)}." if open_to_all else ""
+    added = tuple(DeclaredError(name, text) for name, text in errors.items())
+    return replace(endpoint, description=endpoint.description + named, errors=(*endpoint.errors, *added))
 
 
 def _with_missing(endpoint: Endpoint, missing: str | None) -> Endpoint:

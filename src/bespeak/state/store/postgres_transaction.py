@@ -12,6 +12,8 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Any, Final, Self
 
+import msgspec
+
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.state.store.postgres_connection import Connection, is_outage
 from bespeak.state.store.sql import postgres_sql
@@ -202,7 +204,7 @@ async def _run(connection: Connection, unit: Unit, seal: SealRecord, announced: 
             if result is AGAIN:
                 result = await run_command(connection, command, unit.topics, seal)
             if isinstance(result, Conflict):
-                return result
+                return msgspec.structs.replace(result, position=len(results)) if results else result
             results.append(result)
         if more is None:
             break

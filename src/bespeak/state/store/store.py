@@ -94,6 +94,7 @@ class Conflict(msgspec.Struct, frozen=True):
 
     reason: str
     details: Mapping[str, Any] = {}
+    position: int = 0  # of the command in its unit
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -245,11 +246,11 @@ def run_unit(
     """Run the commands of a unit on a database that answers at once."""
     topics = unit.topics
     topics.clear()  # an earlier attempt may have left some
-    results = []
+    results: list[Any] = []
     for command in unit.commands:
         result = run_command(command, topics, execute, seal)
         if type(result) is Conflict:
-            return result
+            return msgspec.structs.replace(result, position=len(results)) if results else result
         results.append(result)
     if unit.then is not None:
         for command in unit.then(results):
