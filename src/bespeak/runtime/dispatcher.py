@@ -275,6 +275,8 @@ class Dispatcher:
         outcome = self._invoke(call)
         answer = await outcome if isinstance(outcome, Coroutine) else outcome
         assert isinstance(answer, Response), "a function of a service has no effects of its own"
+        if places := non_finite(call.output):
+            return _answered(call, self._break(call, route, places))
         if call.joined is not None and status.is_success(answer.status):
             parent.joined = [*(parent.joined or ()), *call.joined]
         return _answered(call, answer)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -87,12 +87,6 @@ class OwnEndpoints(Protocol):
         """Return True if a refresh may find an endpoint for a refused call."""
 
 
-class RunPart(Protocol):
-    """Calls a function of the service that takes part in a method. Types are those of the dispatcher, above here."""
-
-    async def __call__(self, parent: Any, route: Route, given: dict[str, Any]) -> Any: ...
-
-
 class Server:
     """Complete when constructed, and passed to gates and methods with every call. Only `routes` is replaced."""
 
@@ -151,7 +145,7 @@ class Server:
         self._take_extensions(extensions, hooks)
         self.hides: Callable[[str], bool] | None = None  # tells which concepts no document shows; None if all are shown
         self.additions = Additions(registrar, self._install, store)  # endpoints that were added while the server runs
-        self.run_part: RunPart  # set by the dispatcher of the server
+        self.run_part: Callable[[Any, Route, dict[str, Any]], Awaitable[Any]]  # that of the dispatcher, which sets it
         self.own_endpoints: OwnEndpoints | None = None  # endpoints of some agents only; None if all are for everybody
 
     def _take_extensions(self, extensions: Sequence[Extension], hooks: Mapping[str, Callable[..., Any]]) -> None:

@@ -277,23 +277,23 @@ async def test_a_hook_that_refuses_or_fails_stops_the_change_and_nothing_is_kept
 
 
 async def test_a_full_account_takes_nothing_and_the_message_of_the_hook_is_not_sent(
-    monkeypatch: pytest.MonkeyPatch,
+    place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(entities, "MOST_OWNED", 1)
-    async with keeping(participants=employees(hook=Hook().__call__)) as bench:
+    async with keeping(participants=employees(hook=Hook().__call__), store=open_store(place)) as bench:
         await register(bench)
         full = await bench.send("REGISTER", "/", {"entity_type": "employee", "data": {"name": "Ben"}})
         assert full.refusal == (409, "too-many-entities")
         assert await told(bench) == ["register"]
 
 
-async def test_a_message_that_cannot_be_sent_stops_the_change(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_message_that_cannot_be_sent_stops_the_change(place: str, caplog: pytest.LogCaptureFixture) -> None:
     async def publish(change: EntityChange[Employee], context: Context) -> None:
         """Publish a change."""
         context.publish("news", {"name": change.data.name})
 
     participants = employees(hook=publish)
-    async with keeping(participants=participants, methods=("PUBLISH",)) as bench:
+    async with keeping(participants=participants, methods=("PUBLISH",), store=open_store(place)) as bench:
         body = {"entity_type": "employee", "data": {"name": "Ann"}}
         assert (await bench.send("REGISTER", "/", body)).status == 200
         assert (await bench.send("REGISTER", "/", body)).status == 500  # the same content is published once

@@ -233,9 +233,35 @@ async def test_an_id_of_another_form_is_unknown() -> None:
         assert (await bench.send("CHECK", "/", {"target": str(UUID(int=1))})).json["result"]["status"] == "sent"
 
 
+@pytest.mark.parametrize("value", [None, [1], "x", {"x": float("nan")}])
+async def test_what_is_not_an_object_of_json_is_a_fault_and_nothing_is_sent(value: Any) -> None:
+    def declare(app: App) -> None:
+        @app.cancels("booking")
+        def cancel_booking(booking: str, context: Context) -> dict[str, Any]:
+            """Cancel a booking."""
+            context.notify(BOB, {"freed": booking})
+            return value  # type: ignore[no-any-return]
+
+    async with keeping(participants=joining(declare)) as bench:
+        assert (await cancel(bench, "77")).refusal == (500, "output-validation-failed")
+        assert await letters(bench) == []
+
+
+async def test_a_step_of_a_chain_cancels_a_thing_once() -> None:
+    desk = Desk()
+    async with keeping(participants=desk.participants, methods=("CHAIN",)) as bench:
+        step = {"method": "CANCEL", "path": "/", "parameters": {"target_id": "77"}}
+        done = (await bench.send("CHAIN", "/", {"steps": [step]}, idempotency_key="k")).json["result"]
+        assert (done["status"], desk.bookings["77"]) == ("completed", "cancelled")
+        await bench.send("CHAIN", "/", {"steps": [step]}, idempotency_key="k")
+        assert (len(desk.asked), await letters(bench)) == (1, [{"freed": "77"}])
+
+
 def no_id() -> None: ...
 def number(booking: int) -> None: ...
 def more(booking: str, colour: str = "red") -> None: ...
+def several(booking: str) -> list[dict[str, str]]:
+    return []
 
 
 @pytest.mark.parametrize(
@@ -243,6 +269,7 @@ def more(booking: str, colour: str = "red") -> None: ...
     [
         (no_id, "first parameter must be the id"),
         (number, "first parameter must be the id"),
+        (several, "must return one object"),
         (more, "CANCEL has no parameter 'colour' to give to it; it has reason, notify_parties"),
     ],
 )

@@ -293,6 +293,8 @@ def _find_parameter_fault(kind: str, role: str, endpoint: Endpoint) -> str | Non
     takes, *more = [*properties] or [""]
     if properties.get(takes, {}).get("type") != "string":
         return "its first parameter must be the id, a text: write booking_id: str"
+    if endpoint.output_schema.get("type") == "array":
+        return "it must return one object"
     known = list(STANDARD[endpoint.method].parameters)[1:]
     unknown = next((name for name in more if name not in known), None)
     if unknown is not None:

@@ -34,12 +34,12 @@ from bespeak.state.store.commands.records import (
     NEVER,
     ChangeRecord,
     FindRecord,
+    ListRecords,
     PutRecord,
     Record,
-    list_where,
     put_with,
 )
-from bespeak.state.store.store import Command, Result, Steps
+from bespeak.state.store.store import Command, Steps
 
 ENTITY: Final = "entity"
 LIVE: Final = "live"
@@ -72,24 +72,6 @@ class PutEntity(Command, frozen=True):
 
     def steps(self) -> Steps:
         return put_with(self.record, channel=self.entity_type)
-
-
-class ListEntities(Command, frozen=True):
-    """List live entities, the oldest first."""
-
-    after: tuple[float, str]  # time and id of the last one of the previous page
-    limit: int
-    entity_type: str | None = None
-    owners: tuple[str, ...] = ()  # owners of which one must own it; empty for all
-
-    def steps(self) -> Result[list[Record]]:
-        where: dict[str, tuple[Any, ...]] = {f"kind = '{ENTITY}'": (), f"state = '{LIVE}'": (), "expires > {now}": ()}
-        where["(created, record_id) > (?, ?)"] = self.after
-        if self.entity_type is not None:
-            where["channel = ?"] = (self.entity_type,)
-        if self.owners:
-            where[f"owner IN ({', '.join('?' * len(self.owners))})"] = self.owners
-        return list_where(where, self.limit)
 
 
 decode_entity: Final = msgspec.json.Decoder(Entity).decode
@@ -326,7 +308,8 @@ async def query_entities(call: RoutedCall) -> Envelope:
         reads_all = named is not None and scopes.covers(f"{named}:read")
         owners = (given["owner"],) if "owner" in given and (reads_all or given["owner"] in own) else own
         owners = () if reads_all and "owner" not in given else owners
-        records = await store.read(ListEntities(after, _MOST_READ, named, owners))
+        wanted = ListRecords(ENTITY, None, (LIVE,), after, _MOST_READ, named, owners)
+        records = await store.read(wanted)
     listed: list[dict[str, Any]] = []
     size, last = 0, None
     for last in records:

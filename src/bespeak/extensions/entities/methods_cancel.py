@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -21,7 +21,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.extension import Cancelling
-from bespeak.runtime.handling import RefusedError, effects, find_own, new_id, passed, refusal, stateful
+from bespeak.runtime.handling import effects, find_own, new_id, passed, refusal, stateful
 from bespeak.runtime.things import ask_service
 from bespeak.state.store.commands.records import ChangeRecord, Record
 from bespeak.state.store.store import Command
@@ -33,16 +33,17 @@ _CANCEL: Final = STANDARD["CANCEL"]
 @stateful
 async def cancel(call: RoutedCall) -> Effects | Envelope:
     """Answer CANCEL /. Only the owner can cancel a record; functions of the service know what else there is."""
-    given, kinds = call.input, tuple(call.server.cancelling)
-    record = await _find(call, given["target_id"], kinds)
-    if record is not None:
-        return await _cancel_record(call, record, given)
+    return await revoke(call, call.input, tuple(call.server.cancelling), _cancel_thing)
+
+
+async def _cancel_thing(call: RoutedCall) -> Envelope | None:
+    given = call.input
     without = _CANCEL.refuse("refund-impossible", "The service does not refund what it cancels here.")
     needed = {} if given.get("refund_policy", "none") == "none" else {"refund_policy": without}
     needed |= {"refund_amount": without} if "refund_amount" in given else {}
     thing = await ask_service(call, CANCELS, given["target_id"], given, needed)
     if thing is None:
-        raise _not_found(given)
+        return None
     told = {
         "target_id": given["target_id"],
         "kind": thing.kind,
@@ -54,27 +55,22 @@ async def cancel(call: RoutedCall) -> Effects | Envelope:
     return Envelope({**told, "refund": refund} if isinstance(refund, Mapping) else told)
 
 
-async def revoke(call: RoutedCall, given: Mapping[str, Any], kinds: tuple[str, ...]) -> Effects | Envelope:
-    """Cancel something of certain kinds that belongs to the caller."""
-    record = await _find(call, given["target_id"], kinds)
-    if record is None:
-        raise _not_found(given)
-    return await _cancel_record(call, record, given)
-
-
-async def _find(call: RoutedCall, target_id: str, kinds: tuple[str, ...]) -> Record | None:
-    record = await find_own(call, kinds, target_id)
+async def revoke(
+    call: RoutedCall,
+    given: Mapping[str, Any],
+    kinds: tuple[str, ...],
+    otherwise: Callable[[RoutedCall], Awaitable[Envelope | None]] | None = None,
+) -> Effects | Envelope:
+    """Cancel something of certain kinds that belongs to the caller, or what `otherwise` knows."""
+    record = await find_own(call, kinds, given["target_id"])
     if record is None and WORKFLOW in kinds:
-        named = await find_run(call, target_id)
+        named = await find_run(call, given["target_id"])
         record = None if named is None else await find_own(call, (WORKFLOW,), named)
-    return record
-
-
-def _not_found(given: Mapping[str, Any]) -> RefusedError:
-    return refusal(_CANCEL, "target-not-found", f"This agent has nothing with the id {given['target_id'][:80]!r}.")
-
-
-async def _cancel_record(call: RoutedCall, record: Record, given: Mapping[str, Any]) -> Effects | Envelope:
+    if record is None:
+        done = None if otherwise is None else await otherwise(call)
+        if done is not None:
+            return done
+        raise refusal(_CANCEL, "target-not-found", f"This agent has nothing with the id {given['target_id'][:80]!r}.")
     how = call.server.cancelling[record.kind]
     passed(_judge(record, how, given))
     if how.before is not None:

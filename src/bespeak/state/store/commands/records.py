@@ -317,11 +317,17 @@ class ListRecords(Command, frozen=True):
     states: tuple[str, ...] = ()
     after: tuple[float, str] = (0.0, "")  # time and id of the last record of the previous page
     limit: int = 100
+    channel: str | None = None
+    owners: tuple[str, ...] = ()  # owners of which one must own it, in place of `owner`
 
     def steps(self) -> Result[list[Record]]:
         where = {"kind = ?": (self.kind,), "expires > {now}": (), "(created, record_id) > (?, ?)": self.after}
         if self.owner is not None:
             where["owner = ?"] = (self.owner,)
+        if self.channel is not None:
+            where["channel = ?"] = (self.channel,)
+        if self.owners:
+            where[f"owner IN ({', '.join('?' * len(self.owners))})"] = self.owners
         if self.states:
             where[f"state IN ({', '.join('?' * len(self.states))})"] = self.states
         return list_where(where, self.limit)
