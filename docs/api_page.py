@@ -15,7 +15,19 @@ from bespeak.text.reading.settings import declared
 
 SECTIONS = {
     "Write a service": (
-        *("App", "Body", "Needs", "Refusal", "Context", "Principal", "Price", "Sold", "Upload", "FileLimits"),
+        *(
+            "App",
+            "Body",
+            "Needs",
+            "Refusal",
+            "Context",
+            "Principal",
+            "Price",
+            "Sold",
+            "EntityChange",
+            "Upload",
+            "FileLimits",
+        ),
         "Download",
     ),
     "Describe a service": (

@@ -18,7 +18,7 @@ from tests.things import joining
 from bespeak import App, Context, ContractError, EntityChange, Refusal
 from bespeak.contract.agent import Agent
 from bespeak.contract.participant import Participant
-from bespeak.extensions.entities import entities
+from bespeak.extensions.entities import methods
 from bespeak.state.store.commands.records import ListRecords
 from bespeak.state.store.opening import open_store
 
@@ -169,7 +169,7 @@ async def test_entities_are_found_by_type_owner_and_members_and_listed_in_pages(
 
 
 async def test_an_answer_is_bounded_by_what_is_read_and_by_its_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entities, "_MOST_BYTES", 10)
+    monkeypatch.setattr(methods, "_MOST_BYTES", 10)
     async with keeping(participants=employees()) as bench:
         for name in "ab":
             await register(bench, name=name)
@@ -279,7 +279,7 @@ async def test_a_hook_that_refuses_or_fails_stops_the_change_and_nothing_is_kept
 async def test_a_full_account_takes_nothing_and_the_message_of_the_hook_is_not_sent(
     place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entities, "MOST_OWNED", 1)
+    monkeypatch.setattr(methods, "MOST_OWNED", 1)
     async with keeping(participants=employees(hook=Hook().__call__), store=open_store(place)) as bench:
         await register(bench)
         full = await bench.send("REGISTER", "/", {"entity_type": "employee", "data": {"name": "Ben"}})

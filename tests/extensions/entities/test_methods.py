@@ -16,8 +16,7 @@ from tests.things import contracts, joining
 
 from bespeak.contract.agent import Agent
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.extensions.entities.entities import MOST_ENTITY_DATA, decode_entity
-from bespeak.extensions.entities.methods import MOST_EVENT_DATA
+from bespeak.extensions.entities.methods import MOST_ENTITY_DATA, MOST_EVENT_DATA, decode_entity
 from bespeak.protocol.exchange.principal import Scopes
 from bespeak.runtime.identity.signer import Signer
 from bespeak.state.audit.settings import AuditSettings

@@ -6,16 +6,18 @@ from typing import Final
 
 import msgspec
 
-from bespeak.extensions.entities.entities import (
+from bespeak.extensions.entities.methods import (
     ENTITY,
     LIVE,
+    authorize,
     before_cancel,
     describe_entity,
     list_endpoints,
+    log,
     register,
+    sign,
     transfer,
 )
-from bespeak.extensions.entities.methods import authorize, log, sign
 from bespeak.extensions.entities.methods_cancel import cancel
 from bespeak.runtime.extension import Cancelling, Extension, RecordKind
 from bespeak.runtime.identity.grants import GRANT, GRANTED, Grant

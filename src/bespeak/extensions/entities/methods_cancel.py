@@ -21,8 +21,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.extension import Cancelling
-from bespeak.runtime.handling import effects, find_own, new_id, passed, refusal, stateful
-from bespeak.runtime.things import ask_service
+from bespeak.runtime.handling import ask_service, effects, find_own, new_id, passed, refusal, stateful
 from bespeak.state.store.commands.records import ChangeRecord, Record
 from bespeak.state.store.store import Command
 

@@ -30,9 +30,8 @@ from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, find_visible
-from bespeak.runtime.handling import RefusedError, effects, find_own, handler, new_id, refusal, stateful
+from bespeak.runtime.handling import RefusedError, ask_service, effects, find_own, handler, new_id, refusal, stateful
 from bespeak.runtime.identity.authority import Authority
-from bespeak.runtime.things import ask_service
 from bespeak.state.store.commands.records import PutRecord
 
 INBOX: Final = "inbox"  # callback that means the inbox of the caller, beside its Agent-ID

@@ -33,9 +33,8 @@ from bespeak.runtime.concurrency import FairSemaphore, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.gates import find_route
-from bespeak.runtime.handling import RefusedError, new_id
+from bespeak.runtime.handling import RefusedError, ask_service, new_id
 from bespeak.runtime.identity.authority import restore_call
-from bespeak.runtime.things import ask_service
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
 
@@ -104,7 +103,8 @@ class Observer:
                 # Other refusals may pass: they are about the state of things.
                 return error.refused if error.refused.status in _AUTHORITY_LOST else Observation({})
             if thing is not None:
-                return Observation({targets.STATE: thing.state})
+                # With the version of a record of somebody else under this id, whose changes must not wake the monitor.
+                return Observation({targets.STATE: thing.state}, 0 if record is None else record.version)
             message = f"This agent has nothing with the id {target.name[:80]!r} that can be observed."
             return Refused(status.NOT_FOUND, "target-not-found", message)
         return Observation({targets.STATE: record.state}, record.version)

@@ -94,7 +94,13 @@ class Conflict(msgspec.Struct, frozen=True):
 
     reason: str
     details: Mapping[str, Any] = {}
-    position: int = 0  # of the command in its unit
+    position: int = 0  # of the command in its unit, which is not compared
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Conflict) and (self.reason, self.details) == (other.reason, other.details)
+
+    def __hash__(self) -> int:
+        return hash(self.reason)
 
 
 class Command(msgspec.Struct, frozen=True):
