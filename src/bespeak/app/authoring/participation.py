@@ -232,7 +232,7 @@ class Participation:
         such as `context.notify`, is one transaction with it.
         """
 
-        def read(data: Any) -> Any:
+        async def read(data: Any) -> Any:
             return data
 
         read.__annotations__ = {"data": model, "return": model}
@@ -277,7 +277,8 @@ class Participation:
             )
             if isinstance(bound, str):
                 what = f"the {participant.kind} {participant.name[:80]!r} cannot be declared"
-                raise ContractError(f"{locate(joined.function)}: {what}: {bound}")
+                place = "" if role == "read" else f"{locate(joined.function)}: "  # the reader of a model is ours
+                raise ContractError(f"{place}{what}: {bound}")
             known = {error.name for error in method_errors(joined)}
             errors |= {error.name: error.description for error in bound[0].errors if error.name not in known}
         self._participants.append(replace(participant, errors=errors))
