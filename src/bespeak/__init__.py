@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from bespeak.contract.data_set import DataSet
     from bespeak.contract.endpoint import Deprecation
     from bespeak.contract.handler import Body, Needs, Refusal
-    from bespeak.contract.participant import Price, Sold
-    from bespeak.contract.participant import EntityChange, Unknown
+    from bespeak.contract.participant import EntityChange, Price, Sold, Unknown
     from bespeak.contract.policy import MethodPolicy, Policies, Redirect
     from bespeak.contract.schema.file_schema import FileLimits
     from bespeak.contract.service import DataClass, DataManifest, Vocabulary

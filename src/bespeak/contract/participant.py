@@ -14,23 +14,14 @@ from bespeak.contract.handler import Refusal
 from bespeak.text.diagnostics.diagnostic import brief
 
 CANCELS: Final = "cancels"  # kinds of participants
-
 CHECKS: Final = "checks"
-
 ENTITY: Final = "entity"
-
 UNKNOWN: Final = "target-not-found"  # error of CANCEL and CHECK that Unknown means
-
 _NAME: Final = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
-
 _LONGEST_NAME: Final = 128
-
 _TYPE: Final = re.compile(r"[a-z][a-z0-9_-]{0,63}")
-
 OWN_TYPES: Final = ("channel", "subscription", "procedure")  # entity types that REGISTER knows without a declaration
-
 Data = TypeVar("Data")
-
 SOLD: Final = "sold"  # parameter of `fulfil` and `refund` of a sale that is the purchase
 
 

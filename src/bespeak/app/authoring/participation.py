@@ -31,9 +31,7 @@ from bespeak.runtime.functions.signature import read_signature
 from bespeak.text.source.tree import Location
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-
 _Seller = TypeVar("_Seller", bound=type)
-
 _SALE: Final = {"price": "PURCHASE", "fulfil": "PURCHASE", "refund": "CANCEL"}  # methods that these take part in
 
 
