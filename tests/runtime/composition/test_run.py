@@ -273,6 +273,27 @@ async def test_elements_are_asked_for_at_the_same_time_if_that_changes_nothing()
     assert (await answer(made, "FIND", "/offer")).body == b'{"ids":["a","b"]}'
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("impact", ["informational", "reversible"])
+async def test_a_step_stays_in_the_task_in_which_it_began(impact: str) -> None:
+    tasks = []
+
+    async def hold(id: str) -> dict[str, Any]:  # noqa: A002
+        for _ in range(2):
+            tasks.append(asyncio.current_task())
+            await asyncio.sleep(0)
+        return {}
+
+    holding = make_endpoint("MODIFY", "/rooms/{id}", hold, properties={"id": TEXT}, required=("id",), impact=impact)
+    held = step("MODIFY /rooms/{id}", take={"id": item()}, for_each=constant(["a", "b"]))
+    made = compose("MODIFY", "/all", "r", impact=impact)
+    built = build(holding, made, recipes=(recipe(held),))
+    assert (await answer(built, "MODIFY", "/all")).status == 200
+    assert len(tasks) == 4
+    assert len(set(tasks)) == (1 if impact == "reversible" else 2)
+    assert all(tasks.count(task) % 2 == 0 for task in tasks)
+
+
 CALLED = make_endpoint("FETCH", "/a", echo)
 STEP = plan_composition(compose("FIND", "/c", "r"), recipe(step("FETCH /a")), {CALLED.key: CALLED}).steps[0]
 

@@ -13,8 +13,8 @@ from bespeak.contract.schema.validation import compile_schema
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.composition.plan import CompositionPlan, Key, plan_composition
-from bespeak.runtime.composition.run import SUCCESS, BoundStep, Run
+from bespeak.runtime.composition.plan import CompositionPlan, Key, StepPlan, UndoPlan, plan_composition
+from bespeak.runtime.composition.run import SUCCESS, Bound, Run
 from bespeak.runtime.composition.step import AUTHORIZED, VALID, Steps
 from bespeak.runtime.composition.values import Scope, UnmetError
 from bespeak.runtime.concurrency import is_in_task
@@ -28,10 +28,8 @@ class CompositionBinding:
     def __init__(self, endpoint: Endpoint, plan: CompositionPlan) -> None:
         self.plan = plan
         self._endpoint = endpoint
-        undone = [step.undo.key for step in self.plan.steps if step.undo is not None]
-        self._keys = (*(step.key for step in self.plan.steps), *undone)
         self._table: RouteTable | None = None
-        self._routes: Mapping[Key, BoundStep] | None = None
+        self._bound: Mapping[StepPlan | UndoPlan, Bound] | None = None
         self._waits = False
         self._needs_key = False
         self._in_task = False
@@ -43,7 +41,7 @@ class CompositionBinding:
         """Return the output or a Refused, or a coroutine of either if a step has to wait."""
         if self._table is not call.routes:
             self._resolve(call.routes)
-        if self._routes is None:
+        if self._bound is None:
             return _outdated(call)
         if self._needs_key and not call.route.is_confirmed and (call.composing is None or not call.composing.is_keyed):
             message = (
@@ -51,7 +49,7 @@ class CompositionBinding:
                 "under which it continues when you repeat the call."
             )
             return Refused(status.BAD_REQUEST, "idempotency-key-required", message)
-        run = Run(self.plan, call, steps, self._routes)
+        run = Run(self.plan, call, steps, self._bound)
         if self._in_task and not is_in_task():
             return _run_later(run)
         result = run.start()
@@ -66,14 +64,15 @@ class CompositionBinding:
 
     def _resolve(self, table: RouteTable) -> None:
         """Look up the routes of all steps, once per table."""
-        found = {key: table.steps.get(key) for key in self._keys}
-        routes = {key: route for key, route in found.items() if route is not None}
         self._table = table
-        bound = {key: (route, self._flags(route)) for key, route in routes.items()}
-        self._routes = bound if len(bound) == len(found) else None
-        waiting = [step for step in self.plan.steps if step.key in routes and _waits(routes[step.key], table)]
+        steps = self.plan.steps
+        plans: list[StepPlan | UndoPlan] = [*steps, *(step.undo for step in steps if step.undo is not None)]
+        routes = {plan: route for plan in plans if (route := table.steps.get(plan.key)) is not None}
+        bound = {plan: (route, plan.fill, plan.flags | self._flags(route)) for plan, route in routes.items()}
+        self._bound = bound if len(bound) == len(plans) else None
+        waiting = [step for step in steps if step in routes and _waits(routes[step], table)]
         self._waits = bool(waiting)
-        changing = [step.number for step in self.plan.steps if step.changes]
+        changing = [step.number for step in steps if step.changes]
         # Such a call goes on after the confirmation, and only the key says what has been done.
         self._needs_key = any(
             step.for_each is not None or any(one < step.number for one in changing) for step in waiting
@@ -92,17 +91,17 @@ class SoleStepBinding(CompositionBinding):
     def __call__(self, call: RoutedCall, steps: Steps) -> Any:
         if self._table is not call.routes:
             self._resolve(call.routes)
-        if self._routes is None:
+        if self._bound is None:
             return _outdated(call)
         plan, step = self.plan, self._step
         done: Any = None
-        route, flags = self._bound
+        route, fill, flags = self._bound[step]
         try:
             if flags & VALID and step.mirror is not None:
                 given = step.mirror(call.input)
             else:
                 given = step.build(Scope(call.input), None)
-            done = steps.run_step(call, route, given, step.fill(given), step.named, flags=flags)
+            done = steps.run_step(call, route, given, fill(given), step.named, flags=flags)
             if type(done) is not CoroutineType and done.response.status in SUCCESS:
                 output = done.output
                 if plan.is_last and type(output) is not list:
@@ -113,13 +112,11 @@ class SoleStepBinding(CompositionBinding):
                 return plan.result(scope, {step.number: output})
         except UnmetError:
             pass  # the run meets it too, and explains it
-        return Run(plan, call, steps, self._routes, done).start()
+        return Run(plan, call, steps, self._bound, done).start()
 
     def _resolve(self, table: RouteTable) -> None:
         super()._resolve(table)
         self._step = self.plan.steps[0]
-        if self._routes is not None:
-            self._bound = self._routes[self._step.key]
 
     def _flags(self, route: Route) -> int:
         is_valid = self.plan.steps[0].mirror is not None and route.input is compile_schema(self._endpoint.input_schema)

@@ -16,20 +16,19 @@ from collections.abc import Coroutine, Generator, Sequence
 from types import CoroutineType
 from typing import Any, NamedTuple
 
+import msgspec
+
 Program = Coroutine["Asked", Any, Any]
 
 
-class Asked:
+class Asked(msgspec.Struct):
     """Something that a program awaits."""
 
-    __slots__ = ("given", "kind", "more", "number", "what")
-
-    def __init__(self, kind: str, number: int, what: str = "", given: Any = None, more: Any = None) -> None:
-        self.kind = kind  # what answers it
-        self.number = number  # place in the program, the same whenever the program runs again
-        self.what = what  # what is asked for, in words of the journal
-        self.given = given  # input
-        self.more = more  # whatever else its kind needs
+    kind: str  # what answers it
+    number: int  # place in the program, the same whenever the program runs again
+    what: str = ""  # what is asked for, in words of the journal
+    given: Any = None  # input
+    more: Any = None  # whatever else its kind needs
 
     def __await__(self) -> Generator[Asked, Any, Any]:
         return (yield self)
@@ -52,30 +51,27 @@ class Engine(ABC):
 
     def advance(self, program: Program, scope: Any = None) -> Any:
         """Run a program; return its value, or a coroutine of it if the program has to wait."""
-        given = None
+        send, answer, given = program.send, self.answer, None
         while True:
+            self.scope = scope
             try:
-                asked = self._send(program, scope, given)
+                asked = send(given) if type(given) is not Failed else program.throw(given.error)
             except StopIteration as end:
                 return end.value
-            given = self.answer(asked, scope)
+            given = answer(asked, scope)
             if type(given) is CoroutineType:
                 return self._continue(program, scope, given)
 
-    async def _continue(self, program: Program, scope: Any, waiting: Coroutine[Any, Any, Any]) -> Any:
-        given = await waiting
+    async def _continue(self, program: Program, scope: Any, given: Any) -> Any:
         while True:
+            if type(given) is CoroutineType:
+                given = await given
+            self.scope = scope
             try:
-                asked = self._send(program, scope, given)
+                asked = program.send(given) if type(given) is not Failed else program.throw(given.error)
             except StopIteration as end:
                 return end.value
             given = self.answer(asked, scope)
-            if type(given) is CoroutineType:
-                given = await given
-
-    def _send(self, program: Program, scope: Any, given: Any) -> Asked:
-        self.scope = scope
-        return program.throw(given.error) if type(given) is Failed else program.send(given)
 
     def together(self, branches: Sequence[tuple[Program, Any]]) -> Any:
         """Run programs side by side, each with its scope; return their values in order, or a coroutine of them."""

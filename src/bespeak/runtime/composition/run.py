@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from types import CoroutineType
 from typing import Any, Final, NamedTuple
 
@@ -14,10 +14,11 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.composition.plan import CompositionPlan, Key, PagedOutput, StepPlan, UndoPlan
-from bespeak.runtime.composition.step import APART, UNDOES, Steps
+from bespeak.runtime.composition.engine import Asked, Engine, Program
+from bespeak.runtime.composition.plan import CompositionPlan, PagedOutput, StepPlan, UndoPlan
+from bespeak.runtime.composition.step import APART, Steps
 from bespeak.runtime.composition.values import MISSING, Scope, UnmetError, is_there
-from bespeak.runtime.concurrency import Finished, resume
+from bespeak.runtime.concurrency import resume
 from bespeak.runtime.route import Route
 
 MOST_OUTPUT: Final = 64 * 1024  # the most bytes of captured outputs in a refusal
@@ -120,11 +121,7 @@ def refuse(
 _AT_ONCE: Final = 16  # elements of a list that are asked for at the same time, if that changes nothing
 SUCCESS: Final = frozenset({status.OK, status.ACCEPTED, status.NO_CONTENT})  # after these the next step is called
 
-_Work = Generator[Coroutine[Any, Any, Any], Any, Any]
-"""Yields what has to be awaited and is sent its result, so that a run that need not wait needs no task."""
-
-
-BoundStep = tuple[Route, int]  # route of a step, and the flags that follow from it
+Bound = tuple[Route, Callable[[Mapping[str, Any]], str], int]  # route of a step, how its path is built, and its flags
 
 
 class _UndoableStep(NamedTuple):
@@ -135,31 +132,38 @@ class _UndoableStep(NamedTuple):
     output: Any
 
 
-class Run:
+class Run(Engine):
+    """One run of a recipe, which remembers nothing: answers of its steps are kept under the key of its caller."""
+
     __slots__ = (
+        "_bound",
         "_call",
         "_done",
         "_effects",
         "_first",
         "_outputs",
         "_plan",
-        "_routes",
         "_running",
-        "_scope",
         "_steps",
+        "_values",
         "_verdict",
     )
 
     def __init__(
-        self, plan: CompositionPlan, call: RoutedCall, steps: Steps, routes: Mapping[Key, BoundStep], first: Any = None
+        self,
+        plan: CompositionPlan,
+        call: RoutedCall,
+        steps: Steps,
+        bound: Mapping[StepPlan | UndoPlan, Bound],
+        first: Any = None,
     ) -> None:
         """Prepare a run; `first` is the first step or its coroutine, if it has been called."""
         self._plan = plan
         self._call = call
         self._steps = steps
-        self._routes = routes
+        self._bound = bound
         self._first = first
-        self._scope = Scope(call.input)
+        self._values = Scope(call.input)
         self._outputs: dict[int, Any] = {}
         self._effects: list[int] = []  # numbers of the steps that have changed something and are not undone
         self._running: Sequence[StepPlan] = ()
@@ -173,79 +177,74 @@ class Run:
 
     def start(self) -> Any:
         """Run all steps; return the output or a Refused, or a coroutine of either if a step has to wait."""
-        work = self._work()
+        program = self._program()
+        result = self.advance(program)
+        return self._continue_bounded(program, result) if type(result) is CoroutineType else result
+
+    def answer(self, asked: Asked, scope: Any) -> Any:
+        if asked.kind == "call":
+            (route, fill, flags), given = asked.more, asked.given
+            return self._steps.run_step(self._call, route, given, fill(given), asked.what, flags=flags)
+        return self.together(asked.more) if asked.kind == "together" else asked.given
+
+    async def _continue_bounded(self, program: Program, waiting: Coroutine[Any, Any, Any]) -> Any:
+        """Run up to the first real wait; most never wait, and a timeout around them would cost more than the rest."""
         try:
-            waiting = work.send(None)
+            awaited = waiting.send(None)
         except StopIteration as end:
             return end.value
-        return self._continue(work, waiting)
-
-    async def _continue(self, work: _Work, waiting: Coroutine[Any, Any, Any]) -> Any:
-        begun = _advance(work, waiting)
-        if isinstance(begun, Finished):
-            return begun.value
         bound = asyncio.timeout(self._plan.timeout)
         try:
             async with bound:
-                return await _finish(work, resume(*begun))
+                return await resume(waiting, awaited)
         except TimeoutError:
             if not bound.expired():
                 raise
-        work.close()
+        program.close()
         step = next((step for step in self._running if step.changes), self._running[0])
-        return await _finish_all(self._give_up(late(step, self._plan.timeout)))
+        answer = self.advance(self._give_up(late(step, self._plan.timeout)))
+        return await answer if type(answer) is CoroutineType else answer
 
-    def _work(self) -> _Work:
-        plan, scope = self._plan, self._scope
+    async def _program(self) -> Any:
+        plan, first, verdict = self._plan, self._first, None
         if plan.undoes and self._is_keyed:
-            noted = yield self._steps.recall(self._call)
-            self._verdict = None if noted is None else read_verdict(noted, plan.steps)
+            noted = await Asked("value", 0, given=self._steps.recall(self._call))
+            verdict = self._verdict = None if noted is None else read_verdict(noted, plan.steps)
         for group in plan.groups:
             self._running = group
-            if len(group) == 1:
-                step = group[0]
-                if step.is_plain:  # most steps are, so this is the shortest way
-                    output = self._begin(step)
-                    if type(output) is CoroutineType:
-                        output = self._output(step, step.named, None, (yield output))
-                    failure = self._end(step, output)
-                else:
-                    failure = yield from self._step(step)
-            else:
-                failures = yield from _together([self._step(step, APART) for step in group])
+            step = group[0]
+            if len(group) > 1:
+                failures = await Asked("together", 0, more=[(self._step(step, APART), None) for step in group])
                 failure = next((found for found in failures if found is not None), None)
+            elif step.is_plain and verdict is None:  # most steps are, so this is the shortest way
+                try:
+                    if first is None:
+                        given = step.build(self._values, None)
+                        done = await Asked("call", step.number, step.named, given, self._bound[step])
+                    else:
+                        done = await Asked("value", 1, given=first)
+                    output = self._output(step, step.named, None, done)
+                except UnmetError as error:
+                    output = unmet(step, step.named, error)
+                failure = self._end(step, output)
+            else:
+                failure = await self._step(step, 0)
             if failure is not None:
-                return (yield from self._give_up(failure))
+                return await self._give_up(failure)
         try:
-            return plan.result(scope, self._outputs)
+            return plan.result(self._values, self._outputs)
         except UnmetError as error:
-            return (yield from self._give_up(unmet(plan.steps[-1], "", error)))
+            return await self._give_up(unmet(plan.steps[-1], "", error))
 
-    def _begin(self, step: StepPlan) -> Any:
-        """Call a step that is called exactly once; return its output, a Failure, or a coroutine to await."""
-        if self._verdict is not None and self._verdict.number == step.named:
-            return self._verdict
-        done, self._first = self._first, None
-        if done is None:
-            try:
-                given = step.build(self._scope, None)
-            except UnmetError as error:
-                return unmet(step, step.named, error)
-            route, flags = self._routes[step.key]
-            done = self._steps.run_step(
-                self._call, route, given, step.fill(given), step.named, flags=flags | step.flags
-            )
-        return done if type(done) is CoroutineType else self._output(step, step.named, None, done)
-
-    def _step(self, step: StepPlan, flags: int = 0) -> Generator[Coroutine[Any, Any, Any], Any, Failure | None]:
+    async def _step(self, step: StepPlan, flags: int) -> Failure | None:
         """Run one step, for each element if it has a list; return its failure."""
         try:
-            if step.when is not None and not step.when(self._scope, None):
+            if step.when is not None and not step.when(self._values, None):
                 return None
             if step.for_each is None:
-                output = yield from self._once(step, step.named, None, flags)
+                output = await self._once(step, step.named, None, flags)
             else:
-                output = yield from self._each(step, step.for_each(self._scope, None))
+                output = await self._each(step, step.for_each(self._values, None))
         except UnmetError as error:
             output = unmet(step, step.named, error)
         return self._end(step, output)
@@ -255,10 +254,10 @@ class Run:
             return None if step.skips and not output.waits else output
         self._outputs[step.number] = output
         if step.capture is not None:
-            self._scope.capture(step.capture, output)
+            self._values.capture(step.capture, output)
         return None
 
-    def _each(self, step: StepPlan, elements: Any) -> _Work:
+    async def _each(self, step: StepPlan, elements: Any) -> Any:
         """Run a step for each element of a list; return a list of items and outputs, or the first failure."""
         items = elements if type(elements) is list else [elements] if is_there(elements) else []
         if len(items) > step.max_items:
@@ -267,49 +266,43 @@ class Run:
         size = 1 if step.changes else _AT_ONCE
         done = []
         for start in range(0, len(items), size):
-            part = [(f"{step.named}/{start + index}", item) for index, item in enumerate(items[start : start + size])]
-            if len(part) == 1:
-                outputs = [(yield from self._element(step, *part[0], 0))]
+            part = items[start : start + size]
+            flags = APART if len(part) > 1 else 0
+            calls = [self._once(step, f"{step.named}/{start + k}", item, flags) for k, item in enumerate(part)]
+            if flags:
+                outputs = await Asked("together", 0, more=[(call, None) for call in calls])
             else:
-                outputs = yield from _together([self._element(step, number, item, APART) for number, item in part])
-            for (_, item), output in zip(part, outputs, strict=True):
+                outputs = [await calls[0]]
+            for item, output in zip(part, outputs, strict=True):
                 if not isinstance(output, Failure):
                     done.append({"item": item, "output": output})
                 elif not step.skips or output.waits:
                     return output
         return done
 
-    def _element(self, step: StepPlan, number: str, item: Any, flags: int) -> _Work:
+    async def _once(self, step: StepPlan, number: str, item: Any, flags: int) -> Any:
+        """Run a step for one element, with all pages; return the output or a Failure."""
+        bound = self._bound[step]
+        if flags:
+            bound = (bound[0], bound[1], bound[2] | flags)
+        pages, named = None if step.pages is None else PagedOutput(step.pages), number
         try:
-            return (yield from self._once(step, number, item, flags))
+            given = step.build(self._values, item)
+            while True:
+                if pages is not None:
+                    named, given = f"{number}:{pages.count}", dict(given)
+                if self._verdict is not None and self._verdict.number == named:
+                    return self._verdict
+                done = await Asked("call", step.number, named, given, bound)
+                output = self._output(step, named, item, done)
+                if pages is None or type(output) is Failure:
+                    return output
+                cursor = pages.add(output)
+                if cursor is MISSING:
+                    return pages.output
+                given = {**given, pages.plan.parameter: cursor}
         except UnmetError as error:
             return unmet(step, number, error)
-
-    def _once(self, step: StepPlan, number: str, item: Any, flags: int) -> _Work:
-        """Run a step for one element, with all pages; return the output or a Failure."""
-        given = step.build(self._scope, item)
-        if step.pages is None:
-            return (yield from self._call_endpoint(step, number, item, given, flags))
-        pages = PagedOutput(step.pages)
-        while True:
-            output = yield from self._call_endpoint(step, f"{number}:{pages.count}", item, dict(given), flags)
-            if isinstance(output, Failure):
-                return output
-            cursor = pages.add(output)
-            if cursor is MISSING:
-                return pages.output
-            given[step.pages.parameter] = cursor
-
-    def _call_endpoint(self, step: StepPlan, number: str, item: Any, given: dict[str, Any], flags: int) -> _Work:
-        if self._verdict is not None and self._verdict.number == number:
-            return self._verdict
-        route, known = self._routes[step.key]
-        done: Any = self._steps.run_step(
-            self._call, route, given, step.fill(given), number, flags=known | step.flags | flags
-        )
-        if type(done) is CoroutineType:
-            done = yield done
-        return self._output(step, number, item, done)
 
     def _output(self, step: StepPlan, number: str, item: Any, done: Any) -> Any:
         response: Response = done.response
@@ -321,27 +314,27 @@ class Run:
             self._done.append(_UndoableStep(step, step.undo, number, item, done.output))
         return done.output
 
-    def _give_up(self, failure: Failure) -> Generator[Coroutine[Any, Any, Any], Any, Refused]:
+    async def _give_up(self, failure: Failure) -> Refused:
         """Undo what can be undone, unless the caller can continue; return the answer."""
         undone: list[dict[str, Any]] = []
         keyed = self._is_keyed
         if self._done and not failure.waits and not (keyed and failure.is_transient):
             if keyed:
                 # After a crash the steps must be undone to the end, even if the failed one would succeed then.
-                yield self._steps.note(self._call, write_verdict(failure))
+                await Asked("value", 0, given=self._steps.note(self._call, write_verdict(failure)))
             for done in reversed(self._done):
-                undone.append((yield from self._undo(done)))
+                undone.append(await self._undo(done))
                 if undone[-1]["status"] in SUCCESS and done.step.number in self._effects:
                     self._effects.remove(done.step.number)
         shown = {step.capture for step in self._plan.steps if not step.internal}
-        outputs = {name: output for name, output in self._scope.captured.items() if name in shown}
+        outputs = {name: output for name, output in self._values.captured.items() if name in shown}
         # Without a key, a repeated call would do again what has been done.
         again = failure.is_transient and not undone and (keyed or not self._effects)
         about, effects = (self._call.method, self._call.path), self._effects
         return refuse(about, self._plan.recipe, failure, outputs, compensated=undone, effects=effects, again=again)
 
-    def _undo(self, done: _UndoableStep) -> Generator[Coroutine[Any, Any, Any], Any, dict[str, Any]]:
-        undo, captured = done.undo, self._scope.captured
+    async def _undo(self, done: _UndoableStep) -> dict[str, Any]:
+        undo, captured = done.undo, self._values.captured
         scope = Scope(self._call.input)
         scope.captured = captured if done.step.capture is None else {**captured, done.step.capture: done.output}
         report: dict[str, Any] = {"step": done.step.number}
@@ -351,63 +344,6 @@ class Run:
             given = undo.build(scope, done.item)
         except UnmetError as error:
             return report | {"status": None, "code": error.code}
-        called: Any = self._steps.run_step(
-            self._call, self._routes[undo.key][0], given, undo.fill(given), f"{done.number} undone", flags=UNDOES
-        )
-        if type(called) is CoroutineType:
-            called = yield called
+        called = await Asked("call", done.step.number, f"{done.number} undone", given, self._bound[undo])
         code = None if undo.internal else called.response.code
         return report | {"status": called.response.status} | ({} if code is None else {"code": code})
-
-
-def _advance(work: _Work, waiting: Coroutine[Any, Any, Any]) -> Finished | tuple[Coroutine[Any, Any, Any], Any]:
-    """Run work up to its first real wait; most never wait, and a timeout around them would cost more than the rest."""
-    while True:
-        try:
-            awaited = waiting.send(None)
-        except StopIteration as end:
-            result = end.value
-        else:
-            return waiting, awaited
-        try:
-            waiting = work.send(result)
-        except StopIteration as end:
-            return Finished(end.value)
-
-
-async def _finish(work: _Work, waiting: Awaitable[Any]) -> Any:
-    """Await what the work waits for, until it is done."""
-    while True:
-        result = await waiting
-        try:
-            waiting = work.send(result)
-        except StopIteration as end:
-            return end.value
-
-
-async def _finish_all(work: _Work) -> Any:
-    try:
-        waiting = work.send(None)
-    except StopIteration as end:
-        return end.value
-    return await _finish(work, waiting)
-
-
-def _together(works: Sequence[_Work]) -> Generator[Coroutine[Any, Any, Any], Any, list[Any]]:
-    """Run several pieces of work at the same time; return their results in order."""
-    results: list[Any] = [None] * len(works)
-    waiting = {}
-    for index, work in enumerate(works):
-        try:
-            waiting[index] = _finish(work, work.send(None))
-        except StopIteration as end:
-            results[index] = end.value
-    if waiting:
-        later = yield _gather(waiting.values())
-        for index, result in zip(waiting, later, strict=True):
-            results[index] = result
-    return results
-
-
-async def _gather(coroutines: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:
-    return await asyncio.gather(*coroutines)
