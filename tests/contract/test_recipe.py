@@ -12,6 +12,7 @@ from bespeak.contract.recipe import (
     Paging,
     Recipe,
     RecipeStep,
+    Retry,
     Source,
     constant,
     read_source,
@@ -42,7 +43,11 @@ LIST = RecipeStep(
     method="FIND", path="/rooms", output="rooms", pages=Paging(parameter="cursor", cursor="next", items="items")
 )
 NUMBERED = RecipeStep(
-    method="FIND", path="/halls", pages=Paging(parameter="page", counts="pages", items="items", most=3)
+    method="FIND",
+    path="/halls",
+    pages=Paging(parameter="page", counts="pages", items="items", most=3),
+    retry=Retry(attempts=3, delay=0.5),
+    timeout=2.0,
 )
 RECIPE = Recipe(
     name="hold-all",
@@ -61,6 +66,65 @@ def test_recipe_that_is_written_is_read_again_and_a_step_without_a_path_calls_th
     assert not isinstance(root, Diagnostic)
     assert recipes_of(root, "r.toml") == ((RECIPE,), [])
     assert RecipeStep(method="SUMMARIZE").endpoint == ("SUMMARIZE", "/")
+
+
+def test_steps_may_be_written_with_the_words_of_chain() -> None:
+    text = """
+    [[recipe]]
+    name = "trip"
+    [[recipe.steps]]
+    method = "FIND"
+    path = "/rooms"
+    name = "found"
+    parameters = { city = { "$from" = "input.city" } }
+    [[recipe.steps]]
+    [[recipe.steps.together]]
+    method = "HOLD"
+    path = "/room"
+    parameters = { id = { "$from" = "found.rooms[0].id" } }
+    undo = { method = "RELEASE", path = "/room" }
+    [[recipe.steps.together]]
+    method = "ORDER"
+    path = "/taxi"
+    retry = { attempts = 3 }
+    timeout = 2.5
+    [[recipe.steps]]
+    method = "SEND"
+    path = "/bill"
+    compensate = { method = "CANCEL", path = "/bill" }
+    """
+    root = toml_table(text, "r.toml")
+    assert not isinstance(root, Diagnostic)
+    (recipe,), findings = recipes_of(root, "r.toml")
+    assert [(finding.rule, finding.message.partition(",")[0]) for finding in findings] == [
+        ("D107", "`compensate` is read as `undo`")
+    ]
+    find, hold, order, send = recipe.steps
+    assert (find.output, find.input) == ("found", {"city": Source(kind="proposal", value="city")})
+    assert hold.input == {"id": Source(kind="previous_step", value="found.rooms", pick="first", get="id")}
+    assert find.group is None is send.group
+    assert hold.group == order.group
+    assert hold.compensate == Compensation(method="RELEASE", path="/room")
+    assert (order.retry, order.timeout) == (Retry(attempts=3), 2.5)
+    assert send.compensate == Compensation(method="CANCEL", path="/bill")
+    assert "undo" in send.to_json()
+
+
+@rows(
+    "step, rule",
+    ({"together": []}, "D103"),
+    ({"together": [{"method": "HOLD"}], "path": "/room"}, "D105"),
+    ({"together": [{"together": [{"method": "HOLD"}]}]}, "D105"),
+    ({"method": "HOLD", "retry": {"delay": 1}}, "D103"),
+    ({"method": "HOLD", "retry": {"attempts": 21}}, "D104"),
+    ({"method": "HOLD", "timeout": 0}, "D104"),
+    ({"method": "HOLD", "undo": {"method": "RELEASE"}, "compensate": {}}, "D105"),
+)
+def test_a_mistake_in_a_step_is_reported(step: Any, rule: str) -> None:
+    root = toml_table(toml_text({"recipe": [{"name": "r", "steps": [step]}]}), "r.toml")
+    assert not isinstance(root, Diagnostic)
+    findings = recipes_of(root, "r.toml")[1]
+    assert rule in [finding.rule for finding in findings]
 
 
 def read(data: Any) -> tuple[Source | None, list[str]]:
@@ -89,6 +153,28 @@ def test_source_that_is_written_is_read_again_also_with_plain_values() -> None:
     assert source == Source(kind="proposal", value="rooms", sort=constant(["price"]), limit=constant(3), pick="first")
 
 
+given = Source(kind="proposal", value="most")
+
+
+@rows(
+    "data, source",
+    ({"$from": "input"}, Source(kind="proposal")),
+    ({"$from": "item.id"}, Source(kind="item", value="id")),
+    ({"$from": "found.rooms", "limit": 2}, Source(kind="previous_step", value="found.rooms", limit=constant(2))),
+    ({"$from": "found.rooms[0]"}, Source(kind="previous_step", value="found.rooms", pick="first")),
+    (
+        {"$from": "found", "where": [{"field": "price", "op": "lt", "value": {"$from": "input.most"}}]},
+        Source(
+            kind="previous_step",
+            value="found",
+            where=(Condition(left=Source(kind="item", value="price"), op="lt", right=given),),
+        ),
+    ),
+)
+def test_reference_of_a_chain_is_a_source(data: Any, source: Source) -> None:
+    assert read(data) == (source, [])
+
+
 @rows(
     "data, rule",
     ({"kind": "guess", "value": "a"}, "D106"),
@@ -99,6 +185,11 @@ def test_source_that_is_written_is_read_again_also_with_plain_values() -> None:
     ({"kind": "proposal", "value": "a", "where": [{"op": "eq", "value": {"kind": "constant", "value": 1}}]}, "D103"),
     ({"kind": "proposal", "value": "a", "where": [{"field": "b", "op": "lt"}]}, "D103"),
     ({"kind": "proposal", "value": "a", "wher": []}, "D105"),
+    ({"$from": 1}, "D104"),
+    ({"$from": ""}, "D104"),
+    ({"$from": "found.rooms[1].id"}, "D104"),
+    ({"$from": "found.rooms[0]id"}, "D104"),
+    ({"$from": "found", "kind": "proposal"}, "D104"),
 )
 def test_a_mistake_in_a_source_is_reported(data: Any, rule: str) -> None:
     assert rule in read(data)[1]

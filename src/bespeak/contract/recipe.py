@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from bespeak.text.reading.settings import VERB, optional_table, read_settings, read_values, setting
@@ -16,6 +16,7 @@ COMPARISONS: Final = ("eq", "ne", "lt", "lte", "gt", "gte", "contains", "in", "p
 
 `contains` finds a text in a text without regard to case, or a member of a list; `in` is its inverse for lists.
 """
+FROM: Final = "$from"  # member whose value is a path, in place of `kind` and `value`, as steps of CHAIN write it
 PICKS: Final = ("all", "first", "only")
 """Which elements of a list are taken. `first` and `only` make the composition fail if there is none, `only` also if
 there are several.
@@ -116,7 +117,23 @@ def _read_members(block: Table, depth: int) -> dict[str, Source]:
     return {name: _read(table, depth) for name, table in inner.items() if table is not None}
 
 
+def _expand_reference(table: Table) -> Table:
+    """Write a reference of CHAIN, such as `found.rooms[0].id`, with the words of a source."""
+    path, is_first, inner = (table.text(FROM) or "").partition("[0]")
+    root, _, rest = path.partition(".")
+    if not root or "[" in path + inner or (inner and inner[0] != ".") or {"kind", "value"} & table.data.keys():
+        form = "the only path, such as input.city, item.id, found.rooms or found.rooms[0].id"
+        table.wrong(FROM, form, table.value(FROM))
+    kind = {"input": "proposal", "item": "item"}.get(root, "previous_step")
+    found = {"kind": kind, "value": path if kind == "previous_step" else rest}
+    first = {"pick": "first", "get": inner[1:]} if is_first else {}
+    others = {name: value for name, value in table.data.items() if name != FROM}
+    return Table({**first, **others, **found}, table.at, table.findings)
+
+
 def _read(table: Table, depth: int) -> Source:
+    if table.has(FROM):
+        table = _expand_reference(table)
     kind = table.choice("kind", SOURCES)
     for key in ("kind", "value"):
         if not table.has(key):
@@ -172,6 +189,25 @@ def _read_condition(table: Table, depth: int) -> Condition:
     return condition
 
 
+def _read_steps(recipe: Table, key: str) -> tuple[RecipeStep, ...]:
+    """Read steps; those of a `together` in place of a call are neighbours of one group."""
+    steps: list[RecipeStep] = []
+    for number, table in enumerate(recipe.tables(key), 1):
+        if table.has("together"):
+            inner = [read_settings(RecipeStep, one) for one in table.tables("together")]
+            steps += [replace(step, group=f"together_{number}") for step in inner]
+            if not inner:
+                table.missing("together", "It has at least one step.")
+            table.finish()
+        else:
+            steps.append(read_settings(RecipeStep, table))
+    return tuple(steps)
+
+
+def _read_name(step: Table, key: str) -> str | None:
+    return step.text(key if step.has(key) else "name")
+
+
 def _read_version(recipe: Table, key: str) -> str | None:
     version = recipe.value(key)
     return str(version) if is_integer(version) else recipe.text(key)
@@ -205,6 +241,16 @@ class Paging:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Retry:
+    """How often a step is tried if its failure may pass: 408, 429, 500, 503, or an answer with Retry-After."""
+
+    attempts: int = setting(1, "The most attempts, the first included.", required=True, bounds=(1, 20))
+    delay: float = setting(
+        0.2, "Seconds before the second attempt; each further pause is twice as long.", kind="seconds", bounds=(0, 3600)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Compensation:
     """The call that undoes a step after a later one failed."""
 
@@ -228,8 +274,17 @@ class RecipeStep:
     input: Mapping[str, Source] = setting(
         {}, "The input of the step, a source for each field.", key="parameters", read=read_sources
     )
-    output: str | None = setting(None, "The name of the result for later steps.", key="capture_as")
-    group: str | None = setting(None, "Neighbouring steps of one group run at the same time.")
+    output: str | None = setting(
+        None,
+        "The name of the result for later steps. Also: `name`.",
+        key="capture_as",
+        known=("name",),
+        read=_read_name,
+    )
+    group: str | None = setting(
+        None,
+        "Neighbouring steps of one group run at the same time. So do the steps of a step that only has `together`.",
+    )
     when: tuple[Condition, ...] = setting(
         (), "Conditions without which the step is skipped.", kind="tables", read=read_conditions
     )
@@ -247,13 +302,18 @@ class RecipeStep:
         choices=("fail", "skip"),
     )
     pages: Paging | None = optional_table(Paging)
-    compensate: Compensation | None = optional_table(Compensation)
+    compensate: Compensation | None = optional_table(Compensation, key="undo", old="compensate")
+    retry: Retry | None = optional_table(Retry)
+    timeout: float | None = setting(
+        None, "Seconds for one attempt. Without it: the time of all steps.", kind="seconds", bounds=(0.001, 3600)
+    )
 
     @property
     def endpoint(self) -> tuple[str, str]:
         return self.method, self.path or "/"
 
     def to_json(self) -> dict[str, Any]:
+        each, undo = self.for_each, self.compensate
         data: dict[str, Any] = {
             "method": self.method,
             "path": self.path,
@@ -261,18 +321,14 @@ class RecipeStep:
             "group": self.group,
             "when": [condition.to_json() for condition in self.when] or None,
             "parameters": _write_sources(self.input),
-            "for_each": None if self.for_each is None else self.for_each.to_json(),
+            "for_each": each and each.to_json(),
+            "max_items": each and self.max_items,
+            "on_failure": self.on_failure if each or self.on_failure != "fail" else None,
+            "pages": self.pages and {name: value for name, value in asdict(self.pages).items() if value != ""},
+            "undo": undo and {"method": undo.method, "path": undo.path, "parameters": _write_sources(undo.input) or {}},
+            "retry": self.retry and asdict(self.retry),
+            "timeout": self.timeout,
         }
-        if self.for_each is not None:
-            data["max_items"] = self.max_items
-        if self.for_each is not None or self.on_failure != "fail":
-            data["on_failure"] = self.on_failure
-        if self.pages is not None:
-            data["pages"] = {name: value for name, value in asdict(self.pages).items() if value != ""}
-        if self.compensate is not None:
-            method, path = self.compensate.endpoint
-            given = _write_sources(self.compensate.input) or {}
-            data["compensate"] = {"method": method, "path": path, "parameters": given}
         return {name: value for name, value in data.items() if value is not None}
 
 
@@ -305,6 +361,7 @@ class Recipe:
         "What it does, in order.",
         kind="tables",
         of=RecipeStep,
+        read=_read_steps,
         required=True,
         advice="A recipe has at least one [[recipe.steps]].",
     )

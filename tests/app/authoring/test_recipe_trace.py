@@ -16,7 +16,7 @@ from tests.service import Bench
 from bespeak import App, ContractError
 from bespeak.app.authoring.recipe_trace import Traced, as_conditions, as_members, as_source
 from bespeak.app.server.assembly import assemble
-from bespeak.contract.recipe import Compensation, Condition, Paging, Source, constant
+from bespeak.contract.recipe import Compensation, Condition, Paging, Retry, Source, constant
 from bespeak.errors import ContractError as ErrorsContractError
 
 
@@ -109,6 +109,8 @@ def test_every_option_of_a_step_is_written() -> None:
             for_each=found.rooms,
             max_items=5,
             undo=undo,
+            retry={"attempts": 3},
+            timeout=2.0,
         )
 
     [made] = app.service().recipes
@@ -135,6 +137,8 @@ def test_every_option_of_a_step_is_written() -> None:
             for_each=captured("step_1.rooms"),
             max_items=5,
             compensate=Compensation(method="CANCEL", path="/room", input={"id": captured("step_3.reservation_id")}),
+            retry=Retry(attempts=3),
+            timeout=2.0,
         ),
         name="book-all",
         timeout_seconds=5,

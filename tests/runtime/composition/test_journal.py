@@ -19,7 +19,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Refusal
 from bespeak.contract.limits import read_cost
 from bespeak.contract.policy import Policies
-from bespeak.contract.recipe import Compensation, constant
+from bespeak.contract.recipe import Compensation, Retry, constant
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Context
 from bespeak.protocol.exchange.refusal import Refused
@@ -355,3 +355,67 @@ async def test_steps_of_a_group_that_fail_undo_what_the_others_did(desk: Desk) -
         details = (await book(bench, idempotency_key="k")).error["details"]
         assert (details["step"], details["compensated"][0]["status"]) == (2, 200)
         assert desk.done == ["BOOK /flight", "CANCEL /flight flight-1"]
+
+
+@pytest.mark.parametrize("key", [{}, {"idempotency_key": "k"}])
+async def test_step_is_tried_again_as_often_as_declared_if_its_failure_may_pass(desk: Desk, key: Any) -> None:
+    tried = []
+
+    def busy(times: int, answer: Any) -> Callable[[], Any]:
+        def fail() -> Any:
+            tried.append(1)
+            return answer() if len(tried) <= times else None
+
+        return fail
+
+    steps = (
+        step("BOOK /flight", "flight", compensate=undoing("/flight")),
+        step("BOOK /hotel", retry=Retry(attempts=3, delay=0.0)),
+    )
+    busy_now = Refused(503, "busy", "Busy.", headers=(("Retry-After", "0"),))
+    for times, answer, attempts, status in (
+        (2, lambda: busy_now, 3, 200),
+        (9, lambda: busy_now, 3, 422),
+        (9, refuse, 1, 422),  # says that it will fail again
+        (9, lambda: replace_wait(busy_now, "40"), 1, 422),  # longer than the recipe may take
+    ):
+        tried.clear()
+        desk.done.clear()
+        desk.trouble["BOOK /hotel"] = busy(times, answer)
+        async with desk.serve("BOOK /flight", "CANCEL /flight", "BOOK /hotel", **composed(*steps)) as bench:
+            reply = await book(bench, **key)
+        assert (len(tried), reply.status) == (attempts, status)
+        assert desk.done.count("BOOK /hotel") == (1 if status == 200 else 0)
+
+
+def replace_wait(refused: Refused, seconds: str) -> Refused:
+    return msgspec.structs.replace(refused, headers=(("Retry-After", seconds),))
+
+
+@pytest.mark.parametrize("key", [{}, {"idempotency_key": "k"}])
+async def test_attempt_that_takes_too_long_is_ended_and_tried_again(desk: Desk, key: Any) -> None:
+    tried = []
+
+    async def wait(input: dict[str, Any], context: Context) -> dict[str, Any]:  # noqa: A002
+        tried.append(1)
+        if len(tried) < 3:
+            await asyncio.Event().wait()
+        return {"id": "h"}
+
+    slow = make_endpoint("BOOK", "/hotel", wait, impact="reversible")
+    for attempts in (2, 3):
+        tried.clear()
+        retry = Retry(attempts=attempts, delay=0.0)
+        steps = (
+            step("BOOK /flight", "flight", compensate=undoing("/flight")),
+            step("BOOK /hotel", timeout=0.05, retry=retry),
+        )
+        desk.done.clear()
+        async with desk.serve("BOOK /flight", "CANCEL /flight", slow, **composed(*steps)) as bench:
+            reply = await book(bench, **key)
+        assert len(tried) == attempts
+        if attempts == 3:
+            assert (reply.status, reply.json) == (200, {"id": "h"})
+        else:
+            details = reply.error["details"]
+            assert (reply.status, details["step"], details["code"], details["status"]) == (422, 2, "step-timeout", 408)

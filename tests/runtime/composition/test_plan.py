@@ -12,7 +12,7 @@ from tests.compositions import TEXT, compose, given, recipe, step
 from tests.service import build, echo, make_endpoint
 
 from bespeak.contract.recipe import Paging
-from bespeak.runtime.composition.plan import PagedOutput, plan_composition, plan_pages
+from bespeak.runtime.composition.plan import PagedOutput, plan_composition
 from bespeak.runtime.composition.step import APART, AUTHORIZED, JOURNALED, UNDOES, UNLIMITED, VALID, Steps
 from bespeak.runtime.composition.values import MISSING, UnmetError
 
@@ -69,7 +69,7 @@ def test_step_that_takes_all_by_name_mirrors_input(schema: dict[str, Any], take:
         assert value is FLAT or copied["one"] is not value["one"]
 
 
-PLAN = plan_pages(Paging(parameter="after", cursor="meta.next", items="data.rows", most=2))
+PLAN = Paging(parameter="after", cursor="meta.next", items="data.rows", most=2)
 
 
 def test_pages_are_joined_without_cursor_up_to_the_number_allowed() -> None:
@@ -93,7 +93,7 @@ BY_PAGE = Paging(parameter="page", counts="pages", items="rows")
 
 def read(paging: Paging, answer: Callable[[Any], list[int]]) -> tuple[list[int], list[Any]]:
     """Read all pages of a list; return its elements and the numbers that were asked for."""
-    pages, asked, number = PagedOutput(plan_pages(paging)), list[Any](), None
+    pages, asked, number = PagedOutput(paging), list[Any](), None
     while number is not MISSING:
         asked.append(number)
         number = pages.add({"rows": answer(number)})
@@ -114,7 +114,7 @@ def test_numbered_pages_count_earlier_elements_and_end_where_an_answer_says_so()
         return list(range(5))[offset or 0 :][:2]
 
     assert read(replace(BY_PAGE, counts="elements"), answer) == ([0, 1, 2, 3, 4], [None, 2, 4, 5])
-    pages = PagedOutput(plan_pages(replace(BY_PAGE, counts="elements", cursor="more")))
+    pages = PagedOutput(replace(BY_PAGE, counts="elements", cursor="more"))
     assert pages.add({"rows": [1, 2], "more": True}) == 2
     assert pages.add({"rows": [3], "more": False}) is MISSING
     assert pages.output == {"rows": [1, 2, 3]}

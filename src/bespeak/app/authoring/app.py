@@ -347,6 +347,9 @@ class App(Participation):
         - `on_failure="skip"` leaves a failed step or element out.
         - `undo` is `(method, path, given)`: the call that undoes the step if a later one fails. Its `given` may be a
           function of the step's output.
+        - `retry={"attempts": 3, "delay": 0.5}` tries again if a failure may pass. Each further pause is twice as
+          long.
+        - `timeout` is the seconds for one attempt.
         - `name` is what refusals call the output; by default `step_1` and so on.
         - `pages` has `parameter`, `items`, and `cursor` or `counts`, to read all pages of a list, at most `most`.
         """

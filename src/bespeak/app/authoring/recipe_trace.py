@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.recipe import Compensation, Condition, Paging, Recipe, RecipeStep, Source, constant
+from bespeak.contract.recipe import Compensation, Condition, Paging, Recipe, RecipeStep, Retry, Source, constant
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.annotations import dump_foreign
 
@@ -241,6 +241,8 @@ class RecipeTrace:
         pages: Mapping[str, Any] | None = None,
         max_items: int = 100,
         on_failure: str = "fail",
+        retry: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
         name: str | None = None,
     ) -> Traced:
         output = Source(kind="previous_step", value=name or f"step_{len(self._steps) + 1}")
@@ -259,6 +261,8 @@ class RecipeTrace:
                 on_failure=on_failure,
                 pages=None if pages is None else Paging(**pages),
                 compensate=None if undo is None else _undoing(*undo, output),
+                retry=None if retry is None else Retry(**retry),
+                timeout=timeout,
             )
         )
         return Traced(output)

@@ -219,8 +219,9 @@ def _counts(step: StepPlan, given: Mapping[str, Any]) -> tuple[int, int, int]:
             items = None
         # A list of an earlier step is not known yet.
         fewest, expected, most = (len(items),) * 3 if isinstance(items, list) else (0, 1, step.max_items)
-    pages = 1 if step.pages is None else step.pages.most
-    return (0 if step.when else fewest, expected, most * pages)
+    most *= 1 if step.pages is None else step.pages.most
+    most *= 1 if step.retry is None else step.retry.attempts
+    return (0 if step.when else fewest, expected, most)
 
 
 def _estimate(call: RoutedCall, asked: _QuotedCall, parts: list[_QuotedCall]) -> _Estimate:

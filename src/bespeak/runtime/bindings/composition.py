@@ -14,7 +14,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.composition.plan import CompositionPlan, Key, StepPlan, UndoPlan, plan_composition
-from bespeak.runtime.composition.run import SUCCESS, Bound, Run
+from bespeak.runtime.composition.run import SUCCESS, Routes, Run
 from bespeak.runtime.composition.step import AUTHORIZED, VALID, Steps
 from bespeak.runtime.composition.values import Scope, UnmetError
 from bespeak.runtime.concurrency import is_in_task
@@ -29,7 +29,7 @@ class CompositionBinding:
         self.plan = plan
         self._endpoint = endpoint
         self._table: RouteTable | None = None
-        self._bound: Mapping[StepPlan | UndoPlan, Bound] | None = None
+        self._routes: Routes | None = None
         self._waits = False
         self._needs_key = False
         self._in_task = False
@@ -41,7 +41,7 @@ class CompositionBinding:
         """Return the output or a Refused, or a coroutine of either if a step has to wait."""
         if self._table is not call.routes:
             self._resolve(call.routes)
-        if self._bound is None:
+        if self._routes is None:
             return _outdated(call)
         if self._needs_key and not call.route.is_confirmed and (call.composing is None or not call.composing.is_keyed):
             message = (
@@ -49,7 +49,7 @@ class CompositionBinding:
                 "under which it continues when you repeat the call."
             )
             return Refused(status.BAD_REQUEST, "idempotency-key-required", message)
-        run = Run(self.plan, call, steps, self._bound)
+        run = Run(self.plan, call, steps, self._routes)
         if self._in_task and not is_in_task():
             return _run_later(run)
         result = run.start()
@@ -69,7 +69,7 @@ class CompositionBinding:
         plans: list[StepPlan | UndoPlan] = [*steps, *(step.undo for step in steps if step.undo is not None)]
         routes = {plan: route for plan in plans if (route := table.steps.get(plan.key)) is not None}
         bound = {plan: (route, plan.fill, plan.flags | self._flags(route)) for plan, route in routes.items()}
-        self._bound = bound if len(bound) == len(plans) else None
+        self._routes = bound if len(bound) == len(plans) else None
         waiting = [step for step in steps if step in routes and _waits(routes[step], table)]
         self._waits = bool(waiting)
         changing = [step.number for step in steps if step.changes]
@@ -91,11 +91,11 @@ class SoleStepBinding(CompositionBinding):
     def __call__(self, call: RoutedCall, steps: Steps) -> Any:
         if self._table is not call.routes:
             self._resolve(call.routes)
-        if self._bound is None:
+        if self._routes is None:
             return _outdated(call)
-        plan, step = self.plan, self._step
+        plan, step = self.plan, self.plan.steps[0]
         done: Any = None
-        route, fill, flags = self._bound[step]
+        route, fill, flags = self._routes[step]
         try:
             if flags & VALID and step.mirror is not None:
                 given = step.mirror(call.input)
@@ -112,11 +112,7 @@ class SoleStepBinding(CompositionBinding):
                 return plan.result(scope, {step.number: output})
         except UnmetError:
             pass  # the run meets it too, and explains it
-        return Run(plan, call, steps, self._bound, done).start()
-
-    def _resolve(self, table: RouteTable) -> None:
-        super()._resolve(table)
-        self._step = self.plan.steps[0]
+        return Run(plan, call, steps, self._routes).start(done)
 
     def _flags(self, route: Route) -> int:
         is_valid = self.plan.steps[0].mirror is not None and route.input is compile_schema(self._endpoint.input_schema)

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import msgspec
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.recipe import Compensation, Paging, Recipe, RecipeStep, Source
+from bespeak.contract.recipe import Compensation, Paging, Recipe, RecipeStep, Retry, Source
 from bespeak.contract.schema.view import SchemaView
 from bespeak.runtime.composition.step import JOURNALED, UNDOES
 from bespeak.runtime.composition.values import (
@@ -29,22 +29,9 @@ from bespeak.runtime.composition.values import (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PagePlan:
-    parameter: str
-    cursor: tuple[str, ...]
-    items: tuple[str, ...]
-    most: int
-    counts: str
-
-
-def plan_pages(pages: Paging) -> PagePlan:
-    return PagePlan(pages.parameter, split_path(pages.cursor), split_path(pages.items), pages.most, pages.counts)
-
-
 @dataclass(slots=True, eq=False)
 class PagedOutput:
-    plan: PagePlan
+    plan: Paging
     count: int = 0
     _first: Any = None
     _items: list[Any] = field(default_factory=list)
@@ -57,9 +44,9 @@ class PagedOutput:
         if not self.count:
             self._first = output
         self.count += 1
-        found = follow(output, plan.items)
+        found = follow(output, split_path(plan.items))
         rows = found if type(found) is list else []
-        following = follow(output, plan.cursor) if plan.cursor else True
+        following = follow(output, split_path(plan.cursor)) if plan.cursor else True
         if plan.counts:
             number = self._count(rows)
             following = number if _continues(following) else MISSING
@@ -88,8 +75,9 @@ class PagedOutput:
     @property
     def output(self) -> Any:
         """The first page with the elements of all pages, and without a cursor."""
-        first = _replaced(self._first, self.plan.cursor, MISSING) if self.plan.cursor else self._first
-        return _replaced(first, self.plan.items, self._items)
+        cursor, items = split_path(self.plan.cursor), split_path(self.plan.items)
+        first = _replaced(self._first, cursor, MISSING) if cursor else self._first
+        return _replaced(first, items, self._items)
 
 
 def _continues(cursor: Any) -> bool:
@@ -134,8 +122,10 @@ class StepPlan:
     for_each: Value | None
     max_items: int
     skips: bool  # True if a failure leaves the step, or the element, out
-    pages: PagePlan | None
+    pages: Paging | None
     undo: UndoPlan | None  # how to undo it if a later step fails; None if it is not undone
+    retry: Retry | None
+    timeout: float | None  # seconds for one attempt; None for those of the composition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -195,7 +185,7 @@ def _plan_step(
         internal=endpoint.internal,
         changes=endpoint.semantic.impact != "informational",
         is_idempotent=endpoint.semantic.is_idempotent,
-        is_plain=not step.when and step.for_each is None and step.pages is None,
+        is_plain=not step.when and (step.for_each, step.pages, step.retry, step.timeout) == (None,) * 4,
         flags=JOURNALED if journaled else 0,
         build=compile_members(step.input, endpoint.input_schema, copies=True),
         mirror=_plan_mirror(step.input, endpoint.input_schema),
@@ -205,8 +195,10 @@ def _plan_step(
         for_each=None if step.for_each is None else compile_value(step.for_each),
         max_items=step.max_items,
         skips=step.on_failure == "skip",
-        pages=None if step.pages is None else plan_pages(step.pages),
+        pages=step.pages,
         undo=None if undo is None else _plan_undo(undo, served[undo.endpoint]),
+        retry=step.retry,
+        timeout=step.timeout,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from types import CoroutineType
 from typing import Any, Final, NamedTuple
 
@@ -57,11 +57,11 @@ def unmet(step: StepPlan, number: str, error: UnmetError) -> Failure:
     return Failure(step, number, None, {"code": error.code, "message": error.message})
 
 
-def late(step: StepPlan, timeout: float) -> Failure:
-    """Describe the step during which the time of the composition ran out. It may have taken effect."""
-    message = f"the composition took longer than {timeout:g} s"
-    again = "1" if step.is_idempotent else None
-    return Failure(step, step.named, status.TIMEOUT, {"code": "composition-timeout", "message": message}, again)
+def late(step: StepPlan, timeout: float, number: str = "") -> Failure:
+    """Describe the step during which its time ran out, without `number` that of the whole. It may have taken effect."""
+    named = "step" if number else "composition"
+    error = {"code": f"{named}-timeout", "message": f"the {named} took longer than {timeout:g} s"}
+    return Failure(step, number or step.named, status.TIMEOUT, error, "1" if step.is_idempotent else None)
 
 
 def write_verdict(failure: Failure) -> bytes:
@@ -118,10 +118,13 @@ def refuse(
     return Refused(status.UNPROCESSABLE, COMPOSITION_FAILED, message, about, headers)
 
 
+_LATE: Final = object()  # in place of a result that took too long
 _AT_ONCE: Final = 16  # elements of a list that are asked for at the same time, if that changes nothing
+_TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.SERVER_ERROR, status.UNAVAILABLE})
 SUCCESS: Final = frozenset({status.OK, status.ACCEPTED, status.NO_CONTENT})  # after these the next step is called
 
-Bound = tuple[Route, Callable[[Mapping[str, Any]], str], int]  # route of a step, how its path is built, and its flags
+_Bound = tuple[Route, Callable[[Mapping[str, Any]], str], int]  # route of a step, how its path is built, and its flags
+Routes = Mapping[StepPlan | UndoPlan, _Bound]
 
 
 class _UndoableStep(NamedTuple):
@@ -136,33 +139,23 @@ class Run(Engine):
     """One run of a recipe, which remembers nothing: answers of its steps are kept under the key of its caller."""
 
     __slots__ = (
-        "_bound",
         "_call",
         "_done",
         "_effects",
-        "_first",
         "_outputs",
         "_plan",
+        "_routes",
         "_running",
         "_steps",
         "_values",
         "_verdict",
     )
 
-    def __init__(
-        self,
-        plan: CompositionPlan,
-        call: RoutedCall,
-        steps: Steps,
-        bound: Mapping[StepPlan | UndoPlan, Bound],
-        first: Any = None,
-    ) -> None:
-        """Prepare a run; `first` is the first step or its coroutine, if it has been called."""
+    def __init__(self, plan: CompositionPlan, call: RoutedCall, steps: Steps, routes: Routes) -> None:
         self._plan = plan
         self._call = call
         self._steps = steps
-        self._bound = bound
-        self._first = first
+        self._routes = routes
         self._values = Scope(call.input)
         self._outputs: dict[int, Any] = {}
         self._effects: list[int] = []  # numbers of the steps that have changed something and are not undone
@@ -175,9 +168,12 @@ class Run(Engine):
         composing = self._call.composing
         return composing is not None and composing.is_keyed
 
-    def start(self) -> Any:
-        """Run all steps; return the output or a Refused, or a coroutine of either if a step has to wait."""
-        program = self._program()
+    def start(self, first: Any = None) -> Any:
+        """Run all steps; return the output or a Refused, or a coroutine of either if a step has to wait.
+
+        `first` is the first step or its coroutine, if it has been called.
+        """
+        program = self._program(first)
         result = self.advance(program)
         return self._continue_bounded(program, result) if type(result) is CoroutineType else result
 
@@ -185,6 +181,9 @@ class Run(Engine):
         if asked.kind == "call":
             (route, fill, flags), given = asked.more, asked.given
             return self._steps.run_step(self._call, route, given, fill(given), asked.what, flags=flags)
+        if asked.kind == "within":
+            done = self.answer(asked.given, scope)
+            return _within(asked.more, done) if type(done) is CoroutineType else done
         return self.together(asked.more) if asked.kind == "together" else asked.given
 
     async def _continue_bounded(self, program: Program, waiting: Coroutine[Any, Any, Any]) -> Any:
@@ -193,20 +192,16 @@ class Run(Engine):
             awaited = waiting.send(None)
         except StopIteration as end:
             return end.value
-        bound = asyncio.timeout(self._plan.timeout)
-        try:
-            async with bound:
-                return await resume(waiting, awaited)
-        except TimeoutError:
-            if not bound.expired():
-                raise
+        result = await _within(self._plan.timeout, resume(waiting, awaited))
+        if result is not _LATE:
+            return result
         program.close()
         step = next((step for step in self._running if step.changes), self._running[0])
         answer = self.advance(self._give_up(late(step, self._plan.timeout)))
         return await answer if type(answer) is CoroutineType else answer
 
-    async def _program(self) -> Any:
-        plan, first, verdict = self._plan, self._first, None
+    async def _program(self, first: Any) -> Any:
+        plan, verdict = self._plan, None
         if plan.undoes and self._is_keyed:
             noted = await Asked("value", 0, given=self._steps.recall(self._call))
             verdict = self._verdict = None if noted is None else read_verdict(noted, plan.steps)
@@ -220,7 +215,7 @@ class Run(Engine):
                 try:
                     if first is None:
                         given = step.build(self._values, None)
-                        done = await Asked("call", step.number, step.named, given, self._bound[step])
+                        done = await Asked("call", step.number, step.named, given, self._routes[step])
                     else:
                         done = await Asked("value", 1, given=first)
                     output = self._output(step, step.named, None, done)
@@ -282,7 +277,7 @@ class Run(Engine):
 
     async def _once(self, step: StepPlan, number: str, item: Any, flags: int) -> Any:
         """Run a step for one element, with all pages; return the output or a Failure."""
-        bound = self._bound[step]
+        bound = self._routes[step]
         if flags:
             bound = (bound[0], bound[1], bound[2] | flags)
         pages, named = None if step.pages is None else PagedOutput(step.pages), number
@@ -290,19 +285,38 @@ class Run(Engine):
             given = step.build(self._values, item)
             while True:
                 if pages is not None:
-                    named, given = f"{number}:{pages.count}", dict(given)
+                    named = f"{number}:{pages.count}"
                 if self._verdict is not None and self._verdict.number == named:
                     return self._verdict
-                done = await Asked("call", step.number, named, given, bound)
-                output = self._output(step, named, item, done)
+                output = await self._call_endpoint(step, named, item, given if pages is None else dict(given), bound)
                 if pages is None or type(output) is Failure:
                     return output
                 cursor = pages.add(output)
                 if cursor is MISSING:
                     return pages.output
-                given = {**given, pages.plan.parameter: cursor}
+                given[pages.plan.parameter] = cursor
         except UnmetError as error:
             return unmet(step, number, error)
+
+    async def _call_endpoint(self, step: StepPlan, number: str, item: Any, given: dict[str, Any], bound: _Bound) -> Any:
+        """Call the endpoint of a step, again if its failure may pass; return the output or a Failure."""
+        attempts, pause = (1, 0.0) if step.retry is None else (step.retry.attempts, step.retry.delay)
+        while True:
+            attempts -= 1
+            # A handler may change its input.
+            asked = Asked("call", step.number, number, msgspec.to_builtins(given) if attempts else given, bound)
+            if step.timeout is not None:
+                asked = Asked("within", step.number, number, asked, step.timeout)
+            done = await asked
+            output = late(step, step.timeout or 0, number) if done is _LATE else self._output(step, number, item, done)
+            if not attempts or type(output) is not Failure or not (output.is_transient or output.status in _TRANSIENT):
+                return output
+            told = output.retry_after or ""
+            wait = max(pause, int(told)) if told.isdecimal() else pause
+            if wait >= self._plan.timeout:
+                return output
+            await Asked("value", 0, given=asyncio.sleep(wait))
+            pause *= 2
 
     def _output(self, step: StepPlan, number: str, item: Any, done: Any) -> Any:
         response: Response = done.response
@@ -344,6 +358,18 @@ class Run(Engine):
             given = undo.build(scope, done.item)
         except UnmetError as error:
             return report | {"status": None, "code": error.code}
-        called = await Asked("call", done.step.number, f"{done.number} undone", given, self._bound[undo])
+        called = await Asked("call", done.step.number, f"{done.number} undone", given, self._routes[undo])
         code = None if undo.internal else called.response.code
         return report | {"status": called.response.status} | ({} if code is None else {"code": code})
+
+
+async def _within(seconds: float, waiting: Awaitable[Any]) -> Any:
+    """Await something; return _LATE if it takes longer."""
+    bound = asyncio.timeout(seconds)
+    try:
+        async with bound:
+            return await waiting
+    except TimeoutError:
+        if not bound.expired():
+            raise
+        return _LATE

@@ -49,23 +49,13 @@ def _normal_text(text: str) -> Normal:
 Test = Callable[[Any], bool]  # compares a value with the wanted one
 
 
-def _equal(wanted: Any) -> Test:
-    right = normal(wanted)
-    return lambda value: normal(value) == right
-
-
-def _unequal(wanted: Any) -> Test:
-    right = normal(wanted)
-    return lambda value: normal(value) != right
-
-
-def _ordered(holds: Callable[[Any, Any], bool]) -> Callable[[Any], Test]:
+def _compared(holds: Callable[[Any, Any], bool], *, ordered: bool = True) -> Callable[[Any], Test]:
     def compare(wanted: Any) -> Test:
-        kind, right = normal(wanted)
+        right = normal(wanted)
 
         def test(value: Any) -> bool:
             left = normal(value)
-            return left[0] == kind and holds(left[1], right)
+            return (left[0] == right[0] or not ordered) and holds(left, right)
 
         return test
 
@@ -90,12 +80,12 @@ def _within(wanted: Any) -> Test:
 
 
 COMPARE: Final[Mapping[str, Callable[[Any], Test]]] = {
-    "eq": _equal,
-    "ne": _unequal,
-    "lt": _ordered(operator.lt),
-    "lte": _ordered(operator.le),
-    "gt": _ordered(operator.gt),
-    "gte": _ordered(operator.ge),
+    "eq": _compared(operator.eq, ordered=False),
+    "ne": _compared(operator.ne, ordered=False),
+    "lt": _compared(operator.lt),
+    "lte": _compared(operator.le),
+    "gt": _compared(operator.gt),
+    "gte": _compared(operator.ge),
     "contains": _containing,
     "in": _within,
 }
@@ -149,16 +139,16 @@ class Scope:
             raise UnmetError("too-many-rows", message)
 
 
-_Value = Callable[[Scope, Any], Any]
-_Condition = tuple[_Value, str, _Value | None]  # left side, of the row; operator; right side, from around the list
+Value = Callable[[Scope, Any], Any]  # `(scope, item) -> value`, or MISSING
+_Condition = tuple[Value, str, Value | None]  # left side, of the row; operator; right side, from around the list
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SelectedRows:
-    value: _Value
+    value: Value
     conditions: Sequence[_Condition]
-    sort: _Value | None
-    limit: _Value | None
+    sort: Value | None
+    limit: Value | None
     pick: str
     joined: int | None
     """Number of an equation that is read once for each item of a surrounding list. The rows are then found by an index:
@@ -195,7 +185,7 @@ class SelectedRows:
         scope.spend(len(rows))
         return [row for row in rows if all(test(row) for test in tests)]
 
-    def _index(self, scope: Scope, item: Any, left: _Value) -> dict[Normal, list[Any]]:
+    def _index(self, scope: Scope, item: Any, left: Value) -> dict[Normal, list[Any]]:
         """Return the rows by the value of the left side, which is computed once for all items."""
         found: dict[Normal, list[Any]] | None = scope.indexes.get(id(self))
         if found is None:
@@ -216,7 +206,7 @@ def _as_list(value: Any) -> list[Any] | None:
     return [value] if is_there(value) else None
 
 
-def _test(scope: Scope, left: _Value, op: str, wanted: Any) -> Callable[[Any], bool]:
+def _test(scope: Scope, left: Value, op: str, wanted: Any) -> Callable[[Any], bool]:
     if op in ("present", "absent"):
         return lambda row: is_there(left(scope, row)) == (op == "present")
     holds = COMPARE[op](wanted)
@@ -263,8 +253,6 @@ def _picked(rows: list[Any], pick: str) -> Any:
         raise UnmetError("several-elements", f"{len(rows)} elements of the list fit, and only one may")
     return rows[0]
 
-
-Value = Callable[[Scope, Any], Any]  # `(scope, item) -> value`, or MISSING
 
 Schema = Mapping[str, Any]
 
@@ -414,17 +402,11 @@ def _optional(source: Source | None) -> Value | None:
 
 
 def _test_values(condition: Condition) -> Callable[[Scope, Any], bool]:
-    left, op = compile_value(condition.left), condition.op
-    if condition.right is None:
-        return lambda scope, item: is_there(left(scope, item)) == (op == "present")
-    right, compare = compile_value(condition.right), COMPARE[op]
+    left, op, right = compile_value(condition.left), condition.op, _optional(condition.right)
 
     def test(scope: Scope, item: Any) -> bool:
-        wanted = right(scope, item)
-        if not is_there(wanted):
-            return True
-        found = left(scope, item)
-        return compare(wanted)(found) if is_there(found) else op == "ne"
+        wanted = MISSING if right is None else right(scope, item)
+        return (right is not None and not is_there(wanted)) or _test(scope, left, op, wanted)(item)
 
     return test
 
