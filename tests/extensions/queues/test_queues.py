@@ -225,6 +225,28 @@ async def test_an_abandoned_item_is_done_and_one_that_ends_its_processes_is_give
         assert (await ended(bench, "item-1"))["status"] == state
 
 
+async def test_item_whose_lease_ends_early_is_not_begun_again_by_the_process_that_works_on_it() -> None:
+    begun, release, done = asyncio.Event(), asyncio.Event(), []
+
+    async def work(order: str) -> None:
+        if order == "first":
+            begun.set()
+            await release.wait()
+        done.append(order)
+
+    async with keeping(participants=(queue_of(work),)) as bench:
+        first = await submitted(bench, order="first")
+        await begun.wait()
+        # The clock jumps, or the process was stopped for a while.
+        await bench.store.do(ChangeRecord(first, ("submission",), ("running",), "running", delay=-1.0))
+        await ended(bench, await submitted(bench, order="second"))
+        record = await bench.store.read(FindRecord(("submission",), first))
+        assert (record.state, record.fence) == ("running", 1)
+        release.set()
+        assert (await ended(bench, first))["status"] == "done"
+        assert done == ["second", "first"]
+
+
 async def test_a_server_that_stops_leaves_its_items_to_the_next_one(tmp_path: Path) -> None:
     begun, stops = asyncio.Event(), True
 
@@ -253,7 +275,11 @@ async def test_claims_are_fenced_renewed_and_counted(store: Store, attempts: int
     await store.do(RenewRecords("running", (("item-1", attempts - 1),), 60.0))  # of a process that has lost it
     assert (await store.do(ClaimItems("other", 10, 0.0)))[0] == []
     (again,) = (await store.do(ClaimItems("invoices", 10, 60.0)))[0]
-    await store.do(RenewRecords("running", (("item-1", again.fence),), 60.0))
+    held = frozenset({("item-1", again.fence)})
+    await store.do(RenewRecords("running", tuple(held), 60.0))
+    assert (await store.do(ClaimItems("invoices", 10, 0.0)))[0] == []
+    await store.do(RenewRecords("running", tuple(held), -1.0))  # a clock has jumped
+    assert (await store.do(ClaimItems("invoices", 10, 60.0, held)))[0] == []
     assert (await store.do(ClaimItems("invoices", 10, 0.0)))[0] == []
 
 

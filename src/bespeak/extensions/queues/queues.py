@@ -98,7 +98,8 @@ class Queues:
         free = options.concurrency - len(working)
         if free <= 0:
             return _LONGEST_SLEEP  # an item that ends wakes us
-        claimed = await self._store.do(ClaimItems(name, free, options.lease))
+        held = frozenset((record.record_id, record.fence) for record in working.values())
+        claimed = await self._store.do(ClaimItems(name, free, options.lease, held))
         assert not isinstance(claimed, Conflict)
         loop = asyncio.get_running_loop()
         for record in claimed[0]:

@@ -54,6 +54,7 @@ class ClaimItems(Command, frozen=True):
     queue: str
     limit: int
     lease: float
+    held: frozenset[tuple[str, int]] = frozenset()  # id and fence of what this process works on
 
     def steps(self) -> Result[list[Record]]:
         rows = yield Statement(
@@ -62,6 +63,11 @@ class ClaimItems(Command, frozen=True):
             (self.queue, self.limit),
         )
         found = [Record(*row) for row in rows]
+        # Leases end too early if the clock jumps or the process was stopped; what it works on has not been abandoned.
+        kept = self.held.intersection((record.record_id, record.fence) for record in found)
+        if kept:
+            yield from RenewItems(tuple(kept), self.lease).steps()
+            found = [record for record in found if (record.record_id, record.fence) not in kept]
         if found:
             # By id: SQLite updates chosen rows twenty times faster than the rows of a subquery with RETURNING.
             places = ", ".join("?" * len(found))
