@@ -20,7 +20,7 @@ from tests.service import AGENT, echo, make_endpoint
 from tests.state.store.relay import Relay, relayed
 from tests.state.store.sealing import PlainSealer
 from tests.stateful import keeping
-from tools.faults import disk, kill, outage, retries, workflows
+from tools.faults import disk, kill, outage, queues, retries, soak, workflows
 from tools.faults.ledger import Ledger
 from tools.faults.load import LONGEST, load, send
 from tools.faults.proof import Subject, prove, tell
@@ -91,6 +91,32 @@ def test_chains_and_batches_end_with_every_effect_once(
     told = capsys.readouterr().out
     assert code == 0, told
     assert done in told
+
+
+@rows(
+    "store, harm, workers, done",
+    pytest.param("sqlite", "process", 1, "1 kills", id="kill-and-restart"),
+    pytest.param("postgres", "process", 2, "1 workers paused", id="stalled-process-is-fenced"),
+    pytest.param("postgres", "machine", 1, "1 kills", id="one-of-two-machines"),
+    pytest.param("postgres", "database", 1, "1 crashes", id="database-restarted"),
+)
+def test_items_of_queues_are_done_with_every_effect_once(
+    store: str, harm: str, workers: int, done: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reason = why_not() if store == "postgres" else None
+    if reason is not None:
+        pytest.skip(reason)
+    if workers > 1 and not Path("/proc/self/task").exists():
+        pytest.skip("the workers of a server are found in /proc")
+    audited = workers == 1 and harm != "database"
+    code = queues.run(store, rounds=1, clients=6, seed=1, workers=workers, harm=harm, audited=audited)
+    told = capsys.readouterr().out
+    assert code == 0, told
+    assert done in told
+
+
+def test_soak_runs_every_script() -> None:
+    assert len(soak.runs(postgres=True, network=True)) > len(soak.runs(postgres=False, network=False))
 
 
 @pytest.mark.parametrize("mounted", [True, False])

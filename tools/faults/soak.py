@@ -13,8 +13,7 @@ import time
 from collections.abc import Callable
 
 from tests.postgres import why_not
-
-from faults import disk, kill, machines, outage, retries, workflows
+from tools.faults import disk, kill, machines, outage, queues, retries, workflows
 
 Run = Callable[[int], int]
 """A run with a seed; returns the exit code."""
@@ -31,6 +30,8 @@ def runs(*, postgres: bool, network: bool) -> list[Run]:
         lambda seed: workflows.run("sqlite", rounds=8, clients=24, seed=seed),
         lambda seed: workflows.run("sqlite", rounds=4, clients=16, seed=seed, workers=2),
         lambda seed: retries.run(rounds=15, seed=seed),
+        lambda seed: queues.run("sqlite", rounds=6, clients=16, seed=seed),
+        lambda seed: queues.run("sqlite", rounds=4, clients=16, seed=seed, workers=2, audited=False),
     ]
     if postgres:
         found += [
@@ -42,6 +43,9 @@ def runs(*, postgres: bool, network: bool) -> list[Run]:
             lambda seed: workflows.run("postgres", rounds=6, clients=24, seed=seed, workers=2),
             lambda seed: workflows.run("postgres", rounds=4, clients=12, seed=seed, harm="machine"),
             lambda seed: workflows.run("postgres", rounds=4, clients=16, seed=seed, harm="database"),
+            lambda seed: queues.run("postgres", rounds=4, clients=16, seed=seed, workers=2),
+            lambda seed: queues.run("postgres", rounds=4, clients=12, seed=seed, harm="machine"),
+            lambda seed: queues.run("postgres", rounds=3, clients=12, seed=seed, harm="database", audited=False),
         ]
     if network:
         found += [

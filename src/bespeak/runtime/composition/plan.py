@@ -75,9 +75,9 @@ class PagedOutput:
     @property
     def output(self) -> Any:
         """The first page with the elements of all pages, and without a cursor."""
-        cursor, items = split_path(self.plan.cursor), split_path(self.plan.items)
+        cursor = split_path(self.plan.cursor)
         first = _replaced(self._first, cursor, MISSING) if cursor else self._first
-        return _replaced(first, items, self._items)
+        return _replaced(first, split_path(self.plan.items), self._items)
 
 
 def _continues(cursor: Any) -> bool:

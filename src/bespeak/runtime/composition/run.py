@@ -264,10 +264,7 @@ class Run(Engine):
             part = items[start : start + size]
             flags = APART if len(part) > 1 else 0
             calls = [self._once(step, f"{step.named}/{start + k}", item, flags) for k, item in enumerate(part)]
-            if flags:
-                outputs = await Asked("together", 0, more=[(call, None) for call in calls])
-            else:
-                outputs = [await calls[0]]
+            outputs = await Asked("together", 0, more=[(call, None) for call in calls]) if flags else [await calls[0]]
             for item, output in zip(part, outputs, strict=True):
                 if not isinstance(output, Failure):
                     done.append({"item": item, "output": output})
