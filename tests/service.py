@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
+from joserfc.jwk import OKPKey
 
 from bespeak.app.server.assembly import Assembled, assemble
 from bespeak.contract.agent import Agent
@@ -149,6 +150,7 @@ def build(
     policies: Policies | None = None,
     agents: tuple[Agent, ...] = (),
     tables: Iterable[str] = (),
+    signing_key: OKPKey | None = None,
     **fields: Any,
 ) -> Bench:
     """Assemble a service of these endpoints. Other keywords are fields of `Service`."""
@@ -159,4 +161,4 @@ def build(
         agents=agents,
         **fields,
     )
-    return Bench(assemble(service, updated="2026-01-01T00:00:00Z", tables=tables))
+    return Bench(assemble(service, updated="2026-01-01T00:00:00Z", tables=tables, signing_key=signing_key))

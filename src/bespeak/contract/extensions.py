@@ -52,8 +52,8 @@ class KnownExtension(NamedTuple):
     floor: Mapping[str, str] = _NONE  # floor methods that it carries out, and the handler of each as `module:function`
     hooks: Mapping[str, str] = _NONE  # functions for what the kernel asks, by names in `runtime.extension`
     needed_by: tuple[str, ...] = ("methods",)
-    """What makes a server load it: any standard `methods`, a `store`, `delivery`, `negotiation`, `semantic`, `data` or
-    `files`.
+    """What makes a server load it: any standard `methods`, a `store`, `delivery`, `people`, `negotiation`, `semantic`,
+    `data` or `files`.
 
     A server with one standard method has the extensions of all, because what an agent began with another must go on.
     """
@@ -115,15 +115,20 @@ BUNDLED: Final = (
     ),
     KnownExtension(
         "messages",
-        needed_by=("methods", "delivery"),
+        needed_by=("methods", "delivery", "people"),
         methods=("PUBLISH", "ALERT", "BROADCAST", "REPLY", "SEND"),
-        floor={"NOTIFY": "methods_notify:notify"},
-        tables={"delivery": "settings:DeliverySettings"},
-        hooks={"confirm messages": "methods_inbox:confirm_received", "announce": "message:announce"},
+        floor={"NOTIFY": "methods_send:notify"},
+        tables={"delivery": "settings:DeliverySettings", "people": "settings:PeopleSettings"},
+        hooks={
+            "confirm messages": "methods_inbox:confirm_received",
+            "announce": "message:announce",
+            "ask person": "people:ask_person",
+        },
     ),
     KnownExtension(
         "queues",
         methods=("SUBMIT",),
+        hooks={"enqueue": "queues:enqueue"},
         has_tables=True,
         commands=(
             KnownCommand(

@@ -25,6 +25,23 @@ Data = TypeVar("Data")
 SOLD: Final = "sold"  # parameter of `fulfil` and `refund` of a sale that is the purchase
 
 
+def is_name(text: str) -> bool:
+    """Return True if the text can be the name of a participant or of a person."""
+    return _NAME.fullmatch(text) is not None and len(text) <= _LONGEST_NAME
+
+
+LETTER: Final = {  # what the function of a recipient can take, with an example of each
+    "kind": "alert",
+    "sender": "agent",
+    "recipient": "front-desk",
+    "subject": "Alert from an agent",
+    "message": "text",
+    "content": {"text": "text"},
+    "severity": "critical",
+    "reference": "alert-1",
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedFunction:
     """One function of a participant. It is called in the authority of whoever calls the method."""
@@ -125,7 +142,7 @@ class Participant:
         if self.kind == ENTITY and (self.name in OWN_TYPES or _TYPE.fullmatch(self.name) is None):
             form = f"up to 64 lower-case letters, digits, _ and -, and none of {', '.join(OWN_TYPES)}"
             return f"the name must be {form}; got {brief(self.name)}"
-        if _NAME.fullmatch(self.name) is None or len(self.name) > _LONGEST_NAME:
+        if not is_name(self.name):
             return f"the name must be lower-case words joined by . _ or -; got {brief(self.name)}"
         if any((one.kind, one.name) == (self.kind, self.name) for one in others):
             return f"another {self.kind} has its name"

@@ -156,7 +156,7 @@ async def test_an_agent_finds_an_escalation_in_its_inbox_once(shared_place: str)
         assert confirmed["target_id"] == case_id
 
 
-@pytest.mark.parametrize("recipient", [None, "the night desk", "mailto:desk@hotel.example"])
+@pytest.mark.parametrize("recipient", [None, "operator", "mailto:desk@hotel.example"])
 async def test_a_person_is_left_the_case_and_nothing_waits_for_delivery(recipient: str | None) -> None:
     async with keeping() as bench:
         raised = RAISED if recipient is None else {**RAISED, "recipient": recipient}

@@ -14,6 +14,7 @@ from bespeak.contract.participant import (
     CANCELS,
     CHECKS,
     ENTITY,
+    LETTER,
     SOLD,
     EntityOptions,
     JoinedFunction,
@@ -21,17 +22,33 @@ from bespeak.contract.participant import (
     Price,
     QueueOptions,
 )
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.errors import ContractError
 from bespeak.extensions.reports.report import Report
 from bespeak.runtime.bindings.participant import bind_participant, method_errors
 from bespeak.runtime.functions.annotations import show_type
-from bespeak.runtime.functions.reading import locate, parse_docstring
+from bespeak.runtime.functions.reading import locate, parse_docstring, read_handler
 from bespeak.runtime.functions.signature import read_signature
 from bespeak.text.source.tree import Location
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def _find_letter_fault(function: Callable[..., Any]) -> str | None:
+    """Return why a function cannot take what is sent to a recipient; None if it can."""
+    schema = read_handler(function).input_schema
+    unknown = [name for name in schema.get("properties", {}) if name not in LETTER]
+    if unknown:
+        return f"it takes {', '.join(unknown)}; a message has {', '.join(LETTER)}"
+    compiled = compile_schema(schema)
+    given = {name: value for name, value in LETTER.items() if name in schema.get("properties", {})}
+    violations = compiled.violations(given) if isinstance(compiled, Validator) else []
+    return f"it does not take what a message has: {violations[0].message}" if violations else None
+
+
 _Seller = TypeVar("_Seller", bound=type)
+
 _SALE: Final = {"price": "PURCHASE", "fulfil": "PURCHASE", "refund": "CANCEL"}  # methods that these take part in
 
 
@@ -259,6 +276,48 @@ class Participation:
                 self._participants.remove(same[0])
                 whole = replace(same[0], functions={**same[0].functions, **joined})
             self._join(whole)
+            return function
+
+        return declare
+
+    def recipient(
+        self,
+        name: str,
+        *,
+        retries: int = 5,
+        scopes: Sequence[str] = (),
+        errors: Mapping[str, str] | None = None,
+        description: str = "",
+    ) -> Callable[[_Function], _Function]:
+        """Declare the decorated function as the receiver of what is sent to a name. It is returned unchanged.
+
+        ALERT, NOTIFY, ESCALATE, DELEGATE and BROADCAST reach it under that name. Its parameters are those that it needs
+        of `message` (the text), `content` (as it was sent), `kind`, `severity` (`info` unless it is an alert),
+        `subject`, `sender`, `recipient` and `reference`, by which it can be answered. It runs at least once, in the
+        authority of the sender, and the Idempotency-Key in `context.request.headers` is the same in every attempt. An
+        exception is tried again up to `retries` times; a Refusal is final. `bespeak queues show @NAME` shows what
+        failed for good. If `[people.NAME]` has a mail address, a mail is sent too.
+
+        - `scopes` are those that an agent needs to send to the name.
+        """
+
+        @declaring
+        def declare(function: _Function) -> _Function:
+            options = QueueOptions(concurrency=4, retries=retries, lease=60.0, scopes=tuple(scopes))
+            fault = options.find_fault() or _find_letter_fault(function)
+            if fault is not None:
+                raise ContractError(f"{locate(function)}: the recipient {name[:80]!r} cannot be declared: {fault}")
+            self._join(
+                Participant(
+                    kind="recipient",
+                    name=name,
+                    functions={"run": JoinedFunction(function=function, method="NOTIFY", impact="reversible")},
+                    methods=("ALERT",),
+                    description=description,
+                    errors=errors or {},
+                    options=options,
+                )
+            )
             return function
 
         return declare

@@ -113,6 +113,7 @@ def choose_extensions(service: Service, *, stored: bool, tables: Iterable[str] =
         "methods": not STANDARD.keys().isdisjoint(service.methods),
         "store": stored,
         "delivery": "delivery" in tables,
+        "people": "people" in tables,
         "negotiation": stored and service.policies.synthesis_enabled,
         "semantic": service.semantic is not None,
         "data": service.data_manifest is not None,

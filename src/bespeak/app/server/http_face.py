@@ -1,4 +1,4 @@
-"""Construction of the HTTP face, of MCP and A2A on it, and of the operator's `/healthz` and `/metrics`."""
+"""Construction of the HTTP face, of MCP, A2A and the answers of people on it, and of `/healthz` and `/metrics`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import asyncio
 import logging
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from html import escape
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import parse_qs
 
 import msgspec
 
@@ -18,12 +20,13 @@ from bespeak.documents.projections.a2a_card import INTERFACE as A2A_INTERFACE
 from bespeak.documents.projections.discovery import MCP_INTERFACE
 from bespeak.errors import ConfigError, StoreError
 from bespeak.faces.http.asgi import Application, HttpResponse, Receive, Scope, Send, send_response
-from bespeak.faces.http.face import HttpFace, Origins
+from bespeak.faces.http.face import HttpFace, Origins, connection_of
 from bespeak.faces.http.guard import METADATA, Guard
 from bespeak.faces.http.site import Page
-from bespeak.faces.http.translation import EXPOSED_HEADERS, READ_HEADERS
+from bespeak.faces.http.translation import EXPOSED_HEADERS, READ_HEADERS, read_body, read_headers
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import MEDIA_JSON
+from bespeak.protocol.exchange.messages import Malformed
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.exchange import Metrics
@@ -33,6 +36,7 @@ from bespeak.state.store.commands.endpoints import ReadRevision
 from bespeak.state.store.store import Store
 
 if TYPE_CHECKING:
+    from bespeak.extensions.messages.people import Answers, AnswerView
     from bespeak.faces.a2a.http import A2aApplication
     from bespeak.faces.mcp.http import McpApplication
 
@@ -277,3 +281,83 @@ def _json(number: int, content: dict[str, str]) -> HttpResponse:
 def _reply(number: int, body: bytes, media_type: str) -> HttpResponse:
     headers = [(b"content-type", media_type.encode()), (b"cache-control", b"no-store")]
     return HttpResponse(number, [*headers, (b"content-length", b"%d" % len(body))], body)
+
+
+_MOST_FORM: Final = 8 * 1024
+_LONGEST_REASON: Final = 1000
+_ANSWER_HEADERS: Final = (
+    (b"content-type", b"text/html; charset=utf-8"),
+    (b"cache-control", b"no-store"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"),
+)
+
+
+class AnswerPage:
+    """ASGI application of the page on which a person answers by a link: GET shows a form, POST takes the answer."""
+
+    def __init__(self, answers: Answers, origins: Origins) -> None:
+        self._answers = answers
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send_response(await self._answer(scope, receive), scope["method"], send)
+
+    async def _answer(self, scope: Scope, receive: Receive) -> HttpResponse:
+        headers = read_headers(scope["headers"], 100)
+        if isinstance(headers, Malformed):
+            return _show_fault(headers.status, headers.message)
+        forbidden = self._origins.check_host(headers) or self._origins.check_origin(headers)
+        if forbidden is not None:
+            return _show_fault(forbidden.status, forbidden.message)
+        token = _first(scope["query_string"], "token")
+        if scope["method"] in ("GET", "HEAD"):
+            return _show(await self._answers.look(token))
+        if scope["method"] != "POST":
+            return _show_fault(status.METHOD_NOT_ALLOWED, "Use GET or POST.")
+        body = await read_body(receive, _MOST_FORM)
+        if isinstance(body, Malformed):
+            return _show_fault(status.CONTENT_TOO_LARGE, "The form is too large, or incomplete.")
+        reason = "".join(one for one in _first(body, "reason")[:_LONGEST_REASON] if one.isprintable())
+        return _show(await self._answers.answer(token, _first(body, "answer"), reason, connection_of(scope)))
+
+
+def _first(encoded: bytes, name: str) -> str:
+    """Return a value of a form; empty if it has none."""
+    try:
+        return parse_qs(encoded.decode("ascii"), max_num_fields=10).get(name, [""])[0]
+    except ValueError:
+        return ""
+
+
+def _show(shown: AnswerView) -> HttpResponse:
+    parts = [f"<h1>{escape(shown.title)}</h1>"]
+    parts += [f"<p>{escape(shown.text)}</p>"] if shown.text else []
+    parts += [f"<blockquote><pre>{escape(shown.quoted)}</pre></blockquote>"] if shown.quoted else []
+    if shown.choices:
+        reason = f'<p><label>Reason <input name="reason" maxlength="{_LONGEST_REASON}"></label></p>'
+        buttons = (
+            f'<button name="answer" value="{escape(value)}">{escape(label)}</button>'
+            for value, label in shown.choices.items()
+        )
+        # Without an action, the form is sent to the address of the page, token included.
+        parts.append(f'<form method="post">{reason if len(shown.choices) > 1 else ""}{" ".join(buttons)}</form>')
+    return _write_page(shown.status, shown.title, "".join(parts))
+
+
+def _show_fault(number: int, text: str) -> HttpResponse:
+    return _write_page(number, "Not possible", f"<p>{escape(text)}</p>")
+
+
+def _write_page(number: int, title: str, body: str) -> HttpResponse:
+    page = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>{body}</html>'.encode()
+    return HttpResponse(number, [*_ANSWER_HEADERS, (b"content-length", b"%d" % len(page))], page)
+
+
+def mount_answers(assembly: HttpAssembly, answers: Answers) -> dict[str, Application]:
+    """Return the page on which people answer by its paths; the links of mails lead there from now on."""
+    web = assembly.web
+    answers.links.url = web.url
+    page = AnswerPage(answers, Origins(url=web.url, allowed=web.cors, loopback=assembly.loopback))
+    return mount(answers.links.path, page, web, CORS)

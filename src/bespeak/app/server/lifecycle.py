@@ -38,10 +38,13 @@ class WebApplications:
     def __init__(self, assembly: HttpAssembly, mcp: McpSettings, a2a: A2aSettings) -> None:
         self._parts: list[_Startable] = []
         self._places: dict[str, Application] = {}
-        if not (mcp.enabled or a2a.enabled):
+        answers = assembly.dispatcher.server.part("answers")
+        if not (mcp.enabled or a2a.enabled or answers is not None):
             return
         from bespeak.app.server import http_face  # noqa: PLC0415 - only for HTTP
 
+        if answers is not None and assembly.web.url is not None:
+            self._places |= http_face.mount_answers(assembly, answers)
         if mcp.enabled:
             tools = http_face.make_mcp(assembly, mcp)
             self._parts.append(tools)

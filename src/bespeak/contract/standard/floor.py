@@ -228,7 +228,10 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
             "recipient?": TEXT,
             "deadline?": TEXT,
         },
-        errors=(INVALID_TIME,),
+        errors=(
+            INVALID_TIME,
+            MethodError("unknown-recipient", status.NOT_FOUND, "Nobody has the name of the recipient."),
+        ),
         recorded=("task_id", "reason", "recipient"),
     ),
     StandardMethod(

@@ -197,7 +197,8 @@ def declared_tables() -> Iterator[tuple[str, Setting]]:
     yield from ((key, found) for _, key, found in declared(ServerDocument))
     for name, settings in TABLES.items():
         of = settings.load()
-        yield name, Setting(meaning=meaning_of(of), kind="table", of=of)
+        own: Setting | None = getattr(of, "declaration", None)  # a table whose keys the operator chooses
+        yield name, own or Setting(meaning=meaning_of(of), kind="table", of=of)
 
 
 def report_unread(root: Table, path: Path) -> list[Diagnostic]:

@@ -132,6 +132,10 @@ class Delivery:
                 raise ConfigError(f"[delivery.channels] {name}: {dotted!r} cannot be used: {function}")
             self._channels[name] = FunctionChannel(name, function, server_id)
 
+    def add(self, channel: Transport, *schemes: str) -> None:
+        """Add a channel of the server's own."""
+        self._channels |= dict.fromkeys(schemes, channel)
+
     def has(self, scheme: str) -> bool:
         return scheme in self._channels
 

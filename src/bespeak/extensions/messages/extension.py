@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from bespeak.extensions.messages.delivery import Delivery, Drain
 from bespeak.extensions.messages.fanout import Fanout
@@ -10,21 +11,26 @@ from bespeak.extensions.messages.message import BROADCAST, NOTIFICATION, PUBLICA
 from bespeak.extensions.messages.methods_broadcast import alert, broadcast, publish
 from bespeak.extensions.messages.methods_inbox import reply
 from bespeak.extensions.messages.methods_send import DELIVERY, send
-from bespeak.extensions.messages.settings import DeliverySettings
+from bespeak.extensions.messages.people import open_people
+from bespeak.extensions.messages.settings import DeliverySettings, PeopleSettings
 from bespeak.extensions.messages.store import ALERT, SENT, SUBSCRIPTION, Withdraw
+from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
+from bespeak.runtime.server import Server
 from bespeak.state.store.commands.records import Record
 from bespeak.state.store.store import Command
 
 
 def _open(opening: Opening) -> None:
     store, settings = opening.store, opening.document.extension_table("delivery", DeliverySettings)
-    if store is None or not (opening.enabled or settings is not None):
+    people = opening.document.extension_table("people", PeopleSettings)
+    if store is None or not (opening.enabled or settings is not None or people is not None):
         return
     server_id = opening.server.registrar.service.identity.server_id
     delivery = Delivery(settings, server_id=server_id, signer=opening.signer, environment=opening.environment)
     drain = Drain(store, delivery)
     opening.provide("delivery", delivery)
+    open_people(opening, delivery)
     opening.on_run(drain.start)
     opening.on_stop(drain.stop)
 
@@ -38,6 +44,12 @@ def _withdraw(record: Record) -> tuple[Command, ...]:
     return (Withdraw(origin.later, origin.held),)
 
 
+async def _describe(_: Server, record: Record) -> Mapping[str, Any]:
+    """Return what CHECK tells of an alert or a notification: who has acknowledged it, and when."""
+    by = decode_origin(record.data).acknowledged_by
+    return {} if by is None else {"acknowledged_by": by, "acknowledged_at": write_instant(record.updated)}
+
+
 messages: Final = Extension(
     name="messages",
     methods={
@@ -49,13 +61,15 @@ messages: Final = Extension(
     },
     kinds={
         SUBSCRIPTION: RecordKind(cancelling=Cancelling(())),
-        NOTIFICATION: RecordKind(due=lambda server: Fanout(server).carry, checked=True),
+        NOTIFICATION: RecordKind(due=lambda server: Fanout(server).carry, checked=True, describe=_describe),
         BROADCAST: RecordKind(due=lambda server: Fanout(server).carry, checked=True),
         PUBLICATION: RecordKind(
             due=lambda server: Fanout(server).carry, cancelling=Cancelling((SCHEDULED,), parties=_recipients)
         ),
         ALERT: RecordKind(
-            due=lambda server: Fanout(server).carry, cancelling=Cancelling((SENT,), parties=_recipients, also=_withdraw)
+            due=lambda server: Fanout(server).carry,
+            cancelling=Cancelling((SENT,), parties=_recipients, also=_withdraw),
+            describe=_describe,
         ),
         DELIVERY: RecordKind(checked=True),
     },

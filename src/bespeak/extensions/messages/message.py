@@ -11,16 +11,18 @@ import msgspec
 
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.extensions.messages.posting import AT_LEAST_ONCE, Posting, is_deliverable, post
-from bespeak.extensions.messages.recipients import Recipients, as_address
+from bespeak.extensions.messages.recipients import PERSON, Recipients, as_address, people_of
 from bespeak.extensions.messages.store import SENT, NewMessage, PutMessages, PutOutbox
+from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import is_canonical_id
-from bespeak.runtime.handling import Conflicts
+from bespeak.runtime.handling import Conflicts, refusal
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.cases import ESCALATION
 from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.store import Command
 
 if TYPE_CHECKING:
+    from bespeak.runtime.call import RoutedCall
     from bespeak.runtime.server import Server
 
 KEPT: Final = 30 * 86400.0  # seconds for which a message without an expiry is kept
@@ -28,6 +30,7 @@ MOST_CONTENT: Final = 64 * 1024  # maximum bytes of the content of a message
 MOST_COPIES: Final = 8 * 1024 * 1024  # bytes of all the copies that addresses outside get of one content
 MOST_RECEIVED: Final = 10_000  # messages in one inbox
 MOST_FROM_ONE: Final = 1_000  # unread messages of one sender among them, beside those of channels it is subscribed to
+MOST_TO_PERSON: Final = 100  # unanswered messages of one sender to one person
 LEAST_URGENT: Final = "background"
 USUAL: Final = "informational"
 
@@ -139,7 +142,8 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     pending: tuple[Pending, ...] = ()  # channels to deliver to, in the order of their times
     later: tuple[str, ...] = ()  # messages of an alert that are withdrawn if it is acknowledged
     held: tuple[int, ...] = ()  # postings of an alert that are withdrawn if it is acknowledged
-    authority: Authority | None = None  # authority of the author of what is published later
+    authority: Authority | None = None  # authority of the author of what is published later or sent to people
+    acknowledged_by: str | None = None  # agent or person that has acknowledged it
     ended: dict[str, Any] | None = None  # code and message of the reason why it was not published; None otherwise
 
     def text(self) -> str:
@@ -161,9 +165,16 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
         return start + KEPT if self.expires is None else self.expires
 
     def posting(
-        self, origin_id: str, address: str, *, recipient: str | None = None, delay: float = 0.0, record: bool = False
+        self,
+        origin_id: str,
+        address: str,
+        *,
+        recipient: str | None = None,
+        delay: float = 0.0,
+        record: bool = False,
+        about: str | None = None,
     ) -> PutOutbox:
-        """Return the command that delivers it to an address."""
+        """Return the command that delivers it to an address. `about` is its id, if `origin_id` has a suffix."""
         digest = hashlib.sha256(f"{address} {recipient or ''}".encode(errors="surrogatepass")).hexdigest()[:16]
         posting = Posting(
             posting_id=f"{origin_id}.{digest}",
@@ -173,6 +184,8 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
             expires=self.expires,
             guarantee=self.guarantee,
             record_id=origin_id if record else None,
+            about=(about or origin_id) if address.startswith(PERSON) else None,
+            authority=self.authority if address.startswith(PERSON) else None,
             recipient=recipient,
         )
         return post(address, posting, delay=delay)
@@ -199,9 +212,14 @@ def send(
             lifetime=max(kept_until - now, KEPT),
             most=MOST_SENT if limited else None,
         ),
-        *((PutMessages(messages, most=MOST_RECEIVED, share=MOST_FROM_ONE, required=limited),) if messages else ()),
+        *((PutMessages(messages, most=MOST_RECEIVED, share=share_of(found), required=limited),) if messages else ()),
         *(origin.posting(origin_id, address) for address in found.addresses),
     )
+
+
+def share_of(found: Recipients) -> int:
+    """Return how many unread messages one sender may have with each recipient; people must read them."""
+    return MOST_TO_PERSON if found.people else MOST_FROM_ONE
 
 
 def too_much(method: StandardMethod, what: str) -> Conflicts:
@@ -217,9 +235,20 @@ _URGENCIES: Final = {"urgent": "critical", "low": "background"}
 
 
 def announce(
-    server: Server, case_id: str, agent_id: str, recipient: str, content: msgspec.Raw, *, priority: str = "normal"
+    server: Server,
+    case_id: str,
+    agent_id: str,
+    recipient: str,
+    content: msgspec.Raw,
+    *,
+    priority: str = "normal",
+    call: RoutedCall | None = None,
+    expires: float | None = None,
 ) -> Command | None:
-    """Return the command that tells an agent or an address of its case; None for others, who find it in the list."""
+    """Return the command that tells an agent, a person or an address of its case; None for others, who find it listed.
+
+    With the `call` that names the recipient, one that does not exist is refused.
+    """
     told: dict[str, Any] = {"escalation_id": case_id, "agent_id": agent_id, "content": content}
     if is_canonical_id(recipient):
         urgency = _URGENCIES.get(priority, "informational")
@@ -227,5 +256,20 @@ def announce(
         messages = address_messages(case_id, message, (recipient,), kept_until=time.time() + KEPT)
         # Beyond its share the recipient finds the case only in the list of cases.
         return PutMessages(messages, share=MOST_FROM_ONE, required=False)
-    address = as_address(recipient)
-    return post(address, Posting(case_id, ESCALATION, agent_id, told)) if is_deliverable(address, server) else None
+    people, address = people_of(server), as_address(recipient)
+    person, authority = people.find(recipient, call), None
+    if person is not None:
+        address = person.inbox if person.addresses else ""
+        authority = None if call is None else Authority.of(call.principal, call.request)
+    elif call is not None and recipient != server.cases.default_recipient and ":" not in address:
+        known = people.names(call)
+        unknown = f"{recipient[:80]!r} is neither an agent, nor an address, nor a person that this agent may address"
+        raise refusal(
+            status.NOT_FOUND,
+            "unknown-recipient",
+            f"{unknown}; people: {', '.join(known)}.",
+            field="/recipient",
+            people=known,
+        )
+    posting = Posting(case_id, ESCALATION, agent_id, told, expires=expires, about=case_id, authority=authority)
+    return post(address, posting) if address and (person or is_deliverable(address, server)) else None

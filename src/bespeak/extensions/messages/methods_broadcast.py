@@ -31,6 +31,7 @@ from bespeak.extensions.messages.message import (
     Pending,
     address_messages,
     send,
+    share_of,
     too_much,
 )
 from bespeak.extensions.messages.recipients import Recipients, as_address, find_recipients
@@ -73,6 +74,7 @@ async def alert(call: RoutedCall) -> Effects:
         content={"severity": given["severity"], "message": given["message"]},
         urgency="critical",
         recipients=tuple(names),
+        authority=found.authority,
     )
     alert_id = new_id(ALERT)
     result = {"alert_id": alert_id, "status": SENT, "recipients": len(names), "escalates_to": path}
@@ -102,7 +104,10 @@ def compose_alert(
             at = deadline + number * (deadline - now)
             step = found.of([name])
             later += address_messages(alert_id, message, step.agents, kept_until=at + KEPT, at=at)
-            held += [origin.posting(f"{alert_id}-{number}", address, delay=at - now) for address in step.addresses]
+            held += [
+                origin.posting(f"{alert_id}-{number}", address, delay=at - now, about=alert_id)
+                for address in step.addresses
+            ]
             pending += [Pending(channel, at) for channel in step.channels]
         end = deadline + len(path) * (deadline - now)
         nobody = Message(sender=origin.sender, kind=UNACKNOWLEDGED, ref=alert_id, urgency=origin.urgency)
@@ -120,7 +125,7 @@ def compose_alert(
     )
     return (
         PutAlert(record, tuple(held)),
-        *((PutMessages(sent, most=MOST_RECEIVED, share=MOST_FROM_ONE),) if sent else ()),
+        *((PutMessages(sent, most=MOST_RECEIVED, share=share_of(found)),) if sent else ()),
         *((PutMessages(tuple(later), share=MOST_FROM_ONE, required=False),) if later else ()),
         *(origin.posting(alert_id, address) for address in first.addresses),
     )
@@ -153,7 +158,12 @@ async def broadcast(call: RoutedCall) -> Effects:
         raise fault.refuse(_BROADCAST, "delivery-unavailable" if name in found.addresses else "audience-refused", name)
     check_content(given, "content", MOST_COPIES // max(len(found.addresses), 1))
     origin = Origin(
-        sender=call.agent_id or "", kind=BROADCAST, content=given["content"], expires=expires, recipients=tuple(names)
+        sender=call.agent_id or "",
+        kind=BROADCAST,
+        content=given["content"],
+        expires=expires,
+        recipients=tuple(names),
+        authority=found.authority,
     )
     broadcast_id = new_id("brd")
 

@@ -17,6 +17,7 @@ from bespeak.extensions.messages.message import (
     MOST_CONTENT,
     MOST_FROM_ONE,
     MOST_RECEIVED,
+    NOTIFICATION,
     READ,
     USUAL,
     Confirmed,
@@ -212,12 +213,12 @@ async def confirm_message(call: RoutedCall, received_id: str) -> Effects | Envel
     commands: list[Command] = [change]
     if message.kind in _ANNOUNCED and state != READ and is_canonical_id(message.sender):
         commands.append(_tell_author(record, message, confirmed))
-    if message.kind == ALERT and state == ACKNOWLEDGED and message.ref is not None:
+    if message.kind in (ALERT, NOTIFICATION) and state == ACKNOWLEDGED and message.ref is not None:
         assert call.server.store is not None
-        alert: Record | None = await call.server.store.read(FindRecord((ALERT,), message.ref))
-        if alert is not None:
-            origin = decode_origin(alert.data)
-            commands.append(AcknowledgeAlert(alert.record_id, Withdraw(origin.later, origin.held)))
+        sent: Record | None = await call.server.store.read(FindRecord((message.kind,), message.ref))
+        if sent is not None:
+            origin = msgspec.structs.replace(decode_origin(sent.data), acknowledged_by=record.owner)
+            commands.append(AcknowledgeAlert(sent.record_id, origin.text(), Withdraw(origin.later, origin.held)))
     return effects(commands, lambda results: _receipt(results[0], confirmed), {"": _decided})
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from bespeak.extensions.messages.store import PutOutbox
 from bespeak.protocol.exchange.instant import write_instant
+from bespeak.runtime.identity.authority import Authority
 
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
@@ -38,6 +39,8 @@ class Posting(msgspec.Struct, frozen=True, omit_defaults=True):
     guarantee: str = AT_LEAST_ONCE  # AT_MOST_ONCE for one attempt that is not repeated after a crash
     record_id: str | None = None
     """Record that changes from WAITING to DELIVERED, FAILED or EXPIRED; one in another state stays as it is."""
+    about: str | None = None  # what a person answers: the id of what was sent, or of a case
+    authority: Authority | None = None  # authority of the sender, for the function of a person
     recipient: str | None = None  # Agent-ID that it is for: a receiver of AGTP puts it into the inbox of that agent
 
     def letter(self, address: str, server_id: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Recipients of messages by their names: agents, addresses that have agreed (Tier 2 10.5), subscribers of channels."""
+"""Recipients of messages by their names: agents, people, addresses that have agreed (Tier 2 10.5), channels."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ from bespeak.extensions.messages.transports import Delivered, Undeliverable
 from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.runtime.answer import Envelope
-from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.bindings.participant import Joined
+from bespeak.runtime.call import JoinedCall, RoutedCall
 from bespeak.runtime.handling import RefusedError, refusal
+from bespeak.runtime.identity.authority import Authority
+from bespeak.state.store.settings import OPERATOR
 
 if TYPE_CHECKING:
     from bespeak.runtime.server import Server
@@ -29,13 +32,64 @@ _SCHEMES: Final = frozenset({"mailto", "https", "http", "agtp"})
 _MAILBOX: Final = re.compile(r"[^@\s:/]+@[^@\s:/]+")
 
 
+PERSON: Final = "person"  # scheme of the inboxes of people, and of their addresses in the outbox
+
+
+class Person(NamedTuple):
+    """A person or a desk. Whatever is sent to it is in its inbox; mail and function tell of that."""
+
+    name: str
+    mail: str | None = None
+    joined: Joined | None = None  # function of the service that takes what is sent
+    scopes: tuple[str, ...] = ()  # scopes that an agent needs to send to it
+
+    @property
+    def inbox(self) -> str:
+        """Owner of its messages, and its address in the outbox. No agent can have such an id."""
+        return f"{PERSON}:{self.name}"
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        return () if self.mail is None and self.joined is None else (self.inbox,)
+
+
+class People:
+    """The people of a server. The operator is always one of them."""
+
+    def __init__(self, people: Iterable[Person] = ()) -> None:
+        self._people = {person.name: person for person in (Person(OPERATOR), *people)}
+
+    def find(self, name: str, call: RoutedCall | None = None) -> Person | None:
+        """Return the person with a name, if a caller may send to it."""
+        person = self._people.get(name)
+        # The code of the service decides itself whom it tells.
+        if person is None or call is None or isinstance(call, JoinedCall):
+            return person
+        return None if call.principal.scopes.missing(person.scopes) else person
+
+    def names(self, call: RoutedCall) -> list[str]:
+        """Return the names that a caller may send to."""
+        return sorted(name for name in self._people if self.find(name, call) is not None)
+
+
+_OPERATOR_ONLY: Final = People()
+
+
+def people_of(server: Server) -> People:
+    people: People | None = server.part("people")
+    return people or _OPERATOR_ONLY
+
+
 class Unreachable(NamedTuple):
     fault: str
     error: MethodError | None = None  # refusal that is the same for all methods; None if each method has its own
+    people: list[str] | None = None  # names that the caller could have meant
 
     def refuse(self, method: StandardMethod, error: str, name: str, **details: Any) -> RefusedError:
         """Return the exception for the name; `error` is that of the method."""
         message, details = f"{name[:80]!r} {self.fault}.", details or {"recipient": name[:256]}
+        if self.people is not None:
+            details, message = {**details, "people": self.people}, f"{message} People: {', '.join(self.people)}."
         return RefusedError((self.error or method.find(error)).refuse(message, **details))
 
 
@@ -51,19 +105,22 @@ class Recipients(msgspec.Struct, frozen=True):
     channels: tuple[str, ...]
     subscribers: int  # subscribers of the channels
     faults: Mapping[str, Unreachable]  # what is wrong with each name that cannot be reached, by name
+    people: Mapping[str, Person] = {}  # those of the recipients that are people, by name; they are in the other fields
+    authority: Authority | None = None  # authority of the sender, for functions that people have
 
     @property
     def count(self) -> int:
-        return len(self.agents) + len(self.addresses) + self.subscribers
+        told = sum(not address.startswith(PERSON) for address in self.addresses)  # people count by their inboxes
+        return len(self.agents) + told + self.subscribers
 
     def of(self, names: Iterable[str]) -> Recipients:
         """Return the recipients that some of the names mean, without a count of subscribers."""
-        wanted = {as_address(name) for name in names}
+        wanted = {self.people[name].inbox if name in self.people else as_address(name) for name in names}
 
         def choose(part: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(one for one in part if one in wanted)
 
-        return Recipients(choose(self.agents), choose(self.addresses), choose(self.channels), 0, {})
+        return Recipients(choose(self.agents), choose(self.addresses), choose(self.channels), 0, {}, self.people)
 
 
 def as_address(name: str) -> str:
@@ -91,8 +148,13 @@ async def find_recipients(call: RoutedCall, names: Iterable[str]) -> Recipients:
     addresses: list[str] = []
     channels: list[str] = []
     faults: dict[str, Unreachable] = {}
+    known_people, people = people_of(call.server), dict[str, Person]()
     for name in dict.fromkeys(as_address(name) for name in names):
-        if is_canonical_id(name):
+        if (person := known_people.find(name, call)) is not None:
+            people[name] = person
+            agents.append(person.inbox)
+            addresses += person.addresses
+        elif is_canonical_id(name):
             agents.append(name)
             if call.server.principals.requires_known and call.server.agents.get(name) is None:
                 faults[name] = Unreachable("is not registered with this server")
@@ -110,14 +172,20 @@ async def find_recipients(call: RoutedCall, names: Iterable[str]) -> Recipients:
     known: Mapping[str, Channel] = {}
     if channels:
         known = await call.server.store.read(FindChannels(tuple(channels)))
-    own = (call.agent_id, call.principal.principal_id)
-    for name, channel in known.items():
-        if channel.owner is not None and channel.owner not in own:
-            faults[name] = Unreachable("is a channel that only its owner may use", NOT_OWN_CHANNEL)
-        elif not channel.subscribers:
-            faults[name] = Unreachable("is neither an agent nor an address nor a channel with subscribers")
+    judged = {name: _judge_channel(call, channel) for name, channel in known.items()}
+    faults |= {name: found for name, found in judged.items() if found is not None}
     subscribers = sum(channel.subscribers for channel in known.values())
-    return Recipients(tuple(agents), tuple(addresses), tuple(channels), subscribers, faults)
+    authority = Authority.of(call.principal, call.request) if people else None
+    return Recipients(tuple(agents), tuple(addresses), tuple(channels), subscribers, faults, people, authority)
+
+
+def _judge_channel(call: RoutedCall, channel: Channel) -> Unreachable | None:
+    if channel.owner not in (None, call.agent_id, call.principal.principal_id):
+        return Unreachable("is a channel that only its owner may use", NOT_OWN_CHANNEL)
+    if channel.subscribers:
+        return None
+    fault = "is neither an agent nor an address nor a channel with subscribers"
+    return Unreachable(fault, people=people_of(call.server).names(call))
 
 
 REFUSED: Final = "callback-refused"

@@ -1,24 +1,35 @@
-"""Settings of delivery to addresses outside: `[delivery]`."""
+"""Settings of delivery to addresses outside, `[delivery]`, and of people, `[people]`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import Template
-from typing import Final
+from typing import ClassVar, Final
 
+from bespeak.contract.participant import is_name
 from bespeak.errors import ConfigError
 from bespeak.protocol.address_guard import is_loopback, parse_allowed
-from bespeak.protocol.exchange.principal import is_canonical_id
+from bespeak.protocol.exchange.principal import is_canonical_id, is_scope_token
 from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.settings import Setting, optional_table, read_settings, setting
 from bespeak.text.reading.table import Table
 
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_MAILBOX: Final = re.compile(r"[^@\s:/,]+@[^@\s:/,]+")
 _CHANNEL: Final = re.compile(r"[a-z][a-z0-9]{0,31}")
-_OWN: Final = ("http", "https", "mailto", "agtp", "email", "webhook")  # schemes and channels that are built in
+_OWN: Final = (
+    "http",
+    "https",
+    "mailto",
+    "agtp",
+    "email",
+    "webhook",
+    "person",
+    "postbox",
+)  # schemes and channels that are built in
 
 
 def _parse_allowed(text: str) -> str | None:
@@ -148,3 +159,49 @@ class DeliverySettings:
         kind="map",
         read=_read_channels,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonSettings:
+    """A person, or a desk, that agents reach by name."""
+
+    mail: str | None = setting(
+        None,
+        "The mail address. `[delivery.smtp]` names the mail server.",
+        parse=lambda text: text if _MAILBOX.fullmatch(text) else None,
+        form="a mail address such as desk@acme.example",
+        security=True,
+    )
+    scopes: tuple[str, ...] = setting(
+        (),
+        "Scopes that an agent needs to send to this name. Without them: every agent may.",
+        parse=lambda text: text if is_scope_token(text) else None,
+        form="a scope such as desk:write",
+        security=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeopleSettings:
+    """People that ALERT, NOTIFY, ESCALATE and DELEGATE reach by name."""
+
+    declaration: ClassVar[Setting] = Setting(
+        meaning="`[people.NAME]`: people that agents reach by name. `operator` always exists.",
+        kind="map",
+        values=Setting(meaning="A person or a desk.", kind="table", of=PersonSettings),
+    )
+    people: Mapping[str, PersonSettings] = field(default_factory=dict)
+
+    def checked(self, block: Table) -> PeopleSettings:
+        """Read a table for each name."""
+        found: dict[str, PersonSettings] = {}
+        for name in block.data:
+            if not is_name(name):
+                message = f"{name[:80]!r} cannot be the name of a person"
+                block.error(
+                    WRONG_VALUE, name, message, "Write lower-case words joined by . _ or -, such as front-desk."
+                )
+            if (inner := block.table(name)) is not None:
+                found[name] = read_settings(PersonSettings, inner)
+        block.asked.update(block.data)
+        return replace(self, people=found)

@@ -420,21 +420,22 @@ class Withdraw(Command, frozen=True):
 
 
 class AcknowledgeAlert(Command, frozen=True):
-    """End an alert that somebody has acknowledged, unless it has ended; nothing more of it is sent."""
+    """End an alert or a notification that somebody has acknowledged, unless it has ended; no more of it is sent."""
 
     alert_id: str
+    data: str  # its content, with who has acknowledged it
     withdrawn: Withdraw
 
     def steps(self) -> Steps:
         """Return True if it had not ended."""
         rows = yield Statement(
-            f"UPDATE records SET state = '{ACKNOWLEDGED}', version = version + 1, updated = {{now}}, due = NULL "
-            f"WHERE record_id = ? AND kind = '{ALERT}' AND state = '{SENT}' RETURNING 1",
-            (self.alert_id,),
+            f"UPDATE records SET state = '{ACKNOWLEDGED}', version = version + 1, data = ?, updated = {{now}}, "
+            f"due = NULL WHERE record_id = ? AND state = '{SENT}' RETURNING kind",
+            (self.data, self.alert_id),
         )
         if rows:
             yield from self.withdrawn.steps()
-            yield Notify(topic_of(ALERT))
+            yield Notify(topic_of(rows[0][0]))
         return bool(rows)
 
 

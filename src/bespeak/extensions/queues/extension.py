@@ -13,7 +13,10 @@ from bespeak.runtime.handling import OpenLimit
 
 
 def _open(opening: Opening) -> None:
-    joined = opening.server.registrar.participants.get("queue")
+    participants = opening.server.registrar.participants
+    # What is sent to people waits in a queue of each, whose name no other queue can have.
+    recipients = {f"@{name}": one for name, one in participants.get("recipient", {}).items()}
+    joined = {**participants.get("queue", {}), **recipients}
     if opening.store is None or not joined:
         return
     opening.provide("submissions", OpenLimit(SUBMISSION, methods.MOST_QUEUED))

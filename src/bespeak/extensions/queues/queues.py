@@ -23,6 +23,7 @@ from bespeak.extensions.queues.store import (
     ClaimItems,
     Item,
     NextItem,
+    PutItem,
     decode_item,
 )
 from bespeak.protocol.exchange.refusal import Refused
@@ -30,8 +31,8 @@ from bespeak.runtime.bindings.participant import Joined, ResultJournal, may_pass
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.handling import to_json
-from bespeak.runtime.identity.authority import restore_call
-from bespeak.state.store.commands.records import TOPIC, ChangeRecord, ChangeWith, Record, RenewRecords
+from bespeak.runtime.identity.authority import Authority, restore_call
+from bespeak.state.store.commands.records import TOPIC, ChangeRecord, ChangeWith, PutRecord, Record, RenewRecords
 from bespeak.state.store.store import Command, Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
@@ -133,7 +134,7 @@ class Queues:
             message = f"The item was begun {attempt - 1} times, and each time the process ended before it was done."
             await self._end(record, item, DEAD, error={"code": "interrupted", "message": message})
             return
-        call = restore_call(item.authority, self._dispatcher.server, "SUBMIT")
+        call = restore_call(item.authority, self._dispatcher.server, joined.routes["run"].method)
         if isinstance(call, Refused):
             await self._end(record, item, DEAD, error={"code": call.code, "message": call.message})
             return
@@ -162,11 +163,22 @@ class Queues:
             await self._end(record, item, DEAD, error=fails)
 
     async def _end(self, record: Record, item: Item, state: str, **outcome: Any) -> None:
+        if state == DEAD:
+            _logger.warning(
+                "%s of the queue %s has failed for good: %s", record.record_id, item.queue, outcome["error"]
+            )
         await self._store.do(end_item(record, item, state, self._server_id, **outcome))
 
     @property
     def _server_id(self) -> str:
         return self._dispatcher.server.registrar.service.identity.server_id
+
+
+def enqueue(item_id: str, queue: str, payload: dict[str, Any], authority: Authority) -> PutItem:
+    """Return the command that adds an item for the service itself; a Conflict if it was added before."""
+    item = Item(queue=queue, payload=payload, priority=5, authority=authority, joined=True)
+    record = PutRecord(item_id, SUBMISSION, authority.agent_id, QUEUED, to_json(item), delay=0.0, lifetime=KEPT)
+    return PutItem(record, queue)
 
 
 def options_of(joined: Joined) -> QueueOptions:

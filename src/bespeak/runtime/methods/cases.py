@@ -59,7 +59,9 @@ def escalate(call: RoutedCall) -> Effects:
         subject=content.decode(),
         deadline=deadline,
         announcement=call.server.hooks[ANNOUNCE](
-            call.server, case_id, agent_id, recipient, msgspec.Raw(content), priority=given.get("priority", "normal")
+            *(call.server, case_id, agent_id, recipient, msgspec.Raw(content)),
+            priority=given.get("priority", "normal"),
+            call=call,
         ),
         parties=parties_of(call),
         pause=PauseTask(case_id, given["task_id"], working_agents(call)),
