@@ -123,7 +123,11 @@ BUNDLED: Final = (
             "confirm messages": "methods_inbox:confirm_received",
             "announce": "message:announce",
             "ask person": "people:ask_person",
+            "hand over": "delegations:hand_over",
         },
+        commands=(
+            KnownCommand("people", "Run a service", "Show what waits for people, and answer it.", after="queues"),
+        ),
     ),
     KnownExtension(
         "queues",

@@ -59,6 +59,8 @@ ASK_PERSON: Final = "ask person"
 """`ask_person(call, name, question, case_id=..., within=...)`: the command that asks a person for a yes or a no."""
 ENQUEUE: Final = "enqueue"
 """`enqueue(item_id, queue, payload, authority)`: the command that has a function of the service called."""
+HAND_OVER: Final = "hand over"
+"""`hand_over(call, told, expires)`: the commands that offer a delegated task; `told` is the answer to DELEGATE."""
 INSPECT_SYNTHESIS: Final = "inspect synthesis"
 """`inspect_synthesis(store, synthesis_id)`: its agent, and the members that INSPECT shows; None if it is not in use."""
 RELEASE_SYNTHESIS: Final = "release synthesis"
@@ -122,6 +124,8 @@ class RecordKind(NamedTuple):
     """How its owner cancels it; None if it cannot be cancelled. What can be cancelled can be observed."""
     checked: bool = False
     """True if its owner can CHECK it although it cannot be cancelled."""
+    named: bool = False
+    """True if its owner may name it by its key, or by the Task-ID of the call that made it, as well."""
     describe: Callable[[Server, Record], Awaitable[Mapping[str, Any]]] | None = None
     """Returns what CHECK tells of a record beside its state, for its owner."""
 

@@ -17,14 +17,14 @@ import msgspec
 
 from bespeak.contract.participant import UNKNOWN
 from bespeak.contract.schema.validation import refuse_input
-from bespeak.contract.standard.definition import INVALID_TIME, StandardMethod
+from bespeak.contract.standard.definition import AMBIGUOUS, INVALID_TIME, StandardMethod
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, refuse_without_needs
-from bespeak.state.store.commands.records import CountOpen, FindRecord, Record
+from bespeak.state.store.commands.records import CountOpen, FindNamed, FindRecord, Record
 from bespeak.state.store.store import Command, Conflict, Store
 
 if TYPE_CHECKING:
@@ -165,6 +165,13 @@ async def find_own(call: RoutedCall, kinds: tuple[str, ...], record_id: str) -> 
     """Find a record that the caller or its principal owns; those of others do not exist for it."""
     assert call.server.store is not None, "the handler is stateful"
     record: Record | None = await call.server.store.read(FindRecord(kinds, record_id))
+    named = tuple(kind for kind in kinds if kind in call.server.kinds and call.server.kinds[kind].named)
+    if record is None and named and call.agent_id is not None:
+        found: list[Record] = await call.server.store.read(FindNamed(named, call.agent_id, record_id))
+        if len(found) > 1:
+            message = f"Several things were begun with the Task-ID {record_id[:80]!r}; name one by its id."
+            raise RefusedError(AMBIGUOUS.refuse(message, ids=[one.record_id for one in found]))
+        record = found[0] if found else None
     return None if record is None or record.owner not in (call.agent_id, call.principal.principal_id) else record
 
 

@@ -336,13 +336,15 @@ def _show(shown: AnswerView) -> HttpResponse:
     parts += [f"<p>{escape(shown.text)}</p>"] if shown.text else []
     parts += [f"<blockquote><pre>{escape(shown.quoted)}</pre></blockquote>"] if shown.quoted else []
     if shown.choices:
-        reason = f'<p><label>Reason <input name="reason" maxlength="{_LONGEST_REASON}"></label></p>'
+        reason = f'<p><label>In a line <input name="reason" maxlength="{_LONGEST_REASON}"></label></p>'
         buttons = (
             f'<button name="answer" value="{escape(value)}">{escape(label)}</button>'
             for value, label in shown.choices.items()
         )
         # Without an action, the form is sent to the address of the page, token included.
-        parts.append(f'<form method="post">{reason if len(shown.choices) > 1 else ""}{" ".join(buttons)}</form>')
+        parts.append(
+            f'<form method="post">{"" if list(shown.choices) == ["accepted"] else reason}{" ".join(buttons)}</form>'
+        )
     return _write_page(shown.status, shown.title, "".join(parts))
 
 

@@ -280,6 +280,7 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             MethodError("target-not-found", status.NOT_FOUND, "Nothing here has this name."),
             AMBIGUOUS,
             MethodError("timeout", status.TIMEOUT, "The target did not answer in time."),
+            MethodError("delegation-failed", status.DELEGATION_FAILURE, "A delegate failed or missed the deadline."),
         ),
     ),
 )

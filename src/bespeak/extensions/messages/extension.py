@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
+from bespeak.extensions.messages import delegations
 from bespeak.extensions.messages.delivery import Delivery, Drain
 from bespeak.extensions.messages.fanout import Fanout
 from bespeak.extensions.messages.message import BROADCAST, NOTIFICATION, PUBLICATION, SCHEDULED, decode_origin
@@ -23,6 +25,12 @@ from bespeak.state.store.store import Command
 
 def _open(opening: Opening) -> None:
     store, settings = opening.store, opening.document.extension_table("delivery", DeliverySettings)
+    if store is not None:
+        ended = delegations.EndedDelegations()
+        opening.server.principals.ended = ended
+        opening.provide("ended delegations", ended)
+        opening.on_start(partial(ended.follow, store))
+        opening.on_close(ended.close)
     people = opening.document.extension_table("people", PeopleSettings)
     if store is None or not (opening.enabled or settings is not None or people is not None):
         return
@@ -72,6 +80,12 @@ messages: Final = Extension(
             describe=_describe,
         ),
         DELIVERY: RecordKind(checked=True),
+        delegations.DELEGATION: RecordKind(
+            due=delegations.expire_with,
+            cancelling=Cancelling(delegations.OPEN, carry_out=delegations.cancel),
+            named=True,
+            describe=delegations.describe,
+        ),
     },
     open=_open,
 )

@@ -39,7 +39,7 @@ DECLINED: Final = "declined"
 
 _THREAD: Final = re.compile(r"[0-9a-f]{32}")
 _MESSAGE_ID: Final = re.compile(r"msg-([0-9a-f]{32})-[0-9a-f]{32}")
-_ORIGIN_ID: Final = re.compile(r"(?:alert|ntf|brd|pub|esc)-([0-9a-f]{32})")
+_ORIGIN_ID: Final = re.compile(r"(?:alert|ntf|brd|pub|esc|dlg)-([0-9a-f]{32})")
 
 
 class Confirmed(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Coroutine, Mapping
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.messages.delegations import DELEGATION, OPEN, answer_offer, end_by_reply, find_offered
 from bespeak.extensions.messages.message import (
     DECLINED,
     KEPT,
@@ -49,10 +50,10 @@ from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.handling import RefusedError, check_content, effects, invalid, new_id, refusal, stateful
+from bespeak.runtime.handling import check_content, effects, invalid, new_id, refusal, stateful
 from bespeak.runtime.methods.cases import CASES
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, Record
-from bespeak.state.store.store import Command
+from bespeak.state.store.store import Command, Conflict, Steps
 
 _USUAL: Final = 20
 _MOST_BYTES: Final = 1024 * 1024  # bytes of a page that has more than one message
@@ -80,7 +81,7 @@ async def messages(call: RoutedCall) -> Envelope:
         size += len(origin or record.data)
         if page and size > _MOST_BYTES:
             break
-        page.append(_show(record, origin))
+        page.append(show_message(record, origin))
     result: dict[str, Any] = {"messages": page}
     if len(page) < len(found):
         last = found[len(page) - 1][0]
@@ -97,7 +98,7 @@ def _read_cursor(text: str | None) -> tuple[float, str]:
     return float(found[1]), found[2]
 
 
-def _show(record: Record, origin: str | None) -> dict[str, Any]:
+def show_message(record: Record, origin: str | None) -> dict[str, Any]:
     message = decode_message(record.data)
     shown: dict[str, Any] = {
         "message_id": record.record_id,
@@ -123,7 +124,7 @@ def _show(record: Record, origin: str | None) -> dict[str, Any]:
 
 
 REPLY: Final = "reply"
-_ANSWERABLE: Final = ("notification", "alert", "escalation", REPLY)
+_ANSWERABLE: Final = ("notification", "alert", "escalation", REPLY, DELEGATION)
 """Kinds of messages that expect an answer. An audience is not asked for one (Tier 2 7.2)."""
 _REPLY: Final = STANDARD["REPLY"]
 
@@ -144,6 +145,14 @@ async def reply(call: RoutedCall) -> Effects:
     received, thread = decode_message(record.data), thread_of(record.record_id)
     if received.kind not in _ANSWERABLE or not is_canonical_id(received.sender):
         raise refusal(_REPLY, "reply-not-expected", f"A message of the kind {received.kind} takes no reply.")
+    ending: tuple[Command, ...] = ()
+    if received.kind == DELEGATION:
+        assert call.server.store is not None
+        delegated: Record | None = await call.server.store.read(find_offered(record))
+        if delegated is None or delegated.state not in OPEN:
+            state = "unknown" if delegated is None else delegated.state
+            raise refusal(_REPLY, "reply-not-expected", f"The delegation is {state}, so no result is awaited.")
+        ending = (end_by_reply(delegated, call.routes.service.identity.server_id, given["content"]),)
     answer = Message(
         sender=agent_id,
         kind=REPLY,
@@ -161,10 +170,15 @@ async def reply(call: RoutedCall) -> Effects:
         "sent_at": write_instant(now),
     }
     repeated = "The agent has replied to this message already."
+    over = _REPLY.refuse("reply-not-expected", "The delegation has ended meanwhile, so no result is awaited.")
     return effects(
-        [PutMessages((sent,), most=MOST_RECEIVED, share=MOST_FROM_ONE, once=True)],
+        [PutMessages((sent,), most=MOST_RECEIVED, share=MOST_FROM_ONE, once=True), *ending],
         lambda _: result,
-        {**too_much(_REPLY, "replies"), "exists": _REPLY.refuse("reply-not-expected", repeated, reply_id=reply_id)},
+        {
+            **too_much(_REPLY, "replies"),
+            "state": over,
+            "exists": _REPLY.refuse("reply-not-expected", repeated, reply_id=reply_id),
+        },
     )
 
 
@@ -178,48 +192,70 @@ async def _find(call: RoutedCall, message_id: str | None) -> Record | None:
 
 CONFIRMATION: Final = "confirmation"
 _STATES: Final = {"accepted": ACKNOWLEDGED, "rejected": DECLINED, "deferred": READ}
-_ANNOUNCED: Final = ("notification", ALERT, "reply")
+_ANNOUNCED: Final = ("notification", ALERT, "reply", DELEGATION)
 """Kinds of messages whose author is told of the confirmation. An audience is not asked for it."""
 _DAY: Final = 86400.0  # seconds for which a confirmed message is kept
 
 
-def confirm_received(call: RoutedCall) -> Coroutine[Any, Any, Effects | Envelope] | None:
+def confirm_received(call: RoutedCall) -> Coroutine[Any, Any, Effects] | None:
     """Answer CONFIRM / of a message that the caller has received; return None for any other target."""
     target = call.input["target_id"]
     received = None if target.startswith(CASES) else received_id(target, call.agent_id or "")
     return None if received is None else confirm_message(call, received)
 
 
-async def confirm_message(call: RoutedCall, received_id: str) -> Effects | Envelope:
+async def confirm_message(call: RoutedCall, received_id: str) -> Effects:
     """Record that the caller has received a message. To confirm it again in the same way changes nothing."""
     given = call.input
-    record = await _find(call, received_id)
-    if record is None:
-        unknown = "This agent has no message with this target_id."
-        raise refusal(status.NOT_FOUND, "target-not-found", unknown)
-    message = decode_message(record.data)
-    confirmed = message.confirmed
-    if record.state not in (UNREAD, READ):
-        if confirmed is None or confirmed.status != given["status"]:
-            raise RefusedError(_decided({"state": record.state}))
-        return Envelope(_receipt(record, confirmed))
     confirmed = Confirmed(given["status"], new_id("att"), given.get("reason"), given.get("attestation"))
-    state = _STATES[given["status"]]
-    change = ChangeRecord(
-        *(record.record_id, (MESSAGE,), (UNREAD, READ), state, record.owner),
-        data=msgspec.structs.replace(message, confirmed=confirmed).text(),
-        lifetime=_DAY if state != READ else None,
+    server_id = call.routes.service.identity.server_id
+    unknown = Refused(status.NOT_FOUND, "target-not-found", "This agent has no message with this target_id.")
+    return effects(
+        [ConfirmMessage(received_id, call.agent_id or "", confirmed, server_id)],
+        lambda results: _receipt(results[0]),
+        {"not-found": unknown, "": _decided},
     )
-    commands: list[Command] = [change]
-    if message.kind in _ANNOUNCED and state != READ and is_canonical_id(message.sender):
-        commands.append(_tell_author(record, message, confirmed))
-    if message.kind in (ALERT, NOTIFICATION) and state == ACKNOWLEDGED and message.ref is not None:
-        assert call.server.store is not None
-        sent: Record | None = await call.server.store.read(FindRecord((message.kind,), message.ref))
-        if sent is not None:
-            origin = msgspec.structs.replace(decode_origin(sent.data), acknowledged_by=record.owner)
-            commands.append(AcknowledgeAlert(sent.record_id, origin.text(), Withdraw(origin.later, origin.held)))
-    return effects(commands, lambda results: _receipt(results[0], confirmed), {"": _decided})
+
+
+class ConfirmMessage(Command, frozen=True):
+    """Confirm a message of its recipient, tell its author, and carry out what follows from it."""
+
+    guards: ClassVar[bool] = True
+    message_id: str
+    owner: str
+    confirmed: Confirmed
+    server_id: str
+
+    def steps(self) -> Steps:
+        """Return the Record of the message, or a Conflict: not-found; state with the state."""
+        record: Record | None = yield from FindMessage(self.message_id, self.owner).steps()
+        if record is None:
+            return Conflict("not-found")
+        message, state = decode_message(record.data), _STATES[self.confirmed.status]
+        if record.state not in (UNREAD, READ):
+            same = message.confirmed is not None and message.confirmed.status == self.confirmed.status
+            return record if same else Conflict("state", {"state": record.state})
+        done = yield from ChangeRecord(
+            *(record.record_id, (MESSAGE,), (UNREAD, READ), state, record.owner),
+            data=msgspec.structs.replace(message, confirmed=self.confirmed).text(),
+            lifetime=_DAY if state != READ else None,
+        ).steps()
+        if isinstance(done, Conflict) or state == READ:
+            return done
+        if message.kind in _ANNOUNCED and is_canonical_id(message.sender):
+            yield from _tell_author(record, message, self.confirmed).steps()
+        if message.kind == DELEGATION:
+            delegated = yield from find_offered(record).steps()
+            answered = None if delegated is None else answer_offer(delegated, self.server_id, state == ACKNOWLEDGED)
+            conflict = None if answered is None else (yield from answered.steps())
+            return conflict if isinstance(conflict, Conflict) else done
+        if message.kind in (ALERT, NOTIFICATION) and state == ACKNOWLEDGED and message.ref is not None:
+            sent: Record | None = yield from FindRecord((message.kind,), message.ref).steps()
+            if sent is not None:
+                origin = msgspec.structs.replace(decode_origin(sent.data), acknowledged_by=record.owner)
+                withdrawn = Withdraw(origin.later, origin.held)
+                yield from AcknowledgeAlert(sent.record_id, origin.text(), withdrawn).steps()
+        return done
 
 
 def _tell_author(record: Record, message: Message, confirmed: Confirmed) -> PutMessages:
@@ -234,7 +270,9 @@ def _tell_author(record: Record, message: Message, confirmed: Confirmed) -> PutM
     return PutMessages((new,), most=MOST_RECEIVED, required=False)
 
 
-def _receipt(record: Record, confirmed: Confirmed) -> dict[str, Any]:
+def _receipt(record: Record) -> dict[str, Any]:
+    confirmed = decode_message(record.data).confirmed
+    assert confirmed is not None, "the message has been confirmed"
     return {
         "target_id": record.record_id,
         "status": confirmed.status,

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import msgspec
 
 from bespeak.errors import ConfigError
+from bespeak.extensions.messages.delegations import ACCEPTED, DELEGATION, DONE, find_offered
 from bespeak.extensions.messages.delivery import Delivery
 from bespeak.extensions.messages.message import (
     KEPT,
@@ -50,7 +51,7 @@ _logger = logging.getLogger(__name__)
 MAIL: Final = "postbox"  # scheme of a posting to a person by mail alone, after its function has taken it
 MOST_QUESTION: Final = 4 * 1024  # bytes of a question
 _MOST_TEXT: Final = 20_000  # characters of an agent's text in a mail
-_ANSWERED: Final = (NOTIFICATION, ALERT, ESCALATION)  # kinds of what people answer
+_ANSWERED: Final = (NOTIFICATION, ALERT, ESCALATION, DELEGATION)  # kinds of what people answer
 
 
 def open_people(opening: Opening, delivery: Delivery) -> None:
@@ -209,8 +210,8 @@ class PersonChannel:
 
 def text_of(content: Any) -> str:
     """Return what an agent says as plain text: a question, a text, or JSON."""
-    if isinstance(content, dict) and content.keys() >= {"question"}:
-        content = content["question"]
+    if isinstance(content, dict):  # what is asked, or the task of a delegation
+        content = content.get("question", content.get("task", content))
     text = content if isinstance(content, str) else msgspec.json.format(msgspec.json.encode(content)).decode()
     lines = text.encode(errors="replace").decode().splitlines()
     return "\n".join("".join(one if one.isprintable() else " " for one in line) for line in lines)
@@ -252,9 +253,11 @@ class Answers:
             return page
         person = self._people.find(link.name)
         assert person is not None, "the page is shown to nobody else"
-        given = {"target_id": link.target, "status": choice} | ({"reason": reason} if reason else {})
+        method, given = "CONFIRM", {"target_id": link.target, "status": choice} | ({"reason": reason} if reason else {})
+        if choice == DONE:
+            method, given = "REPLY", {"in_reply_to": link.target, "content": reason or DONE}
         server = self._dispatcher.server
-        call = Call(Request("CONFIRM", "/", "", {}, msgspec.json.encode(given), connection), server)
+        call = Call(Request(method, "/", "", {}, msgspec.json.encode(given), connection), server)
         # Name and address are parties of the decision: whoever asked cannot decide by a link either.
         holders = tuple(filter(None, (person.name, person.mail)))
         scopes = Scopes((SCOPES[ESCALATION] if link.target.startswith(CASES) else "messages:confirm",))
@@ -290,15 +293,23 @@ class Answers:
         record: Record | None = await store.read(FindMessage(link.target, inbox))
         if record is None:
             return _EXPIRED
+        message = decode_message(record.data)
+        offered = await store.read(find_offered(record)) if message.kind == DELEGATION else None
+        if offered is not None and offered.state == ACCEPTED and "REPLY" in self._dispatcher.server.routes.allowed:
+            title, choices = (
+                f"You have accepted a task of agent {message.sender[:12]}",
+                {DONE: "Report that it is done"},
+            )
+            return AnswerView(status.OK, title, "Say in a line what came of it.", text_of(message.content), choices)
         if record.state not in (UNREAD, READ):
             return AnswerView(
                 status.CONFLICT, "This has been answered", f"It is {record.state}, {write_instant(record.updated)}."
             )
-        message = decode_message(record.data)
         origin = None if message.ref is None else await store.read(FindRecord((ALERT, NOTIFICATION), message.ref))
         content = message.content if origin is None else decode_origin(origin.data).content
         title = f"{message.kind.capitalize()} of agent {message.sender[:12]} to {link.name}"
-        return AnswerView(status.OK, title, quoted=text_of(content), choices={"accepted": "Acknowledge"})
+        choices = {"accepted": "Accept", "rejected": "Decline"} if offered else {"accepted": "Acknowledge"}
+        return AnswerView(status.OK, title, "", text_of(content), choices)
 
 
 class AskPerson(Command, frozen=True):

@@ -439,6 +439,19 @@ class AcknowledgeAlert(Command, frozen=True):
         return bool(rows)
 
 
+class ListChanged(Command, frozen=True):
+    """List the records of a kind in some states that have changed since a time."""
+
+    kind: str
+    states: tuple[str, ...]
+    since: float
+
+    def steps(self) -> Result[list[Record]]:
+        places = ", ".join("?" * len(self.states))
+        sql = f"SELECT {COLUMNS} FROM records WHERE kind = ? AND state IN ({places}) AND updated > ?"
+        return read_all(Record, sql, self.kind, *self.states, self.since)
+
+
 class DropKey(Command, frozen=True):
     """Free the key of a record that has ended, so that another record can have it."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -50,6 +50,7 @@ class Principals:
         self._server_id = server_id
         self._require_known = require_known
         self.clock = clock  # clock by which credentials end, in seconds since 1970
+        self.ended: Container[str] = frozenset()  # ids of delegations that have ended before their tokens
         self.authenticator: Authenticator | None = None  # verifier of credentials; None if headers are trusted
         self._server_key = server_key  # public key for the delegations this server has signed
         self.audited = False  # True if an audit trail has the delegations, so that the log need not have them
@@ -115,6 +116,8 @@ class Principals:
                 broken = ("depth-exceeded", f"the document of its delegator permits no more than {most} hops")
             elif not self.lasts(hop.api_key):
                 broken = ("key-ended", "the API key of its delegator was revoked or has expired")
+            elif hop.token_id in self.ended:
+                broken = ("ended", "the delegation was cancelled, declined or done")
             if broken is not None:
                 message = f"Delegation-Chain breaks at hop {number}: {broken[1]}."
                 details = {"hop": number, "reason": broken[0]}

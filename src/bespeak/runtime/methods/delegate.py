@@ -2,7 +2,8 @@
 
 The draft requires `delegation_token` as the delegator's proof. It is a token the delegator has signed with its
 registered key, or the word `issue`: then this server, which has identified the caller, signs one for it. The answer
-contains the value that the delegate sends as Delegation-Chain.
+contains the value that the delegate sends as Delegation-Chain. The extension behind the hook HAND_OVER offers the task,
+with the token, to the delegate. A person, who calls nothing, gets the task without a token.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from bespeak.contract.agent import ACTIVE, Agent
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import DELEGATION_CHAIN
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.principal import is_scope_token
+from bespeak.protocol.exchange.principal import Scopes, is_canonical_id, is_scope_token
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import RoutedCall, not_available
+from bespeak.runtime.extension import HAND_OVER
 from bespeak.runtime.handling import (
     RefusedError,
     check_size,
@@ -34,6 +36,7 @@ from bespeak.runtime.handling import (
 from bespeak.runtime.identity.agents import may_delegate
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.agents import RecordDelegation
+from bespeak.state.store.store import Command
 
 if TYPE_CHECKING:
     from bespeak.state.identity.delegation import Chain
@@ -58,7 +61,7 @@ class WantedDelegation:
 
 
 @stateful
-def delegate(call: RoutedCall) -> Effects:
+async def delegate(call: RoutedCall) -> Effects:
     delegator, now = call.server.agents.get(call.agent_id), call.server.principals.clock()
     if delegator is None:
         message = "Only an agent that is registered with this server can delegate."
@@ -66,6 +69,8 @@ def delegate(call: RoutedCall) -> Effects:
     if not may_delegate(delegator):
         message = "The document of this agent does not permit it to delegate."
         raise refusal(status.FORBIDDEN, "delegation-not-permitted", message)
+    if not is_canonical_id(call.input["target_agent_id"]):
+        return await _hand_over(call, {"delegate": call.input["target_agent_id"]}, _read_deadline(call, now))
     wish = _read(call, now)
     signer = call.server.signer
     if wish.token == ISSUE and signer is None:
@@ -76,7 +81,7 @@ def delegate(call: RoutedCall) -> Effects:
         chain = _issue(call, signer.private_key, wish, now)
     else:
         chain = _accept(call, wish)
-    return _record(chain, wish, call.input)
+    return await _record(call, chain, wish)
 
 
 def _read(call: RoutedCall, now: float) -> WantedDelegation:
@@ -87,20 +92,24 @@ def _read(call: RoutedCall, now: float) -> WantedDelegation:
         message = f"No active agent {target[:64]!r} is registered with this server."
         raise refusal(status.NOT_FOUND, "agent-not-found", message)
     scopes = _scopes(given["authority_scope"])
-    # The deadline, limited by the server's maximum.
-    expires = min(read_future(given, "deadline", now=now + 1, most=math.inf) or now + LIFETIME, now + LONGEST_LIFETIME)
     task = _task(given["task"])
     header = call.request.headers.get(DELEGATION_CHAIN)
     return WantedDelegation(
         delegator=call.agent_id or "",
         delegate=target,
         scopes=scopes,
-        expires=expires,
+        expires=_read_deadline(call, now),
         depth=given.get("depth", 0),
         token=given["delegation_token"],
         task=task,
         parent=None if header is None else passed(call.server.principals.chain(call.agent_id, header)),
     )
+
+
+def _read_deadline(call: RoutedCall, now: float) -> float:
+    """Return the deadline, limited by the server's maximum."""
+    wanted = read_future(call.input, "deadline", now=now + 1, most=math.inf)
+    return min(wanted or now + LIFETIME, now + LONGEST_LIFETIME)
 
 
 def _task(given: str | Mapping[str, Any]) -> str:
@@ -134,6 +143,16 @@ def _check_extent(call: RoutedCall, delegator: Agent, wish: WantedDelegation) ->
         raise refusal(status.FORBIDDEN, "delegation-depth-exceeded", message, max_delegation_depth=most)
 
 
+def _check_strict(call: RoutedCall, wish: WantedDelegation) -> None:
+    """Refuse to hand on all of the delegator's authority: core 4.8 demands a strict subset."""
+    held = wish.parent.scopes if wish.parent is not None else call.server.agents.grant_of(wish.delegator)
+    if held is None or Scopes(wish.scopes).missing(list(held)):
+        return
+    message = f"A delegation must leave something out; {', '.join(wish.scopes)} is all that the agent holds."
+    details = {"type": "scope-required", "claimed": list(wish.scopes), "declared": list(held)}
+    raise RefusedError(Refused(status.AUTHORIZATION_REQUIRED, "scope-claim-invalid", message, details))
+
+
 def _issue(call: RoutedCall, key: PrivateKey, wish: WantedDelegation, now: float) -> Chain:
     """Add a hop to the caller's chain, signed by this server for the caller."""
     from bespeak.state.identity.delegation import grant_authority  # noqa: PLC0415 - loads cryptography, for delegators
@@ -156,6 +175,7 @@ def _issue(call: RoutedCall, key: PrivateKey, wish: WantedDelegation, now: float
         api_key=call.principal.key_id,
     )
     chain = passed(made)
+    _check_strict(call, wish)
     call.server.principals.log_hop(chain.hops[-1])
     return chain
 
@@ -166,12 +186,13 @@ def _accept(call: RoutedCall, wish: WantedDelegation) -> Chain:
     chain = passed(call.server.principals.chain(wish.delegate, before + wish.token))
     hop = chain.hops[-1]
     if hop.delegator == wish.delegator and set(hop.scopes) == set(wish.scopes):
+        _check_strict(call, wish)
         return chain
     message = "`delegation_token` is from another agent, or has scopes other than `authority_scope`."
     raise refusal(status.UNPROCESSABLE, "delegation-token-mismatch", message)
 
 
-def _record(chain: Chain, wish: WantedDelegation, given: Mapping[str, Any]) -> Effects:
+async def _record(call: RoutedCall, chain: Chain, wish: WantedDelegation) -> Effects:
     hop = chain.hops[-1]
     command = RecordDelegation(
         delegation_id=hop.token_id,
@@ -188,12 +209,23 @@ def _record(chain: Chain, wish: WantedDelegation, given: Mapping[str, Any]) -> E
         "delegate": hop.delegate,
         "authority_scope": list(hop.scopes),
         "depth": hop.depth,
-        "expires_at": write_instant(chain.expires),
         "delegation_token": chain.tokens[-1],
         "delegation_chain": chain.header,
     }
-    if "callback" in given:
-        # The delegator passes the token on itself, so this server never learns of a result.
-        result["callback"] = None
+    return await _hand_over(call, result, float(chain.expires), command)
+
+
+async def _hand_over(call: RoutedCall, result: dict[str, Any], expires: float, *before: Command) -> Effects:
+    """Offer the task to the delegate, in one transaction with the record of its token."""
+    result["expires_at"] = write_instant(expires)
+    _task(call.input["task"])
+    offered = await call.server.hooks[HAND_OVER](call, result, expires)
     used = "This `delegation_token` has already been used; sign a new one with a new id."
-    return effects([command], lambda _: result, Refused(status.CONFLICT, "delegation-token-used", used))
+    full = "The delegate has no room for more tasks of this agent, or this agent has delegated too many."
+    used_up = Refused(status.CONFLICT, "delegation-token-used", used)
+    conflicts = {"delegation-known": used_up, "exists": used_up}
+    return effects(
+        [*before, *offered],
+        lambda _: result,
+        {**conflicts, "": Refused(status.UNAVAILABLE, "delegate-unavailable", full, headers=(("Retry-After", "60"),))},
+    )

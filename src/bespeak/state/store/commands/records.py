@@ -309,6 +309,19 @@ class FindRecord(Command, frozen=True):
         return read_one(Record, sql, self.kinds[0], self.key)
 
 
+class FindNamed(Command, frozen=True):
+    """Find the records of an owner that a key, or the Task-ID of the call that made them, means."""
+
+    kinds: tuple[str, ...]
+    owner: str
+    name: str
+
+    def steps(self) -> Result[list[Record]]:
+        places = ", ".join("?" * len(self.kinds))
+        where = {f"kind IN ({places})": self.kinds, "owner = ?": (self.owner,), "expires > {now}": ()}
+        return list_where({**where, "(key = ? OR target = ?)": (self.name, self.name)}, 10)
+
+
 class ListRecords(Command, frozen=True):
     """List the records of a kind, oldest first."""
 
