@@ -1,11 +1,15 @@
-"""`[delivery]`: who may be sent to, and through what."""
+"""`[delivery]` and `[people]`: who may be sent to, and through what."""
 
 from __future__ import annotations
 
+import pytest
 from tests.cases import rows
+from tests.service import build
 
-from bespeak.documents.deployment.server_toml import parse_server
-from bespeak.extensions.messages.settings import DeliverySettings
+from bespeak.documents.deployment.server_toml import ServerDocument, parse_server
+from bespeak.errors import ConfigError
+from bespeak.extensions.messages.settings import DeliverySettings, PeopleSettings, PersonSettings
+from bespeak.state.store.opening import open_store
 
 GOOD = """
 [delivery]
@@ -70,3 +74,38 @@ def test_without_the_table_there_are_no_settings_and_a_password_in_it_is_not_sho
 def test_what_cannot_be_meant_is_reported(text: str, fault: str) -> None:
     _, findings = read(text)
     assert any(fault in finding for finding in findings)
+
+
+def test_people_are_read_with_their_names() -> None:
+    document, findings = parse_server(
+        '[people.front-desk]\nmail = "desk@acme.example"\nscopes = ["desk:write"]\n', "b.toml"
+    )
+    settings = document.extension_table("people", PeopleSettings)
+    assert settings is not None
+    assert settings.people == {"front-desk": PersonSettings(mail="desk@acme.example", scopes=("desk:write",))}
+    assert not [finding for finding in findings if "/people" in str(finding)]
+
+
+@rows(
+    ("text", "fault"),
+    ("[people.desk]\nmail = 'desk'", "`mail` must be a mail address"),
+    ("[people.desk]\nmail = 'a@b,c@d'", "`mail` must be a mail address"),
+    ("[people.desk]\nmail = 7", "`mail` is an integer"),
+    ("[people.desk]\nscopes = ['write']", "`scopes` must be a scope"),
+    ("[people.desk]\nphone = '1'", "phone"),
+    ("[people.'Front Desk']\nmail = 'a@b'", "'Front Desk' cannot be the name of a person"),
+    ("[people]\ndesk = 'a@b'", "desk"),
+)
+def test_a_wrong_person_is_reported_with_its_place(text: str, fault: str) -> None:
+    _, findings = parse_server(text, "b.toml")
+    [found] = [str(finding) for finding in findings if "people" in str(finding)]
+    assert fault in found
+    assert "b.toml:" in found
+
+
+def test_a_mail_address_needs_a_mail_server() -> None:
+    tables = {"people": PeopleSettings(people={"desk": PersonSettings(mail="desk@acme.example")})}
+    assembled = build(tables=tables).assembled
+    store = open_store("memory", role="sole")
+    with pytest.raises(ConfigError, match=r"\[people.desk\] mail = .* it needs a mail server: write \[delivery.smtp\]"):
+        assembled.build_dispatcher(store, ServerDocument(extension_tables=tables))

@@ -210,8 +210,9 @@ class PersonChannel:
 
 def text_of(content: Any) -> str:
     """Return what an agent says as plain text: a question, a text, or JSON."""
-    if isinstance(content, dict):  # what is asked, or the task of a delegation
-        content = content.get("question", content.get("task", content))
+    if isinstance(content, dict):  # a question, a task that is delegated, or an alert
+        names = ("question", "task", *(("message",) if content.keys() == {"severity", "message"} else ()))
+        content = next((content[name] for name in names if name in content), content)
     text = content if isinstance(content, str) else msgspec.json.format(msgspec.json.encode(content)).decode()
     lines = text.encode(errors="replace").decode().splitlines()
     return "\n".join("".join(one if one.isprintable() else " " for one in line) for line in lines)
