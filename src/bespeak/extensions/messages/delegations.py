@@ -24,7 +24,7 @@ from bespeak.extensions.messages.message import (
 )
 from bespeak.extensions.messages.posting import Posting, post
 from bespeak.extensions.messages.recipients import people_of, verify_callback
-from bespeak.extensions.messages.store import ListChanged, PutMessages
+from bespeak.extensions.messages.store import ListDue, PutMessages
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.instant import write_instant
@@ -50,7 +50,6 @@ EXPIRED: Final = "expired"
 CANCELLED: Final = "cancelled"
 OPEN: Final = (OFFERED, ACCEPTED)
 _ENDED: Final = (DECLINED, DONE, FAILED, EXPIRED, CANCELLED)
-_SLACK: Final = 60.0  # seconds by which a change may be visible later than its time says
 _MOST_PER_DELEGATE: Final = 100  # offers of one delegator that one delegate has not answered
 
 
@@ -78,13 +77,7 @@ async def hand_over(call: RoutedCall, told: dict[str, Any], expires: float) -> S
     target, given, agent_id = call.input["target_agent_id"], call.input, call.agent_id or ""
     person = None
     if not is_canonical_id(target):
-        people = people_of(call.server)
-        person = people.find(target, call)
-        if person is None:
-            known = people.names(call)
-            message = f"{target[:80]!r} is neither an Agent-ID nor a person whom this agent may address"
-            message = f"{message}; people: {', '.join(known)}."
-            raise refusal(status.NOT_FOUND, "agent-not-found", message, field="/target_agent_id", people=known)
+        person = people_of(call.server).require(target, call, "agent-not-found", "/target_agent_id")
     if "callback" in given:
         await verify_callback(call, given["callback"])
     record_id = new_id("dlg")
@@ -142,7 +135,9 @@ class EndDelegation(Command, frozen=True):
 def end(record: Record, server_id: str, state: str, *, tells: str | None = None, **outcome: Any) -> EndDelegation:
     """Return the command that ends a delegation. It tells the callback, and the inbox that `tells` names."""
     ended = msgspec.structs.replace(_decode(record.data), **outcome)
-    change = ChangeRecord(record.record_id, (DELEGATION,), OPEN, state, data=to_json(ended), lifetime=KEPT)
+    # It stays due until its token ends: EndedDelegations knows it by that.
+    due = None if state == EXPIRED else ended.expires
+    change = ChangeRecord(record.record_id, (DELEGATION,), OPEN, state, data=to_json(ended), due=due, lifetime=KEPT)
     told: list[Command] = []
     if tells is not None:
         message = Message(sender=record.owner, kind=DELEGATION, content=ended.tell(state))
@@ -169,11 +164,14 @@ def _failure(message: str, cause: Any = None) -> dict[str, Any]:
 
 
 def expire_with(server: Server) -> DueHandler:
-    """Return the handler of delegations whose deadline has passed."""
+    """Return the handler of delegations whose deadline, or whose token after an earlier end, has passed."""
 
     async def expire(records: Sequence[Record]) -> None:
         assert server.store is not None
         for record in records:
+            if record.state not in OPEN:  # its token has ended
+                await server.store.do(ChangeRecord(record.record_id, (DELEGATION,), _ENDED, record.state))
+                continue
             at = write_instant(_decode(record.data).expires)
             failure = _failure(f"The delegate was not done at the deadline, {at}.")
             await server.store.do(end(record, _server_id(server), EXPIRED, tells=record.owner, error=failure))
@@ -212,15 +210,11 @@ class EndedDelegations(Follower):
 
     def __init__(self) -> None:
         super().__init__(topic_of(DELEGATION), self._take_in)
-        self._until: dict[str, float] = {}  # end of the token of each
-        self._since = 0.0
+        self._ended: frozenset[str] = frozenset()
 
     def __contains__(self, token_id: object) -> bool:
-        return token_id in self._until
+        return token_id in self._ended
 
     async def _take_in(self, store: Store) -> None:
-        changed: list[Record] = await store.read(ListChanged(DELEGATION, _ENDED, self._since - _SLACK))
-        now = time.time()
-        found = {**self._until, **{one.delegation_id: one.expires for one in (_decode(each.data) for each in changed)}}
-        self._until = {token_id: until for token_id, until in found.items() if until > now - _SLACK}
-        self._since = max([self._since, *(record.updated for record in changed)])
+        found: list[Record] = await store.read(ListDue(DELEGATION, _ENDED))
+        self._ended = frozenset(_decode(record.data).delegation_id for record in found)

@@ -13,9 +13,8 @@ from bespeak.contract.standard.definition import StandardMethod
 from bespeak.extensions.messages.posting import AT_LEAST_ONCE, Posting, is_deliverable, post
 from bespeak.extensions.messages.recipients import PERSON, Recipients, as_address, people_of
 from bespeak.extensions.messages.store import SENT, NewMessage, PutMessages, PutOutbox
-from bespeak.protocol import status
 from bespeak.protocol.exchange.principal import is_canonical_id
-from bespeak.runtime.handling import Conflicts, refusal
+from bespeak.runtime.handling import Conflicts
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.cases import ESCALATION
 from bespeak.state.store.commands.records import PutRecord
@@ -257,19 +256,13 @@ def announce(
         # Beyond its share the recipient finds the case only in the list of cases.
         return PutMessages(messages, share=MOST_FROM_ONE, required=False)
     people, address = people_of(server), as_address(recipient)
-    person, authority = people.find(recipient, call), None
+    person, authority = (
+        people.find(recipient, call),
+        None if call is None else Authority.of(call.principal, call.request),
+    )
     if person is not None:
         address = person.inbox if person.addresses else ""
-        authority = None if call is None else Authority.of(call.principal, call.request)
     elif call is not None and recipient != server.cases.default_recipient and ":" not in address:
-        known = people.names(call)
-        unknown = f"{recipient[:80]!r} is neither an agent, nor an address, nor a person that this agent may address"
-        raise refusal(
-            status.NOT_FOUND,
-            "unknown-recipient",
-            f"{unknown}; people: {', '.join(known)}.",
-            field="/recipient",
-            people=known,
-        )
+        people.require(recipient, call)
     posting = Posting(case_id, ESCALATION, agent_id, told, expires=expires, about=case_id, authority=authority)
     return post(address, posting) if address and (person or is_deliverable(address, server)) else None

@@ -23,7 +23,7 @@ from bespeak.extensions.messages.message import (
     decode_origin,
     message_id,
 )
-from bespeak.extensions.messages.posting import Posting, post
+from bespeak.extensions.messages.posting import REPORT, Posting, post
 from bespeak.extensions.messages.recipients import PERSON, People, Person, as_address, people_of
 from bespeak.extensions.messages.settings import PeopleSettings
 from bespeak.extensions.messages.store import ALERT, UNREAD, FindMessage
@@ -36,7 +36,7 @@ from bespeak.protocol.exchange.principal import SERVICE, Principal, Scopes
 from bespeak.runtime.call import Call, RoutedCall, parties_of
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.extension import ENQUEUE, Opening
-from bespeak.runtime.handling import check_size, invalid, refusal, to_json
+from bespeak.runtime.handling import check_size, invalid, to_json
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.identity.signer import Signer
 from bespeak.runtime.methods.cases import CASES, SCOPES
@@ -162,9 +162,10 @@ class PersonChannel:
             return Delivered()
         if person.mail is None:
             return Undeliverable("The person has no mail address any more.")
-        mail = msgspec.structs.replace(
-            posting, subject=letter["subject"], content=self._compose(person, posting, letter)
-        )
+        mail = posting
+        if posting.kind != REPORT:  # a report is a file
+            text = self._compose(person, posting, letter)
+            mail = msgspec.structs.replace(posting, subject=letter["subject"], content=text)
         return await self._delivery.deliver(f"mailto:{person.mail}", mail)
 
     def _write(self, person: Person, posting: Posting) -> dict[str, Any]:
@@ -341,11 +342,8 @@ def ask_person(call: RoutedCall, name: str, question: str, *, case_id: str, with
     if not question.strip() or "\0" in question:
         raise invalid("question", "must be a text without NUL.")
     check_size("question", len(question.encode()), MOST_QUESTION)
-    people, server, agent_id = people_of(call.server), call.server, call.agent_id or ""
-    if people.find(name, call) is None:
-        known = people.names(call)
-        message = f"There is no person {name[:80]!r} whom this agent may ask; there are: {', '.join(known)}."
-        raise refusal(status.NOT_FOUND, "unknown-recipient", message, people=known)
+    server, agent_id = call.server, call.agent_id or ""
+    people_of(server).require(name, call)
     subject, expires = to_json({"question": question}), time.time() + within
     told = announce(server, case_id, agent_id, name, msgspec.Raw(subject.encode()), call=call, expires=expires)
     return AskPerson(

@@ -67,6 +67,18 @@ class People:
             return person
         return None if call.principal.scopes.missing(person.scopes) else person
 
+    def require(
+        self, name: str, call: RoutedCall, error: str = "unknown-recipient", field: str = "/recipient"
+    ) -> Person:
+        """Return the person with a name, or refuse with 404 and the names that the caller may send to."""
+        person = self.find(name, call)
+        if person is not None:
+            return person
+        known = self.names(call)
+        message = f"{name[:80]!r} is neither an agent, nor an address, nor a person that this agent may address"
+        message = f"{message}; people: {', '.join(known)}."
+        raise refusal(status.NOT_FOUND, error, message, field=field, people=known)
+
     def names(self, call: RoutedCall) -> list[str]:
         """Return the names that a caller may send to."""
         return sorted(name for name in self._people if self.find(name, call) is not None)

@@ -439,17 +439,16 @@ class AcknowledgeAlert(Command, frozen=True):
         return bool(rows)
 
 
-class ListChanged(Command, frozen=True):
-    """List the records of a kind in some states that have changed since a time."""
+class ListDue(Command, frozen=True):
+    """List the records of a kind in some states of which something is due."""
 
     kind: str
     states: tuple[str, ...]
-    since: float
 
     def steps(self) -> Result[list[Record]]:
         places = ", ".join("?" * len(self.states))
-        sql = f"SELECT {COLUMNS} FROM records WHERE kind = ? AND state IN ({places}) AND updated > ?"
-        return read_all(Record, sql, self.kind, *self.states, self.since)
+        sql = f"SELECT {COLUMNS} FROM records WHERE kind = ? AND due IS NOT NULL AND state IN ({places})"
+        return read_all(Record, sql, self.kind, *self.states)
 
 
 class DropKey(Command, frozen=True):
