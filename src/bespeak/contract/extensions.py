@@ -125,9 +125,6 @@ BUNDLED: Final = (
             "ask person": "people:ask_person",
             "hand over": "delegations:hand_over",
         },
-        commands=(
-            KnownCommand("people", "Run a service", "Show what waits for people, and answer it.", after="queues"),
-        ),
     ),
     KnownExtension(
         "queues",

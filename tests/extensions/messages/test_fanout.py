@@ -13,7 +13,7 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import StoreError
-from bespeak.extensions.messages.fanout import Fanout
+from bespeak.extensions.messages.methods_broadcast import Fanout
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.messages.store import AdvanceMany
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, Record
@@ -46,7 +46,7 @@ async def begun(bench: StatefulBench, **fields: Any) -> str:
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.extensions.messages.fanout.BATCH", 3)
+    monkeypatch.setattr("bespeak.extensions.messages.methods_broadcast.BATCH", 3)
     monkeypatch.setattr("bespeak.runtime.background.DueLoop.start", lambda _: None)
 
 
@@ -80,7 +80,7 @@ async def test_batches_of_a_dead_process_go_to_another(shared_place: str, monkey
         assert len(await received(bench)) == 3
         # The lease of what is left runs out.
         monkeypatch.undo()
-        monkeypatch.setattr("bespeak.extensions.messages.fanout.BATCH", 3)
+        monkeypatch.setattr("bespeak.extensions.messages.methods_broadcast.BATCH", 3)
         [left] = await bench.store.read(ListRecords("broadcast"))
         await bench.store.do(ChangeRecord(left.record_id, ("broadcast",), (left.state,), left.state, delay=-1.0))
         await Fanout(bench.bench.server).carry(await claimed(bench))

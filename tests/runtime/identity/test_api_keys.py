@@ -14,8 +14,8 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.extensions.messages.fanout import Fanout
 from bespeak.extensions.messages.message import decode_origin
+from bespeak.extensions.messages.methods_broadcast import Fanout
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.protocol.exchange.principal import Principal, Scopes

@@ -20,7 +20,7 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
-from bespeak.extensions.messages.fanout import Fanout
+from bespeak.extensions.messages.methods_broadcast import Fanout
 from bespeak.extensions.messages.store import ListSubscribers
 from bespeak.extensions.monitors.store import KEPT_CALL as CALL
 from bespeak.extensions.workflows.spec import Spec, StepSpec, encode

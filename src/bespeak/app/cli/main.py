@@ -29,6 +29,7 @@ _OWN: Final = (
     ("agents", "agents:agents", "Run a service", "Register, list, suspend and revoke agents."),
     ("keys", "keys:keys", "Run a service", "Create, show and rotate signing keys and API keys."),
     ("cases", "cases:cases", "Run a service", "List, accept and reject open decisions."),
+    ("people", "cases:people", "Run a service", "Show what waits for people, and answer it."),
     ("audit", "audit:audit", "Run a service", "Verify, show and export the audit trail."),
     ("store", "store:store", "Run a service", "Inspect, export and import the store."),
     ("extension", "extension:extension", "Run a service", "Run a command that an extension of a service adds."),

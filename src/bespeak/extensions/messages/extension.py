@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from bespeak.extensions.messages import delegations
 from bespeak.extensions.messages.delivery import Delivery, Drain
-from bespeak.extensions.messages.fanout import Fanout
 from bespeak.extensions.messages.message import BROADCAST, NOTIFICATION, PUBLICATION, SCHEDULED, decode_origin
-from bespeak.extensions.messages.methods_broadcast import alert, broadcast, publish
+from bespeak.extensions.messages.methods_broadcast import Fanout, alert, broadcast, publish
 from bespeak.extensions.messages.methods_inbox import reply
 from bespeak.extensions.messages.methods_send import DELIVERY, send
 from bespeak.extensions.messages.people import open_people

@@ -13,7 +13,7 @@ from tests.messaging import inbox, sent
 from tests.service import AGENT
 from tests.stateful import keeping
 
-from bespeak.extensions.messages.commands import people
+from bespeak.app.cli.cases import people
 from bespeak.state.store.opening import open_store
 from bespeak.terminal import CommandFailedError
 
