@@ -197,7 +197,8 @@ def send(
     origin_id: str, record_kind: str, origin: Origin, found: Recipients, now: float, *, limited: bool = True
 ) -> tuple[Command, ...]:
     """Return the commands that send to agents and addresses now, to channels later; full inboxes are left out."""
-    origin = msgspec.structs.replace(origin, pending=tuple(Pending(channel) for channel in found.channels))
+    pending, authority = tuple(Pending(channel) for channel in found.channels), origin.authority or found.authority
+    origin = msgspec.structs.replace(origin, pending=pending, authority=authority)
     kept_until = origin.kept_until(now)
     messages = address_messages(origin_id, origin.message(origin_id), found.agents, kept_until=kept_until)
     return (

@@ -172,12 +172,7 @@ async def broadcast(call: RoutedCall) -> Effects:
         raise fault.refuse(_BROADCAST, "delivery-unavailable" if name in found.addresses else "audience-refused", name)
     check_content(given, "content", MOST_COPIES // max(len(found.addresses), 1))
     origin = Origin(
-        sender=call.agent_id or "",
-        kind=BROADCAST,
-        content=given["content"],
-        expires=expires,
-        recipients=tuple(names),
-        authority=found.authority,
+        sender=call.agent_id or "", kind=BROADCAST, content=given["content"], expires=expires, recipients=tuple(names)
     )
     broadcast_id = new_id("brd")
 

@@ -226,7 +226,6 @@ async def notify(call: RoutedCall) -> Effects | Envelope:
         expires=expires,
         guarantee=guarantee,
         recipients=(given["recipient"],),
-        authority=found.authority,
     )
     result: dict[str, Any] = {
         "notification_id": new_id("ntf"),

@@ -132,7 +132,8 @@ class Recipients(msgspec.Struct, frozen=True):
         def choose(part: tuple[str, ...]) -> tuple[str, ...]:
             return tuple(one for one in part if one in wanted)
 
-        return Recipients(choose(self.agents), choose(self.addresses), choose(self.channels), 0, {}, self.people)
+        chosen = (choose(self.agents), choose(self.addresses), choose(self.channels))
+        return Recipients(*chosen, 0, {}, self.people, self.authority)
 
 
 def as_address(name: str) -> str:
