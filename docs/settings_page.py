@@ -19,6 +19,7 @@ GUIDES = {
     "sessions": "sessions.md",
     "cases": "confirmation.md",
     "negotiation": "negotiation.md",
+    "people": "people.md",
     "listen": "operating.md",
     "http": "http.md",
     "limits.rate": "rate-limits.md",
@@ -37,6 +38,10 @@ def settings_tables() -> Iterator[tuple[str, str, list[Row]]]:
     for name, setting in nested_tables(declared_tables()):
         guide = f" See [the guide](../guides/{GUIDES[name]})." if name in GUIDES else ""
         yield f"[[{name}]]" if setting.kind == "tables" else f"[{name}]", setting.meaning + guide, _rows(setting.of)
+    for name, setting in declared_tables():
+        if setting.values is not None and setting.values.of is not None:
+            guide = f" See [the guide](../guides/{GUIDES[name]})." if name in GUIDES else ""
+            yield f"[{name}.NAME]", setting.meaning + guide, _rows(setting.values.of)
     meaning = "What `bespeak lint` looks for; also `[tool.bespeak.lint]` in `pyproject.toml`."
     yield "[lint]", f"{meaning} See [the reference](lint.md#settings).", _rows(Config)
 

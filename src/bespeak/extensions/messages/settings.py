@@ -170,14 +170,12 @@ class PersonSettings:
         "The mail address. `[delivery.smtp]` names the mail server.",
         parse=lambda text: text if _MAILBOX.fullmatch(text) else None,
         form="a mail address such as desk@acme.example",
-        security=True,
     )
     scopes: tuple[str, ...] = setting(
         (),
         "Scopes that an agent needs to send to this name. Without them: every agent may.",
         parse=lambda text: text if is_scope_token(text) else None,
         form="a scope such as desk:write",
-        security=True,
     )
 
 
