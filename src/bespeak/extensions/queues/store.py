@@ -7,7 +7,15 @@ from typing import Any, ClassVar, Final
 import msgspec
 
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.records import COLUMNS, ChangeRecord, PutRecord, Record, list_where, put_with
+from bespeak.state.store.commands.records import (
+    COLUMNS,
+    ChangeRecord,
+    PutRecord,
+    Record,
+    RenewRecords,
+    list_where,
+    put_with,
+)
 from bespeak.state.store.store import Command, Result, Statement, Steps, read_all
 
 SUBMISSION: Final = "submission"
@@ -66,7 +74,7 @@ class ClaimItems(Command, frozen=True):
         # Leases end too early if the clock jumps or the process was stopped; what it works on has not been abandoned.
         kept = self.held.intersection((record.record_id, record.fence) for record in found)
         if kept:
-            yield from RenewItems(tuple(kept), self.lease).steps()
+            yield from RenewRecords(RUNNING, tuple(kept), self.lease).steps()
             found = [record for record in found if (record.record_id, record.fence) not in kept]
         if found:
             # By id: SQLite updates chosen rows twenty times faster than the rows of a subquery with RETURNING.
