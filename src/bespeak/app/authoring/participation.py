@@ -25,7 +25,6 @@ from bespeak.contract.participant import (
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.errors import ContractError
-from bespeak.extensions.reports.report import Report
 from bespeak.runtime.bindings.participant import bind_participant, method_errors
 from bespeak.runtime.functions.annotations import show_type
 from bespeak.runtime.functions.reading import locate, parse_docstring, read_handler
@@ -122,7 +121,9 @@ class Participation:
 
         @declaring
         def declare(function: _Function) -> _Function:
-            from bespeak.extensions.reports.sources import SOURCES  # noqa: PLC0415 - loads other extensions
+            # Imported here, because a service without reports does not load their extension.
+            from bespeak.extensions.reports.report import Report  # noqa: PLC0415
+            from bespeak.extensions.reports.sources import SOURCES  # noqa: PLC0415
 
             joined = JoinedFunction(function=function, method="REPORT", impact="informational")
             participant = Participant(
