@@ -1,6 +1,7 @@
-"""How many items per second can be submitted to a queue and drained from it, on SQLite, in one process?
+"""How many items per second can be submitted to a queue, and then drained from it, on SQLite, in one process?
 
-Run it alone: `python bench/queues.py [ITEMS]`. It prints rates and the CPU time of one item, submitted and done.
+Run it alone: `python bench/queues.py [ITEMS]`. It prints rates, and the CPU time of an item that is submitted and of
+one that is done. The goal is 100,000 items drained at 3,000/s: 333 µs of one core.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ AT_ONCE: Final = 32
 
 app = App("Bench", server_id="bench.example", operator="Bench", contact="ops@bench.example")
 done = 0
+filled = asyncio.Event()
 
 
 @app.queue("invoices", concurrency=AT_ONCE)
 async def bill(order: int) -> dict[str, int]:
     """Write an invoice."""
     global done  # noqa: PLW0603 - what the bench counts
+    await filled.wait()
     done += 1
     return {"invoice": order}
 
@@ -52,15 +55,19 @@ async def measure(items: int, place: str) -> None:
                 assert response.status == 200, response.body
 
         await asyncio.gather(*(submit() for _ in range(AT_ONCE)))
-        submitted, left_over = time.perf_counter() - began, items - done
+        _tell("submitted", items, began, cpu)
+        cpu, began = time.process_time(), time.perf_counter()
+        filled.set()
         while done < items:
             await asyncio.sleep(0.01)
-        drained = time.perf_counter() - began
-        spent = (time.process_time() - cpu) / items * 1e6
-        print(f"{items:,} items: submitted at {items / submitted:,.0f}/s while others were done; all done at", end=" ")
-        print(f"{items / drained:,.0f}/s; {left_over:,} were left when the last was submitted; {spent:.0f} µs CPU each")
+        _tell("drained", items, began, cpu)
     finally:
         await keeper.stop()
+
+
+def _tell(what: str, items: int, began: float, cpu: float) -> None:
+    rate, spent = items / (time.perf_counter() - began), (time.process_time() - cpu) / items * 1e6
+    print(f"{items:,} items {what} at {rate:,.0f}/s; {spent:.0f} µs CPU each, at most {1e6 / spent:,.0f}/s on one core")
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ Below is how they run functions of the service, which know things that are not r
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import secrets
 import time
@@ -185,17 +186,20 @@ class OpenLimit:
         self._kind = kind
         self.most = most
         self._free: dict[str, int] = {}  # what each owner may still open before the next count
+        self._counting = asyncio.Lock()
 
     async def admits(self, store: Store, owner: str) -> bool:
-        free = self._free.get(owner, 0)
-        if free == 0:
-            open_now: int = await store.read(CountOpen(self._kind, owner, self.most))
-            if open_now >= self.most:
-                return False
-            free = max((self.most - open_now) // _SHARES, 1)
-            if len(self._free) >= _MOST_OWNERS:
-                self._free.clear()
-        self._free[owner] = free - 1
+        while not self._free.get(owner):
+            async with self._counting:
+                if self._free.get(owner):
+                    continue  # another call has counted
+                open_now: int = await store.read(CountOpen(self._kind, owner, self.most))
+                if open_now >= self.most:
+                    return False
+                if len(self._free) >= _MOST_OWNERS:
+                    self._free.clear()
+                self._free[owner] = max((self.most - open_now) // _SHARES, 1)
+        self._free[owner] -= 1
         return True
 
 

@@ -22,6 +22,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.queues import methods, queues
 from bespeak.extensions.queues.store import ClaimItems, CountItems, Item, PutItem, retry_item
+from bespeak.runtime.handling import OpenLimit
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, RenewRecords
 from bespeak.state.store.opening import open_store
@@ -125,6 +126,21 @@ async def test_a_full_queue_takes_nothing_more(monkeypatch: pytest.MonkeyPatch) 
         release.set()
         await ended(bench, item)
         await submitted(bench)
+
+
+async def test_calls_at_once_share_one_count_of_what_is_open(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted, read = [], store.read
+
+    async def count(command: Any) -> Any:
+        counted.append(command)
+        return await read(command)
+
+    monkeypatch.setattr(store, "read", count)
+    limit = OpenLimit("submission", 100)
+    assert all(await asyncio.gather(*(limit.admits(store, AGENT) for _ in range(100 // 16))))
+    assert len(counted) == 1
+    assert await limit.admits(store, AGENT)
+    assert len(counted) == 2
 
 
 async def test_priorities_come_first_and_a_waiting_item_has_a_position_and_can_be_cancelled() -> None:

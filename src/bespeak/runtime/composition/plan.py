@@ -234,11 +234,7 @@ def _plan_path(template: str) -> Callable[[Mapping[str, Any]], str]:
     if "{" not in template:
         return lambda given: template
     parts = [(part.strip("{}"), part.startswith("{")) for part in template.split("/")]
-
-    def fill(given: Mapping[str, Any]) -> str:
-        return "/".join([_segment(given.get(part)) if varies else part for part, varies in parts])
-
-    return fill
+    return lambda given: "/".join([_segment(given.get(part)) if varies else part for part, varies in parts])
 
 
 def _segment(value: Any) -> str:

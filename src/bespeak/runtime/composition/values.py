@@ -302,11 +302,7 @@ def compile_members(sources: Mapping[str, Source], schema: Schema | None = None,
 def compile_conditions(conditions: tuple[Condition, ...]) -> Callable[[Scope, Any], bool]:
     """Compile conditions that must all be met. Both sides of each are read in the same scope."""
     tests = [_test_values(condition) for condition in conditions]
-
-    def holds(scope: Scope, item: Any) -> bool:
-        return all(test(scope, item) for test in tests)
-
-    return holds
+    return lambda scope, item: all(test(scope, item) for test in tests)
 
 
 def follow(value: Any, names: tuple[str, ...]) -> Any:
