@@ -21,7 +21,7 @@ import msgspec
 Program = Coroutine["Asked", Any, Any]
 
 
-class Asked(msgspec.Struct):
+class Asked(msgspec.Struct, eq=False):
     """Something that a program awaits."""
 
     kind: str  # what answers it
@@ -51,14 +51,13 @@ class Engine(ABC):
 
     def advance(self, program: Program, scope: Any = None) -> Any:
         """Run a program; return its value, or a coroutine of it if the program has to wait."""
-        send, answer, given = program.send, self.answer, None
+        given = None
         while True:
-            self.scope = scope
             try:
-                asked = send(given) if type(given) is not Failed else program.throw(given.error)
+                asked = self._send(program, scope, given)
             except StopIteration as end:
                 return end.value
-            given = answer(asked, scope)
+            given = self.answer(asked, scope)
             if type(given) is CoroutineType:
                 return self._continue(program, scope, given)
 
@@ -66,12 +65,15 @@ class Engine(ABC):
         while True:
             if type(given) is CoroutineType:
                 given = await given
-            self.scope = scope
             try:
-                asked = program.send(given) if type(given) is not Failed else program.throw(given.error)
+                asked = self._send(program, scope, given)
             except StopIteration as end:
                 return end.value
             given = self.answer(asked, scope)
+
+    def _send(self, program: Program, scope: Any, given: Any) -> Asked:
+        self.scope = scope
+        return program.throw(given.error) if type(given) is Failed else program.send(given)
 
     def together(self, branches: Sequence[tuple[Program, Any]]) -> Any:
         """Run programs side by side, each with its scope; return their values in order, or a coroutine of them."""

@@ -186,6 +186,9 @@ class Run(Engine):
             return _within(asked.more, done) if type(done) is CoroutineType else done
         return self.together(asked.more) if asked.kind == "together" else asked.given
 
+    def _send(self, program: Program, scope: Any, given: Any) -> Any:
+        return program.send(given)  # no answer is raised, and there is one scope
+
     async def _continue_bounded(self, program: Program, waiting: Coroutine[Any, Any, Any]) -> Any:
         """Run up to the first real wait; most never wait, and a timeout around them would cost more than the rest."""
         try:
@@ -201,7 +204,7 @@ class Run(Engine):
         return await answer if type(answer) is CoroutineType else answer
 
     async def _program(self, first: Any) -> Any:
-        plan, verdict = self._plan, None
+        plan, values, routes, verdict = self._plan, self._values, self._routes, None
         if plan.undoes and self._is_keyed:
             noted = await Asked("value", 0, given=self._steps.recall(self._call))
             verdict = self._verdict = None if noted is None else read_verdict(noted, plan.steps)
@@ -214,8 +217,8 @@ class Run(Engine):
             elif step.is_plain and verdict is None:  # most steps are, so this is the shortest way
                 try:
                     if first is None:
-                        given = step.build(self._values, None)
-                        done = await Asked("call", step.number, step.named, given, self._routes[step])
+                        given = step.build(values, None)
+                        done = await Asked("call", step.number, step.named, given, routes[step])
                     else:
                         done = await Asked("value", 1, given=first)
                     output = self._output(step, step.named, None, done)
@@ -227,7 +230,7 @@ class Run(Engine):
             if failure is not None:
                 return await self._give_up(failure)
         try:
-            return plan.result(self._values, self._outputs)
+            return plan.result(values, self._outputs)
         except UnmetError as error:
             return await self._give_up(unmet(plan.steps[-1], "", error))
 
