@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from bespeak.errors import BespeakError, ConfigError, ContractError, RemoteProtocolError
     from bespeak.extensions.data.query import DataQuery
     from bespeak.extensions.reports.report import Chart, Report, Table
+    from bespeak.extensions.workflows.durable import StepError, WaitTimeoutError
+    from bespeak.extensions.workflows.functions import Run
     from bespeak.protocol.exchange.messages import Context
     from bespeak.protocol.exchange.principal import Principal
     from bespeak.runtime.functions.files import Download, Upload
@@ -108,10 +110,12 @@ __all__ = [
     "ReplyError",
     "Report",
     "RetryPolicy",
+    "Run",
     "ServerFaultError",
     "ServiceClient",
     "ServiceError",
     "Sold",
+    "StepError",
     "SyncServiceClient",
     "SyncToolList",
     "Synthesis",
@@ -123,6 +127,7 @@ __all__ = [
     "UnreachableError",
     "Upload",
     "Vocabulary",
+    "WaitTimeoutError",
     "WebOptions",
     "asgi",
     "connect",
@@ -158,8 +163,10 @@ _HOMES = {
     "ReplyError": "agent.client.reply",
     "Report": "extensions.reports.report",
     "RetryPolicy": "agent.client.sender",
+    "Run": "extensions.workflows.functions",
     "ServiceClient": "agent.client.service",
     "Sold": "contract.participant",
+    "StepError": "extensions.workflows.durable",
     "SyncServiceClient": "agent.client.synchronous",
     "SyncToolList": "agent.tools.tool_list",
     "Synthesis": "agent.client.negotiation",
@@ -168,6 +175,7 @@ _HOMES = {
     "Unknown": "contract.participant",
     "Upload": "runtime.functions.files",
     "Vocabulary": "contract.service",
+    "WaitTimeoutError": "extensions.workflows.durable",
     "WebOptions": "agent.client.web_options",
     "asgi": "app.server.mounted",
     "connect": "app.server.connect",

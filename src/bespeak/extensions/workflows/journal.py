@@ -12,6 +12,7 @@ from bespeak.extensions.workflows.store import (
     CANCELLING,
     COMPLETED,
     DONE,
+    END,
     FAILED,
     NOT_UNDONE,
     PAUSED,
@@ -21,6 +22,7 @@ from bespeak.extensions.workflows.store import (
     WAITING,
     JournalSteps,
     NoteSteps,
+    ParkRun,
     StepRow,
 )
 from bespeak.protocol import status
@@ -29,7 +31,7 @@ from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.handling import to_json
 
-_FRESH: Final = 0.25  # seconds for which the state last read counts: another process may pause the workflow at any time
+_FRESH: Final = 1.0  # seconds for which the state last read counts: another process may pause the workflow at any time
 TAKEN: Final = "taken over"  # state of a journal whose workflow another process has taken over
 _VOID: Final = -1  # fence that no claim has: the store refuses every note
 SETTLED: Final = (DONE, SKIPPED, UNDONE, NOT_UNDONE)  # states of steps that are not taken again
@@ -50,6 +52,7 @@ class WorkflowJournal:
         self.state = state  # of the workflow in the store when it was last written
         self._learned = time.monotonic()
         self._pending: dict[int, StepRow] = {}
+        self._lazy: set[int] = set()
         self._claim: tuple[int, str] | None = None
 
     @property
@@ -59,7 +62,8 @@ class WorkflowJournal:
 
     @property
     def has_pending(self) -> bool:
-        return bool(self._pending)
+        """True if something is not written that must not become something else when it is asked for again."""
+        return not self._pending.keys() <= self._lazy
 
     def doubt(self) -> None:
         self._learned = 0.0
@@ -70,17 +74,19 @@ class WorkflowJournal:
     def output(self, number: int) -> Any:
         return _decode(self.rows[number].output)
 
-    def add(self, row: StepRow) -> None:
-        """Take a row that is written with the next command."""
+    def add(self, row: StepRow, *, lazy: bool = False) -> None:
+        """Take a row that is written with the next command; a `lazy` one would become the same again."""
         self.rows[row.number] = row
         self._pending[row.number] = row
+        if lazy:
+            self._lazy.add(row.number)
 
     def refuse_next(self, steps: int, refused: Refused) -> None:
-        """Note at the next step why it is not taken: the caller must not act any more."""
-        for number in range(1, steps + 1):
+        """Note why the next step is not taken, and at the end of a function: the caller must not act any more."""
+        error = to_json({"code": refused.code, "message": refused.message})
+        for number in range(1, steps + 1) if steps else (END,):
             row = self.rows.get(number)
             if row is None or row.state not in SETTLED:
-                error = to_json({"code": refused.code, "message": refused.message})
                 self.add(StepRow(number, 1 if row is None else row.attempt, FAILED, refused.status, error))
                 return
 
@@ -115,6 +121,9 @@ class WorkflowJournal:
 
     def note(self) -> NoteSteps:
         return NoteSteps(self.workflow_id, self.fence, self._take())
+
+    def park(self, state: str, delay: float, signals: tuple[str, ...], cases: tuple[str, ...]) -> ParkRun:
+        return ParkRun(self.workflow_id, self.fence, self._take(), delay, state, signals, cases, self.state)
 
     def renew(self) -> JournalSteps:
         """Return the command that renews the lease; what is paused or waits has none, and is due when it is due."""
@@ -159,7 +168,7 @@ class StepJournal:
             self._journal.add(pending)
         row = self._row
         output = answered(response, builtin=self._builtin) if self._answers else row.output
-        self._journal.add(StepRow(row.number, row.attempt, row.state, response.status, output))
+        self._journal.add(msgspec.structs.replace(row, code=response.status, output=output))
         noted = self._journal.note() if self._kept is None else self._journal.write(COMPLETED, kept=self._kept)
         self._written = noted.rows
         return noted
@@ -180,12 +189,13 @@ def failed_row(number: int, attempt: int, response: Response) -> StepRow:
     body = msgspec.json.decode(response.body) if response.body else {}
     error = body.get("error", {}) if isinstance(body, dict) else {}
     waits = response.status == status.AUTHORIZATION_REQUIRED and error.get("code") == "confirmation-required"
-    return StepRow(number, attempt, WAITING if waits else FAILED, response.status, to_json(error))
+    case_id = error.get("confirmation_id") if waits else None
+    return StepRow(number, attempt, WAITING if waits else FAILED, response.status, to_json(error), waits_for=case_id)
 
 
 def interrupted_row(row: StepRow) -> StepRow:
-    """Return the row of a procedure whose process died while it ran."""
-    message = "The server stopped while the procedure ran. How far it came is not known, so it was not run again."
+    """Return the row of something that runs at most once, and whose process died while it ran."""
+    message = "The server stopped while it ran. How far it came is not known, so it was not run again."
     return msgspec.structs.replace(row, state=FAILED, output=to_json({"code": "interrupted", "message": message}))
 
 
