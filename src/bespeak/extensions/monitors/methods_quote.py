@@ -16,10 +16,10 @@ from bespeak.contract.schema.validation import refuse_input
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.orchestrate import LISTS
 from bespeak.extensions.monitors.statistics import Sample
-from bespeak.extensions.workflows.driving import ATTEMPTS
 from bespeak.extensions.workflows.procedures import find_procedure
 from bespeak.extensions.workflows.spec import StepSpec
 from bespeak.extensions.workflows.start import find_uncallable, read_steps
+from bespeak.extensions.workflows.turn import ATTEMPTS
 from bespeak.protocol.exchange.header_values import ONE_CALL, format_amount
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.answer import Envelope

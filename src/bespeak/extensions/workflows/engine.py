@@ -8,19 +8,17 @@ import secrets
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from bespeak.errors import StoreError
-from bespeak.extensions.workflows.driving import KEPT, Drive
 from bespeak.extensions.workflows.journal import WorkflowJournal
-from bespeak.extensions.workflows.spec import Spec, decode, encode, resolve
+from bespeak.extensions.workflows.spec import Spec, decode, encode
+from bespeak.extensions.workflows.steps import StepsEngine
 from bespeak.extensions.workflows.store import (
     CANCELLED,
     CANCELLING,
-    COMPLETED,
-    DONE,
     ENDED,
     FAILED,
     RUNNING,
@@ -31,8 +29,9 @@ from bespeak.extensions.workflows.store import (
     ReleaseWorkflows,
     StepRow,
 )
+from bespeak.extensions.workflows.turn import KEPT
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, TASK_ID
-from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import Pace, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
@@ -178,12 +177,12 @@ class Workflows:
             await asyncio.wait(self._driving.values(), return_when=asyncio.FIRST_COMPLETED)
 
     def _drive(self, record: Record, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> None:
-        run = self._run(record, Drive(self._dispatcher, self._store, spec, call, journal, pace=self._pace))
+        run = self._run(record, StepsEngine(self._dispatcher, self._store, spec, call, journal, pace=self._pace))
         task = asyncio.get_running_loop().create_task(run, name=f"bespeak-{record.record_id}")
         self._driving[record.record_id], self._journals[record.record_id] = task, journal
         task.add_done_callback(lambda done: self._finished(record.record_id, done))
 
-    async def _run(self, record: Record, drive: Drive) -> Workflow | None:
+    async def _run(self, record: Record, drive: StepsEngine) -> Workflow | None:
         """Drive a workflow as far as it goes; return None if another process has taken it over."""
         journal = drive.journal
         while True:
@@ -218,51 +217,6 @@ class Workflows:
             await self._store.do(command)
         except StoreError as error:
             _logger.warning("could not release workflows, which continue later: %s", error)
-
-
-def receipt_steps(workflow: Workflow) -> list[dict[str, Any]]:
-    """Return what became of each step, for a receipt. Steps that have not begun are pending."""
-    known = {row.number: row for row in workflow.rows}
-    made = []
-    for number, step in enumerate(workflow.spec.steps, 1):
-        entry: dict[str, Any] = {"step": number, "method": step.method, "path": step.path, "status": "pending"}
-        if step.name is not None:
-            entry["name"] = step.name
-        row = known.get(number)
-        if row is not None:
-            entry |= {"status": row.state, "attempts": row.attempt}
-            if row.code:
-                entry["code"] = row.code
-            if row.state in ("done", "undone") or row.output != "null":
-                entry["output" if row.state in ("done", "undone") else "error"] = msgspec.Raw(row.output.encode())
-        made.append(entry)
-    return made
-
-
-def outcome_of(workflow: Workflow) -> dict[str, Any]:
-    """Return the output of a workflow that is completed, or the error of one that has failed; nothing for any other."""
-    spec, state = workflow.spec, workflow.record.state
-    if state == COMPLETED:
-        output = None if spec.result is None else _fill_result(spec.result, workflow)
-        last = next((row for row in workflow.rows if row.number == len(spec.steps) and row.state == DONE), None)
-        if output is None and last is not None and not spec.parallel:
-            output = msgspec.Raw(last.output.encode())
-        return {} if output is None else {"output": output}
-    failed = next((row for row in workflow.rows if row.state == FAILED and row.output != "null"), None)
-    if state != FAILED:
-        return {}
-    if failed is None:  # only the time can have ended it
-        return {"error": {"code": "timeout", "message": "The time of the workflow ran out."}}
-    return {"error": msgspec.Raw(failed.output.encode())}
-
-
-def _fill_result(result: dict[str, Any], workflow: Workflow) -> Any:
-    """Return the fields that a plan wants, if references say where they are."""
-    outputs = {
-        workflow.spec.name_of(row.number): msgspec.json.decode(row.output) for row in workflow.rows if row.state == DONE
-    }
-    found = resolve(result, outputs)
-    return None if isinstance(found, Fault) or "$expr" in str(result) else found or None
 
 
 def _task_of(spec: Spec) -> str | None:

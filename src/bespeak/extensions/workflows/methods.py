@@ -28,9 +28,9 @@ from bespeak.contract.standard.definition import (
 )
 from bespeak.contract.standard.definition import METHOD as METHOD_NAME
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.extensions.workflows.driving import KEPT
-from bespeak.extensions.workflows.engine import Workflow, Workflows, outcome_of, receipt_steps
+from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.procedures import find_procedure
+from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
 from bespeak.extensions.workflows.spec import Spec, StepSpec, decode
 from bespeak.extensions.workflows.start import (
     LONGEST,
@@ -57,6 +57,7 @@ from bespeak.extensions.workflows.store import (
     JournalSteps,
     StepRow,
 )
+from bespeak.extensions.workflows.turn import KEPT
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.instant import write_instant

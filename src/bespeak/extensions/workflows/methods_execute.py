@@ -18,9 +18,10 @@ from bespeak.contract.grammar.syntax import fill_path
 from bespeak.contract.mcp_tool import Granting, Tool, result_of
 from bespeak.contract.schema.validation import Violation, refuse_input
 from bespeak.contract.standard.orchestrate import RUNS
-from bespeak.extensions.workflows.engine import Workflow, outcome_of, receipt_steps
+from bespeak.extensions.workflows.engine import Workflow
 from bespeak.extensions.workflows.methods import run_procedure
 from bespeak.extensions.workflows.methods_plan import KIND, StoredPlan
+from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
 from bespeak.extensions.workflows.spec import Spec, StepSpec
 from bespeak.extensions.workflows.start import LONGEST, begin, check_steps, find_uncallable, place_of, read_steps
 from bespeak.extensions.workflows.store import ENDED

@@ -177,6 +177,25 @@ encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Spec).decode
 
 
+BITS: Final = 21  # bits of the number of a row for each list around its step
+ELEMENT: Final = 7  # bits among them for the step inside an element of a list; the others are the index
+BESIDE: Final = 1 << 62  # bit of the number of a row with what was computed beside a step
+
+
+def output_number(step: StepSpec, number: int) -> int:
+    """Return the number of the row with the output of a step; it is another one if the output was given a shape."""
+    return number | BESIDE if step.output is not None and step.nested is None else number
+
+
+def groups_of(number: int) -> list[int]:
+    """Return the places of a step in the lists around it, from the outermost one."""
+    groups: list[int] = []
+    while number:
+        groups.insert(0, number & (1 << BITS) - 1)
+        number >>= BITS
+    return groups
+
+
 FROM: Final = "$from"
 EXPRESSION: Final = "$expr"
 INPUT: Final = "input"  # name by which the steps of a procedure refer to its input
