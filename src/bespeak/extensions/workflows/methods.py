@@ -31,7 +31,7 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.procedures import find_procedure
 from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
-from bespeak.extensions.workflows.spec import Spec, StepSpec, decode
+from bespeak.extensions.workflows.spec import Spec, StepSpec, decode, output_number
 from bespeak.extensions.workflows.start import (
     LONGEST,
     RUNS_PATH,
@@ -307,10 +307,15 @@ def _override(workflow: Workflow, checkpoint: Any) -> tuple[StepRow, ...]:
     """Return the rows of steps whose outputs a checkpoint replaces, for the steps after them."""
     if checkpoint is None:
         return ()
-    rows = {workflow.spec.name_of(row.number): row for row in workflow.rows if row.state == DONE}
+    known = {row.number: row for row in workflow.rows if row.state == DONE}
+    rows = {
+        step.name or str(number): known[output_number(step, number)]
+        for number, step in enumerate(workflow.spec.steps, 1)
+        if output_number(step, number) in known
+    }
     if not isinstance(checkpoint, Mapping) or not checkpoint.keys() <= rows.keys():
-        known = ", ".join(rows) or "none"
-        message = f"The checkpoint of a workflow has outputs by the name of a step that is done: {known}."
+        done = ", ".join(rows) or "none"
+        message = f"The checkpoint of a workflow has outputs by the name of a step that is done: {done}."
         raise refusal(status.UNPROCESSABLE, "invalid-checkpoint", message, field="/checkpoint")
     return tuple(msgspec.structs.replace(rows[name], output=to_json(output)) for name, output in checkpoint.items())
 

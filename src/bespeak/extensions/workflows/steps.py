@@ -324,7 +324,8 @@ class StepsEngine(DurableEngine):
                 items = _decode(rows[base >> BITS | BESIDE].output)
                 values, base = values.inside(step.for_each.name, items[index]), base | index << ELEMENT
             step = steps[place - 1]
-            values = Values(rows, steps, base, range(1, place + 1), values)
+            # To undo a call takes what it has answered, whatever shape its output was given.
+            values = Values(rows, steps, base, range(1, place + 1), values, raw=place)
             block = step.nested
             steps, base = () if block is None else block.steps, (base | place) << BITS
         undo = None if step is None else step.undoing
