@@ -12,7 +12,9 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.syntax import Template, parse_template
 from bespeak.contract.handler import Composition
 from bespeak.contract.policy import Policies
+from bespeak.contract.procedure import MOST_ITEMS, find_wrong_step
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.contract.standard.orchestrate import LISTS, nested_steps
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.text.diagnostics.diagnostic import printable
@@ -37,7 +39,6 @@ def asks_person(endpoint: Endpoint, policies: Policies) -> bool:
 MOST_LISTED: Final = 2_000  # calls of one composite, those of the composites that it calls included
 UNKNOWN: Final = "unknown impact"  # impact of a call that reaches nothing here
 _NAME: Final = re.compile(r"\{\w+\}")
-_WRITTEN: Final[Mapping[str, str]] = {"CHAIN": "steps", "BATCH": "calls"}  # parameters that name the calls
 _CHOSEN: Final = "if it is chosen"
 
 
@@ -55,12 +56,29 @@ class ListedCall(msgspec.Struct, frozen=True, omit_defaults=True):
 Reach = Callable[[str, str], tuple[str, tuple[ListedCall, ...]]]  # impact of an endpoint, and the calls it makes
 
 
-def list_steps(steps: Iterable[Mapping[str, Any]], reach: Reach) -> Iterator[ListedCall]:
-    """List steps as CHAIN takes them, each with the call that undoes it."""
+def list_steps(steps: Iterable[Mapping[str, Any]], reach: Reach, around: str = "") -> Iterator[ListedCall]:
+    """List valid steps as CHAIN takes them, those inside others too, each with the call that undoes it."""
     for step in steps:
-        yield _listed(step, reach, f"if {step['when']}" if step.get("when") else "")
-        if step.get("compensate"):
-            yield _listed(step["compensate"], reach, "to undo the one before, if a later one fails")
+        notes = [around] if around else []
+        if step.get("when"):
+            notes.append(f"if {step['when']}")
+        if "for_each" in step:
+            notes.append(f"for each element, at most {step['for_each'].get('max_items', MOST_ITEMS)}")
+        if "approve" in step:
+            around = ", ".join([*notes, f"if {step['approve'].get('who', 'somebody')} approves"])
+        nested = nested_steps(step)
+        if nested is not None:
+            yield from list_steps(nested[1], reach, ", ".join(notes))
+        elif "method" in step:
+            yield _listed(step, reach, ", ".join(notes))
+        if step.get("undo") or step.get("compensate"):
+            undone = step.get("undo") or step["compensate"]
+            yield _listed(undone, reach, "to undo the one before, if a later one fails")
+
+
+def list_written(steps: Any, reach: Reach) -> tuple[ListedCall, ...] | Fault:
+    """List steps as they were sent; a Fault says which one is not valid, or that there are too many calls."""
+    return find_wrong_step(steps, "calls") or bounded(list_steps(steps, reach))
 
 
 def _listed(step: Mapping[str, Any], reach: Reach, note: str) -> ListedCall:
@@ -114,8 +132,8 @@ def list_named(
         exact = [one for one in found if one.path == path] or found
         return (exact[0].semantic.impact if exact else UNKNOWN), ()
 
-    if endpoint.method in _WRITTEN:
-        return bounded(list_steps(arguments[_WRITTEN[endpoint.method]], reach))
+    if endpoint.method in LISTS:
+        return list_written(arguments[LISTS[endpoint.method]], reach)
     if endpoint.method == "ROUTE":
         return bounded(list_candidates(arguments, (one for one, _ in known), reach))
     return Fault(f"only the service knows what {endpoint} would call")

@@ -13,10 +13,10 @@ from tests.service import AGENT, make_endpoint
 from tests.stateful import keeping
 
 from bespeak import Refusal
-from bespeak.extensions.workflows import driving
-from bespeak.extensions.workflows.driving import Drive
+from bespeak.extensions.workflows import durable, steps, turn
 from bespeak.extensions.workflows.journal import WorkflowJournal
 from bespeak.extensions.workflows.spec import Spec, StepSpec
+from bespeak.extensions.workflows.steps import StepsEngine
 from bespeak.extensions.workflows.store import ReadSteps, StepRow
 from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.call import RoutedCall
@@ -35,10 +35,10 @@ def spec(*steps: StepSpec) -> Spec:
     return Spec(method="CHAIN", steps=steps, authority=AUTHORITY, deadline=time.time() + 60)
 
 
-def drive(bench: Any, workflow: Spec, journal: WorkflowJournal) -> Drive:
+def drive(bench: Any, workflow: Spec, journal: WorkflowJournal) -> StepsEngine:
     call = restore_call(AUTHORITY, bench.bench.server, "CHAIN")
     assert isinstance(call, RoutedCall)
-    return Drive(bench.bench.dispatcher, bench.store, workflow, call, journal, pace=Pace())
+    return StepsEngine(bench.bench.dispatcher, bench.store, workflow, call, journal, pace=Pace())
 
 
 async def test_the_effect_of_a_step_is_undone_if_another_process_has_taken_over() -> None:
@@ -75,8 +75,8 @@ async def test_no_step_starts_after_timeout(monkeypatch: pytest.MonkeyPatch, pas
     called: list[str] = []
     now = time.time()
     clock = SimpleNamespace(time=lambda: now + 90 if called or passes.startswith("before") else now)
-    monkeypatch.setattr(driving, "time", clock)
-    monkeypatch.setattr(driving, "_AT_ONCE", 1)
+    monkeypatch.setattr(durable, "time", clock)
+    monkeypatch.setattr(steps, "AT_ONCE", 1)
 
     def note(context: Context) -> dict[str, Any]:
         called.append(context.path)
@@ -213,7 +213,7 @@ async def test_what_was_read_is_noted_before_a_step_uses_it() -> None:
 async def test_a_failed_undo_is_repeated_and_then_somebody_is_told(
     monkeypatch: pytest.MonkeyPatch, answers: tuple[int, ...], state: str
 ) -> None:
-    monkeypatch.setattr(driving, "_FIRST_DELAY", 0.0)
+    monkeypatch.setattr(turn, "FIRST_DELAY", 0.0)
     left = list(answers)
 
     def cancel(_: Context) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Refusal
+from bespeak.extensions.workflows.durable import _Noting
 from bespeak.extensions.workflows.journal import StepJournal, WorkflowJournal, answered
 from bespeak.extensions.workflows.spec import Spec, StepSpec, encode
 from bespeak.extensions.workflows.store import JournalSteps, NoteSteps, StepRow
@@ -229,7 +230,7 @@ async def test_step_on_its_way_during_another_claim_has_its_effect_once(monkeypa
         fence = workflows._journals["chain-1"].fence
         with monkeypatch.context() as patch:
             # The note of the first step was made before this process claims the workflow again, the second one later.
-            patch.setattr(StepJournal, "note", lambda *_: NoteSteps("chain-1", fence, ()))
+            patch.setattr(_Noting, "note", lambda *_: NoteSteps("chain-1", fence, ()))
             await bench.store.do(change("running", "running", delay=0.0))
             await eventually(lambda: workflows._journals["chain-1"].fence != fence)
             units.gates["first"].set()

@@ -74,7 +74,7 @@ PAY = {"method": "PAY", "path": "/account"}
 @asynccontextmanager
 async def hotel(store: Store | None = None, **fields: Any) -> AsyncIterator[tuple[Hotel, StatefulBench]]:
     made = Hotel()
-    async with keeping(*made.endpoints(), store=store, methods=("CHAIN",), **fields) as bench:
+    async with keeping(*made.endpoints(), store=store, methods=("CHAIN", "BATCH", "RUN"), **fields) as bench:
         yield made, bench
 
 
@@ -115,7 +115,8 @@ async def test_a_reference_takes_a_value_from_an_earlier_output() -> None:
     ([FIND, {**PAY, "parameters": {"x": {"$from": "search.id"}}}], {}, "Set context_propagation to true"),
     ([FIND, FIND], {}, "the name of an earlier step"),
     ([{"method": "FIND", "path": "/cellar"}], {}, "No endpoint has the path"),
-    ([{"method": "CHAIN", "parameters": {"steps": []}}], {}, "which runs other calls"),
+    ([{"method": "CHAIN", "parameters": {"steps": []}}], {}, "steps/1/parameters/steps: "),
+    ([{"method": "RUN", "parameters": {"procedure_id": "x"}}], {}, "which runs other calls"),
 )
 async def test_chain_that_cannot_run_is_refused(steps: list[dict[str, Any]], fields: dict[str, Any], said: str) -> None:
     async with hotel() as (made, bench):

@@ -58,9 +58,8 @@ def test_earlier_steps_may_be_used_by_name_and_number() -> None:
 def test_cycles_later_steps_and_names_used_twice_are_faults(steps: list[dict[str, Any]]) -> None:
     fault = check(*steps, propagates=True)
     assert fault is not None
-    assert fault.at == str(
-        len(steps) if "name" in steps[-1] and len(steps) == 2 and "parameters" not in steps[0] else 1
-    )
+    wrong = len(steps) if "name" in steps[-1] and len(steps) == 2 and "parameters" not in steps[0] else 1
+    assert fault.at == f"steps/{wrong - 1}"
 
 
 def test_without_propagation_no_step_is_known() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from bespeak.contract.standard.definition import (
     AMBIGUOUS,
@@ -32,22 +33,65 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.header_values import LONGEST_TASK_ID
 
 RUNS: Final = "activation:run"
-_STATES: Final = one_of("running", "completed", "failed", "paused", "cancelled", "waiting")
+_STATES: Final = one_of(
+    *("running", "completed", "failed", "paused", "cancelled", "cancelling", "waiting", "sleeping", "stopped")
+)
+_PAUSE: Final[Schema] = {"type": "number", "minimum": 0, "maximum": 3600}
+_ATTEMPTS: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": 20}
+_POLICY: Final = one_of("abort", "skip", "retry", "escalate")
+_CALL: Final[Schema] = object_of({"method": METHOD, "path?": PATH, "parameters?": OBJECT}, closed=True)
+MOST_LISTED: Final = 100  # steps of one list
+MOST_BATCHED: Final = 1000  # calls of BATCH
+_LISTED: Final = list_of(OBJECT, least=1, most=MOST_LISTED)  # steps again; `find_wrong_step` reads them
+# A step is one of: a call, `together`, `for_each`, `delay`, `approve`. CHAIN / and BATCH / as calls are lists of steps.
 STEP: Final[Schema] = object_of(
     {
         "name?": NAME,
-        "method": METHOD,
+        "method?": METHOD,
         "path?": PATH,
         "parameters?": OBJECT,
-        "on_failure?": one_of("abort", "skip", "retry", "escalate"),
+        "together?": _LISTED,
+        "for_each?": object_of(
+            {
+                "items": ANYTHING,
+                "max_items?": {"type": "integer", "minimum": 1, "maximum": 10_000},
+                "as?": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,63}$"},
+                "at_once?": {"type": "integer", "minimum": 1, "maximum": 16},
+                "call?": OBJECT,
+                "steps?": _LISTED,
+            },
+            closed=True,
+        ),
+        "delay?": {**object_of({"until": ANYTHING}, closed=True), **SECONDS, "type": ["number", "object"]},
+        "approve?": object_of({"question": LINE, "who?": NAME, "within?": SECONDS}, closed=True),
         "when?": EXPRESSION,
-        "compensate?": object_of({"method": METHOD, "path?": PATH, "parameters?": OBJECT}, closed=True),
+        "timeout?": SECONDS,
+        "retry?": object_of({"attempts": _ATTEMPTS, "delay?": _PAUSE}, closed=True),
+        "on_failure?": _POLICY,
+        "undo?": _CALL,
+        "compensate?": _CALL,
+        "output?": ANYTHING,
     },
     closed=True,
 )
-_CALL: Final[Schema] = object_of({"method": METHOD, "path?": PATH, "parameters?": OBJECT}, closed=True)
+LISTS: Final[Mapping[str, str]] = {"CHAIN": "steps", "BATCH": "calls"}  # parameters with the steps
+NESTED: Final[Mapping[str, Schema]] = {  # parameters of a list inside another
+    "CHAIN": object_of({"steps": ANYTHING, "on_failure?": _POLICY, "context_propagation?": FLAG}, closed=True),
+    "BATCH": object_of(
+        {"calls": ANYTHING, "execution_mode?": one_of("parallel", "sequential"), "partial_success?": FLAG}, closed=True
+    ),
+}
 _DONE: Final[Schema] = object_of(
-    {"step": COUNT, "name?": NAME, "method": METHOD, "path": PATH, "status": NAME, "code?": COUNT, "output?": ANYTHING}
+    {
+        "step": COUNT,
+        "name?": NAME,
+        "method?": METHOD,
+        "path?": PATH,
+        "status": NAME,
+        "code?": COUNT,
+        "output?": ANYTHING,
+        "steps?": list_of(OBJECT),
+    }
 )
 _TOO_LONG: Final = MethodError("timeout", status.TIMEOUT, "The time ran out; the receipt says how far it came.")
 TASK: Final[Schema] = {
@@ -60,6 +104,23 @@ _NO_WORKFLOW: Final = MethodError("workflow-not-found", status.NOT_FOUND, "The c
 _NO_ENDPOINT: Final = MethodError(
     "endpoint-not-found", status.UNPROCESSABLE, "A call names no endpoint of this server."
 )
+_CALLBACK: Final = (
+    MethodError("callback-refused", status.UNPROCESSABLE, "The callback must not be called."),
+    NOT_LISTED,
+)
+
+
+def nested_steps(step: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """Return where the steps inside a step are, and the steps as they are written; None for any other step."""
+    if "together" in step:
+        return "together", step["together"]
+    if "for_each" in step:
+        each = step["for_each"]
+        return ("for_each/call", [each["call"]]) if "call" in each else ("for_each/steps", each.get("steps"))
+    member = LISTS.get(step.get("method", "")) if step.get("path", "/") == "/" else None
+    return None if member is None else (f"parameters/{member}", step.get("parameters", {}).get(member))
+
+
 _method = partial(StandardMethod, category="orchestrate", impact="irreversible", idempotent=False)
 ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
     _method(
@@ -68,16 +129,25 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         intent="Chain calls into one workflow.",
         outcome="The workflow has run as far as its receipt says, and it survives a restart of the server.",
         takes={
-            "steps": list_of(STEP, least=1, most=100),
-            "on_failure?": one_of("abort", "skip", "retry", "escalate"),
+            "steps": list_of(STEP, least=1, most=MOST_LISTED),
+            "on_failure?": _POLICY,
             "context_propagation?": FLAG,
             "timeout?": SECONDS,
+            "output?": ANYTHING,
+            "callback?": LINE,
         },
-        returns={"chain_id": NAME, "status": _STATES, "steps": list_of(_DONE), "output?": ANYTHING},
+        returns={
+            "chain_id": NAME,
+            "status": _STATES,
+            "steps": list_of(_DONE),
+            "output?": ANYTHING,
+            "error?": OBJECT,
+        },
         errors=(
             MethodError("invalid-chain", status.UNPROCESSABLE, "The steps cannot be run as they are written."),
             _NO_ENDPOINT,
             _TOO_LONG,
+            *_CALLBACK,
         ),
         passes_on=True,
     ),
@@ -87,14 +157,15 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         intent="Batch independent calls.",
         outcome="Every call has an outcome of its own in the receipt.",
         takes={
-            "calls": list_of(_CALL, least=1, most=1000),
+            "calls": list_of(STEP, least=1, most=MOST_BATCHED),
             "execution_mode?": one_of("parallel", "sequential"),
             "partial_success?": FLAG,
             "timeout?": SECONDS,
+            "callback?": LINE,
         },
         returns={
             "batch_id": NAME,
-            "status": one_of("completed", "partial", "failed", "running", "waiting", "paused", "cancelled"),
+            "status": {**_STATES, "enum": ["partial", *_STATES["enum"]]},
             "succeeded": COUNT,
             "failed": COUNT,
             "results": list_of(_DONE),
@@ -103,6 +174,7 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             MethodError("batch-failed", status.UNPROCESSABLE, "A call failed, and partial_success is not set."),
             _NO_ENDPOINT,
             _TOO_LONG,
+            *_CALLBACK,
         ),
         passes_on=True,
     ),
@@ -245,13 +317,14 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
         description="Runs a procedure that the operator has registered.",
         intent="Run a registered procedure.",
         outcome="The procedure has run, and its result is returned.",
-        takes={"procedure_id": NAME, "input?": OBJECT, "timeout?": SECONDS},
+        takes={"procedure_id": NAME, "input?": OBJECT, "timeout?": SECONDS, "callback?": LINE},
         returns={"run_id": NAME, "procedure_id": NAME, "status": _STATES, "output?": ANYTHING, "error?": OBJECT},
         errors=(
             MethodError("procedure-refused", status.FORBIDDEN, "The procedure waits for a review."),
             MethodError("procedure-not-found", status.NOT_FOUND, "No procedure is registered under this id."),
             MethodError("invalid-input", status.UNPROCESSABLE, "The procedure does not take this input."),
             _TOO_LONG,
+            *_CALLBACK,
         ),
         scopes=(RUNS,),
         recorded=("procedure_id", "input"),

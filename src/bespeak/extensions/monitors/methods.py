@@ -18,7 +18,8 @@ from bespeak.extensions.monitors.monitors import describe
 from bespeak.extensions.monitors.retries import MOST_ATTEMPTS, KeptCall, Retries, restored
 from bespeak.extensions.monitors.store import ACTIVE, FAILED, MONITOR, SUCCEEDED, PutMonitor
 from bespeak.extensions.monitors.target import EVENTS, SERVER, Monitor, MonitorTarget, encode, parse_target
-from bespeak.extensions.workflows.engine import Workflow, outcome_of, receipt_steps
+from bespeak.extensions.workflows.engine import Workflow
+from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
 from bespeak.extensions.workflows.spec import repeat_commands
 from bespeak.extensions.workflows.start import find_run
 from bespeak.extensions.workflows.store import COMPLETED, WORKFLOW

@@ -6,7 +6,7 @@ seller sells costs its price.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from statistics import quantiles
 from typing import Any, Final, NamedTuple
@@ -15,14 +15,15 @@ import msgspec
 
 from bespeak.contract.schema.validation import refuse_input
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.contract.standard.orchestrate import LISTS
 from bespeak.extensions.monitors.statistics import Sample
-from bespeak.extensions.workflows.driving import ATTEMPTS
 from bespeak.extensions.workflows.procedures import find_procedure
 from bespeak.extensions.workflows.spec import StepSpec
-from bespeak.extensions.workflows.start import find_uncallable
+from bespeak.extensions.workflows.start import find_uncallable, read_steps
+from bespeak.extensions.workflows.turn import ATTEMPTS
 from bespeak.protocol import status
 from bespeak.protocol.exchange.header_values import ONE_CALL, UNITS, format_amount
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.bindings.composition import CompositionBinding
 from bespeak.runtime.bindings.participant import METHOD as RUN
@@ -32,11 +33,10 @@ from bespeak.runtime.composition.plan import StepPlan
 from bespeak.runtime.composition.values import Scope, UnmetError
 from bespeak.runtime.extension import PRICE
 from bespeak.runtime.gates import find_route
-from bespeak.runtime.handling import RefusedError, handler, refusal
+from bespeak.runtime.handling import RefusedError, handler, invalid, refusal
 from bespeak.runtime.route import Route
 
 _QUOTE: Final = STANDARD["QUOTE"]
-_STEPS: Final = {"CHAIN": "steps", "BATCH": "calls"}  # parameter with the calls that a method makes
 _DECLARED: Final = 0.5  # confidence in a declared cost: it is the most a call costs, not what this one will
 _HALF: Final = 8  # earlier calls that make a confidence of one half
 _MOST: Final = 0.95
@@ -171,7 +171,7 @@ async def _parts(call: RoutedCall, asked: _QuotedCall) -> list[_QuotedCall]:
     route, given = asked.route, asked.given
     if isinstance(route.call, CompositionBinding):
         return _flatten(call, asked)
-    if not route.builtin or route.method not in (*_STEPS, RUN):
+    if not route.builtin or route.method not in (*LISTS, RUN):
         return [asked]
     if route.method == RUN:
         try:
@@ -179,22 +179,41 @@ async def _parts(call: RoutedCall, asked: _QuotedCall) -> list[_QuotedCall]:
         except RefusedError as error:
             raise refusal(_QUOTE, "endpoint-not-found", error.refused.message, method=RUN, path="/") from None
     else:
-        steps = tuple(msgspec.convert(one, StepSpec) for one in given[_STEPS[route.method]])
+        read = read_steps(given[LISTS[route.method]], LISTS[route.method])
+        if isinstance(read, Fault):
+            raise invalid("parameters", f"has steps that are not valid: {read.message}")
+        steps = read
         wrong = find_uncallable(call, steps)
         if wrong is not None:
             raise refusal(_QUOTE, "endpoint-not-found", wrong.message, **wrong.place)
-    parts: list[_QuotedCall] = []
+    return list(_calls(call, steps, given, given.get("on_failure"), (1, 1, 1)))
+
+
+def _calls(
+    call: RoutedCall, steps: Iterable[StepSpec], given: Mapping[str, Any], policy: str | None, times: Sequence[int]
+) -> Iterator[_QuotedCall]:
+    """Yield the calls of steps, those of lists inside them too; `times` is how often each list runs."""
     for step in steps:
-        found = (
-            _route(call, step.method, step.sought)
-            if step.procedure is None
-            else _QuotedCall(call.routes.steps[RUN, path_of(step.procedure)], given.get("input", {}))
-        )
-        assert isinstance(found, _QuotedCall), "it was found before"
-        retries = (step.on_failure or given.get("on_failure")) == "retry"
-        counts = (0 if step.when else 1, 1, ATTEMPTS if retries else 1)
-        parts += _flatten(call, _QuotedCall(found.route, {**found.given, **step.parameters}, *counts))
-    return parts
+        fewest, expected, most = times
+        nested, each = step.nested, step.for_each
+        fewest = 0 if step.when else fewest
+        if each is not None:
+            # A list of an earlier step is not known yet.
+            sizes = (len(each.items),) * 3 if isinstance(each.items, list) else (0, 1, each.max_items)
+            fewest, expected, most = fewest * sizes[0], expected * sizes[1], most * sizes[2]
+        if nested is not None:
+            inner = nested.on_failure or policy
+            yield from _calls(call, nested.steps, given, inner, (fewest, expected, most))
+        elif step.method:
+            found = (
+                _route(call, step.method, step.sought)
+                if step.procedure is None
+                else _QuotedCall(call.routes.steps[RUN, path_of(step.procedure)], given.get("input", {}))
+            )
+            assert isinstance(found, _QuotedCall), "it was found before"
+            retries = ATTEMPTS if (step.on_failure or policy) == "retry" else 1
+            counts = (fewest, expected, most * (step.retry.attempts if step.retry else retries))
+            yield from _flatten(call, _QuotedCall(found.route, {**found.given, **step.parameters}, *counts))
 
 
 def _flatten(call: RoutedCall, part: _QuotedCall) -> list[_QuotedCall]:

@@ -14,7 +14,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from types import CoroutineType
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import msgspec
 
@@ -28,7 +28,7 @@ from bespeak.extensions.workflows.journal import (
     failed_row,
     interrupted_row,
 )
-from bespeak.extensions.workflows.spec import Spec
+from bespeak.extensions.workflows.spec import BITS, Spec
 from bespeak.extensions.workflows.store import (
     ARRIVED,
     CANCELLED,
@@ -38,6 +38,7 @@ from bespeak.extensions.workflows.store import (
     END,
     FAILED,
     NOT_UNDONE,
+    PAUSED,
     PENDING,
     RECEIVED,
     RUNNING,
@@ -53,7 +54,6 @@ from bespeak.extensions.workflows.store import (
 )
 from bespeak.extensions.workflows.turn import (
     BARRED,
-    BITS,
     FIRST_DELAY,
     TRANSIENT,
     LostError,
@@ -143,7 +143,7 @@ class Scope:
 class DurableEngine(Turn):
     """One process's turn at a workflow. A subclass says what the program is."""
 
-    flushes: ClassVar[bool] = True  # False if calls do not depend on what was read before them
+    flushes: bool = True  # False if calls do not depend on what was read before them
 
     def __init__(
         self,
@@ -174,6 +174,10 @@ class DurableEngine(Turn):
     def result_row(self, value: Any) -> StepRow | None:
         """Return the row that keeps what the program has returned; None to keep nothing."""
         return StepRow(END, 1, DONE, status.OK, encode_value(value).decode(), "end", ended=time.time())
+
+    def failure_row(self, error: Mapping[str, Any], code: int) -> StepRow | None:
+        """Return the row that says that the program has failed; None if a row of a step says so."""
+        return StepRow(END, 1, FAILED, code, to_json(error), "end", ended=time.time())
 
     def read(self, asked: Asked, text: str) -> Any:
         """Return a noted answer as the program gets it, or Failed. Never raises."""
@@ -211,6 +215,8 @@ class DurableEngine(Turn):
 
     async def _do(self) -> None:
         rows = self.journal.rows
+        if self.journal.state in (PAUSED, WAITING, SLEEPING):
+            await self._write(RUNNING)
         self._count_spent()
         for row in tuple(rows.values()):
             if row.state == STARTED:
@@ -265,7 +271,9 @@ class DurableEngine(Turn):
         if not isinstance(error, (StepError, Refusal)):
             _logger.error("%s failed", self.journal.workflow_id, exc_info=error)
         said, code = said_of(error), error.status if isinstance(error, StepError) else 0
-        self.journal.add(StepRow(END, 1, FAILED, code, to_json(said), "end", ended=time.time()))
+        row = self.failure_row(said, code)
+        if row is not None:
+            self.journal.add(row)
         if any(row.undo for row in self.journal.rows.values()) or not self.is_code:
             await self._write(RUNNING)
         if self.journal.state == RUNNING:
@@ -283,8 +291,10 @@ class DurableEngine(Turn):
             return
         end = self.journal.rows.get(END)
         if end is None or end.state != FAILED:
-            said = to_json({"code": "timeout", "message": "The time of the workflow ran out."})
-            self.journal.add(StepRow(END, 1, FAILED, status.TIMEOUT, said, "end", ended=time.time()))
+            said = {"code": "timeout", "message": "The time of the workflow ran out."}
+            row = self.failure_row(said, status.TIMEOUT)
+            if row is not None:
+                self.journal.add(row)
         await self._take_back(FAILED)
 
     async def _reread(self) -> None:
@@ -491,8 +501,11 @@ class DurableEngine(Turn):
 
     async def ask_value(self, asked: Asked, scope: Any) -> Any:
         """Note a value that is the same in every replay: `more` returns it."""
-        value = asked.more()
-        return self._done(asked, _written(await value if isinstance(value, Coroutine) else value))
+        try:
+            value = asked.more()
+            return self._done(asked, _written(await value if isinstance(value, Coroutine) else value))
+        except StepError as error:
+            return self._failed(asked, error.error)
 
     async def ask_sleep(self, asked: Asked, scope: Any) -> None:
         """Wait until a time: `more` is the number of seconds, or a time since 1970 in a tuple."""
@@ -660,7 +673,8 @@ class DurableEngine(Turn):
 
     async def _delay(self, asked: Asked, failed: StepRow) -> None:
         """Note a failed attempt, and wait before the next one."""
-        delay = min(FIRST_DELAY * 2 ** (failed.attempt - 1), _LONGEST_DELAY)
+        first = FIRST_DELAY if asked.more.delay is None else asked.more.delay
+        delay = min(first * 2 ** (failed.attempt - 1), max(first, _LONGEST_DELAY))
         output = to_json({**_decode(failed.output), "until": time.time() + delay})
         self.journal.add(msgspec.structs.replace(failed, state=PENDING, output=output, ended=None))
         if delay <= _SHORT:

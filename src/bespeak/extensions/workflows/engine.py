@@ -13,21 +13,18 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.errors import StoreError
-from bespeak.extensions.workflows.driving import Drive
+from bespeak.extensions.workflows.durable import DurableEngine
 from bespeak.extensions.workflows.functions import FunctionDrive
 from bespeak.extensions.workflows.journal import WorkflowJournal
-from bespeak.extensions.workflows.spec import Spec, decode, encode, resolve
+from bespeak.extensions.workflows.spec import Spec, decode, encode
+from bespeak.extensions.workflows.steps import StepsEngine
 from bespeak.extensions.workflows.store import (
     CANCELLED,
     CANCELLING,
-    COMPLETED,
-    DONE,
-    END,
     ENDED,
     FAILED,
     RUNNING,
     SLEEPING,
-    STOPPED,
     WORKFLOW,
     EndRun,
     FindTask,
@@ -39,8 +36,7 @@ from bespeak.extensions.workflows.store import (
 )
 from bespeak.extensions.workflows.turn import KEPT, tell_end
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, TASK_ID
-from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import JoinedCall, RoutedCall, ordered_id
 from bespeak.runtime.concurrency import Pace, cancel_tasks
@@ -223,9 +219,9 @@ class Workflows:
 
     def _drive(self, record: Record, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> None:
         given = (self._dispatcher, self._store, spec, call, journal)
-        drive: Drive | FunctionDrive
+        drive: DurableEngine
         if spec.workflow is None:
-            drive = Drive(*given, pace=self._pace)
+            drive = StepsEngine(*given, pace=self._pace)
         else:
             drive = FunctionDrive(*given, pace=self._pace, joined=self.functions[spec.workflow])
         run = self._run(record, drive)
@@ -233,7 +229,7 @@ class Workflows:
         self._driving[record.record_id], self._journals[record.record_id] = task, journal
         task.add_done_callback(lambda done: self._finished(record.record_id, done))
 
-    async def _run(self, record: Record, drive: Drive | FunctionDrive) -> Workflow | None:
+    async def _run(self, record: Record, drive: DurableEngine) -> Workflow | None:
         """Drive a workflow as far as it goes; return None if another process has taken it over."""
         journal = drive.journal
         while True:
@@ -268,64 +264,6 @@ class Workflows:
             await self._store.do(command)
         except StoreError as error:
             _logger.warning("could not release workflows, which continue later: %s", error)
-
-
-def receipt_steps(workflow: Workflow) -> list[dict[str, Any]]:
-    """Return what became of each step, for a receipt. Steps that have not begun are pending."""
-    if workflow.spec.workflow is not None:
-        return [_tell_row(row, {"step": row.number, "asked": row.asked}) for row in workflow.rows if row.number > 0]
-    known = {row.number: row for row in workflow.rows}
-    made = []
-    for number, step in enumerate(workflow.spec.steps, 1):
-        entry: dict[str, Any] = {"step": number, "method": step.method, "path": step.path, "status": "pending"}
-        if step.name is not None:
-            entry["name"] = step.name
-        row = known.get(number)
-        made.append(entry if row is None else _tell_row(row, entry))
-    return made
-
-
-def _tell_row(row: StepRow, entry: dict[str, Any]) -> dict[str, Any]:
-    entry |= {"status": row.state, "attempts": row.attempt}
-    if row.code:
-        entry["code"] = row.code
-    if row.state in ("done", "undone"):
-        entry["output"] = msgspec.Raw(row.output.encode())
-    elif row.output.startswith("{"):
-        entry["error"] = msgspec.Raw(row.output.encode())
-    elif row.output != "null":  # it waits
-        entry["until"] = write_instant(float(row.output))
-    return entry
-
-
-def outcome_of(workflow: Workflow) -> dict[str, Any]:
-    """Return the output of a workflow that is completed, or the error of one that has failed; nothing for any other."""
-    spec, state = workflow.spec, workflow.record.state
-    if spec.workflow is not None:
-        end = next((row for row in workflow.rows if row.number == END), None)
-        member = {COMPLETED: "output", FAILED: "error", STOPPED: "error"}.get(state)
-        return {} if end is None or member is None else {member: msgspec.Raw(end.output.encode())}
-    if state == COMPLETED:
-        output = None if spec.result is None else _fill_result(spec.result, workflow)
-        last = next((row for row in workflow.rows if row.number == len(spec.steps) and row.state == DONE), None)
-        if output is None and last is not None and not spec.parallel:
-            output = msgspec.Raw(last.output.encode())
-        return {} if output is None else {"output": output}
-    failed = next((row for row in workflow.rows if row.state == FAILED and row.output != "null"), None)
-    if state != FAILED:
-        return {}
-    if failed is None:  # only the time can have ended it
-        return {"error": {"code": "timeout", "message": "The time of the workflow ran out."}}
-    return {"error": msgspec.Raw(failed.output.encode())}
-
-
-def _fill_result(result: dict[str, Any], workflow: Workflow) -> Any:
-    """Return the fields that a plan wants, if references say where they are."""
-    outputs = {
-        workflow.spec.name_of(row.number): msgspec.json.decode(row.output) for row in workflow.rows if row.state == DONE
-    }
-    found = resolve(result, outputs)
-    return None if isinstance(found, Fault) or "$expr" in str(result) else found or None
 
 
 def _task_of(spec: Spec) -> str | None:

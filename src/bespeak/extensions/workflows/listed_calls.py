@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from bespeak.contract.confirmation import UNKNOWN, ListedCall, bounded, list_candidates, list_steps
+from bespeak.contract.confirmation import UNKNOWN, ListedCall, bounded, list_candidates, list_steps, list_written
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.standard.orchestrate import LISTS
 from bespeak.extensions.workflows.methods import is_workflow_id
 from bespeak.extensions.workflows.procedures import find_own_procedure
-from bespeak.extensions.workflows.spec import find_step
+from bespeak.extensions.workflows.spec import StepSpec, find_step
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.bindings.composition import composed_calls, list_composition
 from bespeak.runtime.bindings.participant import Registered
@@ -30,10 +31,8 @@ async def list_calls(call: Call, endpoint: Endpoint, arguments: Mapping[str, Any
         return found.route.endpoint.semantic.impact, tuple(composed_calls(call.routes, found.route))
 
     match endpoint.method:
-        case "CHAIN":
-            steps: Iterable[Mapping[str, Any]] | Fault = arguments["steps"]
-        case "BATCH":
-            steps = arguments["calls"]
+        case "CHAIN" | "BATCH":
+            return list_written(arguments[LISTS[endpoint.method]], reach)
         case "ROUTE":
             return bounded(list_candidates(arguments, call.routes.endpoints.values(), reach))
         case "RUN":
@@ -41,7 +40,7 @@ async def list_calls(call: Call, endpoint: Endpoint, arguments: Mapping[str, Any
             if known is not None and known.route is not None:
                 done = known.route.endpoint
                 return (ListedCall(*done.key, done.semantic.impact, arguments.get("input")),)
-            steps = await _procedure(call, known, arguments["procedure_id"])
+            steps: Sequence[Any] | Fault = await _procedure(call, known, arguments["procedure_id"])
         case "RETRY":
             steps = await _repeated(call, arguments["original_task_id"])
         case _:
@@ -49,14 +48,14 @@ async def list_calls(call: Call, endpoint: Endpoint, arguments: Mapping[str, Any
     return steps if isinstance(steps, Fault) else bounded(list_steps(steps, reach))
 
 
-async def _procedure(call: Call, known: Registered | None, procedure_id: str) -> Iterable[Mapping[str, Any]] | Fault:
+async def _procedure(call: Call, known: Registered | None, procedure_id: str) -> Sequence[Any] | Fault:
     """Return the steps of a procedure of the operator, or of one of the caller's own."""
     if known is not None:
-        return known.procedure.steps
+        return list(known.procedure.steps)
     found = await find_own_procedure(call, procedure_id)
     if found is None:
         return Fault(f"no procedure is registered under {procedure_id[:80]!r}")
-    return [msgspec.to_builtins(step) for step in found[1].steps]
+    return _plain(found[1].steps)
 
 
 async def _repeated(call: Call, task_id: str) -> list[Any] | Fault:
@@ -64,13 +63,18 @@ async def _repeated(call: Call, task_id: str) -> list[Any] | Fault:
     if is_workflow_id(task_id):
         workflow = None if server.part("workflows") is None else await server.part("workflows").find(task_id, agent_id)
         if workflow is not None:
-            return [msgspec.to_builtins(step) for step in workflow.spec.steps]
+            return _plain(workflow.spec.steps)
     else:
         found = None if server.part("retries") is None else await server.part("retries").find(agent_id, task_id)
         if found is not None:
             kept = found[1]
             return [{"method": kept.method, "path": kept.path, "parameters": _body(kept.body)}]
     return Fault(f"this agent has no call with the Task-ID {task_id[:80]!r} that can be repeated")
+
+
+def _plain(steps: Sequence[StepSpec]) -> list[Any]:
+    """Return steps as they were sent."""
+    return [msgspec.to_builtins(step) for step in steps]
 
 
 def _body(body: bytes) -> Any:

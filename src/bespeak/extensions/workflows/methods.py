@@ -28,11 +28,21 @@ from bespeak.contract.standard.definition import (
 )
 from bespeak.contract.standard.definition import METHOD as METHOD_NAME
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.extensions.workflows.driving import KEPT
-from bespeak.extensions.workflows.engine import Workflow, Workflows, outcome_of, receipt_steps
+from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.procedures import find_procedure
-from bespeak.extensions.workflows.spec import Spec, StepSpec, decode
-from bespeak.extensions.workflows.start import LONGEST, RUNS_PATH, begin, check_calls, check_steps, find_run
+from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
+from bespeak.extensions.workflows.spec import Spec, StepSpec, decode, output_number
+from bespeak.extensions.workflows.start import (
+    LONGEST,
+    RUNS_PATH,
+    begin,
+    check_calls,
+    check_steps,
+    find_run,
+    place_of,
+    read_callback,
+    read_steps,
+)
 from bespeak.extensions.workflows.store import (
     CANCELLED,
     CANCELLING,
@@ -49,10 +59,11 @@ from bespeak.extensions.workflows.store import (
     JournalSteps,
     StepRow,
 )
+from bespeak.extensions.workflows.turn import KEPT
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.refusal import Refused
+from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.bindings.participant import METHOD
 from bespeak.runtime.call import RoutedCall
@@ -86,20 +97,23 @@ _CHAIN: Final = STANDARD["CHAIN"]
 @stateful
 async def chain(call: RoutedCall) -> Envelope:
     """Answer CHAIN /: the receipt when it has ended, or 202 if that takes long."""
-    given = call.input
-    steps = tuple(msgspec.convert(step, StepSpec) for step in given["steps"])
-    propagates = given.get("context_propagation", False)
+    given, result = call.input, call.input.get("output")
+    steps, propagates = read_steps(given["steps"]), given.get("context_propagation", False)
+    if isinstance(steps, Fault):
+        raise refusal(_CHAIN, "invalid-chain", steps.message, **place_of(steps))
     check_calls(call, steps)
-    fault = await check_steps(call, steps, propagates=propagates)
+    fault = await check_steps(call, steps, propagates=propagates, result=result)
     if fault is not None:
-        raise refusal(_CHAIN, "invalid-chain", fault.message, step=int(fault.at))
+        raise refusal(_CHAIN, "invalid-chain", fault.message, **place_of(fault))
     on_failure = given.get("on_failure", "abort")
-    return await begin(call, _spec(call, steps, on_failure=on_failure, propagates=propagates), _tell)
+    spec = await _spec(call, steps, on_failure=on_failure, propagates=propagates, result=result)
+    return await begin(call, spec, _tell)
 
 
-def _spec(call: RoutedCall, steps: tuple[StepSpec, ...], **more: Any) -> Spec:
+async def _spec(call: RoutedCall, steps: tuple[StepSpec, ...], **more: Any) -> Spec:
     authority, deadline = Authority.of(call.principal, call.request), time.time() + call.input.get("timeout", LONGEST)
-    return Spec(method=call.method, steps=steps, authority=authority, deadline=deadline, **more)
+    callback = await read_callback(call)
+    return Spec(method=call.method, steps=steps, authority=authority, deadline=deadline, callback=callback, **more)
 
 
 def _tell(workflow: Workflow) -> Envelope:
@@ -120,13 +134,15 @@ _BATCH: Final = STANDARD["BATCH"]
 async def batch(call: RoutedCall) -> Envelope:
     """Answer BATCH /: the outcome of every call."""
     given = call.input
-    calls = tuple(msgspec.convert(one, StepSpec) for one in given["calls"])
+    calls = read_steps(given["calls"], "calls")
+    if isinstance(calls, Fault):
+        raise invalid("calls", f"cannot be run. {calls.message}")
     check_calls(call, calls)
     fault = await check_steps(call, calls, propagates=False)
     if fault is not None:
         raise invalid("calls", f"cannot be run. {fault.message}")
     parallel = given.get("execution_mode", "parallel") == "parallel"
-    spec = _spec(call, calls, parallel=parallel, partial=given.get("partial_success", False))
+    spec = await _spec(call, calls, parallel=parallel, partial=given.get("partial_success", False))
     return await begin(call, spec, _batch_tell)
 
 
@@ -175,6 +191,8 @@ async def run_procedure(call: RoutedCall, procedure_id: str, given: dict[str, An
         propagates=True,
         given=given,
         name=procedure_id,
+        result=plan.result,
+        callback=await read_callback(call),
     )
     return await begin(call, spec, partial(_run_tell, procedure_id))
 
@@ -293,10 +311,15 @@ def _override(workflow: Workflow, checkpoint: Any) -> tuple[StepRow, ...]:
     """Return the rows of steps whose outputs a checkpoint replaces, for the steps after them."""
     if checkpoint is None:
         return ()
-    rows = {workflow.spec.name_of(row.number): row for row in workflow.rows if row.state == DONE}
+    known = {row.number: row for row in workflow.rows if row.state == DONE}
+    rows = {
+        step.name or str(number): known[output_number(step, number)]
+        for number, step in enumerate(workflow.spec.steps, 1)
+        if output_number(step, number) in known
+    }
     if not isinstance(checkpoint, Mapping) or not checkpoint.keys() <= rows.keys():
-        known = ", ".join(rows) or "none"
-        message = f"The checkpoint of a workflow has outputs by the name of a step that is done: {known}."
+        done = ", ".join(rows) or "none"
+        message = f"The checkpoint of a workflow has outputs by the name of a step that is done: {done}."
         raise refusal(status.UNPROCESSABLE, "invalid-checkpoint", message, field="/checkpoint")
     return tuple(msgspec.structs.replace(rows[name], output=to_json(output)) for name, output in checkpoint.items())
 

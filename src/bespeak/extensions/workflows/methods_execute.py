@@ -18,12 +18,12 @@ from bespeak.contract.grammar.syntax import fill_path
 from bespeak.contract.mcp_tool import Granting, Tool, result_of
 from bespeak.contract.schema.validation import Violation, refuse_input
 from bespeak.contract.standard.orchestrate import RUNS
-from bespeak.extensions.workflows.engine import Workflow, outcome_of, receipt_steps
+from bespeak.extensions.workflows.engine import Workflow
 from bespeak.extensions.workflows.methods import run_procedure
 from bespeak.extensions.workflows.methods_plan import KIND, StoredPlan
-from bespeak.extensions.workflows.procedures import step_violations
-from bespeak.extensions.workflows.spec import Spec, StepSpec, check_references
-from bespeak.extensions.workflows.start import LONGEST, begin, check_steps, find_uncallable
+from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
+from bespeak.extensions.workflows.spec import Spec, StepSpec
+from bespeak.extensions.workflows.start import LONGEST, begin, check_steps, find_uncallable, place_of, read_steps
 from bespeak.extensions.workflows.store import ENDED
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
@@ -50,16 +50,14 @@ async def execute_plan(call: RoutedCall) -> Envelope:
         raise invalid("plan", "cannot be a step of another workflow; write its calls as steps.")
     found = await _find(call)
     steps = _read_steps(found.steps)
+    if isinstance(steps, Fault):
+        raise invalid("plan", f"has steps that are not valid: {steps.message}")
     uncallable = find_uncallable(call, steps)
     if uncallable is not None:
         raise refusal(status.UNPROCESSABLE, "invalid-plan", uncallable.message, **uncallable.place)
-    fault = await check_steps(call, steps, propagates=True, has_input=True)
+    fault = await check_steps(call, steps, propagates=True, has_input=True, result=dict(found.result))
     if fault is not None:
-        raise refusal(status.UNPROCESSABLE, "invalid-plan", fault.message, step=int(fault.at))
-    known = {step.name or str(number) for number, step in enumerate(steps, 1)}
-    wrong = check_references(dict(found.result), known)
-    if wrong is not None:
-        raise invalid("plan", f"has a result that cannot be made: {wrong}.")
+        raise refusal(status.UNPROCESSABLE, "invalid-plan", fault.message, **place_of(fault))
     spec = Spec(
         method=call.method,
         steps=steps,
@@ -94,15 +92,13 @@ async def _find(call: RoutedCall) -> StoredPlan:
     return msgspec.json.decode(record.data, type=StoredPlan)
 
 
-def _read_steps(given: tuple[Any, ...]) -> tuple[StepSpec, ...]:
-    plain = [
-        {name: value for name, value in one.items() if name not in _TOLD} if isinstance(one, dict) else one
-        for one in given
-    ]
-    violations = step_violations(plain)
-    if violations:
-        raise invalid("plan", f"has steps that are not valid: {violations[0].message}.")
-    return tuple(msgspec.convert(one, StepSpec) for one in plain)
+def _read_steps(given: tuple[Any, ...]) -> tuple[StepSpec, ...] | Fault:
+    return read_steps(
+        [
+            {name: value for name, value in one.items() if name not in _TOLD} if isinstance(one, dict) else one
+            for one in given
+        ]
+    )
 
 
 def _tell(workflow: Workflow) -> Envelope:

@@ -15,8 +15,9 @@ from bespeak.contract.standard.definition import ANYTHING, NAME, MethodError, St
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.errors import ContractError
 from bespeak.extensions.workflows import methods
-from bespeak.extensions.workflows.engine import Workflow, Workflows, outcome_of, receipt_steps
+from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.functions import Run, newest, options_of
+from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
 from bespeak.extensions.workflows.spec import Spec
 from bespeak.extensions.workflows.start import RUNS_PATH, begin, find_run
 from bespeak.extensions.workflows.store import CANCELLED, COMPLETED, ENDED, FAILED, SignalRun

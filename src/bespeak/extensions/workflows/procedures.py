@@ -6,20 +6,20 @@ Code is never accepted here. Whoever approves a program installs it as a procedu
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.schema.validation import Validator, Violation, compile_schema
+from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.workflows.spec import StepSpec
-from bespeak.extensions.workflows.start import check_steps, find_uncallable
+from bespeak.extensions.workflows.start import check_steps, find_uncallable, read_steps
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.answer import Effects
-from bespeak.runtime.bindings.participant import METHOD, STEPS, Registered, path_of
+from bespeak.runtime.bindings.participant import METHOD, Registered, path_of
 from bespeak.runtime.call import Call, RoutedCall, parties_of
 from bespeak.runtime.extension import ANNOUNCE
 from bespeak.runtime.handling import RefusedError, effects, new_id, refusal, to_json
@@ -34,7 +34,7 @@ MOST: Final = 1000  # procedures of one agent
 LONGEST: Final = 300.0  # seconds that a procedure of an agent may take
 _REGISTER: Final = STANDARD["REGISTER"]
 _RUN: Final = STANDARD["RUN"]
-_MEMBERS: Final = frozenset({"steps", "input", "description"})
+_MEMBERS: Final = frozenset({"steps", "input", "description", "output"})
 
 
 class ProposedProcedure(msgspec.Struct, frozen=True):
@@ -44,6 +44,7 @@ class ProposedProcedure(msgspec.Struct, frozen=True):
     input: dict[str, Any]  # JSON Schema of the input
     description: str
     case_id: str
+    output: Any = None  # shape of its output
 
 
 _decode = msgspec.json.Decoder(ProposedProcedure).decode
@@ -74,19 +75,22 @@ async def register_procedure(call: RoutedCall, most_data: int) -> Effects:
     """Answer REGISTER of a procedure: it is kept, and a case asks for its review."""
     data = call.input["data"]
     if not isinstance(data, Mapping) or not data.keys() <= _MEMBERS or not isinstance(data.get("description", ""), str):
-        message = "The data of a procedure have `steps` as CHAIN takes them, and perhaps `input`, a JSON Schema, and "
-        raise _invalid(message + "`description`; code and commands are not accepted.")
-    wrong = step_violations(data.get("steps"))
-    if wrong:
-        raise _invalid(f"The steps are not valid: {wrong[0].message}.")
+        message = "The data of a procedure have `steps` as CHAIN takes them, and perhaps `input`, a JSON Schema, "
+        raise _invalid(message + "`output` and `description`; code and commands are not accepted.")
+    steps = read_steps(data.get("steps"))
+    if isinstance(steps, Fault):
+        raise _invalid(f"The steps are not valid: {steps.message}")
     schema = data.get("input", {"type": "object"})
     if not isinstance(schema, Mapping) or isinstance(compile_schema(schema), Fault):
         raise _invalid("`input` is not a valid JSON Schema.")
-    steps = tuple(msgspec.convert(one, StepSpec) for one in data["steps"])
-    fault = find_uncallable(call, steps) or await check_steps(call, steps, propagates=True, has_input=True)
+    shape = data.get("output")
+    fault = find_uncallable(call, steps) or await check_steps(
+        call, steps, propagates=True, has_input=True, result=shape
+    )
     if fault is not None:
         raise _invalid(fault.message)
-    return _keep(call, ProposedProcedure(steps, dict(schema), data.get("description", ""), new_id("esc")), most_data)
+    proposed = ProposedProcedure(steps, dict(schema), data.get("description", ""), new_id("esc"), shape)
+    return _keep(call, proposed, most_data)
 
 
 def _keep(call: RoutedCall, proposed: ProposedProcedure, most_data: int) -> Effects:
@@ -100,6 +104,7 @@ def _keep(call: RoutedCall, proposed: ProposedProcedure, most_data: int) -> Effe
         "description": proposed.description,
         "steps": proposed.steps,
         "input": proposed.input,
+        **({} if proposed.output is None else {"output": proposed.output}),
     }
     told, recipient, announce = to_json(subject), call.server.cases.default_recipient, call.server.hooks[ANNOUNCE]
     commands = (
@@ -132,12 +137,6 @@ def _keep(call: RoutedCall, proposed: ProposedProcedure, most_data: int) -> Effe
     )
 
 
-def step_violations(steps: Any) -> Sequence[Violation]:
-    validator = compile_schema(STEPS)
-    assert isinstance(validator, Validator)
-    return validator.violations(steps)
-
-
 def _invalid(message: str) -> RefusedError:
     return refusal(_REGISTER, "invalid-data", message, field="/data")
 
@@ -146,6 +145,7 @@ class ProcedurePlan(msgspec.Struct, frozen=True):
     steps: tuple[StepSpec, ...]
     input: Validator
     timeout: float
+    result: Any = None  # shape of its output
 
 
 async def find_procedure(call: RoutedCall, procedure_id: str) -> ProcedurePlan:
@@ -160,7 +160,7 @@ async def find_procedure(call: RoutedCall, procedure_id: str) -> ProcedurePlan:
             raise refusal(status.SCOPE_VIOLATION, "scope-violation", message, **required)
         steps = tuple(msgspec.convert(one, StepSpec) for one in procedure.steps)
         steps = steps or (StepSpec(METHOD, path_of(procedure_id), procedure=procedure_id),)
-        return await _checked(call, ProcedurePlan(steps, registered.input, procedure.timeout))
+        return await _checked(call, ProcedurePlan(steps, registered.input, procedure.timeout, procedure.output))
     assert call.server.store is not None, "RUN needs a store"
     own = await find_own_procedure(call, procedure_id)
     if own is None:
@@ -172,7 +172,7 @@ async def find_procedure(call: RoutedCall, procedure_id: str) -> ProcedurePlan:
         raise refusal(_RUN, "procedure-refused", obstacle, escalation_id=proposed.case_id)
     taken = compile_schema(proposed.input)
     assert isinstance(taken, Validator), "it was checked when it was registered"
-    return await _checked(call, ProcedurePlan(proposed.steps, taken, LONGEST))
+    return await _checked(call, ProcedurePlan(proposed.steps, taken, LONGEST, proposed.output))
 
 
 async def find_own_procedure(call: Call, procedure_id: str) -> tuple[Record, ProposedProcedure] | None:
@@ -185,7 +185,9 @@ async def find_own_procedure(call: Call, procedure_id: str) -> tuple[Record, Pro
 async def _checked(call: RoutedCall, plan: ProcedurePlan) -> ProcedurePlan:
     """Refuse a procedure whose steps cannot run here and now, or would run others in turn."""
     called = tuple(step for step in plan.steps if step.procedure is None)
-    wrong = find_uncallable(call, called) or await check_steps(call, called, propagates=True, has_input=True)
+    wrong = find_uncallable(call, called) or await check_steps(
+        call, called, propagates=True, has_input=True, result=plan.result
+    )
     if wrong is not None:
         raise refusal(_RUN, "procedure-refused", f"The procedure cannot run. {wrong.message}")
     return plan

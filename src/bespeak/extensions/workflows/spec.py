@@ -1,9 +1,11 @@
 """What a workflow is to do, on whose authority: plain data that is stored with it.
 
-Steps refer to what earlier steps returned. A parameter `{"$from": "search.items[0].id"}` anywhere inside the
-parameters stands for that value: the name or number of a step, then members and positions. `{"$expr":
+A step is a call, steps `together`, steps `for_each` element of a list, a `delay`, or an approval; CHAIN and BATCH as
+calls are lists of steps inside another. Steps refer to what earlier steps returned. `{"$from": "search.items[0].id"}`
+anywhere inside a value stands for that value: the name or number of a step, then members and positions. `{"$expr":
 "steps.search.items[0].price * 2.0"}` stands for the value of an expression, which knows the earlier steps that have
-an identifier as their name.
+an identifier as their name. A list inside another knows the names around it; from outside, only its output is known,
+and the steps of `together`.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.grammar.syntax import fill_path
+from bespeak.contract.procedure import MOST_ITEMS
+from bespeak.contract.standard.orchestrate import LISTS
 from bespeak.extensions.workflows.store import (
     FAILED,
     NOT_UNDONE,
@@ -36,8 +40,30 @@ from bespeak.state.store.store import Command
 _NAME: Final = re.compile(r"\{(\w+)\}")
 
 
+class Retry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How often a call is tried if its failure may pass, and the seconds before the second attempt."""
+
+    attempts: int
+    delay: float = 0.2
+
+
+class Approval(msgspec.Struct, frozen=True, omit_defaults=True):
+    question: str
+    who: str | None = None  # None for the recipient of all cases
+    within: float | None = None  # seconds after which it fails; None for the time of the workflow
+
+
+class Each(msgspec.Struct, frozen=True, omit_defaults=True):
+    items: Any  # value of the list
+    steps: tuple[StepSpec, ...] = ()
+    call: StepSpec | None = None  # the only step
+    max_items: int = MOST_ITEMS
+    name: str = msgspec.field(name="as", default="item")  # by which the steps refer to the element
+    at_once: int = 1
+
+
 class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
-    method: str
+    method: str = ""  # empty for a step that is not a call
     path: str = "/"
     parameters: dict[str, Any] = {}
     name: str | None = None
@@ -46,6 +72,55 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     compensate: StepSpec | None = None
     # Id of a procedure of the operator that the step runs in place of a call; its input is that of the workflow.
     procedure: str | None = None
+    undo: StepSpec | None = None  # another name of `compensate`
+    together: tuple[StepSpec, ...] = ()
+    for_each: Each | None = None
+    delay: float | dict[str, Any] | None = None
+    approve: Approval | None = None
+    timeout: float | None = None  # seconds for one attempt
+    retry: Retry | None = None
+    output: Any = None  # shape of the output; None for the output as it is
+
+    @property
+    def undoing(self) -> StepSpec | None:
+        return self.undo or self.compensate
+
+    @property
+    def nested(self) -> Block | None:
+        """The steps inside this one; None for a call, a delay or an approval."""
+        if self.together:
+            return Block(self.together, "together", parallel=True)
+        if self.for_each is not None:
+            each = self.for_each
+            return Block(each.steps or (each.call or self,), "for_each/steps" if each.steps else "for_each/call")
+        member = LISTS.get(self.method) if self.path == "/" else None
+        if member is None:
+            return None
+        given = self.parameters
+        return Block(
+            msgspec.convert(given.get(member, ()), tuple[StepSpec, ...]),
+            f"parameters/{member}",
+            on_failure=given.get("on_failure", "abort"),
+            propagates=False if self.method == "BATCH" else given.get("context_propagation"),
+            parallel=self.method == "BATCH" and given.get("execution_mode") != "sequential",
+            partial=given.get("partial_success", False),
+        )
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """What is computed from earlier steps before this one begins."""
+        if self.for_each is not None:
+            return (self.for_each.items,)
+        if self.nested is not None:
+            return ()
+        return (self.delay if isinstance(self.delay, dict) else self.parameters,)
+
+    @property
+    def title(self) -> str:
+        """What the step is, for people."""
+        if self.method:
+            return f"{self.method} {self.path}"
+        return "together" if self.together else "for_each" if self.for_each else "approve" if self.approve else "delay"
 
     @property
     def sought(self) -> str:
@@ -57,6 +132,17 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     def path_for(self, given: dict[str, Any]) -> str:
         filled = fill_path(self.path, given) if "{" in self.path else (self.path, None)
         return self.sought if isinstance(filled, Fault) else filled[0]
+
+
+class Block(msgspec.Struct, frozen=True):
+    """A list of steps inside another, and what it says otherwise than the one around it."""
+
+    steps: tuple[StepSpec, ...]
+    at: str  # where a step has it
+    on_failure: str | None = None  # None for that of the list around it
+    propagates: bool | None = None  # None for that of the list around it
+    parallel: bool = False
+    partial: bool = False
 
 
 def find_step(call: Call, method: str, path: str) -> RoutedCall | Refused:
@@ -77,7 +163,7 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
     partial: bool = False  # True if a failed call does not fail the others
     given: dict[str, Any] | None = None  # input of a procedure, which its steps may refer to; None for other workflows
     name: str | None = None  # id of the procedure or the plan; None for other workflows
-    result: dict[str, Any] | None = None  # output of the whole with references to steps; None for that of the last step
+    result: Any = None  # shape of the output of the whole; None for the output of the last step
     callback: str | None = None  # address that is told the end
     workflow: str | None = None  # name of the workflow function; None for a list of steps
     version: int = 1  # version of the function with which it began
@@ -89,6 +175,25 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
 
 encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Spec).decode
+
+
+BITS: Final = 21  # bits of the number of a row for each list around its step
+ELEMENT: Final = 7  # bits among them for the step inside an element of a list; the others are the index
+BESIDE: Final = 1 << 62  # bit of the number of a row with what was computed beside a step
+
+
+def output_number(step: StepSpec, number: int) -> int:
+    """Return the number of the row with the output of a step; it is another one if the output was given a shape."""
+    return number | BESIDE if step.output is not None and step.nested is None else number
+
+
+def groups_of(number: int) -> list[int]:
+    """Return the places of a step in the lists around it, from the outermost one."""
+    groups: list[int] = []
+    while number:
+        groups.insert(0, number & (1 << BITS) - 1)
+        number >>= BITS
+    return groups
 
 
 FROM: Final = "$from"
@@ -109,8 +214,10 @@ class Room:
 
     def take(self, value: Any) -> Fault | None:
         """Count a value that is copied; return a Fault if there is no room for it."""
-        if self._left >= 0:
-            self._left -= len(msgspec.json.encode(value))
+        return self.take_bytes(len(msgspec.json.encode(value)) if self._left >= 0 else 0)
+
+    def take_bytes(self, count: int) -> Fault | None:
+        self._left -= count
         if self._left >= 0:
             return None
         return Fault(f"references copy more than {MOST_COPIED // 1024} KiB into the inputs of steps")
@@ -154,9 +261,12 @@ def expressions_in(value: Any) -> Iterator[str]:
             yield from expressions_in(one)
 
 
-def variables_of(names: Iterable[str]) -> dict[str, str]:
-    """Return the variables of expressions: the name of each, and that of the step or input that it means."""
-    return {one if one == INPUT else f"steps.{one}": one for one in names if one.isidentifier() and one.isascii()}
+def variables_of(names: Iterable[str], bare: Collection[str] = (INPUT,)) -> dict[str, str]:
+    """Return the variables of expressions: the name of each, and that of the step that it means.
+
+    `bare` are the names of the input and of elements of lists.
+    """
+    return {one if one in bare else f"steps.{one}": one for one in names if one.isidentifier() and one.isascii()}
 
 
 def resolve(
@@ -183,9 +293,10 @@ def _copied(found: Any, room: Room) -> Any | Fault:
 
 def _follow(path: str, outputs: Mapping[str, Any]) -> Any | Fault:
     name = re.split(r"[.\[]", path, maxsplit=1)[0]
-    if name not in outputs:
+    try:
+        found = outputs[name]
+    except KeyError:
         return Fault(f"{path!r} refers to a step that returned nothing", path)
-    found = outputs[name]
     for match in _PART.finditer(path, len(name)):
         member, position = match.groups()
         if member is not None and isinstance(found, dict) and member in found:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.procedure import find_wrong_step
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.messages.recipients import verify_callback
 from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.spec import (
     INPUT,
@@ -78,6 +80,25 @@ async def find_run(call: RoutedCall, name: str) -> str | None:
     return found[0] if found else None
 
 
+def read_steps(given: Any, at: str = "steps") -> tuple[StepSpec, ...] | Fault:
+    """Read steps as they were sent; a Fault names the first one that is not valid."""
+    return find_wrong_step(given, at) or msgspec.convert(given, tuple[StepSpec, ...])
+
+
+async def read_callback(call: RoutedCall) -> str | None:
+    """Return the address that is told the end of the workflow, after it was verified."""
+    callback: str | None = call.input.get("callback")
+    if callback is not None:
+        await verify_callback(call, callback)
+    return callback
+
+
+def place_of(fault: Fault) -> dict[str, Any]:
+    """Return members of a refusal that say which step is meant: its number in the outermost list, and its place."""
+    parts = fault.at.split("/")
+    return {"step": int(parts[1]) + 1 if len(parts) > 1 else 1, "place": f"/{fault.at}"}
+
+
 def check_calls(call: RoutedCall, steps: tuple[StepSpec, ...]) -> None:
     """Refuse a call of something that is not there, or that would call others in turn."""
     found = find_uncallable(call, steps)
@@ -90,17 +111,23 @@ class Uncallable(msgspec.Struct, frozen=True):
     place: dict[str, Any]
 
 
-def find_uncallable(call: RoutedCall, steps: tuple[StepSpec, ...]) -> Uncallable | None:
+def find_uncallable(call: RoutedCall, steps: Sequence[StepSpec], at: str = "") -> Uncallable | None:
     """Return the first step that calls something that is not there, or that would call others in turn."""
     for number, step in enumerate(steps, 1):
-        for one in (step, *([step.compensate] if step.compensate else [])):
+        here, nested = f"{at}{number}", step.nested
+        for one in (step, step.undoing):
+            if one is None or not one.method or one.procedure is not None:
+                continue
             found = find_step(call, one.method, one.sought)
-            place: dict[str, Any] = {"step": number, "method": one.method, "path": one.path}
+            place: dict[str, Any] = {"step": int(here.partition("/")[0]), "method": one.method, "path": one.path}
             if isinstance(found, Refused):
-                return Uncallable(f"Step {number}: {found.message}", {"code_of_step": found.code, **place})
-            if found.route.endpoint.passes_on:
-                what = f"Step {number} is {one.method} {one.path}, which runs other calls"
+                return Uncallable(f"Step {here}: {found.message}", {"code_of_step": found.code, **place})
+            if found.route.endpoint.passes_on and (nested is None or one is not step):
+                what = f"Step {here} is {one.method} {one.path}, which runs other calls"
                 return Uncallable(f"{what}; write them as steps instead.", place)
+        wrong = None if nested is None else find_uncallable(call, nested.steps, f"{here}/{nested.at}/")
+        if wrong is not None:
+            return wrong
     return None
 
 
@@ -108,54 +135,138 @@ MOST_EXPRESSIONS: Final = 256  # expressions of one workflow
 
 
 async def check_steps(
-    call: RoutedCall, steps: tuple[StepSpec, ...], *, propagates: bool, has_input: bool = False
+    call: RoutedCall, steps: tuple[StepSpec, ...], *, propagates: bool, has_input: bool = False, result: Any = None
 ) -> Fault | None:
-    """Return what is wrong with the names, references and expressions of steps, at the number of one.
+    """Return what is wrong with the names, references and expressions of steps, at the place of one.
 
-    A step may use the outputs of earlier ones if the workflow `propagates` them, so that there are no cycles.
+    A step may use the outputs of earlier ones if the workflow `propagates` them, so that there are no cycles. `result`
+    is the shape of the output of the whole.
     """
-    fault = check_names(steps, propagates=propagates, has_input=has_input)
-    if fault is not None:
-        return fault
-    count, known = 0, {INPUT} if has_input else set()
-    for number, step in enumerate(steps, 1):
-        own = {step.name} if step.name else set()
-        undo = step.compensate
-        texts = [
-            *((text, known) for text in (*([step.when] if step.when else ()), *expressions_in(step.parameters))),
-            *((text, known | own) for text in (expressions_in(undo.parameters) if undo else ())),
-        ]
-        count += len(texts)
-        if count > MOST_EXPRESSIONS:
-            return Fault(f"The steps have more than {MOST_EXPRESSIONS} expressions.", str(number))
-        for text, names in texts:
-            missing = find_missing()
-            if missing is not None:
-                message = f"{call.method} with expressions requires {missing}, which this server lacks."
-                raise refusal(status.NOT_IMPLEMENTED, "not-implemented", message, missing=missing)
-            wrong = await call.server.expressions.check(text, variables_of(names), call.agent_id)
-            if wrong is not None:
-                usable = ", ".join(sorted(variables_of(names)))
-                advice = f"It may use {usable or 'no step; give earlier steps names and set context_propagation'}."
-                message = f"Step {number}: the expression {text[:80]!r} is not valid: {wrong}. {advice}"
-                return Fault(message, str(number))
-        known = known | own if propagates else known
+    walk = _Walk()
+    try:
+        walk.check(steps, has_input=has_input, propagates=propagates, result=result)
+    except _WrongNameError as error:
+        return error.fault
+    if len(walk.texts) > MOST_EXPRESSIONS:
+        return Fault(f"The steps have more than {MOST_EXPRESSIONS} expressions.", walk.texts[MOST_EXPRESSIONS].at)
+    for one in walk.texts:
+        missing = find_missing()
+        if missing is not None:
+            message = f"{call.method} with expressions requires {missing}, which this server lacks."
+            raise refusal(status.NOT_IMPLEMENTED, "not-implemented", message, missing=missing)
+        names = variables_of(one.known, one.bare)
+        wrong = await call.server.expressions.check(one.text, names, call.agent_id)
+        if wrong is not None:
+            usable = ", ".join(sorted(names))
+            advice = f"It may use {usable or 'no step; give earlier steps names and set context_propagation'}."
+            message = f"{_label(one.at)}: the expression {one.text[:80]!r} is not valid: {wrong}. {advice}"
+            return Fault(message, one.at)
     return None
 
 
 def check_names(steps: tuple[StepSpec, ...], *, propagates: bool, has_input: bool = False) -> Fault | None:
     """Return a Fault for a name that is used twice, or a reference to anything but an earlier step."""
-    reserved = {INPUT} if has_input else set()
-    known = set(reserved)
-    for number, step in enumerate(steps, 1):
-        if step.name is not None and (step.name in known or step.name.isdigit()):
-            message = f"Step {number} has the name {step.name!r}, which is a number or the name of an earlier step."
-            return Fault(message, str(number))
-        fault = check_references(step.parameters, known if propagates else reserved)
-        if fault is None and step.compensate is not None:
-            fault = check_references(step.compensate.parameters, {*known, str(number), step.name or str(number)})
+    try:
+        _Walk().check(steps, has_input=has_input, propagates=propagates)
+    except _WrongNameError as error:
+        return error.fault
+    return None
+
+
+class _Text(msgspec.Struct, frozen=True):
+    """An expression, the names that it may use, and those among them that are not steps."""
+
+    text: str
+    known: frozenset[str]
+    bare: frozenset[str]
+    at: str
+
+
+class _WrongNameError(Exception):
+    def __init__(self, message: str, at: str) -> None:
+        self.fault = Fault(f"{_label(at)}{message}", at)
+        super().__init__(message)
+
+
+def _label(at: str) -> str:
+    """Return how a step is called in a message: by its number, or by its place in a list inside another."""
+    parts = at.split("/")
+    return "The output" if len(parts) < 2 else f"Step {int(parts[1]) + 1}" if len(parts) == 2 else f"Step {at}"
+
+
+class _Walk:
+    """Walks through steps in the order in which they are written, and collects their expressions."""
+
+    def __init__(self) -> None:
+        self.texts: list[_Text] = []
+
+    def check(
+        self, steps: tuple[StepSpec, ...], *, propagates: bool, has_input: bool = False, result: Any = None
+    ) -> None:
+        bare = frozenset({INPUT} if has_input else ())
+        seen = self._list(steps, bare, bare, propagates=propagates, at="steps")
+        self._value(result, bare | seen, bare, "output", propagates=True)
+
+    def _list(
+        self,
+        steps: Sequence[StepSpec],
+        around: frozenset[str],
+        bare: frozenset[str],
+        *,
+        propagates: bool,
+        parallel: bool = False,
+        at: str,
+    ) -> frozenset[str]:
+        """Check a list; return the names of its steps. `around` are the names that all of them may use."""
+        seen: frozenset[str] = frozenset()
+        for number, step in enumerate(steps, 1):
+            here, own = f"{at}/{number - 1}", frozenset({str(number), step.name or str(number)})
+            if step.name is not None and (step.name in around | seen or step.name in bare or step.name.isdigit()):
+                raise _WrongNameError(
+                    f" has the name {step.name!r}, which is a number or the name of an earlier step.", here
+                )
+            known = around | seen if propagates and not parallel else around
+            if step.when is not None:
+                self.texts.append(_Text(step.when, known, bare, here))
+            for value in step.values:
+                self._value(value, known, bare, here, propagates=propagates)
+            inside = self._nested(step, known, around | seen, bare, here, propagates=propagates)
+            self._value(step.output, known | own | inside, bare, here, propagates=propagates)
+            if step.undoing is not None:
+                self._value(step.undoing.parameters, around | seen | own, bare, here, propagates=True)
+            seen |= own | inside
+        return seen
+
+    def _nested(
+        self,
+        step: StepSpec,
+        known: frozenset[str],
+        used: frozenset[str],
+        bare: frozenset[str],
+        at: str,
+        *,
+        propagates: bool,
+    ) -> frozenset[str]:
+        """Check the steps inside one; return the names of those that are known after it."""
+        block = step.nested
+        if block is None:
+            return frozenset()
+        known = frozenset(one for one in known if not one.isdigit())  # a number means a step of the same list
+        if step.for_each is not None:
+            item = step.for_each.name
+            if item in used | bare | {INPUT}:
+                raise _WrongNameError(f" calls its element {item!r}, which is used already; choose another `as`.", at)
+            known, bare = known | {item}, bare | {item}
+        inner = propagates if block.propagates is None else block.propagates
+        names = self._list(block.steps, known, bare, propagates=inner, parallel=block.parallel, at=f"{at}/{block.at}")
+        taken = {one for one in names if one in used and not one.isdigit()}
+        if taken:
+            raise _WrongNameError(f" has the name {min(taken)!r} inside, which is the name of an earlier step.", at)
+        return frozenset(one for one in names if not one.isdigit()) if step.together else frozenset()
+
+    def _value(self, value: Any, known: frozenset[str], bare: frozenset[str], at: str, *, propagates: bool) -> None:
+        fault = check_references(value, known)
         if fault is not None:
             advice = "" if propagates else " Set context_propagation to true to use what earlier steps returned."
-            return Fault(f"Step {number}: {fault}.{advice}", str(number))
-        known |= {str(number), step.name or str(number)}
-    return None
+            raise _WrongNameError(f": {fault}.{advice}", at)
+        self.texts += [_Text(text, known, bare, at) for text in expressions_in(value)]

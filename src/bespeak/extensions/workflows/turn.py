@@ -19,10 +19,10 @@ from bespeak.contract.grammar.syntax import fill_path
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.extensions.messages.posting import Posting, post
 from bespeak.extensions.workflows.journal import TAKEN, StepJournal, WorkflowJournal, failed_row, faulty_row
-from bespeak.extensions.workflows.spec import Spec, find_step
+from bespeak.extensions.workflows.receipts import tell_outcome
+from bespeak.extensions.workflows.spec import BITS, Spec, find_step
 from bespeak.extensions.workflows.store import (
     DONE,
-    END,
     ENDED,
     FAILED,
     NOT_UNDONE,
@@ -52,7 +52,6 @@ _logger = logging.getLogger(__name__)
 KEPT: Final = 30 * 86400.0  # seconds for which a workflow that has ended can be looked up
 ATTEMPTS: Final = 5  # attempts of what is retried, the first included
 TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
-BITS: Final = 21  # bits of a number for each level: branches, and branches in branches
 FIRST_DELAY: Final = 0.2
 _AFTER: Final = 0.005  # seconds by which the clock of the loop may be ahead
 BARRED: Final = -1  # a revision of the agents for a caller that must not act; it is judged again before every step
@@ -75,6 +74,7 @@ class Terms(msgspec.Struct, frozen=True):
     undo: Mapping[str, Any] | None = None  # method, path and input of the call that undoes it
     timeout: float | None = None  # seconds that one attempt may take
     attempts: int = 1  # attempts of what fails for the moment
+    delay: float | None = None  # seconds before the second attempt
     at_most_once: bool = False  # noted before it begins, and not begun again: after a crash it has failed
     escalates: bool = False  # a failure waits for somebody who lets it be tried again
     skips: bool = False  # a failure is noted as skipped, and None is returned
@@ -111,9 +111,14 @@ class Turn(Engine):
         return Terms(method=undo["method"], path=undo["path"]), known
 
     async def _take_back(self, state: str) -> None:
-        """Undo what was done, the last one first, and end."""
+        """Undo what was done, and end."""
+        await self.undo_rows(lambda number: number > 0)
+        await self._write(state)
+
+    async def undo_rows(self, chosen: Callable[[int], bool]) -> None:
+        """Undo what was done, the last one first, as far as the numbers of the rows are chosen."""
         for row in sorted(self.journal.rows.values(), key=_place, reverse=True):
-            if row.number <= 0 or row.state != DONE:
+            if row.state != DONE or not chosen(row.number):
                 continue
             undo = await self.undo_of(row)
             if undo is None:
@@ -127,7 +132,6 @@ class Turn(Engine):
             if failed is not None:  # somebody must know that it is still done
                 told = await self._escalate(failed)
                 self.journal.add(msgspec.structs.replace(told, state=NOT_UNDONE, waits_for=None))
-        await self._write(state)
 
     async def _undo(self, undo: Any, row: StepRow) -> StepRow | None:
         """Call what undoes a row; return None if it is undone, else the row with the failure."""
@@ -294,9 +298,7 @@ class Turn(Engine):
 def tell_end(spec: Spec, journal: WorkflowJournal, state: str, server: Server) -> Command:
     """Return the posting that tells the callback of a workflow how it ended."""
     told: dict[str, Any] = {"workflow_id": journal.workflow_id, "status": state}
-    end = journal.rows.get(END)
-    if end is not None and end.state in (DONE, FAILED):
-        told["output" if end.state == DONE else "error"] = msgspec.Raw(end.output.encode())
+    told |= tell_outcome(spec, state, journal.rows.values())
     server_id = server.registrar.service.identity.server_id
     # One workflow ends once, so that its callback can recognise a posting that comes twice.
     posting = Posting(f"posting-{journal.workflow_id}", "callback", server_id, told, recipient=spec.authority.agent_id)

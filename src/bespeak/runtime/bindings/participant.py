@@ -16,11 +16,11 @@ import msgspec
 from bespeak.contract.endpoint import DeclaredError, Endpoint, Impact, Semantic
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.participant import JoinedFunction, Participant
-from bespeak.contract.procedure import Procedure
+from bespeak.contract.procedure import Procedure, find_wrong_step
 from bespeak.contract.schema.validation import Validator, compile_schema
-from bespeak.contract.standard.definition import MethodError, list_of
+from bespeak.contract.standard.definition import MethodError
 from bespeak.contract.standard.methods import STANDARD
-from bespeak.contract.standard.orchestrate import RUNS, STEP
+from bespeak.contract.standard.orchestrate import RUNS
 from bespeak.documents.deployment.rules import PROCEDURE
 from bespeak.errors import ContractError, StoreError
 from bespeak.protocol import status
@@ -197,7 +197,6 @@ def may_pass_later(refused: Refused) -> bool:
 
 
 METHOD: Final = "RUN"
-STEPS: Final = list_of(STEP, least=1, most=100)  # schema of the steps of a procedure
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,10 +243,8 @@ def _register(procedure: Procedure, compile_route: Compile) -> Registered | str:
 
 
 def _steps_fault(procedure: Procedure) -> str:
-    steps = compile_schema(STEPS)
-    assert isinstance(steps, Validator)
-    wrong = steps.violations(list(procedure.steps))
-    return f"its steps are not valid: {wrong[0].message}" if wrong else ""
+    wrong = find_wrong_step(list(procedure.steps))
+    return f"its steps are not valid: {wrong.message}" if wrong else ""
 
 
 def bind_procedure(procedure: Procedure) -> tuple[Endpoint, Callable[..., Any]] | str:

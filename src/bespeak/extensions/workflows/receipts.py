@@ -1,0 +1,98 @@
+"""Receipts of workflows: what became of each step, and of the whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from bespeak.extensions.workflows.spec import BESIDE, BITS, ELEMENT, Spec, StepSpec, output_number
+from bespeak.extensions.workflows.store import COMPLETED, DONE, END, FAILED, PENDING, SKIPPED, STOPPED, UNDONE, StepRow
+from bespeak.protocol.exchange.instant import write_instant
+
+if TYPE_CHECKING:
+    from bespeak.extensions.workflows.engine import Workflow
+
+MOST_TOLD: Final = 1000  # steps inside one step that a receipt tells of
+_ANSWERED: Final = (DONE, UNDONE)
+
+
+def receipt_steps(workflow: Workflow) -> list[dict[str, Any]]:
+    """Return what became of each step, for a receipt. Steps that have not begun are pending."""
+    if workflow.spec.workflow is not None:
+        rows = [row for row in workflow.rows if row.number > 0][:MOST_TOLD]
+        return [{"step": row.number, "asked": row.asked, **_tell_row(row, row)} for row in rows]
+    return list(_list(workflow.spec.steps, 0, {row.number: row for row in workflow.rows}))
+
+
+def _list(steps: Sequence[StepSpec], base: int, rows: Mapping[int, StepRow], **more: int) -> Iterator[dict[str, Any]]:
+    for place, step in enumerate(steps, 1):
+        number, block = base | place, step.nested
+        entry: dict[str, Any] = {"step": place, **more}
+        entry |= {"method": step.method, "path": step.path} if step.method else {"kind": step.title}
+        entry |= {"status": PENDING, **_tell(step, number, rows)}
+        if step.name is not None:
+            entry["name"] = step.name
+        if block is not None and number in rows:
+            inside = list(_inside(step, block.steps, number << BITS, rows))
+            entry["steps"] = inside[:MOST_TOLD]
+        yield entry
+
+
+def _inside(
+    step: StepSpec, steps: Sequence[StepSpec], base: int, rows: Mapping[int, StepRow]
+) -> Iterator[dict[str, Any]]:
+    if step.for_each is None:
+        yield from _list(steps, base, rows)
+        return
+    listed = rows.get(base >> BITS | BESIDE)
+    count = 0 if listed is None or listed.state != DONE else len(msgspec.json.decode(listed.output))
+    for index in range(min(count, MOST_TOLD)):
+        yield from _list(steps, base | index << ELEMENT, rows, element=index)
+
+
+def _tell(step: StepSpec, number: int, rows: Mapping[int, StepRow]) -> dict[str, Any]:
+    row = rows.get(number)
+    return {} if row is None else _tell_row(row, rows.get(output_number(step, number), row))
+
+
+def _tell_row(row: StepRow, kept: StepRow) -> dict[str, Any]:
+    told: dict[str, Any] = {"status": row.state, "attempts": row.attempt}
+    if row.code:
+        told["code"] = row.code
+    if row.state in _ANSWERED:
+        told["output" if kept.state in _ANSWERED else "error"] = msgspec.Raw(kept.output.encode())
+    elif row.output.startswith("{"):
+        told["error"] = msgspec.Raw(row.output.encode())
+    elif row.output != "null":  # it waits
+        told["until"] = write_instant(float(row.output))
+    return told
+
+
+def outcome_of(workflow: Workflow) -> dict[str, Any]:
+    """Return the output of a workflow that is completed, or the error of one that has failed; nothing for any other."""
+    return tell_outcome(workflow.spec, workflow.record.state, workflow.rows)
+
+
+def tell_outcome(spec: Spec, state: str, rows: Iterable[StepRow]) -> dict[str, Any]:
+    known = {row.number: row for row in rows}
+    end = known.get(END)
+    if state == COMPLETED:
+        if end is not None and end.state == DONE:
+            return {"output": msgspec.Raw(end.output.encode())}
+        # The shape of the output could not be made.
+        told: dict[str, Any] = {}
+        if end is not None and end.state == SKIPPED:
+            told["error"] = msgspec.Raw(end.output.encode())
+        last = len(spec.steps)
+        row = known.get(output_number(spec.steps[-1], last)) if last and not spec.parallel else None
+        return told if row is None or row.state != DONE else {"output": msgspec.Raw(row.output.encode()), **told}
+    if state not in (FAILED, STOPPED):
+        return {}
+    if end is not None and end.state in (FAILED, STOPPED):
+        return {"error": msgspec.Raw(end.output.encode())}
+    failed = next((row for row in known.values() if row.state == FAILED and row.output != "null"), None)
+    if failed is None:  # only the time can have ended it
+        return {"error": {"code": "timeout", "message": "The time of the workflow ran out."}}
+    return {"error": msgspec.Raw(failed.output.encode())}
