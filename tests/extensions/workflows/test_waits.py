@@ -167,13 +167,13 @@ def asking(travel: Travel, **options: Any) -> None:
     async def trip(run: Run, price: int) -> dict[str, Any]:
         """Ask whether it may cost so much."""
         try:
-            return {"yes": await run.ask("front-desk", f"May it cost {price}?", **options)}
+            return {"yes": await run.ask("operator", f"May it cost {price}?", **options)}
         except StepError as error:
             return {"code": error.code}
 
 
 async def decide(bench: StatefulBench, case_id: str, status: str) -> Any:
-    return await bench.store.do(DecideCase(case_id, status, "front-desk", f"att-{case_id}"))
+    return await bench.store.do(DecideCase(case_id, status, "operator:desk", f"att-{case_id}"))
 
 
 @pytest.mark.parametrize(("decision", "yes"), [("accepted", True), ("rejected", False)])
