@@ -74,6 +74,11 @@ class Workflows:
     def driven(self) -> int:
         return len(self._driving)
 
+    @property
+    def changed(self) -> asyncio.Event:
+        """Event of the next change of any workflow."""
+        return self._changed
+
     async def start(self) -> None:
         """Follow the workflows of other processes; the store must be started."""
         self._store.watch(topic_of(WORKFLOW), self._tell)
