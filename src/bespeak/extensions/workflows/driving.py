@@ -406,7 +406,8 @@ class Drive:
                 parties=parties_of(self._call),
             )
         )
-        return msgspec.structs.replace(row, state=WAITING, output=to_json({**error, "escalation_id": case_id}))
+        told = to_json({**error, "escalation_id": case_id})
+        return msgspec.structs.replace(row, state=WAITING, output=told, waits_for=case_id)
 
     async def _decision(self, row: StepRow) -> StepRow | None:
         """Return None if a waiting step may be tried again, the row of its failure, or its own if it still waits."""

@@ -21,6 +21,7 @@ from bespeak.extensions.workflows.store import (
     WAITING,
     JournalSteps,
     NoteSteps,
+    ParkRun,
     StepRow,
 )
 from bespeak.protocol import status
@@ -50,6 +51,7 @@ class WorkflowJournal:
         self.state = state  # of the workflow in the store when it was last written
         self._learned = time.monotonic()
         self._pending: dict[int, StepRow] = {}
+        self._lazy: set[int] = set()
         self._claim: tuple[int, str] | None = None
 
     @property
@@ -59,7 +61,8 @@ class WorkflowJournal:
 
     @property
     def has_pending(self) -> bool:
-        return bool(self._pending)
+        """True if something is not written that must not become something else when it is asked for again."""
+        return not self._pending.keys() <= self._lazy
 
     def doubt(self) -> None:
         self._learned = 0.0
@@ -70,10 +73,12 @@ class WorkflowJournal:
     def output(self, number: int) -> Any:
         return _decode(self.rows[number].output)
 
-    def add(self, row: StepRow) -> None:
-        """Take a row that is written with the next command."""
+    def add(self, row: StepRow, *, lazy: bool = False) -> None:
+        """Take a row that is written with the next command; a `lazy` one would become the same again."""
         self.rows[row.number] = row
         self._pending[row.number] = row
+        if lazy:
+            self._lazy.add(row.number)
 
     def refuse_next(self, steps: int, refused: Refused) -> None:
         """Note at the next step why it is not taken: the caller must not act any more."""
@@ -115,6 +120,9 @@ class WorkflowJournal:
 
     def note(self) -> NoteSteps:
         return NoteSteps(self.workflow_id, self.fence, self._take())
+
+    def park(self, state: str, delay: float, signals: tuple[str, ...], cases: tuple[str, ...]) -> ParkRun:
+        return ParkRun(self.workflow_id, self.fence, self._take(), delay, state, signals, cases, self.state)
 
     def renew(self) -> JournalSteps:
         """Return the command that renews the lease; what is paused or waits has none, and is due when it is due."""
@@ -180,12 +188,13 @@ def failed_row(number: int, attempt: int, response: Response) -> StepRow:
     body = msgspec.json.decode(response.body) if response.body else {}
     error = body.get("error", {}) if isinstance(body, dict) else {}
     waits = response.status == status.AUTHORIZATION_REQUIRED and error.get("code") == "confirmation-required"
-    return StepRow(number, attempt, WAITING if waits else FAILED, response.status, to_json(error))
+    case_id = error.get("confirmation_id") if waits else None
+    return StepRow(number, attempt, WAITING if waits else FAILED, response.status, to_json(error), waits_for=case_id)
 
 
 def interrupted_row(row: StepRow) -> StepRow:
-    """Return the row of a procedure whose process died while it ran."""
-    message = "The server stopped while the procedure ran. How far it came is not known, so it was not run again."
+    """Return the row of something that runs at most once, and whose process died while it ran."""
+    message = "The server stopped while it ran. How far it came is not known, so it was not run again."
     return msgspec.structs.replace(row, state=FAILED, output=to_json({"code": "interrupted", "message": message}))
 
 

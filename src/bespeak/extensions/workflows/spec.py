@@ -79,6 +79,8 @@ class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str | None = None  # id of the procedure or the plan; None for other workflows
     result: dict[str, Any] | None = None  # output of the whole with references to steps; None for that of the last step
     callback: str | None = None  # address that is told the end
+    workflow: str | None = None  # name of the workflow function; None for a list of steps
+    version: int = 1  # version of the function with which it began
 
     def name_of(self, number: int) -> str:
         """Return the name of a step, by which others refer to its output."""

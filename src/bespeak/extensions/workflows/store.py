@@ -8,12 +8,14 @@ import msgspec
 
 from bespeak.state.store.commands import records
 from bespeak.state.store.commands.records import SOON, TOPIC, topic_of, wake
-from bespeak.state.store.store import Command, Conflict, Grouping, Notify, Result, Row, Statement, Steps
+from bespeak.state.store.store import Command, Conflict, Grouping, Notify, Result, Row, Statement, Steps, read_all
 
 WORKFLOW: Final = records.WORKFLOW
 RUNNING: Final = "running"
 WAITING: Final = records.WAITING
 PAUSED: Final = "paused"
+SLEEPING: Final = "sleeping"  # until a time, or until something arrives
+STOPPED: Final = "stopped"  # the code asks for something else than the journal has
 COMPLETED: Final = "completed"
 FAILED: Final = "failed"
 CANCELLED: Final = "cancelled"
@@ -25,26 +27,39 @@ PENDING: Final = "pending"  # to be tried again
 SKIPPED: Final = "skipped"
 UNDONE: Final = "undone"
 NOT_UNDONE: Final = "not-undone"  # done, and what should undo it has failed
+ARRIVED: Final = "arrived"  # a signal that nobody has waited for yet
+RECEIVED: Final = "received"  # a signal that a wait has taken
+END: Final = 0  # number of the row that says how the whole ended
+MOST_SIGNALS: Final = 1000  # signals of a workflow that nobody has waited for yet
 
 
 class StepRow(msgspec.Struct, frozen=True):
-    """What became of a step."""
+    """What became of a step, or of anything else that a workflow awaits. Signals have negative numbers."""
 
     number: int
     attempt: int
-    state: str  # done, skipped, failed, waiting, pending, started, undone or not-undone
+    state: str  # done, skipped, failed, waiting, pending, started, undone, not-undone, arrived or received
     code: int  # status of the answer; 0 if the step was not called
     output: str  # output of the step, or its error, as JSON
+    asked: str = ""  # what was asked for, such as `BOOK /rooms`; the name of a signal
+    digest: int = 0  # checksum of its input
+    began: float | None = None  # time of the first attempt, in seconds since 1970
+    ended: float | None = None
+    undo: str | None = None  # call that undoes it, as JSON
+    waits_for: str | None = None  # id of the case that it waits for
 
 
-_PARTS: Final = ("rows", {"number": "bigint", "attempt": "bigint", "state": "text", "code": "bigint", "output": "text"})
-_WRITE: Final = "INSERT INTO steps (workflow_id, number, attempt, state, code, output)"
-_OVER: Final = (
-    "ON CONFLICT (workflow_id, number) DO UPDATE SET "
-    "attempt = excluded.attempt, state = excluded.state, code = excluded.code, output = excluded.output"
+_NAMES: Final = StepRow.__struct_fields__
+_INTEGERS: Final = frozenset({"number", "attempt", "code", "digest"})
+_TYPES: Final = {name: "bigint" if name in _INTEGERS else "text" for name in _NAMES}
+_PARTS: Final = ("rows", {**_TYPES, "began": "float8", "ended": "float8"})
+_WRITE: Final = f"INSERT INTO steps (workflow_id, {', '.join(_NAMES)})"
+_OVER: Final = "ON CONFLICT (workflow_id, number) DO UPDATE SET " + ", ".join(
+    f"{name} = excluded.{name}" for name in _NAMES[1:]
 )
+_WRITE_ONE: Final = f"{_WRITE} VALUES (?{', ?' * len(_NAMES)}) {_OVER}"
 _WRITE_MANY: Final = f"""
-    {_WRITE} SELECT c.record_id, p.number, p.attempt, p.state, p.code, p.output
+    {_WRITE} SELECT c.record_id, {", ".join(f"p.{name}" for name in _NAMES)}
     FROM {{parts}} AS p JOIN {{change}} AS c USING (n) {_OVER}
 """
 
@@ -55,10 +70,7 @@ def _state(_: Any, row: Row | None) -> Any:
 
 def _write(workflow_id: str, rows: tuple[StepRow, ...]) -> Steps:
     for row in rows:
-        yield Statement(
-            f"{_WRITE} VALUES (?, ?, ?, ?, ?, ?) {_OVER}",
-            (workflow_id, row.number, row.attempt, row.state, row.code, row.output),
-        )
+        yield Statement(_WRITE_ONE, (workflow_id, *msgspec.structs.astuple(row)))
     return None
 
 
@@ -167,6 +179,100 @@ class JournalSteps(Command, frozen=True):
         return found[0][0]
 
 
+class EndRun(Command, frozen=True):
+    """End a workflow and tell its callback, in one unit; tell nobody if it does not end: it was paused or cancelled."""
+
+    guards: ClassVar[bool] = True
+    noted: JournalSteps
+    posting: Command
+
+    def steps(self) -> Steps:
+        state = yield from self.noted.steps()
+        if state == self.noted.state:
+            yield from self.posting.steps()
+        return state
+
+
+class ParkRun(Command, frozen=True):
+    """Let a workflow rest, if the claim still holds. It is due at once if what it waits for is there already."""
+
+    guards: ClassVar[bool] = True
+    workflow_id: str
+    fence: int
+    rows: tuple[StepRow, ...]
+    delay: float  # seconds until it is due
+    state: str  # sleeping, or waiting
+    signals: tuple[str, ...] = ()  # names of the signals that it waits for
+    cases: tuple[str, ...] = ()  # cases that it waits for
+    expected: str = RUNNING
+
+    def steps(self) -> Steps:
+        """Return the state of the workflow, or a Conflict: claim-lost."""
+        # Locked before anything is looked up, by statements of their own: a single UPDATE that waits for the lock of a
+        # signal or a decision would look for it in the snapshot from before, and the wake-up would be lost.
+        ready = False
+        for case_id in sorted(self.cases):
+            found = yield Statement("SELECT state FROM cases WHERE case_id = ? {lock}", (case_id,))
+            ready = ready or not found or found[0][0] not in ("pending", "deferred")
+        found = yield Statement(
+            "SELECT state FROM records WHERE record_id = ? AND fence = ? {lock}", (self.workflow_id, self.fence)
+        )
+        if not found:
+            return Conflict("claim-lost")
+        if self.signals and not ready:
+            rows = yield Statement(
+                f"SELECT 1 FROM steps WHERE workflow_id = ? AND number < 0 AND state = '{ARRIVED}' "
+                f"AND asked IN ({', '.join('?' * len(self.signals))}) LIMIT 1",
+                (self.workflow_id, *self.signals),
+            )
+            ready = bool(rows)
+        rests, delay = found[0][0] == self.expected, 0.0 if ready else self.delay
+        if rests:
+            yield Statement(
+                "UPDATE records SET state = ?, version = version + 1, updated = {now}, due = {now} + ? "
+                "WHERE record_id = ?",
+                (self.state, delay, self.workflow_id),
+            )
+        yield from _write(self.workflow_id, self.rows)
+        if rests and delay < SOON:
+            yield Notify(TOPIC)
+        return self.state if rests else found[0][0]
+
+
+class SignalRun(Command, frozen=True):
+    """Leave a signal for a workflow, and wake it if it rests."""
+
+    guards: ClassVar[bool] = True
+    workflow_id: str
+    name: str
+    value: str  # JSON
+    owner: str | None = None  # owner that it must have; None for whoever may signal those of others
+
+    def steps(self) -> Steps:
+        """Return the state of the workflow, or a Conflict: not-found; ended, with its state; too-many."""
+        # Changed first, also as the lock that orders it with ParkRun.
+        found = yield Statement(
+            f"UPDATE records SET due = CASE WHEN state IN ('{SLEEPING}', '{WAITING}') THEN {{now}} ELSE due END "
+            f"WHERE record_id = ? AND kind = '{WORKFLOW}' AND expires > {{now}} RETURNING state, owner",
+            (self.workflow_id,),
+        )
+        if not found or self.owner not in (None, found[0][1]):
+            return Conflict("not-found")
+        if found[0][0] in ENDED:
+            return Conflict("ended", {"state": found[0][0]})
+        rows = yield Statement(
+            f"SELECT coalesce(min(number), 0), sum(CASE WHEN state = '{ARRIVED}' THEN 1 ELSE 0 END) FROM steps "
+            "WHERE workflow_id = ? AND number < 0",
+            (self.workflow_id,),
+        )
+        last, kept = rows[0]
+        if (kept or 0) >= MOST_SIGNALS:
+            return Conflict("too-many", {"most": MOST_SIGNALS})
+        yield from _write(self.workflow_id, (StepRow(last - 1, 1, ARRIVED, 0, self.value, self.name),))
+        yield Notify(TOPIC)
+        return found[0][0]
+
+
 class ReadSteps(Command, frozen=True):
     """Read the journal of a workflow."""
 
@@ -174,6 +280,22 @@ class ReadSteps(Command, frozen=True):
 
     def steps(self) -> Result[list[StepRow]]:
         return (yield from ReadJournals((self.workflow_id,)).steps())[self.workflow_id]
+
+
+class ReadSignals(Command, frozen=True):
+    """Read the signals of a name that nobody has taken, the oldest first."""
+
+    workflow_id: str
+    name: str
+
+    def steps(self) -> Result[list[StepRow]]:
+        return read_all(
+            StepRow,
+            f"SELECT {', '.join(_NAMES)} FROM steps WHERE workflow_id = ? AND number < 0 AND state = '{ARRIVED}' "
+            "AND asked = ? ORDER BY number DESC",
+            self.workflow_id,
+            self.name,
+        )
 
 
 class ReadJournals(Command, frozen=True):
@@ -184,7 +306,7 @@ class ReadJournals(Command, frozen=True):
     def steps(self) -> Result[dict[str, list[StepRow]]]:
         places = ", ".join("?" * len(self.workflow_ids))
         rows = yield Statement(
-            "SELECT workflow_id, number, attempt, state, code, output FROM steps "
+            f"SELECT workflow_id, {', '.join(_NAMES)} FROM steps "
             f"WHERE workflow_id IN ({places}) ORDER BY workflow_id, number",
             self.workflow_ids,
         )
@@ -214,4 +336,5 @@ class ReleaseWorkflows(Command, frozen=True):
     """Make workflows due whose process has died, where no other process can have claimed them."""
 
     def steps(self) -> Result[int]:
-        return wake(f"kind = '{WORKFLOW}' AND state IN ('{RUNNING}', '{CANCELLING}')")
+        # Code that has stopped some may be another one now. Those that sleep until a time are left alone.
+        return wake(f"kind = '{WORKFLOW}' AND state IN ('{RUNNING}', '{CANCELLING}', '{STOPPED}')")

@@ -33,7 +33,7 @@ POSTGRES_WORDS: Final = {
     "sqlite": "--",
 }
 
-CURRENT: Final = 16  # version of the tables in this release: the number of migrations
+CURRENT: Final = 17  # version of the tables in this release: the number of migrations
 
 
 @cache

@@ -61,12 +61,14 @@ async def test_the_end_is_written_with_the_last_row(store: Store) -> None:
     assert await state(store) == ("completed", False)
 
 
-async def test_waiting_workflows_are_due_when_something_was_decided(store: Store) -> None:
+async def test_only_the_workflow_that_waits_for_a_case_is_due_when_it_was_decided(store: Store) -> None:
     await begin(store)
-    assert await only(store, WakeWaiting("ann")) == 0
+    waits = StepRow(1, 1, "waiting", 262, "{}", waits_for="case-1")
+    await only(store, NoteSteps("w", 0, (waits,)))
+    assert await only(store, WakeWaiting("case-1")) == 0, "it runs"
     await only(store, JournalSteps("w", 0, (), 30.0, "waiting", delay=60.0))
-    assert await only(store, WakeWaiting("bob")) == 0
-    assert await only(store, WakeWaiting("ann")) == 1
+    assert await only(store, WakeWaiting("case-2")) == 0
+    assert await only(store, WakeWaiting("case-1")) == 1
 
 
 async def test_a_note_leaves_the_workflow_as_it_is(store: Store) -> None:

@@ -233,7 +233,7 @@ class DecideCase(Command, frozen=True):
         )
         if case.kind == ESCALATION and self.status != DEFERRED:
             yield from ReleaseTask(self.case_id, self.status == ACCEPTED).steps()
-        yield from WakeWaiting(case.agent_id).steps()
+        yield from WakeWaiting(self.case_id).steps()
         yield Notify(TOPIC)
         return Case(*rows[0])
 

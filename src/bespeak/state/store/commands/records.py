@@ -30,6 +30,7 @@ SOON: Final = 10.0  # seconds within which a new due time is announced; later on
 
 WORKFLOW: Final = "workflow"  # kind of the records that are workflows
 WAITING: Final = "waiting"  # state of a workflow of which a step waits for a confirmation or a decision
+_RESTS: Final = ("sleeping", WAITING, "paused", "stopped")  # states of workflows that run again when they are due
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -318,12 +319,18 @@ class ClaimDue(Command, frozen=True):
         if not rows:
             return []
         due = rows[0][-1] + self.lease
+        # A workflow that rests is woken here, so that its waking is not a transaction of its own.
+        wakes = self.kind == WORKFLOW
+        woken = f", state = CASE WHEN state IN {_RESTS} THEN 'running' ELSE state END" if wakes else ""
         # By id: SQLite updates chosen rows twenty times faster than the rows of a subquery with RETURNING.
         yield Statement(
-            f"UPDATE records SET due = ?, fence = fence + 1 WHERE record_id IN ({', '.join('?' * len(rows))})",
+            f"UPDATE records SET due = ?, fence = fence + 1{woken} WHERE record_id IN ({', '.join('?' * len(rows))})",
             (due, *(row[0] for row in rows)),
         )
-        return [msgspec.structs.replace(Record(*row[:-1]), due=due, fence=row[10] + 1) for row in rows]
+        found = [msgspec.structs.replace(Record(*row[:-1]), due=due, fence=row[10] + 1) for row in rows]
+        if not wakes:
+            return found
+        return [msgspec.structs.replace(one, state="running") if one.state in _RESTS else one for one in found]
 
 
 class NextDue(Command, frozen=True):
@@ -349,13 +356,13 @@ def wake(condition: str, *parameters: Any) -> Result[int]:
 
 
 class WakeWaiting(Command, frozen=True):
-    """Make workflows of an agent due that wait for a decision, because one was made about a case of it."""
+    """Make the workflow due of which a step waits for a case, because the case was decided."""
 
-    owner: str
+    case_id: str
 
     def steps(self) -> Result[int]:
-        # `due IS NOT NULL` lets the databases use the index of what is open.
-        return wake(f"kind = '{WORKFLOW}' AND owner = ? AND due IS NOT NULL AND state = '{WAITING}'", self.owner)
+        waits = "record_id IN (SELECT workflow_id FROM steps WHERE waits_for = ?)"
+        return wake(f"{waits} AND kind = '{WORKFLOW}' AND state = '{WAITING}'", self.case_id)
 
 
 class RemoveRecord(Command, frozen=True):

@@ -1,0 +1,797 @@
+"""Durable programs: what a workflow awaits is noted, and a program that runs again is given what the journal has.
+
+A program asks for calls, Python functions, times, signals and decisions. Each is one row of the journal, written in the
+transaction of the step itself. A program that has to wait is dropped: its record is due when the time has come.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import zlib
+from abc import abstractmethod
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from types import CoroutineType
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from bespeak.contract.handler import Refusal
+from bespeak.errors import BespeakError, StoreError
+from bespeak.extensions.workflows.journal import (
+    TAKEN,
+    WorkflowJournal,
+    answered,
+    confirmation_of,
+    failed_row,
+    interrupted_row,
+)
+from bespeak.extensions.workflows.spec import Spec
+from bespeak.extensions.workflows.store import (
+    ARRIVED,
+    CANCELLED,
+    CANCELLING,
+    COMPLETED,
+    DONE,
+    END,
+    FAILED,
+    NOT_UNDONE,
+    PENDING,
+    RECEIVED,
+    RUNNING,
+    SKIPPED,
+    SLEEPING,
+    STARTED,
+    STOPPED,
+    UNDONE,
+    WAITING,
+    ReadSignals,
+    ReadSteps,
+    StepRow,
+)
+from bespeak.extensions.workflows.turn import (
+    BARRED,
+    BITS,
+    FIRST_DELAY,
+    TRANSIENT,
+    LostError,
+    Terms,
+    Turn,
+    answer_of,
+)
+from bespeak.protocol import status
+from bespeak.protocol.exchange.messages import Response
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.composition.engine import Asked, Failed, Program
+from bespeak.runtime.composition.step import APART
+from bespeak.runtime.concurrency import Pace
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.extension import ASK_PERSON
+from bespeak.runtime.functions.annotations import dump_foreign
+from bespeak.runtime.handling import RefusedError, to_json
+from bespeak.state.store.commands.cases import ACCEPTED, DEFERRED, REJECTED, ReadCase
+from bespeak.state.store.commands.cases import PENDING as UNDECIDED
+from bespeak.state.store.store import Command, Conflict, Store
+
+_logger = logging.getLogger(__name__)
+
+MOST_ROWS: Final = 100_000  # things that one workflow may await
+MOST_RESULT: Final = 1024 * 1024  # bytes of what one Python function returns
+MOST_BYTES: Final = 32 * 1024 * 1024  # bytes of all that it has been answered
+_LONGEST_DELAY: Final = 60.0
+_SHORT: Final = 0.5  # seconds up to which a workflow waits in memory; for longer it is dropped
+_POLL: Final = 1.0  # seconds after which a branch that waits looks again, while others are busy
+_AFTER: Final = 0.005  # seconds by which the clock of the loop may be ahead
+_RECHECK: Final = 600.0  # seconds after which a step that waits for a decision looks for it by itself
+_STOPPED_FOR: Final = 300.0  # seconds after which a workflow that was stopped is tried again: the code may be another
+_encode = msgspec.json.Encoder(enc_hook=dump_foreign, order="deterministic").encode
+_decode = msgspec.json.Decoder().decode
+
+
+class StepError(BespeakError):
+    """A call or step of a workflow has failed. It has the noted form when it is raised first, as in every replay.
+
+    `code` and `message` say why: of an exception its class and text, of a refusal its own. `status` is that of the
+    answer, and 0 without one. `error` has all members of a refusal.
+    """
+
+    def __init__(self, error: Mapping[str, Any], code: int = 0) -> None:
+        self.error = error
+        self.status = code
+        self.code = str(error.get("code", ""))
+        self.message = str(error.get("message", ""))
+        super().__init__(self.message or self.code)
+
+
+class WaitTimeoutError(StepError):
+    """What a workflow waited for has not come in time."""
+
+
+class DiffersError(Exception):
+    """The code does not fit the journal, or awaits something that cannot be noted. The workflow is stopped."""
+
+
+class DeadlineError(Exception):
+    """Raised inside a drive whose workflow has no time left."""
+
+
+class ParkedError(BaseException):
+    """Raised inside a drive that goes no further now. Not an Exception, so that no workflow catches it."""
+
+
+_CONTROL: Final = (DiffersError, LostError, DeadlineError, StoreError)  # end a drive, and are never the program's own
+
+
+class Scope:
+    """Numbers of the things that one branch of a program awaits, in the order in which it asks."""
+
+    __slots__ = ("_base", "_count")
+
+    def __init__(self, branch: int = 0) -> None:
+        if branch >> 2 * BITS:
+            raise DiffersError("branches are nested more than 2 deep; write the inner ones one after the other")
+        self._base, self._count = branch << BITS, 0
+
+    def next(self) -> int:
+        self._count += 1
+        return self._base + self._count
+
+
+class DurableEngine(Turn):
+    """One process's turn at a workflow. A subclass says what the program is."""
+
+    flushes: ClassVar[bool] = True  # False if calls do not depend on what was read before them
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        store: Store,
+        spec: Spec,
+        call: RoutedCall,
+        journal: WorkflowJournal,
+        *,
+        pace: Pace,
+    ) -> None:
+        super().__init__(dispatcher, store, spec, call, journal)
+        self._pace = pace
+        self._begun: Program | None = None
+        self._root: Scope | None = None
+        self._ahead: Asked | BaseException | None = None  # what the program asked for before the last step was noted
+        self._unseen: set[int] = set()  # rows that the program has not asked for yet
+        self._size = 0
+        self._leaves = 1  # branches that are running
+        self._waits: dict[int, tuple[float, tuple[str, ...], tuple[str, ...]]] = {}  # those of them that wait
+        self._stirred = asyncio.Event()
+        self._is_away = False
+
+    @abstractmethod
+    def program(self) -> Program:
+        """Return the program from its beginning. Raises an exception to fail, DiffersError to stop."""
+
+    def result_row(self, value: Any) -> StepRow | None:
+        """Return the row that keeps what the program has returned; None to keep nothing."""
+        return StepRow(END, 1, DONE, status.OK, _encode(value).decode(), "end", ended=time.time())
+
+    def read(self, asked: Asked, text: str) -> Any:
+        """Return a noted answer as the program gets it, or Failed. Never raises."""
+        return _decode(text)
+
+    async def run(self) -> bool:
+        """Do what is left, until it ends, waits or is paused; return False if another process has taken it over."""
+        bound = asyncio.timeout(max(self.spec.deadline - time.time(), 0.0) + _AFTER)
+        self._renew_later()
+        try:
+            try:
+                async with bound:
+                    await self._do()
+            except (TimeoutError, DeadlineError) as error:
+                if isinstance(error, TimeoutError) and not bound.expired():
+                    raise
+                await self._time_out()
+        except ParkedError:
+            pass
+        except LostError:
+            return False
+        finally:
+            self._put_down()
+        return self.journal.state != TAKEN
+
+    def _put_down(self) -> None:
+        """Drop the program. What it does in `finally` is not carried out; it does it again when it runs again."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._renewing is not None:
+            self._renewing.cancel()
+        self._ahead, self._is_away = None, False
+        program, self._begun = self._begun, None
+        self._leaves, self._waits = 1, {}
+        if program is not None:
+            _close(program)
+
+    async def _do(self) -> None:
+        rows = self.journal.rows
+        self._count_spent()
+        for row in tuple(rows.values()):
+            if row.state == STARTED:
+                self.journal.add(interrupted_row(row))
+        end = rows.get(END)
+        if self.journal.state == CANCELLING:
+            await self._take_back(CANCELLED)
+        elif end is not None and end.state == FAILED:
+            await self._take_back(FAILED)  # a process died while it was undoing
+        elif time.time() >= self.spec.deadline:
+            raise DeadlineError
+        else:
+            await self._work()
+
+    async def _work(self) -> None:
+        self._unseen = {number for number in self.journal.rows if number > 0}
+        self._size = sum(len(row.output) for row in self.journal.rows.values())
+        self._root = Scope()
+        try:
+            self._begun = self.program()
+            value = self.advance(self._begun, self._root)
+            value = await value if type(value) is CoroutineType else value
+            row = None if self.journal.state == COMPLETED else self._conclude(value)
+        except DiffersError as error:
+            await self._stop(error)
+        except _CONTROL:
+            raise
+        except Exception as error:  # noqa: BLE001 - the program has failed
+            await self._fail(error)
+        else:
+            if row is not None:
+                self.journal.add(row)
+            if self.journal.state == RUNNING:
+                await self._write(COMPLETED)
+
+    def _conclude(self, value: Any) -> StepRow | None:
+        left = min(self._unseen, default=None)
+        if left is not None and self.is_code:
+            noted = self.journal.rows[left].asked
+            raise DiffersError(f"the code has ended, and the journal has {noted!r} as number {left}")
+        return self.result_row(value)
+
+    async def _stop(self, error: DiffersError) -> None:
+        """Stop a workflow whose code does not fit: nothing is undone, and it goes on when the code fits again."""
+        _logger.error("%s is stopped: %s", self.journal.workflow_id, error)
+        said = to_json({"code": "code-differs", "message": f"{error}."})
+        self.journal.add(StepRow(END, 1, STOPPED, 0, said, "end"))
+        await self._write(STOPPED, delay=min(_STOPPED_FOR, max(self.spec.deadline - time.time(), 0.0)))
+
+    async def _fail(self, error: Exception) -> None:
+        """Note that the program has failed, so that it does not run again; then undo what it did."""
+        if not isinstance(error, (StepError, Refusal)):
+            _logger.error("%s failed", self.journal.workflow_id, exc_info=error)
+        said, code = said_of(error), error.status if isinstance(error, StepError) else 0
+        self.journal.add(StepRow(END, 1, FAILED, code, to_json(said), "end", ended=time.time()))
+        if any(row.undo for row in self.journal.rows.values()) or not self.is_code:
+            await self._write(RUNNING)
+        if self.journal.state == RUNNING:
+            await self._take_back(FAILED)
+
+    async def _time_out(self) -> None:
+        """End a workflow whose time has run out: it is undone, like one that fails."""
+        # A step that was cancelled may be on its way to the store. It comes before this write, and then it is known.
+        await self._write(self.journal.state)
+        await self._reread()
+        if self.journal.state == CANCELLING:
+            await self._take_back(CANCELLED)
+            return
+        end = self.journal.rows.get(END)
+        if end is None or end.state != FAILED:
+            said = to_json({"code": "timeout", "message": "The time of the workflow ran out."})
+            self.journal.add(StepRow(END, 1, FAILED, status.TIMEOUT, said, "end", ended=time.time()))
+        await self._take_back(FAILED)
+
+    async def _reread(self) -> None:
+        for row in await self._store.read(ReadSteps(self.journal.workflow_id)):
+            self.journal.rows[row.number] = row
+
+    # What the program asks for.
+
+    def _send(self, program: Program, scope: Any, given: Any) -> Asked:
+        ahead, self._ahead = self._ahead, None
+        if ahead is None:
+            return self._step(program, scope, given)
+        if isinstance(ahead, BaseException):
+            raise ahead
+        return ahead
+
+    def _step(self, program: Program, scope: Any, given: Any) -> Asked:
+        try:
+            return super()._send(program, scope, given)
+        finally:
+            self.scope = None  # nothing else than the program may ask
+
+    def answer(self, asked: Asked, scope: Any) -> Any:
+        if type(asked) is not Asked:
+            what = f"the code awaits {type(asked).__name__}, which cannot be noted"
+            raise DiffersError(f"{what}; a workflow awaits only what its run offers: write `await run.step(function)`")
+        if asked.kind == "together":
+            return self._all_noted(asked) or self.ask_together(asked)
+        row = self.journal.rows.get(asked.number)
+        if row is not None:
+            self._unseen.discard(asked.number)
+            if self.is_code and (row.asked != asked.what or row.digest != digest_of(asked)):
+                raise DiffersError(_differing(row, asked))
+            if row.state in (DONE, UNDONE, NOT_UNDONE):
+                return self.read(asked, row.output)
+            if row.state == SKIPPED:
+                return None
+            if row.state == FAILED:
+                return Failed(_raised(row))
+        elif len(self.journal.rows) >= MOST_ROWS or self._size > MOST_BYTES:
+            most = f"{MOST_ROWS} steps or {MOST_BYTES >> 20} MiB of results, the maximum"
+            return Failed(StepError({"code": "workflow-too-large", "message": f"The workflow has {most}."}))
+        journal = self.journal
+        if journal.state != RUNNING or journal.is_doubtful or time.time() >= self.spec.deadline:
+            return self._answer_later(asked, scope)
+        return getattr(self, f"ask_{asked.kind}")(asked, scope)
+
+    async def _answer_later(self, asked: Asked, scope: Any) -> Any:
+        await self._admit(asked.number)
+        return await getattr(self, f"ask_{asked.kind}")(asked, scope)
+
+    async def _admit(self, number: int) -> None:
+        """Let nothing further begin in a workflow that is paused or cancelled, or has no time left."""
+        if time.time() >= self.spec.deadline:
+            raise DeadlineError
+        if self.journal.state == RUNNING and self.journal.is_doubtful:
+            await self._write(RUNNING)
+        while self.journal.state != RUNNING:
+            await self._park(number, self.spec.deadline)
+
+    def _row(self, asked: Asked, state: str, output: str, **more: Any) -> StepRow:
+        earlier, now = self.journal.rows.get(asked.number), time.time()
+        began = now if earlier is None or earlier.began is None else earlier.began
+        more = {"attempt": 1, "code": 0, "began": began, "ended": now, **more}
+        self._size += len(output)
+        return StepRow(asked.number, state=state, output=output, asked=asked.what, digest=digest_of(asked), **more)
+
+    def count(self, output: str) -> None:
+        self._size += len(output)
+
+    def _done(self, asked: Asked, output: str, **more: Any) -> Any:
+        """Note an answer with the next thing that is written, and return it as the program gets it."""
+        self.journal.add(self._row(asked, DONE, output, **more))
+        return self.read(asked, output)
+
+    def _failed(self, asked: Asked, error: Mapping[str, Any], **more: Any) -> Failed:
+        row = self._row(asked, FAILED, to_json(error), **more)
+        self.journal.add(row)
+        return Failed(_raised(row))
+
+    async def ask_call(self, asked: Asked, scope: Any) -> Any:
+        """Call an endpoint, as often as its terms say; its note is in the transaction of its effects."""
+        terms: Terms = asked.more
+        while True:
+            row = self.journal.rows.get(asked.number)
+            if row is not None and await self._rests(asked, row):
+                continue
+            if row is not None and row.state == WAITING:
+                decided = await self._decision(row)
+                if decided is row:
+                    await self._park(asked.number, time.time() + _RECHECK, cases=(row.waits_for,))
+                    await self._admit(asked.number)
+                    continue
+                if decided is not None:
+                    self.journal.add(decided)
+                    return Failed(_raised(decided))
+            attempt = 1 if row is None else row.attempt + (row.state == PENDING)
+            found = await self._attempt(asked, terms, attempt, row, scope)
+            if not isinstance(found, StepRow):
+                return found
+            if found.state == WAITING:
+                self.journal.add(found)
+                continue
+            if found.code in TRANSIENT and attempt < terms.attempts:
+                await self._delay(asked, found)
+                continue
+            if terms.escalates and found.code and not (self._agents == BARRED and found.code not in TRANSIENT):
+                self.journal.add(await self._escalate(found))
+                continue
+            self.journal.add(msgspec.structs.replace(found, state=SKIPPED) if terms.skips else found)
+            return None if terms.skips else Failed(_raised(found))
+
+    async def _attempt(self, asked: Asked, terms: Terms, attempt: int, row: StepRow | None, scope: Any) -> Any:
+        """Call the endpoint once; return its output, or the row of its failure."""
+        began = time.time() if row is None or row.began is None else row.began
+        marks: dict[str, Any] = {"asked": asked.what, "digest": digest_of(asked), "began": began}
+
+        def failing(failed: StepRow) -> StepRow:
+            return msgspec.structs.replace(failed, ended=time.time(), **marks)
+
+        given = _decode(asked.given) if self.is_code else asked.given
+        found = self._heed_agents() or self._find(terms, given)
+        if isinstance(found, Refused):
+            return failing(failed_row(asked.number, attempt, self._dispatcher.refuse(self.call, found)))
+        route, given, path = found
+        reads = route.endpoint.semantic.impact == "informational"
+        undo = None if terms.undo is None else to_json({**terms.undo, "of": given})
+        done = StepRow(asked.number, attempt, DONE, status.OK, "null", undo=undo, **marks)
+        if not reads:
+            await self._flush(asked.number)
+        if terms.at_most_once and not route.endpoint.semantic.is_idempotent:
+            self.journal.add(msgspec.structs.replace(done, state=STARTED, code=0))
+            await self._write(RUNNING)
+        key = f"{self.journal.workflow_id}-{asked.number}"
+        noting = None if reads else _Noting(self, asked, done, key, scope, builtin=route.builtin, ends=terms.ends)
+        flags = APART if self._leaves > 1 else 0
+        parent = self._parent(confirmation_of(row))
+        called = self._dispatcher.run_step(parent, route, given, path, str(asked.number), flags=flags, journal=noting)
+        try:
+            answer = await (answer_of(called) if terms.timeout is None else _within(terms.timeout, answer_of(called)))
+        except TimeoutError:
+            return await self._late(asked, failing, attempt, terms.timeout)
+        response = answer.response
+        assert response is not None, "the step has been answered"
+        if not status.is_success(response.status):
+            return failing(failed_row(asked.number, attempt, response))
+        if reads:
+            output = answered(response, builtin=route.builtin) if answer.output is None else to_json(answer.output)
+            self._size += len(output)
+            self.journal.add(msgspec.structs.replace(done, output=output, ended=time.time()))
+        return self.read(asked, self.journal.rows[asked.number].output)
+
+    async def _late(
+        self, asked: Asked, failing: Callable[[StepRow], StepRow], attempt: int, seconds: float | None
+    ) -> Any:
+        """Return the row of a call that took too long; its output if it was noted in the last moment."""
+        await self._write(self.journal.state)
+        await self._reread()
+        row = self.journal.rows.get(asked.number)
+        if row is not None and row.state == DONE:
+            return self.read(asked, row.output)
+        said = to_json({"code": "timeout", "message": f"{asked.what} took longer than {seconds:g} s."})
+        return failing(StepRow(asked.number, attempt, FAILED, status.TIMEOUT, said))
+
+    async def ask_step(self, asked: Asked, scope: Any) -> Any:
+        """Call a Python function, as often as its terms say, and note what it returns or raises."""
+        terms: Terms = asked.more
+        assert terms.function is not None
+        while True:
+            row = self.journal.rows.get(asked.number)
+            if row is not None and await self._rests(asked, row):
+                continue
+            attempt = 1 if row is None else row.attempt + 1
+            await self._flush(asked.number)
+            refused = self._heed_agents()
+            if refused is not None:
+                return self._failed(asked, {"code": refused.code, "message": refused.message}, code=refused.status)
+            if terms.at_most_once:
+                self.journal.add(self._row(asked, STARTED, "null", ended=None))
+                await self._write(RUNNING)
+            try:
+                value = terms.function(f"{self.journal.workflow_id}-{asked.number}")
+                if isinstance(value, Coroutine):
+                    value = await (value if terms.timeout is None else _within(terms.timeout, value))
+                result = self.read(asked, output := _written(value))
+                if type(result) is Failed:
+                    raise result.error
+            except _CONTROL:
+                raise
+            except Exception as error:  # noqa: BLE001 - noted, and raised in the same form now and later
+                failed = self._row(asked, FAILED, to_json(said_of(error, terms.timeout)), attempt=attempt)
+                if isinstance(error, Refusal) or attempt >= terms.attempts:
+                    self.journal.add(failed)
+                    return Failed(_raised(failed))
+                await self._delay(asked, failed)
+                continue
+            undo = None if terms.undo is None else to_json(terms.undo)
+            self.journal.add(self._row(asked, DONE, output, attempt=attempt, undo=undo))
+            if self.go_ahead(result, scope):
+                await self._write(COMPLETED)
+            else:
+                await self._note()
+            return result
+
+    async def ask_value(self, asked: Asked, scope: Any) -> Any:
+        """Note a value that is the same in every replay: `more` returns it."""
+        value = asked.more()
+        return self._done(asked, _written(await value if isinstance(value, Coroutine) else value))
+
+    async def ask_sleep(self, asked: Asked, scope: Any) -> None:
+        """Wait until a time: `more` is the number of seconds, or a time since 1970 in a tuple."""
+        row, more = self.journal.rows.get(asked.number), asked.more
+        until: float = more[0] if isinstance(more, tuple) else time.time() + more
+        until = until if row is None else _decode(row.output)
+        while (left := until - time.time()) > 0:
+            if left <= _SHORT and self._leaves == 1:
+                await asyncio.sleep(left)
+            else:
+                self.journal.add(self._row(asked, WAITING, repr(until), ended=None))
+                await self._park(asked.number, until)
+            await self._admit(asked.number)
+        self.journal.add(self._row(asked, DONE, "null"), lazy=True)
+
+    async def ask_wait(self, asked: Asked, scope: Any) -> Any:
+        """Take the oldest signal of a name; `more` is the name, and the seconds until it is too late or None."""
+        name, seconds = asked.more
+        row = self.journal.rows.get(asked.number)
+        until = None if seconds is None else time.time() + seconds
+        until = until if row is None else _decode(row.output)
+        while True:
+            for one in await self._store.read(ReadSignals(self.journal.workflow_id, name)):
+                # One that this drive has taken counts as taken, though the store does not know yet.
+                if self.journal.rows.get(one.number, one).state == ARRIVED:
+                    self.journal.add(msgspec.structs.replace(one, state=RECEIVED))
+                    return self._done(asked, one.output)
+            if until is not None and until <= time.time():
+                return self._failed(asked, {"code": _TOO_LATE, "message": f"no signal {name!r} came in time"})
+            self.journal.add(self._row(asked, WAITING, "null" if until is None else repr(until), ended=None))
+            await self._park(asked.number, until or self.spec.deadline, signals=(name,))
+            await self._admit(asked.number)
+
+    async def ask_ask(self, asked: Asked, scope: Any) -> Any:
+        """Ask a person for a yes or no; `more` is the person, the question, and the seconds until it is too late."""
+        person, question, seconds = asked.more
+        case_id = f"esc-{self.journal.workflow_id}-{asked.number}"
+        if asked.number not in self.journal.rows:
+            refused = self._heed_agents()
+            try:
+                if refused is not None:
+                    raise RefusedError(refused)
+                within = max(min(seconds, self.spec.deadline - time.time()), 1.0)
+                opening = self.call.server.hooks[ASK_PERSON](
+                    self.call, person, question, case_id=case_id, within=within
+                )
+            except RefusedError as error:
+                told = {"code": error.refused.code, "message": error.refused.message, **error.refused.details}
+                return self._failed(asked, told, code=error.refused.status)
+            self.journal.add(self._row(asked, WAITING, "null", ended=None, waits_for=case_id))
+            opened = await self._store.do(opening, self.journal.note())
+            if isinstance(opened, Conflict):
+                if opened.reason != "too-many":
+                    raise LostError
+                told = {"code": "too-many-cases", "message": "The agent has too many undecided cases."}
+                return self._failed(asked, told, code=status.RATE_LIMITED)
+        while True:
+            case = await self._store.read(ReadCase(case_id))
+            if case is not None and case.state in (UNDECIDED, DEFERRED):
+                await self._park(asked.number, case.expires or self.spec.deadline, cases=(case_id,))
+                await self._admit(asked.number)
+            elif case is not None and case.state in (ACCEPTED, REJECTED):
+                return self._done(asked, "true" if case.state == ACCEPTED else "false")
+            else:
+                return self._failed(asked, {"code": _TOO_LATE, "message": f"{person} has not answered in time"})
+
+    # Branches.
+
+    def _all_noted(self, asked: Asked) -> list[Any] | None:
+        """Return the answers of things that are all noted as done, without a task."""
+        rows = self.journal.rows
+        if not asked.more or not all(
+            type(one) is Asked and (row := rows.get(one.number)) is not None and row.state == DONE for one in asked.more
+        ):
+            return None
+        return [self.answer(one, None) for one in asked.more]
+
+    async def ask_together(self, asked: Asked) -> Any:
+        """Run branches; return their results in order, or raise the failure of the first in order, not in time.
+
+        `more` has things asked for, and pairs of a program and its scope. `given` is the number that run at once.
+        """
+        branches: Sequence[Asked | tuple[Program, Any]] = asked.more
+        results: list[Any] = [None] * len(branches)
+        left = iter(range(len(branches)))
+        active = min(asked.given or len(branches), len(branches))
+
+        async def work() -> None:
+            nonlocal active
+            for index in left:
+                await self._pace.wait(self.spec.authority.agent_id)
+                branch = branches[index]
+                try:
+                    found = self.answer(branch, None) if isinstance(branch, Asked) else self.advance(*branch)
+                    results[index] = await found if type(found) is CoroutineType else found
+                except _CONTROL:
+                    raise
+                except Exception as error:  # noqa: BLE001 - raised when all have ended
+                    results[index] = Failed(error)
+            active -= 1
+            if active:  # the last one counts for the branch that goes on
+                self._leaves -= 1
+                stirred, self._stirred = self._stirred, asyncio.Event()
+                stirred.set()  # if all others wait, the last of them parks
+
+        if not branches:
+            return []
+        self._leaves += active - 1
+        tasks = [asyncio.ensure_future(work()) for _ in range(active)]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+            for task in tasks:
+                if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+                    raise error
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for branch in branches:
+                if not isinstance(branch, Asked):
+                    _close(branch[0])
+        return next((one for one in results if type(one) is Failed), results)
+
+    async def _park(
+        self, number: int, until: float, *, signals: tuple[str, ...] = (), cases: tuple[str | None, ...] = ()
+    ) -> None:
+        """Return when something may have changed; if every branch waits, end the drive: nothing is kept in memory."""
+        self._waits[number] = until, signals, tuple(filter(None, cases))
+        try:
+            if len(self._waits) >= self._leaves:
+                await self._put_away()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(min(until - time.time(), _POLL), _AFTER)):
+                    await self._stirred.wait()
+            if self._is_away:
+                await asyncio.get_running_loop().create_future()  # the branch that has parked cancels this one
+        finally:
+            self._waits.pop(number, None)
+
+    async def _put_away(self) -> None:
+        self._is_away = True
+        journal, waits = self.journal, self._waits.values()
+        if journal.state == RUNNING:
+            until = min(self.spec.deadline, *(one[0] for one in waits))
+            delay = self.spec.authority.within(self.call.server.principals, max(until - time.time(), 0.0))
+            signals = tuple(dict.fromkeys(name for one in waits for name in one[1]))
+            cases = tuple(dict.fromkeys(case_id for one in waits for case_id in one[2]))
+            await self._do_noted(journal.park(WAITING if cases else SLEEPING, delay, signals, cases))
+        elif journal.has_pending:
+            await self._write(journal.state)
+        raise ParkedError
+
+    async def _rests(self, asked: Asked, row: StepRow) -> bool:
+        """Wait for the time of the next attempt; return True if it may have come."""
+        until = _decode(row.output).get("until", 0.0) if row.state == PENDING else 0.0
+        if until <= time.time():
+            return False
+        await self._park(asked.number, until)
+        await self._admit(asked.number)
+        return True
+
+    async def _delay(self, asked: Asked, failed: StepRow) -> None:
+        """Note a failed attempt, and wait before the next one."""
+        delay = min(FIRST_DELAY * 2 ** (failed.attempt - 1), _LONGEST_DELAY)
+        output = to_json({**_decode(failed.output), "until": time.time() + delay})
+        self.journal.add(msgspec.structs.replace(failed, state=PENDING, output=output, ended=None))
+        if delay <= _SHORT:
+            await asyncio.sleep(delay)
+            await self._admit(asked.number)
+
+    def go_ahead(self, value: Any, scope: Any) -> bool:
+        """Run the program to the next thing that it asks for, before the last one is committed; True if it has ended.
+
+        If the commit fails, the drive ends, and with it what the program did here: it may only compute.
+        """
+        if scope is not self._root or self._leaves != 1 or self._begun is None or self.journal.state != RUNNING:
+            return False
+        try:
+            self._ahead = self._step(self._begun, scope, value)
+        except StopIteration as end:
+            self._ahead = end
+            try:
+                row = self._conclude(end.value)
+            except Exception as error:  # noqa: BLE001 - raised after the commit
+                self._ahead = error
+                return False
+            if row is not None:
+                self.journal.add(row)
+            return True
+        except Exception as error:  # noqa: BLE001 - raised after the commit
+            self._ahead = error
+        return False
+
+    async def _flush(self, number: int) -> None:
+        """Write what was read before something outside of the store can happen: read again, it could differ."""
+        if self.flushes and self.journal.has_pending:
+            await self._write(RUNNING)
+            await self._admit(number)
+
+
+class _Noting:
+    """Notes the answer of a call in its transaction, and the end of the workflow if the call was the last thing."""
+
+    def __init__(
+        self,
+        engine: DurableEngine,
+        asked: Asked,
+        row: StepRow,
+        key: str,
+        scope: Any,
+        *,
+        builtin: bool,
+        ends: bool = False,
+    ) -> None:
+        self._engine, self._asked, self._row, self._scope = engine, asked, row, scope
+        self._builtin, self._ends = builtin, ends
+        self._written: tuple[StepRow, ...] = ()
+        self._command: Command | None = None
+        self.key = key
+
+    def note(self, response: Response) -> Command | None:
+        """Return the command that notes a success. What to do about a failure is decided later."""
+        if not status.is_success(response.status):
+            return None
+        # The store may build the commands of a unit a second time. What a built-in method answers may differ then; for
+        # any other the program has gone ahead already.
+        if self._command is not None and not self._builtin:
+            return self._command
+        engine, journal, row = self._engine, self._engine.journal, self._row
+        for pending in self._written:
+            journal.add(pending)
+        output = answered(response, builtin=self._builtin)
+        engine.count(output)
+        row = msgspec.structs.replace(row, output=output, code=response.status, ended=time.time())
+        journal.add(row)
+        ends = self._ends
+        if not ends and not self._builtin:
+            ends = engine.go_ahead(engine.read(self._asked, row.output), self._scope)
+        if ends:
+            self._command = engine.ending(COMPLETED)
+        else:
+            noted = journal.note()
+            self._written, self._command = noted.rows, noted
+        return self._command
+
+    def noted(self, state: str, response: Response) -> Response:
+        """Take the state of the workflow that the note has found; return the response as it is."""
+        self._engine.journal.learn(state)
+        return response
+
+
+_TOO_LATE: Final = "wait-timeout"
+
+
+def digest_of(asked: Asked) -> int:
+    """Return the checksum of an input that is JSON already."""
+    return zlib.crc32(asked.given) if type(asked.given) is bytes else 0
+
+
+def _written(value: Any) -> str:
+    text = _encode(value).decode()
+    if len(text) > MOST_RESULT:
+        message = (
+            f"The result has {len(text)} bytes; {MOST_RESULT} is the maximum. Keep it elsewhere, and return its name."
+        )
+        raise StepError({"code": "result-too-large", "message": message})
+    return text
+
+
+async def _within(seconds: float, waiting: Coroutine[Any, Any, Any]) -> Any:
+    async with asyncio.timeout(seconds):
+        return await waiting
+
+
+def said_of(error: BaseException, seconds: float | None = None) -> dict[str, Any]:
+    """Return the noted form of an exception."""
+    if isinstance(error, StepError):
+        return dict(error.error)
+    if isinstance(error, Refusal):
+        return {"code": error.name, "message": error.message, **error.details}
+    if isinstance(error, TimeoutError) and seconds is not None and not str(error):
+        return {"code": "timeout", "message": f"It took longer than {seconds:g} s."}
+    return {"code": type(error).__name__, "message": str(error)[:4096]}
+
+
+def _raised(row: StepRow) -> StepError:
+    error = _decode(row.output)
+    kind = WaitTimeoutError if error.get("code") == _TOO_LATE else StepError
+    return kind(error, row.code)
+
+
+def _differing(row: StepRow, asked: Asked) -> str:
+    if row.asked == asked.what:
+        return f"the code asks for {asked.what!r} as number {asked.number} with another input than the journal has"
+    return f"the code asks for {asked.what!r} as number {asked.number}, and the journal has {row.asked!r}"
+
+
+def _close(program: Program) -> None:
+    try:
+        program.close()
+    except Exception as error:  # it awaits something in `finally`, and does so again when it runs again
+        _logger.debug("a workflow that was put away went on", exc_info=error)

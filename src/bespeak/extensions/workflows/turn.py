@@ -1,0 +1,312 @@
+"""One process's turn at a workflow: its lease, the authority of its caller, what it undoes and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import secrets
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from decimal import Decimal
+from types import CoroutineType
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.grammar.syntax import fill_path
+from bespeak.errors import StoreError, StoreUnavailableError
+from bespeak.extensions.messages.posting import Posting, post
+from bespeak.extensions.workflows.journal import TAKEN, StepJournal, WorkflowJournal, failed_row, faulty_row
+from bespeak.extensions.workflows.spec import Spec, find_step
+from bespeak.extensions.workflows.store import (
+    DONE,
+    END,
+    ENDED,
+    FAILED,
+    NOT_UNDONE,
+    UNDONE,
+    WAITING,
+    EndRun,
+    StepRow,
+)
+from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import BUDGET_LIMIT, CONFIRMATION_ID
+from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall, parties_of
+from bespeak.runtime.composition.engine import Engine
+from bespeak.runtime.composition.step import UNDOES
+from bespeak.runtime.dispatcher import Dispatcher
+from bespeak.runtime.extension import ANNOUNCE, SPENT
+from bespeak.runtime.handling import to_json
+from bespeak.runtime.identity.authority import restore_call
+from bespeak.runtime.route import Route
+from bespeak.state.store.commands.cases import ACCEPTED, DEFERRED, ESCALATION, REJECTED, OpenCase, ReadCase
+from bespeak.state.store.commands.cases import PENDING as UNDECIDED
+from bespeak.state.store.store import Command, Conflict, Store, level_of
+
+_logger = logging.getLogger(__name__)
+
+KEPT: Final = 30 * 86400.0  # seconds for which a workflow that has ended can be looked up
+ATTEMPTS: Final = 5  # attempts of what is retried, the first included
+TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
+BITS: Final = 21  # bits of a number for each level: branches, and branches in branches
+FIRST_DELAY: Final = 0.2
+BARRED: Final = -1  # a revision of the agents for a caller that must not act; it is judged again before every step
+_LOST: Final = "idempotency-lease-lost"
+_UNAVAILABLE: Final = "store-unavailable"
+_NAME: Final = re.compile(r"\{(\w+)\}")
+_decode = msgspec.json.Decoder().decode
+
+
+class LostError(Exception):
+    """Raised inside a drive whose workflow another process has taken over."""
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """How a call or a function is carried out: `more` of an Asked of kind `call` or `step`."""
+
+    method: str = ""
+    path: str = "/"  # may have {names} of the input
+    function: Callable[..., Any] | None = None  # of a `step`: takes the input by position and name
+    undo: Mapping[str, Any] | None = None  # method, path and input of the call that undoes it
+    timeout: float | None = None  # seconds that one attempt may take
+    attempts: int = 1  # attempts of what fails for the moment
+    at_most_once: bool = False  # noted before it begins, and not begun again: after a crash it has failed
+    escalates: bool = False  # a failure waits for somebody who lets it be tried again
+    skips: bool = False  # a failure is noted as skipped, and None is returned
+    ends: bool = False  # the workflow is completed with it
+    route: Route | None = None  # route to call in place of method and path
+    returns: Any = None  # type of the result; None for plain JSON
+
+
+class Turn(Engine):
+    """What every workflow does beside its program."""
+
+    is_code: ClassVar[bool] = True  # False for a program that is data, which cannot differ from its journal
+
+    def __init__(
+        self, dispatcher: Dispatcher, store: Store, spec: Spec, call: RoutedCall, journal: WorkflowJournal
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._store = store
+        self.spec = spec
+        self.call = call
+        self.journal = journal
+        self._timer: asyncio.TimerHandle | None = None
+        self._renewing: asyncio.Task[None] | None = None
+        self._agents = call.server.agents.revision
+        call.composing = Composing(dispatcher.new_id(), {}, is_keyed=False)
+
+    async def undo_of(self, row: StepRow) -> tuple[Terms, dict[str, Any]] | Fault | None:
+        """Return the call that undoes a row, and its input; None if nothing does."""
+        if row.undo is None:
+            return None
+        undo, output = _decode(row.undo), _decode(row.output)
+        known = {**undo.get("of", {}), **(output if isinstance(output, dict) else {}), **undo.get("input", {})}
+        return Terms(method=undo["method"], path=undo["path"]), known
+
+    async def _take_back(self, state: str) -> None:
+        """Undo what was done, the last one first, and end."""
+        for row in sorted(self.journal.rows.values(), key=_place, reverse=True):
+            if row.number <= 0 or row.state != DONE:
+                continue
+            undo = await self.undo_of(row)
+            if undo is None:
+                continue
+            failed = await self._undo(undo, row)
+            for attempt in range(1, ATTEMPTS):
+                if failed is None or failed.code not in TRANSIENT:
+                    break
+                await asyncio.sleep(FIRST_DELAY * 2 ** (attempt - 1))
+                failed = await self._undo(undo, row)
+            if failed is not None:  # somebody must know that it is still done
+                told = await self._escalate(failed)
+                self.journal.add(msgspec.structs.replace(told, state=NOT_UNDONE, waits_for=None))
+        await self._write(state)
+
+    async def _undo(self, undo: Any, row: StepRow) -> StepRow | None:
+        """Call what undoes a row; return None if it is undone, else the row with the failure."""
+        marks = {"asked": row.asked, "digest": row.digest, "began": row.began, "ended": row.ended, "undo": row.undo}
+        if isinstance(undo, Fault):
+            return msgspec.structs.replace(faulty_row(row.number, row.attempt, undo), **marks)
+        terms, known = undo
+        refused = self._heed_agents()
+        found = refused or self._find(terms, known)
+        if isinstance(found, Refused):
+            refusing = failed_row(row.number, row.attempt, self._dispatcher.refuse(self.call, found))
+            return msgspec.structs.replace(refusing, **marks)
+        route, given, path = found
+        if self.is_code:  # what the call was given and has answered, as far as it is of use
+            takes = route.endpoint.input_schema.get("properties", {})
+            given = {name: value for name, value in given.items() if name in takes}
+        key = f"{self.journal.workflow_id}-{row.number}-undo"
+        undone = msgspec.structs.replace(row, state=UNDONE)
+        noting = StepJournal(self.journal, undone, key, builtin=route.builtin, answers=False)
+        called = self._dispatcher.run_step(
+            self.call, route, given, path, f"{row.number} undone", flags=UNDOES, journal=noting
+        )
+        response = (await answer_of(called)).response
+        assert response is not None, "the step has been answered"
+        if status.is_success(response.status):
+            return None
+        return msgspec.structs.replace(failed_row(row.number, row.attempt, response), state=FAILED, **marks)
+
+    async def _escalate(self, row: StepRow) -> StepRow:
+        """Open a case about a failure; return the row that waits for its decision."""
+        agent_id, case_id, server = self.spec.authority.agent_id, f"esc-{secrets.token_hex(16)}", self.call.server
+        recipient, error = server.cases.default_recipient, _decode(row.output)
+        subject = to_json({"workflow_id": self.journal.workflow_id, "step": row.number, "error": error})
+        await self._store.do(
+            OpenCase(
+                case_id=case_id,
+                kind=ESCALATION,
+                agent_id=agent_id,
+                recipient=recipient,
+                digest=f"{self.journal.workflow_id}-{row.number}-{row.attempt}",
+                subject=subject,
+                announcement=server.hooks[ANNOUNCE](
+                    server, case_id, agent_id, recipient, msgspec.Raw(subject.encode())
+                ),
+                parties=parties_of(self.call),
+            )
+        )
+        told = to_json({**error, "escalation_id": case_id})
+        return msgspec.structs.replace(row, state=WAITING, output=told, waits_for=case_id)
+
+    async def _decision(self, row: StepRow) -> StepRow | None:
+        """Return None if a waiting step may be tried again, the row of its failure, or its own if it still waits."""
+        error = _decode(row.output)
+        case = await self._store.read(ReadCase(row.waits_for or ""))
+        if "escalation_id" not in error:  # a confirmation: the call itself tells what has become of it
+            return row if case is not None and case.state in (UNDECIDED, DEFERRED) else None
+        if case is None or case.state == REJECTED:
+            return msgspec.structs.replace(row, state=FAILED, code=0, waits_for=None)
+        return None if case.state == ACCEPTED else row
+
+    def _parent(self, confirmation: str | None) -> RoutedCall:
+        """Return the call on whose behalf a step runs, with the confirmation that it waited for."""
+        outer = self.call
+        if confirmation is None:
+            return outer
+        headers = {**outer.request.headers, CONFIRMATION_ID: confirmation}
+        call = Call(msgspec.structs.replace(outer.request, headers=headers), outer.server)
+        call.principal, call.routes = outer.principal, outer.routes
+        parent = RoutedCall(call, outer.route)
+        parent.composing = outer.composing
+        return parent
+
+    def _find(self, terms: Terms, given: dict[str, Any]) -> tuple[Route, dict[str, Any], str] | Refused:
+        if terms.route is not None:
+            return terms.route, given, terms.route.endpoint.path
+        sought = _NAME.sub(lambda name: "-" if name[1] in given else name[0], terms.path)
+        found = find_step(self.call, terms.method, sought)
+        if isinstance(found, Refused):
+            return found
+        if found.route.endpoint.passes_on:
+            message = f"{terms.method} {terms.path} runs other calls; await them one by one instead."
+            return Refused(status.UNPROCESSABLE, "call-not-possible", message)
+        captures = found.captures if sought == terms.path else None
+        given = found.route.fill_captures(given, captures)
+        filled = fill_path(terms.path, given) if "{" in terms.path else (terms.path, None)
+        return found.route, given, sought if isinstance(filled, Fault) else filled[0]
+
+    def _heed_agents(self) -> Refused | None:
+        """Take up what has become of the caller's authority; refuse if it must not act any more."""
+        outer = self.call
+        if outer.server.agents.revision == self._agents and self.spec.authority.lasts(outer.server.principals):
+            return None
+        self._agents = outer.server.agents.revision
+        restored = restore_call(self.spec.authority, outer.server, self.spec.method)
+        if isinstance(restored, Refused):
+            self._agents = BARRED
+            return restored
+        restored.composing, self.call = outer.composing, restored
+        return None
+
+    def _count_spent(self) -> None:
+        """Count the cost of the calls of earlier drives: Budget-Limit is for the whole workflow."""
+        composing = self.call.composing
+        if BUDGET_LIMIT not in self.call.request.headers or composing is None:
+            return
+        composing.spent.clear()
+        spent: Callable[[Endpoint, Any], Iterable[tuple[str, Decimal]]] = self.call.server.hooks[SPENT]
+        for row in self.journal.rows.values():
+            method, _, path = row.asked.partition(" ")
+            counts = row.number > 0 and row.state in (DONE, UNDONE) and path.startswith("/")
+            found = find_step(self.call, method, _NAME.sub("-", path)) if counts else None
+            if isinstance(found, RoutedCall):
+                for unit, amount in spent(found.route.endpoint, _decode(row.output)):
+                    composing.spent[unit] = composing.spent.get(unit, Decimal()) + amount
+
+    def ending(self, state: str) -> Command:
+        """Return the command that ends the workflow, and tells its callback."""
+        noted = self.journal.write(state, kept=KEPT)
+        if self.spec.callback is None:
+            return noted
+        return EndRun(noted, tell_end(self.spec, self.journal, state, self.call))
+
+    async def _note(self) -> None:
+        await self._do_noted(self.journal.note())
+
+    async def _write(self, state: str, *, delay: float | None = None) -> None:
+        await self._do_noted(self.ending(state) if state in ENDED else self.journal.write(state, delay=delay))
+
+    async def _do_noted(self, command: Command) -> None:
+        done = await self._store.do(command)
+        if isinstance(done, Conflict):
+            raise LostError
+        self.journal.learn(done[0])
+
+    def _renew_later(self) -> None:
+        """Keep the lease if a step takes long. Most drives end before, and need no task for it."""
+
+        def begin() -> None:
+            self._renewing = loop.create_task(self._renew())
+
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self.journal.lease / 3, begin)
+
+    async def _renew(self) -> None:
+        fence = self.journal.fence
+        try:
+            done = await self._store.do(self.journal.renew())
+            if isinstance(done, Conflict) and self.journal.fence == fence:
+                self.journal.state = TAKEN  # no further step begins here
+                return
+            if not isinstance(done, Conflict):
+                self.journal.learn(done[0])
+        except StoreError as error:
+            _logger.log(level_of(error), "could not renew the lease of %s: %s", self.journal.workflow_id, error)
+        self._renew_later()
+
+
+def tell_end(spec: Spec, journal: WorkflowJournal, state: str, call: Call) -> Command:
+    """Return the posting that tells the callback of a workflow how it ended."""
+    told: dict[str, Any] = {"workflow_id": journal.workflow_id, "status": state}
+    end = journal.rows.get(END)
+    if end is not None and end.state in (DONE, FAILED):
+        told["output" if end.state == DONE else "error"] = msgspec.Raw(end.output.encode())
+    server_id = call.server.registrar.service.identity.server_id
+    # One workflow ends once, so that its callback can recognise a posting that comes twice.
+    posting = Posting(f"posting-{journal.workflow_id}", "callback", server_id, told, recipient=spec.authority.agent_id)
+    return post(spec.callback or "", posting)
+
+
+def _place(row: StepRow) -> int:
+    """Return where a row is in the order of the program: a branch is where it begins."""
+    number = row.number
+    while 0 < number < 1 << 2 * BITS:
+        number <<= BITS
+    return number
+
+
+async def answer_of(called: StepCall | Coroutine[Any, Any, StepCall]) -> StepCall:
+    """Wait for a step; raise an exception if its outcome cannot be known here, and whoever drives next repeats it."""
+    done: StepCall = await called if type(called) is CoroutineType else called  # type: ignore[assignment]
+    code = None if done.response is None else done.response.code
+    if code == _LOST:
+        raise LostError
+    if code == _UNAVAILABLE:
+        raise StoreUnavailableError(f"the outcome of step {done.number} could not be noted")
+    return done
