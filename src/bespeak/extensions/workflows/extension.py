@@ -6,6 +6,7 @@ from typing import Final
 
 from bespeak.extensions.workflows.engine import Workflows
 from bespeak.extensions.workflows.methods import batch, chain, list_endpoints, pause, run
+from bespeak.extensions.workflows.schedules import SCHEDULE, Schedules, find_schedules
 from bespeak.extensions.workflows.store import CANCELLING, PAUSED, RUNNING, WAITING, WORKFLOW
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
 
@@ -17,6 +18,12 @@ def _open(opening: Opening) -> None:
     opening.provide("workflows", driven)
     opening.on_run(driven.start)
     opening.on_stop(driven.close)
+    participants = opening.server.registrar.participants.get("workflow", {})
+    schedules = Schedules(
+        opening.server.registrar.service.identity.server_id, opening.store, find_schedules(participants.values())
+    )
+    opening.provide("schedules", schedules)
+    opening.on_run(schedules.start)
 
 
 workflows: Final = Extension(
@@ -27,7 +34,8 @@ workflows: Final = Extension(
             due=lambda server: server.part("workflows").take_over,
             # Its steps are undone first, by the process that takes it next.
             cancelling=Cancelling((RUNNING, WAITING, PAUSED), CANCELLING),
-        )
+        ),
+        SCHEDULE: RecordKind(due=lambda server: server.part("schedules").take),
     },
     endpoints=list_endpoints,
     open=_open,

@@ -1,0 +1,293 @@
+"""Schedules of workflows: when each runs next, once over all machines, and what becomes of missed times.
+
+A schedule is one record of the store that falls due. Whichever process claims it begins the run and sets the next time
+in one transaction. The id of a run is made of its schedule and its planned time, so that it cannot begin twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import islice, takewhile
+from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import msgspec
+from cronsim import CronSim, CronSimError
+
+from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.workflows.spec import Spec, encode
+from bespeak.extensions.workflows.store import PAUSED, RUNNING, WORKFLOW
+from bespeak.protocol import status
+from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.principal import SERVICE
+from bespeak.runtime.answer import Effects
+from bespeak.runtime.bindings.participant import Joined
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.handling import Conflicts, effects, read_future, refusal, to_json
+from bespeak.runtime.identity.authority import Authority
+from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, Record, RemoveRecord
+from bespeak.state.store.store import Conflict, Store
+
+_logger = logging.getLogger(__name__)
+
+SCHEDULE: Final = "schedule"  # kind of the records
+PREFIX: Final = "schedule:"  # what their ids begin with
+ACTIVE: Final = "active"
+SCOPE: Final = "schedules:manage"  # scope with which agents pause and resume schedules
+MISSED: Final = ("skip", "once", "all")
+MOST_MISSED: Final = 100  # missed times that are made up for, the last ones
+MOST_SCHEDULES: Final = 1000
+LATE: Final = 60.0  # seconds after which a time counts as missed
+_LONGEST: Final = 86400.0  # seconds that a run may take
+_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
+_DAYS: Final = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
+_INTERVAL: Final = re.compile(r"(\d{1,6}) (second|minute|hour|day|week)s?")
+_AT: Final = re.compile(r"(?:(\d{1,3}) days?|([a-z]+(?:, ?[a-z]+)*)) at (\d{1,2}):(\d{2})(?: (\S+))?")
+_CRON: Final = re.compile(r"(\S+ \S+ \S+ \S+ \S+)(?: (\S+))?")
+_FORMS: Final = (
+    '"15 minutes", "1 day at 02:00 Europe/Berlin", "monday at 08:30 Europe/Paris" or "0 2 * * 1-5 Europe/Berlin"'
+)
+
+
+class Timing:
+    """Times of a schedule, from its text. Raises ValueError for a text that is not valid."""
+
+    def __init__(self, every: str) -> None:
+        text = " ".join(every.split())
+        self._seconds, self._cron, self._days, self._zone = 0, "", 1, ZoneInfo("UTC")
+        if (found := _INTERVAL.fullmatch(text.lower())) is not None:
+            self._seconds = int(found[1]) * _SECONDS[found[2]]
+            if not 1 <= self._seconds <= 366 * 86400:
+                raise ValueError(f"an interval must be 1 second to 366 days; got {every[:80]!r}")
+            return
+        if (found := _AT.fullmatch(text)) is not None:
+            self._days = int(found[1] or 1)
+            named = _read_days(found[2]) if found[2] else "*"
+            zone, self._cron = found[5], f"{int(found[4])} {int(found[3])} * * {named}"
+        elif (found := _CRON.fullmatch(text)) is not None:
+            self._cron, zone = found[1], found[2]
+        else:
+            raise ValueError(f"{every[:80]!r} is not a valid schedule; write {_FORMS}")
+        try:
+            self._zone = ZoneInfo(zone or "UTC")
+            CronSim(self._cron, datetime.now(UTC))
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            known = "write one such as Europe/Berlin, or install tzdata"
+            raise ValueError(f"the time zone {zone!r} of {every[:80]!r} is not known here; {known}") from None
+        except CronSimError as error:
+            raise ValueError(f"{every[:80]!r} is not a valid schedule ({error}); write {_FORMS}") from None
+        if self._days < 1 or self.after(time.time()) is None:
+            raise ValueError(f"{every[:80]!r} never comes")
+
+    def after(self, moment: float) -> float | None:
+        """Return the first time after a moment; None if there is none within 50 years."""
+        return next((one for one in self._times(moment, reverse=False) if one > moment), None)
+
+    def last(self, since: float, until: float, most: int) -> list[float]:
+        """Return the last times of a period, both ends included, in order."""
+        times = dict.fromkeys(one for one in self._bounded(since, until, most) if one <= until)
+        return sorted(islice(times, most))
+
+    def _bounded(self, since: float, until: float, most: int) -> Iterator[float]:
+        return islice(takewhile(lambda one: one >= since, self._times(until + 1, reverse=True)), most + 2)
+
+    def _times(self, moment: float, *, reverse: bool) -> Iterator[float]:
+        if self._seconds:
+            # Counted from 1970, so that all machines and all starts agree.
+            number, step = int(moment // self._seconds), -1 if reverse else 1
+            while True:
+                yield float(number * self._seconds)
+                number += step
+        # A time that does not exist is the end of the gap, and of one that exists twice the first is meant.
+        for found in CronSim(self._cron, datetime.fromtimestamp(moment, self._zone), reverse=reverse):
+            if found.date().toordinal() % self._days == 0:
+                yield found.timestamp()
+
+
+def _read_days(text: str) -> str:
+    names = [name.strip().removesuffix("s") for name in text.split(",")]
+    if names == ["weekday"]:
+        return "1-5"
+    unknown = next((name for name in names if name not in _DAYS), None)
+    if unknown is not None:
+        raise ValueError(f"{unknown!r} is not a day; write {', '.join(_DAYS[1:])}, sunday or weekdays")
+    return ",".join(str(_DAYS.index(name)) for name in names)
+
+
+class Schedule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Content of the record of a schedule: what is declared, and how far it is."""
+
+    name: str  # name of the workflow
+    every: str
+    missed: str = "once"
+    scopes: tuple[str, ...] = ()  # scopes with which its runs act
+    version: int = 1  # version of the workflow
+    planned: float = 0.0  # next time
+    last: str | None = None  # id of the last run
+    nonce: str | None = None  # hash of the nonce of PAUSE
+
+    def find_fault(self) -> str | None:
+        """Return what is wrong with what is declared; None if it is valid."""
+        if self.missed not in MISSED:
+            return f"missed must be {', '.join(MISSED)}; got {self.missed[:80]!r}"
+        try:
+            Timing(self.every)
+        except ValueError as error:
+            return str(error)
+        return None
+
+    @property
+    def record_id(self) -> str:
+        return PREFIX + self.name
+
+    def is_as(self, other: Schedule) -> bool:
+        """Return True if the same is declared."""
+        mine = (self.every, self.missed, self.scopes, self.version)
+        return mine == (other.every, other.missed, other.scopes, other.version)
+
+    def times(self, now: float) -> list[float]:
+        """Return the times for which a run begins now; the planned one has come."""
+        times = Timing(self.every).last(self.planned, now, MOST_MISSED if self.missed == "all" else 1)
+        return [one for one in times if self.missed != "skip" or now - one <= LATE]
+
+    def resumed(self, now: float) -> Schedule:
+        """Return it with the next time from now on: what was missed in a pause stays undone."""
+        return msgspec.structs.replace(self, planned=Timing(self.every).after(now) or 0.0, nonce=None)
+
+
+def find_schedules(workflows: Iterable[Joined]) -> Iterator[Schedule]:
+    """Yield the schedules that workflow functions declare."""
+    for participant in (one.participant for one in workflows):
+        options = participant.options
+        if options.every is not None:
+            yield Schedule(participant.name, options.every, options.missed, options.scopes, options.version)
+
+
+read_schedule = msgspec.json.Decoder(Schedule).decode
+
+
+class Schedules:
+    """The schedules of a service in one process."""
+
+    def __init__(
+        self, server_id: str, store: Store, declared: Iterable[Schedule], *, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._server_id = server_id
+        self._store = store
+        self._declared = {one.record_id: one for one in declared}
+        self._clock = clock
+
+    async def start(self) -> None:
+        """Store what is declared: new schedules begin, changed ones count from now, and others of the service end."""
+        known: list[Record] = await self._store.read(ListRecords(SCHEDULE, self._server_id, limit=MOST_SCHEDULES))
+        for record in known:
+            now, before = self._declared.get(record.record_id), read_schedule(record.data)
+            if now is None:
+                await self._store.do(RemoveRecord(record.record_id))
+            elif not now.is_as(before):
+                changed = msgspec.structs.replace(now.resumed(self._clock()), last=before.last, nonce=before.nonce)
+                due = None if record.state == PAUSED else changed.planned
+                await self._store.do(_change(record, record.state, changed, due=due, version=record.version))
+        for record_id in self._declared.keys() - {record.record_id for record in known}:
+            new = self._declared[record_id].resumed(self._clock())
+            # Another machine may be faster.
+            await self._store.do(PutRecord(record_id, SCHEDULE, self._server_id, ACTIVE, to_json(new), due=new.planned))
+
+    async def take(self, records: Sequence[Record]) -> None:
+        """Begin the runs of schedules that are due, and set the next time of each in the same transaction."""
+        for record in records:
+            schedule = read_schedule(record.data)
+            if record.state == PAUSED:  # until a time
+                going = schedule.resumed(self._clock())
+                await self._store.do(_change(record, ACTIVE, going, due=going.planned, fence=record.fence))
+                continue
+            # The clock of the store may be ahead of ours.
+            now = max(self._clock(), schedule.planned)
+            runs = [self._run(schedule, one) for one in schedule.times(now)]
+            following = schedule.resumed(now)
+            if runs:
+                following = msgspec.structs.replace(following, last=runs[-1].record_id)
+            advance = _change(record, ACTIVE, following, due=following.planned or None, fence=record.fence)
+            done = await self._store.do(*runs, advance)
+            if isinstance(done, Conflict) and done.reason == "exists":
+                for run in runs:  # one of them began before the schedule was declared anew
+                    await self._store.do(run)
+                done = await self._store.do(advance)
+            if not isinstance(done, Conflict):
+                _logger.info("schedule %s: %d runs begin", schedule.name, len(runs))
+
+    def _run(self, schedule: Schedule, planned: float) -> PutRecord:
+        authority = Authority(self._server_id, schedule.scopes, {}, verified=SERVICE)
+        spec = Spec("RUN", (), authority, max(self._clock(), planned) + _LONGEST, given={}, name=schedule.name)
+        digest = hashlib.sha256(f"{self._server_id} {schedule.name}".encode()).hexdigest()
+        run_id = f"run-{int(planned * 1000):012x}{digest[:20]}"
+        # Any machine may drive it: it is due at once.
+        return PutRecord(run_id, WORKFLOW, self._server_id, RUNNING, encode(spec).decode(), key=run_id, delay=0.0)
+
+
+def _change(record: Record, state: str, schedule: Schedule, **more: Any) -> ChangeRecord:
+    return ChangeRecord(record.record_id, (SCHEDULE,), (record.state,), state, data=to_json(schedule), **more)
+
+
+def pause_change(record: Record, *, due: float | None = None, nonce: str | None = None) -> ChangeRecord:
+    """Return the command that pauses a schedule, until a time or until it is resumed."""
+    paused = msgspec.structs.replace(read_schedule(record.data), nonce=nonce)
+    return ChangeRecord(record.record_id, (SCHEDULE,), (ACTIVE,), PAUSED, data=to_json(paused), due=due)
+
+
+def resume_change(record: Record, now: float) -> ChangeRecord:
+    going = read_schedule(record.data).resumed(now)
+    return ChangeRecord(record.record_id, (SCHEDULE,), (PAUSED,), ACTIVE, data=to_json(going), due=going.planned)
+
+
+_PAUSE: Final = STANDARD["PAUSE"]
+_RESUME: Final = STANDARD["RESUME"]
+
+
+def is_schedule(name: str) -> bool:
+    return name.startswith(PREFIX)
+
+
+async def pause_schedule(call: RoutedCall) -> Effects:
+    """Answer PAUSE / of a schedule, for agents with the scope."""
+    resume_at = read_future(call.input, "resume_at", most=float("inf"))
+    record, nonce = await _find(call), secrets.token_urlsafe(16)
+    command = pause_change(record, due=resume_at, nonce=hashlib.sha256(nonce.encode()).hexdigest())
+    result = {"workflow_id": record.record_id, "status": PAUSED, "resumption_nonce": nonce}
+    if resume_at is not None:
+        result["resume_at"] = write_instant(resume_at)
+    paused = _PAUSE.refuse("already-paused", "The schedule is paused already.")
+    conflicts: Conflicts = {"": paused}
+    return effects([command], lambda _: result, conflicts)
+
+
+async def resume_schedule(call: RoutedCall) -> Effects:
+    """Answer RESUME / of a schedule, for agents with the scope; a nonce is not needed, and must be right if given."""
+    record, given = await _find(call), call.input
+    kept = read_schedule(record.data).nonce or ""
+    if "resumption_nonce" in given:
+        hashed = hashlib.sha256(given["resumption_nonce"].encode(errors="surrogatepass")).hexdigest()
+        if not hmac.compare_digest(kept, hashed):
+            raise refusal(_RESUME, "resumption-nonce-wrong", "PAUSE did not return this nonce for the schedule.")
+    result = {"workflow_id": record.record_id, "status": ACTIVE}
+    active = refusal(status.CONFLICT, "workflow-not-paused", "The schedule is not paused.").refused
+    return effects([resume_change(record, time.time())], lambda _: result, {"": active})
+
+
+async def _find(call: RoutedCall) -> Record:
+    """Return the schedule that a call names; refuse an unknown one, and any to an agent without the scope."""
+    name, store = call.input["workflow_id"], call.server.store
+    record: Record | None = None
+    if store is not None and not call.principal.scopes.missing((SCOPE,)):
+        record = await store.read(FindRecord((SCHEDULE,), name))
+    if record is None:
+        message = f"There is no schedule {name[:80]!r} for this agent. Schedules are named by the scope {SCOPE} only."
+        raise refusal(status.NOT_FOUND, "workflow-not-found", message)
+    return record
