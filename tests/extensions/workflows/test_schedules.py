@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.stateful import keeping
 
+from bespeak.contract.participant import WorkflowOptions
 from bespeak.extensions.workflows.schedules import (
     ACTIVE,
     MOST_MISSED,
@@ -21,6 +22,7 @@ from bespeak.extensions.workflows.schedules import (
     Schedule,
     Schedules,
     Timing,
+    find_fault,
     pause_change,
     read_schedule,
     resume_change,
@@ -93,11 +95,14 @@ def test_text_that_is_not_a_schedule_is_refused_with_the_forms(every: str, fault
     with pytest.raises(ValueError) as caught:
         Timing(every)
     assert fault in str(caught.value)
-    assert Schedule("close-day", every).find_fault() == str(caught.value)
+    assert find_fault(WorkflowOptions(timeout=60, every=every), lambda context: None) == str(caught.value)
 
 
-def test_unknown_way_with_missed_times_is_refused() -> None:
-    assert Schedule("close-day", NIGHT, "never").find_fault() == "missed must be skip, once, all; got 'never'"
+def test_unknown_way_with_missed_times_and_needed_input_are_refused() -> None:
+    never = WorkflowOptions(timeout=60, every=NIGHT, missed="never")
+    assert find_fault(never, lambda context: None) == "missed must be skip, once, all; got 'never'"
+    fault = find_fault(WorkflowOptions(timeout=60, every=NIGHT), lambda context, day: None)
+    assert fault == "a schedule gives it no input, so that 'day' needs a default"
 
 
 def test_time_that_does_not_exist_is_the_end_of_the_gap_and_a_double_one_comes_once() -> None:

@@ -285,7 +285,7 @@ def list_schedules(*, target: str, override: str | None, as_json: bool) -> None:
     """List schedules with the time of the next run, and the last run."""
     wanted = ListRecords(SCHEDULE, limit=MOST_SCHEDULES)
     records: list[Record] = visit_store(target, override, lambda store: store.read(wanted))
-    found = []
+    found: list[dict[str, Any]] = []
     for record in records:
         one = read_schedule(record.data)
         planned = None if record.due is None else write_instant(one.planned)

@@ -87,7 +87,7 @@ _POLL: Final = 1.0  # seconds after which a branch that waits looks again, while
 _AFTER: Final = 0.005  # seconds by which the clock of the loop may be ahead
 _RECHECK: Final = 600.0  # seconds after which a step that waits for a decision looks for it by itself
 _STOPPED_FOR: Final = 300.0  # seconds after which a workflow that was stopped is tried again: the code may be another
-_encode = msgspec.json.Encoder(enc_hook=dump_foreign, order="deterministic").encode
+encode_value = msgspec.json.Encoder(enc_hook=dump_foreign, order="deterministic").encode
 _decode = msgspec.json.Decoder().decode
 
 
@@ -173,7 +173,7 @@ class DurableEngine(Turn):
 
     def result_row(self, value: Any) -> StepRow | None:
         """Return the row that keeps what the program has returned; None to keep nothing."""
-        return StepRow(END, 1, DONE, status.OK, _encode(value).decode(), "end", ended=time.time())
+        return StepRow(END, 1, DONE, status.OK, encode_value(value).decode(), "end", ended=time.time())
 
     def read(self, asked: Asked, text: str) -> Any:
         """Return a noted answer as the program gets it, or Failed. Never raises."""
@@ -753,7 +753,7 @@ def digest_of(asked: Asked) -> int:
 
 
 def _written(value: Any) -> str:
-    text = _encode(value).decode()
+    text = encode_value(value).decode()
     if len(text) > MOST_RESULT:
         message = (
             f"The result has {len(text)} bytes; {MOST_RESULT} is the maximum. Keep it elsewhere, and return its name."

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Final
 
 from bespeak.extensions.workflows.engine import Workflows
-from bespeak.extensions.workflows.methods import batch, chain, list_endpoints, pause, run
+from bespeak.extensions.workflows.methods import batch, chain, list_endpoints, pause
+from bespeak.extensions.workflows.methods_run import run, signal_endpoints
 from bespeak.extensions.workflows.schedules import SCHEDULE, Schedules, find_schedules
-from bespeak.extensions.workflows.store import CANCELLING, PAUSED, RUNNING, WAITING, WORKFLOW
+from bespeak.extensions.workflows.store import CANCELLING, PAUSED, RUNNING, SLEEPING, STOPPED, WAITING, WORKFLOW
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
 
 
@@ -18,10 +19,8 @@ def _open(opening: Opening) -> None:
     opening.provide("workflows", driven)
     opening.on_run(driven.start)
     opening.on_stop(driven.close)
-    participants = opening.server.registrar.participants.get("workflow", {})
-    schedules = Schedules(
-        opening.server.registrar.service.identity.server_id, opening.store, find_schedules(participants.values())
-    )
+    server_id = opening.server.registrar.service.identity.server_id
+    schedules = Schedules(server_id, opening.store, find_schedules(driven.functions.values()))
     opening.provide("schedules", schedules)
     opening.on_run(schedules.start)
 
@@ -33,10 +32,10 @@ workflows: Final = Extension(
         WORKFLOW: RecordKind(
             due=lambda server: server.part("workflows").take_over,
             # Its steps are undone first, by the process that takes it next.
-            cancelling=Cancelling((RUNNING, WAITING, PAUSED), CANCELLING),
+            cancelling=Cancelling((RUNNING, WAITING, SLEEPING, STOPPED, PAUSED), CANCELLING),
         ),
         SCHEDULE: RecordKind(due=lambda server: server.part("schedules").take),
     },
-    endpoints=list_endpoints,
+    endpoints=lambda service: [*list_endpoints(service), *signal_endpoints(service)],
     open=_open,
 )

@@ -12,6 +12,7 @@ from bespeak.extensions.workflows.store import (
     CANCELLING,
     COMPLETED,
     DONE,
+    END,
     FAILED,
     NOT_UNDONE,
     PAUSED,
@@ -81,11 +82,11 @@ class WorkflowJournal:
             self._lazy.add(row.number)
 
     def refuse_next(self, steps: int, refused: Refused) -> None:
-        """Note at the next step why it is not taken: the caller must not act any more."""
-        for number in range(1, steps + 1):
+        """Note why the next step is not taken, and at the end of a function: the caller must not act any more."""
+        error = to_json({"code": refused.code, "message": refused.message})
+        for number in range(1, steps + 1) if steps else (END,):
             row = self.rows.get(number)
             if row is None or row.state not in SETTLED:
-                error = to_json({"code": refused.code, "message": refused.message})
                 self.add(StepRow(number, 1 if row is None else row.attempt, FAILED, refused.status, error))
                 return
 

@@ -43,6 +43,8 @@ from bespeak.extensions.workflows.store import (
     FAILED,
     PAUSED,
     RUNNING,
+    SLEEPING,
+    STOPPED,
     WAITING,
     WORKFLOW,
     JournalSteps,
@@ -217,7 +219,9 @@ async def pause(call: RoutedCall) -> Effects:
         raise refusal(_PAUSE, "workflow-not-found", unknown)
     nonce = secrets.token_urlsafe(_NONCE_BYTES)
     commands = (
-        ChangeRecord(workflow_id, (WORKFLOW,), (RUNNING, WAITING), PAUSED, owner=agent_id, due=resume_at),
+        ChangeRecord(
+            workflow_id, (WORKFLOW,), (RUNNING, WAITING, SLEEPING, STOPPED), PAUSED, owner=agent_id, due=resume_at
+        ),
         RemoveRecord(pause_id(workflow_id)),
         PutRecord(pause_id(workflow_id), PAUSE, agent_id, "open", f'"{hash_nonce(nonce)}"', lifetime=_KEPT),
     )

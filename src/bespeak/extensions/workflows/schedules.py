@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import inspect
 import logging
 import re
 import secrets
@@ -21,14 +22,16 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 from cronsim import CronSim, CronSimError
 
+from bespeak.contract.participant import WorkflowOptions
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.extensions.workflows.functions import newest, options_of
 from bespeak.extensions.workflows.spec import Spec, encode
 from bespeak.extensions.workflows.store import PAUSED, RUNNING, WORKFLOW
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import SERVICE
 from bespeak.runtime.answer import Effects
-from bespeak.runtime.bindings.participant import Joined
+from bespeak.runtime.bindings.participant import METHOD, Joined
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.handling import Conflicts, effects, read_future, refusal, to_json
 from bespeak.runtime.identity.authority import Authority
@@ -45,7 +48,6 @@ MISSED: Final = ("skip", "once", "all")
 MOST_MISSED: Final = 100  # missed times that are made up for, the last ones
 MOST_SCHEDULES: Final = 1000
 LATE: Final = 60.0  # seconds after which a time counts as missed
-_LONGEST: Final = 86400.0  # seconds that a run may take
 _SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 7 * 86400}
 _DAYS: Final = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 _INTERVAL: Final = re.compile(r"(\d{1,6}) (second|minute|hour|day|week)s?")
@@ -129,19 +131,10 @@ class Schedule(msgspec.Struct, frozen=True, omit_defaults=True):
     missed: str = "once"
     scopes: tuple[str, ...] = ()  # scopes with which its runs act
     version: int = 1  # version of the workflow
+    timeout: float = 86400.0  # seconds that a run may take
     planned: float = 0.0  # next time
     last: str | None = None  # id of the last run
     nonce: str | None = None  # hash of the nonce of PAUSE
-
-    def find_fault(self) -> str | None:
-        """Return what is wrong with what is declared; None if it is valid."""
-        if self.missed not in MISSED:
-            return f"missed must be {', '.join(MISSED)}; got {self.missed[:80]!r}"
-        try:
-            Timing(self.every)
-        except ValueError as error:
-            return str(error)
-        return None
 
     @property
     def record_id(self) -> str:
@@ -149,8 +142,8 @@ class Schedule(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def is_as(self, other: Schedule) -> bool:
         """Return True if the same is declared."""
-        mine = (self.every, self.missed, self.scopes, self.version)
-        return mine == (other.every, other.missed, other.scopes, other.version)
+        far = {"planned": 0.0, "last": None, "nonce": None}
+        return msgspec.structs.replace(self, **far) == msgspec.structs.replace(other, **far)
 
     def times(self, now: float) -> list[float]:
         """Return the times for which a run begins now; the planned one has come."""
@@ -162,12 +155,29 @@ class Schedule(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.structs.replace(self, planned=Timing(self.every).after(now) or 0.0, nonce=None)
 
 
+def find_fault(options: WorkflowOptions, handler: Callable[..., Any]) -> str | None:
+    """Return what is wrong with the schedule of a workflow; None if it is valid, or there is none."""
+    if options.every is None:
+        return None
+    if options.missed not in MISSED:
+        return f"missed must be {', '.join(MISSED)}; got {options.missed[:80]!r}"
+    # The first parameter is the context.
+    needed = [name for name, one in list(inspect.signature(handler).parameters.items())[1:] if one.default is one.empty]
+    if needed:
+        return f"a schedule gives it no input, so that {needed[0]!r} needs a default"
+    try:
+        Timing(options.every)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 def find_schedules(workflows: Iterable[Joined]) -> Iterator[Schedule]:
     """Yield the schedules that workflow functions declare."""
-    for participant in (one.participant for one in workflows):
-        options = participant.options
+    for joined in workflows:
+        one, options = joined.participant, options_of(joined)
         if options.every is not None:
-            yield Schedule(participant.name, options.every, options.missed, options.scopes, options.version)
+            yield Schedule(one.name, options.every, options.missed, one.scopes, newest(joined), options.timeout)
 
 
 read_schedule = msgspec.json.Decoder(Schedule).decode
@@ -225,7 +235,8 @@ class Schedules:
 
     def _run(self, schedule: Schedule, planned: float) -> PutRecord:
         authority = Authority(self._server_id, schedule.scopes, {}, verified=SERVICE)
-        spec = Spec("RUN", (), authority, max(self._clock(), planned) + _LONGEST, given={}, name=schedule.name)
+        deadline, name = max(self._clock(), planned) + schedule.timeout, schedule.name
+        spec = Spec(METHOD, (), authority, deadline, given={}, name=name, workflow=name, version=schedule.version)
         digest = hashlib.sha256(f"{self._server_id} {schedule.name}".encode()).hexdigest()
         run_id = f"run-{int(planned * 1000):012x}{digest[:20]}"
         # Any machine may drive it: it is due at once.

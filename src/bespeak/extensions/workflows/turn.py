@@ -41,6 +41,7 @@ from bespeak.runtime.extension import ANNOUNCE, SPENT
 from bespeak.runtime.handling import to_json
 from bespeak.runtime.identity.authority import restore_call
 from bespeak.runtime.route import Route
+from bespeak.runtime.server import Server
 from bespeak.state.store.commands.cases import ACCEPTED, DEFERRED, ESCALATION, REJECTED, OpenCase, ReadCase
 from bespeak.state.store.commands.cases import PENDING as UNDECIDED
 from bespeak.state.store.store import Command, Conflict, Store, level_of
@@ -244,7 +245,7 @@ class Turn(Engine):
         noted = self.journal.write(state, kept=KEPT)
         if self.spec.callback is None:
             return noted
-        return EndRun(noted, tell_end(self.spec, self.journal, state, self.call))
+        return EndRun(noted, tell_end(self.spec, self.journal, state, self.call.server))
 
     async def _note(self) -> None:
         await self._do_noted(self.journal.note())
@@ -281,13 +282,13 @@ class Turn(Engine):
         self._renew_later()
 
 
-def tell_end(spec: Spec, journal: WorkflowJournal, state: str, call: Call) -> Command:
+def tell_end(spec: Spec, journal: WorkflowJournal, state: str, server: Server) -> Command:
     """Return the posting that tells the callback of a workflow how it ended."""
     told: dict[str, Any] = {"workflow_id": journal.workflow_id, "status": state}
     end = journal.rows.get(END)
     if end is not None and end.state in (DONE, FAILED):
         told["output" if end.state == DONE else "error"] = msgspec.Raw(end.output.encode())
-    server_id = call.server.registrar.service.identity.server_id
+    server_id = server.registrar.service.identity.server_id
     # One workflow ends once, so that its callback can recognise a posting that comes twice.
     posting = Posting(f"posting-{journal.workflow_id}", "callback", server_id, told, recipient=spec.authority.agent_id)
     return post(spec.callback or "", posting)
