@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.stateful import keeping
+from tests.stateful import StatefulBench, keeping
+from tests.workflow_functions import Travel, ended, output
 
+from bespeak import Context, ContractError, Run, StepError
 from bespeak.contract.participant import WorkflowOptions
 from bespeak.extensions.workflows.schedules import (
     ACTIVE,
@@ -28,7 +35,8 @@ from bespeak.extensions.workflows.schedules import (
     resume_change,
 )
 from bespeak.extensions.workflows.spec import decode
-from bespeak.state.store.commands.records import ClaimDue, FindRecord, ListRecords, Record
+from bespeak.runtime.handling import to_json
+from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, Record
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Conflict, Store
 
@@ -284,7 +292,10 @@ async def test_two_machines_on_one_database_begin_each_time_once(postgres_dsn: s
     machines = [Machine(store, night, now=at(2025, 6, 2, 12)) for store in stores]
     await asyncio.gather(*(one.schedules.start() for one in machines))
     for day in (3, 5, 6):
-        await asyncio.gather(*(one.turn(at(2025, 6, day, 2)) for one in machines * 3))
+        claimed = await asyncio.gather(*(one.claim() for one in machines * 3))
+        for one in machines:
+            one.now = at(2025, 6, day, 2)
+        await asyncio.gather(*(one.schedules.take(records) for one, records in zip(machines * 3, claimed, strict=True)))
     spans = [decode(run.data).name for run in await machines[0].runs()]
     found = await machines[1].read()
     await asyncio.gather(*(store.close() for store in stores))
@@ -317,3 +328,82 @@ async def test_agent_with_the_scope_pauses_and_resumes_a_schedule() -> None:
         "workflow-not-paused",
     ]
     assert resumed.json["result"] == {"workflow_id": "schedule:close-day", "status": "active"}
+
+
+async def make_due(bench: StatefulBench, name: str) -> str:
+    """Let the last planned time of a schedule be a minute ago; return the id of the run that begins."""
+    record: Record | None = await bench.store.read(FindRecord((SCHEDULE,), f"schedule:{name}"))
+    assert record is not None
+    declared = read_schedule(record.data)
+    (planned,) = Timing(declared.every).last(0.0, time.time(), 1)
+    data = to_json(msgspec.structs.replace(declared, planned=planned))
+    await bench.store.do(ChangeRecord(record.record_id, (SCHEDULE,), (ACTIVE,), ACTIVE, data=data, due=planned))
+    async with asyncio.timeout(20):
+        while True:
+            state = read_schedule((await bench.store.read(FindRecord((SCHEDULE,), record.record_id))).data)
+            if state.last is not None:
+                return state.last
+            await asyncio.sleep(0.005)
+
+
+async def test_declared_workflow_runs_by_itself_with_the_scopes_that_it_declares() -> None:
+    travel = Travel()
+    travel.app.endpoint("CLOSE", "/ledger", impact="reversible", scopes=["ledger:close"])(closing)
+    travel.app.endpoint("CLOSE", "/safe", impact="reversible", scopes=["safe:close"])(closing)
+
+    @travel.app.workflow("close-day", every=NIGHT, scopes=["ledger:close"])
+    async def close_day(run: Run, day: str = "today") -> dict[str, Any]:
+        """Close the day."""
+        closed = await run.call("CLOSE", "/ledger")
+        try:
+            await run.call("CLOSE", "/safe")
+        except StepError as error:
+            return {"by": closed["by"], "refused": error.code, "day": day}
+        return {}
+
+    async with travel.serving() as bench:
+        found = await ended(bench, await make_due(bench, "close-day"))
+        checked = await bench.send("CHECK", "/", {"target": found.record.record_id})
+    server_id = found.record.owner
+    assert output(found) == {"by": [server_id, "service"], "refused": "scope-violation", "day": "today"}
+    assert found.spec.workflow == "close-day"
+    assert checked.status == 404, "it is the service's own, not an agent's"
+
+
+def closing(context: Context) -> dict[str, Any]:
+    """Close the books.
+
+    Outcome: The books are closed.
+    """
+    return {"by": [context.agent_id, context.principal.verified]}
+
+
+async def test_schedule_that_is_not_valid_is_refused_where_it_is_declared() -> None:
+    async def tidy(run: Run) -> None:
+        """Tidy up."""
+
+    async def tidy_on(run: Run, day: str) -> None:
+        """Tidy up on a day."""
+
+    wrong: list[tuple[Any, str, str, str]] = [
+        (tidy, "sometimes", "once", "'sometimes' is not a valid schedule"),
+        (tidy, NIGHT, "maybe", "missed must be skip, once, all; got 'maybe'"),
+        (tidy_on, NIGHT, "once", "a schedule gives it no input, so that 'day' needs a default"),
+    ]
+    for function, every, missed, fault in wrong:
+        with pytest.raises(ContractError, match=re.escape(fault)):
+            Travel().app.workflow("tidy", every=every, missed=missed)(function)
+
+
+async def test_restart_with_other_code_changes_and_ends_schedules(tmp_path: Path) -> None:
+    async def tidy(run: Run) -> None:
+        """Tidy up."""
+
+    seen = []
+    for every in (NIGHT, "monday at 08:30 Europe/Paris", None):
+        travel = Travel()
+        travel.app.workflow("tidy", every=every)(tidy)
+        store = open_store(str(tmp_path / "store.db"), role="sole")
+        async with travel.serving(store):
+            seen.append([read_schedule(one.data).every for one in await store.read(ListRecords(SCHEDULE))])
+    assert seen == [[NIGHT], ["monday at 08:30 Europe/Paris"], []]
