@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from a2a import types
 from a2a.helpers.proto_helpers import get_data_parts
+from a2a.utils.errors import TaskNotFoundError
 from tests.faces.a2a import agent
 from tests.faces.mcp.tools import LEGACY, MODERN, connected_to, on_http
 from tests.service import AGENT
 
-from bespeak import App, Context
+from bespeak import App, Context, Run
 from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.target import load_app
 from bespeak.extensions.workflows import start
@@ -23,8 +24,8 @@ from bespeak.state.store.opening import open_store
 
 pytestmark = pytest.mark.anyio
 
-SENT = {"agent_id": AGENT}
-HEADERS = {"Agent-ID": AGENT}
+SENT = {"agent_id": AGENT, "authority_scope": "bakery:use"}
+HEADERS = {"Agent-ID": AGENT, "Authority-Scope": "bakery:use"}
 BAKE, TIDY = {"method": "BOOK", "path": "/oven"}, {"method": "BOOK", "path": "/broom"}
 STEPS = [{**TIDY, "compensate": {"method": "CANCEL", "path": "/broom"}}, BAKE]
 
@@ -51,6 +52,15 @@ class Bakery:
         def sweep() -> dict[str, bool]:
             """Sweep the floor."""
             return {"swept": True}
+
+        @app.workflow("breakfast")
+        async def breakfast(run: Run, guests: int) -> dict[str, Any]:
+            """Make breakfast."""
+            await run.call("BOOK", "/broom", undo=("CANCEL", "/broom"))
+            loaf = await run.call("BOOK", "/oven")
+            return {**loaf, "jam": await run.wait_for("jam"), "guests": guests}
+
+        app.endpoint("ORDER", "/breakfast", impact="reversible", outcome="Breakfast is made.")(breakfast)
 
         @app.endpoint("CANCEL", "/broom", impact="reversible", outcome="The floor is as before.")
         def unsweep() -> dict[str, bool]:
@@ -198,3 +208,65 @@ async def test_a_call_that_began_no_run_is_still_interrupted_by_a_restart(tmp_pa
     async with agent.on_http(second, store=store) as (url, _), agent.connected(url, headers=HEADERS) as client:
         ended = await client.get_task(types.GetTaskRequest(id=task.id))
     assert agent.state(ended) == "failed"
+
+
+async def bring(keeper: Keeper, jam: str) -> None:
+    """Send the jam to the one run that there is."""
+    server = keeper.dispatcher.server
+    assert server.store is not None
+    (record,) = await server.store.read(ListRecords("workflow"))
+    assert isinstance(await server.part("workflows").signal(record.record_id, "jam", jam), str)
+
+
+@pytest.mark.parametrize("era", [MODERN, LEGACY])
+async def test_endpoint_that_is_a_workflow_reports_over_mcp_until_it_waits_for_a_signal(
+    era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(start, "ANSWERED_WITHIN", 0.0)
+    bakery, news = Bakery(), News()
+    async with on_http(load_app(bakery.app, Path())) as (url, _, _mcp), connected_to(url, era, **SENT) as client:
+        await client.list_tools()
+        calling = asyncio.create_task(client.call_tool("order_breakfast", {"guests": 2}, progress_callback=news))
+        async with asyncio.timeout(20):
+            while not news:
+                await asyncio.sleep(0.01)
+        bakery.opened.set()
+        waiting = await asyncio.wait_for(calling, 20)
+    assert [report for report in news if report[0] in (1, 2)] == [(1, None, "BOOK /broom"), (2, None, "BOOK /oven")]
+    assert waiting.structured_content is not None
+    assert waiting.structured_content["status"] == "sleeping", "it waits for a signal, perhaps of this very client"
+
+
+async def test_a2a_task_of_a_sleeping_workflow_survives_a_restart_and_ends_with_its_result(tmp_path: Path) -> None:
+    path, first, second = tmp_path / "store.db", Bakery(), Bakery()
+    first.opened.set()
+    store = open_store(str(path), role="sole")
+    async with agent.on_http(first, store=store) as (url, keeper), agent.connected(url, headers=HEADERS) as client:
+        task = await agent.send(client, agent.calling("order_breakfast", guests=3), return_immediately=True)
+        async with asyncio.timeout(20):
+            while not (found := await store.read(ListRecords("workflow"))) or found[0].state != "sleeping":
+                await asyncio.sleep(0.01)
+    store = open_store(str(path), role="sole")
+    async with agent.on_http(second, store=store) as (url, keeper), agent.connected(url, headers=HEADERS) as client:
+        later = await client.get_task(types.GetTaskRequest(id=task.id))
+        await bring(keeper, "quince")
+        async with asyncio.timeout(40):
+            while agent.state(ended := await client.get_task(types.GetTaskRequest(id=task.id))) == "working":
+                await asyncio.sleep(0.02)
+    assert [agent.state(one) for one in (later, ended)] == ["working", "completed"]
+    assert agent.output(ended) == {"loaf": 1, "jam": "quince", "guests": 3}
+    assert (first.baked, second.baked) == (1, 0)
+
+
+async def test_another_agent_neither_sees_nor_cancels_the_task_of_a_run() -> None:
+    bakery = Bakery()
+    async with agent.on_http(bakery) as (url, keeper), agent.connected(url, headers=HEADERS) as client:
+        task = await agent.send(client, agent.calling("order_breakfast", guests=1), return_immediately=True)
+        await asyncio.wait_for(bakery.baking.wait(), 20)
+        async with agent.connected(url, headers=agent.OTHER) as stranger:
+            with pytest.raises(TaskNotFoundError):
+                await stranger.get_task(types.GetTaskRequest(id=task.id))
+            with pytest.raises(TaskNotFoundError):
+                await stranger.cancel_task(types.CancelTaskRequest(id=task.id))
+        bakery.opened.set()
+        await bring(keeper, "plum")

@@ -8,6 +8,8 @@ import time
 from contextlib import suppress
 from typing import Final
 
+import msgspec
+
 from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.spec import Spec
 from bespeak.extensions.workflows.store import ENDED, PAUSED, RUNNING, SLEEPING, STOPPED, WAITING
@@ -18,21 +20,33 @@ _FIRST: Final = 0.1  # seconds until the first look; most runs have ended then
 _LONGEST: Final = 2.0  # seconds between two looks
 _HELD: Final = (WAITING, PAUSED, STOPPED)  # states that end only when somebody acts
 NESTED: Final = 1 << 21  # first number of steps inside others
+BESIDE: Final = 1 << 62  # first number of what was computed beside a step
 
 
-class ReadProgress(Command, frozen=True):
-    """Read the state of a run, when it is due, how many of its steps have ended, and the highest number of those."""
+class Advance(msgspec.Struct, frozen=True):
+    """How far a run is."""
 
+    state: str
+    due: float | None
+    done: int  # steps that have ended
+    last: int  # highest number of these
+    asked: str | None  # what the last one was
+
+
+class ReadAdvance(Command, frozen=True):
     workflow_id: str
 
-    def steps(self) -> Result[tuple[str, float | None, int, int]]:
-        rows = yield Statement(
-            "SELECT r.state, r.due, count(s.number), coalesce(max(s.number), 0) FROM records AS r LEFT JOIN steps AS s "
-            "ON s.workflow_id = r.record_id AND s.number > 0 AND s.state NOT IN ('pending', 'started', 'waiting') "
-            "WHERE r.record_id = ? GROUP BY r.record_id",
-            (self.workflow_id,),
+    def steps(self) -> Result[Advance]:
+        found = yield Statement("SELECT state, due FROM records WHERE record_id = ?", (self.workflow_id,))
+        counted = yield Statement(
+            "SELECT count(*), coalesce(max(number), 0) FROM steps WHERE workflow_id = ? AND number > 0 "
+            "AND number < ? AND state NOT IN ('pending', 'started', 'waiting')",
+            (self.workflow_id, BESIDE),
         )
-        return rows[0][0], rows[0][1], rows[0][2], rows[0][3]
+        named = yield Statement(
+            "SELECT asked FROM steps WHERE workflow_id = ? AND number = ?", (self.workflow_id, counted[0][1])
+        )
+        return Advance(*found[0], *counted[0], named[0][0] if named else None)
 
 
 async def follow(workflows: Workflows, store: Store, workflow_id: str, spec: Spec, within: float) -> Workflow:
@@ -46,18 +60,19 @@ async def follow(workflows: Workflows, store: Store, workflow_id: str, spec: Spe
     found = await workflows.wait(workflow_id, min(_FIRST, within))
     if found.record.state in ENDED:
         return found
-    follows, pause = patience == math.inf, _FIRST
-    ends = asyncio.get_running_loop().time() + (within if patience is None else patience)
+    follows, pause, clock = patience == math.inf, _FIRST, asyncio.get_running_loop().time
+    ends = clock() + (within if patience is None else patience)
     while True:
         changed = workflows.changed
-        state, due, done, last = await store.read(ReadProgress(workflow_id))
-        held = state in _HELD
-        if report is not None and (done or held):
+        now: Advance = await store.read(ReadAdvance(workflow_id))
+        held = now.state in _HELD
+        if report is not None and (now.done or held):
             # Progress has to increase: a step that waits for somebody has begun.
-            report(done + 0.5 if held else done, _total(spec, last), state if held else _name(spec, last))
-        left = ends - asyncio.get_running_loop().time()
-        sleeps = state == SLEEPING and due is not None and due - time.time() > left
-        if state in ENDED or (not follows and (held or sleeps)) or left <= 0:
+            total = len(spec.steps) if spec.steps and now.last < NESTED else None
+            report(now.done + 0.5 if held else now.done, total, now.state if held else _name(spec, now))
+        left = ends - clock()
+        sleeps = now.state == SLEEPING and now.due is not None and now.due - time.time() > left
+        if now.state in ENDED or (not follows and (held or sleeps)) or left <= 0:
             break
         with suppress(TimeoutError):
             async with asyncio.timeout(pause):
@@ -68,12 +83,6 @@ async def follow(workflows: Workflows, store: Store, workflow_id: str, spec: Spe
     return again
 
 
-def _total(spec: Spec, last: int) -> int | None:
-    return len(spec.steps) if spec.steps and last < NESTED else None
-
-
-def _name(spec: Spec, last: int) -> str:
-    if not 0 < last <= len(spec.steps):
-        return RUNNING
-    step = spec.steps[last - 1]
-    return step.name or f"{step.method} {step.path}"
+def _name(spec: Spec, now: Advance) -> str:
+    step = spec.steps[now.last - 1] if 0 < now.last <= len(spec.steps) else None
+    return now.asked or (RUNNING if step is None else step.name or f"{step.method} {step.path}")

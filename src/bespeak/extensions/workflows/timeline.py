@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 from rich.text import Text
 
+from bespeak.extensions.workflows.following import BESIDE
 from bespeak.extensions.workflows.spec import Spec
 from bespeak.extensions.workflows.store import (
     CANCELLED,
@@ -77,7 +78,8 @@ class ForgetSteps(Command, frozen=True):
 
 
 def top_of(number: int) -> int:
-    """Return the number of the outermost step that a step is inside of."""
+    """Return the number of the outermost step that a step is inside of, or beside."""
+    number &= BESIDE - 1
     while number >> _INNER:
         number >>= _INNER
     return number
@@ -105,7 +107,7 @@ class Entry(NamedTuple):
 
 def list_entries(spec: Spec, rows: Sequence[StepRow]) -> list[Entry]:
     """Return the lines of a timeline in order. Steps of a list that have not begun are pending."""
-    known = {row.number: row for row in rows if row.number > END}
+    known = {row.number: row for row in rows if END < row.number < BESIDE}
     pending = {number: StepRow(number, 1, PENDING, 0, "null") for number in range(1, len(spec.steps) + 1)}
     found = [_entry(spec, row) for row in {**pending, **known}.values()]
     alike: dict[tuple[int, int, str], list[Entry]] = {}
