@@ -110,7 +110,7 @@ def test_unknown_way_with_missed_times_and_needed_input_are_refused() -> None:
     never = WorkflowOptions(timeout=60, every=NIGHT, missed="never")
     assert find_fault(never, lambda context: None) == "missed must be skip, once, all; got 'never'"
     fault = find_fault(WorkflowOptions(timeout=60, every=NIGHT), lambda context, day: None)
-    assert fault == "a schedule gives it no input, so that 'day' needs a default"
+    assert fault == "a schedule gives it 'planned' and no other input, so that 'day' needs a default"
 
 
 def test_time_that_does_not_exist_is_the_end_of_the_gap_and_a_double_one_comes_once() -> None:
@@ -352,20 +352,22 @@ async def test_declared_workflow_runs_by_itself_with_the_scopes_that_it_declares
     travel.app.endpoint("CLOSE", "/safe", impact="reversible", scopes=["safe:close"])(closing)
 
     @travel.app.workflow("close-day", every=NIGHT, scopes=["ledger:close"])
-    async def close_day(run: Run, day: str = "today") -> dict[str, Any]:
+    async def close_day(run: Run, planned: datetime, day: str = "today") -> dict[str, Any]:
         """Close the day."""
         closed = await run.call("CLOSE", "/ledger")
         try:
             await run.call("CLOSE", "/safe")
         except StepError as error:
-            return {"by": closed["by"], "refused": error.code, "day": day}
+            return {"by": closed["by"], "refused": error.code, "day": day, "planned": planned.timestamp()}
         return {}
 
     async with travel.serving() as bench:
         found = await ended(bench, await make_due(bench, "close-day"))
         checked = await bench.send("CHECK", "/", {"target": found.record.record_id})
     server_id = found.record.owner
-    assert output(found) == {"by": [server_id, "service"], "refused": "scope-violation", "day": "today"}
+    said = output(found)
+    (latest,) = Timing(NIGHT).last(0.0, time.time(), 1)
+    assert said == {"by": [server_id, "service"], "refused": "scope-violation", "day": "today", "planned": latest}
     assert found.spec.workflow == "close-day"
     assert checked.status == 404, "it is the service's own, not an agent's"
 
@@ -388,7 +390,7 @@ async def test_schedule_that_is_not_valid_is_refused_where_it_is_declared() -> N
     wrong: list[tuple[Any, str, str, str]] = [
         (tidy, "sometimes", "once", "'sometimes' is not a valid schedule"),
         (tidy, NIGHT, "maybe", "missed must be skip, once, all; got 'maybe'"),
-        (tidy_on, NIGHT, "once", "a schedule gives it no input, so that 'day' needs a default"),
+        (tidy_on, NIGHT, "once", "a schedule gives it 'planned' and no other input, so that 'day' needs a default"),
     ]
     for function, every, missed, fault in wrong:
         with pytest.raises(ContractError, match=re.escape(fault)):

@@ -88,8 +88,9 @@ class Participation:
         `app.endpoint("BOOK", "/trip", impact="reversible")(trip)`. After a crash the function runs again, and what it
         had awaited returns the noted results. It acts in the authority of whoever has begun it.
 
-        - `every` is a schedule on which the service runs it by itself, with no input: `15 minutes`, `1 day at 02:00
-          Europe/Berlin`, `monday at 08:30 Europe/Paris`, or a cron text such as `0 2 * * 1-5 Europe/Berlin`.
+        - `every` is a schedule on which the service runs it by itself: `15 minutes`, `1 day at 02:00 Europe/Berlin`,
+          `monday at 08:30 Europe/Paris`, or a cron text such as `0 2 * * 1-5 Europe/Berlin`. A parameter `planned` is
+          given the time for which it runs; others need defaults.
         - `missed` tells what is done about times at which no server was there: `skip` leaves them out, `once` begins
           one run for all of them, and `all` one for each of the last 100.
         - `timeout` is the time that a run may take. What it did is undone then.

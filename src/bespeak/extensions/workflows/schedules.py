@@ -44,6 +44,7 @@ SCHEDULE: Final = "schedule"  # kind of the records
 PREFIX: Final = "schedule:"  # what their ids begin with
 ACTIVE: Final = "active"
 SCOPE: Final = "schedules:manage"  # scope with which agents pause and resume schedules
+PLANNED: Final = "planned"  # parameter of a workflow that is given the time for which it runs
 MISSED: Final = ("skip", "once", "all")
 MOST_MISSED: Final = 100  # missed times that are made up for, the last ones
 MOST_SCHEDULES: Final = 1000
@@ -94,11 +95,8 @@ class Timing:
 
     def last(self, since: float, until: float, most: int) -> list[float]:
         """Return the last times of a period, both ends included, in order."""
-        times = dict.fromkeys(one for one in self._bounded(since, until, most) if one <= until)
-        return sorted(islice(times, most))
-
-    def _bounded(self, since: float, until: float, most: int) -> Iterator[float]:
-        return islice(takewhile(lambda one: one >= since, self._times(until + 1, reverse=True)), most + 2)
+        times = (one for one in self._times(until + 1, reverse=True) if one <= until)
+        return sorted(set(islice(takewhile(lambda one: one >= since, times), most)))
 
     def _times(self, moment: float, *, reverse: bool) -> Iterator[float]:
         if self._seconds:
@@ -132,6 +130,7 @@ class Schedule(msgspec.Struct, frozen=True, omit_defaults=True):
     scopes: tuple[str, ...] = ()  # scopes with which its runs act
     version: int = 1  # version of the workflow
     timeout: float = 86400.0  # seconds that a run may take
+    told: bool = False  # True if the function takes the time for which it runs
     planned: float = 0.0  # next time
     last: str | None = None  # id of the last run
     nonce: str | None = None  # hash of the nonce of PAUSE
@@ -162,9 +161,10 @@ def find_fault(options: WorkflowOptions, handler: Callable[..., Any]) -> str | N
     if options.missed not in MISSED:
         return f"missed must be {', '.join(MISSED)}; got {options.missed[:80]!r}"
     # The first parameter is the context.
-    needed = [name for name, one in list(inspect.signature(handler).parameters.items())[1:] if one.default is one.empty]
+    taken = list(inspect.signature(handler).parameters.items())[1:]
+    needed = [name for name, one in taken if one.default is one.empty and name != PLANNED]
     if needed:
-        return f"a schedule gives it no input, so that {needed[0]!r} needs a default"
+        return f"a schedule gives it {PLANNED!r} and no other input, so that {needed[0]!r} needs a default"
     try:
         Timing(options.every)
     except ValueError as error:
@@ -177,7 +177,9 @@ def find_schedules(workflows: Iterable[Joined]) -> Iterator[Schedule]:
     for joined in workflows:
         one, options = joined.participant, options_of(joined)
         if options.every is not None:
-            yield Schedule(one.name, options.every, options.missed, one.scopes, newest(joined), options.timeout)
+            version = newest(joined)
+            told = PLANNED in joined.routes[str(version)].endpoint.input_schema.get("properties", {})
+            yield Schedule(one.name, options.every, options.missed, one.scopes, version, options.timeout, told=told)
 
 
 read_schedule = msgspec.json.Decoder(Schedule).decode
@@ -236,7 +238,8 @@ class Schedules:
     def _run(self, schedule: Schedule, planned: float) -> PutRecord:
         authority = Authority(self._server_id, schedule.scopes, {}, verified=SERVICE)
         deadline, name = max(self._clock(), planned) + schedule.timeout, schedule.name
-        spec = Spec(METHOD, (), authority, deadline, given={}, name=name, workflow=name, version=schedule.version)
+        given = {PLANNED: write_instant(planned)} if schedule.told else {}
+        spec = Spec(METHOD, (), authority, deadline, given=given, name=name, workflow=name, version=schedule.version)
         digest = hashlib.sha256(f"{self._server_id} {schedule.name}".encode()).hexdigest()
         run_id = f"run-{int(planned * 1000):012x}{digest[:20]}"
         # Any machine may drive it: it is due at once.
