@@ -266,6 +266,36 @@ async def test_changed_time_counts_from_the_start_on_and_a_pause_stays() -> None
     assert [record.record_id for record in claimed] == ["schedule:close-day"]
 
 
+async def test_pause_until_a_time_outlives_a_change_of_the_code() -> None:
+    async with machine(Schedule("close-day", NIGHT)) as one:
+        record: Record | None = await one.store.read(FindRecord((SCHEDULE,), "schedule:close-day"))
+        assert record is not None
+        await one.store.do(pause_change(record, due=at(2025, 6, 9, 12)))
+        await Machine(one.store, Schedule("close-day", "1 hour"), now=one.now).schedules.start()
+        await one.turn(at(2025, 6, 9, 12))
+        found = await one.read()
+    assert found is not None
+    assert (found[0], found[1].every, found[1].planned) == (ACTIVE, "1 hour", at(2025, 6, 9, 13))
+
+
+async def test_machine_with_older_code_does_not_undo_a_change_of_the_schedule() -> None:
+    async with machine(Schedule("close-day", NIGHT)) as one:
+        claimed = await one.claim()
+        await Machine(one.store, Schedule("close-day", "1 hour"), now=one.now).schedules.start()
+        await one.schedules.take(claimed)
+        found = await one.read()
+        assert found is not None
+        assert (found[1].every, await one.runs()) == ("1 hour", [])
+
+
+async def test_schedule_that_cannot_be_read_here_does_not_keep_others() -> None:
+    async with machine(Schedule("close-day", NIGHT), Schedule("tidy", NIGHT)) as one:
+        first, second = await one.claim()
+        foreign = msgspec.structs.replace(first, data=first.data.replace("Berlin", "Atlantis"))
+        await one.schedules.take([foreign, second])
+        assert [decode(run.data).name for run in await one.runs()] == [read_schedule(second.data).name]
+
+
 async def test_times_of_a_pause_are_not_made_up_for() -> None:
     async with machine(Schedule("close-day", NIGHT, "all")) as one:
         record: Record | None = await one.store.read(FindRecord((SCHEDULE,), "schedule:close-day"))

@@ -58,6 +58,7 @@ from bespeak.terminal.console import (
     state_option,
 )
 from bespeak.terminal.target_store import store_options, visit_store
+from bespeak.text.diagnostics.diagnostic import printable
 
 _STATES: Final = (RUNNING, WAITING, SLEEPING, PAUSED, STOPPED, COMPLETED, FAILED, CANCELLING, CANCELLED)
 _OPEN: Final = (RUNNING, WAITING, SLEEPING, STOPPED)  # states of workflows that can be paused
@@ -390,9 +391,10 @@ def _summary(record: Record, spec: Spec) -> dict[str, Any]:
 
 
 def _list_line(record: Record, spec: Spec) -> Text:
+    what = f"{len(spec.steps)} steps" if spec.workflow is None else printable(spec.workflow)
     return line(
         record.record_id,
         "  ",
         (f"{record.state:10}", STYLES.get(record.state, "")),
-        f"  {spec.method:5}  {len(spec.steps):4} steps  {write_instant(record.updated)}  by {record.owner[:12]}",
+        f"  {spec.method:5}  {what:>10}  {write_instant(record.updated)}  by {record.owner[:12]}",
     )

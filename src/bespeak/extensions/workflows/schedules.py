@@ -33,7 +33,7 @@ from bespeak.protocol.exchange.principal import SERVICE
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.bindings.participant import METHOD, Joined
 from bespeak.runtime.call import RoutedCall
-from bespeak.runtime.handling import Conflicts, effects, read_future, refusal, to_json
+from bespeak.runtime.handling import effects, read_future, refusal, to_json
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, Record, RemoveRecord
 from bespeak.state.store.store import Conflict, Store
@@ -205,7 +205,7 @@ class Schedules:
                 await self._store.do(RemoveRecord(record.record_id))
             elif not now.is_as(before):
                 changed = msgspec.structs.replace(now.resumed(self._clock()), last=before.last, nonce=before.nonce)
-                due = None if record.state == PAUSED else changed.planned
+                due = record.due if record.state == PAUSED else changed.planned
                 await self._store.do(_change(record, record.state, changed, due=due, version=record.version))
         for record_id in self._declared.keys() - {record.record_id for record in known}:
             new = self._declared[record_id].resumed(self._clock())
@@ -215,25 +215,26 @@ class Schedules:
     async def take(self, records: Sequence[Record]) -> None:
         """Begin the runs of schedules that are due, and set the next time of each in the same transaction."""
         for record in records:
-            schedule = read_schedule(record.data)
-            if record.state == PAUSED:  # until a time
-                going = schedule.resumed(self._clock())
-                await self._store.do(_change(record, ACTIVE, going, due=going.planned, fence=record.fence))
-                continue
-            # The clock of the store may be ahead of ours.
-            now = max(self._clock(), schedule.planned)
-            runs = [self._run(schedule, one) for one in schedule.times(now)]
-            following = schedule.resumed(now)
-            if runs:
-                following = msgspec.structs.replace(following, last=runs[-1].record_id)
-            advance = _change(record, ACTIVE, following, due=following.planned or None, fence=record.fence)
-            done = await self._store.do(*runs, advance)
-            if isinstance(done, Conflict) and done.reason == "exists":
-                for run in runs:  # one of them began before the schedule was declared anew
-                    await self._store.do(run)
-                done = await self._store.do(advance)
-            if not isinstance(done, Conflict):
-                _logger.info("schedule %s: %d runs begin", schedule.name, len(runs))
+            try:
+                await self._take(record, read_schedule(record.data))
+            except ValueError as error:  # a zone that is not known here; another machine may have it
+                _logger.error("%s cannot be carried out here; it is tried again later: %s", record.record_id, error)
+
+    async def _take(self, record: Record, schedule: Schedule) -> None:
+        # The clock of the store may be ahead of ours.
+        now = max(self._clock(), schedule.planned)
+        runs = [] if record.state == PAUSED else [self._run(schedule, one) for one in schedule.times(now)]
+        following = schedule.resumed(self._clock() if record.state == PAUSED else now)
+        if runs:
+            following = msgspec.structs.replace(following, last=runs[-1].record_id)
+        # Code that has started since, with another schedule, has another version of the record.
+        held = {"fence": record.fence, "version": record.version}
+        advance = _change(record, ACTIVE, following, due=following.planned or None, **held)
+        done = await self._store.do(*runs, advance)
+        if isinstance(done, Conflict) and done.reason == "exists":
+            for run in runs:  # one of them began before the schedule was declared anew
+                await self._store.do(run)
+            await self._store.do(advance)
 
     def _run(self, schedule: Schedule, planned: float) -> PutRecord:
         authority = Authority(self._server_id, schedule.scopes, {}, verified=SERVICE)
@@ -277,9 +278,7 @@ async def pause_schedule(call: RoutedCall) -> Effects:
     result = {"workflow_id": record.record_id, "status": PAUSED, "resumption_nonce": nonce}
     if resume_at is not None:
         result["resume_at"] = write_instant(resume_at)
-    paused = _PAUSE.refuse("already-paused", "The schedule is paused already.")
-    conflicts: Conflicts = {"": paused}
-    return effects([command], lambda _: result, conflicts)
+    return effects([command], lambda _: result, _PAUSE.refuse("already-paused", "The schedule is paused already."))
 
 
 async def resume_schedule(call: RoutedCall) -> Effects:
@@ -291,8 +290,8 @@ async def resume_schedule(call: RoutedCall) -> Effects:
         if not hmac.compare_digest(kept, hashed):
             raise refusal(_RESUME, "resumption-nonce-wrong", "PAUSE did not return this nonce for the schedule.")
     result = {"workflow_id": record.record_id, "status": ACTIVE}
-    active = refusal(status.CONFLICT, "workflow-not-paused", "The schedule is not paused.").refused
-    return effects([resume_change(record, time.time())], lambda _: result, {"": active})
+    active = _RESUME.refuse("workflow-not-paused", "The schedule is not paused.")
+    return effects([resume_change(record, time.time())], lambda _: result, active)
 
 
 async def _find(call: RoutedCall) -> Record:
@@ -302,6 +301,8 @@ async def _find(call: RoutedCall) -> Record:
     if store is not None and not call.principal.scopes.missing((SCOPE,)):
         record = await store.read(FindRecord((SCHEDULE,), name))
     if record is None:
-        message = f"There is no schedule {name[:80]!r} for this agent. Schedules are named by the scope {SCOPE} only."
+        message = (
+            f"This agent has no schedule {name[:80]!r}; to pause and resume schedules, it needs the scope {SCOPE}."
+        )
         raise refusal(status.NOT_FOUND, "workflow-not-found", message)
     return record

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from rich.text import Text
@@ -39,26 +39,18 @@ from bespeak.state.store.store import Command, Result, Statement
 from bespeak.terminal.console import line
 from bespeak.text.diagnostics.diagnostic import printable
 
-STYLES: Final = {  # styles of states on a terminal
-    **dict.fromkeys((COMPLETED, DONE), "green"),
-    **dict.fromkeys((FAILED, NOT_UNDONE, STOPPED), "red"),
-    **dict.fromkeys((CANCELLED, SKIPPED), "dim"),
-    **dict.fromkeys((PAUSED, SLEEPING), "yellow"),
-    RUNNING: "bold cyan",
-    WAITING: "bold yellow",
-    UNDONE: "magenta",
+_LOOKS: Final = {  # style on a terminal and colour in a picture, by state
+    **dict.fromkeys((DONE, COMPLETED), ("green", "#2e7d32")),
+    **dict.fromkeys((FAILED, NOT_UNDONE, STOPPED), ("red", "#c62828")),
+    **dict.fromkeys((WAITING, SLEEPING, PAUSED), ("yellow", "#f9a825")),
+    **dict.fromkeys((STARTED, RUNNING), ("bold cyan", "#0277bd")),
+    **dict.fromkeys((SKIPPED, CANCELLED), ("dim", "#757575")),
+    UNDONE: ("magenta", "#6a1b9a"),
+    PENDING: ("", "#90a4ae"),
 }
-_COLOURS: Final = {  # colours of the states of steps in a picture
-    DONE: "#2e7d32",
-    FAILED: "#c62828",
-    WAITING: "#f9a825",
-    STARTED: "#0277bd",
-    UNDONE: "#6a1b9a",
-    NOT_UNDONE: "#c62828",
-    SKIPPED: "#757575",
-    PENDING: "#90a4ae",
-}
+STYLES: Final = {state: style for state, (style, _) in _LOOKS.items()}
 _INNER: Final = 21  # bits of the number of a step inside another
+_PART: Final = (1 << _INNER) - 1
 _MOST_ALIKE: Final = 12  # inner steps of one kind that are shown one by one
 _WAITS: Final = ("sleep", "wait ", "ask ")  # what is asked for by steps that wait
 _BAR: Final = 24  # characters of the bars in a text
@@ -107,46 +99,42 @@ class Entry(NamedTuple):
 
 def list_entries(spec: Spec, rows: Sequence[StepRow]) -> list[Entry]:
     """Return the lines of a timeline in order. Steps of a list that have not begun are pending."""
-    known = {row.number: row for row in rows if END < row.number < BESIDE}
-    pending = {number: StepRow(number, 1, PENDING, 0, "null") for number in range(1, len(spec.steps) + 1)}
-    found = [_entry(spec, row) for row in {**pending, **known}.values()]
-    alike: dict[tuple[int, int, str], list[Entry]] = {}
-    for entry in found:
-        alike.setdefault((entry.path[0], len(entry.path), entry.label if len(entry.path) > 1 else ""), []).append(entry)
-    many = {
-        id(entry) for group in alike.values() if len(group) > _MOST_ALIKE and len(group[0].path) > 1 for entry in group
-    }
-    merged = [_merge(group) for group in alike.values() if id(group[0]) in many]
-    return sorted([*(entry for entry in found if id(entry) not in many), *merged], key=lambda entry: entry.path)
+    known = {number: StepRow(number, 1, PENDING, 0, "null") for number in range(1, len(spec.steps) + 1)}
+    known |= {row.number: row for row in rows if END < row.number < BESIDE}
+    alike: dict[tuple[Any, ...], list[Entry]] = {}
+    for entry in (_entry(spec, row) for row in known.values()):
+        inner = len(entry.path) > 1
+        alike.setdefault((entry.path[0], len(entry.path), entry.label) if inner else entry.path, []).append(entry)
+    found = ([_merge(group)] if len(group) > _MOST_ALIKE else group for group in alike.values())
+    return sorted((entry for group in found for entry in group), key=lambda entry: entry.path)
 
 
 def _entry(spec: Spec, row: StepRow) -> Entry:
-    path, number = list[int](), row.number
+    path, number = [row.number & _PART], row.number >> _INNER
     while number:
-        path.insert(0, number & ((1 << _INNER) - 1))
-        number >>= _INNER
+        path, number = [number & _PART, *path], number >> _INNER
     step = spec.steps[row.number - 1] if row.number <= len(spec.steps) else None
-    label, undo = row.asked or "step", ""
+    label, undo = row.asked or "step", "" if row.undo is None else _write_call(msgspec.json.decode(row.undo))
     if step is not None:
         label = f"{step.name}: {step.method} {step.path}" if step.name else f"{step.method} {step.path}"
-        undo = "" if step.compensate is None else f"{step.compensate.method} {step.compensate.path}"
-    elif row.undo is not None:
-        undone = msgspec.json.decode(row.undo)
-        undo = f"{undone.get('method', '')} {undone.get('path', '')}" if isinstance(undone, dict) else ""
+        undo = undo if step.compensate is None else f"{step.compensate.method} {step.compensate.path}"
     error = msgspec.json.decode(row.output) if row.state in (FAILED, WAITING) else None
-    reason = error.get("message", "") if isinstance(error, dict) else "" if error is None or step is None else error
-    outcome = (f"  {row.code}" if row.code else "") + (f"  attempt {row.attempt}" if row.attempt > 1 else "")
-    times = {"began": row.began, "ended": row.ended}
+    reason = error.get("message", "") if isinstance(error, dict) else ""
     return Entry(
-        tuple(path),
-        printable(label),
-        row.state,
-        outcome,
-        **times,
+        path=tuple(path),
+        label=printable(label),
+        state=row.state,
+        outcome=(f"  {row.code}" if row.code else "") + (f"  attempt {row.attempt}" if row.attempt > 1 else ""),
+        began=row.began,
+        ended=row.ended,
         reason=printable(str(reason))[:200],
         undo=printable(undo),
         waits=row.asked.startswith(_WAITS),
     )
+
+
+def _write_call(call: Any) -> str:
+    return f"{call.get('method', '')} {call.get('path', '')}" if isinstance(call, dict) else ""
 
 
 def _merge(group: list[Entry]) -> Entry:
@@ -253,7 +241,7 @@ def draw_mermaid(spec: Spec, rows: Sequence[StepRow]) -> Iterator[str]:
         last[depth] = node
         if depth == 1:
             last[0] = node
-    yield from (f"  classDef {state} stroke:{colour},stroke-width:2px" for state, colour in _COLOURS.items())
+    yield from (f"  classDef {state} stroke:{colour},stroke-width:2px" for state, (_, colour) in _LOOKS.items())
 
 
 def draw_svg(record: Record, spec: Spec, rows: Sequence[StepRow]) -> str:
@@ -284,7 +272,7 @@ def draw_svg(record: Record, spec: Spec, rows: Sequence[StepRow]) -> str:
 
 
 def _draw_row(entry: Entry, y: int, span: tuple[float, float] | None) -> Iterator[str]:
-    indent, colour = 24 * (len(entry.path) - 1), _COLOURS.get(entry.state, _COLOURS[PENDING])
+    indent, colour = 24 * (len(entry.path) - 1), _LOOKS.get(entry.state, _LOOKS[PENDING])[1]
     yield f'<circle cx="{22 + indent}" cy="{y + 9}" r="4" fill="{colour}"/>'
     yield _text(34 + indent, y + 13, f"{entry.number}  {entry.label}", _LONGEST - indent // 8)
     place = None if span is None else _place(entry, span)
