@@ -15,7 +15,7 @@ from bespeak import App, Context, Refusal
 from bespeak.runtime.call import RoutedCall, parties_of
 from bespeak.runtime.extension import ASK_PERSON
 from bespeak.state.store.commands.cases import Case, OpenCase
-from bespeak.state.store.store import Command, Conflict, Store, Steps
+from bespeak.state.store.store import Command, Conflict, Steps, Store
 
 METHODS = ("RUN", "CHAIN", "PAUSE", "RESUME", "CANCEL", "CHECK", "CONFIRM", "RETRY", "REGISTER")
 
@@ -28,7 +28,9 @@ class Travel:
         self.done: list[str] = []
         self.keys: list[str | None] = []
         self.prices = iter(range(1, 1000))
-        self.held: asyncio.Event | None = None
+        self.held: asyncio.Event | None = None  # what bookings wait for
+        self.cancelling: asyncio.Event | None = None  # what cancellations wait for
+        self.cancelled = 0  # cancellations that have begun
         self._declare(self.app)
 
     def _declare(self, app: App) -> None:
@@ -58,6 +60,9 @@ class Travel:
             """
             if reservation_id == "r-late":
                 raise Refusal("too_late", "It is too late.")
+            self.cancelled += 1
+            if self.cancelling is not None:
+                await self.cancelling.wait()
             self.done.append(f"cancel {reservation_id}")
             return {}
 

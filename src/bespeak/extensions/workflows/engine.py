@@ -39,6 +39,7 @@ from bespeak.extensions.workflows.store import (
 )
 from bespeak.extensions.workflows.turn import KEPT, tell_end
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, TASK_ID
+from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import JoinedCall, RoutedCall, ordered_id
@@ -293,8 +294,12 @@ def _tell_row(row: StepRow, entry: dict[str, Any]) -> dict[str, Any]:
     entry |= {"status": row.state, "attempts": row.attempt}
     if row.code:
         entry["code"] = row.code
-    if row.state in ("done", "undone") or row.output != "null":
-        entry["output" if row.state in ("done", "undone") else "error"] = msgspec.Raw(row.output.encode())
+    if row.state in ("done", "undone"):
+        entry["output"] = msgspec.Raw(row.output.encode())
+    elif row.output.startswith("{"):
+        entry["error"] = msgspec.Raw(row.output.encode())
+    elif row.output != "null":  # it waits
+        entry["until"] = write_instant(float(row.output))
     return entry
 
 

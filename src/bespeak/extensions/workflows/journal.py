@@ -168,7 +168,7 @@ class StepJournal:
             self._journal.add(pending)
         row = self._row
         output = answered(response, builtin=self._builtin) if self._answers else row.output
-        self._journal.add(StepRow(row.number, row.attempt, row.state, response.status, output))
+        self._journal.add(msgspec.structs.replace(row, code=response.status, output=output))
         noted = self._journal.note() if self._kept is None else self._journal.write(COMPLETED, kept=self._kept)
         self._written = noted.rows
         return noted
