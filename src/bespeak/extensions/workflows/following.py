@@ -46,7 +46,8 @@ class ReadAdvance(Command, frozen=True):
         named = yield Statement(
             "SELECT asked FROM steps WHERE workflow_id = ? AND number = ?", (self.workflow_id, counted[0][1])
         )
-        return Advance(*found[0], *counted[0], named[0][0] if named else None)
+        (state, due), (done, last) = found[0], counted[0]
+        return Advance(state, due, done, last, named[0][0] if named else None)
 
 
 async def follow(workflows: Workflows, store: Store, workflow_id: str, spec: Spec, within: float) -> Workflow:

@@ -301,8 +301,6 @@ async def _find(call: RoutedCall) -> Record:
     if store is not None and not call.principal.scopes.missing((SCOPE,)):
         record = await store.read(FindRecord((SCHEDULE,), name))
     if record is None:
-        message = (
-            f"This agent has no schedule {name[:80]!r}; to pause and resume schedules, it needs the scope {SCOPE}."
-        )
+        message = f"This agent has no schedule {name[:80]!r}; to pause or resume one, it needs the scope {SCOPE}."
         raise refusal(status.NOT_FOUND, "workflow-not-found", message)
     return record

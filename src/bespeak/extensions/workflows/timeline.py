@@ -214,8 +214,9 @@ def draw_lines(record: Record, spec: Spec, rows: Sequence[StepRow]) -> Iterator[
             yield line(f"       {inner}undone by {entry.undo}")
     end = next((row for row in rows if row.number == END and row.state in (FAILED, STOPPED)), None)
     said = None if end is None else msgspec.json.decode(end.output)
-    if isinstance(said, dict) and not any(entry.reason for entry in entries):
-        yield line(f"       {printable(str(said.get('message', '')))[:500]}")
+    reason = printable(str(said.get("message", ""))) if isinstance(said, dict) else ""
+    if reason[:200] not in ("", *(entry.reason for entry in entries)):
+        yield line(f"       {reason[:500]}")
 
 
 def _draw_bar(entry: Entry, span: tuple[float, float]) -> str:
