@@ -270,3 +270,19 @@ async def test_another_agent_neither_sees_nor_cancels_the_task_of_a_run() -> Non
                 await stranger.cancel_task(types.CancelTaskRequest(id=task.id))
         bakery.opened.set()
         await bring(keeper, "plum")
+
+
+async def test_canceling_the_task_of_a_sleeping_workflow_undoes_what_it_did() -> None:
+    bakery = Bakery()
+    bakery.opened.set()
+    async with agent.on_http(bakery) as (url, keeper), agent.connected(url, headers=HEADERS) as client:
+        task = await agent.send(client, agent.calling("order_breakfast", guests=3), return_immediately=True)
+        server = keeper.dispatcher.server
+        assert server.store is not None
+        async with asyncio.timeout(20):
+            while not (found := await server.store.read(ListRecords("workflow"))) or found[0].state != "sleeping":
+                await asyncio.sleep(0.01)
+        canceled = await client.cancel_task(types.CancelTaskRequest(id=task.id))
+        run = await server.part("workflows").find(found[0].record_id)
+    assert agent.state(canceled) == "canceled"
+    assert (run.record.state, [row.state for row in run.rows if row.number == 1]) == ("cancelled", ["undone"])

@@ -301,18 +301,19 @@ class SkillCalls:
             outcome = await self._call(attempt)
         task = attempt.task = deepcopy(attempt.task)
         case_id = outcome.confirmation_id
-        run = await self._tasks.find_run(held) if outcome.status == status.ACCEPTED else None
+        ended = outcome.status == status.ACCEPTED or outcome.error.get("code") == "workflow-cancelled"
+        run = await self._tasks.find_run(held) if ended else None
         if outcome.ok:
             report.complete(task, outcome, as_text=attempt.as_text)
-            if run is not None and run.state == _CANCELLED:
-                report.tell(task, TaskState.TASK_STATE_CANCELED, _UNDONE)
+        if run is not None and run.state == _CANCELLED:
+            report.tell(task, TaskState.TASK_STATE_CANCELED, _UNDONE)
         elif case_id is not None:
             attempt.case_id = case_id
             command = self._asking.remedy(case_id, _THEN)
             calls = await self._backend.calls(attempt.skill.endpoint, attempt.arguments, attempt.caller.request)
             shown = () if isinstance(calls, Fault) else calls
             report.require_confirmation(task, _question(attempt, shown), command, case_id)
-        else:
+        elif not outcome.ok:
             report.refuse(task, attempt.skill, outcome)
         return attempt.change
 
