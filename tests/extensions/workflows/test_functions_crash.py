@@ -1,4 +1,4 @@
-"""A server that is killed at each kind of await: the run goes on, and outside effects have one key."""
+"""Workflow functions in processes: killed at each kind of await, with two workers, and on every face."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from tests.faces.mcp.tools import MODERN, connected_to
 from tests.process import Served, serving
 from tests.service import AGENT
 
@@ -78,6 +80,21 @@ async def trip(run: Run, fails: bool = False) -> dict[str, list[str]]:
         raise ValueError("it fails")
     await run.step(step, "last")
     return {"all": [*rooms, pair[0], pair[1]["room_id"], *mapped, paid]}
+
+
+@app.workflow("stay")
+async def stay(run: Run, guest: str, waits: bool = False) -> dict[str, str]:
+    """Stay for a night.
+
+    Outcome: A room is booked.
+    """
+    room = await run.call("BOOK", "/rooms", name=guest)
+    if waits:
+        await run.wait_for("payment")
+    return {"room": room["room_id"]}
+
+
+app.endpoint("BOOK", "/stays", impact="reversible")(stay)
 '''
 CONFIGURATION = """
 [policies]
@@ -163,3 +180,27 @@ def test_a_run_goes_on_after_kill_9(tmp_path: Path, kept: str, at: str) -> None:
     else:
         every = ["call", "step", "left-two", "right", "m1", "m2", "m3", "paid"]
         assert (report["status"], report["output"]) == ("completed", {"all": every})
+
+
+def test_an_endpoint_that_is_a_workflow_answers_alike_on_every_face_of_two_workers(tmp_path: Path) -> None:
+    (tmp_path / "service.py").write_text(SERVICE)
+    (tmp_path / "bespeak.toml").write_text(CONFIGURATION)
+    options = ("--workers", "2", "--http", "127.0.0.1:0", "--mcp")
+    with serving("service:app", *options, cwd=tmp_path) as served:
+        asyncio.run(on_every_face(served))
+
+
+async def on_every_face(served: Served) -> None:
+    given, expected = {"guest": "ann"}, {"room": "ann"}
+    assert await ask(served.uri, "BOOK", "/stays", given) == expected
+    async with httpx.AsyncClient(base_url=served.url, headers={"Agent-ID": AGENT}, trust_env=False) as web:
+        reply = await web.post("/stays:book", json=given)
+        assert (reply.status_code, reply.json()) == (200, expected)
+        later = await web.post("/stays:book", json={**given, "waits": True}, headers={"Prefer": "respond-async"})
+        assert (later.status_code, later.headers["preference-applied"]) == (202, "respond-async")
+    async with connected_to(f"{served.url}/mcp", MODERN, Agent_ID=AGENT) as client:
+        called = await client.call_tool("book_stays", given)
+        assert (called.is_error, called.structured_content) == (False, expected)
+    run_id = later.json()["run_id"]
+    await ask(served.uri, "NOTIFY", "/workflows", {"workflow_id": run_id, "name": "payment"})
+    assert (await state_of(served.uri, run_id, "completed"))["output"] == expected

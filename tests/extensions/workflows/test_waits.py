@@ -4,20 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.agent.discovery.web import always, serving
+from tests.extensions.messages.parts import letter_of
 from tests.service import AGENT, Reply
 from tests.state.store.conftest import first, second, shared_place
 from tests.stateful import StatefulBench
-from tests.workflow_functions import Travel, asked, begin, ended, eventually, output
+from tests.workflow_functions import Travel, asked, begin, ended, eventually, output, run
 
 from bespeak import Context, Refusal, Run, StepError, WaitTimeoutError
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.workflows import durable, store
 from bespeak.extensions.workflows.functions import MOST_MAPPED
+from bespeak.extensions.workflows.spec import Spec
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 from bespeak.state.store.commands.cases import DecideCase
+from bespeak.state.store.commands.records import ChangeRecord
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Conflict
 
@@ -518,3 +527,81 @@ async def test_a_run_ends_with_the_authority_of_its_caller(busy: bool) -> None:
         found = await ended(bench, run_id)
         assert (found.record.state, travel.done) == ("failed", [])
         assert "suspended" in str(output(found))
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["completed", "failed"])
+async def test_a_callback_is_told_the_end_in_the_transaction_that_ends_the_run(fails: bool) -> None:
+    travel = Travel()
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> dict[str, str]:
+        """End in one way or the other."""
+        await run.call("BOOK", "/room", guest="nobody" if fails else "ann")
+        return {"it": "done"}
+
+    delivery = DeliverySettings(allow=("127.0.0.1",), recipients=("127.0.0.1",))
+    document = ServerDocument(extension_tables={"delivery": delivery})
+    async with serving(always(204), tls=False) as web, travel.serving(document=document) as bench:
+        server = bench.bench.server
+        authority = Authority(agent_id=AGENT, scopes=("activation:run",), headers={"agent-id": AGENT})
+        call = restore_call(authority, server, "RUN")
+        assert isinstance(call, RoutedCall)
+        callback = f"http://127.0.0.1:{web.port}/"
+        spec = Spec("RUN", (), authority, time.time() + 60, given={}, workflow="trip", callback=callback)
+        run_id = await server.part("workflows").begin(call, spec)
+        await eventually(lambda: len(web.asked) >= 1)
+    content = letter_of(web.asked[-1])["content"]
+    assert content["workflow_id"] == run_id
+    if fails:
+        assert (content["status"], content["error"]["code"]) == ("failed", "sold_out")
+    else:
+        assert (content["status"], content["output"]) == ("completed", {"it": "done"})
+
+
+async def test_budget_is_counted_over_replays() -> None:
+    travel = Travel()
+
+    @travel.app.endpoint("BUY", "/seats", impact="reversible", cost={"EUR": "6.00"})
+    async def buy() -> dict[str, int]:
+        """Buy a seat.
+
+        Outcome: A seat is bought.
+        """
+        travel.done.append("seat")
+        return {"seat": 1}
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> None:
+        """Buy two seats, with a pause."""
+        await run.call("BUY", "/seats")
+        await run.wait_for("payment")
+        await run.call("BUY", "/seats")
+
+    async with travel.serving() as bench:
+        reply = await run(bench, "trip", {}, prefer="respond-async", budget_limit="EUR=10.00")
+        run_id = reply.json["result"]["run_id"]
+        await ended(bench, run_id, "sleeping")
+        await bench.bench.server.part("workflows").signal(run_id, "payment", 1)
+        found = await ended(bench, run_id)
+        assert (found.record.state, travel.done) == ("failed", ["seat"])
+        assert "budget" in output(found)["code"]
+
+
+async def test_a_run_that_is_woken_too_early_sleeps_again() -> None:
+    travel = Travel()
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> None:
+        """Sleep for a while."""
+        await run.sleep(3600)
+
+    async with travel.serving() as bench:
+        run_id = await begin(bench, "trip")
+        before = await ended(bench, run_id, "sleeping")
+        await bench.store.do(ChangeRecord(run_id, ("workflow",), ("sleeping",), "sleeping", delay=0.0))
+        async with asyncio.timeout(10):
+            while (found := await ended(bench, run_id, "sleeping", "running")).record.fence == before.record.fence:
+                await asyncio.sleep(0.005)
+        found = await ended(bench, run_id, "sleeping")
+        assert [row.output for row in found.rows] == [row.output for row in before.rows]
+        assert abs(found.record.due - before.record.due) < 5

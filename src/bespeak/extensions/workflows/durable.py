@@ -164,7 +164,7 @@ class DurableEngine(Turn):
         self._size = 0
         self._leaves = 1  # branches that are running
         self._waits: dict[int, tuple[float, tuple[str, ...], tuple[str, ...]]] = {}  # those of them that wait
-        self._stirred = asyncio.Event()
+        self._stirred: asyncio.Event | None = None  # set when a branch has ended, while others wait
         self._is_away = False
 
     @abstractmethod
@@ -181,15 +181,13 @@ class DurableEngine(Turn):
 
     async def run(self) -> bool:
         """Do what is left, until it ends, waits or is paused; return False if another process has taken it over."""
-        bound = asyncio.timeout(max(self.spec.deadline - time.time(), 0.0) + _AFTER)
-        self._renew_later()
+        self._renew_later(asyncio.current_task())
         try:
             try:
-                async with bound:
-                    await self._do()
-            except (TimeoutError, DeadlineError) as error:
-                if isinstance(error, TimeoutError) and not bound.expired():
-                    raise
+                await self._do()
+            except (asyncio.CancelledError, DeadlineError) as error:
+                if isinstance(error, asyncio.CancelledError) and (self._overdue is None or self._overdue.uncancel()):
+                    raise  # the server stops
                 await self._time_out()
         except ParkedError:
             pass
@@ -275,6 +273,8 @@ class DurableEngine(Turn):
 
     async def _time_out(self) -> None:
         """End a workflow whose time has run out: it is undone, like one that fails."""
+        self._overdue = None
+        self._renew_later(None)
         # A step that was cancelled may be on its way to the store. It comes before this write, and then it is known.
         await self._write(self.journal.state)
         await self._reread()
@@ -570,6 +570,16 @@ class DurableEngine(Turn):
             return None
         return [self.answer(one, None) for one in asked.more]
 
+    async def _branch(self, branch: Asked | tuple[Program, Any]) -> Any:
+        await self._pace.wait(self.spec.authority.agent_id)
+        try:
+            found = self.answer(branch, None) if isinstance(branch, Asked) else self.advance(*branch)
+            return await found if type(found) is CoroutineType else found
+        except _CONTROL:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised when all have ended
+            return Failed(error)
+
     async def ask_together(self, asked: Asked) -> Any:
         """Run branches; return their results in order, or raise the failure of the first in order, not in time.
 
@@ -583,20 +593,13 @@ class DurableEngine(Turn):
         async def work() -> None:
             nonlocal active
             for index in left:
-                await self._pace.wait(self.spec.authority.agent_id)
-                branch = branches[index]
-                try:
-                    found = self.answer(branch, None) if isinstance(branch, Asked) else self.advance(*branch)
-                    results[index] = await found if type(found) is CoroutineType else found
-                except _CONTROL:
-                    raise
-                except Exception as error:  # noqa: BLE001 - raised when all have ended
-                    results[index] = Failed(error)
+                results[index] = await self._branch(branches[index])
             active -= 1
             if active:  # the last one counts for the branch that goes on
                 self._leaves -= 1
-                stirred, self._stirred = self._stirred, asyncio.Event()
-                stirred.set()  # if all others wait, the last of them parks
+                if self._stirred is not None:
+                    self._stirred.set()  # if all others wait, the last of them parks
+                    self._stirred = None
 
         if not branches:
             return []
@@ -624,9 +627,10 @@ class DurableEngine(Turn):
         try:
             if len(self._waits) >= self._leaves:
                 await self._put_away()
+            stirred = self._stirred = self._stirred or asyncio.Event()
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(min(until - time.time(), _POLL), _AFTER)):
-                    await self._stirred.wait()
+                    await stirred.wait()
             if self._is_away:
                 await asyncio.get_running_loop().create_future()  # the branch that has parked cancels this one
         finally:

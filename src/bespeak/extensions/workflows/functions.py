@@ -254,6 +254,9 @@ def _result(route: Route, value: Any) -> str:
             if not route.output.is_valid(output):
                 raise UnfitResult(route.output.violations(output))
         else:
+            quick = route.filter.encode(value)
+            if quick is not None:
+                return quick.decode()
             output = route.filter.select(value)
     except UnfitResult as unfit:
         places = ", ".join(one.pointer or "/" for one in unfit.violations[:3])
@@ -267,7 +270,7 @@ def _begin(
 ) -> Coroutine[Any, Any, Any] | Any:
     if _takes_key(function):
         named = {**named, _KEY: key}
-    if is_async(function):
+    if _is_async(function):
         return function(*given, **named)
     return _await(submit(partial(function, *given, **named), owner=owner, always=True).future)
 
@@ -290,6 +293,9 @@ def _returned(function: Callable[..., Any]) -> Any:
 @lru_cache(1024)
 def _decoder(kind: Any) -> Callable[[str], Any]:
     return msgspec.json.Decoder(kind, dec_hook=validate_foreign).decode
+
+
+_is_async: Final = lru_cache(1024)(is_async)
 
 
 @lru_cache(1024)

@@ -31,7 +31,7 @@ from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.handling import to_json
 
-_FRESH: Final = 0.25  # seconds for which the state last read counts: another process may pause the workflow at any time
+_FRESH: Final = 1.0  # seconds for which the state last read counts: another process may pause the workflow at any time
 TAKEN: Final = "taken over"  # state of a journal whose workflow another process has taken over
 _VOID: Final = -1  # fence that no claim has: the store refuses every note
 SETTLED: Final = (DONE, SKIPPED, UNDONE, NOT_UNDONE)  # states of steps that are not taken again
