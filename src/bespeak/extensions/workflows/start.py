@@ -9,7 +9,6 @@ import msgspec
 
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.workflows.engine import Workflow, Workflows
-from bespeak.extensions.workflows.following import follow
 from bespeak.extensions.workflows.spec import (
     INPUT,
     Spec,
@@ -50,8 +49,7 @@ async def begin(call: RoutedCall, spec: Spec, tell: Tell) -> Envelope:
         raise refusal(status.RATE_LIMITED, "too-many-workflows", message, retry_after=60)
     if prefers(call.request.headers, RESPOND_ASYNC):
         return _tell_begun(call, tell(await workflows.wait(begun, 0.0)), begun)
-    assert call.server.store is not None, "there are workflows"
-    found = await follow(workflows, call.server.store, begun, spec, ANSWERED_WITHIN)
+    found = await workflows.follow(begun, spec, ANSWERED_WITHIN)
     if found.record.state == RUNNING and IDEMPOTENCY_KEY in call.request.headers:
         # The answer under the key must be the final one, so this one is not kept.
         message = f"{begun} is still running; repeat the request with the same Idempotency-Key for its receipt."

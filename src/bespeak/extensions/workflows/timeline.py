@@ -12,15 +12,16 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from rich.text import Text
 
-from bespeak.extensions.workflows.following import BESIDE
 from bespeak.extensions.workflows.spec import Spec
 from bespeak.extensions.workflows.store import (
+    BESIDE,
     CANCELLED,
     COMPLETED,
     DONE,
     END,
     ENDED,
     FAILED,
+    INNER,
     NOT_UNDONE,
     PAUSED,
     PENDING,
@@ -35,7 +36,6 @@ from bespeak.extensions.workflows.store import (
 )
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.records import Record
-from bespeak.state.store.store import Command, Result, Statement
 from bespeak.terminal.console import line
 from bespeak.text.diagnostics.diagnostic import printable
 
@@ -49,8 +49,7 @@ _LOOKS: Final = {  # style on a terminal and colour in a picture, by state
     PENDING: ("", "#90a4ae"),
 }
 STYLES: Final = {state: style for state, (style, _) in _LOOKS.items()}
-_INNER: Final = 21  # bits of the number of a step inside another
-_PART: Final = (1 << _INNER) - 1
+_PART: Final = (1 << INNER) - 1
 _MOST_ALIKE: Final = 12  # inner steps of one kind that are shown one by one
 _WAITS: Final = ("sleep", "wait ", "ask ")  # what is asked for by steps that wait
 _BAR: Final = 24  # characters of the bars in a text
@@ -58,22 +57,11 @@ _LONGEST: Final = 46  # characters of a label in a picture
 _LEFT, _WIDTH, _ROW, _TOP = 420, 400, 26, 84  # of a picture: where bars begin, their width, height of a row, first row
 
 
-class ForgetSteps(Command, frozen=True):
-    """Remove steps from the journal of a workflow, so that they are done again."""
-
-    workflow_id: str
-    numbers: tuple[int, ...]
-
-    def steps(self) -> Result[None]:
-        for number in self.numbers:
-            yield Statement("DELETE FROM steps WHERE workflow_id = ? AND number = ?", (self.workflow_id, number))
-
-
 def top_of(number: int) -> int:
     """Return the number of the outermost step that a step is inside of, or beside."""
     number &= BESIDE - 1
-    while number >> _INNER:
-        number >>= _INNER
+    while number >> INNER:
+        number >>= INNER
     return number
 
 
@@ -110,9 +98,9 @@ def list_entries(spec: Spec, rows: Sequence[StepRow]) -> list[Entry]:
 
 
 def _entry(spec: Spec, row: StepRow) -> Entry:
-    path, number = [row.number & _PART], row.number >> _INNER
+    path, number = [row.number & _PART], row.number >> INNER
     while number:
-        path, number = [number & _PART, *path], number >> _INNER
+        path, number = [number & _PART, *path], number >> INNER
     step = spec.steps[row.number - 1] if row.number <= len(spec.steps) else None
     label, undo = row.asked or "step", "" if row.undo is None else _write_call(msgspec.json.decode(row.undo))
     if step is not None:

@@ -5,9 +5,15 @@ from __future__ import annotations
 import pytest
 from tests.state.store.single import only
 
-from bespeak.extensions.workflows.following import BESIDE, Advance, ReadAdvance
-from bespeak.extensions.workflows.store import JournalSteps, ReadSteps, StepRow
-from bespeak.extensions.workflows.timeline import ForgetSteps
+from bespeak.extensions.workflows.store import (
+    BESIDE,
+    Advance,
+    ForgetSteps,
+    JournalSteps,
+    ReadAdvance,
+    ReadSteps,
+    StepRow,
+)
 from bespeak.state.store.commands.records import PutRecord
 from bespeak.state.store.store import Store
 
