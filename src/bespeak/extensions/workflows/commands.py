@@ -71,7 +71,7 @@ Look = tuple[list[Text], bool]  # lines to show, and whether they change no more
 
 @click.group()
 def workflows() -> None:
-    """List, show, pause, resume, cancel and retry workflows that agents have begun with CHAIN or BATCH.
+    """List, show, signal, pause, resume, cancel and retry workflows, and the schedules that begin them.
 
     TARGET is the deployment, whose configuration names the store; --store overrides it. A running server acts on a
     change at once.
@@ -384,6 +384,7 @@ def _summary(record: Record, spec: Spec) -> dict[str, Any]:
         "workflow_id": record.record_id,
         "state": record.state,
         "method": spec.method,
+        "name": spec.name,
         "owner": record.owner,
         "steps": len(spec.steps),
         "created": write_instant(record.created),
