@@ -73,9 +73,11 @@ class QueueOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowOptions:
-    """How long the runs of a workflow may take."""
+    """How long the runs of a workflow may take, and when they begin by themselves."""
 
     timeout: float  # seconds
+    every: str | None = None  # schedule, such as `1 day at 02:00 Europe/Berlin`
+    missed: str = "once"  # what is done about times that were missed: skip, once or all
 
     def find_fault(self) -> str | None:
         most = 366 * 86400

@@ -12,11 +12,13 @@ from contextlib import suppress
 from contextvars import Token
 from typing import Final, TypeVar
 
-from bespeak.protocol.exchange.messages import ITEMS, REPORT, Report
+from bespeak.protocol.exchange.messages import ITEMS, PATIENCE, REPORT, Report
 
+PATIENT: Final = 3600.0  # seconds for which a client that hears of progress waits
 INTERVAL: Final = 0.1  # seconds between two notifications
 _LONGEST: Final = 500  # characters of a message
 ResultT = TypeVar("ResultT")
+_Tokens = tuple[Token[Report | None], Token[Callable[[bytes], None] | None], Token[float | None]]
 News = tuple[float, float | None, str | None]
 Send = Callable[[float, float | None, str | None], Awaitable[None]]
 SendItems = Callable[[list[bytes]], Awaitable[None]]
@@ -25,8 +27,12 @@ SendItems = Callable[[list[bytes]], Awaitable[None]]
 class Progress:
     """Passes the reports of a handler on to the client of its call."""
 
-    def __init__(self, send: Send, send_items: SendItems | None = None) -> None:
-        """Pass reports on with `send`, and items with `send_items`; by default each item is the message of a report."""
+    def __init__(self, send: Send, send_items: SendItems | None = None, *, patience: float | None = PATIENT) -> None:
+        """Pass reports on with `send`, and items with `send_items`; by default each item is the message of a report.
+
+        `patience` is the number of seconds for which the client waits for the end; None if that is not known.
+        """
+        self._patience = patience
         self._send = send
         self._send_items = send_items or self._send_each
         self._items: list[bytes] = []  # items that were not sent yet
@@ -35,7 +41,7 @@ class Progress:
         self._done = -math.inf
         self._sending: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
-        self._tokens: tuple[Token[Report | None], Token[Callable[[bytes], None] | None]]
+        self._tokens: _Tokens
 
     @property
     def is_told(self) -> bool:
@@ -55,7 +61,7 @@ class Progress:
 
     async def __aenter__(self) -> None:
         """Take the reports of handlers that are called inside the block."""
-        self._tokens = REPORT.set(self.report), ITEMS.set(self.take_item)
+        self._tokens = self._set()
 
     async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._reset(self._tokens)
@@ -63,16 +69,20 @@ class Progress:
 
     def run(self, step: Callable[[], ResultT]) -> ResultT:
         """Take the reports of handlers that a step calls, while it runs and later."""
-        tokens = REPORT.set(self.report), ITEMS.set(self.take_item)
+        tokens = self._set()
         try:
             return step()
         finally:
             self._reset(tokens)
 
+    def _set(self) -> _Tokens:
+        return REPORT.set(self.report), ITEMS.set(self.take_item), PATIENCE.set(self._patience)
+
     @staticmethod
-    def _reset(tokens: tuple[Token[Report | None], Token[Callable[[bytes], None] | None]]) -> None:
+    def _reset(tokens: _Tokens) -> None:
         REPORT.reset(tokens[0])
         ITEMS.reset(tokens[1])
+        PATIENCE.reset(tokens[2])
 
     def take_item(self, item: bytes) -> None:
         if not self._ended.is_set():

@@ -332,6 +332,8 @@ class Participation:
         self,
         name: str,
         *,
+        every: str | None = None,
+        missed: str = "once",
         timeout: float | timedelta = timedelta(days=30),
         scopes: Sequence[str] = (),
         errors: Mapping[str, str] | None = None,
@@ -343,20 +345,27 @@ class Participation:
         `app.endpoint("BOOK", "/trip", impact="reversible")(trip)`. After a crash the function runs again, and what it
         had awaited returns the noted results. It acts in the authority of whoever has begun it.
 
+        - `every` is a schedule on which the service runs it by itself: `15 minutes`, `1 day at 02:00 Europe/Berlin`,
+          `monday at 08:30 Europe/Paris`, or a cron text such as `0 2 * * 1-5 Europe/Berlin`. A parameter `planned` is
+          given the time for which it runs; others need defaults.
+        - `missed` tells what is done about times at which no server was there: `skip` leaves them out, `once` begins
+          one run for all of them, and `all` one for each of the last 100.
         - `timeout` is the time that a run may take. What it did is undone then.
-        - `scopes` are those that an agent needs to RUN it.
+        - `scopes` are those that an agent needs to RUN it, and those with which a scheduled run acts.
         - `errors` are the names of the refusals that it raises, with what they mean.
         """
 
         def declare(function: Any, version: int) -> Any:
             from bespeak.extensions.workflows.methods_run import handler_of  # noqa: PLC0415 - loads the extension
+            from bespeak.extensions.workflows.schedules import find_fault  # noqa: PLC0415
 
             seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
-            options = WorkflowOptions(timeout=seconds)
+            options = WorkflowOptions(timeout=seconds, every=every, missed=missed)
             made: Any = None
             try:
                 fault = options.find_fault() or (None if is_async(function) else "it is not an `async def`")
                 made = handler_of(name, function)
+                fault = fault or find_fault(options, made)
             except ContractError as error:
                 fault = str(error)
             old = next((one for one in self._participants if (one.kind, one.name) == ("workflow", name)), None)

@@ -1,37 +1,48 @@
-"""`bespeak workflows`: list, draw, pause, resume, cancel and retry workflows as the operator."""
+"""`bespeak workflows`: find, draw, signal, pause, resume, cancel and retry workflows, and their schedules."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+import re
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from html import escape
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 import msgspec
 from rich.live import Live
 from rich.text import Text
 
+from bespeak.extensions.workflows.schedules import (
+    ACTIVE,
+    MOST_SCHEDULES,
+    PREFIX,
+    SCHEDULE,
+    pause_change,
+    read_schedule,
+    resume_change,
+)
 from bespeak.extensions.workflows.spec import Spec, decode, repeat_commands
 from bespeak.extensions.workflows.store import (
     CANCELLED,
     CANCELLING,
     COMPLETED,
-    DONE,
+    END,
     ENDED,
     FAILED,
-    NOT_UNDONE,
     PAUSED,
-    PENDING,
     RUNNING,
-    SKIPPED,
-    UNDONE,
+    SLEEPING,
+    STOPPED,
     WAITING,
     WORKFLOW,
+    ForgetSteps,
     ReadSteps,
+    SignalRun,
     StepRow,
 )
+from bespeak.extensions.workflows.timeline import STYLES, draw_lines, draw_mermaid, draw_svg, top_of
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, Record
 from bespeak.state.store.store import Command, Conflict, Store
@@ -44,133 +55,23 @@ from bespeak.terminal.console import (
     line,
     print_json,
     print_lines,
+    print_result,
     state_option,
 )
 from bespeak.terminal.target_store import store_options, visit_store
 from bespeak.text.diagnostics.diagnostic import printable
 
-STYLES: Final = {  # styles of states on a terminal
-    RUNNING: "bold cyan",
-    WAITING: "bold yellow",
-    PAUSED: "yellow",
-    COMPLETED: "green",
-    DONE: "green",
-    FAILED: "red",
-    CANCELLED: "dim",
-    SKIPPED: "dim",
-    UNDONE: "magenta",
-    NOT_UNDONE: "red",
-}
-_COLOURS: Final = {  # colours of the states of steps in a picture
-    DONE: "#2e7d32",
-    FAILED: "#c62828",
-    WAITING: "#f9a825",
-    UNDONE: "#6a1b9a",
-    NOT_UNDONE: "#c62828",
-    SKIPPED: "#757575",
-    PENDING: "#90a4ae",
-}
-Rows = Mapping[int, StepRow]  # what is known of the steps, by number
-_LONGEST: Final = 44  # characters of a label in a picture
-_WIDTH, _HEIGHT, _GAP, _LEFT, _TOP = 460, 44, 22, 40, 56  # of the boxes in a picture
-
-
-def draw_lines(record: Record, spec: Spec, rows: Rows) -> Iterator[Text]:
-    yield line((record.record_id, "bold"), "  ", (record.state, STYLES.get(record.state, "")))
-    yield line(f"  {spec.method} by {record.owner}, begun {write_instant(record.created)}")
-    for number, step in enumerate(spec.steps, 1):
-        row = rows.get(number)
-        state = _state(row)
-        yield line(f"  {number:3}  ", (f"{state:8}", STYLES.get(state, "")), f"  {_call(spec, number)}{_outcome(row)}")
-        if row is not None and row.state in (FAILED, WAITING):
-            error = msgspec.json.decode(row.output)
-            reason = error.get("message", "") if isinstance(error, dict) else error
-            yield line(f"       {printable(str(reason))[:200]}")
-        if step.compensate is not None:
-            yield line(f"       undone by {step.compensate.method} {printable(step.compensate.path)}")
-
-
-def draw_mermaid(spec: Spec, rows: Rows) -> Iterator[str]:
-    """Yield a flowchart: steps one after the other, or all after the beginning of a batch."""
-    yield "flowchart TD"
-    yield f"  s0([{spec.method}])"
-    for number in range(1, len(spec.steps) + 1):
-        state = _state(rows.get(number))
-        # Mermaid writes other characters by their number.
-        label = "".join(
-            char if char.isalnum() or char in " _-/:.{}" else f"#{ord(char)};" for char in _call(spec, number)
-        )
-        yield f'  s{number}["{label}<br/>{state}"]:::{state}'
-        yield f"  s{0 if spec.parallel else number - 1} --> s{number}"
-    yield from (f"  classDef {state} stroke:{colour},stroke-width:2px" for state, colour in _COLOURS.items())
-
-
-def draw_svg(record: Record, spec: Spec, rows: Rows) -> str:
-    """Return a picture: a box for each step with its state, below each other, and its compensation in small print."""
-    height = _TOP + len(spec.steps) * (_HEIGHT + _GAP) + 8
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH + _LEFT + 20}" height="{height}" '
-        'font-family="sans-serif" font-size="14">',
-        f"<title>{_written(record.record_id)}</title>",
-        '<rect width="100%" height="100%" fill="#ffffff"/>',
-        f'<text x="16" y="26" font-weight="bold">{_written(f"{spec.method} {record.record_id}", 60)}</text>',
-        f'<text x="16" y="44" fill="#546e7a" font-size="12">{_written(record.state)}</text>',
-    ]
-    for number, step in enumerate(spec.steps, 1):
-        row, top = rows.get(number), _TOP + (number - 1) * (_HEIGHT + _GAP)
-        colour, middle = _COLOURS.get(_state(row), _COLOURS[PENDING]), top + _HEIGHT / 2
-        undo = "" if step.compensate is None else f"undone by {step.compensate.method} {step.compensate.path}"
-        outcome = " · ".join(part for part in (_outcome(row).strip(), undo) if part)
-        parts += [
-            _edge(spec, number, top, middle),
-            f'<rect x="{_LEFT}" y="{top}" width="{_WIDTH}" height="{_HEIGHT}" fill="#fafafa" stroke="{colour}"/>',
-            f'<rect x="{_LEFT}" y="{top}" width="6" height="{_HEIGHT}" fill="{colour}"/>',
-            f'<text x="{_LEFT + 18}" y="{top + 19}">{_written(f"{number}  {_call(spec, number)}")}</text>',
-            f'<text x="{_LEFT + 18}" y="{top + 36}" fill="#546e7a" font-size="12">{_written(outcome, 62)}</text>',
-            f'<text x="{_LEFT + _WIDTH - 12}" y="{top + 19}" text-anchor="end" fill="{colour}">{_state(row)}</text>',
-        ]
-    return "\n".join([*parts, "</svg>"])
-
-
-def _edge(spec: Spec, number: int, top: float, middle: float) -> str:
-    """Return the line that leads to a step: from the step before, or from the trunk of a batch."""
-    line = '<path d="{}" fill="none" stroke="#90a4ae" stroke-width="1.5"/>'
-    if spec.parallel:
-        begins = _TOP - 8 if number == 1 else middle - _HEIGHT - _GAP
-        return line.format(f"M24 {begins:g} V{middle:g} H{_LEFT}")
-    x = _LEFT + 60
-    arrow = f"M{x - 4} {top - 6} L{x} {top} L{x + 4} {top - 6}"
-    return "" if number == 1 else line.format(f"M{x} {top - _GAP} V{top} {arrow}")
-
-
-def _call(spec: Spec, number: int) -> str:
-    step = spec.steps[number - 1]
-    name = f"{step.name}: " if step.name else ""
-    return printable(f"{name}{step.method} {step.path}")
-
-
-def _state(row: StepRow | None) -> str:
-    return PENDING if row is None else row.state
-
-
-def _outcome(row: StepRow | None) -> str:
-    code = f"  {row.code}" if row is not None and row.code else ""
-    return code + (f"  attempt {row.attempt}" if row is not None and row.attempt > 1 else "")
-
-
-def _written(text: str, longest: int = _LONGEST) -> str:
-    shown = printable(text)
-    return escape(shown if len(shown) <= longest else f"{shown[: longest - 1]}…")
-
-
-_STATES: Final = (RUNNING, WAITING, PAUSED, COMPLETED, FAILED, CANCELLING, CANCELLED)
+_STATES: Final = (RUNNING, WAITING, SLEEPING, PAUSED, STOPPED, COMPLETED, FAILED, CANCELLING, CANCELLED)
+_OPEN: Final = (RUNNING, WAITING, SLEEPING, STOPPED)  # states of workflows that can be paused
+_PAGE: Final = 500  # workflows that are read at a time
+_AGES: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _EVERY: Final = 1.0  # seconds between two looks of --watch
 Look = tuple[list[Text], bool]  # lines to show, and whether they change no more
 
 
 @click.group()
 def workflows() -> None:
-    """List, show, pause, resume, cancel and retry workflows that agents have begun with CHAIN or BATCH.
+    """List, show, signal, pause, resume, cancel and retry workflows, and the schedules that begin them.
 
     TARGET is the deployment, whose configuration names the store; --store overrides it. A running server acts on a
     change at once.
@@ -181,26 +82,96 @@ def _one(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.argument("workflow")(store_options(command))
 
 
+class _Wanted(NamedTuple):
+    """What a list is to have."""
+
+    states: tuple[str, ...]
+    limit: int
+    name: str | None
+    older: float  # seconds since they began
+    inputs: dict[str, str]
+
+    async def read(self, store: Store) -> list[tuple[Record, Spec]]:
+        found: list[tuple[Record, Spec]] = []
+        after = (0.0, "")
+        while len(found) < self.limit:
+            page: list[Record] = await store.read(ListRecords(WORKFLOW, states=self.states, after=after, limit=_PAGE))
+            found += [(record, spec) for record in page if self._has(record, spec := decode(record.data))]
+            if len(page) < _PAGE:
+                break
+            after = (page[-1].created, page[-1].record_id)
+        return found[: self.limit]
+
+    def _has(self, record: Record, spec: Spec) -> bool:
+        if self.name is not None and self.name not in (spec.name, spec.method):
+            return False
+        given = [spec.given or {}, *(step.parameters for step in spec.steps)]
+        return record.created <= time.time() - self.older and all(
+            any(_as_text(one.get(name)) == value for one in given if name in one) for name, value in self.inputs.items()
+        )
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _read_age(_: click.Context, __: click.Parameter, value: str | None) -> float:
+    found = re.fullmatch(r"(\d{1,6})([smhd])", value or "0s")
+    if found is None:
+        raise click.BadParameter(f"must be a number and s, m, h or d, such as 2h; got {value!r}")
+    return int(found[1]) * _AGES[found[2]]
+
+
+def _read_inputs(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    wrong = next((value for value in values if "=" not in value), None)
+    if wrong is not None:
+        raise click.BadParameter(f"must be FIELD=VALUE, such as guest_id=77; got {wrong!r}")
+    return dict(value.split("=", 1) for value in values)
+
+
 @workflows.command("list")
 @store_options
 @state_option(_STATES, "all", "Only workflows in this state.")
+@click.option("--name", help="Only runs of this workflow or procedure, or begun by this method.")
+@click.option("--older", metavar="AGE", callback=_read_age, help="Only those that began so long ago, such as 2h or 3d.")
+@click.option(
+    *("--input", "inputs"),
+    metavar="FIELD=VALUE",
+    multiple=True,
+    callback=_read_inputs,
+    help="Only those whose input, or that of a step, has this value. May be repeated.",
+)
 @limit_option("workflows")
 @click.option("--watch", is_flag=True, help="Show the list again whenever it has changed, until Ctrl-C.")
 @json_option
-def list_(*, target: str, override: str | None, state: str, limit: int, watch: bool, as_json: bool) -> None:
-    """List workflows, oldest first."""
+def list_(
+    *,
+    target: str,
+    override: str | None,
+    state: str,
+    name: str | None,
+    older: float,
+    inputs: dict[str, str],
+    limit: int,
+    watch: bool,
+    as_json: bool,
+) -> None:
+    """List workflows, oldest first.
+
+    \b
+    Example:
+    bespeak workflows list examples/hotel --state failed --name trip --older 2h --input guest_id=77
+    """
     if watch and as_json:
         raise click.UsageError("--watch shows lines for people; leave out --json")
-    wanted = ListRecords(WORKFLOW, states=() if state == "all" else (state,), limit=limit)
+    wanted = _Wanted(() if state == "all" else (state,), limit, name, older, inputs)
 
     async def look(store: Store) -> Look:
-        found: list[Record] = await store.read(wanted)
-        lines = [_list_line(record, decode(record.data)) for record in found]
+        lines = [_list_line(record, spec) for record, spec in await wanted.read(store)]
         return lines or [Text("no workflows" if state == "all" else f"no {state} workflows")], False
 
     if as_json:
-        found: list[Record] = visit_store(target, override, lambda store: store.read(wanted))
-        print_json([_summary(record, decode(record.data)) for record in found])
+        print_json([_summary(*one) for one in visit_store(target, override, wanted.read)])
     else:
         _look(target, override, look, watch=watch)
 
@@ -212,10 +183,12 @@ def list_(*, target: str, override: str | None, state: str, limit: int, watch: b
     *("--format", "form"),
     of=["text", "svg", "mermaid", "json"],
     default="text",
-    help="Text, a picture (SVG), a Mermaid flowchart, or JSON.",
+    help="A timeline as text or as a picture (SVG), a Mermaid flowchart, or JSON.",
 )
 def show(*, workflow: str, target: str, override: str | None, watch: bool, form: str) -> None:
-    """Show a workflow: what became of each of its steps.
+    """Show the timeline of a workflow: what became of each of its steps, when, and how long it took.
+
+    Many inner steps of one kind are one line.
 
     \b
     Examples:
@@ -227,26 +200,25 @@ def show(*, workflow: str, target: str, override: str | None, watch: bool, form:
 
     async def look(store: Store) -> Look:
         record, rows = await _read(store, workflow)
-        lines = list(draw_lines(record, decode(record.data), {row.number: row for row in rows}))
-        return lines, record.state in ENDED
+        return list(draw_lines(record, decode(record.data), rows)), record.state in ENDED
 
     if form == "text":
         _look(target, override, look, watch=watch)
         return
     record, rows = visit_store(target, override, lambda store: _read(store, workflow))
-    spec, known = decode(record.data), {row.number: row for row in rows}
+    spec = decode(record.data)
     if form == "json":
         steps = [msgspec.to_builtins(row) | {"output": msgspec.json.decode(row.output)} for row in rows]
         print_json({**_summary(record, spec), "steps": steps})
     else:
-        click.echo(draw_svg(record, spec, known) if form == "svg" else "\n".join(draw_mermaid(spec, known)))
+        click.echo(draw_svg(record, spec, rows) if form == "svg" else "\n".join(draw_mermaid(spec, rows)))
 
 
 @workflows.command(short_help="Pause a workflow after its running step.")
 @_one
 def pause(workflow: str, target: str, override: str | None) -> None:
     """Pause a workflow: the step that runs ends, and no other begins."""
-    _change(workflow, target, override, (RUNNING, WAITING), PAUSED)
+    _change(workflow, target, override, _OPEN, PAUSED)
 
 
 @workflows.command(short_help="Resume a paused workflow.")
@@ -260,23 +232,104 @@ def resume(workflow: str, target: str, override: str | None) -> None:
 @_one
 def cancel(workflow: str, target: str, override: str | None) -> None:
     """Cancel a workflow. The compensations of the steps that are done are called first."""
-    _change(workflow, target, override, (RUNNING, WAITING, PAUSED), CANCELLING, due=True)
+    _change(workflow, target, override, (*_OPEN, PAUSED), CANCELLING, due=True)
 
 
-@workflows.command(short_help="Try the failed steps of a workflow again.")
+@workflows.command(short_help="Run a failed workflow again.")
 @_one
-def retry(workflow: str, target: str, override: str | None) -> None:
-    """Run a failed workflow again, from the steps that failed. One whose steps were undone cannot be repeated."""
+@click.option("--from", "first", type=click.IntRange(min=1), help="Number of the first step that is repeated.")
+def retry(workflow: str, target: str, override: str | None, first: int | None) -> None:
+    """Run a failed workflow again, from the steps that failed, or from another step on.
+
+    A step is repeated under the same Idempotency-Key: another service that knows the key does not do it twice. A
+    workflow whose earlier steps were undone cannot be repeated.
+    """
 
     async def again(store: Store) -> None:
         record, rows = await _read(store, workflow)
-        commands = repeat_commands(record, rows)
+        gone = [row for row in rows if first is not None and (row.number == END or top_of(row.number) >= first)]
+        if first is not None and not any(row.number != END for row in gone):
+            raise CommandFailedError(f"{workflow} has no step {first} that has begun; see `bespeak workflows show`")
+        kept = [row for row in rows if row not in gone]
+        commands = repeat_commands(record, kept)
         if isinstance(commands, str):
             raise CommandFailedError(f"{commands}; begin it anew")
-        await _do(store, workflow, *commands)
+        await _do(store, workflow, *commands, ForgetSteps(workflow, tuple(row.number for row in gone)))
 
     visit_store(target, override, again)
-    click.echo(f"{workflow} runs again")
+    click.echo(f"{workflow} runs again" + ("" if first is None else f" from step {first}"))
+
+
+@workflows.command(short_help="Send a signal to a workflow.")
+@click.argument("workflow")
+@click.argument("name")
+@click.argument("value", default="null")
+@store_options
+def signal(workflow: str, name: str, value: str, target: str, override: str | None) -> None:
+    """Send a signal with a VALUE, as JSON or as a text, to a workflow that waits for NAME, now or later."""
+    try:
+        given = msgspec.json.encode(msgspec.json.decode(value)).decode()
+    except msgspec.DecodeError:
+        given = msgspec.json.encode(value).decode()
+    visit_store(target, override, lambda store: _do(store, workflow, SignalRun(workflow, name, given)))
+    click.echo(f"{workflow} was sent {name}")
+
+
+@workflows.group(short_help="List, pause and resume schedules.")
+def schedules() -> None:
+    """List, pause and resume the schedules of workflows."""
+
+
+@schedules.command("list")
+@store_options
+@json_option
+def list_schedules(*, target: str, override: str | None, as_json: bool) -> None:
+    """List schedules with the time of the next run, and the last run."""
+    wanted = ListRecords(SCHEDULE, limit=MOST_SCHEDULES)
+    records: list[Record] = visit_store(target, override, lambda store: store.read(wanted))
+    found: list[dict[str, Any]] = []
+    for record in records:
+        one = read_schedule(record.data)
+        planned = None if record.due is None else write_instant(one.planned)
+        found.append({"name": one.name, "state": record.state, "every": one.every, "missed": one.missed})
+        found[-1] |= {"scopes": list(one.scopes), "next": planned, "last_run": one.last}
+    lines = [
+        line((one["name"], "bold"), "  ", (one["state"], STYLES.get(one["state"], "")), f"  every {one['every']}")
+        + line(f"  next {one['next'] or 'none'}  last {one['last_run'] or 'none'}")
+        for one in found
+    ]
+    print_result({"schedules": found}, lines or [Text("no schedules")], as_json=as_json)
+
+
+def _schedule(command: Callable[..., Any]) -> Callable[..., Any]:
+    return click.argument("name")(store_options(command))
+
+
+@schedules.command("pause")
+@_schedule
+def pause_one(name: str, target: str, override: str | None) -> None:
+    """Let no run of a schedule begin until it is resumed. Times that pass meanwhile are not made up for."""
+    _change_schedule(name, target, override, pause_change, "paused")
+
+
+@schedules.command("resume")
+@_schedule
+def resume_one(name: str, target: str, override: str | None) -> None:
+    """Let the runs of a schedule begin again, from its next time on."""
+    _change_schedule(name, target, override, lambda record: resume_change(record, time.time()), ACTIVE)
+
+
+def _change_schedule(
+    name: str, target: str, override: str | None, change: Callable[[Record], Command], state: str
+) -> None:
+    async def do(store: Store) -> None:
+        record: Record | None = await store.read(FindRecord((SCHEDULE,), PREFIX + name.removeprefix(PREFIX)))
+        if record is None:
+            raise CommandFailedError(f"schedule {name!r} not found; see `bespeak workflows schedules list`")
+        await _do(store, record.record_id, change(record))
+
+    visit_store(target, override, do)
+    click.echo(f"schedule {name} is {state}")
 
 
 def _change(
@@ -293,7 +346,9 @@ async def _do(store: Store, workflow: str, *commands: Command) -> None:
         return
     if done.reason == "not-found":
         raise CommandFailedError(f"workflow {workflow!r} not found; see `bespeak workflows list`")
-    raise CommandFailedError(f"{workflow} is {done.details.get('state', 'in other hands')}, so this is not possible")
+    if "state" in done.details:
+        raise CommandFailedError(f"{workflow} is {done.details['state']}, so this is not possible")
+    raise CommandFailedError(f"{workflow} was not changed: {done.reason}; look at it and try again")
 
 
 async def _read(store: Store, workflow: str) -> tuple[Record, list[StepRow]]:
@@ -329,6 +384,7 @@ def _summary(record: Record, spec: Spec) -> dict[str, Any]:
         "workflow_id": record.record_id,
         "state": record.state,
         "method": spec.method,
+        "name": spec.name,
         "owner": record.owner,
         "steps": len(spec.steps),
         "created": write_instant(record.created),
@@ -337,9 +393,10 @@ def _summary(record: Record, spec: Spec) -> dict[str, Any]:
 
 
 def _list_line(record: Record, spec: Spec) -> Text:
+    what = f"{len(spec.steps)} steps" if spec.workflow is None else printable(spec.workflow)
     return line(
         record.record_id,
         "  ",
         (f"{record.state:10}", STYLES.get(record.state, "")),
-        f"  {spec.method:5}  {len(spec.steps):4} steps  {write_instant(record.updated)}  by {record.owner[:12]}",
+        f"  {spec.method:5}  {what:>10}  {write_instant(record.updated)}  by {record.owner[:12]}",
     )

@@ -28,9 +28,10 @@ from bespeak.extensions.workflows.journal import (
     failed_row,
     interrupted_row,
 )
-from bespeak.extensions.workflows.spec import BITS, Spec
+from bespeak.extensions.workflows.spec import Spec
 from bespeak.extensions.workflows.store import (
     ARRIVED,
+    BITS,
     CANCELLED,
     CANCELLING,
     COMPLETED,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import random
 import time
 from collections.abc import Mapping, Sequence
@@ -19,15 +20,21 @@ from bespeak.extensions.workflows.journal import WorkflowJournal
 from bespeak.extensions.workflows.spec import Spec, decode, encode
 from bespeak.extensions.workflows.steps import StepsEngine
 from bespeak.extensions.workflows.store import (
+    BITS,
     CANCELLED,
     CANCELLING,
     ENDED,
     FAILED,
+    PAUSED,
     RUNNING,
     SLEEPING,
+    STOPPED,
+    WAITING,
     WORKFLOW,
+    Advance,
     EndRun,
     FindTask,
+    ReadAdvance,
     ReadJournals,
     ReadSteps,
     ReleaseWorkflows,
@@ -36,6 +43,7 @@ from bespeak.extensions.workflows.store import (
 )
 from bespeak.extensions.workflows.turn import KEPT, tell_end
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, TASK_ID
+from bespeak.protocol.exchange.messages import PATIENCE, REPORT
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import JoinedCall, RoutedCall, ordered_id
@@ -52,6 +60,8 @@ LEASE: Final = 30.0
 MOST_OPEN: Final = 100_000  # workflows of one agent that have not ended
 _MOST_NAME: Final = 256  # characters of a Task-ID by which a workflow can be found
 _ELSEWHERE: Final = 10.0  # seconds after which a run whose code is not here is due again, for other machines
+_FIRST_LOOK: Final = 0.1  # seconds after which a caller hears how far its workflow is; most have ended then
+_LONGEST_LOOK: Final = 2.0  # seconds between two looks
 _MOST_DRIVEN: Final = 1_000  # workflows that a process drives at the same time before it claims more
 
 
@@ -151,6 +161,37 @@ class Workflows:
         found = await self.find(workflow_id)
         assert found is not None
         return found
+
+    async def follow(self, workflow_id: str, spec: Spec, within: float) -> Workflow:
+        """Wait for a workflow as its caller does: one that hears of progress is told, and a patient one waits longer.
+
+        A caller that follows work to its end, however long it takes, gets it when it has ended.
+        """
+        report, patience = REPORT.get(), PATIENCE.get()
+        if report is None and patience is None:
+            return await self.wait(workflow_id, within)
+        found = await self.wait(workflow_id, min(_FIRST_LOOK, within))
+        pause, clock = _FIRST_LOOK, asyncio.get_running_loop().time
+        ends = clock() + (within if patience is None else patience)
+        while not found.has_ended:
+            changed = self._changed
+            now: Advance = await self._store.read(ReadAdvance(workflow_id))
+            held = now.state in (WAITING, PAUSED, STOPPED)
+            if report is not None and (now.done or held):
+                # Progress has to increase: a step that waits for somebody has begun.
+                total = len(spec.steps) if spec.steps and not now.last >> BITS else None
+                report(now.done + 0.5 if held else now.done, total, now.state if held else now.asked or None)
+            left = ends - clock()
+            sleeps = now.state == SLEEPING and now.due is not None and now.due - time.time() > left
+            if now.state in ENDED or left <= 0 or (patience != math.inf and (held or sleeps)):
+                break
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await changed.wait()
+            pause = min(pause * 1.5, _LONGEST_LOOK)
+        again = found if found.has_ended else await self.find(workflow_id)
+        assert again is not None, "a workflow that has begun is kept"
+        return again
 
     async def find(self, workflow_id: str, owner: str | None = None) -> Workflow | None:
         """Return a workflow; None if there is none, or it is another's."""

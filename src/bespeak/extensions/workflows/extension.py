@@ -7,6 +7,7 @@ from typing import Final
 from bespeak.extensions.workflows.engine import Workflows
 from bespeak.extensions.workflows.methods import batch, chain, list_endpoints, pause
 from bespeak.extensions.workflows.methods_run import run, signal_endpoints
+from bespeak.extensions.workflows.schedules import SCHEDULE, Schedules, find_schedules
 from bespeak.extensions.workflows.store import CANCELLING, PAUSED, RUNNING, SLEEPING, STOPPED, WAITING, WORKFLOW
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
 
@@ -18,6 +19,10 @@ def _open(opening: Opening) -> None:
     opening.provide("workflows", driven)
     opening.on_run(driven.start)
     opening.on_stop(driven.close)
+    server_id = opening.server.registrar.service.identity.server_id
+    schedules = Schedules(server_id, opening.store, find_schedules(driven.functions.values()))
+    opening.provide("schedules", schedules)
+    opening.on_run(schedules.start)
 
 
 workflows: Final = Extension(
@@ -28,7 +33,8 @@ workflows: Final = Extension(
             due=lambda server: server.part("workflows").take_over,
             # Its steps are undone first, by the process that takes it next.
             cancelling=Cancelling((RUNNING, WAITING, SLEEPING, STOPPED, PAUSED), CANCELLING),
-        )
+        ),
+        SCHEDULE: RecordKind(due=lambda server: server.part("schedules").take),
     },
     endpoints=lambda service: [*list_endpoints(service), *signal_endpoints(service)],
     open=_open,

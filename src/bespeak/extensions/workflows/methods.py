@@ -31,6 +31,7 @@ from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.procedures import find_procedure
 from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
+from bespeak.extensions.workflows.schedules import is_schedule, pause_schedule, resume_schedule
 from bespeak.extensions.workflows.spec import Spec, StepSpec, decode, output_number
 from bespeak.extensions.workflows.start import (
     LONGEST,
@@ -227,6 +228,8 @@ def hash_nonce(nonce: str) -> str:
 async def pause(call: RoutedCall) -> Effects:
     """Answer PAUSE /. A step that runs is finished, and its result is kept."""
     given, agent_id = call.input, call.agent_id or ""
+    if is_schedule(given["workflow_id"]):
+        return await pause_schedule(call)
     resume_at = read_future(given, "resume_at", most=math.inf)
     unknown = f"This agent has no workflow {given['workflow_id']!r}."
     workflow_id = await find_run(call, given["workflow_id"])
@@ -278,6 +281,8 @@ async def resume_workflow(call: RoutedCall) -> Effects | None:
     The nonce may be omitted by the agent that owns it; a wrong or used one is refused.
     """
     given, agent_id = call.input, call.agent_id or ""
+    if is_schedule(given["workflow_id"]):
+        return await resume_schedule(call)
     workflows: Workflows = call.server.part("workflows")
     workflow_id = await find_run(call, given["workflow_id"])
     if workflow_id is None and not is_workflow_id(given["workflow_id"]):

@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from bespeak.extensions.workflows.spec import BESIDE, BITS, ELEMENT, Spec, StepSpec, output_number
-from bespeak.extensions.workflows.store import COMPLETED, DONE, END, FAILED, PENDING, SKIPPED, STOPPED, UNDONE, StepRow
+from bespeak.extensions.workflows.spec import ELEMENT, Spec, StepSpec, output_number
+from bespeak.extensions.workflows.store import (
+    BESIDE,
+    BITS,
+    COMPLETED,
+    DONE,
+    END,
+    FAILED,
+    PENDING,
+    SKIPPED,
+    STOPPED,
+    UNDONE,
+    StepRow,
+)
 from bespeak.protocol.exchange.instant import write_instant
 
 if TYPE_CHECKING:

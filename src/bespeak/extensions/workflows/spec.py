@@ -21,6 +21,8 @@ from bespeak.contract.grammar.syntax import fill_path
 from bespeak.contract.procedure import MOST_ITEMS
 from bespeak.contract.standard.orchestrate import LISTS
 from bespeak.extensions.workflows.store import (
+    BESIDE,
+    BITS,
     FAILED,
     NOT_UNDONE,
     PENDING,
@@ -177,9 +179,7 @@ encode = msgspec.json.Encoder().encode
 decode = msgspec.json.Decoder(Spec).decode
 
 
-BITS: Final = 21  # bits of the number of a row for each list around its step
 ELEMENT: Final = 7  # bits among them for the step inside an element of a list; the others are the index
-BESIDE: Final = 1 << 62  # bit of the number of a row with what was computed beside a step
 
 
 def output_number(step: StepSpec, number: int) -> int:

@@ -23,6 +23,7 @@ from bespeak.extensions.workflows.spec import (
 from bespeak.extensions.workflows.store import RUNNING
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, RESPOND_ASYNC, prefers
+from bespeak.protocol.exchange.messages import ITEMS, REPORT
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.answer import Envelope
 from bespeak.runtime.call import RoutedCall
@@ -39,14 +40,18 @@ Tell = Callable[[Workflow], Envelope]  # writes the receipt of a workflow, or ra
 async def begin(call: RoutedCall, spec: Spec, tell: Tell) -> Envelope:
     """Begin a workflow, or find the one that the same request began, and answer with its receipt."""
     workflows: Workflows = call.server.part("workflows")
+    # Steps report to nobody: the caller hears of steps that are done.
+    listening = REPORT.set(None), ITEMS.set(None)
     begun = await workflows.begin(call, spec)
+    REPORT.reset(listening[0])
+    ITEMS.reset(listening[1])
     if isinstance(begun, Conflict):
         held = f"{begun.details.get('most')} workflows that have not ended, the maximum"
         message = f"The agent has {held}; CANCEL some, or repeat this when some have ended."
         raise refusal(status.RATE_LIMITED, "too-many-workflows", message, retry_after=60)
     if prefers(call.request.headers, RESPOND_ASYNC):
         return _tell_begun(call, tell(await workflows.wait(begun, 0.0)), begun)
-    found = await workflows.wait(begun, ANSWERED_WITHIN)
+    found = await workflows.follow(begun, spec, ANSWERED_WITHIN)
     if found.record.state == RUNNING and IDEMPOTENCY_KEY in call.request.headers:
         # The answer under the key must be the final one, so this one is not kept.
         message = f"{begun} is still running; repeat the request with the same Idempotency-Key for its receipt."

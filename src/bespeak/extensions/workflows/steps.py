@@ -18,8 +18,6 @@ import msgspec
 from bespeak.extensions.workflows.durable import DurableEngine, StepError
 from bespeak.extensions.workflows.journal import faulty_row
 from bespeak.extensions.workflows.spec import (
-    BESIDE,
-    BITS,
     ELEMENT,
     INPUT,
     Block,
@@ -32,7 +30,18 @@ from bespeak.extensions.workflows.spec import (
     resolve,
     variables_of,
 )
-from bespeak.extensions.workflows.store import DONE, END, FAILED, NOT_UNDONE, RUNNING, SKIPPED, UNDONE, StepRow
+from bespeak.extensions.workflows.store import (
+    BESIDE,
+    BITS,
+    DONE,
+    END,
+    FAILED,
+    NOT_UNDONE,
+    RUNNING,
+    SKIPPED,
+    UNDONE,
+    StepRow,
+)
 from bespeak.extensions.workflows.turn import ATTEMPTS, Terms
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import read_instant

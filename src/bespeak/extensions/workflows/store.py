@@ -30,6 +30,8 @@ NOT_UNDONE: Final = "not-undone"  # done, and what should undo it has failed
 ARRIVED: Final = "arrived"  # a signal that nobody has waited for yet
 RECEIVED: Final = "received"  # a signal that a wait has taken
 END: Final = 0  # number of the row that says how the whole ended
+BITS: Final = 21  # bits of the number of a row for each list around its step
+BESIDE: Final = 1 << 62  # bit of the number of a row with what was computed beside a step
 MOST_SIGNALS: Final = 1000  # signals of a workflow that nobody has waited for yet
 
 
@@ -314,6 +316,46 @@ class ReadJournals(Command, frozen=True):
         for workflow_id, *row in rows:
             found[workflow_id].append(StepRow(*row))
         return found
+
+
+class Advance(msgspec.Struct, frozen=True):
+    """How far a workflow is."""
+
+    state: str
+    due: float | None
+    done: int  # steps that have ended
+    last: int  # highest number of these
+    asked: str | None  # what that one was
+
+
+class ReadAdvance(Command, frozen=True):
+    """Read how far a workflow is, without its outputs."""
+
+    workflow_id: str
+
+    def steps(self) -> Result[Advance]:
+        found = yield Statement("SELECT state, due FROM records WHERE record_id = ?", (self.workflow_id,))
+        counted = yield Statement(
+            "SELECT count(*), coalesce(max(number), 0) FROM steps WHERE workflow_id = ? AND number > 0 "
+            f"AND number < ? AND state NOT IN ('{PENDING}', '{STARTED}', '{WAITING}')",
+            (self.workflow_id, BESIDE),
+        )
+        named = yield Statement(
+            "SELECT asked FROM steps WHERE workflow_id = ? AND number = ?", (self.workflow_id, counted[0][1])
+        )
+        (state, due), (done, last) = found[0], counted[0]
+        return Advance(state, due, done, last, named[0][0] if named else None)
+
+
+class ForgetSteps(Command, frozen=True):
+    """Remove steps from the journal of a workflow, so that they are done again."""
+
+    workflow_id: str
+    numbers: tuple[int, ...]
+
+    def steps(self) -> Result[None]:
+        for number in self.numbers:
+            yield Statement("DELETE FROM steps WHERE workflow_id = ? AND number = ?", (self.workflow_id, number))
 
 
 class FindTask(Command, frozen=True):

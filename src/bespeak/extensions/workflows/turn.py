@@ -20,8 +20,9 @@ from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.extensions.messages.posting import Posting, post
 from bespeak.extensions.workflows.journal import TAKEN, StepJournal, WorkflowJournal, failed_row, faulty_row
 from bespeak.extensions.workflows.receipts import tell_outcome
-from bespeak.extensions.workflows.spec import BITS, Spec, find_step
+from bespeak.extensions.workflows.spec import Spec, find_step
 from bespeak.extensions.workflows.store import (
+    BITS,
     DONE,
     ENDED,
     FAILED,

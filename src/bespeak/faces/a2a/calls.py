@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import math
 import uuid
 from collections.abc import Sequence
 from copy import deepcopy
@@ -20,6 +22,8 @@ from bespeak.faces.a2a.tasks import LONGEST_ID, Held, SkillTasks, TaskChange
 from bespeak.faces.asking import Asking
 from bespeak.faces.http.dispatched import DispatchBackend
 from bespeak.faces.progress import Progress
+from bespeak.protocol import status
+from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
 from bespeak.runtime.call import Call, parties_of
 from bespeak.runtime.identity.authority import Authority
@@ -73,9 +77,13 @@ class Caller:
         return CallRefusedError(refused)
 
 
+_AGAIN: Final = 1.0  # seconds after which a call is repeated whose key a process still holds that is gone
 _LONGEST_CALL: Final = 256 * 1024  # maximum characters of a call that a task keeps for a later message to continue
+_CANCELLED: Final = "cancelled"  # state of a workflow
+_UNDONE: Final = "Canceled. What the call had done is undone, as far as it can be; its output tells."
 _THEN: Final = "send a message with this taskId"
 _ACCEPTED: Final = f"A person has accepted this call. To make it, {_THEN}."
+_LOST: Final = "The server stopped while the call ran. What it began goes on; CHECK tells its state by this task's id."
 _REJECTED: Final = "A person has rejected this call. It was not made."
 NO_PUSH: Final = "This agent sends no push notifications; poll the task with GetTask, or subscribe to it."
 _encode = msgspec.json.Encoder().encode
@@ -87,6 +95,7 @@ class _TaskCall(msgspec.Struct, omit_defaults=True):
     input: dict[str, Any]
     case: str | None = None  # id of its confirmation
     accepted: bool = False  # True if the caller was told that a person has accepted it
+    as_text: bool = False  # True if the caller takes its output as a text only
 
 
 _decode = msgspec.json.Decoder(_TaskCall).decode
@@ -104,7 +113,8 @@ class _CallAttempt:
 
     @property
     def change(self) -> TaskChange:
-        text = _encode(_TaskCall(self.skill.name, self.arguments, self.case_id)).decode()
+        call = _TaskCall(self.skill.name, self.arguments, self.case_id, as_text=self.as_text)
+        text = _encode(call).decode()
         return TaskChange(self.task, text if len(text) <= _LONGEST_CALL else None)
 
 
@@ -154,10 +164,27 @@ class SkillCalls:
         if held.stage == WAITING:
             return await self._continue(held, message, told, caller, as_text, repeated=repeated)
         if repeated:
-            return held
+            return await self.resume(held, caller)
         state = TaskState.Name(held.task.status.state)
         advice = "wait for its end" if held.stage == WORKING else "send a message without taskId for another call"
         raise errors.UnsupportedOperationError(f"The task takes no messages in {state}; {advice}.")
+
+    async def resume(self, held: Held, caller: Caller) -> Held:
+        """Take up a task whose process is gone and whose workflow goes on: its owner makes the same call again."""
+        if held.stage != WORKING or not held.stored.lapsed:
+            return held
+        kept = None if held.stored.call is None else _decode(held.stored.call)
+        skill = None if kept is None else (await self.skills(caller)).get(kept.skill)
+        task = deepcopy(held.task)
+        if kept is None or skill is None:
+            report.tell(task, TaskState.TASK_STATE_FAILED, _LOST)
+            return await self._tasks.change(held, TaskChange(task, None)) or await self._tasks.reread(held)
+        attempt = _CallAttempt(caller, skill, task, kept.input, kept.case, as_text=kept.as_text)
+        changed = await self._tasks.change(held, attempt.change)
+        if changed is None:  # another process was faster
+            return await self._tasks.reread(held)
+        self._run(changed, attempt)
+        return changed
 
     async def look(self, held: Held) -> Held:
         """Return a task with what has become of its confirmation, for callers that poll it."""
@@ -261,28 +288,32 @@ class SkillCalls:
 
     def _run(self, held: Held, attempt: _CallAttempt) -> None:
         if held.stage == WORKING:
-            self._tasks.run(held, lambda: self._work(attempt))
+            self._tasks.run(held, lambda: self._work(held, attempt))
 
-    async def _work(self, attempt: _CallAttempt) -> TaskChange:
+    async def _work(self, held: Held, attempt: _CallAttempt) -> TaskChange:
         running = deepcopy(attempt.task)
 
         async def report_items(items: list[bytes]) -> None:
             report.add_items(running, items, as_text=attempt.as_text)
             self._tasks.report(running.id, deepcopy(running))
 
-        async with Progress(lambda *news: self._report(running, *news), report_items):
+        async with Progress(lambda *news: self._report(running, *news), report_items, patience=math.inf):
             outcome = await self._call(attempt)
         task = attempt.task = deepcopy(attempt.task)
         case_id = outcome.confirmation_id
+        ended = outcome.status == status.ACCEPTED or outcome.error.get("code") == "workflow-cancelled"
+        run = await self._tasks.find_run(held) if ended else None
         if outcome.ok:
             report.complete(task, outcome, as_text=attempt.as_text)
+        if run is not None and run.state == _CANCELLED:
+            report.tell(task, TaskState.TASK_STATE_CANCELED, _UNDONE)
         elif case_id is not None:
             attempt.case_id = case_id
             command = self._asking.remedy(case_id, _THEN)
             calls = await self._backend.calls(attempt.skill.endpoint, attempt.arguments, attempt.caller.request)
             shown = () if isinstance(calls, Fault) else calls
             report.require_confirmation(task, _question(attempt, shown), command, case_id)
-        else:
+        elif not outcome.ok:
             report.refuse(task, attempt.skill, outcome)
         return attempt.change
 
@@ -302,7 +333,12 @@ class SkillCalls:
         headers = {} if own else {"Idempotency-Key": f"a2a-{attempt.task.id}"}
         if attempt.case is None and attempt.case_id is not None:
             headers["Confirmation-ID"] = attempt.case_id
+        if names.TASK_ID not in attempt.caller.call.request.headers:
+            headers[names.TASK_ID] = attempt.task.id
         outcome = await self._backend.call_counted(skill.endpoint, attempt.arguments, headers, request)
+        while outcome.error.get("code") == "idempotency-key-in-progress":  # of the process that is gone
+            await asyncio.sleep(_AGAIN)
+            outcome = await self._backend.call_counted(skill.endpoint, attempt.arguments, headers, request)
         if outcome.error.get("confirmation_status") == ACCEPTED and "Confirmation-ID" not in headers:
             headers["Confirmation-ID"] = outcome.error["confirmation_id"]
             return await self._backend.call_counted(skill.endpoint, attempt.arguments, headers, request)

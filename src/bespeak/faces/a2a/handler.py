@@ -179,7 +179,7 @@ class SkillHandler(RequestHandler):
         held = await self._tasks.read(_caller(context).owner, params.id)
         if held is None:
             raise errors.TaskNotFoundError
-        return held
+        return await self._calls.resume(held, _caller(context))
 
 
 def _is_state(status: Any) -> bool:

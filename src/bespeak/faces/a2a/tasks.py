@@ -1,7 +1,7 @@
 """The tasks of an agent: kept in the store, worked on in this process, and followed from any.
 
 A process holds a lease on the tasks it works on. The task of a process that was killed is told to have failed as
-soon as its lease is over.
+soon as its lease is over, unless its call has begun a workflow, which survives: then the task is taken up again.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from bespeak.errors import StoreError
 from bespeak.faces.a2a.report import bounded, stage_of, tell
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.server import Server
 from bespeak.state.store.commands import a2a_tasks
 from bespeak.state.store.commands.idempotency import FindKey, RecordKey
+from bespeak.state.store.commands.records import ChangeRecord, Record
 from bespeak.state.store.store import Command, Conflict, Store, level_of
 
 _logger = logging.getLogger(__name__)
@@ -70,12 +72,36 @@ class _Running:
     canceled: bool = False
 
 
+class TaskRuns:
+    """The workflows that calls of tasks have begun. The Task-ID of such a call is the id of its task."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def find(self, owner: str, task_id: str) -> Record | None:
+        """Return the record of the workflow of a task; None if its call has begun none."""
+        workflows = self._server.part("workflows")
+        for workflow_id in [] if workflows is None else await workflows.find_id(owner, task_id):
+            found = await workflows.find(workflow_id, owner)
+            if found is not None:
+                record: Record = found.record
+                return record
+        return None
+
+    async def cancel(self, record: Record, store: Store) -> None:
+        """Cancel a workflow as CANCEL does: what it has done is undone first. One that has ended stays as it is."""
+        how = self._server.cancelling[record.kind]
+        kinds, states = (record.kind,), how.allowed_from
+        await store.do(ChangeRecord(record.record_id, kinds, states, how.state, owner=record.owner, delay=0.0))
+
+
 class SkillTasks:
     """The tasks of one process, and a view of all others in the store."""
 
-    def __init__(self, store: Store, *, retention: float, most: int) -> None:
+    def __init__(self, store: Store, *, retention: float, most: int, runs: TaskRuns | None = None) -> None:
         """Keep tasks in `store` for `retention` seconds after their last change, at most `most` of one owner."""
         self._store = store
+        self._runs = runs
         self._retention = retention
         self._most = most
         self._running: dict[str, _Running] = {}
@@ -172,6 +198,10 @@ class SkillTasks:
             running.held = replace(running.held, task=task, news=running.held.news + 1)
             self._wake()
 
+    async def find_run(self, held: Held) -> Record | None:
+        """Return the workflow that the call of a task has begun; None if there is none."""
+        return None if self._runs is None else await self._runs.find(held.owner, held.stored.task_id)
+
     async def settle(self, held: Held) -> Held:
         """Wait until nobody works on a task."""
         if held.stage != a2a_tasks.WORKING:
@@ -205,8 +235,7 @@ class SkillTasks:
         if held.stage == a2a_tasks.FINISHED:
             raise TaskNotCancelableError(f"The task is finished: {TaskState.Name(held.task.status.state)}.")
         if (running := self._running.get(held.stored.task_id)) is not None:
-            running.canceled = True
-            running.call.cancel()
+            await self._cancel_here(running)
         elif held.stage == a2a_tasks.WAITING:
             changed = await self.change(held, _ended(held, TaskState.TASK_STATE_CANCELED, _UNCALLED))
             return changed or await self.reread(held)
@@ -217,6 +246,15 @@ class SkillTasks:
                 return await self.settle(held)
         except TimeoutError:
             return await self.reread(held)
+
+    async def _cancel_here(self, running: _Running) -> None:
+        """Stop the call of a task; if it follows a workflow, cancel that, and let the call tell how it ends."""
+        running.canceled = True
+        run = await self.find_run(running.held)
+        if run is None or self._runs is None:
+            running.call.cancel()
+        else:
+            await self._runs.cancel(run, self._store)
 
     async def reread(self, held: Held) -> Held:
         """Read a task again. Raises TaskNotFoundError if it is gone."""
@@ -264,6 +302,9 @@ class SkillTasks:
         try:
             change = await call
         except asyncio.CancelledError:
+            if await self._leave(running):
+                del self._running[task_id]
+                return
             state = TaskState.TASK_STATE_CANCELED if running.canceled else TaskState.TASK_STATE_FAILED
             change = _ended(running.held, state, _CANCELED if running.canceled else _INTERRUPTED)
         except Exception as error:
@@ -278,9 +319,20 @@ class SkillTasks:
         finally:
             del self._running[task_id]
 
+    async def _leave(self, running: _Running) -> bool:
+        """Return True for a task that goes on without its call: this process stops, and its workflow does not."""
+        try:
+            run = await self.find_run(running.held)
+            if run is not None and running.canceled and self._runs is not None:  # it had just begun
+                await self._runs.cancel(run, self._store)
+        except StoreError as error:
+            _logger.log(level_of(error), "the workflow of the task %s is not known: %s", running.held.task.id, error)
+            return False
+        return run is not None and not running.canceled
+
     async def _seen(self, held: Held) -> Held:
-        """Return a task, which has failed if its process is gone."""
-        if not held.stored.lapsed:
+        """Return a task, which has failed if its process is gone and no workflow goes on with it."""
+        if not held.stored.lapsed or await self.find_run(held) is not None:
             return held
         changed = await self.change(held, _ended(held, TaskState.TASK_STATE_FAILED, _INTERRUPTED))
         if changed is not None:
@@ -314,8 +366,7 @@ class SkillTasks:
                 continue
             for task_id in () if isinstance(done, Conflict) else done[0]:
                 if (running := self._running.get(task_id)) is not None:
-                    running.canceled = True
-                    running.call.cancel()
+                    await self._cancel_here(running)
 
 
 def _identify(owner: str, message: Message) -> tuple[str, str, bytes]:

@@ -27,7 +27,7 @@ from bespeak.faces.asking import ANSWER, FORM, Asking
 from bespeak.faces.mcp.catalog import Backend, ToolCatalog, Wanted
 from bespeak.faces.mcp.resources import ResourceReader
 from bespeak.faces.mcp.results import FIELDS_MEMBER, KeptResults, Results, read_shape, shape_in
-from bespeak.faces.progress import Progress
+from bespeak.faces.progress import PATIENT, Progress
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names
 from bespeak.protocol.exchange.headers import is_header_value
@@ -328,7 +328,9 @@ class ToolServer:
             return await self._backend.call(tool.endpoint, arguments, {**headers, **more}, context.request)
 
         try:
-            async with Progress(context.session.report_progress):
+            # A client without a token does not hear of progress: long work is answered before its end.
+            patience = PATIENT if "progress_token" in (context.meta or {}) else None
+            async with Progress(context.session.report_progress, patience=patience):
                 return await self.confirm(await call({}), call)
         except asyncio.CancelledError:
             _logger.info("%s was cancelled by its client", tool.name)

@@ -145,6 +145,10 @@ ITEMS: Final[ContextVar[Callable[[bytes], None] | None]] = ContextVar("bespeak_i
 """Takes each item of an answer that is collected, as JSON; None if its caller cannot hear of single items."""
 
 
+PATIENCE: Final[ContextVar[float | None]] = ContextVar("bespeak_patience", default=None)
+"""Seconds for which the caller waits for the end of long work; infinite for one that follows it, None if not known."""
+
+
 class Joining(Protocol):
     """The call behind a Context."""
 

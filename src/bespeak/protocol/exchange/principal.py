@@ -145,6 +145,6 @@ class Principal(msgspec.Struct, frozen=True):
 ANONYMOUS = Principal()
 
 
-def service_principal(server_id: str) -> Principal:
+def service_principal(server_id: str, scopes: Iterable[str] = ()) -> Principal:
     """Return the service itself as a caller. It has a scope, because a policy may ask every caller for one."""
-    return Principal(agent_id=server_id, scopes=Scopes(("service:handler",)), verified=SERVICE)
+    return Principal(agent_id=server_id, scopes=Scopes(("service:handler", *scopes)), verified=SERVICE)

@@ -93,7 +93,7 @@ class Authority(msgspec.Struct, frozen=True, omit_defaults=True):
     def judge(self, principals: Principals) -> Principal | Refused:
         """Return the caller with the authority that is left of it now, or a refusal if it must not act any more."""
         if self.verified == SERVICE:
-            return service_principal(self.agent_id)
+            return service_principal(self.agent_id, self.scopes)
         refused = self._ended(principals) or self._unaccepted(principals)
         if refused is not None:
             return refused
