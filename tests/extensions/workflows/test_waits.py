@@ -173,7 +173,7 @@ def asking(travel: Travel, **options: Any) -> None:
 
 
 async def decide(bench: StatefulBench, case_id: str, status: str) -> Any:
-    return await bench.store.do(DecideCase(case_id, status, "operator:desk", f"att-{case_id}"))
+    return await bench.store.do(DecideCase(case_id, status, "operator:desk", f"att-{case_id}", kinds=("escalation",)))
 
 
 @pytest.mark.parametrize(("decision", "yes"), [("accepted", True), ("rejected", False)])
