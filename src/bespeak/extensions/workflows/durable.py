@@ -137,6 +137,8 @@ class Scope:
 
     def next(self) -> int:
         self._count += 1
+        if self._count >> BITS:
+            raise DiffersError(f"a branch asks for more than {1 << BITS} things")
         return self._base + self._count
 
 
@@ -302,10 +304,16 @@ class DurableEngine(Turn):
         return ahead
 
     def _step(self, program: Program, scope: Any, given: Any) -> Asked:
+        # The program is not the task: a timeout or a task group in it would cancel the whole drive later.
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if task is not None:
+            asyncio.tasks._leave_task(loop, task)
         try:
             return super()._send(program, scope, given)
         finally:
             self.scope = None  # nothing else than the program may ask
+            if task is not None:
+                asyncio.tasks._enter_task(loop, task)
 
     def answer(self, asked: Asked, scope: Any) -> Any:
         if type(asked) is not Asked:
@@ -674,6 +682,8 @@ class DurableEngine(Turn):
         """
         if scope is not self._root or self._leaves != 1 or self._begun is None or self.journal.state != RUNNING:
             return False
+        if asyncio._get_running_loop() is None:
+            return False  # the note is built in the thread of the store
         try:
             self._ahead = self._step(self._begun, scope, value)
         except StopIteration as end:
