@@ -425,7 +425,7 @@ async def test_a_failed_run_is_undone_the_last_call_first() -> None:
     expected = {
         "refused": {"code": "no_way", "message": "It does not work.", "reason": "weather"},
         "call": {"code": "sold_out", "message": "No room is free.", "details": {"nights": 2}},
-        "raised": {"code": "ValueError", "message": "a mistake"},
+        "raised": {"code": "ValueError", "message": "a mistake", "internal": True},
     }
     for how, error in expected.items():
         async with travel.serving() as bench:
@@ -438,6 +438,28 @@ async def test_a_failed_run_is_undone_the_last_call_first() -> None:
             assert set(undone[1:3]) == {"cancel r-bob", "cancel r-cid"}
             assert undone[3] == "cancel r-ann"
             assert {row.state for row in found.rows if row.undo} == {"undone"}
+
+
+async def test_what_exceptions_of_the_service_say_is_for_the_operator_only() -> None:
+    travel = Travel()
+
+    async def fails() -> None:
+        raise ValueError("a secret")
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run, how: str) -> None:
+        """Fail in a step or in the function."""
+        if how == "exits":
+            raise SystemExit("a secret")
+        await run.step(fails)
+
+    async with travel.serving() as bench:
+        for how in ("step", "exits"):
+            reply = await run(bench, "trip", {"how": how})
+            report = await bench.send("CHECK", "/", {"target": reply.json["result"]["run_id"]})
+            for answer in (reply, report):
+                assert answer.json["result"]["error"]["code"] == "failed"
+                assert "secret" not in str(answer.json)
 
 
 async def test_an_undo_that_fails_is_told_to_somebody_and_the_others_are_undone() -> None:

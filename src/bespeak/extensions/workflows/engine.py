@@ -15,7 +15,7 @@ import msgspec
 from bespeak.errors import StoreError
 from bespeak.extensions.workflows.driving import Drive
 from bespeak.extensions.workflows.functions import FunctionDrive
-from bespeak.extensions.workflows.journal import WorkflowJournal
+from bespeak.extensions.workflows.journal import WorkflowJournal, shown_error
 from bespeak.extensions.workflows.spec import Spec, decode, encode, resolve
 from bespeak.extensions.workflows.store import (
     CANCELLED,
@@ -296,7 +296,7 @@ def _tell_row(row: StepRow, entry: dict[str, Any]) -> dict[str, Any]:
     if row.state in ("done", "undone"):
         entry["output"] = msgspec.Raw(row.output.encode())
     elif row.output.startswith("{"):
-        entry["error"] = msgspec.Raw(row.output.encode())
+        entry["error"] = shown_error(row.output)
     elif row.output != "null":  # it waits
         entry["until"] = write_instant(float(row.output))
     return entry
@@ -308,7 +308,7 @@ def outcome_of(workflow: Workflow) -> dict[str, Any]:
     if spec.workflow is not None:
         end = next((row for row in workflow.rows if row.number == END), None)
         member = {COMPLETED: "output", FAILED: "error", STOPPED: "error"}.get(state)
-        return {} if end is None or member is None else {member: msgspec.Raw(end.output.encode())}
+        return {} if end is None or member is None else {member: shown_error(end.output)}
     if state == COMPLETED:
         output = None if spec.result is None else _fill_result(spec.result, workflow)
         last = next((row for row in workflow.rows if row.number == len(spec.steps) and row.state == DONE), None)

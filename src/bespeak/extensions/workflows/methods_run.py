@@ -164,7 +164,7 @@ async def _answer(call: RoutedCall, name: str) -> Any:
     number = next(row.code for row in found.rows if row.number == 0)
     if status.BAD_REQUEST <= number < status.SERVER_ERROR:
         raise refusal(number, code, message, workflow_id=run_id)
-    message = f"The run has failed with {code}: {message}" if number else "The run has failed; the log has the reason."
+    message = f"The run has failed with {code}: {message}"
     raise refusal(status.SERVER_ERROR, "workflow-failed", message, workflow_id=run_id)
 
 

@@ -18,7 +18,14 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.syntax import fill_path
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.extensions.messages.posting import Posting, post
-from bespeak.extensions.workflows.journal import TAKEN, StepJournal, WorkflowJournal, failed_row, faulty_row
+from bespeak.extensions.workflows.journal import (
+    TAKEN,
+    StepJournal,
+    WorkflowJournal,
+    failed_row,
+    faulty_row,
+    shown_error,
+)
 from bespeak.extensions.workflows.spec import Spec, find_step
 from bespeak.extensions.workflows.store import (
     DONE,
@@ -296,7 +303,7 @@ def tell_end(spec: Spec, journal: WorkflowJournal, state: str, server: Server) -
     told: dict[str, Any] = {"workflow_id": journal.workflow_id, "status": state}
     end = journal.rows.get(END)
     if end is not None and end.state in (DONE, FAILED):
-        told["output" if end.state == DONE else "error"] = msgspec.Raw(end.output.encode())
+        told["output" if end.state == DONE else "error"] = shown_error(end.output)
     server_id = server.registrar.service.identity.server_id
     # One workflow ends once, so that its callback can recognise a posting that comes twice.
     posting = Posting(f"posting-{journal.workflow_id}", "callback", server_id, told, recipient=spec.authority.agent_id)
