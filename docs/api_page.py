@@ -15,21 +15,10 @@ from bespeak.text.reading.settings import declared
 
 SECTIONS = {
     "Write a service": (
-        *(
-            "App",
-            "Body",
-            "Needs",
-            "Refusal",
-            "Context",
-            "Principal",
-            "Price",
-            "Sold",
-            "EntityChange",
-            "Upload",
-            "FileLimits",
-        ),
-        "Download",
+        *("App", "Body", "Needs", "Refusal", "Context", "Principal", "Price", "Sold", "EntityChange", "Upload"),
+        *("FileLimits", "Download"),
     ),
+    "Write a workflow": ("Run",),
     "Describe a service": (
         "Policies",
         "MethodPolicy",
@@ -77,6 +66,7 @@ CREATED_BY_BESPEAK = (
     "Synthesis",
     "ToolList",
     "Question",
+    "Run",
 )
 """Classes whose constructors are not for users."""
 

@@ -16,10 +16,11 @@ from tests.state.store.conftest import first, second, shared_place
 from tests.stateful import StatefulBench
 from tests.workflow_functions import Travel, asked, begin, ended, eventually, output, run
 
-from bespeak import Refusal, Run, StepError
+from bespeak import Context, Refusal, Run, StepError
 from bespeak.extensions.workflows.store import ReleaseWorkflows
-from bespeak.state.store.commands.cases import ReadCase
+from bespeak.state.store.commands.cases import DecideCase, ReadCase
 from bespeak.state.store.opening import open_store
+from bespeak.state.store.store import Conflict
 
 pytestmark = pytest.mark.anyio
 
@@ -302,17 +303,104 @@ async def test_a_machine_without_the_version_of_a_run_leaves_it_to_others(shared
         assert output(await ended(bench, run_id)) == {"it": "done"}
 
 
-async def test_awaiting_anything_else_stops_the_run_and_says_what_to_write() -> None:
+@pytest.mark.parametrize("how", ["sleep", "nothing", "event"])
+async def test_awaiting_anything_else_stops_the_run_and_says_what_to_write(how: str) -> None:
     travel = Travel()
 
     @travel.app.workflow("trip")
     async def trip(run: Run) -> None:
-        """Sleep in the wrong way."""
-        await asyncio.sleep(1)
+        """Wait in the wrong way."""
+        await (asyncio.Event().wait() if how == "event" else asyncio.sleep(how == "sleep"))
 
     async with travel.serving() as bench:
         found = await ended(bench, await begin(bench, "trip"), "stopped")
         assert "write `await run.step(function)`" in output(found)["message"]
+
+
+async def test_a_timeout_of_asyncio_fails_the_run_instead_of_breaking_it_off_later() -> None:
+    travel = Travel()
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> None:
+        """Bound a wait in the wrong way."""
+        async with asyncio.timeout(0.01):
+            await run.sleep(3600)
+
+    async with travel.serving() as bench:
+        found = await ended(bench, await begin(bench, "trip"))
+        assert (found.record.state, output(found)["code"]) == ("failed", "RuntimeError")
+
+
+async def test_a_call_whose_handler_starts_another_run_is_noted_with_it() -> None:
+    travel = Travel()
+
+    @travel.app.endpoint("ORDER", "/trips", impact="reversible")
+    async def order(context: Context) -> dict[str, str]:
+        """Order a trip.
+
+        Outcome: A run is started.
+        """
+        return {"run": context.start("other")}
+
+    @travel.app.workflow("other")
+    async def other(run: Run) -> dict[str, str]:
+        """End at once."""
+        return {"it": "other"}
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> dict[str, str]:
+        """Start another run."""
+        started: dict[str, str] = await run.call("ORDER", "/trips")
+        return started
+
+    async with travel.serving() as bench:
+        found = await ended(bench, await begin(bench, "trip"))
+        assert output(await ended(bench, output(found)["run"])) == {"it": "other"}
+
+
+async def test_a_call_that_needs_a_confirmation_waits_for_it() -> None:
+    travel = Travel()
+
+    @travel.app.endpoint("ORDER", "/trips", impact="irreversible", confirm=True)
+    async def order() -> dict[str, str]:
+        """Order a trip.
+
+        Outcome: It is ordered.
+        """
+        return {"it": "ordered"}
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> dict[str, str]:
+        """Order a trip."""
+        found: dict[str, str] = await run.call("ORDER", "/trips")
+        return found
+
+    async with travel.serving() as bench:
+        run_id = await begin(bench, "trip")
+        found = await ended(bench, run_id, "waiting")
+        case_id = found.rows[0].waits_for
+        decided = await bench.store.do(DecideCase(case_id, "accepted", "boss", "att-1", kinds=("confirmation",)))
+        assert not isinstance(decided, Conflict)
+        assert output(await ended(bench, run_id)) == {"it": "ordered"}
+
+
+async def test_a_run_whose_code_is_gone_can_be_cancelled_and_is_undone(shared_place: str) -> None:
+    travel, without = Travel(), Travel()
+
+    async def trip(run: Run) -> None:
+        """Book and wait."""
+        await run.call("BOOK", "/room", guest="ann", undo=("CANCEL", "/room/{reservation_id}"))
+        await run.wait_for("payment")
+
+    travel.app.workflow("trip")(trip)
+    without.app.workflow("tour")(trip)
+    async with travel.serving(open_store(shared_place)) as bench:
+        run_id = await begin(bench, "trip")
+        await ended(bench, run_id, "sleeping")
+    async with without.serving(open_store(shared_place)) as bench:
+        assert (await bench.send("CANCEL", "/", {"target_id": run_id})).status == 202
+        assert (await ended(bench, run_id)).record.state == "cancelled"
+        assert without.done == ["cancel r-ann"]
 
 
 async def test_a_failed_run_is_undone_the_last_call_first() -> None:
@@ -337,7 +425,7 @@ async def test_a_failed_run_is_undone_the_last_call_first() -> None:
     expected = {
         "refused": {"code": "no_way", "message": "It does not work.", "reason": "weather"},
         "call": {"code": "sold_out", "message": "No room is free.", "details": {"nights": 2}},
-        "raised": {"code": "ValueError", "message": "a mistake"},
+        "raised": {"code": "ValueError", "message": "a mistake", "internal": True},
     }
     for how, error in expected.items():
         async with travel.serving() as bench:
@@ -350,6 +438,28 @@ async def test_a_failed_run_is_undone_the_last_call_first() -> None:
             assert set(undone[1:3]) == {"cancel r-bob", "cancel r-cid"}
             assert undone[3] == "cancel r-ann"
             assert {row.state for row in found.rows if row.undo} == {"undone"}
+
+
+async def test_what_exceptions_of_the_service_say_is_for_the_operator_only() -> None:
+    travel = Travel()
+
+    async def fails() -> None:
+        raise ValueError("a secret")
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run, how: str) -> None:
+        """Fail in a step or in the function."""
+        if how == "exits":
+            raise SystemExit("a secret")
+        await run.step(fails)
+
+    async with travel.serving() as bench:
+        for how in ("step", "exits"):
+            reply = await run(bench, "trip", {"how": how})
+            report = await bench.send("CHECK", "/", {"target": reply.json["result"]["run_id"]})
+            for answer in (reply, report):
+                assert answer.json["result"]["error"]["code"] == "failed"
+                assert "secret" not in str(answer.json)
 
 
 async def test_an_undo_that_fails_is_told_to_somebody_and_the_others_are_undone() -> None:

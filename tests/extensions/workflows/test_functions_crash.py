@@ -175,7 +175,7 @@ def test_a_run_goes_on_after_kill_9(tmp_path: Path, kept: str, at: str) -> None:
     if at != "sleeping":
         assert at in repeated
     if fails:
-        assert (report["status"], report["error"]["message"]) == ("failed", "it fails")
+        assert (report["status"], report["error"]["code"]) == ("failed", "failed")
         assert [name for name in keys if name.startswith("undo")] == ["undo-right", "undo-call"]
     else:
         every = ["call", "step", "left-two", "right", "m1", "m2", "m3", "paid"]

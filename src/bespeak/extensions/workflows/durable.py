@@ -19,8 +19,10 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.handler import Refusal
+from bespeak.contract.schema.validation import non_finite
 from bespeak.errors import BespeakError, StoreError
 from bespeak.extensions.workflows.journal import (
+    INTERNAL,
     TAKEN,
     WorkflowJournal,
     answered,
@@ -138,6 +140,8 @@ class Scope:
 
     def next(self) -> int:
         self._count += 1
+        if self._count >> BITS:
+            raise DiffersError(f"a branch asks for more than {1 << BITS} things")
         return self._base + self._count
 
 
@@ -313,10 +317,20 @@ class DurableEngine(Turn):
         return ahead
 
     def _step(self, program: Program, scope: Any, given: Any) -> Asked:
+        # The program is not the task: a timeout or a task group in it would cancel the whole drive later.
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if task is not None:
+            asyncio.tasks._leave_task(loop, task)
         try:
             return super()._send(program, scope, given)
+        except Exception:
+            raise
+        except BaseException as error:  # `sys.exit` must not stop the server
+            raise RuntimeError(f"the function raised {type(error).__name__}: {error}") from error
         finally:
             self.scope = None  # nothing else than the program may ask
+            if task is not None:
+                asyncio.tasks._enter_task(loop, task)
 
     def answer(self, asked: Asked, scope: Any) -> Any:
         if type(asked) is not Asked:
@@ -485,7 +499,12 @@ class DurableEngine(Turn):
                     raise result.error
             except _CONTROL:
                 raise
-            except Exception as error:  # noqa: BLE001 - noted, and raised in the same form now and later
+            except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
+                # Noted, and raised in the same form now and later.
+                task = asyncio.current_task()
+                if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                    raise
+                _logger.warning("%s: %s failed", self.journal.workflow_id, asked.what, exc_info=error)
                 failed = self._row(asked, FAILED, to_json(said_of(error, terms.timeout)), attempt=attempt)
                 if isinstance(error, Refusal) or attempt >= terms.attempts:
                     self.journal.add(failed)
@@ -512,7 +531,7 @@ class DurableEngine(Turn):
         """Wait until a time: `more` is the number of seconds, or a time since 1970 in a tuple."""
         row, more = self.journal.rows.get(asked.number), asked.more
         until: float = more[0] if isinstance(more, tuple) else time.time() + more
-        until = until if row is None else _decode(row.output)
+        until = min(self.spec.deadline + 1.0, until) if row is None else _decode(row.output)
         while (left := until - time.time()) > 0:
             if left <= _SHORT and self._leaves == 1:
                 await asyncio.sleep(left)
@@ -689,6 +708,8 @@ class DurableEngine(Turn):
         """
         if scope is not self._root or self._leaves != 1 or self._begun is None or self.journal.state != RUNNING:
             return False
+        if asyncio._get_running_loop() is None:
+            return False  # the note is built in the thread of the store
         try:
             self._ahead = self._step(self._begun, scope, value)
         except StopIteration as end:
@@ -773,6 +794,8 @@ def digest_of(asked: Asked) -> int:
 
 def _written(value: Any) -> str:
     text = encode_value(value).decode()
+    if "null" in text and non_finite(msgspec.to_builtins(value, enc_hook=dump_foreign)):
+        raise ValueError("JSON has no infinity and no NaN")
     if len(text) > MOST_RESULT:
         message = (
             f"The result has {len(text)} bytes; {MOST_RESULT} is the maximum. Keep it elsewhere, and return its name."
@@ -794,7 +817,7 @@ def said_of(error: BaseException, seconds: float | None = None) -> dict[str, Any
         return {"code": error.name, "message": error.message, **error.details}
     if isinstance(error, TimeoutError) and seconds is not None and not str(error):
         return {"code": "timeout", "message": f"It took longer than {seconds:g} s."}
-    return {"code": type(error).__name__, "message": str(error)[:4096]}
+    return {"code": type(error).__name__, "message": str(error)[:4096], INTERNAL: True}
 
 
 def _raised(row: StepRow) -> StepError:

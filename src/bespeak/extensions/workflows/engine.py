@@ -238,8 +238,8 @@ class Workflows:
     async def _take(self, record: Record, rows: Sequence[StepRow]) -> None:
         spec = decode(record.data)
         journal = WorkflowJournal(record.record_id, record.fence, self._lease, rows, record.state)
-        joined = None if spec.workflow is None else self.functions.get(spec.workflow)
-        if spec.workflow is not None and (joined is None or str(spec.version) not in joined.routes):
+        ends = record.state == CANCELLING or time.time() >= spec.deadline  # it is undone, which takes no code
+        if not ends and spec.workflow is not None and not self._has(spec):
             message = "%s began with version %d of %s, which is not here; it is left to others"
             _logger.warning(message, record.record_id, spec.version, spec.workflow)
             await self._store.do(journal.write(delay=random.uniform(1.0, _ELSEWHERE)))  # noqa: S311 - not a secret
@@ -258,13 +258,17 @@ class Workflows:
         else:
             await self._store.do(ended)
 
+    def _has(self, spec: Spec) -> bool:
+        joined = self.functions.get(spec.workflow or "")
+        return joined is not None and str(spec.version) in joined.routes
+
     def _drive(self, record: Record, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> None:
         given = (self._dispatcher, self._store, spec, call, journal)
         drive: DurableEngine
         if spec.workflow is None:
             drive = StepsEngine(*given, pace=self._pace)
         else:
-            drive = FunctionDrive(*given, pace=self._pace, joined=self.functions[spec.workflow])
+            drive = FunctionDrive(*given, pace=self._pace, joined=self.functions.get(spec.workflow))
         run = self._run(record, drive)
         task = asyncio.get_running_loop().create_task(run, name=f"bespeak-{record.record_id}")
         self._driving[record.record_id], self._journals[record.record_id] = task, journal

@@ -79,7 +79,7 @@ class Run:
 
         - `undo` is the call that undoes it if the run fails later: method, path, and perhaps input. Its input has also
           what this call was given and has returned, as far as it takes that.
-        - `retries` is how often a call is repeated that fails for the moment: 429, 500, 503, 504.
+        - `retries` is how often a call is repeated that fails for the moment: 408, 429, 500 and 503.
         - `timeout` bounds one attempt.
         - `returns` is the type of the result; by default it is plain JSON.
         """
@@ -184,33 +184,34 @@ class Run:
         return random.Random(f"{self.id}-{self._next()}").random()  # noqa: S311 - not a secret
 
     def _next(self) -> int:
-        scope: Scope | None = self._engine.scope
-        if scope is None:
+        if self._engine.scope is None:
             raise RuntimeError("only the function of the workflow itself may use its run, while it runs")
-        return scope.next()
+        return self._engine.scope.next()
 
     def _ask(self, kind: str, what: str, given: Any, more: Any) -> Asked:
         return Asked(kind, self._next(), what, None if given is None else encode_value(given), more)
 
     def _side_by_side(self, branches: Iterable[Any], at_once: int | None) -> Asked:
-        made: list[Any] = []
-        for one in branches:
-            if not isinstance(one, Asked) and not inspect.iscoroutine(one):
-                raise TypeError(f"a run takes calls, steps and coroutines side by side; got {type(one).__name__}")
-            made.append(one if isinstance(one, Asked) else (one, Scope(self._next())))
+        made = [one if isinstance(one, Asked) else self._branch(one) for one in branches]
         return Asked("together", 0, "together", at_once, made)
+
+    def _branch(self, branch: Any) -> tuple[Program, Scope]:
+        if not inspect.iscoroutine(branch):
+            raise TypeError(f"a run takes calls, steps and coroutines side by side; got {type(branch).__name__}")
+        return branch, Scope(self._next())
 
 
 class FunctionDrive(DurableEngine):
     """Drives a workflow that is a function."""
 
-    def __init__(self, *given: Any, joined: Joined, **more: Any) -> None:
+    def __init__(self, *given: Any, joined: Joined | None, **more: Any) -> None:
         super().__init__(*given, **more)
         self._joined = joined
-        self.scope = None
+        self.scope: Scope | None = None
 
     @property
     def _route(self) -> Route:
+        assert self._joined is not None, "a run whose code is not here is only undone"
         return self._joined.routes[str(self.spec.version)]
 
     def program(self) -> Program:

@@ -35,6 +35,8 @@ _FRESH: Final = 1.0  # seconds for which the state last read counts: another pro
 TAKEN: Final = "taken over"  # state of a journal whose workflow another process has taken over
 _VOID: Final = -1  # fence that no claim has: the store refuses every note
 SETTLED: Final = (DONE, SKIPPED, UNDONE, NOT_UNDONE)  # states of steps that are not taken again
+INTERNAL: Final = "internal"  # member of the noted error of an exception, whose text is for the operator
+_HIDDEN: Final = b'{"code":"failed","message":"The code of the service failed; the log has the reason."}'
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode = msgspec.json.Decoder().decode
 
@@ -191,6 +193,11 @@ def failed_row(number: int, attempt: int, response: Response) -> StepRow:
     waits = response.status == status.AUTHORIZATION_REQUIRED and error.get("code") == "confirmation-required"
     case_id = error.get("confirmation_id") if waits else None
     return StepRow(number, attempt, WAITING if waits else FAILED, response.status, to_json(error), waits_for=case_id)
+
+
+def shown_error(text: str) -> msgspec.Raw:
+    """Return a noted error as agents read it: not what an exception of the service's own code says."""
+    return msgspec.Raw(_HIDDEN if f'"{INTERNAL}":true' in text else text.encode())
 
 
 def interrupted_row(row: StepRow) -> StepRow:

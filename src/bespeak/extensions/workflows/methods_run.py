@@ -122,17 +122,17 @@ def handler_of(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     taken = [one for name, one in signature.parameters.items() if hints.get(name) is not Run]
     if len(taken) == len(signature.parameters):
         raise ContractError("it has no parameter `run: Run`, which it needs to await anything")
-    first = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context)
+    first = inspect.Parameter("_context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=Context)
 
-    async def handle(context: Context, *_: Any, **__: Any) -> Any:
-        call = context._call
+    async def handle(_context: Context, *_: Any, **__: Any) -> Any:
+        call = _context._call
         assert isinstance(call, RoutedCall), "a handler is called with its call"
         return await _answer(call, name)
 
     handle.__name__, handle.__qualname__, handle.__doc__ = function.__name__, function.__qualname__, function.__doc__
     handle.__module__ = function.__module__
     handle.__annotations__ = {
-        "context": Context,
+        "_context": Context,
         **{one.name: hints[one.name] for one in taken if one.name in hints},
         **({"return": hints["return"]} if "return" in hints else {}),
     }
@@ -165,7 +165,7 @@ async def _answer(call: RoutedCall, name: str) -> Any:
     number = next(row.code for row in found.rows if row.number == 0)
     if status.BAD_REQUEST <= number < status.SERVER_ERROR:
         raise refusal(number, code, message, workflow_id=run_id)
-    message = f"The run has failed with {code}: {message}" if number else "The run has failed; the log has the reason."
+    message = f"The run has failed with {code}: {message}"
     raise refusal(status.SERVER_ERROR, "workflow-failed", message, workflow_id=run_id)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.extensions.workflows.journal import shown_error
 from bespeak.extensions.workflows.spec import ELEMENT, Spec, StepSpec, output_number
 from bespeak.extensions.workflows.store import (
     BESIDE,
@@ -74,9 +75,13 @@ def _tell_row(row: StepRow, kept: StepRow) -> dict[str, Any]:
     if row.code:
         told["code"] = row.code
     if row.state in _ANSWERED:
-        told["output" if kept.state in _ANSWERED else "error"] = msgspec.Raw(kept.output.encode())
+        told |= (
+            {"output": msgspec.Raw(kept.output.encode())}
+            if kept.state in _ANSWERED
+            else {"error": shown_error(kept.output)}
+        )
     elif row.output.startswith("{"):
-        told["error"] = msgspec.Raw(row.output.encode())
+        told["error"] = shown_error(row.output)
     elif row.output != "null":  # it waits
         told["until"] = write_instant(float(row.output))
     return told
@@ -96,15 +101,15 @@ def tell_outcome(spec: Spec, state: str, rows: Iterable[StepRow]) -> dict[str, A
         # The shape of the output could not be made.
         told: dict[str, Any] = {}
         if end is not None and end.state == SKIPPED:
-            told["error"] = msgspec.Raw(end.output.encode())
+            told["error"] = shown_error(end.output)
         last = len(spec.steps)
         row = known.get(output_number(spec.steps[-1], last)) if last and not spec.parallel else None
         return told if row is None or row.state != DONE else {"output": msgspec.Raw(row.output.encode()), **told}
     if state not in (FAILED, STOPPED):
         return {}
     if end is not None and end.state in (FAILED, STOPPED):
-        return {"error": msgspec.Raw(end.output.encode())}
+        return {"error": shown_error(end.output)}
     failed = next((row for row in known.values() if row.state == FAILED and row.output != "null"), None)
     if failed is None:  # only the time can have ended it
         return {"error": {"code": "timeout", "message": "The time of the workflow ran out."}}
-    return {"error": msgspec.Raw(failed.output.encode())}
+    return {"error": shown_error(failed.output)}
