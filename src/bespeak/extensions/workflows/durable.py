@@ -143,7 +143,10 @@ class Scope:
 class DurableEngine(Turn):
     """One process's turn at a workflow. A subclass says what the program is."""
 
-    flushes: bool = True  # False if calls do not depend on what was read before them
+    @property
+    def flushes(self) -> bool:
+        """False if calls do not depend on what was read before them."""
+        return True
 
     def __init__(
         self,
@@ -164,7 +167,7 @@ class DurableEngine(Turn):
         self._size = 0
         self._leaves = 1  # branches that are running
         self._waits: dict[int, tuple[float, tuple[str, ...], tuple[str, ...]]] = {}  # those of them that wait
-        self._stirred = asyncio.Event()
+        self._stirred: asyncio.Event | None = None  # set when a branch has ended
         self._is_away = False
 
     @abstractmethod
@@ -410,7 +413,8 @@ class DurableEngine(Turn):
     async def _attempt(self, asked: Asked, terms: Terms, attempt: int, row: StepRow | None, scope: Any) -> Any:
         """Call the endpoint once; return its output, or the row of its failure."""
         began = time.time() if row is None or row.began is None else row.began
-        marks: dict[str, Any] = {"asked": asked.what, "digest": digest_of(asked), "began": began}
+        digest = digest_of(asked) if self.is_code else 0
+        marks: dict[str, Any] = {"asked": asked.what, "digest": digest, "began": began}
 
         def failing(failed: StepRow) -> StepRow:
             return msgspec.structs.replace(failed, ended=time.time(), **marks)
@@ -423,7 +427,7 @@ class DurableEngine(Turn):
         reads = route.endpoint.semantic.impact == "informational"
         undo = None if terms.undo is None else to_json({**terms.undo, "of": given})
         done = StepRow(asked.number, attempt, DONE, status.OK, "null", undo=undo, **marks)
-        if not reads:
+        if not reads and self.journal.has_pending:
             await self._flush(asked.number)
         if terms.at_most_once and not route.endpoint.semantic.is_idempotent:
             self.journal.add(msgspec.structs.replace(done, state=STARTED, code=0))
@@ -608,7 +612,7 @@ class DurableEngine(Turn):
             active -= 1
             if active:  # the last one counts for the branch that goes on
                 self._leaves -= 1
-                stirred, self._stirred = self._stirred, asyncio.Event()
+                stirred, self._stirred = self._stirred or asyncio.Event(), None
                 stirred.set()  # if all others wait, the last of them parks
 
         if not branches:
@@ -639,7 +643,8 @@ class DurableEngine(Turn):
                 await self._put_away()
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(min(until - time.time(), _POLL), _AFTER)):
-                    await self._stirred.wait()
+                    stirred = self._stirred = self._stirred or asyncio.Event()
+                    await stirred.wait()
             if self._is_away:
                 await asyncio.get_running_loop().create_future()  # the branch that has parked cancels this one
         finally:

@@ -33,7 +33,7 @@ END: Final = 0  # number of the row that says how the whole ended
 MOST_SIGNALS: Final = 1000  # signals of a workflow that nobody has waited for yet
 
 
-class StepRow(msgspec.Struct, frozen=True):
+class StepRow(msgspec.Struct, frozen=True, gc=False):
     """What became of a step, or of anything else that a workflow awaits. Signals have negative numbers."""
 
     number: int
