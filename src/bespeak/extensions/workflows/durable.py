@@ -148,7 +148,10 @@ class Scope:
 class DurableEngine(Turn):
     """One process's turn at a workflow. A subclass says what the program is."""
 
-    flushes: bool = True  # False if calls do not depend on what was read before them
+    @property
+    def flushes(self) -> bool:
+        """False if calls do not depend on what was read before them."""
+        return True
 
     def __init__(
         self,
@@ -425,7 +428,8 @@ class DurableEngine(Turn):
     async def _attempt(self, asked: Asked, terms: Terms, attempt: int, row: StepRow | None, scope: Any) -> Any:
         """Call the endpoint once; return its output, or the row of its failure."""
         began = time.time() if row is None or row.began is None else row.began
-        marks: dict[str, Any] = {"asked": asked.what, "digest": digest_of(asked), "began": began}
+        digest = digest_of(asked) if self.is_code else 0
+        marks: dict[str, Any] = {"asked": asked.what, "digest": digest, "began": began}
 
         def failing(failed: StepRow) -> StepRow:
             return msgspec.structs.replace(failed, ended=time.time(), **marks)
@@ -438,7 +442,7 @@ class DurableEngine(Turn):
         reads = route.endpoint.semantic.impact == "informational"
         undo = None if terms.undo is None else to_json({**terms.undo, "of": given})
         done = StepRow(asked.number, attempt, DONE, status.OK, "null", undo=undo, **marks)
-        if not reads:
+        if not reads and self.journal.has_pending:
             await self._flush(asked.number)
         if terms.at_most_once and not route.endpoint.semantic.is_idempotent:
             self.journal.add(msgspec.structs.replace(done, state=STARTED, code=0))

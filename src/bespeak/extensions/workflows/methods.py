@@ -99,7 +99,7 @@ _CHAIN: Final = STANDARD["CHAIN"]
 async def chain(call: RoutedCall) -> Envelope:
     """Answer CHAIN /: the receipt when it has ended, or 202 if that takes long."""
     given, result = call.input, call.input.get("output")
-    steps, propagates = read_steps(given["steps"]), given.get("context_propagation", False)
+    steps, propagates = read_steps(given["steps"], fits=True), given.get("context_propagation", False)
     if isinstance(steps, Fault):
         raise refusal(_CHAIN, "invalid-chain", steps.message, **place_of(steps))
     check_calls(call, steps)
@@ -113,7 +113,7 @@ async def chain(call: RoutedCall) -> Envelope:
 
 async def _spec(call: RoutedCall, steps: tuple[StepSpec, ...], **more: Any) -> Spec:
     authority, deadline = Authority.of(call.principal, call.request), time.time() + call.input.get("timeout", LONGEST)
-    callback = await read_callback(call)
+    callback = await read_callback(call) if "callback" in call.input else None
     return Spec(method=call.method, steps=steps, authority=authority, deadline=deadline, callback=callback, **more)
 
 
@@ -135,7 +135,7 @@ _BATCH: Final = STANDARD["BATCH"]
 async def batch(call: RoutedCall) -> Envelope:
     """Answer BATCH /: the outcome of every call."""
     given = call.input
-    calls = read_steps(given["calls"], "calls")
+    calls = read_steps(given["calls"], "calls", fits=True)
     if isinstance(calls, Fault):
         raise invalid("calls", f"cannot be run. {calls.message}")
     check_calls(call, calls)

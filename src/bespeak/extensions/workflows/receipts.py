@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -29,27 +30,40 @@ if TYPE_CHECKING:
 
 MOST_TOLD: Final = 1000  # steps inside one step that a receipt tells of
 _ANSWERED: Final = (DONE, UNDONE)
+_decode = msgspec.json.Decoder().decode
 
 
 def receipt_steps(workflow: Workflow) -> list[dict[str, Any]]:
     """Return what became of each step, for a receipt. Steps that have not begun are pending."""
     if workflow.spec.workflow is not None:
-        rows = [row for row in workflow.rows if row.number > 0][:MOST_TOLD]
-        return [{"step": row.number, "asked": row.asked, **_tell_row(row, row)} for row in rows]
+        made = []
+        for row in [row for row in workflow.rows if row.number > 0][:MOST_TOLD]:
+            made.append({"step": row.number, "asked": row.asked, "status": row.state})
+            _tell(made[-1], row, row)
+        return made
     return list(_list(workflow.spec.steps, 0, {row.number: row for row in workflow.rows}))
 
 
-def _list(steps: Sequence[StepSpec], base: int, rows: Mapping[int, StepRow], **more: int) -> Iterator[dict[str, Any]]:
+def _list(
+    steps: Sequence[StepSpec], base: int, rows: Mapping[int, StepRow], element: int | None = None
+) -> Iterator[dict[str, Any]]:
     for place, step in enumerate(steps, 1):
-        number, block = base | place, step.nested
-        entry: dict[str, Any] = {"step": place, **more}
-        entry |= {"method": step.method, "path": step.path} if step.method else {"kind": step.title}
-        entry |= {"status": PENDING, **_tell(step, number, rows)}
+        number = base | place
+        row = rows.get(number)
+        entry: dict[str, Any] = {"step": place} if element is None else {"step": place, "element": element}
+        if step.method:
+            entry["method"], entry["path"] = step.method, step.path
+        else:
+            entry["kind"] = step.title
+        entry["status"] = PENDING if row is None else row.state
         if step.name is not None:
             entry["name"] = step.name
-        if block is not None and number in rows:
-            inside = list(_inside(step, block.steps, number << BITS, rows))
-            entry["steps"] = inside[:MOST_TOLD]
+        if row is not None:
+            _tell(entry, row, rows.get(output_number(step, number), row))
+            block = step.nested
+            if block is not None:
+                inside = _inside(step, block.steps, number << BITS, rows)
+                entry["steps"] = list(islice(inside, MOST_TOLD))
         yield entry
 
 
@@ -60,31 +74,23 @@ def _inside(
         yield from _list(steps, base, rows)
         return
     listed = rows.get(base >> BITS | BESIDE)
-    count = 0 if listed is None or listed.state != DONE else len(msgspec.json.decode(listed.output))
-    for index in range(min(count, MOST_TOLD)):
-        yield from _list(steps, base | index << ELEMENT, rows, element=index)
+    for index in range(0 if listed is None or listed.state != DONE else len(_decode(listed.output))):
+        yield from _list(steps, base | index << ELEMENT, rows, index)
 
 
-def _tell(step: StepSpec, number: int, rows: Mapping[int, StepRow]) -> dict[str, Any]:
-    row = rows.get(number)
-    return {} if row is None else _tell_row(row, rows.get(output_number(step, number), row))
-
-
-def _tell_row(row: StepRow, kept: StepRow) -> dict[str, Any]:
-    told: dict[str, Any] = {"status": row.state, "attempts": row.attempt}
+def _tell(entry: dict[str, Any], row: StepRow, kept: StepRow) -> None:
+    """Add what became of a step; `kept` is the row with the shape of its output."""
+    entry["attempts"] = row.attempt
     if row.code:
-        told["code"] = row.code
-    if row.state in _ANSWERED:
-        told |= (
-            {"output": msgspec.Raw(kept.output.encode())}
-            if kept.state in _ANSWERED
-            else {"error": shown_error(kept.output)}
-        )
+        entry["code"] = row.code
+    if row.state in _ANSWERED and kept.state in _ANSWERED:
+        entry["output"] = msgspec.Raw(kept.output.encode())
+    elif row.state in _ANSWERED:
+        entry["error"] = shown_error(kept.output)
     elif row.output.startswith("{"):
-        told["error"] = shown_error(row.output)
+        entry["error"] = shown_error(row.output)
     elif row.output != "null":  # it waits
-        told["until"] = write_instant(float(row.output))
-    return told
+        entry["until"] = write_instant(float(row.output))
 
 
 def outcome_of(workflow: Workflow) -> dict[str, Any]:

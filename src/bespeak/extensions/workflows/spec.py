@@ -64,7 +64,7 @@ class Each(msgspec.Struct, frozen=True, omit_defaults=True):
     at_once: int = 1
 
 
-class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
+class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     method: str = ""  # empty for a step that is not a call
     path: str = "/"
     parameters: dict[str, Any] = {}
@@ -90,15 +90,16 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def nested(self) -> Block | None:
         """The steps inside this one; None for a call, a delay or an approval."""
+        if self.method and self.method not in LISTS:  # asked for at every step
+            return None
         if self.together:
             return Block(self.together, "together", parallel=True)
         if self.for_each is not None:
             each = self.for_each
             return Block(each.steps or (each.call or self,), "for_each/steps" if each.steps else "for_each/call")
-        member = LISTS.get(self.method) if self.path == "/" else None
-        if member is None:
+        if not self.method or self.path != "/":
             return None
-        given = self.parameters
+        given, member = self.parameters, LISTS[self.method]
         return Block(
             msgspec.convert(given.get(member, ()), tuple[StepSpec, ...]),
             f"parameters/{member}",
@@ -109,13 +110,23 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
     @property
-    def values(self) -> tuple[Any, ...]:
+    def value(self) -> Any:
         """What is computed from earlier steps before this one begins."""
         if self.for_each is not None:
-            return (self.for_each.items,)
-        if self.nested is not None:
-            return ()
-        return (self.delay if isinstance(self.delay, dict) else self.parameters,)
+            return self.for_each.items
+        return self.parameters if self.nested is None and not isinstance(self.delay, dict) else self.delay
+
+    @property
+    def is_simple(self) -> bool:
+        """True for a call without conditions and references."""
+        return (
+            self.method != ""
+            and self.method not in LISTS
+            and is_plain(self.parameters)
+            and self.when is None
+            and self.output is None
+            and self.undoing is None
+        )
 
     @property
     def title(self) -> str:
@@ -136,7 +147,7 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True):
         return self.sought if isinstance(filled, Fault) else filled[0]
 
 
-class Block(msgspec.Struct, frozen=True):
+class Block(msgspec.Struct, frozen=True, gc=False):
     """A list of steps inside another, and what it says otherwise than the one around it."""
 
     steps: tuple[StepSpec, ...]
@@ -149,12 +160,19 @@ class Block(msgspec.Struct, frozen=True):
 
 def find_step(call: Call, method: str, path: str) -> RoutedCall | Refused:
     """Find the endpoint that a step would call for the caller of `call`."""
+    routes = call.routes
+    known = routes.steps.get((method, path))
+    # The gates would find the same: an endpoint that everybody sees, at a path without parameters.
+    if known is not None and not (known.is_hidden or known.synthesis_id or "{" in path or routes.redirects):
+        is_allowed = method in routes.allowed and method not in routes.catalog.legacy
+        if is_allowed:
+            return RoutedCall(call, known)
     asked = Call(msgspec.structs.replace(call.request, method=method, path=path, query="", body=b""), call.server)
     asked.principal = call.principal
     return find_route(asked)
 
 
-class Spec(msgspec.Struct, frozen=True, omit_defaults=True):
+class Spec(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     method: str  # method that began it: CHAIN, BATCH, RUN or EXECUTE
     steps: tuple[StepSpec, ...]
     authority: Authority
@@ -247,6 +265,13 @@ def _check_reference(value: Mapping[str, Any], known: Collection[str]) -> str | 
         )
     name = re.split(r"[.\[]", path, maxsplit=1)[0]
     return f"{path[:80]!r} refers to {name!r}, which is not an earlier step" if name not in known else None
+
+
+def is_plain(value: Any) -> bool:
+    """Return True for an object of texts, numbers and the like, in which nothing refers to anything."""
+    if type(value) is not dict or FROM in value or EXPRESSION in value:
+        return False
+    return not any(type(one) is dict or type(one) is list for one in value.values())
 
 
 def expressions_in(value: Any) -> Iterator[str]:

@@ -18,6 +18,7 @@ from bespeak.extensions.workflows.spec import (
     check_references,
     expressions_in,
     find_step,
+    is_plain,
     variables_of,
 )
 from bespeak.extensions.workflows.store import RUNNING
@@ -85,9 +86,9 @@ async def find_run(call: RoutedCall, name: str) -> str | None:
     return found[0] if found else None
 
 
-def read_steps(given: Any, at: str = "steps") -> tuple[StepSpec, ...] | Fault:
+def read_steps(given: Any, at: str = "steps", *, fits: bool = False) -> tuple[StepSpec, ...] | Fault:
     """Read steps as they were sent; a Fault names the first one that is not valid."""
-    return find_wrong_step(given, at) or msgspec.convert(given, tuple[StepSpec, ...])
+    return find_wrong_step(given, at, fits=fits) or msgspec.convert(given, tuple[StepSpec, ...])
 
 
 async def read_callback(call: RoutedCall) -> str | None:
@@ -119,20 +120,25 @@ class Uncallable(msgspec.Struct, frozen=True):
 def find_uncallable(call: RoutedCall, steps: Sequence[StepSpec], at: str = "") -> Uncallable | None:
     """Return the first step that calls something that is not there, or that would call others in turn."""
     for number, step in enumerate(steps, 1):
-        here, nested = f"{at}{number}", step.nested
-        for one in (step, step.undoing):
-            if one is None or not one.method or one.procedure is not None:
+        nested, undo = step.nested, step.undoing
+        for one in (step,) if undo is None else (step, undo):
+            if not one.method or one.procedure is not None:
                 continue
             found = find_step(call, one.method, one.sought)
+            if isinstance(found, RoutedCall) and (
+                not found.route.endpoint.passes_on or (one is step and nested is not None)
+            ):
+                continue
+            here = f"{at}{number}"
             place: dict[str, Any] = {"step": int(here.partition("/")[0]), "method": one.method, "path": one.path}
             if isinstance(found, Refused):
                 return Uncallable(f"Step {here}: {found.message}", {"code_of_step": found.code, **place})
-            if found.route.endpoint.passes_on and (nested is None or one is not step):
-                what = f"Step {here} is {one.method} {one.path}, which runs other calls"
-                return Uncallable(f"{what}; write them as steps instead.", place)
-        wrong = None if nested is None else find_uncallable(call, nested.steps, f"{here}/{nested.at}/")
-        if wrong is not None:
-            return wrong
+            what = f"Step {here} is {one.method} {one.path}, which runs other calls"
+            return Uncallable(f"{what}; write them as steps instead.", place)
+        if nested is not None:
+            wrong = find_uncallable(call, nested.steps, f"{at}{number}/{nested.at}/")
+            if wrong is not None:
+                return wrong
     return None
 
 
@@ -210,7 +216,8 @@ class _Walk:
     ) -> None:
         bare = frozenset({INPUT} if has_input else ())
         seen = self._list(steps, bare, bare, propagates=propagates, at="steps")
-        self._value(result, bare | seen, bare, "output", propagates=True)
+        if result is not None:
+            self._value(result, bare | seen, bare, "output", propagates=True)
 
     def _list(
         self,
@@ -225,18 +232,22 @@ class _Walk:
         """Check a list; return the names of its steps. `around` are the names that all of them may use."""
         seen: frozenset[str] = frozenset()
         for number, step in enumerate(steps, 1):
-            here, own = f"{at}/{number - 1}", frozenset({str(number), step.name or str(number)})
-            if step.name is not None and (step.name in around | seen or step.name in bare or step.name.isdigit()):
+            own = frozenset((str(number),) if step.name is None else (str(number), step.name))
+            if step.name is None and step.is_simple:  # nearly every step of most lists
+                seen |= own
+                continue
+            here = f"{at}/{number - 1}"
+            if step.name is not None and (step.name.isdigit() or step.name in around or step.name in seen):
                 raise _WrongNameError(
                     f" has the name {step.name!r}, which is a number or the name of an earlier step.", here
                 )
             known = around | seen if propagates and not parallel else around
             if step.when is not None:
                 self.texts.append(_Text(step.when, known, bare, here))
-            for value in step.values:
-                self._value(value, known, bare, here, propagates=propagates)
+            self._value(step.value, known, bare, here, propagates=propagates)
             inside = self._nested(step, known, around | seen, bare, here, propagates=propagates)
-            self._value(step.output, known | own | inside, bare, here, propagates=propagates)
+            if step.output is not None:
+                self._value(step.output, known | own | inside, bare, here, propagates=propagates)
             if step.undoing is not None:
                 self._value(step.undoing.parameters, around | seen | own, bare, here, propagates=True)
             seen |= own | inside
@@ -270,7 +281,7 @@ class _Walk:
         return frozenset(one for one in names if not one.isdigit()) if step.together else frozenset()
 
     def _value(self, value: Any, known: frozenset[str], bare: frozenset[str], at: str, *, propagates: bool) -> None:
-        fault = check_references(value, known)
+        fault = None if is_plain(value) else check_references(value, known)
         if fault is not None:
             advice = "" if propagates else " Set context_propagation to true to use what earlier steps returned."
             raise _WrongNameError(f": {fault}.{advice}", at)

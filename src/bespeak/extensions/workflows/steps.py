@@ -26,6 +26,7 @@ from bespeak.extensions.workflows.spec import (
     StepSpec,
     expressions_in,
     groups_of,
+    is_plain,
     output_number,
     resolve,
     variables_of,
@@ -65,8 +66,10 @@ class StepsEngine(DurableEngine):
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(*given, **more)
         self._room = Room()
-        # What was read matters to a step only if it may use it.
-        self.flushes = self.spec.propagates or any(step.nested is not None for step in self.spec.steps)
+
+    @property
+    def flushes(self) -> bool:
+        return self.spec.propagates or any(step.nested is not None for step in self.spec.steps)
 
     def program(self) -> Program:
         return self._whole()
@@ -138,23 +141,21 @@ class StepsEngine(DurableEngine):
             return None
         skips = (step.on_failure or policy) == "skip"
         try:
-            holds = True
-            if step.when is not None and row is None:
-                holds = await Asked("compute", 0, more=partial(self._holds, step.when, values))
-            if not holds:
-                self.journal.add(StepRow(number, 1, SKIPPED, 0, "null", step.title))
+            if step.when is not None and row is None and not await self._begins(number, step, values):
                 return None
-            if step.nested is not None:
-                return await self._nested(number, step, step.nested, values, policy)
-            if step.approve is not None:
-                return await self._approve(number, step)
-            if step.delay is not None:
-                until = await self._until(step.delay, values) if row is None else 0.0
-                await Asked("sleep", number, step.title, more=until)
-                return "null"
-            shapes = step.output is not None
-            output = await self._call(number, step, values, policy, ends=ends and not shapes)
-            if not shapes or output is None:
+            block = step.nested
+            if block is not None:
+                return await self._nested(number, step, block, values, policy)
+            if not step.method:
+                return await self._wait(number, step, values)
+            given = step.parameters
+            if step.procedure is not None or is_plain(given):
+                given = dict(given if step.procedure is None else self.spec.given or {})
+            elif row is None or row.state not in (*_ANSWERED, FAILED):  # one that is settled needs no values
+                given = await self._fill(given, values)
+            terms = self._terms(step, step.on_failure or policy, ends=ends and step.output is None)
+            output: str | None = await Asked("call", number, step.title, given, terms)
+            if step.output is None or output is None:
                 return output
             known = values.knowing(step, self.journal.rows)
             shaped: str = await Asked("value", number | BESIDE, "output", more=partial(self._make, step.output, known))
@@ -175,35 +176,41 @@ class StepsEngine(DurableEngine):
             output = to_json(error.error)
             self.journal.add(StepRow(number, attempt, state, error.status, output, step.title, began=began, ended=now))
 
-    async def _call(self, number: int, step: StepSpec, values: Values, policy: str, *, ends: bool) -> str | None:
-        policy = step.on_failure or policy
-        attempts = ATTEMPTS if policy == "retry" else 1
-        terms = Terms(
-            method=step.method,
-            path=step.path,
-            timeout=step.timeout,
-            attempts=attempts if step.retry is None else step.retry.attempts,
-            delay=None if step.retry is None else step.retry.delay,
-            escalates=policy == "escalate",
-            skips=policy == "skip",
-            ends=ends,
-        )
-        row, given = self.journal.rows.get(number), step.parameters
+    def _terms(self, step: StepSpec, policy: str, *, ends: bool) -> Terms:
+        route = None
         if step.procedure is not None:
             route = self.call.routes.steps.get((METHOD, path_of(step.procedure)))
             if route is None:
                 gone = {"code": "procedure-not-found", "message": "The procedure is not registered any more."}
                 raise StepError(gone, status.NOT_FOUND)
-            given = dict(self.spec.given or {})
-            terms = msgspec.structs.replace(terms, route=route, at_most_once=True)
-        elif row is None or row.state not in (*_ANSWERED, FAILED):  # one that is settled needs no values
-            given = await self._fill(given, values)
-        output: str | None = await Asked("call", number, step.title, given, terms)
-        return output
+        retry = step.retry
+        return Terms(
+            method=step.method,
+            path=step.path,
+            timeout=step.timeout,
+            attempts=retry.attempts if retry is not None else ATTEMPTS if policy == "retry" else 1,
+            delay=None if retry is None else retry.delay,
+            at_most_once=route is not None,
+            escalates=policy == "escalate",
+            skips=policy == "skip",
+            ends=ends,
+            route=route,
+        )
 
-    async def _approve(self, number: int, step: StepSpec) -> str:
+    async def _begins(self, number: int, step: StepSpec, values: Values) -> bool:
+        """Return False if the condition of a step is false: it is skipped."""
+        holds: bool = await Asked("compute", 0, more=partial(self._holds, step.when, values))
+        if not holds:
+            self.journal.add(StepRow(number, 1, SKIPPED, 0, "null", step.title))
+        return holds
+
+    async def _wait(self, number: int, step: StepSpec, values: Values) -> str:
+        """Wait for a time or a person."""
         approval = step.approve
-        assert approval is not None
+        if approval is None:
+            until = await self._until(step.delay, values) if number not in self.journal.rows else 0.0
+            await Asked("sleep", number, step.title, more=until)
+            return "null"
         person = approval.who or self.call.server.cases.default_recipient
         within = approval.within or max(self.spec.deadline - time.time(), 0.0)
         answer: str = await Asked("ask", number, step.title, more=(person, approval.question, within))
@@ -211,9 +218,9 @@ class StepsEngine(DurableEngine):
             raise StepError({"code": "not-approved", "message": f"{person} has not approved it."})
         return answer
 
-    async def _until(self, delay: float | dict[str, Any], values: Values) -> float | tuple[float]:
+    async def _until(self, delay: float | dict[str, Any] | None, values: Values) -> float | tuple[float]:
         if not isinstance(delay, dict):
-            return delay
+            return delay or 0.0
         found = await self._fill(delay["until"], values)
         moment = read_instant(found) if isinstance(found, str) else None
         if moment is None:
@@ -304,8 +311,8 @@ class StepsEngine(DurableEngine):
             raise StepError({"code": "too-many-elements", "message": message})
         return found
 
-    async def _holds(self, text: str, values: Values) -> bool:
-        found = await self._evaluate(text, values)
+    async def _holds(self, text: str | None, values: Values) -> bool:
+        found = await self._evaluate(text or "", values)
         if not isinstance(found, bool):
             raise _error_of(ExpressionFault(f"`when` must be true or false; got {to_json(found)[:80]}."))
         return found

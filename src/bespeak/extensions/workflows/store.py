@@ -35,7 +35,7 @@ BESIDE: Final = 1 << 62  # bit of the number of a row with what was computed bes
 MOST_SIGNALS: Final = 1000  # signals of a workflow that nobody has waited for yet
 
 
-class StepRow(msgspec.Struct, frozen=True):
+class StepRow(msgspec.Struct, frozen=True, gc=False):
     """What became of a step, or of anything else that a workflow awaits. Signals have negative numbers."""
 
     number: int

@@ -66,7 +66,7 @@ class LostError(Exception):
     """Raised inside a drive whose workflow another process has taken over."""
 
 
-class Terms(msgspec.Struct, frozen=True):
+class Terms(msgspec.Struct, frozen=True, gc=False):
     """How a call or a function is carried out: `more` of an Asked of kind `call` or `step`."""
 
     method: str = ""
@@ -208,7 +208,9 @@ class Turn(Engine):
     def _find(self, terms: Terms, given: dict[str, Any]) -> tuple[Route, dict[str, Any], str] | Refused:
         if terms.route is not None:
             return terms.route, given, terms.route.endpoint.path
-        sought = _NAME.sub(lambda name: "-" if name[1] in given else name[0], terms.path)
+        sought = terms.path
+        if "{" in sought:
+            sought = _NAME.sub(lambda name: "-" if name[1] in given else name[0], sought)
         found = find_step(self.call, terms.method, sought)
         if isinstance(found, Refused):
             return found
