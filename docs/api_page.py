@@ -29,6 +29,7 @@ SECTIONS = {
         "DataClass",
         "DataSet",
         "DataQuery",
+        *("Report", "Table", "Chart"),
     ),
     "Serve inside another application": ("asgi",),
     "Call a service": (

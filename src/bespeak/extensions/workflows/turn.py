@@ -17,7 +17,6 @@ import msgspec
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.syntax import fill_path
 from bespeak.errors import StoreError, StoreUnavailableError
-from bespeak.extensions.messages.posting import Posting, post
 from bespeak.extensions.workflows.journal import TAKEN, StepJournal, WorkflowJournal, failed_row, faulty_row
 from bespeak.extensions.workflows.receipts import tell_outcome
 from bespeak.extensions.workflows.spec import Spec, find_step
@@ -300,6 +299,8 @@ class Turn(Engine):
 
 def tell_end(spec: Spec, journal: WorkflowJournal, state: str, server: Server) -> Command:
     """Return the posting that tells the callback of a workflow how it ended."""
+    from bespeak.extensions.messages.posting import Posting, post  # noqa: PLC0415 - few workflows have a callback
+
     told: dict[str, Any] = {"workflow_id": journal.workflow_id, "status": state}
     told |= tell_outcome(spec, state, journal.rows.values())
     server_id = server.registrar.service.identity.server_id
