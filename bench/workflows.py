@@ -1,7 +1,8 @@
 """Workflows of three steps, each of which is noted in the store: rate and processor time, recovery, and due records.
 
-The rates are those of a real server over AGTP, with the load generator; DBOS, the peer, runs its workflows in process.
-Recovery and due records are measured on a real store, the first with a real server.
+A workflow is a CHAIN, or a function with three calls or three steps. The rates are those of a real server over AGTP,
+with the load generator; DBOS, the peer, runs its workflows in process. Recovery, sleepers and due records are measured
+on a real store, the first two with a real server.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -30,7 +32,14 @@ ROOT = Path(__file__).resolve().parent.parent
 PEER = Path(__file__).resolve().parent / "servers" / "dbos_peer.py"
 PATHS = ("/rooms", "/seats", "/cars")
 STEPS = [{"method": "BOOK", "path": path, "parameters": {"guest": "Ann"}} for path in PATHS]
-CHAIN = contract.agtp_request({"steps": STEPS}, "CHAIN", "/")
+RUNS = f"{contract.SCOPE}, activation:run"
+PROGRAMS = {
+    "CHAIN": contract.agtp_request({"steps": STEPS}, "CHAIN", "/"),
+    "function, 3 calls": contract.agtp_request({"procedure_id": "calls", "input": {"guest": "Ann"}}, "RUN", "/", RUNS),
+    "function, 3 steps": contract.agtp_request({"procedure_id": "steps", "input": {"guest": "Ann"}}, "RUN", "/", RUNS),
+}
+SLEEPERS = 10_000
+"""Runs that sleep until the same time."""
 OPEN = 10_000
 """Workflows that a killed server has left open."""
 DUE = 100_000
@@ -49,7 +58,7 @@ app = "servers.workflow_app:app"
 place = "{place}"
 
 [methods]
-enable = ["CHAIN"]
+enable = ["CHAIN", "RUN"]
 
 [audit]
 enabled = {audit}
@@ -64,6 +73,7 @@ class Variant:
     store: str
     connections: int = 32
     audit: bool = False
+    program: str = "CHAIN"
     rounds: list[Load] = field(default_factory=list)
     cpu_us: list[float] = field(default_factory=list)
 
@@ -86,6 +96,7 @@ def serving(folder: Path, place: str, *, audit: bool = False) -> Iterator[Server
 def measure(loader: Loader, *, rounds: int, seconds: float) -> bool:
     """Run all variants in turn, print the tables and the goals; return True if every reply was a 200."""
     variants = [Variant("SQLite", "sqlite"), Variant("SQLite, audited", "sqlite", audit=True)]
+    variants += [Variant(f"SQLite, {program}", "sqlite", program=program) for program in list(PROGRAMS)[1:]]
     with contextlib.ExitStack() as stack:
         database = _postgres(stack)
         if database is not None:
@@ -93,6 +104,7 @@ def measure(loader: Loader, *, rounds: int, seconds: float) -> bool:
                 Variant("PostgreSQL", "postgres"),
                 Variant("PostgreSQL, audited", "postgres", audit=True),
                 Variant("PostgreSQL, 128 connections", "postgres", connections=128),
+                *(Variant(f"PostgreSQL, {program}", "postgres", program=program) for program in list(PROGRAMS)[1:]),
             ]
         for variant in variants:
             _run(loader, variant, database, rounds, seconds)
@@ -102,6 +114,7 @@ def measure(loader: Loader, *, rounds: int, seconds: float) -> bool:
                 with tempfile.TemporaryDirectory(prefix="bespeak-bench-") as name:
                     place = "state.db" if store == "SQLite" else database.new_database()
                     _recover(store, Path(name), place)
+                    _sleep(store, Path(name), "sleepers.db" if store == "SQLite" else database.new_database())
                     where = str(Path(name) / "due.db") if store == "SQLite" else database.new_database()
                     asyncio.run(_carry_out(store, where))
     return not any(load.errors for variant in variants for load in variant.rounds)
@@ -113,12 +126,13 @@ def _run(loader: Loader, variant: Variant, database: Any, rounds: int, seconds: 
         tempfile.TemporaryDirectory(prefix="bespeak-bench-") as name,
         serving(Path(name), place, audit=variant.audit) as server,
     ):
-        reply = server.exchange(CHAIN)
+        request = PROGRAMS[variant.program]
+        reply = server.exchange(request)
         if b'"status":"completed"' not in reply:
             raise RuntimeError(f"the workflow did not complete: {reply[:600]!r}")
         for number in range(rounds + 1):
             before = server.cpu_seconds()
-            load = loader.run(server.port, CHAIN, seconds=seconds, connections=variant.connections)
+            load = loader.run(server.port, request, seconds=seconds, connections=variant.connections)
             if number:  # the first round warms up
                 variant.rounds.append(load)
                 variant.cpu_us.append((server.cpu_seconds() - before) / load.requests * 1e6)
@@ -159,7 +173,7 @@ def _peers(stack: contextlib.ExitStack, database: Any, seconds: float) -> dict[s
 
 
 def _report(variants: list[Variant], peers: dict[str, tuple[float, float]]) -> None:
-    rows = [["three-step CHAIN", "workflows/s", "p50 µs", "p99 µs", "CPU µs", "rate of DBOS", "CPU of DBOS"]]
+    rows = [["three steps (CHAIN)", "workflows/s", "p50 µs", "p99 µs", "CPU µs", "rate of DBOS", "CPU of DBOS"]]
     for variant in variants:
         cpu = median(variant.cpu_us)
         rate, peer_cpu = peers.get(variant.store, (0.0, 0.0))
@@ -183,6 +197,9 @@ def _report(variants: list[Variant], peers: dict[str, tuple[float, float]]) -> N
         if variant.name in goals:
             goal = Goal("", at_least=goals[variant.name], unit="/s")
             print("  " + goal.line(f"{variant.name} at 32 connections", variant.rate))
+        if variant.program != "CHAIN" and variant.store in peers:
+            ratio = peers[variant.store][1] / median(variant.cpu_us)
+            print("  " + Goal("", at_least=20.0, unit="x").line(f"{variant.name} per CPU second, as DBOS", ratio))
 
 
 def _recover(store: str, folder: Path, place: str) -> None:
@@ -197,6 +214,51 @@ def _recover(store: str, folder: Path, place: str) -> None:
     goal = Goal("", at_most=5.0, unit=" s")
     print("  " + goal.line(f"{store}: {OPEN:,} open workflows end", took) + f"   {cpu:.0f} CPU µs each")
     print(f"  of which the start of the server took {server.start_seconds:.2f} s")
+
+
+def _sleep(store: str, folder: Path, place: str) -> None:
+    """Let runs sleep until the same time; measure what they cost while they sleep, and how late they wake."""
+    where = place if "://" in place else str(folder / place)
+    with serving(folder, place) as server:
+        idle = _idle(server)
+        until, begun = time.time() + 30.0 + SLEEPERS / 250, time.perf_counter()
+        told = datetime.fromtimestamp(until, UTC).isoformat()
+        begin = contract.agtp_request({"procedure_id": "sleeper", "input": {"until": told}}, "RUN", "/", RUNS)
+        begin = begin.replace(b"\r\n", b"\r\nPrefer: respond-async\r\n", 1)
+        for _ in range(SLEEPERS):
+            server.exchange(begin)
+        took, asleep, before = time.perf_counter() - begun, _idle(server), server.cpu_seconds()
+        time.sleep(max(until - time.time(), 0.0))
+        late = asyncio.run(_lateness(where))
+        cpu = (server.cpu_seconds() - before) / SLEEPERS * 1e6
+    each = took / SLEEPERS * 1e6
+    print(f"  {store}: {SLEEPERS:,} runs sleep; {each:.0f} µs to begin each, one after the other")
+    print(f"  {store}: CPU of 3 idle seconds {idle * 1e3:.1f} ms without them, {asleep * 1e3:.1f} ms with them")
+    goal = Goal("", at_most=1.0, unit=" s")
+    shown = f"   median {late[len(late) // 2]:.2f} s, {cpu:.0f} CPU µs each"
+    print("  " + goal.line(f"{store}: the latest of {SLEEPERS:,} that are due at once", late[-1]) + shown)
+
+
+def _idle(server: ServerProcess) -> float:
+    time.sleep(0.5)
+    before = server.cpu_seconds()
+    time.sleep(3.0)
+    return server.cpu_seconds() - before
+
+
+async def _lateness(where: str) -> list[float]:
+    from bespeak.extensions.workflows.store import ReadJournals
+    from bespeak.state.store.commands.records import ListRecords
+
+    await _wait_for_end(where)
+    async with _opened(where) as store:
+        after, found = (0.0, ""), []
+        while records := await store.read(ListRecords("workflow", after=after, limit=1000)):
+            after = (records[-1].created, records[-1].record_id)
+            journals = await store.read(ReadJournals(tuple(one.record_id for one in records)))
+            ends = [row for rows in journals.values() for row in rows if row.number == 0]
+            found += [json.loads(row.output)["seconds"] for row in ends]
+    return sorted(found)
 
 
 async def _leave_open(where: str) -> None:

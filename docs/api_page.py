@@ -15,6 +15,7 @@ from bespeak.text.reading.settings import declared
 
 SECTIONS = {
     "Write a service": ("App", "Body", "Needs", "Refusal", "Context", "Principal", "Upload", "FileLimits", "Download"),
+    "Write a workflow": ("Run",),
     "Describe a service": (
         "Policies",
         "MethodPolicy",
@@ -61,6 +62,7 @@ CREATED_BY_BESPEAK = (
     "Synthesis",
     "ToolList",
     "Question",
+    "Run",
 )
 """Classes whose constructors are not for users."""
 

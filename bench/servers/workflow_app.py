@@ -1,9 +1,10 @@
 """Three endpoints that change something, for workflows. Usage: bespeak serve FOLDER, with this as its app."""
 
+from datetime import UTC, datetime
 from typing import TypedDict
 
 import contract
-from bespeak import App
+from bespeak import App, Run
 
 app = App("Acme Trips", server_id="trips.acme.example", operator="Acme", contact="ops@acme.example")
 
@@ -39,3 +40,38 @@ async def book_car(guest: str) -> Reservation:
     Outcome: A reservation exists and its reservation_id is returned.
     """
     return {"reservation_id": contract.next_reservation_id()}
+
+
+async def note(guest: str) -> Reservation:
+    """Make a reservation without an endpoint."""
+    return {"reservation_id": contract.next_reservation_id()}
+
+
+@app.workflow("calls")
+async def calls(run: Run, guest: str) -> Reservation:
+    """Book a trip with three calls."""
+    await run.call("BOOK", "/rooms", guest=guest)
+    await run.call("BOOK", "/seats", guest=guest)
+    found: Reservation = await run.call("BOOK", "/cars", guest=guest)
+    return found
+
+
+@app.workflow("steps")
+async def steps(run: Run, guest: str) -> Reservation:
+    """Book a trip with three functions."""
+    await run.step(note, guest)
+    await run.step(note, guest)
+    return await run.step(note, guest)
+
+
+class Lateness(TypedDict):
+    """How late a run has woken."""
+
+    seconds: float
+
+
+@app.workflow("sleeper")
+async def sleeper(run: Run, until: datetime) -> Lateness:
+    """Sleep until a time."""
+    await run.sleep(until=until.astimezone(UTC))
+    return {"seconds": (await run.now() - until).total_seconds()}

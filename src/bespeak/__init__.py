@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from bespeak.contract.service import DataClass, DataManifest, Vocabulary
     from bespeak.errors import BespeakError, ConfigError, ContractError, RemoteProtocolError
     from bespeak.extensions.data.query import DataQuery
+    from bespeak.extensions.workflows.durable import StepError, WaitTimeoutError
+    from bespeak.extensions.workflows.functions import Run
     from bespeak.protocol.exchange.messages import Context
     from bespeak.protocol.exchange.principal import Principal
     from bespeak.runtime.functions.files import Download, Upload
@@ -102,9 +104,11 @@ __all__ = [
     "Reply",
     "ReplyError",
     "RetryPolicy",
+    "Run",
     "ServerFaultError",
     "ServiceClient",
     "ServiceError",
+    "StepError",
     "SyncServiceClient",
     "SyncToolList",
     "Synthesis",
@@ -114,6 +118,7 @@ __all__ = [
     "UnreachableError",
     "Upload",
     "Vocabulary",
+    "WaitTimeoutError",
     "WebOptions",
     "asgi",
     "connect",
@@ -145,13 +150,16 @@ _HOMES = {
     "Reply": "agent.client.reply",
     "ReplyError": "agent.client.reply",
     "RetryPolicy": "agent.client.sender",
+    "Run": "extensions.workflows.functions",
     "ServiceClient": "agent.client.service",
+    "StepError": "extensions.workflows.durable",
     "SyncServiceClient": "agent.client.synchronous",
     "SyncToolList": "agent.tools.tool_list",
     "Synthesis": "agent.client.negotiation",
     "ToolList": "agent.tools.tool_list",
     "Upload": "runtime.functions.files",
     "Vocabulary": "contract.service",
+    "WaitTimeoutError": "extensions.workflows.durable",
     "WebOptions": "agent.client.web_options",
     "asgi": "app.server.mounted",
     "connect": "app.server.connect",

@@ -44,6 +44,17 @@ class QueueOptions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WorkflowOptions:
+    """How long the runs of a workflow may take."""
+
+    timeout: float  # seconds
+
+    def find_fault(self) -> str | None:
+        most = 366 * 86400
+        return None if 0.1 <= self.timeout <= most else f"timeout must be 0.1 to {most} seconds; got {self.timeout}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Participant:
     """What a service brings to standard methods under one name."""
 

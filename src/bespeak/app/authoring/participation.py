@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bespeak.app.authoring.declarations import declaring
 from bespeak.contract.endpoint import Impact
-from bespeak.contract.participant import JoinedFunction, Participant, QueueOptions
+from bespeak.contract.participant import JoinedFunction, Participant, QueueOptions, WorkflowOptions
 from bespeak.errors import ContractError
 from bespeak.runtime.bindings.participant import bind_participant
+from bespeak.runtime.functions.needs import is_async
 from bespeak.runtime.functions.reading import locate
+
+if TYPE_CHECKING:
+    from bespeak.extensions.workflows.methods_run import WorkflowFunction
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -65,6 +70,63 @@ class Participation:
             return function
 
         return declare
+
+    def workflow(
+        self,
+        name: str,
+        *,
+        timeout: float | timedelta = timedelta(days=30),
+        scopes: Sequence[str] = (),
+        errors: Mapping[str, str] | None = None,
+        description: str = "",
+    ) -> Callable[[Callable[..., Any]], WorkflowFunction]:
+        """Declare the decorated function as a workflow, which survives a crash. It takes a `Run` beside its input.
+
+        Agents begin it with RUN, a handler with `context.start`, and it may be the handler of an endpoint:
+        `app.endpoint("BOOK", "/trip", impact="reversible")(trip)`. After a crash the function runs again, and what it
+        had awaited returns the noted results. It acts in the authority of whoever has begun it.
+
+        - `timeout` is the time that a run may take. What it did is undone then.
+        - `scopes` are those that an agent needs to RUN it.
+        - `errors` are the names of the refusals that it raises, with what they mean.
+        """
+
+        def declare(function: Any, version: int) -> Any:
+            from bespeak.extensions.workflows.methods_run import handler_of  # noqa: PLC0415 - loads the extension
+
+            seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+            options = WorkflowOptions(timeout=seconds)
+            made: Any = None
+            try:
+                fault = options.find_fault() or (None if is_async(function) else "it is not an `async def`")
+                made = handler_of(name, function)
+            except ContractError as error:
+                fault = str(error)
+            old = next((one for one in self._participants if (one.kind, one.name) == ("workflow", name)), None)
+            if version > 1 and (old is None or str(version) in old.functions):
+                fault = f"version {version} exists already"
+            if fault is not None:
+                raise ContractError(f"{locate(function)}: the workflow {name[:80]!r} cannot be declared: {fault}")
+            functions = {} if old is None or version == 1 else old.functions
+            if old is not None and version > 1:
+                self._participants.remove(old)
+            self._join(
+                Participant(
+                    kind="workflow",
+                    name=name,
+                    functions={**functions, str(version): JoinedFunction(function=function, method="RUN")},
+                    methods=("RUN",),
+                    description=description,
+                    scopes=tuple(scopes),
+                    errors=errors or {},
+                    options=options,
+                )
+            )
+            made.workflow, made.function = name, function
+            made.version = lambda number: declaring(lambda later: declare(later, number))
+            return made
+
+        return declaring(lambda function: declare(function, 1))
 
     def _join(self, participant: Participant) -> None:
         """Add a participant. Raises ContractError if it cannot take part, with the place of its first function."""

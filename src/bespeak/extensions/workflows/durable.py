@@ -19,8 +19,10 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.handler import Refusal
+from bespeak.contract.schema.validation import non_finite
 from bespeak.errors import BespeakError, StoreError
 from bespeak.extensions.workflows.journal import (
+    INTERNAL,
     TAKEN,
     WorkflowJournal,
     answered,
@@ -87,7 +89,7 @@ _POLL: Final = 1.0  # seconds after which a branch that waits looks again, while
 _AFTER: Final = 0.005  # seconds by which the clock of the loop may be ahead
 _RECHECK: Final = 600.0  # seconds after which a step that waits for a decision looks for it by itself
 _STOPPED_FOR: Final = 300.0  # seconds after which a workflow that was stopped is tried again: the code may be another
-_encode = msgspec.json.Encoder(enc_hook=dump_foreign, order="deterministic").encode
+encode_value = msgspec.json.Encoder(enc_hook=dump_foreign, order="deterministic").encode
 _decode = msgspec.json.Decoder().decode
 
 
@@ -137,6 +139,8 @@ class Scope:
 
     def next(self) -> int:
         self._count += 1
+        if self._count >> BITS:
+            raise DiffersError(f"a branch asks for more than {1 << BITS} things")
         return self._base + self._count
 
 
@@ -167,7 +171,7 @@ class DurableEngine(Turn):
         self._size = 0
         self._leaves = 1  # branches that are running
         self._waits: dict[int, tuple[float, tuple[str, ...], tuple[str, ...]]] = {}  # those of them that wait
-        self._stirred: asyncio.Event | None = None  # set when a branch has ended
+        self._stirred: asyncio.Event | None = None  # set when a branch has ended, while others wait
         self._is_away = False
 
     @abstractmethod
@@ -176,7 +180,7 @@ class DurableEngine(Turn):
 
     def result_row(self, value: Any) -> StepRow | None:
         """Return the row that keeps what the program has returned; None to keep nothing."""
-        return StepRow(END, 1, DONE, status.OK, _encode(value).decode(), "end", ended=time.time())
+        return StepRow(END, 1, DONE, status.OK, encode_value(value).decode(), "end", ended=time.time())
 
     def failure_row(self, error: Mapping[str, Any], code: int) -> StepRow | None:
         """Return the row that says that the program has failed; None if a row of a step says so."""
@@ -188,15 +192,13 @@ class DurableEngine(Turn):
 
     async def run(self) -> bool:
         """Do what is left, until it ends, waits or is paused; return False if another process has taken it over."""
-        bound = asyncio.timeout(max(self.spec.deadline - time.time(), 0.0) + _AFTER)
-        self._renew_later()
+        self._renew_later(asyncio.current_task())
         try:
             try:
-                async with bound:
-                    await self._do()
-            except (TimeoutError, DeadlineError) as error:
-                if isinstance(error, TimeoutError) and not bound.expired():
-                    raise
+                await self._do()
+            except (asyncio.CancelledError, DeadlineError) as error:
+                if isinstance(error, asyncio.CancelledError) and (self._overdue is None or self._overdue.uncancel()):
+                    raise  # the server stops
                 await self._time_out()
         except ParkedError:
             pass
@@ -286,6 +288,8 @@ class DurableEngine(Turn):
 
     async def _time_out(self) -> None:
         """End a workflow whose time has run out: it is undone, like one that fails."""
+        self._overdue = None
+        self._renew_later(None)
         # A step that was cancelled may be on its way to the store. It comes before this write, and then it is known.
         await self._write(self.journal.state)
         await self._reread()
@@ -315,10 +319,20 @@ class DurableEngine(Turn):
         return ahead
 
     def _step(self, program: Program, scope: Any, given: Any) -> Asked:
+        # The program is not the task: a timeout or a task group in it would cancel the whole drive later.
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        if task is not None:
+            asyncio.tasks._leave_task(loop, task)
         try:
             return super()._send(program, scope, given)
+        except Exception:
+            raise
+        except BaseException as error:  # `sys.exit` must not stop the server
+            raise RuntimeError(f"the function raised {type(error).__name__}: {error}") from error
         finally:
             self.scope = None  # nothing else than the program may ask
+            if task is not None:
+                asyncio.tasks._enter_task(loop, task)
 
     def answer(self, asked: Asked, scope: Any) -> Any:
         if type(asked) is not Asked:
@@ -404,11 +418,13 @@ class DurableEngine(Turn):
             if found.code in TRANSIENT and attempt < terms.attempts:
                 await self._delay(asked, found)
                 continue
-            if terms.escalates and found.code and not (self._agents == BARRED and found.code not in TRANSIENT):
+            is_barred = self._agents == BARRED and found.code not in TRANSIENT
+            if terms.escalates and found.code and not is_barred:
                 self.journal.add(await self._escalate(found))
                 continue
-            self.journal.add(msgspec.structs.replace(found, state=SKIPPED) if terms.skips else found)
-            return None if terms.skips else Failed(_raised(found))
+            skips = terms.skips and not is_barred
+            self.journal.add(msgspec.structs.replace(found, state=SKIPPED) if skips else found)
+            return None if skips else Failed(_raised(found))
 
     async def _attempt(self, asked: Asked, terms: Terms, attempt: int, row: StepRow | None, scope: Any) -> Any:
         """Call the endpoint once; return its output, or the row of its failure."""
@@ -488,7 +504,12 @@ class DurableEngine(Turn):
                     raise result.error
             except _CONTROL:
                 raise
-            except Exception as error:  # noqa: BLE001 - noted, and raised in the same form now and later
+            except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
+                # Noted, and raised in the same form now and later.
+                task = asyncio.current_task()
+                if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                    raise
+                _logger.warning("%s: %s failed", self.journal.workflow_id, asked.what, exc_info=error)
                 failed = self._row(asked, FAILED, to_json(said_of(error, terms.timeout)), attempt=attempt)
                 if isinstance(error, Refusal) or attempt >= terms.attempts:
                     self.journal.add(failed)
@@ -515,7 +536,7 @@ class DurableEngine(Turn):
         """Wait until a time: `more` is the number of seconds, or a time since 1970 in a tuple."""
         row, more = self.journal.rows.get(asked.number), asked.more
         until: float = more[0] if isinstance(more, tuple) else time.time() + more
-        until = until if row is None else _decode(row.output)
+        until = min(self.spec.deadline + 1.0, until) if row is None else _decode(row.output)
         while (left := until - time.time()) > 0:
             if left <= _SHORT and self._leaves == 1:
                 await asyncio.sleep(left)
@@ -587,6 +608,16 @@ class DurableEngine(Turn):
             return None
         return [self.answer(one, None) for one in asked.more]
 
+    async def _branch(self, branch: Asked | tuple[Program, Any]) -> Any:
+        await self._pace.wait(self.spec.authority.agent_id)
+        try:
+            found = self.answer(branch, None) if isinstance(branch, Asked) else self.advance(*branch)
+            return await found if type(found) is CoroutineType else found
+        except _CONTROL:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised when all have ended
+            return Failed(error)
+
     async def ask_together(self, asked: Asked) -> Any:
         """Run branches; return their results in order, or raise the failure of the first in order, not in time.
 
@@ -600,20 +631,13 @@ class DurableEngine(Turn):
         async def work() -> None:
             nonlocal active
             for index in left:
-                await self._pace.wait(self.spec.authority.agent_id)
-                branch = branches[index]
-                try:
-                    found = self.answer(branch, None) if isinstance(branch, Asked) else self.advance(*branch)
-                    results[index] = await found if type(found) is CoroutineType else found
-                except _CONTROL:
-                    raise
-                except Exception as error:  # noqa: BLE001 - raised when all have ended
-                    results[index] = Failed(error)
+                results[index] = await self._branch(branches[index])
             active -= 1
             if active:  # the last one counts for the branch that goes on
                 self._leaves -= 1
-                stirred, self._stirred = self._stirred or asyncio.Event(), None
-                stirred.set()  # if all others wait, the last of them parks
+                if self._stirred is not None:
+                    self._stirred.set()  # if all others wait, the last of them parks
+                    self._stirred = None
 
         if not branches:
             return []
@@ -641,9 +665,9 @@ class DurableEngine(Turn):
         try:
             if len(self._waits) >= self._leaves:
                 await self._put_away()
+            stirred = self._stirred = self._stirred or asyncio.Event()
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(min(until - time.time(), _POLL), _AFTER)):
-                    stirred = self._stirred = self._stirred or asyncio.Event()
                     await stirred.wait()
             if self._is_away:
                 await asyncio.get_running_loop().create_future()  # the branch that has parked cancels this one
@@ -689,6 +713,8 @@ class DurableEngine(Turn):
         """
         if scope is not self._root or self._leaves != 1 or self._begun is None or self.journal.state != RUNNING:
             return False
+        if asyncio._get_running_loop() is None:
+            return False  # the note is built in the thread of the store
         try:
             self._ahead = self._step(self._begun, scope, value)
         except StopIteration as end:
@@ -772,7 +798,9 @@ def digest_of(asked: Asked) -> int:
 
 
 def _written(value: Any) -> str:
-    text = _encode(value).decode()
+    text = encode_value(value).decode()
+    if "null" in text and non_finite(msgspec.to_builtins(value, enc_hook=dump_foreign)):
+        raise ValueError("JSON has no infinity and no NaN")
     if len(text) > MOST_RESULT:
         message = (
             f"The result has {len(text)} bytes; {MOST_RESULT} is the maximum. Keep it elsewhere, and return its name."
@@ -794,7 +822,7 @@ def said_of(error: BaseException, seconds: float | None = None) -> dict[str, Any
         return {"code": error.name, "message": error.message, **error.details}
     if isinstance(error, TimeoutError) and seconds is not None and not str(error):
         return {"code": "timeout", "message": f"It took longer than {seconds:g} s."}
-    return {"code": type(error).__name__, "message": str(error)[:4096]}
+    return {"code": type(error).__name__, "message": str(error)[:4096], INTERNAL: True}
 
 
 def _raised(row: StepRow) -> StepError:

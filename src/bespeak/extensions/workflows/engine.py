@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
+import random
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from bespeak.errors import StoreError
+from bespeak.extensions.workflows.functions import FunctionDrive
 from bespeak.extensions.workflows.journal import WorkflowJournal
 from bespeak.extensions.workflows.spec import Spec, decode, encode
 from bespeak.extensions.workflows.steps import StepsEngine
@@ -22,20 +23,24 @@ from bespeak.extensions.workflows.store import (
     ENDED,
     FAILED,
     RUNNING,
+    SLEEPING,
     WORKFLOW,
+    EndRun,
     FindTask,
     ReadJournals,
     ReadSteps,
     ReleaseWorkflows,
+    SignalRun,
     StepRow,
 )
-from bespeak.extensions.workflows.turn import KEPT
+from bespeak.extensions.workflows.turn import KEPT, tell_end
 from bespeak.protocol.exchange.headers import IDEMPOTENCY_KEY, TASK_ID
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.bindings.participant import Joined
+from bespeak.runtime.call import JoinedCall, RoutedCall, ordered_id
 from bespeak.runtime.concurrency import Pace, cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.handling import OpenLimit
+from bespeak.runtime.handling import OpenLimit, to_json
 from bespeak.runtime.identity.authority import restore_call
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record, topic_of
 from bespeak.state.store.store import Command, Conflict, Store
@@ -45,6 +50,7 @@ _logger = logging.getLogger(__name__)
 LEASE: Final = 30.0
 MOST_OPEN: Final = 100_000  # workflows of one agent that have not ended
 _MOST_NAME: Final = 256  # characters of a Task-ID by which a workflow can be found
+_ELSEWHERE: Final = 10.0  # seconds after which a run whose code is not here is due again, for other machines
 _MOST_DRIVEN: Final = 1_000  # workflows that a process drives at the same time before it claims more
 
 
@@ -61,6 +67,7 @@ class Workflow(msgspec.Struct, frozen=True):
 class Workflows:
     def __init__(self, dispatcher: Dispatcher, store: Store, *, lease: float = LEASE) -> None:
         self._dispatcher = dispatcher
+        self.functions: Mapping[str, Joined] = dispatcher.server.registrar.participants.get("workflow", {})
         self._store = store
         self._lease = lease
         self._driving: dict[str, asyncio.Task[Workflow | None]] = {}
@@ -88,28 +95,41 @@ class Workflows:
 
     async def begin(self, call: RoutedCall, spec: Spec) -> str | Conflict:
         """Store a workflow and start it; return its id. A repeated request with the same key means the same one."""
+        planned = await self.plan(call, spec, delay=self._lease)
+        if isinstance(planned, Conflict):
+            return planned
+        done = await self._store.do(planned)
+        if isinstance(done, Conflict):
+            return done.details["record_id"] if done.reason == "exists" and done.details else done
+        restored = call if call.method == spec.method else restore_call(spec.authority, call.server, spec.method)
+        if not isinstance(restored, Refused):
+            self._drive(done[0], spec, restored, WorkflowJournal(planned.record_id, 0, self._lease))
+        return planned.record_id
+
+    async def plan(self, call: RoutedCall, spec: Spec, *, delay: float = 0.0) -> PutRecord | Conflict:
+        """Return the command that stores a workflow; without a delay, whoever finds it first drives it."""
         agent_id = spec.authority.agent_id
         if not await self._open.admits(self._store, agent_id):
             return Conflict("too-many", {"most": self._open.most})
         key = call.request.headers.get(IDEMPOTENCY_KEY)
-        # Ids grow with time, so that new ones are neighbours in the index: 48 bits of time, 80 random ones.
-        workflow_id = f"{spec.method.lower()}-{int(time.time() * 1000):012x}{secrets.token_hex(10)}"
-        done = await self._store.do(
-            PutRecord(
-                workflow_id,
-                WORKFLOW,
-                agent_id,
-                RUNNING,
-                encode(spec).decode(),
-                key=None if key is None else f"{agent_id} {spec.method} {key}",
-                delay=self._lease,
-                target=_task_of(spec),
-            )
+        if isinstance(call, JoinedCall):
+            key = None  # of the call that has added it
+        what = spec.method if call.method == spec.method else f"{call.method} {call.path}"
+        return PutRecord(
+            getattr(call, "named", None) or ordered_id(spec.method.lower()),
+            WORKFLOW,
+            agent_id,
+            RUNNING,
+            encode(spec).decode(),
+            key=None if key is None else f"{agent_id} {what} {key}",
+            delay=delay,
+            target=_task_of(spec),
         )
-        if isinstance(done, Conflict):
-            return done.details["record_id"] if done.reason == "exists" and done.details else done
-        self._drive(done[0], spec, call, WorkflowJournal(workflow_id, 0, self._lease))
-        return workflow_id
+
+    async def signal(self, workflow_id: str, name: str, value: Any, owner: str | None = None) -> str | Conflict:
+        """Leave a signal for a workflow; return its state, or a Conflict: not-found, ended, too-many."""
+        done = await self._store.do(SignalRun(workflow_id, name, to_json(value), owner))
+        return done if isinstance(done, Conflict) else str(done[0])
 
     async def wait(self, workflow_id: str, within: float) -> Workflow:
         """Return a workflow when it goes no further by itself, or after some seconds."""
@@ -117,11 +137,14 @@ class Workflows:
             async with asyncio.timeout(within):
                 task = self._driving.get(workflow_id)
                 found = None if task is None else await asyncio.shield(task)
-                while found is None or found.record.state == RUNNING:
+                while found is None or found.record.state in (RUNNING, SLEEPING):
                     changed = self._changed
                     found = await self.find(workflow_id)
                     assert found is not None, "a workflow that has begun is kept"
-                    if found.record.state == RUNNING:
+                    record = found.record
+                    if record.state == SLEEPING and record.due is not None and record.due - time.time() > within:
+                        return found
+                    if record.state in (RUNNING, SLEEPING):
                         await changed.wait()
                 return found
         found = await self.find(workflow_id)
@@ -160,29 +183,56 @@ class Workflows:
             if held is not None and not self._driving[record.record_id].done():
                 held.adopt(record.fence, record.state)  # it was resumed or cancelled while a step runs here
                 continue
-            spec = decode(record.data)
-            journal = WorkflowJournal(
-                record.record_id, record.fence, self._lease, journals[record.record_id], record.state
-            )
-            call = restore_call(spec.authority, self._dispatcher.server, spec.method)
-            if isinstance(call, Refused):
-                _logger.warning("%s ends: %s", record.record_id, call.message)
-                # What was done stays done: to undo it, too, needs authority.
-                journal.refuse_next(len(spec.steps), call)
-                await self._store.do(journal.write(CANCELLED if record.state == CANCELLING else FAILED, kept=KEPT))
-                continue
-            self._drive(record, spec, call, journal)
+            try:
+                await self._take(record, journals[record.record_id])
+            except StoreError:
+                raise
+            except Exception as error:  # one bad record must not keep the others
+                _logger.error("%s cannot be driven; it is tried again later", record.record_id, exc_info=error)
         # What is claimed is driven at once, because nobody renews a lease before that.
         while len(self._driving) > _MOST_DRIVEN:
             await asyncio.wait(self._driving.values(), return_when=asyncio.FIRST_COMPLETED)
 
+    async def _take(self, record: Record, rows: Sequence[StepRow]) -> None:
+        spec = decode(record.data)
+        journal = WorkflowJournal(record.record_id, record.fence, self._lease, rows, record.state)
+        ends = record.state == CANCELLING or time.time() >= spec.deadline  # it is undone, which takes no code
+        if not ends and spec.workflow is not None and not self._has(spec):
+            message = "%s began with version %d of %s, which is not here; it is left to others"
+            _logger.warning(message, record.record_id, spec.version, spec.workflow)
+            await self._store.do(journal.write(delay=random.uniform(1.0, _ELSEWHERE)))  # noqa: S311 - not a secret
+            return
+        call = restore_call(spec.authority, self._dispatcher.server, spec.method)
+        if not isinstance(call, Refused):
+            self._drive(record, spec, call, journal)
+            return
+        _logger.warning("%s ends: %s", record.record_id, call.message)
+        # What was done stays done: to undo it, too, needs authority.
+        journal.refuse_next(len(spec.steps), call)
+        state = CANCELLED if record.state == CANCELLING else FAILED
+        ended = journal.write(state, kept=KEPT)
+        if spec.callback is not None:
+            await self._store.do(EndRun(ended, tell_end(spec, journal, state, self._dispatcher.server)))
+        else:
+            await self._store.do(ended)
+
+    def _has(self, spec: Spec) -> bool:
+        joined = self.functions.get(spec.workflow or "")
+        return joined is not None and str(spec.version) in joined.routes
+
     def _drive(self, record: Record, spec: Spec, call: RoutedCall, journal: WorkflowJournal) -> None:
-        run = self._run(record, StepsEngine(self._dispatcher, self._store, spec, call, journal, pace=self._pace))
+        given = (self._dispatcher, self._store, spec, call, journal)
+        drive: StepsEngine | FunctionDrive
+        if spec.workflow is None:
+            drive = StepsEngine(*given, pace=self._pace)
+        else:
+            drive = FunctionDrive(*given, pace=self._pace, joined=self.functions.get(spec.workflow))
+        run = self._run(record, drive)
         task = asyncio.get_running_loop().create_task(run, name=f"bespeak-{record.record_id}")
         self._driving[record.record_id], self._journals[record.record_id] = task, journal
         task.add_done_callback(lambda done: self._finished(record.record_id, done))
 
-    async def _run(self, record: Record, drive: StepsEngine) -> Workflow | None:
+    async def _run(self, record: Record, drive: StepsEngine | FunctionDrive) -> Workflow | None:
         """Drive a workflow as far as it goes; return None if another process has taken it over."""
         journal = drive.journal
         while True:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Final
 
 from bespeak.extensions.workflows.engine import Workflows
-from bespeak.extensions.workflows.methods import batch, chain, list_endpoints, pause, run
-from bespeak.extensions.workflows.store import CANCELLING, PAUSED, RUNNING, WAITING, WORKFLOW
+from bespeak.extensions.workflows.methods import batch, chain, list_endpoints, pause
+from bespeak.extensions.workflows.methods_run import run, signal_endpoints
+from bespeak.extensions.workflows.store import CANCELLING, PAUSED, RUNNING, SLEEPING, STOPPED, WAITING, WORKFLOW
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind
 
 
@@ -26,9 +27,9 @@ workflows: Final = Extension(
         WORKFLOW: RecordKind(
             due=lambda server: server.part("workflows").take_over,
             # Its steps are undone first, by the process that takes it next.
-            cancelling=Cancelling((RUNNING, WAITING, PAUSED), CANCELLING),
+            cancelling=Cancelling((RUNNING, WAITING, SLEEPING, STOPPED, PAUSED), CANCELLING),
         )
     },
-    endpoints=list_endpoints,
+    endpoints=lambda service: [*list_endpoints(service), *signal_endpoints(service)],
     open=_open,
 )

@@ -12,6 +12,7 @@ from bespeak.extensions.workflows.store import (
     CANCELLING,
     COMPLETED,
     DONE,
+    END,
     FAILED,
     NOT_UNDONE,
     PAUSED,
@@ -30,10 +31,12 @@ from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.expressions.pool import ExpressionFault
 from bespeak.runtime.handling import to_json
 
-_FRESH: Final = 0.25  # seconds for which the state last read counts: another process may pause the workflow at any time
+_FRESH: Final = 1.0  # seconds for which the state last read counts: another process may pause the workflow at any time
 TAKEN: Final = "taken over"  # state of a journal whose workflow another process has taken over
 _VOID: Final = -1  # fence that no claim has: the store refuses every note
 SETTLED: Final = (DONE, SKIPPED, UNDONE, NOT_UNDONE)  # states of steps that are not taken again
+INTERNAL: Final = "internal"  # member of the noted error of an exception, whose text is for the operator
+_HIDDEN: Final = b'{"code":"failed","message":"The code of the service failed; the log has the reason."}'
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode = msgspec.json.Decoder().decode
 
@@ -81,11 +84,11 @@ class WorkflowJournal:
             self._lazy.add(row.number)
 
     def refuse_next(self, steps: int, refused: Refused) -> None:
-        """Note at the next step why it is not taken: the caller must not act any more."""
-        for number in range(1, steps + 1):
+        """Note why the next step is not taken, and at the end of a function: the caller must not act any more."""
+        error = to_json({"code": refused.code, "message": refused.message})
+        for number in range(1, steps + 1) if steps else (END,):
             row = self.rows.get(number)
             if row is None or row.state not in SETTLED:
-                error = to_json({"code": refused.code, "message": refused.message})
                 self.add(StepRow(number, 1 if row is None else row.attempt, FAILED, refused.status, error))
                 return
 
@@ -167,7 +170,7 @@ class StepJournal:
             self._journal.add(pending)
         row = self._row
         output = answered(response, builtin=self._builtin) if self._answers else row.output
-        self._journal.add(StepRow(row.number, row.attempt, row.state, response.status, output))
+        self._journal.add(msgspec.structs.replace(row, code=response.status, output=output))
         noted = self._journal.note() if self._kept is None else self._journal.write(COMPLETED, kept=self._kept)
         self._written = noted.rows
         return noted
@@ -190,6 +193,11 @@ def failed_row(number: int, attempt: int, response: Response) -> StepRow:
     waits = response.status == status.AUTHORIZATION_REQUIRED and error.get("code") == "confirmation-required"
     case_id = error.get("confirmation_id") if waits else None
     return StepRow(number, attempt, WAITING if waits else FAILED, response.status, to_json(error), waits_for=case_id)
+
+
+def shown_error(text: str) -> msgspec.Raw:
+    """Return a noted error as agents read it: not what an exception of the service's own code says."""
+    return msgspec.Raw(_HIDDEN if f'"{INTERNAL}":true' in text else text.encode())
 
 
 def interrupted_row(row: StepRow) -> StepRow:

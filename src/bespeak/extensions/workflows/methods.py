@@ -52,6 +52,8 @@ from bespeak.extensions.workflows.store import (
     FAILED,
     PAUSED,
     RUNNING,
+    SLEEPING,
+    STOPPED,
     WAITING,
     WORKFLOW,
     JournalSteps,
@@ -164,12 +166,6 @@ _logger = logging.getLogger(__name__)
 _RUN: Final = STANDARD["RUN"]
 
 
-@stateful
-async def run(call: RoutedCall) -> Envelope:
-    """Answer RUN /. Nothing is run but what is registered under an id."""
-    return await run_procedure(call, call.input["procedure_id"], call.input.get("input", {}))
-
-
 async def run_procedure(call: RoutedCall, procedure_id: str, given: dict[str, Any]) -> Envelope:
     """Run a procedure for a call of RUN or EXECUTE, and answer with its receipt."""
     # Tier 2 10.3: the audit record has the input too, which may be a secret, so that the log never has it.
@@ -232,7 +228,9 @@ async def pause(call: RoutedCall) -> Effects:
         raise refusal(_PAUSE, "workflow-not-found", unknown)
     nonce = secrets.token_urlsafe(_NONCE_BYTES)
     commands = (
-        ChangeRecord(workflow_id, (WORKFLOW,), (RUNNING, WAITING), PAUSED, owner=agent_id, due=resume_at),
+        ChangeRecord(
+            workflow_id, (WORKFLOW,), (RUNNING, WAITING, SLEEPING, STOPPED), PAUSED, owner=agent_id, due=resume_at
+        ),
         RemoveRecord(pause_id(workflow_id)),
         PutRecord(pause_id(workflow_id), PAUSE, agent_id, "open", f'"{hash_nonce(nonce)}"', lifetime=_KEPT),
     )

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.extensions.workflows.journal import shown_error
 from bespeak.extensions.workflows.spec import BESIDE, BITS, ELEMENT, Spec, StepSpec, output_number
-from bespeak.extensions.workflows.store import COMPLETED, DONE, END, FAILED, PENDING, SKIPPED, UNDONE, WAITING, StepRow
+from bespeak.extensions.workflows.store import COMPLETED, DONE, END, FAILED, PENDING, SKIPPED, STOPPED, UNDONE, StepRow
+from bespeak.protocol.exchange.instant import write_instant
 
 if TYPE_CHECKING:
     from bespeak.extensions.workflows.engine import Workflow
@@ -21,6 +23,9 @@ _decode = msgspec.json.Decoder().decode
 
 def receipt_steps(workflow: Workflow) -> list[dict[str, Any]]:
     """Return what became of each step, for a receipt. Steps that have not begun are pending."""
+    if workflow.spec.workflow is not None:
+        asked = ((row, {"step": row.number, "asked": row.asked, "status": row.state}) for row in workflow.rows)
+        return [_tell(entry, row, row) for row, entry in asked if row.number > 0]
     return list(_list(workflow.spec.steps, 0, {row.number: row for row in workflow.rows}))
 
 
@@ -58,15 +63,18 @@ def _inside(
         yield from _list(steps, base | index << ELEMENT, rows, index)
 
 
-def _tell(entry: dict[str, Any], row: StepRow, kept: StepRow) -> None:
+def _tell(entry: dict[str, Any], row: StepRow, kept: StepRow) -> dict[str, Any]:
     """Add what became of a step; `kept` is the row with the shape of its output."""
     entry["attempts"] = row.attempt
     if row.code:
         entry["code"] = row.code
     if row.state in _ANSWERED:
         entry["output" if kept.state in _ANSWERED else "error"] = msgspec.Raw(kept.output.encode())
-    elif row.output != "null" and (row.state != WAITING or row.code):  # a delay that waits has its time there
-        entry["error"] = msgspec.Raw(row.output.encode())
+    elif row.output.startswith("{"):
+        entry["error"] = shown_error(row.output)
+    elif row.output != "null":  # it waits
+        entry["until"] = write_instant(float(row.output))
+    return entry
 
 
 def outcome_of(workflow: Workflow) -> dict[str, Any]:
@@ -77,6 +85,9 @@ def outcome_of(workflow: Workflow) -> dict[str, Any]:
 def tell_outcome(spec: Spec, state: str, rows: Iterable[StepRow]) -> dict[str, Any]:
     known = {row.number: row for row in rows}
     end = known.get(END)
+    if spec.workflow is not None:
+        member = {COMPLETED: "output", FAILED: "error", STOPPED: "error"}.get(state)
+        return {} if end is None or member is None else {member: shown_error(end.output)}
     if state == COMPLETED:
         if end is not None and end.state == DONE:
             return {"output": msgspec.Raw(end.output.encode())}
@@ -89,8 +100,6 @@ def tell_outcome(spec: Spec, state: str, rows: Iterable[StepRow]) -> dict[str, A
         return told if row is None or row.state != DONE else {"output": msgspec.Raw(row.output.encode()), **told}
     if state != FAILED:
         return {}
-    if end is not None and end.state == FAILED:
-        return {"error": msgspec.Raw(end.output.encode())}
     failed = next((row for row in known.values() if row.state == FAILED and row.output != "null"), None)
     if failed is None:  # only the time can have ended it
         return {"error": {"code": "timeout", "message": "The time of the workflow ran out."}}

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import re
 import secrets
+import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from decimal import Decimal
 from types import CoroutineType
@@ -41,6 +42,7 @@ from bespeak.runtime.extension import ANNOUNCE, SPENT
 from bespeak.runtime.handling import to_json
 from bespeak.runtime.identity.authority import restore_call
 from bespeak.runtime.route import Route
+from bespeak.runtime.server import Server
 from bespeak.state.store.commands.cases import ACCEPTED, DEFERRED, ESCALATION, REJECTED, OpenCase, ReadCase
 from bespeak.state.store.commands.cases import PENDING as UNDECIDED
 from bespeak.state.store.store import Command, Conflict, Store, level_of
@@ -51,6 +53,7 @@ KEPT: Final = 30 * 86400.0  # seconds for which a workflow that has ended can be
 ATTEMPTS: Final = 5  # attempts of what is retried, the first included
 TRANSIENT: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED, status.UNAVAILABLE, status.SERVER_ERROR})
 FIRST_DELAY: Final = 0.2
+_AFTER: Final = 0.005  # seconds by which the clock of the loop may be ahead
 BARRED: Final = -1  # a revision of the agents for a caller that must not act; it is judged again before every step
 _LOST: Final = "idempotency-lease-lost"
 _UNAVAILABLE: Final = "store-unavailable"
@@ -95,6 +98,7 @@ class Turn(Engine):
         self.journal = journal
         self._timer: asyncio.TimerHandle | None = None
         self._renewing: asyncio.Task[None] | None = None
+        self._overdue: asyncio.Task[Any] | None = None  # the drive, if it was cancelled at the deadline
         self._agents = call.server.agents.revision
         call.composing = Composing(dispatcher.new_id(), {}, is_keyed=False)
 
@@ -250,7 +254,7 @@ class Turn(Engine):
         noted = self.journal.write(state, kept=KEPT)
         if self.spec.callback is None:
             return noted
-        return EndRun(noted, tell_end(self.spec, self.journal, state, self.call))
+        return EndRun(noted, tell_end(self.spec, self.journal, state, self.call.server))
 
     async def _note(self) -> None:
         await self._do_noted(self.journal.note())
@@ -264,16 +268,22 @@ class Turn(Engine):
             raise LostError
         self.journal.learn(done[0])
 
-    def _renew_later(self) -> None:
-        """Keep the lease if a step takes long. Most drives end before, and need no task for it."""
+    def _renew_later(self, task: asyncio.Task[Any] | None) -> None:
+        """Keep the lease if a step takes long, and cancel it at the deadline. Most drives end before."""
 
         def begin() -> None:
-            self._renewing = loop.create_task(self._renew())
+            if task is not None and time.time() >= self.spec.deadline:
+                self._overdue = task
+                task.cancel()
+            else:
+                self._renewing = loop.create_task(self._renew(task))
 
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self.journal.lease / 3, begin)
+        loop, delay = asyncio.get_running_loop(), self.journal.lease / 3
+        if task is not None:
+            delay = min(delay, max(self.spec.deadline - time.time(), 0.0) + _AFTER)
+        self._timer = loop.call_later(delay, begin)
 
-    async def _renew(self) -> None:
+    async def _renew(self, task: asyncio.Task[Any] | None) -> None:
         fence = self.journal.fence
         try:
             done = await self._store.do(self.journal.renew())
@@ -284,14 +294,14 @@ class Turn(Engine):
                 self.journal.learn(done[0])
         except StoreError as error:
             _logger.log(level_of(error), "could not renew the lease of %s: %s", self.journal.workflow_id, error)
-        self._renew_later()
+        self._renew_later(task)
 
 
-def tell_end(spec: Spec, journal: WorkflowJournal, state: str, call: Call) -> Command:
+def tell_end(spec: Spec, journal: WorkflowJournal, state: str, server: Server) -> Command:
     """Return the posting that tells the callback of a workflow how it ended."""
     told: dict[str, Any] = {"workflow_id": journal.workflow_id, "status": state}
     told |= tell_outcome(spec, state, journal.rows.values())
-    server_id = call.server.registrar.service.identity.server_id
+    server_id = server.registrar.service.identity.server_id
     # One workflow ends once, so that its callback can recognise a posting that comes twice.
     posting = Posting(f"posting-{journal.workflow_id}", "callback", server_id, told, recipient=spec.authority.agent_id)
     return post(spec.callback or "", posting)

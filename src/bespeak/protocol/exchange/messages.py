@@ -148,8 +148,8 @@ ITEMS: Final[ContextVar[Callable[[bytes], None] | None]] = ContextVar("bespeak_i
 class Joining(Protocol):
     """The call behind a Context."""
 
-    def join(self, method: str, given: dict[str, Any]) -> None:
-        """Add a standard method that is carried out in the transaction of the answer."""
+    def join(self, method: str, given: dict[str, Any], path: str = "/", *, prefix: str = "") -> str:
+        """Add a standard method that is carried out in the transaction of the answer; return the id that it gives."""
 
 
 class Context(msgspec.Struct, frozen=True):
@@ -230,10 +230,21 @@ class Context(msgspec.Struct, frozen=True):
         """Hand work to a queue of the service, as SUBMIT does."""
         self._join("SUBMIT", target=queue, payload=payload, **more)
 
+    def start(self, workflow: str, **given: Any) -> str:
+        """Start a workflow of the service with this input, as RUN does; return the id of the run, for `signal`."""
+        return self._joining("RUN").join("RUN", {"procedure_id": workflow, "input": given}, prefix="run")
+
+    def signal(self, run_id: str, name: str, value: Any = None) -> None:
+        """Leave a signal for a run of a workflow, which `run.wait_for` returns. A run that has ended is refused."""
+        self._joining("NOTIFY").join("NOTIFY", {"workflow_id": run_id, "name": name, "value": value}, "/workflows")
+
     def _join(self, method: str, /, **given: Any) -> None:
+        self._joining(method).join(method, given)
+
+    def _joining(self, method: str) -> Joining:
         if self._call is None:
             raise RuntimeError(f"{method} cannot be added here: this call is answered while its function runs")
-        self._call.join(method, given)
+        return self._call
 
 
 class Handler(Protocol):
