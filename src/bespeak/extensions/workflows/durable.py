@@ -419,11 +419,13 @@ class DurableEngine(Turn):
             if found.code in TRANSIENT and attempt < terms.attempts:
                 await self._delay(asked, found)
                 continue
-            if terms.escalates and found.code and not (self._agents == BARRED and found.code not in TRANSIENT):
+            is_barred = self._agents == BARRED and found.code not in TRANSIENT
+            if terms.escalates and found.code and not is_barred:
                 self.journal.add(await self._escalate(found))
                 continue
-            self.journal.add(msgspec.structs.replace(found, state=SKIPPED) if terms.skips else found)
-            return None if terms.skips else Failed(_raised(found))
+            skips = terms.skips and not is_barred
+            self.journal.add(msgspec.structs.replace(found, state=SKIPPED) if skips else found)
+            return None if skips else Failed(_raised(found))
 
     async def _attempt(self, asked: Asked, terms: Terms, attempt: int, row: StepRow | None, scope: Any) -> Any:
         """Call the endpoint once; return its output, or the row of its failure."""

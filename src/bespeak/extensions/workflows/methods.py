@@ -167,12 +167,6 @@ _logger = logging.getLogger(__name__)
 _RUN: Final = STANDARD["RUN"]
 
 
-@stateful
-async def run(call: RoutedCall) -> Envelope:
-    """Answer RUN /. Nothing is run but what is registered under an id."""
-    return await run_procedure(call, call.input["procedure_id"], call.input.get("input", {}))
-
-
 async def run_procedure(call: RoutedCall, procedure_id: str, given: dict[str, Any]) -> Envelope:
     """Run a procedure for a call of RUN or EXECUTE, and answer with its receipt."""
     # Tier 2 10.3: the audit record has the input too, which may be a secret, so that the log never has it.

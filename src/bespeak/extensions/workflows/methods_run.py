@@ -19,7 +19,7 @@ from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.functions import Run, newest, options_of
 from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
 from bespeak.extensions.workflows.spec import Spec
-from bespeak.extensions.workflows.start import RUNS_PATH, begin, find_run
+from bespeak.extensions.workflows.start import RUNS_PATH, begin, find_run, read_callback
 from bespeak.extensions.workflows.store import CANCELLED, COMPLETED, ENDED, FAILED, SignalRun
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Context
@@ -54,7 +54,7 @@ async def run(call: RoutedCall) -> Envelope | Effects:
         message = f"The workflow needs the scopes {', '.join(missing)}, beside those of RUN."
         required: dict[str, Any] = {"missing_scopes": missing, "required_scopes": list(joined.participant.scopes)}
         raise refusal(status.SCOPE_VIOLATION, "scope-violation", message, **required)
-    spec = _spec(call, joined, call.input.get("input", {}), call.input.get("timeout"), call.input.get("callback"))
+    spec = _spec(call, joined, call.input.get("input", {}), call.input.get("timeout"), await read_callback(call))
     if not isinstance(call, JoinedCall):
         return await begin(call, spec, _tell)
     planned = await _workflows(call).plan(call, spec)

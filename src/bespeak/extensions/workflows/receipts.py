@@ -36,11 +36,8 @@ _decode = msgspec.json.Decoder().decode
 def receipt_steps(workflow: Workflow) -> list[dict[str, Any]]:
     """Return what became of each step, for a receipt. Steps that have not begun are pending."""
     if workflow.spec.workflow is not None:
-        made = []
-        for row in [row for row in workflow.rows if row.number > 0][:MOST_TOLD]:
-            made.append({"step": row.number, "asked": row.asked, "status": row.state})
-            _tell(made[-1], row, row)
-        return made
+        rows = islice((row for row in workflow.rows if row.number > 0), MOST_TOLD)
+        return [_tell({"step": row.number, "asked": row.asked, "status": row.state}, row, row) for row in rows]
     return list(_list(workflow.spec.steps, 0, {row.number: row for row in workflow.rows}))
 
 
@@ -78,19 +75,21 @@ def _inside(
         yield from _list(steps, base | index << ELEMENT, rows, index)
 
 
-def _tell(entry: dict[str, Any], row: StepRow, kept: StepRow) -> None:
+def _tell(entry: dict[str, Any], row: StepRow, kept: StepRow) -> dict[str, Any]:
     """Add what became of a step; `kept` is the row with the shape of its output."""
     entry["attempts"] = row.attempt
     if row.code:
         entry["code"] = row.code
-    if row.state in _ANSWERED and kept.state in _ANSWERED:
-        entry["output"] = msgspec.Raw(kept.output.encode())
-    elif row.state in _ANSWERED:
-        entry["error"] = shown_error(kept.output)
+    if row.state in _ANSWERED:
+        answered = kept.state in _ANSWERED
+        entry["output" if answered else "error"] = (
+            msgspec.Raw(kept.output.encode()) if answered else shown_error(kept.output)
+        )
     elif row.output.startswith("{"):
         entry["error"] = shown_error(row.output)
     elif row.output != "null":  # it waits
         entry["until"] = write_instant(float(row.output))
+    return entry
 
 
 def outcome_of(workflow: Workflow) -> dict[str, Any]:
@@ -101,21 +100,21 @@ def outcome_of(workflow: Workflow) -> dict[str, Any]:
 def tell_outcome(spec: Spec, state: str, rows: Iterable[StepRow]) -> dict[str, Any]:
     known = {row.number: row for row in rows}
     end = known.get(END)
+    if spec.workflow is not None and state in (FAILED, STOPPED):
+        return {} if end is None else {"error": shown_error(end.output)}
     if state == COMPLETED:
         if end is not None and end.state == DONE:
             return {"output": msgspec.Raw(end.output.encode())}
         # The shape of the output could not be made.
         told: dict[str, Any] = {}
         if end is not None and end.state == SKIPPED:
-            told["error"] = shown_error(end.output)
+            told["error"] = msgspec.Raw(end.output.encode())
         last = len(spec.steps)
         row = known.get(output_number(spec.steps[-1], last)) if last and not spec.parallel else None
         return told if row is None or row.state != DONE else {"output": msgspec.Raw(row.output.encode()), **told}
-    if state not in (FAILED, STOPPED):
+    if state != FAILED:
         return {}
-    if end is not None and end.state in (FAILED, STOPPED):
-        return {"error": shown_error(end.output)}
     failed = next((row for row in known.values() if row.state == FAILED and row.output != "null"), None)
     if failed is None:  # only the time can have ended it
         return {"error": {"code": "timeout", "message": "The time of the workflow ran out."}}
-    return {"error": shown_error(failed.output)}
+    return {"error": msgspec.Raw(failed.output.encode())}

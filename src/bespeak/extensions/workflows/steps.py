@@ -161,12 +161,18 @@ class StepsEngine(DurableEngine):
             shaped: str = await Asked("value", number | BESIDE, "output", more=partial(self._make, step.output, known))
             return shaped
         except StepError as error:
+            if step.method and step.nested is None and self._has_failed(number):
+                raise  # nobody can decide to go on, or the engine would have skipped it
             if skips and step.nested is not None:
                 await Asked("compute", 0, more=partial(self.undo_rows, lambda one: _is_inside(one, number)))
             self._note_failure(number, step, error, SKIPPED if skips else FAILED)
             if not skips:
                 raise
             return None
+
+    def _has_failed(self, number: int) -> bool:
+        row = self.journal.rows.get(number)
+        return row is not None and row.state == FAILED
 
     def _note_failure(self, number: int, step: StepSpec, error: StepError, state: str) -> None:
         row, now = self.journal.rows.get(number), time.time()
