@@ -90,7 +90,8 @@ async def test_a_run_that_does_not_end_in_time_is_answered_with_202(monkeypatch:
     staying(travel)
     async with travel.serving() as bench:
         reply = await bench.send("BOOK", "/stay", {"guest": "ann", "signal": True})
-        assert (reply.status, reply.json["status"]) == (202, "sleeping")
+        assert reply.status == 202
+        assert reply.json["status"] in ("running", "sleeping"), "it may not have come to its wait yet"
 
 
 async def test_the_same_key_is_the_same_run_and_another_endpoint_another_one() -> None:
