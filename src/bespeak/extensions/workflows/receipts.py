@@ -114,6 +114,8 @@ def tell_outcome(spec: Spec, state: str, rows: Iterable[StepRow]) -> dict[str, A
         return told if row is None or row.state != DONE else {"output": msgspec.Raw(row.output.encode()), **told}
     if state != FAILED:
         return {}
+    if end is not None and end.state == FAILED:  # not a step, but what runs it
+        return {"error": shown_error(end.output)}
     failed = next((row for row in known.values() if row.state == FAILED and row.output != "null"), None)
     if failed is None:  # only the time can have ended it
         return {"error": {"code": "timeout", "message": "The time of the workflow ran out."}}

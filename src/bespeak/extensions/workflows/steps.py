@@ -82,7 +82,9 @@ class StepsEngine(DurableEngine):
         return row
 
     def failure_row(self, error: Mapping[str, Any], code: int) -> StepRow | None:
-        return None  # the row of the step that failed says it
+        if code == status.TIMEOUT or any(row.state == FAILED for row in self.journal.rows.values()):
+            return None  # the deadline or the row of the step that failed says it
+        return super().failure_row(error, code)
 
     def answer(self, asked: Asked, scope: Any) -> Any:
         return _compute(asked.more) if asked.kind == "compute" else super().answer(asked, scope)
