@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     from bespeak.contract.service import DataClass, DataManifest, Vocabulary
     from bespeak.errors import BespeakError, ConfigError, ContractError, RemoteProtocolError
     from bespeak.extensions.data.query import DataQuery
-    from bespeak.extensions.workflows.durable import StepError, WaitTimeoutError
     from bespeak.extensions.workflows.functions import Run
+    from bespeak.extensions.workflows.turn import StepError, WaitTimeoutError
     from bespeak.protocol.exchange.messages import Context
     from bespeak.protocol.exchange.principal import Principal
     from bespeak.runtime.functions.files import Download, Upload
@@ -152,14 +152,14 @@ _HOMES = {
     "RetryPolicy": "agent.client.sender",
     "Run": "extensions.workflows.functions",
     "ServiceClient": "agent.client.service",
-    "StepError": "extensions.workflows.durable",
+    "StepError": "extensions.workflows.turn",
     "SyncServiceClient": "agent.client.synchronous",
     "SyncToolList": "agent.tools.tool_list",
     "Synthesis": "agent.client.negotiation",
     "ToolList": "agent.tools.tool_list",
     "Upload": "runtime.functions.files",
     "Vocabulary": "contract.service",
-    "WaitTimeoutError": "extensions.workflows.durable",
+    "WaitTimeoutError": "extensions.workflows.turn",
     "WebOptions": "agent.client.web_options",
     "asgi": "app.server.mounted",
     "connect": "app.server.connect",
