@@ -19,7 +19,7 @@ from tests.workflow_functions import Travel, asked, begin, ended, eventually, ou
 from bespeak import Context, Refusal, Run, StepError, WaitTimeoutError
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.settings import DeliverySettings
-from bespeak.extensions.workflows import durable, store
+from bespeak.extensions.workflows import durable, store, turn
 from bespeak.extensions.workflows.functions import MOST_MAPPED
 from bespeak.extensions.workflows.spec import Spec
 from bespeak.runtime.call import RoutedCall
@@ -413,7 +413,7 @@ async def test_branches_that_sleep_and_wait_are_put_away_together_and_wake_by_th
 
 async def test_limits_on_steps_and_on_the_size_of_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durable, "MOST_ROWS", 5)
-    monkeypatch.setattr(durable, "MOST_RESULT", 1000)
+    monkeypatch.setattr(turn, "MOST_RESULT", 1000)
     travel = Travel()
 
     async def give(size: int) -> str:

@@ -9,20 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Mapping
 from types import CoroutineType
 from typing import Any, Final
 
 import msgspec
 
 from bespeak.contract.handler import Refusal
-from bespeak.contract.schema.validation import non_finite
-from bespeak.errors import BespeakError, StoreError
 from bespeak.extensions.workflows.journal import (
-    INTERNAL,
     TAKEN,
     WorkflowJournal,
     answered,
@@ -33,7 +28,6 @@ from bespeak.extensions.workflows.journal import (
 from bespeak.extensions.workflows.spec import Spec
 from bespeak.extensions.workflows.store import (
     ARRIVED,
-    BITS,
     CANCELLED,
     CANCELLING,
     COMPLETED,
@@ -57,12 +51,26 @@ from bespeak.extensions.workflows.store import (
 )
 from bespeak.extensions.workflows.turn import (
     BARRED,
+    CONTROL,
     FIRST_DELAY,
+    TOO_LATE,
     TRANSIENT,
+    Branching,
+    DeadlineError,
+    DiffersError,
     LostError,
+    ParkedError,
+    Scope,
+    StepError,
     Terms,
-    Turn,
     answer_of,
+    close,
+    differing,
+    digest_of,
+    encode_value,
+    raised,
+    said_of,
+    written,
 )
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response
@@ -73,7 +81,6 @@ from bespeak.runtime.composition.step import APART
 from bespeak.runtime.concurrency import Pace
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.extension import ASK_PERSON
-from bespeak.runtime.functions.annotations import dump_foreign
 from bespeak.runtime.handling import RefusedError, to_json
 from bespeak.state.store.commands.cases import ACCEPTED, DEFERRED, REJECTED, ReadCase
 from bespeak.state.store.commands.cases import PENDING as UNDECIDED
@@ -82,70 +89,15 @@ from bespeak.state.store.store import Command, Conflict, Store
 _logger = logging.getLogger(__name__)
 
 MOST_ROWS: Final = 100_000  # things that one workflow may await
-MOST_RESULT: Final = 1024 * 1024  # bytes of what one Python function returns
 MOST_BYTES: Final = 32 * 1024 * 1024  # bytes of all that it has been answered
 _LONGEST_DELAY: Final = 60.0
 _SHORT: Final = 0.5  # seconds up to which a workflow waits in memory; for longer it is dropped
-_POLL: Final = 1.0  # seconds after which a branch that waits looks again, while others are busy
-_AFTER: Final = 0.005  # seconds by which the clock of the loop may be ahead
 _RECHECK: Final = 600.0  # seconds after which a step that waits for a decision looks for it by itself
 _STOPPED_FOR: Final = 300.0  # seconds after which a workflow that was stopped is tried again: the code may be another
-encode_value = msgspec.json.Encoder(enc_hook=dump_foreign, order="deterministic").encode
 _decode = msgspec.json.Decoder().decode
 
 
-class StepError(BespeakError):
-    """A call or step of a workflow has failed. It has the noted form when it is raised first, as in every replay.
-
-    `code` and `message` say why: of an exception its class and text, of a refusal its own. `status` is that of the
-    answer, and 0 without one. `error` has all members of a refusal.
-    """
-
-    def __init__(self, error: Mapping[str, Any], code: int = 0) -> None:
-        self.error = error
-        self.status = code
-        self.code = str(error.get("code", ""))
-        self.message = str(error.get("message", ""))
-        super().__init__(self.message or self.code)
-
-
-class WaitTimeoutError(StepError):
-    """What a workflow waited for has not come in time."""
-
-
-class DiffersError(Exception):
-    """The code does not fit the journal, or awaits something that cannot be noted. The workflow is stopped."""
-
-
-class DeadlineError(Exception):
-    """Raised inside a drive whose workflow has no time left."""
-
-
-class ParkedError(BaseException):
-    """Raised inside a drive that goes no further now. Not an Exception, so that no workflow catches it."""
-
-
-_CONTROL: Final = (DiffersError, LostError, DeadlineError, StoreError)  # end a drive, and are never the program's own
-
-
-class Scope:
-    """Numbers of the things that one branch of a program awaits, in the order in which it asks."""
-
-    __slots__ = ("_base", "_count")
-
-    def __init__(self, branch: int = 0) -> None:
-        if branch >> 2 * BITS:
-            raise DiffersError("branches are nested more than 2 deep; write the inner ones one after the other")
-        self._base, self._count = branch << BITS, 0
-
-    def next(self) -> int:
-        self._count += 1
-        if self._count >> BITS:
-            raise DiffersError(f"a branch asks for more than {1 << BITS} things")
-        return self._base + self._count
-
-
-class DurableEngine(Turn):
+class DurableEngine(Branching):
     """One process's turn at a workflow. A subclass says what the program is."""
 
     @property
@@ -219,7 +171,7 @@ class DurableEngine(Turn):
         program, self._begun = self._begun, None
         self._leaves, self._waits = 1, {}
         if program is not None:
-            _close(program)
+            close(program)
 
     async def _do(self) -> None:
         rows = self.journal.rows
@@ -250,7 +202,7 @@ class DurableEngine(Turn):
             row = None if self.journal.state == COMPLETED else self._conclude(value)
         except DiffersError as error:
             await self._stop(error)
-        except _CONTROL:
+        except CONTROL:
             raise
         except Exception as error:  # noqa: BLE001 - the program has failed
             await self._fail(error)
@@ -345,13 +297,13 @@ class DurableEngine(Turn):
         if row is not None:
             self._unseen.discard(asked.number)
             if self.is_code and (row.asked != asked.what or row.digest != digest_of(asked)):
-                raise DiffersError(_differing(row, asked))
+                raise DiffersError(differing(row, asked))
             if row.state in (DONE, UNDONE, NOT_UNDONE):
                 return self.read(asked, row.output)
             if row.state == SKIPPED:
                 return None
             if row.state == FAILED:
-                return Failed(_raised(row))
+                return Failed(raised(row))
         elif len(self.journal.rows) >= MOST_ROWS or self._size > MOST_BYTES:
             most = f"{MOST_ROWS} steps or {MOST_BYTES >> 20} MiB of results, the maximum"
             return Failed(StepError({"code": "workflow-too-large", "message": f"The workflow has {most}."}))
@@ -391,7 +343,7 @@ class DurableEngine(Turn):
     def _failed(self, asked: Asked, error: Mapping[str, Any], **more: Any) -> Failed:
         row = self._row(asked, FAILED, to_json(error), **more)
         self.journal.add(row)
-        return Failed(_raised(row))
+        return Failed(raised(row))
 
     async def ask_call(self, asked: Asked, scope: Any) -> Any:
         """Call an endpoint, as often as its terms say; its note is in the transaction of its effects."""
@@ -408,7 +360,7 @@ class DurableEngine(Turn):
                     continue
                 if decided is not None:
                     self.journal.add(decided)
-                    return Failed(_raised(decided))
+                    return Failed(raised(decided))
             attempt = 1 if row is None else row.attempt + (row.state == PENDING)
             found = await self._attempt(asked, terms, attempt, row, scope)
             if not isinstance(found, StepRow):
@@ -425,7 +377,7 @@ class DurableEngine(Turn):
                 continue
             skips = terms.skips and not is_barred
             self.journal.add(msgspec.structs.replace(found, state=SKIPPED) if skips else found)
-            return None if skips else Failed(_raised(found))
+            return None if skips else Failed(raised(found))
 
     async def _attempt(self, asked: Asked, terms: Terms, attempt: int, row: StepRow | None, scope: Any) -> Any:
         """Call the endpoint once; return its output, or the row of its failure."""
@@ -500,10 +452,10 @@ class DurableEngine(Turn):
                 value = terms.function(f"{self.journal.workflow_id}-{asked.number}")
                 if isinstance(value, Coroutine):
                     value = await (value if terms.timeout is None else _within(terms.timeout, value))
-                result = self.read(asked, output := _written(value))
+                result = self.read(asked, output := written(value))
                 if type(result) is Failed:
                     raise result.error
-            except _CONTROL:
+            except CONTROL:
                 raise
             except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
                 # Noted, and raised in the same form now and later.
@@ -514,7 +466,7 @@ class DurableEngine(Turn):
                 failed = self._row(asked, FAILED, to_json(said_of(error, terms.timeout)), attempt=attempt)
                 if isinstance(error, Refusal) or attempt >= terms.attempts:
                     self.journal.add(failed)
-                    return Failed(_raised(failed))
+                    return Failed(raised(failed))
                 await self._delay(asked, failed)
                 continue
             undo = None if terms.undo is None else to_json(terms.undo)
@@ -529,7 +481,7 @@ class DurableEngine(Turn):
         """Note a value that is the same in every replay: `more` returns it."""
         try:
             value = asked.more()
-            return self._done(asked, _written(await value if isinstance(value, Coroutine) else value))
+            return self._done(asked, written(await value if isinstance(value, Coroutine) else value))
         except StepError as error:
             return self._failed(asked, error.error)
 
@@ -560,7 +512,7 @@ class DurableEngine(Turn):
                     self.journal.add(msgspec.structs.replace(one, state=RECEIVED))
                     return self._done(asked, one.output)
             if until is not None and until <= time.time():
-                return self._failed(asked, {"code": _TOO_LATE, "message": f"no signal {name!r} came in time"})
+                return self._failed(asked, {"code": TOO_LATE, "message": f"no signal {name!r} came in time"})
             self.journal.add(self._row(asked, WAITING, "null" if until is None else repr(until), ended=None))
             await self._park(asked.number, until or self.spec.deadline, signals=(name,))
             await self._admit(asked.number)
@@ -596,97 +548,7 @@ class DurableEngine(Turn):
             elif case is not None and case.state in (ACCEPTED, REJECTED):
                 return self._done(asked, "true" if case.state == ACCEPTED else "false")
             else:
-                return self._failed(asked, {"code": _TOO_LATE, "message": f"{person} has not answered in time"})
-
-    # Branches.
-
-    def _all_noted(self, asked: Asked) -> list[Any] | None:
-        """Return the answers of things that are all noted as done, without a task."""
-        rows = self.journal.rows
-        if not asked.more or not all(
-            type(one) is Asked and (row := rows.get(one.number)) is not None and row.state == DONE for one in asked.more
-        ):
-            return None
-        return [self.answer(one, None) for one in asked.more]
-
-    async def _branch(self, branch: Asked | tuple[Program, Any]) -> Any:
-        await self._pace.wait(self.spec.authority.agent_id)
-        try:
-            found = self.answer(branch, None) if isinstance(branch, Asked) else self.advance(*branch)
-            return await found if type(found) is CoroutineType else found
-        except _CONTROL:
-            raise
-        except Exception as error:  # noqa: BLE001 - raised when all have ended
-            return Failed(error)
-
-    async def ask_together(self, asked: Asked) -> Any:
-        """Run branches; return their results in order, or raise the failure of the first in order, not in time.
-
-        `more` has things asked for, and pairs of a program and its scope. `given` is the number that run at once.
-        """
-        branches: Sequence[Asked | tuple[Program, Any]] = asked.more
-        results: list[Any] = [None] * len(branches)
-        left = iter(range(len(branches)))
-        active = min(asked.given or len(branches), len(branches))
-
-        async def work() -> None:
-            nonlocal active
-            for index in left:
-                results[index] = await self._branch(branches[index])
-            active -= 1
-            if active:  # the last one counts for the branch that goes on
-                self._leaves -= 1
-                if self._stirred is not None:
-                    self._stirred.set()  # if all others wait, the last of them parks
-                    self._stirred = None
-
-        if not branches:
-            return []
-        self._leaves += active - 1
-        tasks = [asyncio.ensure_future(work()) for _ in range(active)]
-        try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
-            for task in tasks:
-                if task.done() and not task.cancelled() and (error := task.exception()) is not None:
-                    raise error
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            for branch in branches:
-                if not isinstance(branch, Asked):
-                    _close(branch[0])
-        return next((one for one in results if type(one) is Failed), results)
-
-    async def _park(
-        self, number: int, until: float, *, signals: tuple[str, ...] = (), cases: tuple[str | None, ...] = ()
-    ) -> None:
-        """Return when something may have changed; if every branch waits, end the drive: nothing is kept in memory."""
-        self._waits[number] = until, signals, tuple(filter(None, cases))
-        try:
-            if len(self._waits) >= self._leaves:
-                await self._put_away()
-            stirred = self._stirred = self._stirred or asyncio.Event()
-            with suppress(TimeoutError):
-                async with asyncio.timeout(max(min(until - time.time(), _POLL), _AFTER)):
-                    await stirred.wait()
-            if self._is_away:
-                await asyncio.get_running_loop().create_future()  # the branch that has parked cancels this one
-        finally:
-            self._waits.pop(number, None)
-
-    async def _put_away(self) -> None:
-        self._is_away = True
-        journal, waits = self.journal, self._waits.values()
-        if journal.state == RUNNING:
-            until = min(self.spec.deadline, *(one[0] for one in waits))
-            delay = self.spec.authority.within(self.call.server.principals, max(until - time.time(), 0.0))
-            signals = tuple(dict.fromkeys(name for one in waits for name in one[1]))
-            cases = tuple(dict.fromkeys(case_id for one in waits for case_id in one[2]))
-            await self._do_noted(journal.park(WAITING if cases else SLEEPING, delay, signals, cases))
-        elif journal.has_pending:
-            await self._write(journal.state)
-        raise ParkedError
+                return self._failed(asked, {"code": TOO_LATE, "message": f"{person} has not answered in time"})
 
     async def _rests(self, asked: Asked, row: StepRow) -> bool:
         """Wait for the time of the next attempt; return True if it may have come."""
@@ -790,56 +652,6 @@ class _Noting:
         return response
 
 
-_TOO_LATE: Final = "wait-timeout"
-
-
-def digest_of(asked: Asked) -> int:
-    """Return the checksum of an input that is JSON already."""
-    return zlib.crc32(asked.given) if type(asked.given) is bytes else 0
-
-
-def _written(value: Any) -> str:
-    text = encode_value(value).decode()
-    if "null" in text and non_finite(msgspec.to_builtins(value, enc_hook=dump_foreign)):
-        raise ValueError("JSON has no infinity and no NaN")
-    if len(text) > MOST_RESULT:
-        message = (
-            f"The result has {len(text)} bytes; {MOST_RESULT} is the maximum. Keep it elsewhere, and return its name."
-        )
-        raise StepError({"code": "result-too-large", "message": message})
-    return text
-
-
 async def _within(seconds: float, waiting: Coroutine[Any, Any, Any]) -> Any:
     async with asyncio.timeout(seconds):
         return await waiting
-
-
-def said_of(error: BaseException, seconds: float | None = None) -> dict[str, Any]:
-    """Return the noted form of an exception."""
-    if isinstance(error, StepError):
-        return dict(error.error)
-    if isinstance(error, Refusal):
-        return {"code": error.name, "message": error.message, **error.details}
-    if isinstance(error, TimeoutError) and seconds is not None and not str(error):
-        return {"code": "timeout", "message": f"It took longer than {seconds:g} s."}
-    return {"code": type(error).__name__, "message": str(error)[:4096], INTERNAL: True}
-
-
-def _raised(row: StepRow) -> StepError:
-    error = _decode(row.output)
-    kind = WaitTimeoutError if error.get("code") == _TOO_LATE else StepError
-    return kind(error, row.code)
-
-
-def _differing(row: StepRow, asked: Asked) -> str:
-    if row.asked == asked.what:
-        return f"the code asks for {asked.what!r} as number {asked.number} with another input than the journal has"
-    return f"the code asks for {asked.what!r} as number {asked.number}, and the journal has {row.asked!r}"
-
-
-def _close(program: Program) -> None:
-    try:
-        program.close()
-    except Exception as error:  # it awaits something in `finally`, and does so again when it runs again
-        _logger.debug("a workflow that was put away went on", exc_info=error)

@@ -15,9 +15,9 @@ import msgspec
 
 from bespeak.contract.participant import WorkflowOptions
 from bespeak.errors import ContractError
-from bespeak.extensions.workflows.durable import DiffersError, DurableEngine, Scope, StepError, encode_value
+from bespeak.extensions.workflows.durable import DurableEngine
 from bespeak.extensions.workflows.store import DONE, END, StepRow
-from bespeak.extensions.workflows.turn import Terms
+from bespeak.extensions.workflows.turn import DiffersError, Scope, StepError, Terms, encode_value
 from bespeak.protocol import status
 from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.composition.engine import Asked, Failed, Program

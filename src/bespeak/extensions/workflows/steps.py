@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.extensions.workflows.durable import DurableEngine, StepError
+from bespeak.extensions.workflows.durable import DurableEngine
 from bespeak.extensions.workflows.journal import faulty_row
 from bespeak.extensions.workflows.spec import (
     ELEMENT,
@@ -43,7 +43,7 @@ from bespeak.extensions.workflows.store import (
     UNDONE,
     StepRow,
 )
-from bespeak.extensions.workflows.turn import ATTEMPTS, Terms
+from bespeak.extensions.workflows.turn import ATTEMPTS, StepError, Terms
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.protocol.exchange.refusal import Fault

@@ -7,7 +7,9 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+import zlib
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from types import CoroutineType
 from typing import Any, ClassVar, Final
@@ -16,8 +18,10 @@ import msgspec
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.syntax import fill_path
-from bespeak.errors import StoreError, StoreUnavailableError
-from bespeak.extensions.workflows.journal import TAKEN, StepJournal, WorkflowJournal, failed_row, faulty_row
+from bespeak.contract.handler import Refusal
+from bespeak.contract.schema.validation import non_finite
+from bespeak.errors import BespeakError, StoreError, StoreUnavailableError
+from bespeak.extensions.workflows.journal import INTERNAL, TAKEN, StepJournal, WorkflowJournal, failed_row, faulty_row
 from bespeak.extensions.workflows.receipts import tell_outcome
 from bespeak.extensions.workflows.spec import Spec, find_step
 from bespeak.extensions.workflows.store import (
@@ -26,6 +30,8 @@ from bespeak.extensions.workflows.store import (
     ENDED,
     FAILED,
     NOT_UNDONE,
+    RUNNING,
+    SLEEPING,
     UNDONE,
     WAITING,
     EndRun,
@@ -35,10 +41,12 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, CONFIRMATION_ID
 from bespeak.protocol.exchange.refusal import Fault, Refused
 from bespeak.runtime.call import Call, Composing, RoutedCall, StepCall, parties_of
-from bespeak.runtime.composition.engine import Engine
+from bespeak.runtime.composition.engine import Asked, Engine, Failed, Program
 from bespeak.runtime.composition.step import UNDOES
+from bespeak.runtime.concurrency import Pace
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.extension import ANNOUNCE, SPENT
+from bespeak.runtime.functions.annotations import dump_foreign
 from bespeak.runtime.handling import to_json
 from bespeak.runtime.identity.authority import restore_call
 from bespeak.runtime.route import Route
@@ -58,11 +66,66 @@ BARRED: Final = -1  # a revision of the agents for a caller that must not act; i
 _LOST: Final = "idempotency-lease-lost"
 _UNAVAILABLE: Final = "store-unavailable"
 _NAME: Final = re.compile(r"\{(\w+)\}")
+MOST_RESULT: Final = 1024 * 1024  # bytes of what one Python function returns
+TOO_LATE: Final = "wait-timeout"
+encode_value = msgspec.json.Encoder(enc_hook=dump_foreign, order="deterministic").encode
+_POLL: Final = 1.0  # seconds after which a branch that waits looks again, while others are busy
 _decode = msgspec.json.Decoder().decode
 
 
 class LostError(Exception):
     """Raised inside a drive whose workflow another process has taken over."""
+
+
+class StepError(BespeakError):
+    """A call or step of a workflow has failed. It has the noted form when it is raised first, as in every replay.
+
+    `code` and `message` say why: of an exception its class and text, of a refusal its own. `status` is that of the
+    answer, and 0 without one. `error` has all members of a refusal.
+    """
+
+    def __init__(self, error: Mapping[str, Any], code: int = 0) -> None:
+        self.error = error
+        self.status = code
+        self.code = str(error.get("code", ""))
+        self.message = str(error.get("message", ""))
+        super().__init__(self.message or self.code)
+
+
+class WaitTimeoutError(StepError):
+    """What a workflow waited for has not come in time."""
+
+
+class DiffersError(Exception):
+    """The code does not fit the journal, or awaits something that cannot be noted. The workflow is stopped."""
+
+
+class DeadlineError(Exception):
+    """Raised inside a drive whose workflow has no time left."""
+
+
+class ParkedError(BaseException):
+    """Raised inside a drive that goes no further now. Not an Exception, so that no workflow catches it."""
+
+
+CONTROL: Final = (DiffersError, LostError, DeadlineError, StoreError)  # end a drive, and are never the program's own
+
+
+class Scope:
+    """Numbers of the things that one branch of a program awaits, in the order in which it asks."""
+
+    __slots__ = ("_base", "_count")
+
+    def __init__(self, branch: int = 0) -> None:
+        if branch >> 2 * BITS:
+            raise DiffersError("branches are nested more than 2 deep; write the inner ones one after the other")
+        self._base, self._count = branch << BITS, 0
+
+    def next(self) -> int:
+        self._count += 1
+        if self._count >> BITS:
+            raise DiffersError(f"a branch asks for more than {1 << BITS} things")
+        return self._base + self._count
 
 
 class Terms(msgspec.Struct, frozen=True, gc=False):
@@ -278,6 +341,8 @@ class Turn(Engine):
             else:
                 self._renewing = loop.create_task(self._renew(task))
 
+        if self._timer is not None:
+            self._timer.cancel()  # it could cancel what is done because the deadline has passed
         loop, delay = asyncio.get_running_loop(), self.journal.lease / 3
         if task is not None:
             delay = min(delay, max(self.spec.deadline - time.time(), 0.0) + _AFTER)
@@ -295,6 +360,104 @@ class Turn(Engine):
         except StoreError as error:
             _logger.log(level_of(error), "could not renew the lease of %s: %s", self.journal.workflow_id, error)
         self._renew_later(task)
+
+
+class Branching(Turn):
+    """The part of the engine that knows which branches run, and what each of them waits for."""
+
+    _pace: Pace
+    _leaves: int  # branches that are running
+    _waits: dict[int, tuple[float, tuple[str, ...], tuple[str, ...]]]  # time, signals and cases of those that wait
+    _stirred: asyncio.Event | None  # set when a branch has ended, while others wait
+    _is_away: bool
+
+    def _all_noted(self, asked: Asked) -> list[Any] | None:
+        """Return the answers of things that are all noted as done, without a task."""
+        rows = self.journal.rows
+        if not asked.more or not all(
+            type(one) is Asked and (row := rows.get(one.number)) is not None and row.state == DONE for one in asked.more
+        ):
+            return None
+        return [self.answer(one, None) for one in asked.more]
+
+    async def _branch(self, branch: Asked | tuple[Program, Any]) -> Any:
+        await self._pace.wait(self.spec.authority.agent_id)
+        try:
+            found = self.answer(branch, None) if isinstance(branch, Asked) else self.advance(*branch)
+            return await found if type(found) is CoroutineType else found
+        except CONTROL:
+            raise
+        except Exception as error:  # noqa: BLE001 - raised when all have ended
+            return Failed(error)
+
+    async def ask_together(self, asked: Asked) -> Any:
+        """Run branches; return their results in order, or raise the failure of the first in order, not in time.
+
+        `more` has things asked for, and pairs of a program and its scope. `given` is the number that run at once.
+        """
+        branches: Sequence[Asked | tuple[Program, Any]] = asked.more
+        results: list[Any] = [None] * len(branches)
+        left = iter(range(len(branches)))
+        active = min(asked.given or len(branches), len(branches))
+
+        async def work() -> None:
+            nonlocal active
+            for index in left:
+                results[index] = await self._branch(branches[index])
+            active -= 1
+            if active:  # the last one counts for the branch that goes on
+                self._leaves -= 1
+                if self._stirred is not None:
+                    self._stirred.set()  # if all others wait, the last of them parks
+                    self._stirred = None
+
+        if not branches:
+            return []
+        self._leaves += active - 1
+        tasks = [asyncio.ensure_future(work()) for _ in range(active)]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+            for task in tasks:
+                if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+                    raise error
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for branch in branches:
+                if not isinstance(branch, Asked):
+                    close(branch[0])
+        return next((one for one in results if type(one) is Failed), results)
+
+    async def _park(
+        self, number: int, until: float, *, signals: tuple[str, ...] = (), cases: tuple[str | None, ...] = ()
+    ) -> None:
+        """Return when something may have changed; if every branch waits, end the drive: nothing is kept in memory."""
+        self._waits[number] = until, signals, tuple(filter(None, cases))
+        try:
+            if len(self._waits) >= self._leaves:
+                await self._put_away()
+            stirred = self._stirred = self._stirred or asyncio.Event()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(max(min(until - time.time(), _POLL), _AFTER)):
+                    await stirred.wait()
+            if self._is_away:
+                await asyncio.get_running_loop().create_future()  # the branch that has parked cancels this one
+        finally:
+            self._waits.pop(number, None)
+
+    async def _put_away(self) -> None:
+        self._is_away = True
+        journal, waits = self.journal, self._waits.values()
+        if journal.state == RUNNING:
+            until = min(self.spec.deadline, *(one[0] for one in waits))
+            delay = self.spec.authority.within(self.call.server.principals, max(until - time.time(), 0.0))
+            signals = tuple(dict.fromkeys(name for one in waits for name in one[1]))
+            cases = tuple(dict.fromkeys(case_id for one in waits for case_id in one[2]))
+            await self._do_noted(journal.park(WAITING if cases else SLEEPING, delay, signals, cases))
+        elif journal.has_pending:
+            await self._write(journal.state)
+        raise ParkedError
 
 
 def tell_end(spec: Spec, journal: WorkflowJournal, state: str, server: Server) -> Command:
@@ -326,3 +489,50 @@ async def answer_of(called: StepCall | Coroutine[Any, Any, StepCall]) -> StepCal
     if code == _UNAVAILABLE:
         raise StoreUnavailableError(f"the outcome of step {done.number} could not be noted")
     return done
+
+
+def digest_of(asked: Asked) -> int:
+    """Return the checksum of an input that is JSON already."""
+    return zlib.crc32(asked.given) if type(asked.given) is bytes else 0
+
+
+def written(value: Any) -> str:
+    text = encode_value(value).decode()
+    if "null" in text and non_finite(msgspec.to_builtins(value, enc_hook=dump_foreign)):
+        raise ValueError("JSON has no infinity and no NaN")
+    if len(text) > MOST_RESULT:
+        message = (
+            f"The result has {len(text)} bytes; {MOST_RESULT} is the maximum. Keep it elsewhere, and return its name."
+        )
+        raise StepError({"code": "result-too-large", "message": message})
+    return text
+
+
+def said_of(error: BaseException, seconds: float | None = None) -> dict[str, Any]:
+    """Return the noted form of an exception."""
+    if isinstance(error, StepError):
+        return dict(error.error)
+    if isinstance(error, Refusal):
+        return {"code": error.name, "message": error.message, **error.details}
+    if isinstance(error, TimeoutError) and seconds is not None and not str(error):
+        return {"code": "timeout", "message": f"It took longer than {seconds:g} s."}
+    return {"code": type(error).__name__, "message": str(error)[:4096], INTERNAL: True}
+
+
+def raised(row: StepRow) -> StepError:
+    error = _decode(row.output)
+    kind = WaitTimeoutError if error.get("code") == TOO_LATE else StepError
+    return kind(error, row.code)
+
+
+def differing(row: StepRow, asked: Asked) -> str:
+    if row.asked == asked.what:
+        return f"the code asks for {asked.what!r} as number {asked.number} with another input than the journal has"
+    return f"the code asks for {asked.what!r} as number {asked.number}, and the journal has {row.asked!r}"
+
+
+def close(program: Program) -> None:
+    try:
+        program.close()
+    except Exception as error:  # it awaits something in `finally`, and does so again when it runs again
+        _logger.debug("a workflow that was put away went on", exc_info=error)
