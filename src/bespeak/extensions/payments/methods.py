@@ -281,11 +281,10 @@ async def cancel_purchase(call: RoutedCall, record: Record) -> Effects | Envelop
 
 def _refunding(call: RoutedCall, record: Record, bought: Purchase) -> Purchase:
     policy, amount = call.input.get("refund_policy"), call.input.get("refund_amount")
-    if (policy == "partial") != (amount is not None):
-        message = "refund_amount goes with refund_policy partial, and only with it."
-        raise refusal(_CANCEL, "refund-impossible", message)
+    if amount is not None and policy != "partial":
+        raise refusal(_CANCEL, "refund-impossible", "refund_amount goes with refund_policy partial, and only with it.")
     if record.state == HELD:
-        if amount is not None:
+        if policy == "partial":
             message = "Nothing is paid yet; the whole hold is released."
             raise refusal(_CANCEL, "refund-impossible", message, kind=PURCHASE)
         return bought.with_phase(RELEASE, CANCELLED)
@@ -300,6 +299,9 @@ def _refunding(call: RoutedCall, record: Record, bought: Purchase) -> Purchase:
         return bought.with_phase(REFUND, CANCELLED, refund=bought.returned)
     if policy == "none":
         return bought.with_phase(RETURN, CANCELLED, refund=0, authority=_renew(call, bought))
+    if policy == "partial" and amount is None and not purchases.sales.sets_refund(bought.item):
+        message = "The seller gives back what is asked for; say in refund_amount how much that is."
+        raise refusal(_CANCEL, "refund-impossible", message, field="/refund_amount")
     money = bought.money if amount is None else read_money(amount["value"], amount["currency"])
     if isinstance(money, str) or money.currency != bought.money.currency or not 0 < money.minor <= bought.money.minor:
         message = f"refund_amount must be more than nothing and at most {bought.money}."

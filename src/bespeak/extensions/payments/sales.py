@@ -63,6 +63,11 @@ class Sales:
         joined = self._sales.get(read_item(item)[0])
         return joined is not None and "refund" in joined.routes
 
+    def sets_refund(self, item: Any) -> bool:
+        """Return True if the function for refunds of an item says how much is given back."""
+        function = self._sales[read_item(item)[0]].participant.functions["refund"].function
+        return read_signature(function).returns is Price
+
     async def ask_price(self, call: RoutedCall, item: Any) -> Money:
         """Return the price of an item. Raises the refusal of the seller, or of an item that cannot be bought."""
         passed(self.check(call, item))

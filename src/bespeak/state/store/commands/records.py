@@ -113,7 +113,7 @@ class PutRecord(Command, frozen=True):
     due: float | None = None  # time at which it is due, if not after a delay
     lifetime: float | None = None  # seconds until it may be removed; None to keep it
     most: int | None = None  # limit of records of this kind and owner
-    target: str | None = None  # Task-ID of the call that began a workflow
+    target: str | None = None  # Task-ID of the call that began it
 
     def steps(self) -> Steps:
         """Return the Record, or a Conflict: exists, with the other one's id and owner; too-many."""
@@ -318,8 +318,12 @@ class FindNamed(Command, frozen=True):
 
     def steps(self) -> Result[list[Record]]:
         places = ", ".join("?" * len(self.kinds))
-        where = {f"kind IN ({places})": self.kinds, "owner = ?": (self.owner,), "expires > {now}": ()}
-        return list_where({**where, "(key = ? OR target = ?)": (self.name, self.name)}, 10)
+        kind = f"kind IN ({places})"
+        # Two lookups by index: an agent may have a hundred thousand records.
+        found = f"SELECT record_id FROM records WHERE {kind} AND key = ? UNION ALL "
+        found += "SELECT record_id FROM records WHERE owner = ? AND target = ?"
+        where = {f"record_id IN ({found})": (*self.kinds, self.name, self.owner, self.name), kind: self.kinds}
+        return list_where({**where, "owner = ?": (self.owner,), "expires > {now}": ()}, 10)
 
 
 class ListRecords(Command, frozen=True):
