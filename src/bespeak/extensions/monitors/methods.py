@@ -74,7 +74,7 @@ async def _read(call: RoutedCall) -> Monitor:
     for member in ("target", "threshold"):
         if len(msgspec.json.encode(given.get(member))) > MOST_TARGET:
             raise _wrong(member, f"must not be larger than {MOST_TARGET // 1024} KiB")
-    target = parse_target(given["target"], _names(call))
+    target = parse_target(given["target"], call.routes.service.identity.server_id)
     if not isinstance(target, MonitorTarget):
         raise _wrong("target", target)
     events = tuple(dict.fromkeys(given["events"]))
@@ -97,10 +97,6 @@ async def _read(call: RoutedCall) -> Monitor:
         authority=Authority.of(call.principal, call.request),
         threshold=given.get("threshold"),
     )
-
-
-def _names(call: RoutedCall) -> tuple[str, ...]:
-    return (SERVER, "self", call.routes.service.identity.server_id)
 
 
 def _wrong(member: str, fault: str) -> RefusedError:
@@ -137,8 +133,8 @@ _decode = msgspec.json.Decoder(_RecordContent).decode
 async def check(call: RoutedCall) -> Envelope:
     target = call.input["target"]
     deep = call.input.get("depth", "shallow") == "deep"
-    wanted = parse_target(target.removeprefix(UPSTREAM), _names(call))
-    assert isinstance(wanted, MonitorTarget), "a text is always a target"
+    wanted = parse_target(target.removeprefix(UPSTREAM), call.routes.service.identity.server_id)
+    assert isinstance(wanted, MonitorTarget), "every text is a target"
     if wanted.kind == AGENT:
         return _agent(call, wanted.name)
     try:

@@ -95,7 +95,6 @@ async def quote(call: RoutedCall) -> Envelope:
         message = f"{unknown[0][:40]!r} is not a unit of estimates; write one of {', '.join(units)}."
         raise refusal(_QUOTE, "invalid-parameters", message, field="/budget_units", units=units)
     ranges = {unit: one for unit, one in estimate.ranges.items() if unit in wanted}
-    unestimated = {"unestimated": lacking} if (lacking := [unit for unit in wanted if unit not in ranges]) else {}
     # The answer always has an estimate: a unit that nothing is known of does not cost nothing.
     ranges = ranges or {_CALLS: estimate.ranges[_CALLS]}
     told = [unit for unit in ranges if unit in UNITS]
@@ -111,7 +110,7 @@ async def quote(call: RoutedCall) -> Envelope:
             "confidence": 1.0 if found.price else round(estimate.confidence, 2),
             "basis": "price" if found.price else basis if estimate.is_declared or estimate.samples else "none",
             "samples": estimate.samples,
-            **unestimated,
+            "unestimated": [unit for unit in wanted if unit not in estimate.ranges],
         },
         headers=(("Cost-Estimate", " ".join(f"{unit}={_written(unit, ranges[unit])}" for unit in told)),),
     )

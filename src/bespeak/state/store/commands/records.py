@@ -320,8 +320,8 @@ class FindNamed(Command, frozen=True):
         places = ", ".join("?" * len(self.kinds))
         kind = f"kind IN ({places})"
         # Two lookups by index: an agent may have a hundred thousand records.
-        found = f"SELECT record_id FROM records WHERE {kind} AND key = ? UNION ALL "
-        found += "SELECT record_id FROM records WHERE owner = ? AND target = ?"
+        select = "SELECT record_id FROM records WHERE"
+        found = f"{select} {kind} AND key = ? UNION ALL {select} owner = ? AND target = ?"
         where = {f"record_id IN ({found})": (*self.kinds, self.name, self.owner, self.name), kind: self.kinds}
         return list_where({**where, "owner = ?": (self.owner,), "expires > {now}": ()}, 10)
 
