@@ -532,7 +532,8 @@ async def test_an_endpoint_is_checked_with_its_upstream() -> None:
             result = await check(bench, target)
             assert (result["status"], len(result["components"])) == ("failing", 2)
         assert (await check(bench, "FIND /rooms"))["status"] == "ok"
-        assert (await bench.send("CHECK", "/", {"target": "FIND /nothing"})).status == 404
+        for target in ("FIND /nothing", "upstream of server"):
+            assert (await bench.send("CHECK", "/", {"target": target})).status == 404
 
 
 @pytest.mark.requirement("METHODS-8.9-1")

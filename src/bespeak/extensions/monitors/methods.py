@@ -131,9 +131,9 @@ _decode = msgspec.json.Decoder(_RecordContent).decode
 
 @handler
 async def check(call: RoutedCall) -> Envelope:
-    target = call.input["target"]
+    target, server_id = call.input["target"], call.routes.service.identity.server_id
     deep = call.input.get("depth", "shallow") == "deep"
-    wanted = parse_target(target.removeprefix(UPSTREAM), call.routes.service.identity.server_id)
+    wanted = parse_target(target.removeprefix(UPSTREAM) if " /" in target else target, server_id)
     assert isinstance(wanted, MonitorTarget), "every text is a target"
     if wanted.kind == AGENT:
         return _agent(call, wanted.name)

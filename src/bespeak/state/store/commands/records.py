@@ -318,12 +318,10 @@ class FindNamed(Command, frozen=True):
 
     def steps(self) -> Result[list[Record]]:
         places = ", ".join("?" * len(self.kinds))
-        kind = f"kind IN ({places})"
         # Two lookups by index: an agent may have a hundred thousand records.
-        select = "SELECT record_id FROM records WHERE"
-        found = f"{select} {kind} AND key = ? UNION ALL {select} owner = ? AND target = ?"
-        where = {f"record_id IN ({found})": (*self.kinds, self.name, self.owner, self.name), kind: self.kinds}
-        return list_where({**where, "owner = ?": (self.owner,), "expires > {now}": ()}, 10)
+        select = f"SELECT record_id FROM records WHERE owner = ? AND kind IN ({places}) AND"
+        found, own = f"{select} key = ? UNION ALL {select} target = ?", (self.owner, *self.kinds, self.name)
+        return list_where({f"record_id IN ({found})": (*own, *own), "expires > {now}": ()}, 10)
 
 
 class ListRecords(Command, frozen=True):
