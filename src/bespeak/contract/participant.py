@@ -129,7 +129,7 @@ class Sold(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     principal_id: str
     price: Price
     asked: Price
-    """Amount that the buyer wants back when it cancels; the price before."""
+    """Amount that the buyer wants back when it cancels; the price before, and if it leaves a part to the seller."""
     item: Any = None
     """What `fulfil` has returned; None before."""
 

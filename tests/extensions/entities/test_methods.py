@@ -58,6 +58,26 @@ async def test_the_subject_may_call_until_the_grant_is_cancelled() -> None:
         assert await reads(bench) == 455
 
 
+@pytest.mark.requirement("METHODS-5.4-1")
+async def test_a_grant_for_a_principal_holds_for_its_agents() -> None:
+    other = "c" * 64
+    agents = (
+        Agent(agent_id=AGENT, name="owner", scopes=("authorization:grant", "news:read"), principal_id="acme"),
+        Agent(agent_id=FRIEND, name="friend", principal_id="ann"),
+        Agent(agent_id=other, name="other", principal_id="bob"),
+    )
+    async with keeping(NEWS, methods=METHODS, agents=agents) as bench:
+        receipt = (await grant(bench, subject="ann")).json["result"]
+        assert receipt["subject"] == "ann"
+        assert (await reads(bench), await reads(bench, other)) == (200, 455)
+        again = {"subject": other, "resource": "/news", "scope": "news:read"}
+        assert (await bench.send("AUTHORIZE", "/", again, agent=FRIEND)).status == 455
+        await bench.send("CANCEL", "/", {"target_id": receipt["grant_id"]})
+        await bench.bench.server.grants.refresh()
+        assert await reads(bench) == 455
+        assert (await grant(bench, subject="carl")).refusal == (403, "unknown-subject")
+
+
 async def test_a_grant_for_another_resource_does_not_help() -> None:
     async with keeping(NEWS, methods=METHODS) as bench:
         assert (await grant(bench, resource="/weather")).status == 200

@@ -211,9 +211,20 @@ async def test_all_of_ones_authority_cannot_be_delegated() -> None:
         scope = ["booking:*", "calendar:read"]
         reply = await bench.send("DELEGATE", "/", {**body, "authority_scope": scope}, agent=ANN)
         assert (reply.status, reply.error["type"]) == (262, "scope-required")
+        assert "Delegate fewer or narrower scopes" in reply.error["message"]
         # A narrowed call may hand on all that it claims: the agent itself holds more.
         narrow = {**body, "authority_scope": "booking:room"}
         assert (await bench.send("DELEGATE", "/", narrow, agent=ANN, authority_scope="booking:room")).status == 200
+
+
+@pytest.mark.requirement("CORE-4.8-2", "CORE-7.6-8")
+async def test_an_agent_with_a_single_scope_is_told_what_to_do() -> None:
+    agents = (Agent(agent_id=ANN, name="ann", scopes=("booking:room",), delegation_permitted=True), *AGENTS[1:])
+    async with served(agents=agents) as bench:
+        body = {"target_agent_id": BOB, "task": "x", "authority_scope": "booking:room", "delegation_token": "issue"}
+        reply = await bench.send("DELEGATE", "/", body, agent=ANN)
+        assert (reply.status, reply.error["type"], reply.error["declared"]) == (262, "scope-required", ["booking:room"])
+        assert "needs a second one from its operator" in reply.error["message"]
 
 
 async def test_a_repeated_call_with_one_key_offers_once() -> None:

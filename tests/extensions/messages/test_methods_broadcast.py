@@ -10,6 +10,7 @@ import pytest
 from tests.messaging import ANN, BOB, CAT, DAN, METHODS, contents, inbox, refusal, sent, soon, subscribe, until_received
 from tests.stateful import StatefulBench, keeping
 
+from bespeak.contract.agent import Agent
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.state.store.opening import open_store
@@ -50,7 +51,7 @@ async def test_an_alert_is_received_at_once_and_acknowledged_by_its_id(shared_pl
         assert (told["kind"], told["content"]["origin_id"]) == ("confirmation", receipt["alert_id"])
 
 
-@pytest.mark.requirement("METHODS-7.1-2", "METHODS-7.1-5")
+@pytest.mark.requirement("METHODS-7.1-2", "METHODS-7.1-4", "METHODS-7.1-5")
 async def test_it_walks_the_path_to_its_end_after_a_restart_too(shared_place: str) -> None:
     async with keeping(methods=METHODS, store=open_store(shared_place)) as bench:
         receipt = await sent(bench, "ALERT", body(acknowledge_by=soon(0.2), escalation_path=[CAT, DAN]))
@@ -60,6 +61,8 @@ async def test_it_walks_the_path_to_its_end_after_a_restart_too(shared_place: st
         for agent in (CAT, DAN):
             [message] = await inbox(bench, agent)
             assert (message["kind"], message["content"]["message"]) == ("alert", "disk full")
+        found = await sent(bench, "CHECK", {"target": receipt["alert_id"]})
+        assert (found["status"], found["details"]) == ("sent", {"escalated_to": [CAT, DAN]})
         await acknowledge(bench, receipt["alert_id"], DAN)
 
 
@@ -69,6 +72,7 @@ async def test_an_acknowledged_alert_goes_no_further(shared_place: str) -> None:
         await subscribe(bench, DAN, channel="on-call")
         first = await sent(bench, "ALERT", body(acknowledge_by=soon(0.4), escalation_path=[CAT, "on-call"]))
         await acknowledge(bench, first["alert_id"])
+        assert "escalated_to" not in (await sent(bench, "CHECK", {"target": first["alert_id"]}))["details"]
         second = await sent(bench, "ALERT", body(acknowledge_by=soon(0.4), escalation_path=["on-call"]))
         [message] = await until_received(bench, 1, DAN)
         assert message["origin_id"] == second["alert_id"]
@@ -117,6 +121,7 @@ async def test_the_author_cancels_an_alert_and_the_recipients_are_told() -> None
 async def test_bad_input_is_refused_and_changes_nothing() -> None:
     cases = {
         "unknown": (body(recipient=["nobody"]), (404, "unknown-recipient")),
+        "mailbox without mail": (body(recipient="ann@example.com"), (503, "delivery-unavailable")),
         "unknown later": (body(escalation_path=[CAT, "nobody"]), (404, "unknown-recipient")),
         "past": (body(acknowledge_by="2001-01-01T00:00:00Z"), (400, "invalid-time")),
         "no time": (body(acknowledge_by="now"), (400, "invalid-time")),
@@ -165,6 +170,52 @@ async def test_agents_and_subscribers_receive_it_once(shared_place: str) -> None
             receipt["message_id"],
         )
         assert (len(await inbox(bench, BOB)), len(await inbox(bench, DAN))) == (1, 1)
+
+
+@pytest.mark.requirement("METHODS-7.2-2", "METHODS-7.2-3")
+async def test_the_receipt_counts_each_channel() -> None:
+    async with keeping(methods=METHODS, document=DELIVERING) as bench:
+        both = await sent(bench, "BROADCAST", broadcast_body([BOB, CAT, HOOK]))
+        assert (both["channel"], both["channels"], both["deliveries"]) == ("several", {"webhook": 1, "agtp": 2}, 3)
+        one = await sent(bench, "BROADCAST", broadcast_body(HOOK))
+        assert (one["channel"], one["channels"]) == ("webhook", {"webhook": 1})
+        told = await sent(bench, "BROADCAST", broadcast_body(["operator"], channel="agtp"))
+        assert (told["channel"], told["deliveries"]) == ("agtp", 1)
+        mixed = await bench.send("BROADCAST", "/", broadcast_body([BOB, HOOK], channel="agtp"))
+        assert (mixed.status, mixed.error["code"]) == (403, "audience-refused")
+
+
+def zoned(agent_id: str, zone: str | None, **fields: Any) -> Agent:
+    document = {} if zone is None else {"governance_zone": zone}
+    return Agent(agent_id=agent_id, name=agent_id[:4], document=document, **fields)
+
+
+@pytest.mark.requirement("METHODS-7.2-1", "METHODS-7.2-5")
+async def test_agents_of_a_governance_zone_are_addressed_by_agents_of_that_zone() -> None:
+    retired, lonely = "e" * 64, "f" * 64
+    agents = (
+        *(zoned(ANN, "eu"), zoned(BOB, "eu"), zoned(CAT, "us"), zoned(DAN, None)),
+        *(zoned(retired, "eu", status="retired"), zoned(lonely, "mars")),
+    )
+    async with keeping(methods=METHODS, agents=agents) as bench:
+        receipt = await sent(bench, "BROADCAST", broadcast_body(["zone:eu", BOB]))
+        assert (receipt["deliveries"], receipt["channel"]) == (1, "agtp")
+        assert (len(await inbox(bench, BOB)), await inbox(bench, CAT), await inbox(bench, ANN)) == (1, [], [])
+        assert (await sent(bench, "BROADCAST", broadcast_body("zone:default")))["deliveries"] == 1
+        assert len(await inbox(bench, DAN)) == 1
+        for sender, zone in ((ANN, "us"), (ANN, "nowhere"), (lonely, "mars"), (DAN, "eu")):
+            refused = await refusal(bench, "BROADCAST", broadcast_body(f"zone:{zone}"), sender)
+            assert refused == (403, "audience-refused"), (sender[:1], zone)
+    async with keeping(methods=METHODS) as bench:  # nobody is registered, so nobody is in a zone
+        assert await refusal(bench, "BROADCAST", broadcast_body("zone:default")) == (403, "audience-refused")
+
+
+@pytest.mark.requirement("METHODS-7.2-5")
+async def test_a_zone_with_too_many_agents_needs_a_channel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bespeak.extensions.messages.methods_broadcast._MOST_MEMBERS", 1)
+    agents = (zoned(ANN, "eu"), zoned(BOB, "eu"), zoned(CAT, "eu"))
+    async with keeping(methods=METHODS, agents=agents) as bench:
+        assert await refusal(bench, "BROADCAST", broadcast_body("zone:eu")) == (403, "audience-refused")
 
 
 async def test_nobody_is_asked_for_an_answer_to_a_broadcast() -> None:

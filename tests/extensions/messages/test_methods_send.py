@@ -258,7 +258,8 @@ async def test_an_address_gets_a_posting_whose_record_says_what_became_of_it() -
 async def test_bad_input_is_refused_and_changes_nothing() -> None:
     cases = {
         "unknown channel": (body(recipient="nobody"), (404, "unknown-recipient")),
-        "address outside": (body(recipient="https://198.51.100.7/x"), (404, "unknown-recipient")),
+        "address outside": (body(recipient="https://198.51.100.7/x"), (503, "delivery-unavailable")),
+        "mailbox without mail": (body(recipient="ann@example.com"), (503, "delivery-unavailable")),
         "control characters": (body(recipient="a\x1b[2J"), (404, "unknown-recipient")),
         "past": (body(expiry="2001-01-01T00:00:00Z"), (400, "invalid-time")),
         "far": (body(expiry="2999-01-01T00:00:00Z"), (400, "invalid-time")),

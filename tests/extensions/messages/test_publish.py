@@ -75,7 +75,7 @@ async def test_a_scheduled_publication_is_cancelled_and_its_subscribers_are_told
         assert (await sent(bench, "PUBLISH", body()))["status"] == "published"
 
 
-@pytest.mark.requirement("METHODS-5.10-5")
+@pytest.mark.requirement("METHODS-5.10-1", "METHODS-5.10-5")
 async def test_bad_input_is_refused_and_changes_nothing() -> None:
     async with keeping(methods=METHODS) as bench:
         await sent(bench, "REGISTER", {"entity_type": "channel", "data": {"channel": "own"}}, BOB)
@@ -83,6 +83,8 @@ async def test_bad_input_is_refused_and_changes_nothing() -> None:
         await until_received(bench, 1, channel="quiet")
         cases = {
             "owned": (body(channel="own"), (403, "channel-refused")),
+            "agent": (body(channel=BOB), (403, "channel-refused")),
+            "person": (body(channel="operator"), (403, "channel-refused")),
             "past": (body(schedule_at="2001-01-01T00:00:00Z"), (400, "invalid-time")),
             "no time": (body(schedule_at="later"), (400, "invalid-time")),
             "large": (body(content="x" * 70_000), (413, "content-too-large")),

@@ -532,7 +532,25 @@ async def test_an_endpoint_is_checked_with_its_upstream() -> None:
             result = await check(bench, target)
             assert (result["status"], len(result["components"])) == ("failing", 2)
         assert (await check(bench, "FIND /rooms"))["status"] == "ok"
-        assert (await bench.send("CHECK", "/", {"target": "FIND /nothing"})).status == 404
+        for target in ("FIND /nothing", "upstream of server"):
+            assert (await bench.send("CHECK", "/", {"target": target})).status == 404
+
+
+@pytest.mark.requirement("METHODS-8.9-1")
+async def test_a_resource_uri_means_an_endpoint_an_agent_or_the_server() -> None:
+    agent = Agent(agent_id=AGENT, name="porter")
+    endpoints = (unreachable(), make_endpoint("FIND", "/rooms", lambda _: {}))
+    async with keeping(*endpoints, methods=CHECK_METHODS, agents=(agent,)) as bench:
+        for target, name, state in (
+            ("agtp://test.example/rates", "FETCH /rates", "failing"),
+            ("agtp://test.example:4480/rooms", "FIND /rooms", "ok"),
+            ("agtp://test.example", "server", "ok"),
+            (f"agtp://{AGENT}", "porter", agent.status),
+        ):
+            result = await check(bench, target)
+            assert (result["components"][0]["name"], result["status"]) == (name, state)
+        for target in ("agtp://test.example/nothing", "agtp://other.example/rates"):
+            assert (await bench.send("CHECK", "/", {"target": target})).status == 404
 
 
 async def test_the_state_of_an_agent_is_told() -> None:

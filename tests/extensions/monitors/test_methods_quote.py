@@ -13,6 +13,8 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.limits import Cost
 from bespeak.contract.procedure import Procedure
+from bespeak.extensions.monitors.methods_quote import quantile_times
+from bespeak.extensions.monitors.statistics import Sample
 
 pytestmark = pytest.mark.anyio
 
@@ -140,11 +142,30 @@ async def test_a_method_without_a_path_means_the_endpoint_that_takes_the_paramet
         assert unknown.status == 404
 
 
-async def test_an_estimate_is_sent_whatever_the_units() -> None:
+@pytest.mark.requirement("METHODS-5.1-4")
+async def test_units_without_an_estimate_are_named_and_the_calls_are_told() -> None:
+    _, endpoint = counted()
+    async with keeping(endpoint, methods=("QUOTE",)) as bench:
+        reply = await quote(bench, budget_units=["tokens", "EUR"])
+        result = reply.json["result"]
+        assert (reply.header("Cost-Estimate"), list(result["estimated_cost"])) == ("calls=1", ["calls"])
+        assert result["unestimated"] == ["tokens", "EUR"]
+        assert (await quote(bench, budget_units=["calls"])).json["result"]["unestimated"] == []
+
+
+@pytest.mark.requirement("METHODS-5.1-4", "METHODS-5.1-6")
+async def test_an_unknown_unit_is_refused_with_the_known_ones() -> None:
     _, endpoint = counted()
     async with keeping(endpoint, methods=("QUOTE",)) as bench:
         reply = await quote(bench, budget_units=["tokens", "bananas"])
-        assert (reply.header("Cost-Estimate"), list(reply.json["result"]["estimated_cost"])) == ("calls=1", ["calls"])
+        assert (reply.status, reply.error["code"], reply.error["field"]) == (422, "invalid-parameters", "/budget_units")
+        assert reply.error["units"] == ["tokens", "compute-seconds", "USD", "EUR", "GBP", "calls"]
+
+
+@pytest.mark.requirement("METHODS-5.1-5")
+def test_times_do_not_go_beyond_what_was_measured() -> None:
+    low, middle, high = quantile_times([Sample(2, 0.001), Sample(2, 10.0)])
+    assert Decimal("0.001") <= low < middle < high <= Decimal(10)
 
 
 @pytest.mark.requirement("METHODS-5.1-6")

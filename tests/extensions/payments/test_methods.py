@@ -41,6 +41,15 @@ async def test_a_purchase_is_paid_and_recorded() -> None:
         assert (record.record_id, record.owner, record.state) == (receipt["purchase_id"], AGENT, "settled")
 
 
+@pytest.mark.requirement("METHODS-5.7-2")
+async def test_the_ledger_is_its_only_payment_method() -> None:
+    async with keeping(**selling(), document=ledger()) as bench:
+        assert (await buy(bench, payment_method="ledger")).json["result"]["status"] == "settled"
+        refused = await buy(bench, payment_method="card-unknown")
+        assert refused.refusal == (403, "payment-refused")
+        assert (refused.error["field"], refused.error["payment_methods"]) == ("/payment_method", ["ledger"])
+
+
 @pytest.mark.requirement("METHODS-5.7-3")
 async def test_without_immediate_confirmation_the_money_is_held() -> None:
     async with keeping(**selling(), document=ledger()) as bench:
@@ -57,6 +66,7 @@ async def test_without_immediate_confirmation_the_money_is_held() -> None:
     "headers, fields, status, code",
     ({"authority_scope": "payments:refund"}, {}, 455, "scope-violation"),
     ({}, {"principal_id": "somebody-else"}, 403, "payment-refused"),
+    ({}, {"payment_method": "card-unknown"}, 403, "payment-refused"),
     ({"budget_limit": "EUR=9.99"}, {}, 456, "budget-exceeded"),
     ({"budget_limit": "USD=1000"}, {}, 456, "budget-exceeded"),
     ({"budget_limit": "EUR=-1"}, {}, 400, "invalid-budget-limit"),
@@ -308,7 +318,6 @@ async def test_a_settled_purchase_is_refunded_as_asked(fields: dict[str, Any], p
 @rows(
     "fields, code",
     ({}, "not-cancellable"),
-    ({"refund_policy": "partial"}, "refund-impossible"),
     ({"refund_policy": "full", "refund_amount": {"value": "1", "currency": "EUR"}}, "refund-impossible"),
     ({"refund_policy": "partial", "refund_amount": {"value": "10.01", "currency": "EUR"}}, "refund-impossible"),
     ({"refund_policy": "partial", "refund_amount": {"value": "0", "currency": "EUR"}}, "refund-impossible"),

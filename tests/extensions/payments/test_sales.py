@@ -238,7 +238,9 @@ async def test_another_party_confirms_a_purchase_once() -> None:
         {"refund_policy": "partial", "refund_amount": {"value": "2.50", "currency": "EUR"}},
         *(None, {"policy": "partial", "value": "2.50"}, 9250),
     ),
+    ({"refund_policy": "partial"}, Price("3.00", "EUR"), {"policy": "partial", "value": "3.00"}, 9300),
 )
+@pytest.mark.requirement("METHODS-5.5-3")
 async def test_the_seller_decides_how_much_is_given_back(
     asked: dict[str, Any], given_back: Price | None, refund: dict[str, str], own: int
 ) -> None:
@@ -267,6 +269,21 @@ async def test_a_seller_that_does_not_take_back_leaves_the_purchase_as_it_is() -
         assert (await cancel(bench, purchase_id)).status == 200
         keys = [key for key, _ in seller.acts[1:]]
         assert keys == [f"{purchase_id}/return", f"{purchase_id}/return-1", f"{purchase_id}/return-2"]
+
+
+@pytest.mark.requirement("METHODS-5.5-3", "METHODS-5.5-5")
+async def test_a_part_that_neither_buyer_nor_seller_names_is_not_refunded() -> None:
+    class Obliging(Seat):
+        async def refund(self, row: str = "12A", value: str = "10.00", currency: str = "EUR") -> None:  # type: ignore[override]
+            """Take a ticket back."""
+
+    async with keeping(**selling(sale_of(Obliging)[0]), document=ledger()) as bench:
+        purchase_id = (await buy(bench)).json["result"]["purchase_id"]
+        reply = await cancel(bench, purchase_id, refund_policy="partial")
+        assert (reply.refusal, reply.error["field"]) == ((422, "refund-impossible"), "/refund_amount")
+        assert await balances(bench) == (9000, 0, 1000)
+        held = (await buy(bench, confirm_immediately=False)).json["result"]["hold_id"]
+        assert (await cancel(bench, held, refund_policy="partial")).refusal == (422, "refund-impossible")
 
 
 async def test_a_sale_without_a_refund_function_takes_nothing_back_but_releases_a_hold() -> None:

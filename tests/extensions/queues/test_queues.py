@@ -57,6 +57,30 @@ async def test_an_item_is_done_and_its_owner_reads_the_result() -> None:
         assert (await bench.send("CHECK", "/", {"target": tracking_id}, agent=BOB)).status == 404
 
 
+@pytest.mark.requirement("METHODS-8.9-1")
+async def test_the_task_id_of_the_call_means_its_item() -> None:
+    started = asyncio.Event()
+
+    async def wait(order: str) -> None:
+        """Wait."""
+        started.set()
+        await asyncio.Event().wait()
+
+    async with keeping(participants=(queue_of(wait, concurrency=1),)) as bench:
+        await submitted(bench, order="first")
+        await started.wait()
+        body = {"target": "invoices", "payload": {"order": "second"}}
+        tracking_id = (await bench.send("SUBMIT", "/", body, task_id="task-7")).json["result"]["tracking_id"]
+        assert (await bench.send("CHECK", "/", {"target": "task-7"})).json["result"]["status"] == "queued"
+        for method, named in (("CHECK", "target"), ("CANCEL", "target_id")):
+            assert (await bench.send(method, "/", {named: "task-7"}, agent=BOB)).status == 404
+        cancelled = (await bench.send("CANCEL", "/", {"target_id": "task-7"})).json["result"]
+        assert (cancelled["target_id"], cancelled["status"]) == (tracking_id, "cancelled")
+        again = (await bench.send("SUBMIT", "/", body, task_id="task-7")).json["result"]["tracking_id"]
+        doubtful = await bench.send("CHECK", "/", {"target": "task-7"})
+        assert (doubtful.status, set(doubtful.error["ids"])) == (409, {tracking_id, again})
+
+
 async def test_a_refusal_is_final_and_its_reason_is_kept() -> None:
     async with keeping(participants=(queue_of(bill, retries=5),)) as bench:
         found = await ended(bench, await submitted(bench, order="none"))

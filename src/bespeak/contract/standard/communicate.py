@@ -70,7 +70,7 @@ COMMUNICATE: Final[tuple[StandardMethod, ...]] = (
             "channel?": one_of("agtp", "email", "webhook", "sms"),
             "expiry?": TIME,
         },
-        returns={"message_id": NAME, "channel": NAME, "deliveries": COUNT, "expires_at?": TIME},
+        returns={"message_id": NAME, "channel": NAME, "deliveries": COUNT, "channels": OBJECT, "expires_at?": TIME},
         errors=(
             MethodError("empty-audience", status.BAD_REQUEST, "The audience has no members."),
             MethodError("audience-refused", status.FORBIDDEN, "The caller may not address this audience."),

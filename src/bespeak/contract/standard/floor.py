@@ -287,7 +287,7 @@ FLOOR: Final[tuple[StandardMethod, ...]] = (
             NOT_LISTED,
             NOT_OWN_CHANNEL,
             INVALID_TIME,
-            MethodError("delivery-unavailable", status.UNAVAILABLE, "The recipient has no room for more messages."),
+            MethodError("delivery-unavailable", status.UNAVAILABLE, "The recipient has no room, or cannot be reached."),
         ),
     ),
 )

@@ -77,6 +77,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             "confidence": SHARE,
             "basis": one_of("declared", "measured", "both", "none", "price"),
             "samples?": {"type": "integer", "minimum": 0},
+            "unestimated": list_of(NAME),  # units that were asked for, and of which nothing is known for this call
         },
         errors=(
             MethodError("endpoint-not-found", status.NOT_FOUND, "No endpoint has this method and path."),
@@ -130,7 +131,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
     ),
     _method(
         name="AUTHORIZE",
-        description="Grants part of the caller's own authority to an agent.",
+        description="Grants part of the caller's own authority to an agent, or to the agents of a principal.",
         intent="Grant permissions to an agent for a limited time.",
         outcome="The subject holds the granted scopes until they expire or are cancelled.",
         impact="reversible",
@@ -167,7 +168,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             "reason?": {"type": ["string", "object"], "minLength": 1, "maxLength": 1000},
             "notify_parties?": FLAG,
             "refund_policy?": one_of("full", "partial", "none"),
-            # The draft does not say how much a partial refund is.
+            # The draft does not say how much a partial refund is. Without it the seller does.
             "refund_amount?": _AMOUNT,
         },
         returns={

@@ -436,11 +436,10 @@ def authorize(call: RoutedCall) -> Effects:
 
 def _judge_grant(call: RoutedCall, scopes: tuple[str, ...]) -> None:
     subject, resource = call.input["subject"], call.input["resource"]
-    if not is_canonical_id(subject):
-        message = "A grant is for an agent: name it by its Agent-ID, 64 digits."
-        raise refusal(_AUTHORIZE, "unknown-subject", message)
-    if call.server.principals.requires_known and call.server.agents.get(subject) is None:
-        raise refusal(_AUTHORIZE, "unknown-subject", "The subject is not registered with this server.")
+    guest = is_canonical_id(subject) and not call.server.principals.requires_known
+    if not (guest or call.server.agents.get(subject) is not None or _is_known(call, subject)):
+        message = f"This server knows no agent or principal {subject[:80]!r}; name an agent by its Agent-ID, 64 digits."
+        raise refusal(_AUTHORIZE, "unknown-subject", message, field="/subject")
     if resource != EVERYTHING and _RESOURCE.fullmatch(resource) is None:
         raise invalid("resource", f"is {resource[:80]!r}; write a path, METHOD /path, or * for everything.")
     # What was delegated is passed on by DELEGATE, which keeps its depth and its end.

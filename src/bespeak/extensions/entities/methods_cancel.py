@@ -127,7 +127,7 @@ def _judge(record: Record, how: Cancelling, given: Mapping[str, Any]) -> Refused
     if how.allowed_from and record.state not in how.allowed_from:
         return _ended(record)
     if (given.get("refund_policy", "none") != "none" or "refund_amount" in given) and not how.refunds:
-        message = f"A {record.kind} costs nothing, so nothing can be refunded."
+        message = f"Nothing was paid for this {record.kind}, so nothing can be refunded."
         return _CANCEL.refuse("refund-impossible", message, kind=record.kind)
     return None
 

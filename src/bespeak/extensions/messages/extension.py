@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
@@ -52,9 +53,13 @@ def _withdraw(record: Record) -> tuple[Command, ...]:
 
 
 async def _describe(_: Server, record: Record) -> Mapping[str, Any]:
-    """Return what CHECK tells of an alert or a notification: who has acknowledged it, and when."""
-    by = decode_origin(record.data).acknowledged_by
-    return {} if by is None else {"acknowledged_by": by, "acknowledged_at": write_instant(record.updated)}
+    """Return what CHECK tells of an alert or a notification: who has received it later, and who acknowledged it."""
+    origin = decode_origin(record.data)
+    until = time.time() if record.state == SENT else record.updated
+    late = [one.channel for one in origin.escalations if one.at <= until]
+    told = {"escalated_to": late} if late else {}
+    by = origin.acknowledged_by
+    return told if by is None else {**told, "acknowledged_by": by, "acknowledged_at": write_instant(record.updated)}
 
 
 messages: Final = Extension(

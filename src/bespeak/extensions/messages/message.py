@@ -119,7 +119,7 @@ EXACTLY_ONCE: Final = "exactly_once"
 
 
 class Pending(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A channel whose subscribers have not all received it."""
+    """A channel whose subscribers have not all received it, or a recipient that receives it later."""
 
     channel: str
     at: float = 0.0  # time from which they receive it, in seconds since 1970
@@ -140,6 +140,7 @@ class Origin(msgspec.Struct, frozen=True, omit_defaults=True):
     recipients: tuple[str, ...] = ()  # names by which the author has chosen the recipients
     pending: tuple[Pending, ...] = ()  # channels to deliver to, in the order of their times
     later: tuple[str, ...] = ()  # messages of an alert that are withdrawn if it is acknowledged
+    escalations: tuple[Pending, ...] = ()  # names of the escalation path of an alert, each with its time
     held: tuple[int, ...] = ()  # postings of an alert that are withdrawn if it is acknowledged
     authority: Authority | None = None  # authority of the author of what is published later or sent to people
     acknowledged_by: str | None = None  # agent or person that has acknowledged it

@@ -11,11 +11,13 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from bespeak.contract.agent import DEFAULT_ZONE
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.message import (
     BROADCAST,
@@ -39,7 +41,7 @@ from bespeak.extensions.messages.message import (
     share_of,
     too_much,
 )
-from bespeak.extensions.messages.recipients import Recipients, as_address, find_recipients
+from bespeak.extensions.messages.recipients import PERSON, Recipients, as_address, find_recipients, people_of
 from bespeak.extensions.messages.store import (
     ALERT,
     SENT,
@@ -56,6 +58,7 @@ from bespeak.extensions.messages.store import (
     channel_inbox,
 )
 from bespeak.protocol.exchange.instant import write_instant
+from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.call import RoutedCall
@@ -112,11 +115,13 @@ def compose_alert(
     pending = [Pending(channel) for channel in first.channels]
     later: list[NewMessage] = []
     held: list[PutOutbox] = []
+    escalations: list[Pending] = []
     end = now
     if deadline is not None:
         for number, name in enumerate(path):
             at = deadline + number * (deadline - now)
             step = found.of([name])
+            escalations.append(Pending(name, at))
             later += address_messages(alert_id, message, step.agents, kept_until=at + KEPT, at=at)
             held += [
                 origin.posting(f"{alert_id}-{number}", address, delay=at - now, about=alert_id)
@@ -126,7 +131,8 @@ def compose_alert(
         end = deadline + len(path) * (deadline - now)
         nobody = Message(sender=origin.sender, kind=UNACKNOWLEDGED, ref=alert_id, urgency=origin.urgency)
         later += address_messages(f"{alert_id}-end", nobody, (origin.sender,), kept_until=end + KEPT, at=end)
-    origin = msgspec.structs.replace(origin, pending=tuple(pending), later=tuple(one.record_id for one in later))
+    ids = tuple(one.record_id for one in later)
+    origin = msgspec.structs.replace(origin, pending=tuple(pending), later=ids, escalations=tuple(escalations))
     record = PutRecord(
         alert_id,
         ALERT,
@@ -147,29 +153,26 @@ def compose_alert(
 
 _BROADCAST: Final = STANDARD["BROADCAST"]
 _AGTP: Final = "agtp"
-_SCHEMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "email": ("mailto:",),
-    "webhook": ("https:", "http:"),
-    "sms": ("sms:",),
-}
-"""Addresses that belong to each channel outside."""
+_ZONE: Final = "zone:"  # begins the name of a governance zone
+_MOST_MEMBERS: Final = 1_000  # agents of a zone that one broadcast reaches
+_CHANNELS: Final = {"mailto": "email", "https": "webhook", "http": "webhook", "sms": "sms"}  # by scheme of addresses
 
 
 @stateful
 async def broadcast(call: RoutedCall) -> Effects:
-    given, channel = call.input, call.input.get("channel", _AGTP)
+    given, wanted = call.input, call.input.get("channel")
     check_content(given, "content", MOST_CONTENT)
     expires = read_future(given, "expiry")
     names = _names(given["audience"])
-    for name in names if channel != _AGTP else ():
-        if not as_address(name).startswith(_SCHEMES[channel]):
-            message = f"{name[:80]!r} is not an address of the channel {channel}."
+    for name in names:
+        if wanted not in (None, _CHANNELS.get(as_address(name).partition(":")[0], _AGTP)):
+            message = f"{name[:80]!r} is not an address of the channel {wanted}."
             raise refusal(_BROADCAST, "audience-refused", message, recipient=name[:256])
-    found = await find_recipients(call, names)
+    found = await find_recipients(call, [member for name in names for member in _list_members(call, name)])
     for name, fault in found.faults.items():
         if name in found.channels and not found.count:
             raise fault.refuse(_BROADCAST, "empty-audience", name, field="/audience")
-        raise fault.refuse(_BROADCAST, "delivery-unavailable" if name in found.addresses else "audience-refused", name)
+        raise fault.refuse(_BROADCAST, "audience-refused", name)
     check_content(given, "content", MOST_COPIES // max(len(found.addresses), 1))
     origin = Origin(
         sender=call.agent_id or "", kind=BROADCAST, content=given["content"], expires=expires, recipients=tuple(names)
@@ -178,11 +181,28 @@ async def broadcast(call: RoutedCall) -> Effects:
 
     def result(results: Sequence[Any]) -> dict[str, Any]:
         full = len(found.agents) - results[1] if found.agents else 0
-        told = {"message_id": broadcast_id, "channel": channel, "deliveries": found.count - full}
+        schemes = (address.partition(":")[0] for address in found.addresses)
+        outside = Counter(_CHANNELS.get(scheme, scheme) for scheme in schemes if scheme != PERSON)
+        used = outside + Counter({_AGTP: found.count - full - outside.total()})
+        way = "several" if len(used) > 1 else next(iter(used), _AGTP)
+        told = {"message_id": broadcast_id, "channel": way, "deliveries": used.total(), "channels": dict(used)}
         return told if expires is None else {**told, "expires_at": write_instant(expires)}
 
     commands = send(broadcast_id, BROADCAST, origin, found, time.time())
     return effects(commands, result, too_much(_BROADCAST, "broadcasts"))
+
+
+def _list_members(call: RoutedCall, name: str) -> Sequence[str]:
+    """Return the other agents of the zone that `zone:NAME` means, if DISCOVER shows it to the caller, or the name."""
+    zone, caller = name.removeprefix(_ZONE), call.server.agents.get(call.agent_id)
+    if zone == name:
+        return (name,)
+    agents = () if caller is None or zone not in (DEFAULT_ZONE, caller.governance_zone) else call.server.agents
+    members = [one.agent_id for one in agents if one.is_active and one.governance_zone == zone and one is not caller]
+    if not 0 < len(members) <= _MOST_MEMBERS:
+        message = f"{name[:80]!r} must be the agent's own zone or {DEFAULT_ZONE}, with 1 to {_MOST_MEMBERS} others."
+        raise refusal(_BROADCAST, "audience-refused", message, field="/audience")
+    return members
 
 
 _PUBLISH: Final = STANDARD["PUBLISH"]
@@ -199,6 +219,9 @@ async def publish(call: RoutedCall) -> Effects:
     if authority.expires is not None and authority.expires <= at > now:
         end = write_instant(authority.expires)
         raise invalid_time("schedule_at", f"is after the end of the caller's credential, {end}; use a longer one.")
+    if is_canonical_id(name) or people_of(call.server).find(name, call) is not None:
+        message = f"{name[:80]!r} is an agent or a person, not a channel; NOTIFY sends to one, BROADCAST to several."
+        raise refusal(_PUBLISH, "channel-refused", message, field="/channel")
     channel: Channel = (await call.server.store.read(FindChannels((name,))))[name]
     if channel.owner not in (None, agent_id, call.principal.principal_id):
         message = f"Only the owner of the channel {name[:80]!r} may publish on it."

@@ -106,7 +106,9 @@ class Unreachable(NamedTuple):
 
 
 _UNLISTED: Final = Unreachable("is an address that the operator does not list", NOT_LISTED)
-_NOT_DELIVERED: Final = Unreachable("is an address to which this server does not deliver")
+_NOT_DELIVERED: Final = Unreachable(
+    "is an address to which this server does not deliver", STANDARD["BROADCAST"].find("delivery-unavailable")
+)
 
 
 class Recipients(msgspec.Struct, frozen=True):

@@ -16,8 +16,8 @@ from bespeak.extensions.monitors.conditions import check_threshold
 from bespeak.extensions.monitors.health import OK, UPSTREAM, WITHIN, examine, examine_upstreams, judge
 from bespeak.extensions.monitors.monitors import describe
 from bespeak.extensions.monitors.retries import MOST_ATTEMPTS, KeptCall, Retries, restored
-from bespeak.extensions.monitors.store import ACTIVE, FAILED, MONITOR, SUCCEEDED, PutMonitor
-from bespeak.extensions.monitors.target import EVENTS, SERVER, Monitor, MonitorTarget, encode, parse_target
+from bespeak.extensions.monitors.store import ACTIVE, AGENT, FAILED, MONITOR, SUCCEEDED, PutMonitor
+from bespeak.extensions.monitors.target import ENDPOINT, EVENTS, SERVER, Monitor, MonitorTarget, encode, parse_target
 from bespeak.extensions.workflows.engine import Workflow
 from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
 from bespeak.extensions.workflows.spec import repeat_commands
@@ -27,7 +27,6 @@ from bespeak.extensions.workflows.store import FAILED as WORKFLOW_FAILED
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
 from bespeak.runtime.call import RoutedCall, find_visible
@@ -76,7 +75,7 @@ async def _read(call: RoutedCall) -> Monitor:
     for member in ("target", "threshold"):
         if len(msgspec.json.encode(given.get(member))) > MOST_TARGET:
             raise _wrong(member, f"must not be larger than {MOST_TARGET // 1024} KiB")
-    target = parse_target(given["target"], (SERVER, "self", call.routes.service.identity.server_id))
+    target = parse_target(given["target"], call.routes.service.identity.server_id)
     if not isinstance(target, MonitorTarget):
         raise _wrong("target", target)
     events = tuple(dict.fromkeys(given["events"]))
@@ -106,7 +105,6 @@ def _wrong(member: str, fault: str) -> RefusedError:
 
 
 _CHECK: Final = STANDARD["CHECK"]
-_SERVER: Final = ("server", "self")
 
 
 class _Ended(msgspec.Struct):
@@ -134,27 +132,29 @@ _decode = msgspec.json.Decoder(_RecordContent).decode
 
 @handler
 async def check(call: RoutedCall) -> Envelope:
-    target = call.input["target"]
+    target, server_id = call.input["target"], call.routes.service.identity.server_id
     deep = call.input.get("depth", "shallow") == "deep"
-    if is_canonical_id(target):
-        return _agent(call, target)
+    wanted = parse_target(target.removeprefix(UPSTREAM) if " /" in target else target, server_id)
+    assert isinstance(wanted, MonitorTarget), "every text is a target"
+    if wanted.kind == AGENT:
+        return _agent(call, wanted.name)
     try:
-        if target in (*_SERVER, call.routes.service.identity.server_id):
+        if wanted.kind == SERVER:
             # Whoever answers is reachable, which is all that a shallow check asks.
             found = await examine(call.server) if deep else [{"name": "server", "status": OK}]
             return _report(target, judge(found), found)
-        method, _, path = target.removeprefix(UPSTREAM).partition(" ")
-        if path.startswith("/"):
+        if wanted.kind == ENDPOINT:
             async with asyncio.timeout(WITHIN):
-                return await _endpoint(call, target, method, path)
+                return await _endpoint(call, target, wanted)
     except TimeoutError:
         raise refusal(_CHECK, "timeout", f"The check took longer than {WITHIN:g} s.", target=target) from None
     return await _owned(call, target)
 
 
-async def _endpoint(call: RoutedCall, target: str, method: str, path: str) -> Envelope:
-    """Tell whether an endpoint is there, and whether its upstream can be reached."""
-    found = find_visible(call, method, path)
+async def _endpoint(call: RoutedCall, target: str, wanted: MonitorTarget) -> Envelope:
+    """Tell whether an endpoint is there, and whether its upstream can be reached. A URI names a path only."""
+    methods = (wanted.method, *sorted(call.routes.allowed)) if target.startswith("agtp:") else (wanted.method,)
+    found = next(filter(None, (find_visible(call, method, wanted.name) for method in methods)), None)
     if found is None:
         raise refusal(_CHECK, "target-not-found", f"There is no endpoint {target[:80]!r} here.")
     components = [{"name": str(found[0].endpoint), "status": OK}, *await examine_upstreams([found[0].endpoint])]

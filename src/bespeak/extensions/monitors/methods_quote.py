@@ -88,8 +88,13 @@ async def quote(call: RoutedCall) -> Envelope:
     made = await _parts(call, found)
     parts = made if made == [found] else [await _ask_price(call, part, known=False) for part in made]
     estimate = _estimate(call, found, parts)
-    wanted = given.get("budget_units")
-    ranges = {unit: one for unit, one in estimate.ranges.items() if wanted is None or unit in wanted}
+    wanted = given.get("budget_units", list(estimate.ranges))
+    unknown = [unit for unit in wanted if unit not in estimate.ranges and unit not in UNITS]
+    if unknown:
+        units = list(dict.fromkeys((*UNITS, *estimate.ranges)))
+        message = f"{unknown[0][:40]!r} is not a unit of estimates; write one of {', '.join(units)}."
+        raise refusal(_QUOTE, "invalid-parameters", message, field="/budget_units", units=units)
+    ranges = {unit: one for unit, one in estimate.ranges.items() if unit in wanted}
     # The answer always has an estimate: a unit that nothing is known of does not cost nothing.
     ranges = ranges or {_CALLS: estimate.ranges[_CALLS]}
     told = [unit for unit in ranges if unit in UNITS]
@@ -105,6 +110,7 @@ async def quote(call: RoutedCall) -> Envelope:
             "confidence": 1.0 if found.price else round(estimate.confidence, 2),
             "basis": "price" if found.price else basis if estimate.is_declared or estimate.samples else "none",
             "samples": estimate.samples,
+            "unestimated": [unit for unit in wanted if unit not in estimate.ranges],
         },
         headers=(("Cost-Estimate", " ".join(f"{unit}={_written(unit, ranges[unit])}" for unit in told)),),
     )
@@ -266,7 +272,7 @@ def _estimate(call: RoutedCall, asked: _QuotedCall, parts: list[_QuotedCall]) ->
 
 
 def _measure(call: RoutedCall, part: _QuotedCall) -> _Estimate:
-    """Estimate a call as often as it is made: declared costs are bounds, times are percentiles 20 to 80."""
+    """Estimate a call as often as it is made: declared costs are bounds, times are percentiles 5 to 95."""
     endpoint = part.route.endpoint
     declared = endpoint.cost.amounts if endpoint.cost else {}
     fewest, expected, most = map(Decimal, part[2:5])
@@ -276,14 +282,16 @@ def _measure(call: RoutedCall, part: _QuotedCall) -> _Estimate:
     ranges |= {unit: _Range(one * fewest, one * expected, one * most) for unit, one in part.price.items()}
     samples = call.server.part("costs").find(endpoint.key, len(msgspec.json.encode(part.given)))
     if samples:
-        low, middle, high = _times(samples)
+        low, middle, high = quantile_times(samples)
         ranges[_SECONDS] = _Range(low * fewest, middle * expected, high * most)
     return _Estimate(ranges, bool(declared or part.price), len(samples))
 
 
-def _times(samples: Sequence[Sample]) -> Iterable[Decimal]:
+def quantile_times(samples: Sequence[Sample]) -> Iterable[Decimal]:
+    """Return the percentiles 5, 50 and 95 of what earlier calls took."""
     times = sorted(sample.seconds for sample in samples)
-    cuts = quantiles(times, n=20) if len(times) > 1 else times * 19
+    # The other kind of quantiles goes beyond what was measured, for two times even below zero.
+    cuts = quantiles(times, n=20, method="inclusive") if len(times) > 1 else times * 19
     return (Decimal(repr(round(cuts[at], 6))) for at in (0, 9, -1))
 
 

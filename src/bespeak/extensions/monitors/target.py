@@ -50,9 +50,10 @@ class MonitorTarget(msgspec.Struct, frozen=True, omit_defaults=True):
     select: str = ""  # path to the part of the output that counts; empty for all of it
 
 
-def parse_target(given: Any, server_names: tuple[str, ...]) -> MonitorTarget | str:
-    """Read a target, without looking for it; return what is wrong with it as a text."""
+def parse_target(given: Any, server_id: str) -> MonitorTarget | str:
+    """Read a target, without looking for it; return what is wrong with it as a text, for an object."""
     if isinstance(given, str):
+        server_names = (SERVER, "self", server_id)
         if is_canonical_id(given):
             return MonitorTarget(AGENT, given)
         uri = _URI.fullmatch(given)

@@ -1,6 +1,7 @@
 """PURCHASE: whose money, for what, how much, from whom (Tier 2 5.7, 10.1; core 2.3).
 
-Its scope is judged as that of any endpoint. 403: the caller does not act for the principal. 404 or 422: the item or the
+Its scope is judged as that of any endpoint. 403: the caller does not act for the principal, or names
+a payment method that the ledger does not have. 404 or 422: the item or the
 amount is not valid. 458: the merchant that the buyer means is not this one. The price is compared with Budget-Limit
 (456) when the seller has told it.
 """
@@ -15,7 +16,7 @@ from typing import Any, Final
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.transact import MERCHANT
-from bespeak.extensions.payments.settings import Money, read_money
+from bespeak.extensions.payments.settings import LEDGER, Money, read_money
 from bespeak.protocol.exchange.header_values import UNITS, parse_budget
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, INTENT_ASSERTION, MERCHANT_ID, MERCHANT_MANIFEST_FINGERPRINT
 from bespeak.protocol.exchange.principal import ANONYMOUS
@@ -39,6 +40,10 @@ def purchase_gate(call: RoutedCall) -> Refused | None:
     if call.input["principal_id"] not in set(principals_of(call)):
         message = "The agent does not act for this principal; name its own, or one who delegated to it."
         return _PURCHASE.refuse("payment-refused", message, field="/principal_id")
+    instrument = call.input.get("payment_method", LEDGER)
+    if payments.settings.provider == LEDGER and instrument != LEDGER:
+        message = f"This server pays from its ledger, not with {instrument[:80]!r}; leave payment_method out."
+        return _PURCHASE.refuse("payment-refused", message, field="/payment_method", payment_methods=[LEDGER])
     money = read_amount(call)
     if isinstance(money, Refused):
         return money

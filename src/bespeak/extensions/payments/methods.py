@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bespeak.contract.participant import Price
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.transact import PURCHASES
 from bespeak.extensions.payments.gate import merchant_of, read_amount, refuse_over_budget
@@ -281,11 +282,10 @@ async def cancel_purchase(call: RoutedCall, record: Record) -> Effects | Envelop
 
 def _refunding(call: RoutedCall, record: Record, bought: Purchase) -> Purchase:
     policy, amount = call.input.get("refund_policy"), call.input.get("refund_amount")
-    if (policy == "partial") != (amount is not None):
-        message = "refund_amount goes with refund_policy partial, and only with it."
-        raise refusal(_CANCEL, "refund-impossible", message)
+    if amount is not None and policy != "partial":
+        raise refusal(_CANCEL, "refund-impossible", "refund_amount goes with refund_policy partial, and only with it.")
     if record.state == HELD:
-        if amount is not None:
+        if policy == "partial":
             message = "Nothing is paid yet; the whole hold is released."
             raise refusal(_CANCEL, "refund-impossible", message, kind=PURCHASE)
         return bought.with_phase(RELEASE, CANCELLED)
@@ -293,13 +293,17 @@ def _refunding(call: RoutedCall, record: Record, bought: Purchase) -> Purchase:
         message = "The purchase is settled; say in refund_policy whether its amount is refunded."
         raise refusal(_CANCEL, "not-cancellable", message, kind=PURCHASE, state=record.state)
     purchases: Purchases = call.server.part("payments")
-    if not purchases.sales.takes_back(bought.item):
+    returns = purchases.sales.find_refund(bought.item)
+    if returns is None:
         message = "The seller does not take back what it has delivered."
         raise refusal(_CANCEL, "refund-impossible", message, kind=PURCHASE)
     if bought.returned:  # the seller has the item, and the provider has refused the refund before
         return bought.with_phase(REFUND, CANCELLED, refund=bought.returned)
     if policy == "none":
         return bought.with_phase(RETURN, CANCELLED, refund=0, authority=_renew(call, bought))
+    if policy == "partial" and amount is None and returns is not Price:
+        message = "The seller gives back what is asked for; say in refund_amount how much that is."
+        raise refusal(_CANCEL, "refund-impossible", message, field="/refund_amount")
     money = bought.money if amount is None else read_money(amount["value"], amount["currency"])
     if isinstance(money, str) or money.currency != bought.money.currency or not 0 < money.minor <= bought.money.minor:
         message = f"refund_amount must be more than nothing and at most {bought.money}."

@@ -58,10 +58,11 @@ class Sales:
         message = f"The sale {name} does not take this input: {violations[0].message}"
         return _PURCHASE.refuse("invalid-item", message, field=listed[0]["field"], violations=listed)
 
-    def takes_back(self, item: Any) -> bool:
-        """Return True if the sale of an item has a function for refunds."""
+    def find_refund(self, item: Any) -> Any:
+        """Return what the function for refunds of an item returns: Price if it says how much; None without one."""
         joined = self._sales.get(read_item(item)[0])
-        return joined is not None and "refund" in joined.routes
+        found = None if joined is None else joined.participant.functions.get("refund")
+        return None if found is None else read_signature(found.function).returns
 
     async def ask_price(self, call: RoutedCall, item: Any) -> Money:
         """Return the price of an item. Raises the refusal of the seller, or of an item that cannot be bought."""

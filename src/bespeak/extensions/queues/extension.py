@@ -28,6 +28,6 @@ def _open(opening: Opening) -> None:
 queues: Final = Extension(
     name="queues",
     methods={"SUBMIT": submit},
-    kinds={SUBMISSION: RecordKind(cancelling=Cancelling((QUEUED,)), describe=describe_item)},
+    kinds={SUBMISSION: RecordKind(cancelling=Cancelling((QUEUED,)), named=True, describe=describe_item)},
     open=_open,
 )

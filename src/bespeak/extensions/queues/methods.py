@@ -12,10 +12,11 @@ from bespeak.extensions.messages.recipients import verify_callback
 from bespeak.extensions.queues.queues import options_of
 from bespeak.extensions.queues.store import KEPT, QUEUED, SUBMISSION, CountBefore, Item, PutItem, decode_item
 from bespeak.protocol import status
+from bespeak.protocol.exchange.headers import TASK_ID
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.runtime.answer import Effects
 from bespeak.runtime.bindings.participant import Joined
-from bespeak.runtime.call import JoinedCall, RoutedCall
+from bespeak.runtime.call import JoinedCall, RoutedCall, StepCall
 from bespeak.runtime.handling import check_size, effects, new_id, refusal, stateful, to_json
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.server import Server
@@ -61,6 +62,8 @@ async def submit(call: RoutedCall) -> Effects:
         to_json(item),
         delay=-_AGEING * item.priority,
         lifetime=KEPT,
+        # Steps have the Task-ID of the call that makes them, which means that call.
+        target=None if isinstance(call, StepCall) else call.request.headers.get(TASK_ID),
     )
     return effects(
         [PutItem(record, item.queue)],

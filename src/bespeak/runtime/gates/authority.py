@@ -102,7 +102,7 @@ def scope_gate(call: RoutedCall) -> Refused | None:
             scopes = ", ".join(endpoint.required_scopes)
             return call.server.principals.credentials_missing(f"{endpoint} requires an agent with the scopes {scopes}")
         missing = principal.scopes.missing(endpoint.required_scopes)
-        if missing and not call.server.grants.covers(principal.agent_id, endpoint, missing):
+        if missing and not call.server.grants.covers(principal, endpoint, missing):
             return Refused(
                 status.SCOPE_VIOLATION,
                 "scope-violation",

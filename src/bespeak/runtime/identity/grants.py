@@ -22,7 +22,7 @@ _PAGE: Final = 1_000
 
 
 class Grant(msgspec.Struct, frozen=True):
-    subject: str
+    subject: str  # Agent-ID, or the principal whose agents hold it
     resource: str  # a path with everything below it, `METHOD /path`, or `*`
     scope: tuple[str, ...]
     granted_by: str
@@ -55,9 +55,10 @@ class Grants(Follower):
         self._principals = principals
         self._by_subject: dict[str, tuple[Grant, ...]] = {}
 
-    def covers(self, agent_id: str | None, endpoint: Endpoint, missing: Iterable[str]) -> bool:
-        """Return True if grants give an agent all these scopes for calls of an endpoint."""
-        grants = self._by_subject.get(agent_id or "", ())
+    def covers(self, caller: Principal, endpoint: Endpoint, missing: Iterable[str]) -> bool:
+        """Return True if grants give an agent, or its principal, all these scopes for calls of an endpoint."""
+        subjects = (caller.agent_id or "", caller.principal_id or "")
+        grants = [grant for subject in subjects for grant in self._by_subject.get(subject, ())]
         now = self._principals.clock()
         held = Scopes(
             scope

@@ -148,7 +148,8 @@ def _check_strict(call: RoutedCall, wish: WantedDelegation) -> None:
     held = wish.parent.scopes if wish.parent is not None else call.server.agents.grant_of(wish.delegator)
     if held is None or Scopes(wish.scopes).missing(list(held)):
         return
-    message = f"A delegation must leave something out; {', '.join(wish.scopes)} is all that the agent holds."
+    message = f"A delegation must leave something out; {', '.join(wish.scopes)} is all that the agent holds. "
+    message += "Delegate fewer or narrower scopes; an agent with a single scope needs a second one from its operator."
     details = {"type": "scope-required", "claimed": list(wish.scopes), "declared": list(held)}
     raise RefusedError(Refused(status.AUTHORIZATION_REQUIRED, "scope-claim-invalid", message, details))
 

@@ -248,5 +248,5 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_expires ON api_keys (expires);
 
 -- migration 16
--- Of a workflow, the target is the Task-ID of the call that began it.
-CREATE INDEX records_task ON records (owner, target) WHERE kind = 'workflow' AND target IS NOT NULL;
+-- Of a workflow, a submission or a delegation, the target is the Task-ID of the call that began it.
+CREATE INDEX records_task ON records (owner, target) WHERE target IS NOT NULL;

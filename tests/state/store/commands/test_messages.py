@@ -120,8 +120,8 @@ async def test_what_an_alert_would_send_is_withdrawn_once_it_is_acknowledged(sto
     assert len(record.content()["held"]) == 2
     await only(store, PutMessages((new("msg-1", at=LATER), new("msg-2"))))
     withdrawn = Withdraw(("msg-1", "msg-2"), tuple(record.content()["held"]))
-    assert await only(store, AcknowledgeAlert("alert-1", "{}", withdrawn)) is True
-    assert await only(store, AcknowledgeAlert("alert-1", "{}", withdrawn)) is False
+    assert await only(store, AcknowledgeAlert("alert-1", record.data, withdrawn)) is True
+    assert await only(store, AcknowledgeAlert("alert-1", record.data, withdrawn)) is False
     assert await only(store, Withdraw(("msg-1", "msg-2"))) == 0
     assert await names(store) == ["msg-2"]
     # What is due already is on its way.

@@ -16,6 +16,7 @@ from bespeak.state.store.commands.records import (
     CountRecords,
     ExpireRecord,
     FindAnyRecord,
+    FindNamed,
     FindRecord,
     KindCount,
     ListRecords,
@@ -49,6 +50,20 @@ async def test_record_is_found_by_id_and_key_which_are_taken_once(store: Store) 
     taken = Conflict("exists", {"record_id": "a1", "owner": "ann"})
     assert await put(store, "a1", "bob") == taken
     assert await put(store, "a2", "bob", key="door") == taken
+
+
+async def test_a_key_or_a_task_id_means_the_records_of_one_owner(store: Store) -> None:
+    for record_id, kind, owner, key, task in (
+        ("a", "grant", "ann", "k-1", "task-1"),
+        ("b", "grant", "ann", None, "task-1"),
+        ("c", "monitor", "ann", None, "task-1"),
+        ("d", "grant", "bob", "k-2", "task-1"),
+    ):
+        await only(store, PutRecord(record_id, kind, owner, "live", "{}", key=key, target=task))
+    await only(store, PutRecord("e", "grant", "ann", "live", "{}", target="task-1", lifetime=-1.0))
+    for name, found in (("task-1", ["a", "b"]), ("k-1", ["a"]), ("k-2", []), ("task-2", [])):
+        named = await store.read(FindNamed(("grant", "delegation"), "ann", name))
+        assert [record.record_id for record in named] == found
 
 
 async def test_the_key_of_a_record_that_has_expired_is_free(store: Store) -> None:
