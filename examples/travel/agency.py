@@ -11,7 +11,7 @@ import bookings
 from bookings import Trip
 from endpoints import REFUSED, Rental, Stay, Ticket, app
 
-from bespeak import Chart, Context, EntityChange, Price, Refusal, Report, Run, Sold, Table, Unknown, WaitTimeoutError
+from bespeak import Chart, Context, EntityChange, Price, Refusal, Report, Run, Sold, Table, Unknown
 
 SCREEN = Path(__file__).with_name("front-desk.txt")
 """What the screen of the front desk shows."""
@@ -64,12 +64,9 @@ async def book_trip(run: Run, traveller_id: str, *, room: str, flight: str, arri
         raise Refusal("too_dear", f"The front desk does not agree to {price} EUR.")
     trip_id, agent_id, booked = f"T-{str(run.uuid())[:8]}", run.agent_id, await run.now()
     ids = stay.reservation_id, ticket.ticket_id, rental.rental_id
-    trip = await run.step(bookings.save, Trip(trip_id, run.id, agent_id, name, *ids, price, booked))
-    try:
-        await run.wait_for("payment", timeout=timedelta(days=2))
-    except WaitTimeoutError:
-        await run.step(bookings.save, replace(trip, state="expired"))
-        raise
+    made = Trip(trip_id, run.id, agent_id, name, *ids, price, booked)
+    trip = await run.step(bookings.save, made, undo=("CANCEL", "/trips/{trip_id}"))
+    await run.wait_for("payment", timeout=timedelta(days=2))
     trip = await run.step(bookings.save, replace(trip, state="paid"))
     await run.sleep(until=ticket.issued)
     await run.call("SUBMIT", target="vouchers", payload={"trip_id": trip_id})
@@ -79,12 +76,25 @@ async def book_trip(run: Run, traveller_id: str, *, room: str, flight: str, arri
 app.endpoint("BOOK", "/trip", impact="reversible", confidence=0.9, errors=ERRORS)(book_trip)
 
 
-def find_trip(trip_id: str, context: Context) -> Trip:
+def find_trip(trip_id: str, context: Context) -> Trip | None:
     """Return a trip of the caller. Nobody learns of the trips of others."""
     trip = bookings.find(trip_id)
-    if trip is None or trip.agent_id != context.agent_id:
-        raise Unknown
-    return trip
+    return trip if trip is not None and trip.agent_id == context.agent_id else None
+
+
+@app.endpoint("CANCEL", "/trips/{trip_id}", impact="irreversible", confidence=0.9)
+def withdraw_trip(trip_id: str, context: Context) -> dict[str, str]:
+    """Cancel a trip that is not paid.
+
+    Outcome: The trip cannot be paid any more.
+
+    Errors:
+        trip_closed: There is no such trip, or it is paid.
+    """
+    trip = find_trip(trip_id, context)
+    if trip is None or trip.state == "paid":
+        raise Refusal("trip_closed", f"Trip {trip_id} is not open.")
+    return {"state": bookings.save(replace(trip, state="withdrawn")).state}
 
 
 @app.sale("trip-fare")
@@ -97,14 +107,16 @@ class Fare:
         Errors:
             trip_closed: There is no such trip, or it is paid.
         """
-        trip = bookings.find(trip_id)
-        if trip is None or trip.agent_id != context.agent_id or trip.state != "booked":
+        trip = find_trip(trip_id, context)
+        if trip is None or trip.state != "booked":
             raise Refusal("trip_closed", f"There is nothing to pay for trip {trip_id}.")
         return Price(f"{trip.price}.00", "EUR")
 
     def fulfil(self, trip_id: str, context: Context) -> dict[str, str]:
         """Tell the trip that it is paid; it goes on if the money is taken."""
-        context.signal(find_trip(trip_id, context).run_id, "payment")
+        trip = find_trip(trip_id, context)
+        assert trip is not None, "it has a price"
+        context.signal(trip.run_id, "payment")
         return {"trip_id": trip_id}
 
     def refund(self, trip_id: str, sold: Sold, context: Context) -> Price:
@@ -113,15 +125,22 @@ class Fare:
         Errors:
             trip_stands: The trip is not cancelled.
         """
-        if find_trip(trip_id, context).state != "cancelled":
+        trip = find_trip(trip_id, context)
+        if trip is None or trip.state != "cancelled":
             raise Refusal("trip_stands", f"Cancel booking:{trip_id} first.")
         return sold.asked
 
 
 @app.queue("vouchers")
 async def print_documents(trip_id: str, context: Context) -> dict[str, str]:
-    """Write the travel documents, and send them to the agent of the traveller."""
+    """Write the travel documents, and send them to the agent of the traveller.
+
+    Errors:
+        trip_unknown: The agent has no such trip.
+    """
     trip = find_trip(trip_id, context)
+    if trip is None:
+        raise Refusal("trip_unknown", f"There is no trip {trip_id}.")
     document = f"{trip.name}: room {trip.reservation_id[:8]}, seat {trip.ticket_id[:8]}, car {trip.rental_id[:8]}"
     context.notify(trip.agent_id, {"trip_id": trip_id, "documents": document})
     return {"documents": document}
@@ -130,13 +149,18 @@ async def print_documents(trip_id: str, context: Context) -> dict[str, str]:
 @app.checks("booking")
 def check_booking(trip_id: str, context: Context) -> Trip:
     """Tell how a trip stands."""
-    return find_trip(trip_id, context)
+    trip = find_trip(trip_id, context)
+    if trip is None:
+        raise Unknown
+    return trip
 
 
 @app.cancels("booking")
 async def cancel_booking(trip_id: str, context: Context) -> dict[str, str]:
     """Cancel a trip that is paid."""
     trip = find_trip(trip_id, context)
+    if trip is None:
+        raise Unknown
     if trip.state != "paid":
         raise Refusal("not-cancellable", f"Trip {trip_id} is {trip.state}.")
     return {"run_id": context.start("give-back", trip_id=trip_id)}
@@ -173,7 +197,7 @@ def weekly_sales(start: date, end: date) -> Report:
     )
 
 
-@app.workflow("close-day", every="1 day at 02:00 Europe/Berlin")
+@app.workflow("close-day", every="1 day at 02:00 Europe/Berlin", scopes=["sales:read"])
 async def close_day(run: Run, planned: datetime) -> dict[str, int]:
     """Count the trips of the day that has ended, and tell the manager."""
     day = (planned - timedelta(hours=12)).date()
