@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from bespeak import App, Refusal
@@ -25,6 +26,9 @@ class Ticket:
     """A seat on a flight."""
 
     ticket_id: str
+    price: int
+    issued: datetime
+    """Time from which the ticket can be printed."""
 
 
 @app.endpoint(
@@ -38,13 +42,13 @@ class Ticket:
 def book_seat(passenger: str, flight: str) -> Ticket:
     """Give a passenger a seat on a flight.
 
-    Outcome: The seat is taken, and its ticket_id is returned.
+    Outcome: The seat is taken, and its ticket_id and price are returned.
     """
     if flight not in SEATS:
         raise Refusal("flight_unknown", f"Coast Air has no flight {flight}.")
     if list(tickets.values()).count(flight) >= SEATS[flight]:
         raise Refusal("flight_full", f"Every seat of {flight} is taken.")
-    ticket = Ticket(str(uuid4()))
+    ticket = Ticket(str(uuid4()), 180, datetime.now(UTC) + timedelta(seconds=3))
     tickets[ticket.ticket_id] = flight
     return ticket
 
@@ -56,11 +60,11 @@ def book_seat(passenger: str, flight: str) -> Ticket:
     confidence=0.95,
     errors={"ticket_unknown": "The airline has no such ticket."},
 )
-def cancel_ticket(ticket_id: str) -> Ticket:
+def cancel_ticket(ticket_id: str) -> dict[str, str]:
     """Take a ticket back.
 
     Outcome: The ticket is void, and its seat is free.
     """
     if tickets.pop(ticket_id, None) is None:
         raise Refusal("ticket_unknown", "This ticket is not valid.")
-    return Ticket(ticket_id)
+    return {"ticket_id": ticket_id}

@@ -15,15 +15,19 @@ app = App(
     contact="keys@cars.example",
 )
 
-rentals: list[tuple[date, date]] = []
-"""Days for which the car is rented."""
-
 
 @dataclass
 class Rental:
     """A rented car."""
 
     rental_id: str
+    driver: str
+    arrival: date
+    departure: date
+    price: int
+
+
+rentals: dict[str, Rental] = {}
 
 
 @app.endpoint(
@@ -37,9 +41,35 @@ class Rental:
 def book_car(driver: str, arrival: date, departure: date) -> Rental:
     """Rent the car to a driver.
 
-    Outcome: The car waits for the driver, and its rental_id is returned.
+    Outcome: The car waits for the driver, and its rental_id and price are returned.
     """
-    if any(arrival < end and start < departure for start, end in rentals):
+    if any(arrival < one.departure and one.arrival < departure for one in rentals.values()):
         raise Refusal("car_taken", "Our only car is rented on those days.")
-    rentals.append((arrival, departure))
-    return Rental(str(uuid4()))
+    made = Rental(str(uuid4()), driver, arrival, departure, 40 * (departure - arrival).days)
+    return rentals.setdefault(made.rental_id, made)
+
+
+@app.endpoint(
+    "CANCEL",
+    "/rentals/{rental_id}",
+    impact="irreversible",
+    confidence=0.95,
+    errors={"rental_unknown": "The rental has no such booking."},
+)
+def cancel_car(rental_id: str) -> Rental:
+    """Take a booking of the car back.
+
+    Outcome: The car is free on those days.
+    """
+    if rental_id not in rentals:
+        raise Refusal("rental_unknown", f"There is no rental {rental_id}.")
+    return rentals.pop(rental_id)
+
+
+@app.endpoint("QUERY", "/rentals", impact="informational", confidence=0.95)
+def find_rentals(driver: str) -> list[Rental]:
+    """Find what is rented to a driver.
+
+    Outcome: The rentals of the driver are returned.
+    """
+    return [one for one in rentals.values() if one.driver == driver]

@@ -124,7 +124,7 @@ def test_picture_has_a_row_with_the_state_of_every_step_also_for_a_thousand() ->
         *("failed", "done · 200", "failed · 422  attempt 2", "pending")
     ]
     assert "2  pay: BOOK /rooms" in shown
-    assert "No money.; undone by CANCEL /rooms" in shown
+    assert "No money.; undo: CANCEL /rooms" in shown
     assert draw_svg(RECORD, spec(*map(str, range(1000))), []).count(">pending<") == 1000
 
 
@@ -186,7 +186,7 @@ def test_timeline_shows_durations_waits_and_attempts_of_a_function() -> None:
     assert [text.plain for text in drawn][1:] == [
         f"  RUN trip by {AGENT}, begun 1970-01-01T00:00:01Z, 8.0 s",
         "    1  done      ██████                    BOOK /room  200  2.0 s",
-        "       undone by CANCEL /room/7",
+        "       undo: CANCEL /room/7",
         "    2  done            ············        sleep  4.0 s",
         "  3.1  done                        ███       step \\x1b[31mpay  attempt 3  1.0 s",
         "    4  failed                         ···  wait payment  1.0 s",

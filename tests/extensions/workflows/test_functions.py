@@ -71,6 +71,19 @@ async def test_a_function_calls_steps_and_endpoints_and_its_result_is_kept() -> 
         assert (report["status"], report["output"]) == ("completed", {"room": "r-ann", "price": 24})
 
 
+async def test_a_name_that_is_not_known_is_refused_with_the_workflows_that_the_agent_may_run() -> None:
+    travel = Travel()
+
+    async def work(run: Run) -> None:
+        """Do nothing."""
+
+    travel.app.workflow("trip")(work)
+    travel.app.workflow("close-day", scopes=["books:close"])(work)
+    async with travel.serving() as bench:
+        error = (await run(bench, "tripp", {})).error
+        assert (error["code"], error["message"].endswith("Workflows: trip.")) == ("procedure-not-found", True)
+
+
 async def test_input_is_checked_against_the_types_of_the_function() -> None:
     travel = Travel()
 

@@ -143,7 +143,7 @@ def _refuse_merchant(call: RoutedCall) -> Refused | None:
     elif named != merchant:
         message = f"This merchant is {merchant}, not the one that was named."
     elif print_of.lower().removeprefix("sha256:").removeprefix("sha-256:") not in shown:
-        message = "The manifest has changed, or another one was verified; DISCOVER / it, and verify it again."
+        message = "The manifest has changed, or another one was verified; DISCOVER / it with the target `manifest`."
     else:
         return None
     claimed = {"merchant_id": merchant, "merchant_manifest_fingerprint": shown[0]}

@@ -55,7 +55,7 @@ class Sales:
         if not violations:
             return None
         listed = [{"field": f"/item/input{one.pointer}", "message": one.message} for one in violations]
-        message = f"The sale {name} does not take this input: {violations[0].message}"
+        message = f"The sale {name} does not take this input: {violations[0].message}."
         return _PURCHASE.refuse("invalid-item", message, field=listed[0]["field"], violations=listed)
 
     def find_refund(self, item: Any) -> Any:

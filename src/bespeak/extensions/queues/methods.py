@@ -37,7 +37,7 @@ async def submit(call: RoutedCall) -> Effects:
     violations = queue.routes["run"].input.violations(given["payload"])
     if violations:
         listed = [{"field": f"/payload{one.pointer}", "message": one.message} for one in violations]
-        message = f"The queue {given['target']} does not take this payload: {violations[0].message}"
+        message = f"The queue {given['target']} does not take this payload: {violations[0].message}."
         raise refusal(status.UNPROCESSABLE, "invalid-payload", message, field=listed[0]["field"], violations=listed)
     check_size("payload", len(to_json(given["payload"])), MOST_PAYLOAD)
     assert call.server.store is not None, "the handler is stateful"

@@ -232,6 +232,7 @@ async def _run(call: RoutedCall, joined: Joined, scope: ReportScope) -> Any:
         one["pointer"] = _PLACES.get(one["pointer"], f"/scope/filters{one['pointer']}")
     # Callers do not know the path of the function.
     message = error["message"].replace(f"REPORT {route.endpoint.path}", f"the report {joined.participant.name}")
+    message = message[:1].upper() + message[1:]
     more = {name: value for name, value in error.items() if name not in ("code", "message", "method", "path")}
     again = done.response.header("Retry-After")
     headers = () if again is None else (("Retry-After", again),)

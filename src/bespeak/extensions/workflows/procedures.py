@@ -165,6 +165,9 @@ async def find_procedure(call: RoutedCall, procedure_id: str) -> ProcedurePlan:
     own = await find_own_procedure(call, procedure_id)
     if own is None:
         message = f"No procedure is registered under {procedure_id[:80]!r}; commands and code are never run."
+        functions, held = call.server.part("workflows").functions, call.principal.scopes
+        known = sorted(name for name, one in functions.items() if not held.missing(one.participant.scopes))
+        message += f" Workflows: {', '.join(known)}." if known else ""
         raise refusal(_RUN, "procedure-not-found", message)
     record, proposed = own
     obstacle = await find_obstacle(call.server.store, record, proposed)

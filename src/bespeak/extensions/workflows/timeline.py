@@ -199,7 +199,7 @@ def draw_lines(record: Record, spec: Spec, rows: Sequence[StepRow]) -> Iterator[
         if entry.reason:
             yield line(f"       {inner}{entry.reason}")
         if entry.undo:
-            yield line(f"       {inner}undone by {entry.undo}")
+            yield line(f"       {inner}undo: {entry.undo}")
     end = next((row for row in rows if row.number == END and row.state in (FAILED, STOPPED)), None)
     said = None if end is None else msgspec.json.decode(end.output)
     reason = printable(str(said.get("message", ""))) if isinstance(said, dict) else ""
@@ -274,7 +274,7 @@ def _draw_row(entry: Entry, y: int, span: tuple[float, float] | None) -> Iterato
         x, anchor = (begins - 6, "end") if place[0] > 1 - place[1] else (begins + wide + 6, "start")
     said = " · ".join(part for part in (entry.state, _took(entry, span), entry.outcome.strip()) if part)
     yield _text(x, y + 13, said, 64, f'text-anchor="{anchor}" fill="{colour}" font-size="11"')
-    hint = "; ".join(filter(None, (entry.reason, entry.undo and f"undone by {entry.undo}")))
+    hint = "; ".join(filter(None, (entry.reason, entry.undo and f"undo: {entry.undo}")))
     if hint:
         shown = f"<title>{_escaped(hint, 300)}</title>"
         yield f'<rect x="0" y="{y}" width="100%" height="{_ROW}" fill-opacity="0">{shown}</rect>'

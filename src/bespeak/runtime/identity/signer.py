@@ -60,5 +60,5 @@ def signing_key(path: Path) -> OKPKey:
 
     key = read_key(path)
     if isinstance(key, Fault):
-        raise ConfigError(f"signing_key {path}: {key.message}")
+        raise ConfigError(f"signing_key {path}: {key.message}; `bespeak keys new --out FILE` makes one")
     return key
