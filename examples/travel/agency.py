@@ -62,7 +62,7 @@ async def book_trip(run: Run, traveller_id: str, *, room: str, flight: str, arri
     question = f"May the trip of {name} cost {price} EUR?"
     if price > LIMIT and not await run.ask("front-desk", question, within=timedelta(hours=8)):
         raise Refusal("too_dear", f"The front desk does not agree to {price} EUR.")
-    trip_id, agent_id, booked = f"T-{str(run.uuid())[:8]}", run.agent_id, await run.now()
+    trip_id, agent_id, booked = f"T-{str(run.uuid())[:8]}", run.agent_id, run.now()
     ids = stay.reservation_id, ticket.ticket_id, rental.rental_id
     made = Trip(trip_id, run.id, agent_id, name, *ids, price, booked)
     trip = await run.step(bookings.save, made, undo=("CANCEL", "/trips/{trip_id}"))

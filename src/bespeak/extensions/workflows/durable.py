@@ -122,6 +122,7 @@ class DurableEngine(Branching):
         self._ahead: Asked | BaseException | None = None  # what the program asked for before the last step was noted
         self._unseen: set[int] = set()  # rows that the program has not asked for yet
         self._size = 0
+        self._misfit: DiffersError | None = None  # what does not fit the journal, as the program was told
         self._leaves = 1  # branches that are running
         self._waits: dict[int, tuple[float, tuple[str, ...], tuple[str, ...]]] = {}  # those of them that wait
         self._stirred: asyncio.Event | None = None  # set when a branch has ended, while others wait
@@ -192,6 +193,7 @@ class DurableEngine(Branching):
             await self._work()
 
     async def _work(self) -> None:
+        self._misfit = None
         self._unseen = {number for number in self.journal.rows if number > 0}
         self._size = sum(len(row.output) for row in self.journal.rows.values())
         self._root = Scope()
@@ -213,6 +215,8 @@ class DurableEngine(Branching):
                 await self._write(COMPLETED)
 
     def _conclude(self, value: Any) -> StepRow | None:
+        if self._misfit is not None:
+            raise self._misfit
         left = min(self._unseen, default=None)
         if left is not None and self.is_code:
             noted = self.journal.rows[left].asked
@@ -288,6 +292,8 @@ class DurableEngine(Branching):
                 asyncio.tasks._enter_task(loop, task)
 
     def answer(self, asked: Asked, scope: Any) -> Any:
+        if self._misfit is not None:
+            raise self._misfit
         if type(asked) is not Asked:
             what = f"the code awaits {type(asked).__name__}, which cannot be noted"
             raise DiffersError(f"{what}; a workflow awaits only what its run offers: write `await run.step(function)`")
@@ -331,6 +337,18 @@ class DurableEngine(Branching):
         more = {"attempt": 1, "code": 0, "began": began, "ended": now, **more}
         self._size += len(output)
         return StepRow(asked.number, state=state, output=output, asked=asked.what, digest=digest_of(asked), **more)
+
+    def note_at_once(self, asked: Asked, value: Any) -> Any:
+        """Return what the journal has for something that need not be awaited; note the value if it has nothing."""
+        row = self.journal.rows.get(asked.number)
+        if row is None:
+            row = self._row(asked, DONE, written(value))
+            self.journal.add(row)
+        elif row.asked != asked.what:
+            self._misfit = DiffersError(differing(row, asked))  # kept, because the program may catch it
+            raise self._misfit
+        self._unseen.discard(asked.number)
+        return _decode(row.output)
 
     def count(self, output: str) -> None:
         self._size += len(output)

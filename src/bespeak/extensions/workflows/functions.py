@@ -171,9 +171,11 @@ class Run:
         finally:
             self._engine.scope = outer
 
-    def now(self) -> Awaitable[datetime]:
-        """Return the time at which this is asked for the first time."""
-        return self._ask("value", "now", None, partial(datetime.now, UTC))
+    def now(self) -> datetime:
+        """Return the time at which this was asked for the first time. It is not awaited."""
+        return datetime.fromtimestamp(
+            self._engine.note_at_once(self._ask("value", "now", None, None), time.time()), UTC
+        )
 
     def uuid(self) -> uuid.UUID:
         """Return an id that is the same whenever the function runs again. It is not awaited."""

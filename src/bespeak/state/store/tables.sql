@@ -248,5 +248,10 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_expires ON api_keys (expires);
 
 -- migration 16
--- Of a workflow, a submission or a delegation, the target is the Task-ID of the call that began it.
+-- Of a workflow, the target is the Task-ID of the call that began it.
+CREATE INDEX records_task ON records (owner, target) WHERE kind = 'workflow' AND target IS NOT NULL;
+
+-- migration 17
+-- So it is of a submission and of a delegation.
+DROP INDEX records_task;
 CREATE INDEX records_task ON records (owner, target) WHERE target IS NOT NULL;
