@@ -26,9 +26,8 @@ from bespeak.state.identity.bearer import BearerVerifier
 from bespeak.state.identity.credentials import Authenticated
 from bespeak.state.identity.delegation import Claims, read_token
 from bespeak.state.identity.jwks import FileKeys
-from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.jws import PrivateKey, generate_key, key_id, public_jwk
 from bespeak.state.identity.key_files import check_signature, trusted
-from bespeak.state.identity.key_text import generate_key, key_id, public_jwk
 from bespeak.state.identity.settings import TokenSettings
 from bespeak.state.identity.signed_document import SignedDocument, read_signed
 from bespeak.state.identity.signed_request import SignedRequest, sign_request, verify_signed

@@ -18,7 +18,7 @@ from bespeak.runtime.bindings.function import Lifespan
 from bespeak.runtime.expressions.pool import Expressions
 from bespeak.runtime.extension import CONFIRM, Extension, Step, close_all, kinds_of, run_all
 from bespeak.runtime.identity.agents import Agents
-from bespeak.runtime.identity.grants import Grants
+from bespeak.runtime.identity.authority import Grants
 from bespeak.runtime.identity.principals import Principals
 from bespeak.runtime.identity.signer import Signer
 from bespeak.runtime.rate import Rates

@@ -15,8 +15,7 @@ from tests.app.cli.invoking import invoking
 from tests.cases import rows
 from tests.documents.agis_documents import booking
 
-from bespeak.app.cli.catalog import catalog
-from bespeak.app.cli.catalog_diff import catalog_diff
+from bespeak.app.cli.catalog_diff import catalog, catalog_diff
 from bespeak.app.cli.methods import methods
 from bespeak.app.cli.schema import schema
 from bespeak.contract.catalog.document import load_bundled

@@ -16,7 +16,7 @@ from bespeak.checks.lint import registration as composition
 from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.subject import Subject
 from bespeak.text.diagnostics.diagnostic import declared_in
-from bespeak.text.diagnostics.page import page_of
+from bespeak.text.diagnostics.report import page_of
 
 MODULES = sorted(found.name for found in iter_modules(rules.__path__))
 

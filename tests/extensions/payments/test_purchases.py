@@ -16,8 +16,7 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.extensions.payments.http_provider import HttpProvider
-from bespeak.extensions.payments.purchases import Purchase, decode, open_purchases
-from bespeak.extensions.payments.sales import Sales
+from bespeak.extensions.payments.purchases import Purchase, Sales, decode, open_purchases
 from bespeak.extensions.payments.settings import AccountSettings, Money, PaymentSettings
 from bespeak.extensions.payments.store import (
     CarriedOut,

@@ -30,7 +30,7 @@ from pydantic.dataclasses import dataclass as model_dataclass
 
 from bespeak.runtime.functions.hints import output_schema
 from bespeak.runtime.functions.output_filter import OutputFilter, UnfitResult
-from bespeak.runtime.functions.unions import adapt
+from bespeak.runtime.functions.schemas import adapt
 
 T = TypeVar("T")
 SECRET = "hunter2"

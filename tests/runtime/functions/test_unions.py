@@ -20,8 +20,8 @@ from bespeak import App, Body, Context, ContractError, Policies
 from bespeak.contract.schema.subschemas import rewrite, transplant
 from bespeak.runtime.functions.hints import input_schema
 from bespeak.runtime.functions.output_filter import OutputFilter, UnfitResult
+from bespeak.runtime.functions.schemas import adapt
 from bespeak.runtime.functions.signature import plan_call, read_signature
-from bespeak.runtime.functions.unions import adapt
 
 
 @dataclasses.dataclass

@@ -35,8 +35,8 @@ from bespeak.state.audit.verification import (
     TrailFault,
     Verification,
 )
+from bespeak.state.identity.jws import generate_key
 from bespeak.state.identity.key_files import SigningKey, trusted
-from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.opening import open_store
 from bespeak.state.store.store import Store
 

@@ -12,8 +12,8 @@ import click
 from bespeak.agent.client.reply import Reply
 from bespeak.app.cli.call import print_refusal
 from bespeak.app.cli.service import is_address, open_service, service_options
-from bespeak.extensions.semantics.alignment.alignment import Alignment
 from bespeak.extensions.semantics.alignment.notation import read_alignment
+from bespeak.extensions.semantics.alignment.policy import Alignment
 from bespeak.extensions.semantics.envelope.message import find_payload
 from bespeak.extensions.semantics.knowledge import Snapshot
 from bespeak.extensions.semantics.layer import SemanticLayer

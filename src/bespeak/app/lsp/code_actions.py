@@ -9,8 +9,8 @@ from typing import Final
 
 from lsprotocol import types
 
+from bespeak.app.lsp.cursor import Positions
 from bespeak.app.lsp.diagnostics import CheckedText, to_diagnostic, touching
-from bespeak.app.lsp.positions import Positions
 from bespeak.checks.lint.document import Examined, replacements
 from bespeak.checks.lint.fixer import fix_text
 from bespeak.checks.lint.rule_index import find_rule

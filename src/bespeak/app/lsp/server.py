@@ -18,11 +18,9 @@ from pygls.uris import to_fs_path
 from pygls.workspace import TextDocument
 
 from bespeak.app.lsp.code_actions import FIX_ALL, QUICK_FIX, code_actions
-from bespeak.app.lsp.completion import Completion
-from bespeak.app.lsp.cursor import Cursor, cursor_at
+from bespeak.app.lsp.completion import Completion, hover_text
+from bespeak.app.lsp.cursor import Cursor, Positions, cursor_at
 from bespeak.app.lsp.diagnostics import LONGEST, SOURCE, CheckedText, check, guess_kind, is_ours, shown
-from bespeak.app.lsp.hover import hover_text
-from bespeak.app.lsp.positions import Positions
 from bespeak.checks.lint.subject import Kind
 from bespeak.documents.agis.canonical import format_agis
 from bespeak.text.diagnostics.diagnostic import Diagnostic

@@ -52,7 +52,7 @@ class Pass:
 
 
 PASSES: Final = (  # Passes in the order of the draft.
-    # Reading a document is its first pass: `documents.agis.structure`.
+    # Reading a document is its first pass: `documents.agis.document`.
     Pass(1, "Structural", "every required field is present and valid", ("D12",)),
     Pass(
         2,

@@ -10,23 +10,19 @@ from typing import Final, NamedTuple
 from bespeak.checks.lint import baseline, failed_check, served, suppress
 from bespeak.checks.lint.passes import RULES, pass_of
 from bespeak.contract import rules as contract
-from bespeak.contract.catalog import rules as catalog
+from bespeak.contract.catalog import document as catalog
 from bespeak.contract.extensions import BUNDLED
-from bespeak.documents import rules as files
-from bespeak.documents.agis import rules as agis
-from bespeak.documents.ai import rules as ai
-from bespeak.documents.deployment import rules as deployment
-from bespeak.documents.openapi import rules as openapi
+from bespeak.documents import rules as documents
 from bespeak.state import rules as state
 from bespeak.text.diagnostics.diagnostic import Rule, declared_in
-from bespeak.text.diagnostics.page import page_of
+from bespeak.text.diagnostics.report import page_of
 from bespeak.text.reading import rules as reading
 
 ALWAYS: Final = frozenset({reading.UNREADABLE.id, reading.MALFORMED.id, failed_check.FAILED.id})
 """Rules that no selection turns off: without them a part that was not checked would look like one without faults."""
 
 _DECLARED: Final = (  # The modules that declare rules, other than those of the passes and of extensions.
-    *(reading, contract, catalog, state, files, deployment, agis, ai, openapi),
+    *(reading, contract, catalog, state, documents),
     *(suppress, baseline, failed_check, served),
 )
 

@@ -17,7 +17,7 @@ from bespeak.documents.deployment.folder import CONFIGURATIONS
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.rules import MALFORMED
 from bespeak.text.reading.text_file import read_text
-from bespeak.text.source.json_edit import line_end, line_start, placed_edits, whole_lines
+from bespeak.text.source.edit import line_end, line_start, placed_edits, whole_lines
 from bespeak.text.source.pointer import child, value_at
 from bespeak.text.source.toml_tree import TomlTree, parse_toml, toml_comments
 from bespeak.text.source.tree import Change, Place, Span, SyntaxFault, TextEdit, apply_edits, deletion

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from bespeak.documents.openapi.description import MOST_BYTES
 from bespeak.documents.openapi.document_text import DescriptionFile, Notices, Spot, parse_document
-from bespeak.documents.openapi.rules import BROKEN_REFERENCE
+from bespeak.documents.rules import BROKEN_REFERENCE
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.pointer import ABSENT, nodes, value_at

@@ -19,7 +19,7 @@ from bespeak.contract.data_set import DataColumn, DataSet, with_null
 from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.service import DataManifest
-from bespeak.documents.deployment.rules import DATA_SET, NO_EFFECT
+from bespeak.documents.rules import DATA_SET, NO_EFFECT
 from bespeak.errors import DataSourceError
 from bespeak.extensions.data.files import FileSource
 from bespeak.extensions.data.query import (

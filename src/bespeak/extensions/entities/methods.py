@@ -41,15 +41,14 @@ from bespeak.runtime.handling import (
     stateful,
     to_json,
 )
-from bespeak.runtime.identity.authority import Authority
-from bespeak.runtime.identity.grants import EVERYTHING, GRANT, GRANTED, Grant
+from bespeak.runtime.identity.authority import EVERYTHING, GRANT, GRANTED, Authority, Grant
 from bespeak.runtime.server import Server
-from bespeak.state.store.commands.events import PutEvent
 from bespeak.state.store.commands.records import (
     NEVER,
     ChangeRecord,
     FindRecord,
     ListRecords,
+    PutEvent,
     PutRecord,
     Record,
     put_with,

@@ -12,12 +12,19 @@ import msgspec
 from bespeak.contract.participant import CHECKS
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.recipients import verify_callback
-from bespeak.extensions.monitors.conditions import check_threshold
 from bespeak.extensions.monitors.health import OK, UPSTREAM, WITHIN, examine, examine_upstreams, judge
 from bespeak.extensions.monitors.monitors import describe
 from bespeak.extensions.monitors.retries import MOST_ATTEMPTS, KeptCall, Retries, restored
 from bespeak.extensions.monitors.store import ACTIVE, FAILED, MONITOR, SUCCEEDED, PutMonitor
-from bespeak.extensions.monitors.target import EVENTS, SERVER, Monitor, MonitorTarget, encode, parse_target
+from bespeak.extensions.monitors.target import (
+    EVENTS,
+    SERVER,
+    Monitor,
+    MonitorTarget,
+    check_threshold,
+    encode,
+    parse_target,
+)
 from bespeak.extensions.workflows.engine import Workflow, outcome_of, receipt_steps
 from bespeak.extensions.workflows.spec import repeat_commands
 from bespeak.extensions.workflows.start import find_run

@@ -7,8 +7,7 @@ from typing import Final
 
 from bespeak.extensions.payments.gate import purchase_gate
 from bespeak.extensions.payments.methods import cancel_purchase, confirm_own, describe_purchase, purchase
-from bespeak.extensions.payments.purchases import HELD, PURCHASE, SETTLED, open_purchases
-from bespeak.extensions.payments.sales import Sales
+from bespeak.extensions.payments.purchases import HELD, PURCHASE, SETTLED, Sales, open_purchases
 from bespeak.extensions.payments.settings import PaymentSettings
 from bespeak.runtime.extension import Anchor, Cancelling, Extension, Gate, Opening, RecordKind
 

@@ -12,12 +12,11 @@ from typing import Any, Final
 import msgspec
 
 from bespeak.contract.core_ontology import CORE_VERSION, DEFAULT, Namespace
-from bespeak.extensions.semantics.alignment.alignment import Alignment
 from bespeak.extensions.semantics.alignment.artifact import NO_TRUST, UNSIGNED, Trust
 from bespeak.extensions.semantics.alignment.draft_json import read_json
 from bespeak.extensions.semantics.alignment.names import words_of
 from bespeak.extensions.semantics.alignment.policy import DEFAULT as DEFAULT_POLICY
-from bespeak.extensions.semantics.alignment.policy import Policy, pair_of, signed_pairs
+from bespeak.extensions.semantics.alignment.policy import Alignment, Policy, pair_of, signed_pairs
 from bespeak.extensions.semantics.offloading import run_beside, run_in_thread
 from bespeak.extensions.semantics.ontology.canonical import read_registered
 from bespeak.extensions.semantics.store import (

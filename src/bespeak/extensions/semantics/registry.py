@@ -10,10 +10,10 @@ import msgspec
 
 from bespeak.contract.core_ontology import DEFAULT, Namespace
 from bespeak.errors import ConfigError
-from bespeak.extensions.semantics.alignment.alignment import Alignment
 from bespeak.extensions.semantics.alignment.artifact import NO_TRUST, JudgedAlignment, Trust, judge_alignment
 from bespeak.extensions.semantics.alignment.draft_json import read_json
 from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, read_alignment
+from bespeak.extensions.semantics.alignment.policy import Alignment
 from bespeak.extensions.semantics.alignment.rules import OTHER_ONTOLOGY
 from bespeak.extensions.semantics.offloading import run_beside, run_in_thread
 from bespeak.extensions.semantics.ontology.canonical import read_registered

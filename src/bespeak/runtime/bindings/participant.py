@@ -21,7 +21,7 @@ from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.standard.definition import MethodError, list_of
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.orchestrate import RUNS, STEP
-from bespeak.documents.deployment.rules import PROCEDURE
+from bespeak.documents.rules import PROCEDURE
 from bespeak.errors import ContractError, StoreError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.messages import Response

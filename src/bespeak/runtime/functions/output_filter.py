@@ -29,7 +29,7 @@ from bespeak.contract.schema.validation import Pruner, Validator, Violation, com
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.annotations import StandIn, adapter_of, dump_foreign, extra_items, show_type
 from bespeak.runtime.functions.hints import closed_output, output_schema
-from bespeak.runtime.functions.unions import Choice
+from bespeak.runtime.functions.schemas import Choice
 from bespeak.text.diagnostics.diagnostic import brief
 
 _LEAVES: Final[dict[type, Any]] = {

@@ -48,7 +48,7 @@ from bespeak.runtime.functions.annotations import (
     validate_foreign,
     walk,
 )
-from bespeak.runtime.functions.unions import adapt
+from bespeak.runtime.functions.schemas import adapt
 from bespeak.text.source.pointer import pointer
 
 MISSING: Final = inspect.Parameter.empty

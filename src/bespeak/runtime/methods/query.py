@@ -153,7 +153,7 @@ async def _read_mcp_resource(call: RoutedCall) -> Envelope:
 
 
 def _search(resources: list[Resource], need: str, threshold: float) -> list[dict[str, Any]]:
-    from bespeak.contract.relevance import Index  # noqa: PLC0415 - loads English, which most servers do without
+    from bespeak.contract.endpoint_index import Index  # noqa: PLC0415 - loads English, which most servers do without
 
     items: list[tuple[str, str | Mapping[str, Any]]] = []
     for resource in resources:

@@ -23,7 +23,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types import ErrorData, JSONRPCError, jsonrpc_message_adapter
 
 from bespeak.runtime.bindings.mcp.launch import Launch
-from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES
+from bespeak.runtime.bindings.upstream import MAX_RESPONSE_BYTES
 from bespeak.text.diagnostics.diagnostic import printable
 
 if TYPE_CHECKING:
