@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -145,7 +145,7 @@ class Server:
         self._take_extensions(extensions, hooks)
         self.hides: Callable[[str], bool] | None = None  # tells which concepts no document shows; None if all are shown
         self.additions = Additions(registrar, self._install, store)  # endpoints that were added while the server runs
-        self.run_part: Callable[[Any, Route, dict[str, Any]], Awaitable[Any]]  # that of the dispatcher, which sets it
+        self.dispatcher: Any  # answers its calls, and sets itself
         self.own_endpoints: OwnEndpoints | None = None  # endpoints of some agents only; None if all are for everybody
 
     def _take_extensions(self, extensions: Sequence[Extension], hooks: Mapping[str, Callable[..., Any]]) -> None:

@@ -19,7 +19,7 @@ def _open(opening: Opening) -> None:
         return
     settings = opening.document.extension_table("payments", PaymentSettings) or PaymentSettings()
     joined = opening.server.registrar.participants.get("sale", {})
-    sales = Sales(opening.dispatcher, joined, settings.currencies)
+    sales = Sales(opening.server, joined, settings.currencies)
     purchases = open_purchases(opening.store, settings, opening.environment, sales)
 
     async def start() -> None:

@@ -34,13 +34,22 @@ from bespeak.extensions.payments.store import (
 from bespeak.protocol import status
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Effects, Envelope
-from bespeak.runtime.bindings.participant import Joined, ResultJournal, may_pass_later, run_joined
+from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import cancel_tasks
-from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.functions.signature import read_signature
-from bespeak.runtime.handling import Conflicts, RefusedError, effects, passed, refuse_conflict
+from bespeak.runtime.handling import (
+    Conflicts,
+    RefusedError,
+    ResultJournal,
+    effects,
+    may_pass_later,
+    passed,
+    refuse_conflict,
+    run_function,
+)
 from bespeak.runtime.identity.authority import Authority, restore_call
+from bespeak.runtime.server import Server
 from bespeak.state.store.commands.records import ChangeRecord, ChangeWith, FindRecord, Record, RenewRecords
 from bespeak.state.store.store import Command, Conflict, Store
 
@@ -59,8 +68,8 @@ def read_item(item: Any) -> tuple[str, dict[str, Any]]:
 class Sales:
     """The sales of a service."""
 
-    def __init__(self, dispatcher: Dispatcher, sales: Mapping[str, Joined], currencies: Iterable[str]) -> None:
-        self._dispatcher = dispatcher
+    def __init__(self, server: Server, sales: Mapping[str, Joined], currencies: Iterable[str]) -> None:
+        self._server = server
         self._sales = sales
         self._currencies = tuple(currencies)
 
@@ -89,9 +98,7 @@ class Sales:
         """Return the price of an item. Raises the refusal of the seller, or of an item that cannot be bought."""
         passed(self.check(call, item))
         name, given = read_item(item)
-        output, refused = await run_joined(self._dispatcher, call, self._sales[name].routes["price"], given, "price")
-        if refused is not None:
-            raise RefusedError(refused)
+        output = await run_function(call, self._sales[name].routes["price"], given, number="price")
         price = msgspec.convert(output, Price, from_attributes=True)
         money = read_money(price.value, price.currency)
         fault = money if isinstance(money, str) else None if money.minor else "must be more than nothing"
@@ -111,10 +118,10 @@ class Sales:
         Returns its refusal or failure; None if its result was noted, here or by another process meanwhile.
         """
         name, given = read_item(item)
-        joined, server = self._sales.get(name), self._dispatcher.server
+        joined = self._sales.get(name)
         if joined is None or role not in joined.routes or authority is None:
             return Refused(status.SERVER_ERROR, "server-error", f"This server does not have {role} of the sale {name}.")
-        call = restore_call(authority, server, "PURCHASE")
+        call = restore_call(authority, self._server, "PURCHASE")
         if isinstance(call, Refused):
             return call
         if role == "fulfil" and not call.principal.scopes.covers(PURCHASES):
@@ -128,8 +135,11 @@ class Sales:
                 _logger.error("%s has returned more than %d bytes, which are not kept", sold.key, MOST_DELIVERED)
             return note(msgspec.json.decode(body) if len(body) <= MOST_DELIVERED else _OMITTED)
 
-        journal = ResultJournal(sold.key, keep)
-        return (await run_joined(self._dispatcher, call, joined.routes[role], given, role, journal=journal))[1]
+        try:
+            await run_function(call, joined.routes[role], given, number=role, journal=ResultJournal(sold.key, keep))
+        except RefusedError as error:
+            return error.refused
+        return None
 
 
 PURCHASE: Final = "purchase"
