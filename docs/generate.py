@@ -29,8 +29,7 @@ from bespeak.app.server.settings import Settings
 from bespeak.checks.evolution.change import ChangeRule, Kind
 from bespeak.checks.evolution.change_report import RULES as CHANGE_RULES
 from bespeak.checks.lint import manifest_report
-from bespeak.checks.lint.passes import PASSES, pass_of
-from bespeak.checks.lint.rule_index import all_rules
+from bespeak.checks.lint.rule_index import PASSES, all_rules, pass_of
 from bespeak.contract.limits import StreamLimits
 from bespeak.contract.schema.validation import MAX_DEPTH as SCHEMA_DEPTH
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings

@@ -19,7 +19,7 @@ from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.state.audit.checkpoints import CHECKPOINT, BoundStream, Checkpoint, read_checkpoint
 from bespeak.state.audit.record import RecordPlace, parse_compact, place_of
-from bespeak.state.audit.sealer import RECORD
+from bespeak.state.audit.trail import RECORD
 from bespeak.state.identity import artifact_signature, signed_document
 from bespeak.state.identity.artifact_signature import SignedArtifact, verify_artifact
 from bespeak.state.identity.bearer import BearerVerifier

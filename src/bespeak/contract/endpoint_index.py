@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.http_value import as_text
+from bespeak.contract.http_route import as_text
 from bespeak.text.identifiers import HUMP
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.lexicon import THINGS

@@ -15,8 +15,7 @@ import pytest
 import bespeak
 from bespeak.checks.evolution.change_report import RULES as CHANGES
 from bespeak.checks.lint import baseline, rule_index, served, suppress
-from bespeak.checks.lint.passes import pass_of
-from bespeak.checks.lint.rule_index import all_rules, facts, find_rule, how_to_ignore, near_rules, sections
+from bespeak.checks.lint.rule_index import all_rules, facts, find_rule, how_to_ignore, near_rules, pass_of, sections
 from bespeak.text.diagnostics import diagnostic
 from bespeak.text.diagnostics.diagnostic import Rule
 from bespeak.text.diagnostics.report import page_of

@@ -27,7 +27,7 @@ from bespeak.errors import StoreError
 from bespeak.protocol.exchange.header_values import encode64
 from bespeak.state.audit.checkpoints import BoundStream, make_checkpoint, read_checkpoint
 from bespeak.state.audit.record import FIRST, encode_header, jws_id, parse_compact, payload_of
-from bespeak.state.audit.sealer import StreamHead
+from bespeak.state.audit.trail import StreamHead
 from bespeak.state.identity.jws import generate_key
 from bespeak.state.identity.key_files import SigningKey, check_signature
 from bespeak.state.store.commands import audit

@@ -25,8 +25,7 @@ from bespeak.state.audit.record import (
     place_of,
     roll,
 )
-from bespeak.state.audit.sealer import Signing, StreamHead
-from bespeak.state.audit.trail import StoreTrail
+from bespeak.state.audit.trail import Signing, StoreTrail, StreamHead
 from bespeak.state.audit.verification import (
     CheckpointCheck,
     Expectation,

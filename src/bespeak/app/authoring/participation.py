@@ -284,8 +284,7 @@ def _find_letter_fault(_participant: Participant, _role: str, endpoint: Endpoint
 
 def _find_report_fault(participant: Participant, role: str, endpoint: Endpoint) -> str | None:
     # Imported here, because a service without reports does not load their extension.
-    from bespeak.extensions.reports.report import Report  # noqa: PLC0415
-    from bespeak.extensions.reports.sources import SOURCES  # noqa: PLC0415
+    from bespeak.extensions.reports.report import SOURCES, Report  # noqa: PLC0415
 
     returns = endpoint.output_schema
     is_report = read_signature(participant.functions[role].function).returns is Report

@@ -83,8 +83,7 @@ def _change_page(rule: Rule) -> Iterator[str]:
 
 
 def _listing(judge: Judge) -> Iterator[str]:
-    from bespeak.checks.lint.passes import pass_of  # noqa: PLC0415
-    from bespeak.checks.lint.rule_index import all_rules  # noqa: PLC0415
+    from bespeak.checks.lint.rule_index import all_rules, pass_of  # noqa: PLC0415
     from bespeak.text.diagnostics.report import page_of  # noqa: PLC0415
 
     names = _passes()
@@ -115,15 +114,18 @@ def _severity(rule: Rule, judge: Judge) -> str:
 
 
 def _passes() -> dict[str, str]:
-    from bespeak.checks.lint.passes import PASSES, pass_of  # noqa: PLC0415
-    from bespeak.checks.lint.rule_index import all_rules  # noqa: PLC0415
+    from bespeak.checks.lint.rule_index import (  # noqa: PLC0415
+        PASSES,
+        all_rules,
+        pass_of,
+    )
 
     names = {step.number: step.name for step in PASSES}
     return {rule: names[pass_of(rule)] for rule in all_rules() if pass_of(rule)}
 
 
 def _data(rule: Rule, judge: Judge) -> dict[str, Any]:
-    from bespeak.checks.lint.passes import pass_of  # noqa: PLC0415
+    from bespeak.checks.lint.rule_index import pass_of  # noqa: PLC0415
     from bespeak.text.diagnostics.report import page_of  # noqa: PLC0415
 
     return {

@@ -14,7 +14,7 @@ from bespeak.app.cli.call import print_refusal
 from bespeak.app.cli.service import is_address, open_service, service_options
 from bespeak.extensions.semantics.alignment.notation import read_alignment
 from bespeak.extensions.semantics.alignment.policy import Alignment
-from bespeak.extensions.semantics.envelope.message import find_payload
+from bespeak.extensions.semantics.envelope.writer import find_payload
 from bespeak.extensions.semantics.knowledge import Snapshot
 from bespeak.extensions.semantics.layer import SemanticLayer
 from bespeak.extensions.semantics.ontology.reader import load_ontology, read_bytes

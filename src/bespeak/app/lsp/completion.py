@@ -12,8 +12,7 @@ from lsprotocol import types
 from bespeak.app.lsp.cursor import ITEM, Cursor, Positions
 from bespeak.app.lsp.diagnostics import CheckedText, catalog_of
 from bespeak.checks.lint.config import Config
-from bespeak.checks.lint.passes import PASSES, pass_of
-from bespeak.checks.lint.rule_index import all_rules, facts, find_rule, sections
+from bespeak.checks.lint.rule_index import PASSES, all_rules, facts, find_rule, pass_of, sections
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.agent import STATUSES
 from bespeak.contract.catalog.catalog import Catalog, Verb

@@ -16,8 +16,7 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Semantic
 from bespeak.contract.grammar.syntax import TemplateSet, leaking_segment, parse_template
 from bespeak.documents.adoption.evidence import acts
-from bespeak.documents.adoption.facade import Candidate
-from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
+from bespeak.documents.adoption.facade import UNSURE, Candidate, Guess, Risk
 from bespeak.documents.adoption.impact_guess import guess_impact
 from bespeak.documents.adoption.naming import is_plural, main_class, plural, singular, words
 from bespeak.documents.adoption.path_choice import RELATING, PathChoice, choose_path, other_paths, topic_of
@@ -28,9 +27,8 @@ from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.language.consistency import judge
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import addressed, link, role_marker
-from bespeak.text.language.intent import mechanism
 from bespeak.text.language.lexicon import lexicon, meanings
-from bespeak.text.language.phrases import object_places
+from bespeak.text.language.phrases import mechanism, object_places
 from bespeak.text.language.sentence import is_english, is_several, word_set
 from bespeak.text.language.sentence import words as sentence_words
 from bespeak.text.language.verb_form import lemmas

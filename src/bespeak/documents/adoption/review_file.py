@@ -10,8 +10,7 @@ from typing import Any, Final
 import tomli
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.documents.adoption.facade import DANGERS, danger_of, is_weighty
-from bespeak.documents.adoption.guess import MARKER, UNREVIEWED
+from bespeak.documents.adoption.facade import DANGERS, MARKER, UNREVIEWED, danger_of, is_weighty
 from bespeak.documents.deployment.deployment import Deployment
 from bespeak.documents.deployment.folder import CONFIGURATIONS
 from bespeak.text.diagnostics.diagnostic import Diagnostic

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from bespeak.extensions.monitors.health import Presence
-from bespeak.extensions.monitors.methods import check, monitor, retry
-from bespeak.extensions.monitors.methods_quote import quote
+from bespeak.extensions.monitors.methods import check, monitor, quote, retry
 from bespeak.extensions.monitors.monitors import Monitors
 from bespeak.extensions.monitors.retries import RETRY, Retries
 from bespeak.extensions.monitors.routing import route

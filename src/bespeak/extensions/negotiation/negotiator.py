@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.http_value import as_text
+from bespeak.contract.http_route import as_text
 from bespeak.contract.limits import MOST, Rate
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.floor import NEGOTIATED_ID_SCHEMA

@@ -29,8 +29,7 @@ from bespeak.extensions.messages.posting import DELIVERED, REPORT, WAITING, Post
 from bespeak.extensions.messages.recipients import Recipients, find_recipients
 from bespeak.extensions.messages.store import FindMessage, PutMessages
 from bespeak.extensions.reports.formats import has_typst, write_html, write_json, write_markdown, write_pdf
-from bespeak.extensions.reports.report import ReportContent, ReportScope, read_output, read_scope
-from bespeak.extensions.reports.sources import SOURCES
+from bespeak.extensions.reports.report import SOURCES, ReportContent, ReportScope, read_output, read_scope
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import ACCEPT
 from bespeak.protocol.exchange.instant import write_instant

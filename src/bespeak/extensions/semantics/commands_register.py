@@ -20,11 +20,16 @@ from bespeak.extensions.semantics.alignment.draft_json import read_json, stateme
 from bespeak.extensions.semantics.alignment.notation import is_alignment
 from bespeak.extensions.semantics.alignment.policy import Alignment
 from bespeak.extensions.semantics.envelope.expansion import CONTEXT_LIMITS
-from bespeak.extensions.semantics.knowledge import read_artifact, verify_alignment
+from bespeak.extensions.semantics.knowledge import (
+    AlignmentOffer,
+    judge_offer,
+    read_artifact,
+    read_trust,
+    verify_alignment,
+)
 from bespeak.extensions.semantics.ontology.contexts import DocumentRefused, inline_contexts, shipped_contexts
 from bespeak.extensions.semantics.ontology.reader import read_bytes
 from bespeak.extensions.semantics.ontology.registration import Judged, judge_registration
-from bespeak.extensions.semantics.registry import AlignmentOffer, judge_offer, read_trust
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.store import (
     Artifact,

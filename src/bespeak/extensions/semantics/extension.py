@@ -15,9 +15,9 @@ from bespeak.extensions.semantics.calls import (
     semantic_input_gate,
     semantic_step_gate,
 )
+from bespeak.extensions.semantics.knowledge import open_registry, read_trust
 from bespeak.extensions.semantics.layer import check_extra
 from bespeak.extensions.semantics.methods import PARAMETERS, describing, discovering, proposing
-from bespeak.extensions.semantics.registry import open_registry, read_trust
 from bespeak.extensions.semantics.settings import semantic_settings
 from bespeak.runtime.extension import Anchor, BuiltIn, Extension, Floor, Gate, Opening
 

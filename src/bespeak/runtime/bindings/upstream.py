@@ -20,7 +20,7 @@ import msgspec
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, fill_placeholders, placeholders
-from bespeak.contract.http_value import (
+from bespeak.contract.http_route import (
     MAX_HEADER,
     as_text,
     encode_pairs,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from bespeak.contract.agent import Agent, is_discoverable
 from bespeak.contract.endpoint import Endpoint
-from bespeak.contract.http_value import as_text
+from bespeak.contract.http_route import as_text
 from bespeak.contract.standard.definition import StandardMethod
 from bespeak.contract.standard.floor import FORMAT_SCHEMA, ID_SCHEMA, NEGOTIATED_ID_SCHEMA, read_filter
 from bespeak.documents.projections.agent_documents import IDENTITY_TYPES

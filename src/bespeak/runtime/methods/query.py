@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
-from bespeak.contract.http_value import as_text
+from bespeak.contract.http_route import as_text
 from bespeak.contract.mcp_tool import META
 from bespeak.contract.service import Resource
 from bespeak.protocol import status
