@@ -18,7 +18,7 @@ from bespeak.errors import ConfigError
 from bespeak.state.audit.trail import Signing
 from bespeak.state.identity.jws import generate_key, key_id, private_text, public_jwk
 from bespeak.state.identity.key_files import PastKey, history_path, history_text
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.terminal import CommandFailedError
 
 CONFIGURATION = """

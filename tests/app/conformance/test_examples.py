@@ -23,8 +23,7 @@ from bespeak.extensions.negotiation.settings import NegotiationSettings
 from bespeak.extensions.negotiation.store import KEPT
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.state.identity.jws import generate_key
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import MEMORY
+from bespeak.state.store.settings import MEMORY, open_store
 from bespeak.state.store.store import Store
 from bespeak.state.store.sweeper import PurgeExpired
 

@@ -33,7 +33,7 @@ from bespeak.state.identity.key_files import trusted
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.audit import ScanAudit
 from bespeak.state.store.commands.idempotency import UseNonce
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 pytestmark = pytest.mark.anyio
 

@@ -32,7 +32,7 @@ from bespeak.extensions.payments.store import (
     account_of,
 )
 from bespeak.state.store.commands.records import Record
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 pytestmark = pytest.mark.anyio
 NOTHING = Sales(cast("Any", None), {}, ())

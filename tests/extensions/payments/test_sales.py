@@ -24,7 +24,7 @@ from bespeak.extensions.payments import purchases
 from bespeak.extensions.payments.settings import AccountSettings, PaymentSettings
 from bespeak.extensions.payments.store import CheckLedger, ListAccounts, account_of
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 anyio_backend = audited_backend
 pytestmark = pytest.mark.anyio

@@ -24,7 +24,7 @@ from bespeak.extensions.queues import methods, queues
 from bespeak.extensions.queues.store import ClaimItems, CountItems, Item, PutItem, retry_item
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, RenewRecords
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 anyio_backend = audited_backend

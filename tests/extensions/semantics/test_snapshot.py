@@ -36,7 +36,7 @@ from bespeak.extensions.semantics.ontology.registration import judge_registratio
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Meanings, Ontology, OntologyRef, Term
 from bespeak.state.identity.jws import generate_key, key_id, public_jwk
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -38,7 +38,7 @@ from bespeak.state.identity.jws import generate_key
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.agents import PutAgent
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, Record
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 pytestmark = pytest.mark.anyio
 

@@ -26,8 +26,7 @@ from bespeak.runtime.exchange import REPLAYED
 from bespeak.runtime.methods.lifecycle import CHANGES, MOST_CHECKPOINT, hash_nonce
 from bespeak.state.store.commands.agents import ReadLifecycle
 from bespeak.state.store.commands.sessions import BindSession, ResumeSession, SuspendSession
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import SessionSettings
+from bespeak.state.store.settings import SessionSettings, open_store
 from bespeak.state.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio

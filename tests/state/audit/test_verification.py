@@ -36,7 +36,7 @@ from bespeak.state.audit.verification import (
 )
 from bespeak.state.identity.jws import generate_key
 from bespeak.state.identity.key_files import SigningKey, trusted
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 AGENTS = [trails.ANN, trails.BOB, "", trails.ANN, trails.ANN, trails.BOB]

@@ -20,7 +20,7 @@ from bespeak.extensions.semantics.layer import SemanticLayer
 from bespeak.extensions.semantics.ontology.reader import load_ontology, read_bytes
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Ontology
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.terminal import CommandFailedError
 from bespeak.terminal.console import line, print_findings, print_result
 from bespeak.terminal.deployment import store_place

@@ -19,8 +19,14 @@ from bespeak.contract.policy import LEGACY_VERBS, MethodPolicy, Policies
 from bespeak.contract.rules import COST
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.service import UNSPECIFIED, DataManifest, ServerIdentity, Service, Vocabulary
-from bespeak.documents.agis.references import MOST_BROUGHT, SharedSchemas
-from bespeak.documents.agis.shape import declared_endpoints, read_data_manifest, read_endpoint, read_vocabulary
+from bespeak.documents.agis.shape import (
+    MOST_BROUGHT,
+    SharedSchemas,
+    declared_endpoints,
+    read_data_manifest,
+    read_endpoint,
+    read_vocabulary,
+)
 from bespeak.documents.rules import (
     ADDRESS,
     EMPTY_ENDPOINTS,

@@ -20,8 +20,7 @@ from bespeak.documents.openapi.description import (
     preferred,
     sent_type,
 )
-from bespeak.documents.openapi.document_text import Notices, Spot
-from bespeak.documents.openapi.references import RefResolver
+from bespeak.documents.openapi.document_text import Notices, RefResolver, Spot
 from bespeak.documents.openapi.schema_conversion import Direction, SchemaReader
 from bespeak.documents.rules import NOT_IMPORTED, UNCLEAR_BODY, UNCLEAR_PARAMETER
 from bespeak.protocol.exchange.headers import FORM, is_media_type

@@ -10,9 +10,8 @@ from urllib.parse import urljoin, urlsplit
 
 from bespeak.contract.limits import SECONDS, Rate, parse_rate
 from bespeak.documents.openapi.description import Description, Operation, SecurityScheme
-from bespeak.documents.openapi.document_text import Notices, Spot, parse_document
+from bespeak.documents.openapi.document_text import Notices, RefResolver, Spot, parse_document
 from bespeak.documents.openapi.parameters import BodyReader, ParameterReader
-from bespeak.documents.openapi.references import RefResolver
 from bespeak.documents.openapi.schema_conversion import SchemaReader
 from bespeak.documents.rules import (
     DUPLICATE_OPERATION_ID,

@@ -15,8 +15,7 @@ from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, i
 from bespeak.contract.schema.validation import compile_schema, excess
 from bespeak.documents.adoption.naming import unused
 from bespeak.documents.adoption.sanitizer import DEFINITIONS, names_in
-from bespeak.documents.openapi.document_text import Notices, Spot
-from bespeak.documents.openapi.references import RefResolver
+from bespeak.documents.openapi.document_text import Notices, RefResolver, Spot
 from bespeak.documents.openapi.schema_keywords import (
     WORDS,
     finished,

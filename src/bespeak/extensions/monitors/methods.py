@@ -15,10 +15,9 @@ from bespeak.contract.participant import CHECKS
 from bespeak.contract.schema.validation import refuse_input
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.messages.recipients import verify_callback
-from bespeak.extensions.monitors.health import OK, UPSTREAM, WITHIN, examine, examine_upstreams, judge
+from bespeak.extensions.monitors.health import OK, UPSTREAM, WITHIN, Sample, examine, examine_upstreams, judge
 from bespeak.extensions.monitors.monitors import describe
 from bespeak.extensions.monitors.retries import MOST_ATTEMPTS, KeptCall, Retries, restored
-from bespeak.extensions.monitors.statistics import Sample
 from bespeak.extensions.monitors.store import ACTIVE, FAILED, MONITOR, SUCCEEDED, PutMonitor
 from bespeak.extensions.monitors.target import (
     EVENTS,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.extensions.monitors.statistics import Summary
+from bespeak.extensions.monitors.health import Summary
 from bespeak.extensions.monitors.store import AGENT, RECORD
 from bespeak.protocol.exchange.principal import is_canonical_id
 from bespeak.runtime.composition.values import COMPARE

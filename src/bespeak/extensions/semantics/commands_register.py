@@ -19,6 +19,7 @@ from bespeak.extensions.semantics.alignment.artifact import Trust, judge_alignme
 from bespeak.extensions.semantics.alignment.draft_json import read_json, statement_of
 from bespeak.extensions.semantics.alignment.notation import is_alignment
 from bespeak.extensions.semantics.alignment.policy import Alignment
+from bespeak.extensions.semantics.commands_list import as_dict
 from bespeak.extensions.semantics.envelope.expansion import CONTEXT_LIMITS
 from bespeak.extensions.semantics.knowledge import (
     AlignmentOffer,
@@ -33,11 +34,8 @@ from bespeak.extensions.semantics.ontology.registration import Judged, judge_reg
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.store import (
     Artifact,
-    ArtifactKind,
     ArtifactRow,
     ConfirmAlignment,
-    ListArtifacts,
-    ListConfirmed,
     ReadArtifact,
     RegisterArtifact,
     RevokeConfirmation,
@@ -59,65 +57,6 @@ from bespeak.terminal.target_store import lasting_place, store_options, usable, 
 from bespeak.text.diagnostics.diagnostic import printable
 from bespeak.text.reading.json_data import json_value
 from bespeak.text.reading.text_file import read_text
-
-_KINDS: Final[tuple[ArtifactKind, ...]] = ("ontology", "alignment", "context")
-
-
-@click.command("list")
-@store_options
-@click.option("--kind", type=click.Choice(_KINDS), help="Only artifacts of this kind.")
-@json_option
-def list_(target: str, override: str | None, kind: ArtifactKind | None, as_json: bool) -> None:
-    """List registered ontologies, alignments and contexts, oldest first, and who has confirmed an alignment."""
-
-    async def read(store: Store) -> tuple[list[ArtifactRow], dict[str, str]]:
-        return await store.read(ListArtifacts(kind)), await store.read(ListConfirmed())
-
-    rows, confirmed = visit_store(target, override, read)
-    if as_json:
-        print_json([{**as_dict(row), "confirmed_by": confirmed.get(row.digest, "")} for row in rows])
-        return
-    for row in rows:
-        by = f"  confirmed by {confirmed[row.digest]}" if row.digest in confirmed else ""
-        about = f"{row.kind:<10} {row.id} {row.version}  {row.digest[:12]}  {row.signer or 'unsigned'}{by}"
-        click.echo(printable(about))
-
-
-@click.command()
-@click.argument("artifact")
-@store_options
-@click.option("--version", help="Version.  [default: the latest]")
-@click.option("--kind", type=click.Choice(_KINDS), default="ontology", show_default=True, help="Kind of the artifact.")
-@click.option("--content", is_flag=True, help="Print the content: canonical N-Quads of an ontology.")
-@json_option
-def show(  # noqa: PLR0917 - click passes them all by name
-    artifact: str,
-    target: str,
-    override: str | None,
-    version: str | None,
-    kind: ArtifactKind,
-    content: bool,
-    as_json: bool,
-) -> None:
-    """Show a registered ontology by its IRI: version, digest, source, signer and time."""
-    command = ReadArtifact(kind, artifact, version)
-    found: Artifact | None = visit_store(target, override, lambda store: store.read(command))
-    if found is None:
-        raise CommandFailedError(f"{artifact} {version or ''}".strip() + " is not registered")
-    if content:
-        click.echo(found.content.decode(errors="replace"), nl=False)
-    elif as_json:
-        print_json(as_dict(found.row))
-    else:
-        for name, value in as_dict(found.row).items():
-            shown = ", ".join(f"{one['id']} {one['version']}" for one in value) if name == "refs" else value
-            click.echo(printable(f"{name:<12} {shown if shown != '' else '-'}"))
-
-
-def as_dict(row: ArtifactRow) -> dict[str, Any]:
-    """Return an artifact for JSON, with its time in RFC 3339 form."""
-    found: dict[str, Any] = msgspec.to_builtins(row)
-    return {**found, "registered": write_instant(row.registered)}
 
 
 def command_for(place: str, offer: AlignmentOffer, trust: Trust) -> RegisterArtifact:

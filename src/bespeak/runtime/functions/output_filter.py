@@ -28,7 +28,7 @@ from bespeak.contract.schema.subschemas import nodes
 from bespeak.contract.schema.validation import Pruner, Validator, Violation, compile_schema, non_finite
 from bespeak.errors import ContractError
 from bespeak.runtime.functions.annotations import StandIn, adapter_of, dump_foreign, extra_items, show_type
-from bespeak.runtime.functions.hints import closed_output, output_schema
+from bespeak.runtime.functions.reading import closed_output, output_schema
 from bespeak.runtime.functions.schemas import Choice
 from bespeak.text.diagnostics.diagnostic import brief
 

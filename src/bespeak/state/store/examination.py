@@ -13,8 +13,7 @@ import msgspec
 
 from bespeak.errors import ConfigError
 from bespeak.state.store.commands.records import CountRecords, KindCount
-from bespeak.state.store.opening import open_store, postgres_needed, resolved
-from bespeak.state.store.settings import MEMORY, POSTGRES
+from bespeak.state.store.settings import MEMORY, POSTGRES, open_store, postgres_needed, resolved
 from bespeak.state.store.sql import CURRENT
 from bespeak.state.store.sqlite import read_with
 from bespeak.state.store.sqlite_file import connect, damage_of, explain, is_damage, version_of

@@ -22,13 +22,13 @@ from bespeak.extensions.negotiation.planner.draft import (
     PlannedCall,
     RowValue,
     Value,
+    read_wish,
 )
 from bespeak.extensions.negotiation.planner.guards import judge
 from bespeak.extensions.negotiation.planner.operation import OperationIndex, Usable
 from bespeak.extensions.negotiation.planner.search import Exhausted, PlanSearch
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.strategies import ListingSearch, SingleSearch, State, deeds, nearest
-from bespeak.extensions.negotiation.planner.wish import read_wish
 
 
 def write_recipe(draft: Draft, proposal: Endpoint) -> tuple[Recipe, tuple[PlannedCall, ...]]:
