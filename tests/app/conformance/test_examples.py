@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from bespeak.app.conformance import run as run_module
-from bespeak.app.conformance.probe import direct_sender
 from bespeak.app.conformance.run import ITEMS, ConformanceReport, run_conformance
-from bespeak.app.conformance.subject import Verdict
+from bespeak.app.conformance.subject import Verdict, direct_sender
 from bespeak.app.server.assembly import Keeper, assemble
 from bespeak.app.server.target import Target, load_target
 from bespeak.extensions.negotiation.settings import NegotiationSettings

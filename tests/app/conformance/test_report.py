@@ -4,11 +4,11 @@ import msgspec
 import pytest
 from tests.cases import rows
 
-from bespeak.app.conformance.probe import Exchanged
 from bespeak.app.conformance.run import ITEMS, CheckResult, ConformanceReport
 from bespeak.app.conformance.subject import (
     Check,
     CheckOutcome,
+    Exchanged,
     Subject,
     Verdict,
     all_of,

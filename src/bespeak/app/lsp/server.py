@@ -37,7 +37,7 @@ from bespeak.checks.lint.rule_index import find_rule
 from bespeak.checks.lint.subject import Kind
 from bespeak.checks.lint.suppress import UNKNOWN, UNREASONED, UNUSED, read_ignores
 from bespeak.documents.agis.canonical import format_agis
-from bespeak.documents.notation_text import parse_notation
+from bespeak.documents.yaml_text import parse_notation
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix
 from bespeak.text.diagnostics.report import Finding
 from bespeak.text.reading.table import IGNORES

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from bespeak.app.conformance.probe import Exchanged
 from bespeak.app.conformance.subject import (
     PROBE_FIELD,
     Check,
     CheckOutcome,
     CheckRun,
+    Exchanged,
     Subject,
     Verdict,
     all_of,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from bespeak.app.conformance.probe import Exchanged
 from bespeak.app.conformance.subject import (
     PROBE_AGENT,
     PROBE_FIELD,
     Check,
     CheckOutcome,
     CheckRun,
+    Exchanged,
     Subject,
     Verdict,
     all_of,

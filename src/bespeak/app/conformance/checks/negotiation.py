@@ -11,13 +11,13 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from bespeak.app.conformance.checks.grammar import NO_INPUT, NO_VERB
-from bespeak.app.conformance.probe import Exchanged
 from bespeak.app.conformance.subject import (
     PROBE_FIELD,
     PROBE_SCOPE,
     Check,
     CheckOutcome,
     CheckRun,
+    Exchanged,
     Subject,
     could_not_tell,
     expect,

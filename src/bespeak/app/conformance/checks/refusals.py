@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final
 
 from bespeak.app.conformance.checks.grammar import NO_INPUT, NO_VERB
-from bespeak.app.conformance.probe import Exchanged
 from bespeak.app.conformance.subject import (
     PROBE_AGENT,
     PROBE_FIELD,
@@ -14,6 +13,7 @@ from bespeak.app.conformance.subject import (
     Check,
     CheckOutcome,
     CheckRun,
+    Exchanged,
     Subject,
     Verdict,
     all_of,
