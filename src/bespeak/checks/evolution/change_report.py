@@ -17,7 +17,8 @@ from bespeak.text.diagnostics.report import Finding, Report
 TOO_SMALL: Final = Rule("C195", "version-bump-too-small", "SHOULD", "")
 
 # Every rule that a comparison of contracts can name, by id. Settings of the lint do not select them.
-RULES: Final = declared_in(changes_, contract_diff, endpoint_diff, schema_diff, approvals) | {TOO_SMALL.id: TOO_SMALL}
+_OTHERS: Final = declared_in(changes_, contract_diff, endpoint_diff, schema_diff, approvals)
+RULES: Final = dict(sorted({**_OTHERS, TOO_SMALL.id: TOO_SMALL}.items()))
 
 Bump = Literal["none", "patch", "minor", "major"]
 Step = Literal["backwards", "none", "patch", "minor", "major"]
