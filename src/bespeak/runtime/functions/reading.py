@@ -20,9 +20,8 @@ from bespeak.contract.schema.validation import DIALECT, compile_schema
 from bespeak.contract.schema.view import SchemaView
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.runtime.functions.annotations import dump_foreign, reason, show_type
+from bespeak.runtime.functions.annotations import REF, Schema, close, dump_foreign, reason, schemas_of, show_type
 from bespeak.runtime.functions.needs import is_async, plan_needs
-from bespeak.runtime.functions.schemas import REF, Schema, close, schemas_of
 from bespeak.runtime.functions.signature import MISSING, HandlerParameter, Signature, read_signature
 from bespeak.text.source.tree import Location
 
