@@ -17,19 +17,8 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, McpServer, McpTool
 from bespeak.contract.limits import Rate, RateLimits
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.adoption.facade import (
-    DANGERS,
-    MARKER,
-    RISKS,
-    UNREVIEWED,
-    Facade,
-    Guess,
-    ImportOrigin,
-    LeftOut,
-    Variable,
-    danger_of,
-    is_weighty,
-)
+from bespeak.documents.adoption.facade import DANGERS, Facade, ImportOrigin, Variable, danger_of, is_weighty
+from bespeak.documents.adoption.guess import MARKER, RISKS, UNREVIEWED, Guess, LeftOut
 from bespeak.documents.adoption.naming import hyphenated
 from bespeak.documents.adoption.path_choice import style_fault
 from bespeak.documents.adoption.sanitizer import plain_text

@@ -19,7 +19,7 @@ from bespeak.contract.schema.safety import find_hazards, needs_backtracking, slo
 from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, children, nodes, rewrite, with_children
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.contract.service import Service
-from bespeak.documents.adoption.facade import LeftOut
+from bespeak.documents.adoption.guess import LeftOut
 from bespeak.documents.adoption.naming import unused
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.language.injection import blob, instruction, may_inject, role_marker, visible

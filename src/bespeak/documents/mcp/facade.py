@@ -21,7 +21,8 @@ from bespeak.contract.handler import TOOL_ERROR, McpServer, McpTool, schema_dige
 from bespeak.contract.mcp_tool import without_content
 from bespeak.documents.adoption.deployment import Imported, make_deployment
 from bespeak.documents.adoption.evidence import change_signs, deeds, program_field, sentences, shape_errors, takes_back
-from bespeak.documents.adoption.facade import Candidate, Facade, Guess, ImportOrigin, LeftOut, Variable
+from bespeak.documents.adoption.facade import Candidate, Facade, ImportOrigin, Variable
+from bespeak.documents.adoption.guess import Guess, LeftOut
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, judge_all
 from bespeak.documents.adoption.naming import MANNERS, hyphenated, main_class, singular, unused, words
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text

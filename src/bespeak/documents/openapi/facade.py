@@ -19,7 +19,8 @@ from bespeak.contract.handler import UPSTREAM_METHODS, ExternalService
 from bespeak.contract.schema.view import SchemaView
 from bespeak.documents.adoption.deployment import Imported, make_deployment
 from bespeak.documents.adoption.evidence import change_signs, program_field, shape_errors, takes_back
-from bespeak.documents.adoption.facade import READING, Candidate, Facade, Guess, ImportOrigin, LeftOut, Variable
+from bespeak.documents.adoption.facade import READING, Candidate, Facade, ImportOrigin, Variable
+from bespeak.documents.adoption.guess import Guess, LeftOut
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, judge_all
 from bespeak.documents.adoption.naming import singular, words
 from bespeak.documents.adoption.path_choice import PathChoice

@@ -11,7 +11,7 @@ from typing import Any, Final
 from bespeak.contract.handler import is_reserved_header
 from bespeak.contract.schema.subschemas import resolve, target
 from bespeak.contract.schema.validation import compile_schema
-from bespeak.documents.adoption.facade import UNSURE, Guess, Risk
+from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
 from bespeak.documents.adoption.naming import snake_case, unused, words
 from bespeak.documents.adoption.path_choice import PathChoice
 from bespeak.documents.adoption.sanitizer import Definitions, SchemaFitter, bound
