@@ -18,7 +18,8 @@ from bespeak.agent.client.errors import AuthorityMissingError, BusinessError, No
 from bespeak.agent.client.reply import InventoryEntry
 from bespeak.agent.client.service import CalledService
 from bespeak.agent.client.web import described_manifest
-from bespeak.agent.discovery.discovered import Capability, Discovered
+from bespeak.agent.discovery.capability import Capability
+from bespeak.agent.discovery.discovered import Discovered
 from bespeak.contract.policy import Policies
 from bespeak.documents.projections.manifest_signature import sign_manifest
 from bespeak.errors import ConfigError, RemoteProtocolError

@@ -9,17 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import rows
 
-from bespeak.agent.discovery.discovered import (
+from bespeak.agent.discovery.capability import (
     PLACEHOLDER,
     Capability,
-    Discovered,
-    DiscoverySearch,
     Placement,
     in_braces,
     input_schema,
     may_name_header,
     resolve_template,
 )
+from bespeak.agent.discovery.discovered import Discovered, DiscoverySearch
 from bespeak.agent.discovery.web_document import FaultKind, Fetched, FetchFault
 from bespeak.documents.ai.document import AiDocument
 from bespeak.documents.openapi.description import Description

@@ -12,7 +12,7 @@ from tests.agent.discovery.test_lookup import AGIS
 from tests.cases import rows
 from tests.documents.ai.test_document import FLIGHTS
 
-from bespeak.agent.discovery.discovered import Capability, CredentialPlace
+from bespeak.agent.discovery.capability import Capability, CredentialPlace
 from bespeak.agent.discovery.producer_check import check_producer
 from bespeak.agent.discovery.readers import (
     agis_tree,

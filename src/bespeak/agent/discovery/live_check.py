@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from bespeak.agent.discovery.discovered import Capability
+from bespeak.agent.discovery.capability import Capability
 from bespeak.agent.discovery.examination import PLACES, Examiner, HostExamination, Name, Served
 from bespeak.agent.discovery.lookup import WELL_KNOWN_AI
 from bespeak.agent.discovery.readers import ai_capabilities, openapi_capabilities

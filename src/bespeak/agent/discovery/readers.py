@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from bespeak.agent.discovery.discovered import (
+from bespeak.agent.discovery.capability import (
     PLACEHOLDER,
     Capability,
     CredentialPlace,

@@ -17,7 +17,7 @@ from bespeak.agent.client.errors import ServiceError
 from bespeak.agent.client.reply import Reply
 from bespeak.agent.client.sender import WIRE_LOGGER
 from bespeak.agent.client.service import ServiceClient
-from bespeak.agent.discovery.discovered import Capability
+from bespeak.agent.discovery.capability import Capability
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.subschemas import resolve

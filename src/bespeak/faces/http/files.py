@@ -15,16 +15,9 @@ from bespeak.contract.schema.file_schema import FileField, file_fields, is_file
 from bespeak.faces.http.asgi import FilePart, Headers, HttpResponse, Receive, Scope
 from bespeak.faces.http.dispatched import PRINCIPAL, DispatchBackend
 from bespeak.faces.http.face import READ_FORM, HttpFace, connection_of, refusal
+from bespeak.faces.http.forms import FORM, FormReader, invalid_form
 from bespeak.faces.http.site import NO_STORE
-from bespeak.faces.http.translation import (
-    FORM,
-    FormReader,
-    RequestTarget,
-    invalid_form,
-    read_body,
-    to_request,
-    without_prefix,
-)
+from bespeak.faces.http.translation import RequestTarget, read_body, to_request, without_prefix
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import ACCEPT, AGENT_SIGNATURE, MEDIA_JSON
 from bespeak.protocol.exchange.instant import write_instant
