@@ -24,7 +24,7 @@ from bespeak.extensions.messages.recipients import Recipients
 from bespeak.extensions.messages.store import PutAlert, PutMessages, PutSubscription
 from bespeak.runtime.handling import new_id
 from bespeak.state.store.commands.records import PutRecord
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Command, Statement, Steps, Store
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -19,7 +19,7 @@ from bespeak import App
 from bespeak.app.server.assembly import Keeper, assemble
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 AGENT: Final = "a" * 64
 AT_ONCE: Final = 32

@@ -75,7 +75,7 @@ def serving(variant: Variant, postgres: str | None) -> Iterator[ServerProcess]:
         folder = Path(name)
         signing = ""
         if variant.sign:
-            from bespeak.state.identity.key_text import generate_key, private_text
+            from bespeak.state.identity.jws import generate_key, private_text
 
             (folder / "key.pem").write_text(private_text(generate_key()))
             signing = 'signing_key = "key.pem"'

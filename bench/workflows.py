@@ -334,7 +334,7 @@ async def _carry_out(store_name: str, where: str) -> None:
 
 @contextlib.asynccontextmanager
 async def _opened(where: str) -> Any:
-    from bespeak.state.store.opening import open_store
+    from bespeak.state.store.settings import open_store
 
     store = open_store(where)
     await store.start()

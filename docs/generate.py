@@ -23,14 +23,13 @@ from bespeak.agent.discovery.fetcher import DEADLINE as FETCH_DEADLINE
 from bespeak.agent.discovery.fetcher import MOST_REDIRECTS
 from bespeak.agent.discovery.web_document import DISCOVERY, OPENAPI
 from bespeak.agent.tools import tool_runner
-from bespeak.app.cli.catalog_diff import catalog_diff
+from bespeak.app.cli.catalog import catalog_diff
 from bespeak.app.cli.main import COMMANDS, bespeak
 from bespeak.app.server.settings import Settings
 from bespeak.checks.evolution.change import ChangeRule, Kind
-from bespeak.checks.evolution.rule_index import RULES as CHANGE_RULES
+from bespeak.checks.evolution.change_report import RULES as CHANGE_RULES
 from bespeak.checks.lint import manifest_report
-from bespeak.checks.lint.passes import PASSES, pass_of
-from bespeak.checks.lint.rule_index import all_rules
+from bespeak.checks.lint.rule_index import PASSES, all_rules, pass_of
 from bespeak.contract.limits import StreamLimits
 from bespeak.contract.schema.validation import MAX_DEPTH as SCHEMA_DEPTH
 from bespeak.documents.deployment.server_settings import A2aSettings, McpSettings
@@ -47,9 +46,9 @@ from bespeak.faces.mcp.results import MOST_KEPT_RESULTS as KEPT_RESULTS
 from bespeak.faces.mcp.sessions import MOST_SESSIONS as MCP_SESSIONS
 from bespeak.protocol import status
 from bespeak.protocol.wire.messages import Limits
-from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES
+from bespeak.runtime.bindings.upstream import MAX_RESPONSE_BYTES
 from bespeak.text.diagnostics.diagnostic import Rule
-from bespeak.text.diagnostics.page import page_of
+from bespeak.text.diagnostics.report import page_of
 from bespeak.text.source.toml_tree import MAX_BYTES as DOCUMENT_BYTES
 from bespeak.text.source.tree import MAX_BYTES as TREE_BYTES
 from bespeak.text.source.tree import MAX_DEPTH as TREE_DEPTH

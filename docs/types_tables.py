@@ -18,7 +18,7 @@ from pydantic import Field
 
 from bespeak.errors import ContractError
 from bespeak.protocol.exchange.messages import Context
-from bespeak.runtime.functions.hints import input_schema, output_schema
+from bespeak.runtime.functions.reading import input_schema, output_schema
 from bespeak.runtime.functions.signature import plan_call, read_signature
 
 SHAPES = SimpleNamespace(

@@ -8,9 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.extensions.semantics.alignment.alignment import Alignment
 from bespeak.extensions.semantics.alignment.draft_json import canonical_json, read_json
-from bespeak.extensions.semantics.alignment.policy import DEFAULT, Policy
+from bespeak.extensions.semantics.alignment.policy import DEFAULT, Alignment, Policy
 from bespeak.extensions.semantics.knowledge import Snapshot
 from bespeak.extensions.semantics.ontology.reader import read_ontology
 from bespeak.extensions.semantics.ontology.registration import judge_registration

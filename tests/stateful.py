@@ -20,7 +20,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.state.audit.settings import AuditSettings
-from bespeak.state.store.opening import Role, open_store
+from bespeak.state.store.settings import Role, open_store
 from bespeak.state.store.store import Command, Result, Store, read_one
 from bespeak.terminal.target_store import use_store
 

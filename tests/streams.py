@@ -23,8 +23,7 @@ from bespeak.faces.http.server import HttpServer
 from bespeak.faces.limits import Timeouts
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.state.audit.settings import AuditSettings
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import MEMORY
+from bespeak.state.store.settings import MEMORY, open_store
 
 SIZE = 10_000  # characters of one tick
 

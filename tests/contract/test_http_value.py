@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import rows
 
-from bespeak.contract.http_value import (
+from bespeak.contract.http_route import (
     DEEPEST,
     MAX_HEADER,
     as_text,

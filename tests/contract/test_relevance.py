@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.contract.relevance import Index, words
+from bespeak.contract.endpoint_index import Index, words
 
 
 def test_rare_words_count_more_than_common_ones_and_forms_of_a_word_meet() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.cases import rows
 
-from bespeak.documents.notation_text import parse_notation
+from bespeak.documents.yaml_text import parse_notation
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 

@@ -17,7 +17,7 @@ import yaml
 from tests.cases import rows
 from tests.process import ROOT, bespeak
 
-from bespeak.app.lsp.code_actions import FIX_ALL
+from bespeak.app.lsp.server import FIX_ALL
 from bespeak.documents.schemas import SCHEMAS, schema_text
 
 HOOKS: dict[str, dict[str, Any]] = {

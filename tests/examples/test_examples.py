@@ -21,7 +21,7 @@ from bespeak.app.server.target import load_target
 from bespeak.checks.lint.document import check_text
 from bespeak.checks.lint.subject import LintContext
 from bespeak.contract.catalog.document import load_bundled
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.text.diagnostics.diagnostic import has_errors
 
 TRAVEL = ROOT / "examples" / "travel"

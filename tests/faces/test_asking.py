@@ -13,8 +13,7 @@ from bespeak.faces.asking import Asking
 from bespeak.protocol.exchange.refusal import Outcome
 from bespeak.runtime.confirmations import MOST_SUBJECT
 from bespeak.state.store.commands.cases import Case
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import MEMORY, CaseSettings
+from bespeak.state.store.settings import MEMORY, CaseSettings, open_store
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

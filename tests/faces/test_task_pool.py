@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from bespeak.faces.task_pool import PARKED, TaskPool
+from bespeak.faces.connection import PARKED, TaskPool
 from bespeak.runtime.concurrency import Finished, begin
 
 pytestmark = pytest.mark.anyio

@@ -34,8 +34,8 @@ from bespeak.state.store import postgres_connection
 from bespeak.state.store.commands.agents import SetAgentStatus
 from bespeak.state.store.commands.audit import AppendAudit, ScanAudit
 from bespeak.state.store.commands.idempotency import UseNonce
-from bespeak.state.store.opening import open_store
 from bespeak.state.store.postgres import PostgresStore
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Command, Conflict, Steps
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]

@@ -30,7 +30,7 @@ from bespeak.runtime.rate import Rates
 from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.identity.authenticator import Authenticator
-from bespeak.state.identity.key_text import generate_key
+from bespeak.state.identity.jws import generate_key
 from bespeak.state.identity.settings import AuthSettings, SignedSettings, TokenSettings
 from bespeak.state.identity.signed_request import sign_request
 from bespeak.state.store.commands.audit import ScanAudit

@@ -20,7 +20,7 @@ from bespeak.contract.service import ServerIdentity, Service
 from bespeak.contract.standard.floor import FLOOR
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.exchange.messages import Context
-from bespeak.state.identity.key_text import generate_key
+from bespeak.state.identity.jws import generate_key
 from bespeak.state.store.commands.cases import ReadCase
 
 pytestmark = pytest.mark.anyio

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.stateful import StatefulBench, keeping
 
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 

@@ -18,16 +18,15 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
-from bespeak.extensions.monitors.statistics import CallStatistics, Summary
+from bespeak.extensions.monitors.health import CallStatistics, Summary
 from bespeak.protocol.exchange.principal import Scopes
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.delegation import grant_authority
-from bespeak.state.identity.jws import PrivateKey
-from bespeak.state.identity.key_text import generate_key, public_jwk
+from bespeak.state.identity.jws import PrivateKey, generate_key, public_jwk
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.agents import PutAgent
 from bespeak.state.store.commands.cases import ReadCase
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -29,7 +29,7 @@ from bespeak.runtime.server import PausedTasks
 from bespeak.state.store.commands.cases import ESCALATION, TASK_TOPIC, DecideCase, OpenCase, PauseTask
 from bespeak.state.store.commands.endpoints import TOPIC, PutEndpoint, ReadRevision
 from bespeak.state.store.commands.records import ChangeRecord, PutRecord, Record
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Command, Store
 
 pytestmark = pytest.mark.anyio

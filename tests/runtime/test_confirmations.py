@@ -22,8 +22,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.confirmations import MOST_SUBJECT, Confirmations, call_digest
 from bespeak.state.store.commands.cases import KINDS, DecideCase, OpenCase, ReadCase, UseCase
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import CaseSettings
+from bespeak.state.store.settings import CaseSettings, open_store
 from bespeak.state.store.store import Command, Conflict, Store
 
 pytestmark = pytest.mark.anyio

@@ -31,7 +31,7 @@ from bespeak.runtime.methods.query import Fetch, list_resources, read_resource
 from bespeak.runtime.publication import CandidateIndex
 from bespeak.runtime.server import Server
 from bespeak.state.identity.settings import AuthSettings, SignedSettings
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

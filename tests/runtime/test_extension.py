@@ -187,7 +187,7 @@ def test_a_server_without_standard_methods_loads_no_extension_that_it_does_not_n
 import sys
 from bespeak.app.server.assembly import Keeper, assemble
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 import runpy
 app = runpy.run_path("docs_src/readme/rooms.py")["app"]
 Keeper(assemble(app.service()), open_store("memory", role="sole"), ServerDocument())

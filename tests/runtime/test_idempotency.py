@@ -28,8 +28,7 @@ from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.exchange import REPLAYED
 from bespeak.runtime.idempotency import Idempotency, KeyClaim, Renewal, SeenKeys
 from bespeak.state.store.commands.idempotency import ClaimKey, FindKey, InProgress
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import IdempotencySettings
+from bespeak.state.store.settings import IdempotencySettings, open_store
 from bespeak.state.store.sqlite import SqliteStore
 from bespeak.state.store.store import Command, Conflict, Then
 

@@ -18,7 +18,7 @@ from bespeak.errors import StoreUnavailableError
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
 from bespeak.runtime.rate import EXCHANGE_PERIOD, Buckets, RateExchange, Rates, caller, network, unused_limits
 from bespeak.state.store.commands.workers import BucketUse
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.sqlite import SqliteStore
 from bespeak.state.store.store import Command, Conflict, Store, Then
 

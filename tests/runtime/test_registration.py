@@ -29,7 +29,7 @@ from bespeak.protocol.exchange.headers import MEDIA_AGIS
 from bespeak.protocol.exchange.messages import Connection, Context, Request, Response
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.state.store.commands.endpoints import DropEndpoint, PutEndpoint
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 pytestmark = pytest.mark.anyio
 

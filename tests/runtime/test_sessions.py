@@ -19,11 +19,10 @@ from bespeak.protocol.exchange.principal import Principal
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.exchange import REPLAYED
-from bespeak.runtime.methods.suspension import hash_nonce
+from bespeak.runtime.methods.lifecycle import hash_nonce
 from bespeak.runtime.sessions import Pausing, Sessions
 from bespeak.state.store.commands.sessions import BindSession, ResumeSession, SuspendSession
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import SessionSettings
+from bespeak.state.store.settings import SessionSettings, open_store
 from bespeak.state.store.store import Command, Conflict, Store
 
 pytestmark = pytest.mark.anyio

@@ -27,8 +27,7 @@ from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.audit import ScanAudit
 from bespeak.state.store.commands.cases import DecideCase
 from bespeak.state.store.commands.idempotency import FinishKey, RecordKey, UseNonce
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import IdempotencySettings
+from bespeak.state.store.settings import IdempotencySettings, open_store
 from bespeak.state.store.sqlite import SqliteStore
 from bespeak.state.store.store import Command, Conflict, Then
 

@@ -18,8 +18,7 @@ from tests.state.identity.issuer import AGENT, SERVER, claims, new_key, public, 
 
 from bespeak.protocol.exchange.headers import AGENT_ID
 from bespeak.protocol.tls import client_context
-from bespeak.state.identity.jws import PrivateKey
-from bespeak.state.identity.key_text import generate_key, parse_key, private_text
+from bespeak.state.identity.jws import PrivateKey, generate_key, parse_key, private_text
 from bespeak.state.identity.signed_request import sign_request
 
 SCOPE = "booking:seat"

@@ -19,16 +19,15 @@ from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.state.audit.checkpoints import CHECKPOINT, BoundStream, Checkpoint, read_checkpoint
 from bespeak.state.audit.record import RecordPlace, parse_compact, place_of
-from bespeak.state.audit.sealer import RECORD
+from bespeak.state.audit.trail import RECORD
 from bespeak.state.identity import artifact_signature, signed_document
 from bespeak.state.identity.artifact_signature import SignedArtifact, verify_artifact
 from bespeak.state.identity.bearer import BearerVerifier
 from bespeak.state.identity.credentials import Authenticated
 from bespeak.state.identity.delegation import Claims, read_token
 from bespeak.state.identity.jwks import FileKeys
-from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.jws import PrivateKey, generate_key, key_id, public_jwk
 from bespeak.state.identity.key_files import check_signature, trusted
-from bespeak.state.identity.key_text import generate_key, key_id, public_jwk
 from bespeak.state.identity.settings import TokenSettings
 from bespeak.state.identity.signed_document import SignedDocument, read_signed
 from bespeak.state.identity.signed_request import SignedRequest, sign_request, verify_signed

@@ -14,7 +14,7 @@ from tests.security.guarded import AGENT, Guarded, Line, ask, bearer, trusting
 from tests.state.identity.issuer import OTHER
 
 from bespeak.state.store.commands.sessions import ResumeSession, Session
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Conflict
 
 pytestmark = pytest.mark.process

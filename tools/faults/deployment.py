@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from bespeak.state.identity.key_text import generate_key, private_text
+from bespeak.state.identity.jws import generate_key, private_text
 
 AGENT: Final = "a" * 64
 EFFECTS: Final = "effects.log"

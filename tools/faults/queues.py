@@ -29,7 +29,7 @@ from tools.faults.server import bespeak
 from tools.faults.workflows import HARMS, kill_one_of_two
 
 from bespeak.agent.client.agtp_transport import Pool
-from bespeak.state.identity.key_text import generate_key, private_text
+from bespeak.state.identity.jws import generate_key, private_text
 
 _PATIENCE = 60.0
 _CONFIGURATION = f"""

@@ -23,8 +23,7 @@ from bespeak.contract.agent import Agent
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.delegation import grant_authority
-from bespeak.state.identity.jws import PrivateKey
-from bespeak.state.identity.key_text import public_jwk
+from bespeak.state.identity.jws import PrivateKey, public_jwk
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.identity.signed_request import sign_request
 

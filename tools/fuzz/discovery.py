@@ -15,7 +15,7 @@ from typing import Any
 from campaign import campaign
 
 from bespeak.agent.client.http_transport import build_request
-from bespeak.agent.discovery.document_cache import lifetime, retry_after
+from bespeak.agent.discovery.fetcher import lifetime, retry_after
 from bespeak.agent.discovery.lookup import service_descriptions
 from bespeak.agent.discovery.producer_check import check_producer
 from bespeak.agent.discovery.readers import ai_capabilities, read_ai_document

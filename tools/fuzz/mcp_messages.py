@@ -33,8 +33,7 @@ from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.settings import HttpAssembly
 from bespeak.app.server.target import load_app
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import MEMORY
+from bespeak.state.store.settings import MEMORY, open_store
 
 AUTHORITY = {"Agent-ID": AGENT, "Authority-Scope": "rooms:read, rooms:write"}
 CONFIRM = {"confirm": {"action": "accept", "content": {"confirm": True}}}

@@ -151,7 +151,7 @@ class Participant:
     overrides: Mapping[Any, Callable[..., Any]] | None = field(default=None, compare=False, repr=False)  # for tests
 
     def find_fault(self, others: Iterable[Participant]) -> str | None:
-        """Return what is wrong with its name; None if it is valid."""
+        """Return what is wrong with its name or its options; None if they are valid."""
         if self.kind == ENTITY and (self.name in OWN_TYPES or _TYPE.fullmatch(self.name) is None):
             form = f"up to 64 lower-case letters, digits, _ and -, and none of {', '.join(OWN_TYPES)}"
             return f"the name must be {form}; got {brief(self.name)}"
@@ -159,4 +159,4 @@ class Participant:
             return f"the name must be lower-case words joined by . _ or -; got {brief(self.name)}"
         if any((one.kind, one.name) == (self.kind, self.name) for one in others):
             return f"another {self.kind} has its name"
-        return None
+        return self.options.find_fault() if isinstance(self.options, QueueOptions) else None

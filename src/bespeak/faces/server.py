@@ -15,9 +15,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from bespeak.errors import ConfigError
-from bespeak.faces.connection import FaceConnection, Shared
+from bespeak.faces.connection import FaceConnection, Shared, TaskPool
 from bespeak.faces.limits import Capacity, Timeouts
-from bespeak.faces.task_pool import TaskPool
 from bespeak.protocol import status
 from bespeak.protocol.address import Address
 from bespeak.protocol.exchange.messages import Malformed

@@ -93,7 +93,7 @@ class Dispatcher:
         self._arrival, self._routed, self._steps = plan_gates(server)
         self._holding: set[tuple[str, str]] = set()  # endpoints whose handlers were reported for holding the loop
         server.agents.watch_age(self._judge_age)
-        server.run_part = self.run_part
+        server.dispatcher = self
 
     def subscribe(self, subscriber: Subscriber) -> None:
         self._subscribers = (*self._subscribers, subscriber)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from bespeak.runtime.route_table import RouteTable
     from bespeak.state.audit.checkpoints import Checkpointer
-    from bespeak.state.audit.sealer import Signing
+    from bespeak.state.audit.trail import Signing
 
 _ECHOED: Final = {
     "Response-ID": "response_id",
@@ -322,7 +322,7 @@ class RunningTrail:
 
     def __init__(self, settings: AuditSettings, server_id: str, store: Store, keys: tuple[OKPKey, ...]) -> None:
         """Attach to a store; `keys` are the signing key, followed by those it replaced; none for an unsigned trail."""
-        from bespeak.state.audit.sealer import ChainSealer  # noqa: PLC0415 - for servers with a trail
+        from bespeak.state.audit.trail import ChainSealer  # noqa: PLC0415 - for servers with a trail
 
         ends = settings.sign == "none"
         signing = cast("Signing", settings.sign or "each")

@@ -20,6 +20,7 @@ from bespeak.contract.participant import UNKNOWN
 from bespeak.contract.schema.validation import refuse_input
 from bespeak.contract.standard.definition import AMBIGUOUS, INVALID_TIME, StandardMethod
 from bespeak.contract.standard.methods import STANDARD
+from bespeak.errors import StoreError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.protocol.exchange.refusal import Refused
@@ -31,6 +32,7 @@ from bespeak.state.store.store import Command, Conflict, Store
 if TYPE_CHECKING:
     from bespeak.protocol.exchange.messages import Response
     from bespeak.runtime.bindings.participant import Joined
+    from bespeak.runtime.call import Journal, StepCall
     from bespeak.runtime.route import Route
 
 P = ParamSpec("P")
@@ -243,6 +245,10 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 _OK: Final = "ok"  # state of a thing whose function does not tell one
 _LONGEST_STATE: Final = 256
 _OF_ROUTE: Final = frozenset({"code", "message", "method", "path"})  # members that name a route no agent can call
+_AGAIN: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED})
+_LOST: Final = "idempotency-lease-lost"
+_UNAVAILABLE: Final = "store-unavailable"
+_MOST_DETAILS: Final = 4096  # bytes of the details of a refusal that is kept
 
 
 class Thing(NamedTuple):
@@ -285,7 +291,7 @@ async def ask_service(
             unfit = unfit or lacking or refuse_input(call.method, call.path, wrong)  # another one may know the id
             continue
         try:
-            output = await run_function(call, route, given, STANDARD[route.method])
+            output = await run_function(call, route, given) or {}
         except RefusedError as error:
             if error.refused.code != UNKNOWN:
                 raise
@@ -296,18 +302,63 @@ async def ask_service(
     return None
 
 
+class ResultJournal:
+    """Notes what a function has returned, in the transaction of its effects."""
+
+    def __init__(self, key: str, make: Callable[[bytes], Command]) -> None:
+        """Make the command of a result, which is JSON; `key` is the Idempotency-Key of the function."""
+        self.key = key
+        self._make = make
+
+    def note(self, response: Response) -> Command | None:
+        return self._make(response.body or b"null") if status.is_success(response.status) else None
+
+    def noted(self, _: Any, response: Response) -> Response:
+        return response
+
+
 async def run_function(
-    call: RoutedCall, route: Route, given: dict[str, Any], method: StandardMethod
-) -> Mapping[str, Any]:
-    """Run a function of the service as a part of a method and return its output; what it refuses, the method does."""
-    step = await call.server.run_part(call, route, given)
-    response: Response = step.response
-    if not status.is_success(response.status):
-        error = msgspec.json.decode(response.body)["error"]
-        code, details = error["code"], {name: value for name, value in error.items() if name not in _OF_ROUTE}
-        declared = {one.name: one.status for one in method.errors} if response.status == status.UNPROCESSABLE else {}
-        headers = tuple(pair for pair in response.headers if pair[0] == "Retry-After")
-        number = declared.get(code, response.status)
-        raise RefusedError(Refused(number, code, error["message"], details, headers))
-    output: Mapping[str, Any] = step.output or {}
-    return output
+    call: RoutedCall,
+    route: Route,
+    given: dict[str, Any],
+    *,
+    method: str = "",
+    number: str = "",
+    journal: Journal | None = None,
+) -> Any:
+    """Run a function of the service and return its output. Raises what it refuses, without its hidden path.
+
+    Without a `number` it is a part of the call: what it adds is one transaction with the answer, and its refusals have
+    the status that `method` gives them, by default that of its route. With one it is a step with records of its own,
+    whose output the `journal` notes: None is returned if another process has noted one meanwhile, and a StoreError
+    raised if it could not be noted.
+    """
+    dispatcher, path = call.server.dispatcher, route.endpoint.path
+    if number:
+        running = dispatcher.run_step(call, route, given, path, number, journal=journal)
+    else:
+        running = dispatcher.run_part(call, route, given)
+    step: StepCall = await running if inspect.iscoroutine(running) else running
+    response = step.response
+    assert response is not None, "the step has been answered"
+    if status.is_success(response.status) or response.code == _LOST:
+        return step.output
+    if journal is not None and response.code == _UNAVAILABLE:
+        raise StoreError(f"the outcome of {route.endpoint} could not be noted")
+    body = msgspec.json.decode(response.body) if response.body else {}
+    error = body.get("error", {}) if isinstance(body, dict) else {}
+    details = {name: value for name, value in error.items() if name not in _OF_ROUTE}
+    details = details if not number or len(msgspec.json.encode(details)) <= _MOST_DETAILS else {}
+    code, number_of = response.code or "failed", response.status
+    if not number and response.status == status.UNPROCESSABLE:
+        declared = {one.name: one.status for one in STANDARD[method or route.method].errors}
+        number_of = declared.get(code, response.status)
+    _, kind, name, _ = path.split("/")
+    message = str(error.get("message", "")).replace(f"{route.method} {path}", f"the {kind} {name}")
+    headers = tuple(pair for pair in response.headers if pair[0] == "Retry-After")
+    raise RefusedError(Refused(number_of, code, message, details, headers))
+
+
+def may_pass_later(refused: Refused) -> bool:
+    """Return True for failures and refusals that another attempt may not meet."""
+    return refused.status >= status.SERVER_ERROR or refused.status in _AGAIN

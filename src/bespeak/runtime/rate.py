@@ -21,7 +21,7 @@ from typing import Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.limits import Rate, RateLimits
-from bespeak.documents.deployment.rules import NO_EFFECT
+from bespeak.documents.rules import NO_EFFECT
 from bespeak.errors import StoreError
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.concurrency import cancel_tasks

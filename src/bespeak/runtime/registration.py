@@ -45,7 +45,7 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 if TYPE_CHECKING:
     from bespeak.runtime.bindings.external import ExternalBinding
     from bespeak.runtime.bindings.mcp.tool import McpBinding, McpPool
-    from bespeak.runtime.bindings.upstream_pool import UpstreamPool
+    from bespeak.runtime.bindings.upstream import UpstreamPool
 
 BODY_KEYS: Final = frozenset({"EXECUTE", "REGISTER"})  # methods whose drafts define an `idempotency_key` parameter
 
@@ -287,7 +287,7 @@ class Registrar:
         bound: ExternalBinding | McpBinding | list[Diagnostic]
         if isinstance(handler, ExternalService):
             from bespeak.runtime.bindings.external import bind_external  # noqa: PLC0415 - most servers need none
-            from bespeak.runtime.bindings.upstream_pool import UpstreamPool  # noqa: PLC0415
+            from bespeak.runtime.bindings.upstream import UpstreamPool  # noqa: PLC0415
 
             http = self.upstreams = self.upstreams or UpstreamPool()
             bound = bind_external(endpoint, handler, environment, pool=http, output=output, trusts=trusts)

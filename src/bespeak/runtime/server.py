@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -18,7 +18,7 @@ from bespeak.runtime.bindings.function import Lifespan
 from bespeak.runtime.expressions.pool import Expressions
 from bespeak.runtime.extension import CONFIRM, Extension, Step, close_all, kinds_of, run_all
 from bespeak.runtime.identity.agents import Agents
-from bespeak.runtime.identity.grants import Grants
+from bespeak.runtime.identity.authority import Grants
 from bespeak.runtime.identity.principals import Principals
 from bespeak.runtime.identity.signer import Signer
 from bespeak.runtime.rate import Rates
@@ -145,7 +145,7 @@ class Server:
         self._take_extensions(extensions, hooks)
         self.hides: Callable[[str], bool] | None = None  # tells which concepts no document shows; None if all are shown
         self.additions = Additions(registrar, self._install, store)  # endpoints that were added while the server runs
-        self.run_part: Callable[[Any, Route, dict[str, Any]], Awaitable[Any]]  # that of the dispatcher, which sets it
+        self.dispatcher: Any  # answers its calls, and sets itself
         self.own_endpoints: OwnEndpoints | None = None  # endpoints of some agents only; None if all are for everybody
 
     def _take_extensions(self, extensions: Sequence[Extension], hooks: Mapping[str, Callable[..., Any]]) -> None:

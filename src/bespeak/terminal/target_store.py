@@ -16,8 +16,7 @@ import click
 
 from bespeak.errors import ConfigError, StoreError
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.store.opening import Role, open_store
-from bespeak.state.store.settings import MEMORY
+from bespeak.state.store.settings import MEMORY, Role, open_store
 from bespeak.state.store.store import Store
 from bespeak.terminal.console import plural
 from bespeak.terminal.deployment import store_place

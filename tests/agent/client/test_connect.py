@@ -23,7 +23,7 @@ from bespeak.documents.projections.manifest_signature import sign_manifest
 from bespeak.errors import ConfigError
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.tls import server_context
-from bespeak.state.identity.key_text import generate_key, public_jwk
+from bespeak.state.identity.jws import generate_key, public_jwk
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from bespeak.agent.client.credentials import BearerCredential, Signer, read_sign
 from bespeak.errors import ConfigError
 from bespeak.protocol.address import Locator
 from bespeak.protocol.exchange.messages import Connection, Request
-from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
+from bespeak.state.identity.jws import generate_key, private_text, public_jwk
 from bespeak.state.identity.signed_request import SignedRequest, verify_signed
 
 pytestmark = pytest.mark.anyio

@@ -44,7 +44,7 @@ from bespeak.agent.client.http_transport import (
 )
 from bespeak.agent.discovery.capability import Capability, Placement
 from bespeak.contract.agent import Agent
-from bespeak.contract.http_value import leaves_segment
+from bespeak.contract.http_route import leaves_segment
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError, LocalProtocolError, RemoteProtocolError
 from bespeak.faces.http.translation import problem

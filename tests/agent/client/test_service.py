@@ -25,7 +25,7 @@ from bespeak.documents.projections.manifest_signature import sign_manifest
 from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.protocol.address_guard import Origin, WebAddress
 from bespeak.protocol.exchange.principal import Scopes
-from bespeak.state.identity.key_text import generate_key, public_jwk
+from bespeak.state.identity.jws import generate_key, public_jwk
 
 pytestmark = pytest.mark.anyio
 HERE = Origin("https", "flights.test", 443)

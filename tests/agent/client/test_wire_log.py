@@ -11,7 +11,7 @@ from tests.cases import rows
 from tests.streams import serving
 
 from bespeak import connect
-from bespeak.agent.client.wire_log import WIRE_LOGGER, is_wire_logged, log_received, log_sent
+from bespeak.agent.client.sender import WIRE_LOGGER, is_wire_logged, log_received, log_sent
 from bespeak.protocol.wire.messages import ResponseMessage
 
 pytestmark = pytest.mark.anyio

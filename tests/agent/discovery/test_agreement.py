@@ -9,7 +9,7 @@ from tests.agent.discovery.live import AGIS, AI, AI_PATH, OPENAPI, OPENAPI_PATH,
 from tests.agent.discovery.web import always
 from tests.cases import rows
 
-from bespeak.agent.discovery.agreement import MEMBERS, check_agreement
+from bespeak.agent.discovery.live_check import MEMBERS, check_agreement
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections import agis_document

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import rows
 
-from bespeak.agent.discovery.document_cache import (
+from bespeak.agent.discovery.fetcher import (
     CacheEntry,
     DocumentCache,
     http_date,

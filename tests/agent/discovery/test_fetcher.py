@@ -29,8 +29,15 @@ from tests.agent.discovery.web import (
 )
 from tests.cases import rows
 
-from bespeak.agent.discovery.document_cache import DocumentCache
-from bespeak.agent.discovery.fetcher import BodyError, FetchedResponse, broken, failed, read_body, take_answer
+from bespeak.agent.discovery.fetcher import (
+    BodyError,
+    DocumentCache,
+    FetchedResponse,
+    broken,
+    failed,
+    read_body,
+    take_answer,
+)
 from bespeak.agent.discovery.web_document import AGIS, DISCOVERY, OPENAPI, ROBOTS, FaultKind, Fetched, FetchFault
 
 pytestmark = pytest.mark.anyio

@@ -15,8 +15,7 @@ from typing import Any
 
 import trustme
 
-from bespeak.agent.discovery.document_cache import DocumentCache
-from bespeak.agent.discovery.fetcher import Fetcher
+from bespeak.agent.discovery.fetcher import DocumentCache, Fetcher
 from bespeak.protocol.address_guard import AddressGuard
 
 HOST = "flights.test"

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 from tests.cases import rows
 from tests.faces.mcp.tools import endpoint
 
-from bespeak.agent.tools.tool_call import Shape, ToolCall, ToolResult, bounded, read_call, read_calls
+from bespeak.agent.tools.tool_runner import Shape, ToolCall, ToolResult, bounded, read_call, read_calls
 from bespeak.errors import ConfigError
 
 CHAT = {"id": "call_1", "type": "function", "function": {"name": "f", "arguments": '{"a":1}'}}

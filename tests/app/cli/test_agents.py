@@ -16,8 +16,8 @@ from tests.stateful import keeping
 from bespeak.app.cli.agents import agents
 from bespeak.contract.agent import Agent
 from bespeak.errors import ConfigError
-from bespeak.state.identity.key_text import generate_key, parse_key, private_text, public_jwk
-from bespeak.state.store.opening import open_store
+from bespeak.state.identity.jws import generate_key, parse_key, private_text, public_jwk
+from bespeak.state.store.settings import open_store
 from bespeak.terminal import CommandFailedError
 
 FILED = "f" * 64

@@ -15,10 +15,10 @@ from tests.state.audit.trails import KEY as TRAILS_KEY
 
 from bespeak.app.cli.audit import TrailTrust, audit, trust_of
 from bespeak.errors import ConfigError
-from bespeak.state.audit.sealer import Signing
+from bespeak.state.audit.trail import Signing
+from bespeak.state.identity.jws import generate_key, key_id, private_text, public_jwk
 from bespeak.state.identity.key_files import PastKey, history_path, history_text
-from bespeak.state.identity.key_text import generate_key, key_id, private_text, public_jwk
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.terminal import CommandFailedError
 
 CONFIGURATION = """

@@ -16,7 +16,7 @@ from bespeak.errors import ConfigError
 from bespeak.state.audit.record import KeptRecord, payload_of
 from bespeak.state.store.commands.audit import LatestAudit
 from bespeak.state.store.commands.cases import OpenCase, ReadCase, UseCase
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.terminal import CommandFailedError
 
 AGENT = "a" * 64

@@ -12,7 +12,7 @@ from tests.cases import check_each
 from bespeak.app.cli.explain import explain
 from bespeak.checks.lint.rule_index import all_rules
 from bespeak.text.diagnostics.diagnostic import Rule
-from bespeak.text.diagnostics.page import page_of
+from bespeak.text.diagnostics.report import page_of
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ import bespeak
 from bespeak.app.cli.discover import discover
 from bespeak.app.cli.export import export, open_exported
 from bespeak.documents.agis.canonical import parse_agis, write_yaml
-from bespeak.documents.agis.structure import check_structure
+from bespeak.documents.agis.document import check_structure
 from bespeak.errors import ConfigError
 from bespeak.extensions.semantics.commands import semantic
 from bespeak.state.identity.settings import AuthSettings

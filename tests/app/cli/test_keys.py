@@ -15,8 +15,8 @@ from bespeak.app.cli.keys import keys
 from bespeak.documents.projections.manifest_signature import sign_manifest, verify_manifest
 from bespeak.errors import ConfigError
 from bespeak.runtime.identity.signer import Signer
+from bespeak.state.identity.jws import generate_key, key_id, parse_key, private_text, public_jwk
 from bespeak.state.identity.key_files import read_history
-from bespeak.state.identity.key_text import generate_key, key_id, parse_key, private_text, public_jwk
 from bespeak.state.identity.signed_document import SignedDocument, write_signed
 
 run = invoking(keys)

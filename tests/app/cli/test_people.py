@@ -14,7 +14,7 @@ from tests.service import AGENT
 from tests.stateful import keeping
 
 from bespeak.app.cli.cases import people
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.terminal import CommandFailedError
 
 METHODS = ("ALERT", "CHECK")

@@ -14,7 +14,7 @@ from bespeak.errors import ConfigError
 from bespeak.extensions.workflows.store import JournalSteps, StepRow
 from bespeak.state.store.commands.idempotency import UseNonce
 from bespeak.state.store.commands.records import PutRecord
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.sql import CURRENT
 from bespeak.terminal import CommandFailedError
 

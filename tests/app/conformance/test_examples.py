@@ -14,17 +14,15 @@ from typing import Any
 import pytest
 
 from bespeak.app.conformance import run as run_module
-from bespeak.app.conformance.check import Verdict
-from bespeak.app.conformance.probe import direct_sender
 from bespeak.app.conformance.run import ITEMS, ConformanceReport, run_conformance
+from bespeak.app.conformance.subject import Verdict, direct_sender
 from bespeak.app.server.assembly import Keeper, assemble
 from bespeak.app.server.target import Target, load_target
 from bespeak.extensions.negotiation.settings import NegotiationSettings
 from bespeak.extensions.negotiation.store import KEPT
 from bespeak.faces.agtp.server import AgtpServer
-from bespeak.state.identity.key_text import generate_key
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import MEMORY
+from bespeak.state.identity.jws import generate_key
+from bespeak.state.store.settings import MEMORY, open_store
 from bespeak.state.store.store import Store
 from bespeak.state.store.sweeper import PurgeExpired
 

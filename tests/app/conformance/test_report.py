@@ -4,9 +4,11 @@ import msgspec
 import pytest
 from tests.cases import rows
 
-from bespeak.app.conformance.check import (
+from bespeak.app.conformance.run import ITEMS, CheckResult, ConformanceReport
+from bespeak.app.conformance.subject import (
     Check,
     CheckOutcome,
+    Exchanged,
     Subject,
     Verdict,
     all_of,
@@ -16,8 +18,6 @@ from bespeak.app.conformance.check import (
     faults,
     passed,
 )
-from bespeak.app.conformance.probe import Exchanged
-from bespeak.app.conformance.run import ITEMS, CheckResult, ConformanceReport
 
 
 async def _never(_subject: Subject) -> CheckOutcome:

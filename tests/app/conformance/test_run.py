@@ -13,10 +13,9 @@ import trustme
 from tests.cases import rows
 
 from bespeak.agent.client.errors import UnreachableError
-from bespeak.app.conformance.check import Verdict
 from bespeak.app.conformance.checks import negotiation
 from bespeak.app.conformance.run import CHECKS, ITEMS, ConformanceReport, run_conformance
-from bespeak.app.conformance.subject import PROBE_AGENT, PROBE_FIELD
+from bespeak.app.conformance.subject import PROBE_AGENT, PROBE_FIELD, Verdict
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.service import DEFAULT_CATALOG
 from bespeak.errors import ConfigError

@@ -12,8 +12,8 @@ import pytest
 from tests.app.conformance.conftest import CATALOG, FLOOR, endpoint
 from tests.app.conformance.test_run import AGENT, answering, found, is_manifest, run
 
-from bespeak.app.conformance.check import Verdict
 from bespeak.app.conformance.run import CHECKS
+from bespeak.app.conformance.subject import Verdict
 
 pytestmark = pytest.mark.anyio
 

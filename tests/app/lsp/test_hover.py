@@ -10,14 +10,14 @@ from tests.app.lsp import texts
 from tests.app.lsp.places import marked
 from tests.cases import check_each, rows
 
+from bespeak.app.lsp.completion import hover_text, rule_text, verb_text
 from bespeak.app.lsp.cursor import cursor_at
 from bespeak.app.lsp.diagnostics import guess_kind
-from bespeak.app.lsp.hover import hover_text, rule_text, verb_text
 from bespeak.checks.lint.rule_index import all_rules
 from bespeak.checks.lint.subject import Kind
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
-from bespeak.text.diagnostics.page import page_of
+from bespeak.text.diagnostics.report import page_of
 
 
 def hover(text: str, name: str = "a.agis", kind: Kind | None = None) -> str:

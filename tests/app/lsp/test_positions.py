@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol.types import Position, PositionEncodingKind, Range
 
-from bespeak.app.lsp.positions import Positions
+from bespeak.app.lsp.cursor import Positions
 from bespeak.text.diagnostics.report import Replacement
 from bespeak.text.source.tree import Location, Span, TextEdit
 

@@ -15,9 +15,8 @@ from pygls.exceptions import JsonRpcException
 from tests.app.lsp.editor import Editor, editing, lsp_command
 from tests.process import ROOT
 
-from bespeak.app.lsp.code_actions import FIX_ALL
 from bespeak.app.lsp.diagnostics import LONGEST
-from bespeak.app.lsp.server import make_server
+from bespeak.app.lsp.server import FIX_ALL, make_server
 from bespeak.documents.agis.canonical import format_agis
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]

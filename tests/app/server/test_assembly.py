@@ -28,8 +28,8 @@ from bespeak.contract.service import DataManifest, ServerIdentity, Service, Voca
 from bespeak.errors import ConfigError, ContractError
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.agent_json import parse_agent
-from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
-from bespeak.state.store.opening import open_store
+from bespeak.state.identity.jws import generate_key, private_text, public_jwk
+from bespeak.state.store.settings import open_store
 from bespeak.terminal.deployment import names_attribute, store_place
 from bespeak.text.source.tree import Location
 

@@ -256,7 +256,7 @@ from bespeak.app.cli import serve
 from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.serving import assemble_target
 from bespeak.app.server.target import load_target
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 async def live(target):
     keeper = Keeper(assemble_target(target, ""), open_store("memory"), target.document)

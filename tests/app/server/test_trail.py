@@ -28,12 +28,12 @@ from bespeak.state.audit.record import parse_compact
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.audit.trail import StoreTrail
 from bespeak.state.audit.verification import Expectation, Verification
+from bespeak.state.identity.jws import generate_key
 from bespeak.state.identity.key_files import trusted
-from bespeak.state.identity.key_text import generate_key
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.audit import ScanAudit
 from bespeak.state.store.commands.idempotency import UseNonce
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 pytestmark = pytest.mark.anyio
 

@@ -30,8 +30,7 @@ from bespeak.documents.projections.discovery import SERVER_CARD_TYPE
 from bespeak.errors import ConfigError
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.state.identity.settings import AuthSettings
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import MEMORY
+from bespeak.state.store.settings import MEMORY, open_store
 
 pytestmark = pytest.mark.anyio
 

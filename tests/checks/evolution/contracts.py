@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bespeak.checks.evolution.change import ContractChange
-from bespeak.checks.evolution.rule_index import RULES
+from bespeak.checks.evolution.change_report import RULES
 from bespeak.contract.endpoint import DeclaredError, Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler
 

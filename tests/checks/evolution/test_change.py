@@ -9,8 +9,8 @@ from tests.cases import rows
 from tests.checks.evolution.contracts import MIRRORED
 
 from bespeak.checks.evolution.change import MOST_CHANGES, ChangeList, ChangeRule, ContractChange, canonical
+from bespeak.checks.evolution.change_report import RULES
 from bespeak.checks.evolution.contract_diff import ENDPOINT_ADDED
-from bespeak.checks.evolution.rule_index import RULES
 from bespeak.checks.evolution.schema_diff import LIMIT_LOOSENED, LIMIT_TIGHTENED
 from bespeak.text.source.tree import Location
 

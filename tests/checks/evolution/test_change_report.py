@@ -7,9 +7,8 @@ from tests.checks.evolution.contracts import BOOK, book
 
 from bespeak.checks.evolution.approvals import Approval
 from bespeak.checks.evolution.change import Category
-from bespeak.checks.evolution.change_report import ChangeReport, FailOn, by_endpoint, markdown, within
+from bespeak.checks.evolution.change_report import ChangeReport, FailOn, advise, by_endpoint, markdown, within
 from bespeak.checks.evolution.contract_diff import Contract, diff_contracts
-from bespeak.checks.evolution.version_bump import advise
 from bespeak.text.diagnostics.reporters import FORMATS, reporter
 
 NEW = book(is_idempotent=False, confidence=0.5, required_scopes=(), description="Take | a <b>room</b>.", errors=())

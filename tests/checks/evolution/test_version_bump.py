@@ -6,8 +6,8 @@ from tests.cases import rows
 from tests.checks.evolution.contracts import BOOK, book
 
 from bespeak.checks.evolution.change import ContractChange
+from bespeak.checks.evolution.change_report import advise, needed_bump, version_step
 from bespeak.checks.evolution.contract_diff import Contract, diff_contracts
-from bespeak.checks.evolution.version_bump import advise, needed_bump, version_step
 
 
 def changes(**changed: object) -> list[ContractChange]:

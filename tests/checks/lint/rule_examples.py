@@ -15,7 +15,7 @@ from tests.documents.ai.test_document import FLIGHTS
 
 from bespeak.contract.policy import FLOOR_METHODS
 from bespeak.text.diagnostics.diagnostic import Rule
-from bespeak.text.diagnostics.page import page_of
+from bespeak.text.diagnostics.report import page_of
 
 _TOP: Final = frozenset({"agis", "service", "agtp", "version", "endpoints", "vocabulary", "schemas", "data_manifest"})
 _WHOLE: Final = frozenset({"input", "output", "input_schema", "output_schema", "handler"})

@@ -29,8 +29,8 @@ from bespeak.checks.evolution.contract_diff import Contract
 from bespeak.checks.lint import document, failed_check, reading, registration
 from bespeak.checks.lint.config import Config, Judge
 from bespeak.checks.lint.document import check_text
-from bespeak.checks.lint.passes import Pass
 from bespeak.checks.lint.registration import check_endpoint, check_service
+from bespeak.checks.lint.rule_index import Pass
 from bespeak.checks.lint.rules import path as path_rules
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Endpoint

@@ -6,7 +6,7 @@ import pytest
 from tests.cases import rows
 
 from bespeak.checks.lint.fix_edits import apart, edited, fix_edits
-from bespeak.documents.notation_text import parse_notation
+from bespeak.documents.yaml_text import parse_notation
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix
 from bespeak.text.source.tree import Change, Span, TextEdit, Tree, deletion, insertion
 

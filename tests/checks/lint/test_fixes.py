@@ -21,7 +21,7 @@ from bespeak.checks.lint.document import Examined, examine
 from bespeak.checks.lint.fixer import FixResult, fix_text
 from bespeak.checks.lint.rule_index import all_rules
 from bespeak.text.diagnostics.diagnostic import Rule
-from bespeak.text.diagnostics.page import page_of
+from bespeak.text.diagnostics.report import page_of
 
 LEVEL_2: Final = replace(CONTEXT, level=2)
 JUDGE: Final = Judge(Config())

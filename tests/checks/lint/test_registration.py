@@ -11,7 +11,6 @@ from tests.checks.lint.conftest import ROOM
 from tests.compositions import compose, recipe, step
 from tests.service import echo, make_endpoint
 
-from bespeak.checks.lint.passes import RULES
 from bespeak.checks.lint.registration import (
     check_compositions,
     check_endpoint,
@@ -19,6 +18,7 @@ from bespeak.checks.lint.registration import (
     check_service,
     check_service_encoding,
 )
+from bespeak.checks.lint.rule_index import RULES
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import DeclaredError, Endpoint
 from bespeak.contract.policy import Policies

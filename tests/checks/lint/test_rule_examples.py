@@ -12,10 +12,10 @@ from tests.checks.lint.rule_examples import Placed, example_document
 from bespeak.checks.lint.config import Config, Judge
 from bespeak.checks.lint.document import examine
 from bespeak.checks.lint.rule_index import all_rules
-from bespeak.contract.catalog import rules as catalog_rules
+from bespeak.contract.catalog import document as catalog_rules
 from bespeak.contract.recipe import Recipe
 from bespeak.text.diagnostics.diagnostic import Rule, declared_in
-from bespeak.text.diagnostics.page import page_of
+from bespeak.text.diagnostics.report import page_of
 
 _SURROUNDINGS: Final = {
     **{rule: replace(CONTEXT, level=2) for rule in ("S425", "S426", "S432")},

@@ -9,7 +9,7 @@ import pytest
 from bespeak.checks.lint import served
 from bespeak.checks.lint.rule_index import find_rule
 from bespeak.text.diagnostics.diagnostic import Rule, declared_in
-from bespeak.text.diagnostics.page import page_of
+from bespeak.text.diagnostics.report import page_of
 
 RULES = declared_in(served)
 TESTS = Path(__file__).parents[2] / "agent" / "discovery"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.documents.adoption.definitions import Definitions, names_in
+from bespeak.documents.adoption.sanitizer import Definitions, names_in
 
 
 def test_definitions_move_to_the_combined_schema_and_equal_ones_are_stored_once() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from tests.cases import rows
 
 from bespeak.contract.handler import UPSTREAM_ERRORS
-from bespeak.documents.adoption.error_names import ErrorShape, shape_errors
+from bespeak.documents.adoption.evidence import ErrorShape, shape_errors
 from bespeak.documents.adoption.facade import Candidate
 
 

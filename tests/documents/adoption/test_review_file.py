@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.cases import rows
 
-from bespeak.documents.adoption.review_file import ReviewFile, read_review, waiting_files
+from bespeak.documents.adoption.deployment import ReviewFile, read_review, waiting_files
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 

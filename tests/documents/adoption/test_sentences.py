@@ -9,7 +9,7 @@ from tests.cases import rows
 
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.documents.adoption.facade import Candidate
-from bespeak.documents.adoption.sentences import Sentences, participle, write_sentences
+from bespeak.documents.adoption.judgement import Sentences, participle, write_sentences
 from bespeak.text.language.consistency import judge
 from bespeak.text.language.sentence import is_several
 

@@ -8,7 +8,7 @@ import pytest
 from tests.cases import rows
 
 from bespeak.contract.schema.validation import Validator, compile_schema
-from bespeak.documents.agis.references import SharedSchemas, target, unbundle
+from bespeak.documents.agis.shape import SharedSchemas, target, unbundle
 
 SHARED: dict[str, Any] = {
     "Room": {"type": "object", "properties": {"beds": {"type": "array", "items": {"$ref": "#/schemas/Bed"}}}},

@@ -13,8 +13,13 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import OpaqueHandler
 from bespeak.contract.schema.validation import DIALECT, Validator, compile_schema
 from bespeak.contract.service import DataManifest, ServerIdentity, Service, Vocabulary
-from bespeak.documents.agis.references import SharedSchemas
-from bespeak.documents.agis.shape import declared_endpoints, read_data_manifest, read_endpoint, read_vocabulary
+from bespeak.documents.agis.shape import (
+    SharedSchemas,
+    declared_endpoints,
+    read_data_manifest,
+    read_endpoint,
+    read_vocabulary,
+)
 from bespeak.documents.projections.agis_document import project_agis
 
 SHARED = {"Stay": {"type": "object", "properties": {"nights": {"type": "integer"}}}}

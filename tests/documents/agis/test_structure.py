@@ -12,8 +12,8 @@ from tests.cases import rows
 from tests.documents.agis_documents import booking, documents, values
 
 from bespeak.contract.schema.validation import Validator, compile_schema
-from bespeak.documents.agis import rules
-from bespeak.documents.agis.structure import check_structure
+from bespeak.documents import rules
+from bespeak.documents.agis.document import check_structure
 from bespeak.documents.schemas import load_schema
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, declared_in
 from bespeak.text.source.json_tree import parse_json
@@ -54,7 +54,7 @@ def test_every_canonical_document_conforms(data: dict[str, Any]) -> None:
 @settings(max_examples=200)
 def test_any_document_is_checked_without_an_exception(data: Any) -> None:
     for finding in check_structure(tree_of(data)):
-        assert finding.rule in {"Y880", *declared_in(rules)}
+        assert finding.rule in {"Y880", *(name for name in declared_in(rules) if name.startswith("D12"))}
         assert finding.location is not None
 
 

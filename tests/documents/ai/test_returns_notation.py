@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import rows
 
-from bespeak.documents.ai.returns_notation import LONGEST, parse_fields, write_returns
+from bespeak.documents.ai.param_notation import LONGEST, parse_fields, write_returns
 
 TEXT = {"type": "string"}
 ROOM = {"type": "object", "properties": {"id": TEXT, "price": {"type": "integer"}}}

@@ -7,7 +7,7 @@ from typing import Any
 from tests.cases import rows
 
 from bespeak.documents.adoption.facade import Candidate
-from bespeak.documents.mcp.candidates import as_candidates, goal, split_names
+from bespeak.documents.mcp.facade import as_candidates, goal, split_names
 from bespeak.documents.mcp.tools import ListedTool, ToolList
 
 

@@ -15,7 +15,7 @@ from tests.cases import rows
 from bespeak.documents.openapi import document_text
 from bespeak.documents.openapi.description import MOST_BYTES
 from bespeak.documents.openapi.document_text import DescriptionFile, Notices, Spot, YamlReader, parse_document
-from bespeak.documents.openapi.rules import BROKEN_REFERENCE, NOT_IMPORTED, SCHEMA_PART_DROPPED
+from bespeak.documents.rules import BROKEN_REFERENCE, NOT_IMPORTED, SCHEMA_PART_DROPPED
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.tree import Location, NotationError
 

@@ -9,7 +9,7 @@ from tests.cases import rows
 
 from bespeak.documents.adoption.sanitizer import SchemaFitter
 from bespeak.documents.openapi.description import DocumentedResponse, Operation
-from bespeak.documents.openapi.output_shape import OutputShape, shape_output
+from bespeak.documents.openapi.facade import OutputShape, shape_output
 
 OBJECT = {"type": "object", "properties": {"id": {"type": "string"}}, "required": ["id"]}
 

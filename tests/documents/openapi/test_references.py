@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from tests.cases import rows
 
-from bespeak.documents.openapi import references
-from bespeak.documents.openapi.document_text import DescriptionFile, Notices, Spot
-from bespeak.documents.openapi.references import RefResolver
+from bespeak.documents.openapi import document_text
+from bespeak.documents.openapi.document_text import DescriptionFile, Notices, RefResolver, Spot
 from bespeak.text.source.tree import Location
 
 
@@ -113,6 +112,6 @@ def test_files_elsewhere_or_broken_are_errors(folder: Path, reference: str, reas
 
 
 def test_number_of_files_in_a_description_is_limited(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(references, "MAX_FILES", 1)
+    monkeypatch.setattr(document_text, "MAX_FILES", 1)
     _, found = follow({}, "schemas/room%201.yaml", folder / "api.json")
     assert "exceeds the limit of" in found[0]

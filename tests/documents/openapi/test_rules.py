@@ -10,16 +10,18 @@ import yaml
 from tests.documents.openapi.reading import OK, document
 from tests.documents.openapi.reading import rules as ids
 
-from bespeak.documents.openapi import rules
+from bespeak.documents import rules
 from bespeak.documents.openapi.reader import read_description
 from bespeak.text.diagnostics.diagnostic import Rule, declared_in
-from bespeak.text.diagnostics.page import page_of
+from bespeak.text.diagnostics.report import page_of
 
 ROOM: dict[str, Any] = {"type": "object", "properties": {"id": {"type": "string"}}}
 
 
 @pytest.mark.parametrize(
-    "rule", [rule for rule in declared_in(rules).values() if page_of(rule).bad], ids=lambda rule: rule.id
+    "rule",
+    [rule for name, rule in declared_in(rules).items() if name.startswith("D16") and page_of(rule).bad],
+    ids=lambda rule: rule.id,
 )
 def test_bad_example_breaks_the_rule_and_good_example_keeps_it(rule: Rule) -> None:
     assert rule.id in ids(found_in(page_of(rule).bad))

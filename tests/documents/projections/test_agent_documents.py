@@ -24,7 +24,7 @@ from bespeak.documents.projections.agent_documents import (
 )
 from bespeak.documents.projections.manifest_signature import sign_content, verify_content, verify_manifest
 from bespeak.state.identity.agent_json import parse_agent
-from bespeak.state.identity.key_text import generate_key, key_id, public_jwk
+from bespeak.state.identity.jws import generate_key, key_id, public_jwk
 
 ID = "a1" * 32
 UPDATED = "2026-11-16T08:00:00Z"

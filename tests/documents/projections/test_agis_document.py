@@ -27,8 +27,7 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.schema.validation import DIALECT
 from bespeak.contract.service import DataClass, DataManifest, ServerIdentity, Service, Vocabulary
 from bespeak.documents.agis.canonical import canonical, write_yaml
-from bespeak.documents.agis.document import agis_service, read_agis
-from bespeak.documents.agis.structure import check_structure
+from bespeak.documents.agis.document import agis_service, check_structure, read_agis
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.openapi.facade import import_description

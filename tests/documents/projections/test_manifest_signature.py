@@ -22,7 +22,7 @@ from bespeak.documents.projections.manifest_signature import (
     verify_content,
     verify_manifest,
 )
-from bespeak.state.identity.key_text import generate_key, key_id, parse_key, public_jwk
+from bespeak.state.identity.jws import generate_key, key_id, parse_key, public_jwk
 
 MANIFEST: dict[str, Any] = {
     "server": {"server_id": "rooms.acme.example", "operator": "Zürich Rooms"},

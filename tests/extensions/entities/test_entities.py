@@ -20,7 +20,7 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.participant import Participant
 from bespeak.extensions.entities import methods
 from bespeak.state.store.commands.records import ListRecords
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 anyio_backend = audited_backend
 pytestmark = pytest.mark.anyio

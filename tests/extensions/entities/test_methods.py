@@ -21,8 +21,8 @@ from bespeak.protocol.exchange.principal import Scopes
 from bespeak.runtime.identity.signer import Signer
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.identity.delegation import Chain, grant_authority
+from bespeak.state.identity.jws import generate_key, public_jwk
 from bespeak.state.identity.key_files import trusted
-from bespeak.state.identity.key_text import generate_key, public_jwk
 from bespeak.state.identity.signed_document import SignedDocument, read_signed
 from bespeak.state.store.commands.agents import PutAgent
 from bespeak.state.store.commands.records import FindRecord, ListRecords, PutRecord

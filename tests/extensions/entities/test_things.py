@@ -17,7 +17,7 @@ from tests.things import contracts, joining
 from bespeak import App, Context, ContractError, Refusal, Unknown
 from bespeak.contract.participant import Participant
 from bespeak.state.store.commands.records import FindRecord
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 anyio_backend = audited_backend
 pytestmark = pytest.mark.anyio

@@ -22,8 +22,7 @@ from bespeak.faces.http.face import HttpFace
 from bespeak.faces.http.server import HttpServer
 from bespeak.faces.limits import Capacity
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import CaseSettings
+from bespeak.state.store.settings import CaseSettings, open_store
 
 ANN, BOB = "a" * 64, "b" * 64
 LIMIT = 200_000

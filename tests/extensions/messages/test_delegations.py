@@ -23,7 +23,7 @@ from bespeak.contract.policy import Policies
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 anyio_backend = audited_backend
 pytestmark = pytest.mark.anyio

@@ -21,7 +21,7 @@ from bespeak.extensions.messages.settings import DeliverySettings, SmtpSettings
 from bespeak.extensions.messages.store import NextOutbox, PutOutbox
 from bespeak.extensions.messages.transports import Delivered, Outcome, Retry, Undeliverable
 from bespeak.state.store.commands.records import FindRecord, PutRecord
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio
@@ -177,7 +177,7 @@ CHILD = """
 import asyncio, sys
 from tests.extensions.messages.parts import delivering
 from bespeak.extensions.messages.delivery import Drain
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 async def main():
     store = open_store(sys.argv[1])

@@ -17,7 +17,7 @@ from bespeak.extensions.messages.methods_broadcast import Fanout
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.messages.store import AdvanceMany
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, Record
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Conflict
 
 pytestmark = pytest.mark.anyio

@@ -15,7 +15,7 @@ from bespeak.contract.service import ServerIdentity, Service
 from bespeak.extensions.messages.recipients import Recipients, as_address
 from bespeak.extensions.messages.transports import Retry, Undeliverable, blocked
 from bespeak.protocol.address_guard import BlockedAddress
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 pytestmark = pytest.mark.anyio
 

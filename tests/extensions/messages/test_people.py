@@ -26,7 +26,7 @@ from bespeak.protocol.exchange.messages import Connection, Request
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.handling import RefusedError
 from bespeak.state.store.commands.cases import Case, ReadCase
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Conflict
 
 anyio_backend = audited_backend

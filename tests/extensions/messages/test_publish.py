@@ -17,7 +17,7 @@ from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.messages.store import NextOutbox
 from bespeak.state.store.commands.cases import ReadCase
 from bespeak.state.store.commands.workers import MeasureQueues
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,7 @@ from tests.service import build
 from bespeak.documents.deployment.server_toml import ServerDocument, parse_server
 from bespeak.errors import ConfigError
 from bespeak.extensions.messages.settings import DeliverySettings, PeopleSettings, PersonSettings
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 GOOD = """
 [delivery]

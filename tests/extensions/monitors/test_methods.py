@@ -26,7 +26,7 @@ from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.exchange.messages import Context
 from bespeak.state.store.commands.agents import SetAgentStatus
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, Record
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Conflict, Store
 
 pytestmark = pytest.mark.anyio

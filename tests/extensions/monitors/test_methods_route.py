@@ -19,7 +19,7 @@ from bespeak.contract.handler import ExternalService
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.messages.store import ListMessages
-from bespeak.extensions.monitors import statistics
+from bespeak.extensions.monitors import health
 from bespeak.extensions.monitors.routing import RouteCandidate, parse_candidate
 from bespeak.faces.agtp.server import AgtpServer
 from bespeak.protocol.exchange.messages import Context
@@ -294,7 +294,7 @@ async def test_refused_calls_are_not_counted_and_old_ones_are_forgotten() -> Non
 
 
 async def test_few_endpoints_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(statistics, "MOST_KEYS", 2)
+    monkeypatch.setattr(health, "MOST_KEYS", 2)
     endpoints = [make_endpoint("FIND", f"/rooms-{number}", lambda _: {}) for number in range(3)]
     async with keeping(*endpoints, methods=("QUOTE",)) as bench:
         for endpoint in endpoints:

@@ -18,23 +18,30 @@ from bespeak.contract.agent import Agent
 from bespeak.contract.handler import Refusal
 from bespeak.extensions.messages.message import MOST_RECEIVED
 from bespeak.extensions.messages.store import ListMessages
-from bespeak.extensions.monitors.conditions import (
+from bespeak.extensions.monitors.health import Summary
+from bespeak.extensions.monitors.monitors import Observation, Observer, bound_value, describe
+from bespeak.extensions.monitors.target import (
+    EVENTS,
     MISSING,
+    Monitor,
+    MonitorTarget,
+    Seen,
+    View,
     check_threshold,
+    decode,
+    encode,
     find_fault,
     find_member,
     holds,
     is_beyond,
     is_news,
+    parse_target,
 )
-from bespeak.extensions.monitors.monitors import Observation, Observer, bound_value, describe
-from bespeak.extensions.monitors.statistics import Summary
-from bespeak.extensions.monitors.target import EVENTS, Monitor, MonitorTarget, Seen, View, decode, encode, parse_target
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.expressions.pool import Expressions
 from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, RemoveRecord
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

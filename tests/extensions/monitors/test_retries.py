@@ -20,7 +20,7 @@ from bespeak.extensions.monitors.store import FAILED, KEPT_CALL, REPEATING, SCHE
 from bespeak.runtime.identity.authority import restore_call
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, Record
 from bespeak.state.store.commands.workers import CountWorkers, RenewWorker, WorkerCount
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

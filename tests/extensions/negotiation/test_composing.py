@@ -15,7 +15,7 @@ from tests.stateful import StatefulBench
 from bespeak.contract.agent import Agent
 from bespeak.contract.endpoint import Endpoint
 from bespeak.extensions.negotiation.settings import ForbiddenCombination
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 pytestmark = pytest.mark.anyio
 

@@ -24,7 +24,7 @@ from tests.stateful import StatefulBench
 
 from bespeak.contract.limits import Rate
 from bespeak.contract.policy import MethodPolicy
-from bespeak.extensions.negotiation.negotiator import Negotiator
+from bespeak.extensions.negotiation.methods import Negotiator
 from bespeak.protocol.exchange.instant import read_instant
 
 pytestmark = pytest.mark.anyio

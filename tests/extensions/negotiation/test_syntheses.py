@@ -35,7 +35,7 @@ from bespeak.extensions.negotiation.store import DecideProposal, PublishProposal
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.runtime.additions import EndpointOrigin, write_endpoint
 from bespeak.state.store.commands.endpoints import PutEndpoint
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Command, Statement, Steps
 
 pytestmark = pytest.mark.anyio

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from bespeak.app.cli.main import bespeak
 from bespeak.extensions.payments.store import HELD, MoveMoney, OpenAccount, account_of
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Command, Statement
 
 ACME = account_of("acme")

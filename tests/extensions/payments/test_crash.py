@@ -19,7 +19,7 @@ import bespeak
 from bespeak import UnreachableError
 from bespeak.extensions.payments.store import CheckLedger, ListAccounts
 from bespeak.state.store.commands.records import ListRecords
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 pytestmark = pytest.mark.process
 

@@ -16,8 +16,7 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.errors import ConfigError
 from bespeak.extensions.payments.http_provider import HttpProvider
-from bespeak.extensions.payments.purchases import Purchase, decode, open_purchases
-from bespeak.extensions.payments.sales import Sales
+from bespeak.extensions.payments.purchases import Purchase, Sales, decode, open_purchases
 from bespeak.extensions.payments.settings import AccountSettings, Money, PaymentSettings
 from bespeak.extensions.payments.store import (
     CarriedOut,
@@ -33,7 +32,7 @@ from bespeak.extensions.payments.store import (
     account_of,
 )
 from bespeak.state.store.commands.records import Record
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 pytestmark = pytest.mark.anyio
 NOTHING = Sales(cast("Any", None), {}, ())

@@ -20,11 +20,11 @@ from bespeak import App, Context, ContractError, Price, Refusal, Sold
 from bespeak.contract.agent import Agent
 from bespeak.contract.policy import Policies
 from bespeak.documents.deployment.server_toml import ServerDocument
-from bespeak.extensions.payments import purchases, sales
+from bespeak.extensions.payments import purchases
 from bespeak.extensions.payments.settings import AccountSettings, PaymentSettings
 from bespeak.extensions.payments.store import CheckLedger, ListAccounts, account_of
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 anyio_backend = audited_backend
 pytestmark = pytest.mark.anyio
@@ -174,7 +174,7 @@ async def test_a_seller_adds_methods_in_the_transaction_of_its_sale() -> None:
 
 
 async def test_a_delivery_that_is_too_large_is_paid_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sales, "MOST_DELIVERED", 10)
+    monkeypatch.setattr(purchases, "MOST_DELIVERED", 10)
     async with keeping(**selling(), document=ledger()) as bench:
         receipt = (await buy(bench)).json["result"]
         assert (receipt["status"], receipt["delivered"]["code"]) == ("settled", "result-too-large")

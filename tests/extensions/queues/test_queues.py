@@ -25,7 +25,7 @@ from bespeak.extensions.queues.store import ClaimItems, CountItems, Item, PutIte
 from bespeak.runtime.handling import OpenLimit
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, PutRecord, RenewRecords
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 anyio_backend = audited_backend

@@ -13,7 +13,7 @@ from tests.meaning import ALIGNMENT, FOLDER
 
 from bespeak.app.cli.main import bespeak
 from bespeak.errors import ConfigError
-from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
+from bespeak.state.identity.jws import generate_key, private_text, public_jwk
 from bespeak.terminal import CommandFailedError
 
 CS = "https://ex.org/onto/cs"

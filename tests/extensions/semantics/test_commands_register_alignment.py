@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from tests.extensions.semantics.alignment import university
 
 from bespeak.app.cli.main import bespeak
-from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
+from bespeak.state.identity.jws import generate_key, private_text, public_jwk
 from bespeak.terminal import CommandFailedError
 
 ID = "https://ex.org/align/campus"

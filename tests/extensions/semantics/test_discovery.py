@@ -12,10 +12,9 @@ from tests.meaning import ALIGNMENT, CLINICAL, RAD, RAD_PROFILE, alignment, onto
 from tests.service import echo, make_endpoint
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.extensions.semantics.alignment.alignment import Alignment, MappingRule
-from bespeak.extensions.semantics.alignment.policy import Policy
-from bespeak.extensions.semantics.discovery import DiscoveryQuery, FoundEndpoint, MeaningIndex, read_wanted
+from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule, Policy
 from bespeak.extensions.semantics.envelope.reader import parse
+from bespeak.extensions.semantics.layer import DiscoveryQuery, FoundEndpoint, MeaningIndex, read_wanted
 from bespeak.extensions.semantics.terms import OntologyRef
 from bespeak.extensions.semantics.translation import Mappings, ProfileTranslation
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal, Scopes

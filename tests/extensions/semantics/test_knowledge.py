@@ -23,10 +23,10 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.app.server.assembly import list_builtins
 from bespeak.contract.service import ServerIdentity, Service
 from bespeak.extensions.semantics import knowledge
-from bespeak.extensions.semantics.alignment.alignment import Alignment
 from bespeak.extensions.semantics.alignment.artifact import Trust
 from bespeak.extensions.semantics.alignment.draft_json import statement_of
 from bespeak.extensions.semantics.alignment.notation import write_alignment
+from bespeak.extensions.semantics.alignment.policy import Alignment
 from bespeak.extensions.semantics.knowledge import Knowledge, read_artifact
 from bespeak.extensions.semantics.methods_ontologies import READ_SCOPE, REGISTER_SCOPE
 from bespeak.extensions.semantics.ontology.canonical import canonical_quads, content_digest
@@ -41,9 +41,8 @@ from bespeak.extensions.semantics.store import (
 )
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.artifact_signature import ArtifactStatement, sign_artifact
-from bespeak.state.identity.jws import PrivateKey
-from bespeak.state.identity.key_text import generate_key, key_id, public_jwk
-from bespeak.state.store.opening import open_store
+from bespeak.state.identity.jws import PrivateKey, generate_key, key_id, public_jwk
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

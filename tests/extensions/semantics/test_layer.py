@@ -25,8 +25,8 @@ from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import A2aSettings
 from bespeak.extensions.semantics import layer as module
 from bespeak.extensions.semantics import offloading
-from bespeak.extensions.semantics.envelope.message import find_payload
 from bespeak.extensions.semantics.envelope.reader import parse
+from bespeak.extensions.semantics.envelope.writer import find_payload
 from bespeak.extensions.semantics.knowledge import read_artifact
 from bespeak.extensions.semantics.layer import SemanticLayer, digest_of
 from bespeak.extensions.semantics.methods_ontologies import REGISTER_SCOPE
@@ -282,7 +282,7 @@ async def test_agents_register_big_ontologies_in_rotation_and_calls_go_on() -> N
 
 
 async def test_documents_that_wait_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bespeak.extensions.semantics.registry._MOST_OF_ONE", 1)
+    monkeypatch.setattr("bespeak.extensions.semantics.knowledge._MOST_OF_ONE", 1)
     async with keeping(semantic=SemanticSettings(registry=True)) as bench:
         small = [HEAD.format(number=number) + "b:x a ioa:Capability ." for number in range(4)]
         found = await asyncio.gather(*(offer(bench, text, "a" * 64) for text in small))

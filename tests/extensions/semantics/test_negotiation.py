@@ -10,13 +10,13 @@ from tests.cases import rows
 from tests.meaning import ALIGNMENT, CLINICAL, CLINICAL_PROFILE, CS, LAW, RAD, RAD_PROFILE, alignment, snapshot
 from tests.service import build
 
-from bespeak.extensions.semantics.alignment.alignment import Alignment, MappingRule
+from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule
 from bespeak.extensions.semantics.alignment.translation import Translator
 from bespeak.extensions.semantics.calls import refuse_change, refuse_missing, refuse_outcome, refuse_unknown
 from bespeak.extensions.semantics.envelope.reader import parse
-from bespeak.extensions.semantics.matching_rules import NOT_PROVIDED, UNCOVERED
 from bespeak.extensions.semantics.negotiation import SemanticNegotiation, SemanticOutcome, ServiceOffer
 from bespeak.extensions.semantics.profile import Verdict, Violation
+from bespeak.extensions.semantics.profile_rules import NOT_PROVIDED, UNCOVERED
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import OntologyRef
 from bespeak.extensions.semantics.translation import UsedMapping

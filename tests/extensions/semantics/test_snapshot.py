@@ -19,19 +19,24 @@ from tests.service import build, echo, make_endpoint
 
 from bespeak.contract.core_ontology import DEFAULT
 from bespeak.errors import ConfigError
-from bespeak.extensions.semantics.alignment.alignment import Alignment, MappingRule, Provenance
 from bespeak.extensions.semantics.alignment.artifact import JudgedAlignment, Trust
 from bespeak.extensions.semantics.alignment.names import words_of
 from bespeak.extensions.semantics.alignment.notation import write_alignment
-from bespeak.extensions.semantics.alignment.policy import Policy
-from bespeak.extensions.semantics.knowledge import OUTRANKED, CapabilityNames, Snapshot
+from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule, Policy, Provenance
+from bespeak.extensions.semantics.knowledge import (
+    OUTRANKED,
+    AlignmentOffer,
+    CapabilityNames,
+    Snapshot,
+    judge_offer,
+    open_registry,
+)
 from bespeak.extensions.semantics.layer import SemanticLayer, own_ontology, own_profile
 from bespeak.extensions.semantics.ontology.registration import judge_registration
-from bespeak.extensions.semantics.registry import AlignmentOffer, judge_offer, open_registry
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Meanings, Ontology, OntologyRef, Term
-from bespeak.state.identity.key_text import generate_key, key_id, public_jwk
-from bespeak.state.store.opening import open_store
+from bespeak.state.identity.jws import generate_key, key_id, public_jwk
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -21,9 +21,8 @@ from bespeak.extensions.workflows.spec import Spec, StepSpec, encode
 from bespeak.extensions.workflows.store import JournalSteps, NoteSteps, StepRow
 from bespeak.protocol.exchange.messages import Context, Response
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.events import PutEvent
-from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, ListRecords, NextDue, PutRecord
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, ListRecords, NextDue, PutEvent, PutRecord
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Command, Conflict, Then
 
 pytestmark = pytest.mark.anyio

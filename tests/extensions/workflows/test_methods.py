@@ -26,7 +26,7 @@ from bespeak.runtime.identity.authority import Authority
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, DecideCase, ListCases
 from bespeak.state.store.commands.records import PutRecord
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -30,8 +30,7 @@ from bespeak.documents.deployment.server_settings import A2aSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.faces.http.server import HttpServer
 from bespeak.faces.limits import Timeouts
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import MEMORY
+from bespeak.state.store.settings import MEMORY, open_store
 from bespeak.state.store.store import Store
 
 VERSIONS = ("1.0", "0.3")

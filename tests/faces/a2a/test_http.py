@@ -220,7 +220,7 @@ async def test_a_client_that_disconnects_leaves_a_task_that_goes_on() -> None:
 
 
 async def test_running_calls_are_told_to_be_interrupted_when_the_server_stops(tmp_path: Path) -> None:
-    from bespeak.state.store.opening import open_store
+    from bespeak.state.store.settings import open_store
 
     place = str(tmp_path / "store.db")
     rooms = Rooms()

@@ -22,7 +22,7 @@ from bespeak.faces.a2a.skills import Skills
 from bespeak.faces.a2a.tasks import Held, SkillTasks, TaskChange
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.store.commands.a2a_tasks import FINISHED, WORKING, ReadTask
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Command, Store
 
 pytestmark = pytest.mark.anyio

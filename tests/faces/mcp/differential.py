@@ -32,8 +32,7 @@ from bespeak.state.audit.record import payload_of
 from bespeak.state.audit.settings import AuditSettings
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.audit import ScanAudit
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import MEMORY
+from bespeak.state.store.settings import MEMORY, open_store
 from bespeak.state.store.store import Store
 
 # The service.

@@ -100,7 +100,7 @@ async def test_a_token_of_a_caller_is_not_sent_to_an_upstream(tmp_path: Path, mo
     with running_notes(tmp_path) as notes:
         monkeypatch.setenv("UPSTREAM_ACME_NOTES_API_KEY", "secret-key")
         trust = ssl.create_default_context(cafile=str(notes.authority))
-        monkeypatch.setattr("bespeak.runtime.bindings.upstream_pool.system_trust", lambda: trust)
+        monkeypatch.setattr("bespeak.runtime.bindings.upstream.system_trust", lambda: trust)
         (tmp_path / "notes.json").write_text(json.dumps(described(f"https://127.0.0.1:{notes.port}")))
         target = load_target(str(tmp_path / "notes.json"))
         async with on_http(target, issuer.document) as (url, _, _), network(issuer, url) as http:

@@ -247,8 +247,7 @@ async def test_offers_are_served_over_stdio_too(imported: Path) -> None:
     from bespeak.app.server.mcp_backend import ClientBackend
     from bespeak.faces.asking import Asking
     from bespeak.faces.mcp.server import ToolServer
-    from bespeak.state.store.opening import open_store
-    from bespeak.state.store.settings import MEMORY, CaseSettings
+    from bespeak.state.store.settings import MEMORY, CaseSettings, open_store
 
     servers: list[Any] = []
     store = open_store(MEMORY, role="sole")

@@ -27,8 +27,7 @@ from bespeak.documents.deployment.server_settings import McpSettings
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.faces.limits import Timeouts
 from bespeak.runtime.server import Server
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import MEMORY, CaseSettings
+from bespeak.state.store.settings import MEMORY, CaseSettings, open_store
 from bespeak.state.store.store import Store
 
 if TYPE_CHECKING:

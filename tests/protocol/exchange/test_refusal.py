@@ -7,7 +7,7 @@ from bespeak.contract.limits import read_cost
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.protocol.exchange.header_values import parse_budget
 from bespeak.protocol.exchange.refusal import Fault, Outcome, Refused, refused
-from bespeak.state.identity.key_text import parse_key
+from bespeak.state.identity.jws import parse_key
 
 
 def test_parsers_return_a_fault_that_names_the_wrong_part() -> None:

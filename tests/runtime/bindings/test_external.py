@@ -25,10 +25,8 @@ from bespeak.protocol.exchange.messages import Connection, Context, Request
 from bespeak.protocol.exchange.principal import Principal, Scopes
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer
-from bespeak.runtime.bindings import upstream_pool
 from bespeak.runtime.bindings.external import ExternalBinding, bind_external
-from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES
-from bespeak.runtime.bindings.upstream_pool import UpstreamPool
+from bespeak.runtime.bindings.upstream import MAX_RESPONSE_BYTES, UpstreamPool
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 pytestmark = pytest.mark.anyio
@@ -547,7 +545,7 @@ async def test_upstream_can_be_a_step_of_a_composition(authority: trustme.CA, mo
         writer.write(body)
 
     async with upstream(authority, respond) as here:
-        monkeypatch.setattr(upstream_pool, "system_trust", lambda: here.tls)
+        monkeypatch.setattr("bespeak.runtime.bindings.upstream.system_trust", lambda: here.tls)
         handler = ExternalService(url=here.url, method="POST", timeout_seconds=5, error_map={"409": "taken"})
         called = make_endpoint("BOOK", "/room", echo, properties={"room": TEXT}, errors=("taken", *UPSTREAM_ERRORS))
         made = compose("RESERVE", "/room", "r", properties={"id": TEXT})

@@ -17,10 +17,10 @@ from tests.echo import Echo, as_json, echo_server
 from tests.runtime.bindings.test_external import AGENT, CONTEXT, endpoint
 
 from bespeak.contract.handler import ExternalService
-from bespeak.contract.http_value import as_text
+from bespeak.contract.http_route import as_text
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.bindings.external import ExternalBinding, bind_external
-from bespeak.runtime.bindings.upstream_pool import UpstreamPool
+from bespeak.runtime.bindings.upstream import UpstreamPool
 
 pytestmark = pytest.mark.anyio
 

@@ -18,9 +18,9 @@ from tests.echo import parts_of
 from tests.process import ROOT
 
 from bespeak.contract.handler import ExternalService
-from bespeak.contract.http_value import MAX_HEADER, as_text, leaves_segment
+from bespeak.contract.http_route import MAX_HEADER, as_text, leaves_segment
 from bespeak.contract.schema.validation import Violation
-from bespeak.runtime.bindings.upstream_request import (
+from bespeak.runtime.bindings.upstream import (
     RequestPlan,
     UpstreamCredentials,
     UpstreamField,

@@ -33,10 +33,8 @@ from bespeak.runtime.bindings.external import (
     retry_after,
     upstream_url,
 )
-from bespeak.runtime.bindings.upstream_outcome import OUTPUT_INVALID, UpstreamOutcome
-from bespeak.runtime.bindings.upstream_pool import UpstreamPool
+from bespeak.runtime.bindings.upstream import OUTPUT_INVALID, UpstreamCredentials, UpstreamOutcome, UpstreamPool
 from bespeak.runtime.bindings.upstream_probe import probe_upstreams
-from bespeak.runtime.bindings.upstream_request import UpstreamCredentials
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 pytestmark = pytest.mark.anyio

@@ -16,7 +16,7 @@ from tests.cases import rows
 
 from bespeak.contract.schema.validation import DIALECT, Validator, compile_schema
 from bespeak.errors import ContractError
-from bespeak.runtime.functions.hints import input_schema, output_schema
+from bespeak.runtime.functions.reading import input_schema, output_schema
 from bespeak.runtime.functions.signature import read_signature
 
 

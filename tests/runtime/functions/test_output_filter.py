@@ -28,9 +28,9 @@ from pydantic import (
 )
 from pydantic.dataclasses import dataclass as model_dataclass
 
-from bespeak.runtime.functions.hints import output_schema
+from bespeak.runtime.functions.annotations import adapt
 from bespeak.runtime.functions.output_filter import OutputFilter, UnfitResult
-from bespeak.runtime.functions.unions import adapt
+from bespeak.runtime.functions.reading import output_schema
 
 T = TypeVar("T")
 SECRET = "hunter2"

@@ -18,10 +18,10 @@ from tests.cases import check_each, rows
 import bespeak
 from bespeak import App, Body, Context, ContractError, Policies
 from bespeak.contract.schema.subschemas import rewrite, transplant
-from bespeak.runtime.functions.hints import input_schema
+from bespeak.runtime.functions.annotations import adapt
 from bespeak.runtime.functions.output_filter import OutputFilter, UnfitResult
+from bespeak.runtime.functions.reading import input_schema
 from bespeak.runtime.functions.signature import plan_call, read_signature
-from bespeak.runtime.functions.unions import adapt
 
 
 @dataclasses.dataclass

@@ -13,7 +13,7 @@ from bespeak.contract.limits import Rate, RateLimits, read_cost
 from bespeak.protocol.exchange.messages import Connection, Request, Response
 from bespeak.protocol.exchange.principal import Principal
 from bespeak.runtime.call import Call
-from bespeak.runtime.gates.limits import agent_rate_gate
+from bespeak.runtime.gates.authority import agent_rate_gate
 from bespeak.runtime.rate import Rates
 
 ONCE = Rate(1, "min", 1)

@@ -23,9 +23,9 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.identity.authority import Authority
 from bespeak.runtime.identity.signer import Signer
 from bespeak.state.identity.api_keys import NewKey, make_key
-from bespeak.state.identity.key_text import generate_key
+from bespeak.state.identity.jws import generate_key
 from bespeak.state.identity.settings import AuthSettings
-from bespeak.state.store.commands.api_keys import AddApiKey, RevokeApiKey
+from bespeak.state.store.commands.agents import AddApiKey, RevokeApiKey
 from bespeak.state.store.commands.records import FindRecord, ListRecords
 
 pytestmark = pytest.mark.anyio

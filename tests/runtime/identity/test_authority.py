@@ -34,11 +34,11 @@ from bespeak.runtime.identity.principals import Principals
 from bespeak.runtime.identity.signer import Signer
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.credentials import Authenticated
-from bespeak.state.identity.key_text import generate_key
+from bespeak.state.identity.jws import generate_key
 from bespeak.state.identity.settings import AuthSettings, TokenSettings
 from bespeak.state.store.commands.agents import PutAgent
 from bespeak.state.store.commands.records import ChangeRecord, FindRecord, ListRecords, PutRecord, Record
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 pytestmark = pytest.mark.anyio
 

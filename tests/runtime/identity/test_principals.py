@@ -18,7 +18,7 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.principal import NO_SCOPES, Principal, Scopes
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.identity.agents import Agents
-from bespeak.runtime.identity.grants import Grant
+from bespeak.runtime.identity.authority import Grant
 from bespeak.runtime.identity.principals import Principals
 from bespeak.runtime.identity.signer import Signer
 from bespeak.state.identity.credentials import Authenticated

@@ -15,8 +15,7 @@ from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.instant import read_instant
 from bespeak.runtime.methods.cases import MOST_ATTESTATION, MOST_CONTENT
 from bespeak.state.store.commands.cases import KINDS, DecideCase, ListCases, OpenCase, ReadCase, UseCase
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import CaseSettings
+from bespeak.state.store.settings import CaseSettings, open_store
 
 pytestmark = pytest.mark.anyio
 

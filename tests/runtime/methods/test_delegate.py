@@ -20,9 +20,9 @@ from bespeak.contract.service import ServerIdentity, Service
 from bespeak.documents.deployment.server_toml import ServerDocument
 from bespeak.protocol.exchange.principal import Scopes
 from bespeak.state.identity.delegation import Chain, grant_authority
-from bespeak.state.identity.key_text import generate_key, public_jwk
+from bespeak.state.identity.jws import generate_key, public_jwk
 from bespeak.state.store.commands.agents import SetAgentStatus
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 pytestmark = pytest.mark.anyio
 

@@ -32,7 +32,7 @@ from bespeak.runtime.identity.agents import Agents
 from bespeak.runtime.publication import Publication
 from bespeak.state.identity.authenticator import Authenticator
 from bespeak.state.identity.credentials import Authenticated
-from bespeak.state.identity.key_text import generate_key, key_id, parse_jwk, public_jwk
+from bespeak.state.identity.jws import generate_key, key_id, parse_jwk, public_jwk
 from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 

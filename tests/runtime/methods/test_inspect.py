@@ -22,7 +22,7 @@ from bespeak.errors import StoreUnavailableError
 from bespeak.protocol.exchange.messages import Request, Response
 from bespeak.state.store.commands.agents import PutAgent, ReadLifecycle
 from bespeak.state.store.commands.audit import ReadAudit, ReadChainHead
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.sqlite import SqliteStore
 from bespeak.state.store.store import Command
 

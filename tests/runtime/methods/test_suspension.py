@@ -23,12 +23,10 @@ from bespeak.contract.agent import Agent
 from bespeak.extensions.negotiation.store import PublishProposal
 from bespeak.protocol.exchange.instant import read_instant, write_instant
 from bespeak.runtime.exchange import REPLAYED
-from bespeak.runtime.methods.lifecycle import CHANGES
-from bespeak.runtime.methods.suspension import MOST_CHECKPOINT, hash_nonce
+from bespeak.runtime.methods.lifecycle import CHANGES, MOST_CHECKPOINT, hash_nonce
 from bespeak.state.store.commands.agents import ReadLifecycle
 from bespeak.state.store.commands.sessions import BindSession, ResumeSession, SuspendSession
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import SessionSettings
+from bespeak.state.store.settings import SessionSettings, open_store
 from bespeak.state.store.sqlite import SqliteStore
 
 pytestmark = pytest.mark.anyio

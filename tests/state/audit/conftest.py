@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 from tests.state.store.conftest import place, shared_place
 
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 __all__ = ["place", "shared_place"]

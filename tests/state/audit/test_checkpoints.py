@@ -27,11 +27,11 @@ from bespeak.errors import StoreError
 from bespeak.protocol.exchange.header_values import encode64
 from bespeak.state.audit.checkpoints import BoundStream, make_checkpoint, read_checkpoint
 from bespeak.state.audit.record import FIRST, encode_header, jws_id, parse_compact, payload_of
-from bespeak.state.audit.sealer import StreamHead
+from bespeak.state.audit.trail import StreamHead
+from bespeak.state.identity.jws import generate_key
 from bespeak.state.identity.key_files import SigningKey, check_signature
-from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.commands import audit
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Command, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio
@@ -280,7 +280,7 @@ class Drop(Command, frozen=True):
 WRITER = """
 import asyncio, sys
 from tests.state.audit.trails import ANN, BOB, append, make_sealer
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 async def main():
     store = open_store(sys.argv[1])

@@ -12,11 +12,10 @@ from tests.cases import rows
 from tests.state.audit.trails import ANN, BOB, KEY, KEYS, NOW, append, faults_in, make_checkpointer, make_sealer
 
 from bespeak.state.audit.checkpoints import make_checkpoint
-from bespeak.state.audit.sealer import Signing, StreamHead
-from bespeak.state.audit.trail import StoreTrail
+from bespeak.state.audit.trail import Signing, StoreTrail, StreamHead
 from bespeak.state.audit.verification import Expectation, Tally, Verification
+from bespeak.state.identity.jws import generate_key, key_id
 from bespeak.state.identity.key_files import SigningKey, TrustedKeys, trusted
-from bespeak.state.identity.key_text import generate_key, key_id
 from bespeak.state.store.commands.audit import AppendCheckpoint, LastCheckpoint
 from bespeak.state.store.store import Command, Statement, Steps, Store
 

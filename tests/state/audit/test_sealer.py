@@ -11,7 +11,7 @@ from tests.state.audit.trails import ANN, BOB, KEYS, append, append_one, faults_
 
 from bespeak.errors import StoreError
 from bespeak.state.audit.record import FIRST, parse_compact, payload_of, roll
-from bespeak.state.audit.sealer import ChainSealer, StreamHead
+from bespeak.state.audit.trail import ChainSealer, StreamHead
 from bespeak.state.identity.key_files import check_signature
 from bespeak.state.store.commands.audit import AppendAudit
 from bespeak.state.store.store import Command, Sealed, Statement, Steps, Store

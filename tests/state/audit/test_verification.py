@@ -25,8 +25,7 @@ from bespeak.state.audit.record import (
     place_of,
     roll,
 )
-from bespeak.state.audit.sealer import Signing, StreamHead
-from bespeak.state.audit.trail import StoreTrail
+from bespeak.state.audit.trail import Signing, StoreTrail, StreamHead
 from bespeak.state.audit.verification import (
     CheckpointCheck,
     Expectation,
@@ -35,9 +34,9 @@ from bespeak.state.audit.verification import (
     TrailFault,
     Verification,
 )
+from bespeak.state.identity.jws import generate_key
 from bespeak.state.identity.key_files import SigningKey, trusted
-from bespeak.state.identity.key_text import generate_key
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 AGENTS = [trails.ANN, trails.BOB, "", trails.ANN, trails.ANN, trails.BOB]

@@ -11,11 +11,10 @@ from typing import Any
 from joserfc.jwk import OKPKey
 
 from bespeak.state.audit.checkpoints import Checkpointer
-from bespeak.state.audit.sealer import ChainSealer, Signing
-from bespeak.state.audit.trail import FileTrail, StoreTrail, Trail, export_lines
+from bespeak.state.audit.trail import ChainSealer, FileTrail, Signing, StoreTrail, Trail, export_lines
 from bespeak.state.audit.verification import Expectation, TrailFault, Verification
+from bespeak.state.identity.jws import generate_key
 from bespeak.state.identity.key_files import SigningKey, TrustedKeys, trusted
-from bespeak.state.identity.key_text import generate_key
 from bespeak.state.store.commands.audit import AppendAudit
 from bespeak.state.store.store import Conflict, Sealed, Store
 

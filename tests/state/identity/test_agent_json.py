@@ -18,7 +18,7 @@ from bespeak.contract.agent import Agent, Genesis, canonical_genesis, genesis_id
 from bespeak.protocol.exchange.header_values import encode64
 from bespeak.state.identity.agent_json import genesis_of, parse_agent, private_keys, read_agent
 from bespeak.state.identity.genesis import issue_genesis
-from bespeak.state.identity.key_text import generate_key, private_text, public_jwk
+from bespeak.state.identity.jws import generate_key, private_text, public_jwk
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import json_table
 

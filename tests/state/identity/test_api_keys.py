@@ -15,8 +15,8 @@ from tests.state.identity.issuer import Clock
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.api_keys import USE_EVERY, ApiKeys, NewKey, make_key
 from bespeak.state.identity.credentials import Authenticated, Outdated
-from bespeak.state.store.commands.api_keys import AddApiKey, ListApiKeys, RevokeApiKey
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.commands.agents import AddApiKey, ListApiKeys, RevokeApiKey
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -7,9 +7,8 @@ import pytest
 
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity import artifact_signature
-from bespeak.state.identity.jws import PrivateKey, sign_compact
+from bespeak.state.identity.jws import PrivateKey, generate_key, key_id, sign_compact
 from bespeak.state.identity.key_files import trusted
-from bespeak.state.identity.key_text import generate_key, key_id
 
 KEY, OTHER = generate_key(), generate_key()
 STATEMENT = artifact_signature.ArtifactStatement("ontology", "https://ex.org/onto/cs", "1.0", "ab" * 32)

@@ -11,7 +11,7 @@ from tests.cases import rows
 from bespeak.contract.agent import Genesis, genesis_id
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.genesis import issue_genesis, verify_genesis
-from bespeak.state.identity.key_text import generate_key, key_id, public_jwk
+from bespeak.state.identity.jws import generate_key, key_id, public_jwk
 
 ISSUER = generate_key()
 AGENT = generate_key()

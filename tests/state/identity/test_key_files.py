@@ -13,8 +13,8 @@ from joserfc.jwk import OKPKey
 from tests.cases import rows
 
 from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.identity.jws import generate_key, key_id, parse_jwk, parse_key, private_text, public_jwk
 from bespeak.state.identity.key_files import PastKey, history_path, history_text, parse_history, read_history, read_key
-from bespeak.state.identity.key_text import generate_key, key_id, parse_jwk, parse_key, private_text, public_jwk
 
 KEY, OLD = generate_key(), generate_key()
 THEN = 1_800_000_000.5

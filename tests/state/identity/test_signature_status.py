@@ -14,8 +14,8 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.audit.record import encode_header, parse_compact
+from bespeak.state.identity.jws import generate_key, key_id, private_text, public_jwk
 from bespeak.state.identity.key_files import SigningKey, check_signature, parse_keys, trusted
-from bespeak.state.identity.key_text import generate_key, key_id, private_text, public_jwk
 
 SIGNING = SigningKey(KEY)
 GOOD = SIGNING.sign(encode_header(SIGNING.header("JWT")) + encode64(b'{"a":1}')).decode()

@@ -7,9 +7,8 @@ from tests.cases import rows
 from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.identity.signer import Signer
-from bespeak.state.identity.jws import sign_compact
+from bespeak.state.identity.jws import generate_key, sign_compact
 from bespeak.state.identity.key_files import trusted
-from bespeak.state.identity.key_text import generate_key
 from bespeak.state.identity.signed_document import SignedDocument, read_signed, write_signed
 
 KEY = generate_key()

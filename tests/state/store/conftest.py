@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.state.store.sealing import PlainSealer
 
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Store
 
 Opening = Callable[[], Awaitable[Store]]

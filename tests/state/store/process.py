@@ -17,7 +17,7 @@ from bespeak.errors import *
 from bespeak.state.store import sqlite, sqlite_file
 from bespeak.state.store.store import *
 from bespeak.state.store.commands.idempotency import UseNonce
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 """
 _AS_NOBODY = """
 if os.geteuid() == 0:

@@ -23,7 +23,7 @@ from bespeak.state.store.commands.idempotency import (
     ReleaseKey,
     UseNonce,
 )
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Command, Conflict, Notify, Sealed, Statement, Steps, Store
 
 pytestmark = pytest.mark.anyio

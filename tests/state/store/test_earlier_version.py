@@ -16,10 +16,9 @@ from bespeak.extensions.messages.store import NewMessage, PutMessages
 from bespeak.state.store import sql
 from bespeak.state.store.commands.agents import SetAgentStatus
 from bespeak.state.store.commands.records import ListRecords
-from bespeak.state.store.examination import examine, upgrade
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Conflict, Store
-from bespeak.state.store.transfer import ReadTables, export_store, import_store, shapes
+from bespeak.state.store.transfer import ReadTables, examine, export_store, import_store, shapes, upgrade
 
 pytestmark = pytest.mark.anyio
 

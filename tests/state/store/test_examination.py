@@ -10,10 +10,9 @@ from tests.state.store.process import running
 
 from bespeak.errors import ConfigError
 from bespeak.state.store.commands.idempotency import UseNonce
-from bespeak.state.store.examination import examine, upgrade
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.sql import CURRENT
-from bespeak.state.store.transfer import shapes
+from bespeak.state.store.transfer import examine, shapes, upgrade
 
 pytestmark = pytest.mark.anyio
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bespeak.errors import ConfigError
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.sqlite import SqliteStore
 
 

@@ -19,7 +19,7 @@ from tests.state.store.process import run, running
 
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.state.store.commands.idempotency import Claimed, ClaimKey, UseNonce
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.sqlite import SqliteStore
 from bespeak.state.store.store import Command, Conflict, Notify, Statement, Steps, Store
 

@@ -13,7 +13,7 @@ import pytest
 from tests.state.store.process import open_folder, run, running
 
 from bespeak.errors import ConfigError
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.sql import CURRENT
 from bespeak.state.store.sqlite_file import (
     FileLock,

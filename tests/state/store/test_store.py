@@ -11,7 +11,7 @@ from tests.cases import rows
 
 from bespeak.errors import StoreError, StoreUnavailableError
 from bespeak.state.store.commands.idempotency import Claimed, ClaimKey, UseNonce
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import (
     Command,
     Conflict,

@@ -18,7 +18,7 @@ from tests.cases import rows
 
 from bespeak.state.store.commands.audit import AppendAudit, ScanAudit
 from bespeak.state.store.commands.idempotency import ClaimKey, FindKey, FinishKey, Recorded, UseNonce
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.sql import CURRENT
 from bespeak.state.store.sqlite import SqliteStore
 from bespeak.state.store.store import Conflict, Rows, Store

@@ -11,7 +11,7 @@ import pytest
 from tests.checks.lint.conftest import ROOM
 
 from bespeak.checks.lint import rules
-from bespeak.checks.lint.passes import RULES
+from bespeak.checks.lint.rule_index import RULES
 from bespeak.checks.lint.rules import method
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Fix, Rule, brief, declared_in, printable
 from bespeak.text.source.tree import Change, Location

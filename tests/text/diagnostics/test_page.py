@@ -9,13 +9,13 @@ import pytest
 from tests.cases import check_each, rows
 from tests.checks.lint.contexts import CONTEXT
 
-from bespeak.checks.evolution.rule_index import RULES as CHANGES
+from bespeak.checks.evolution.change_report import RULES as CHANGES
 from bespeak.checks.lint.config import Config, Judge
 from bespeak.checks.lint.document import examine
 from bespeak.checks.lint.rule_index import all_rules
-from bespeak.text.diagnostics import page
+from bespeak.text.diagnostics import report
 from bespeak.text.diagnostics.diagnostic import Rule
-from bespeak.text.diagnostics.page import Page, page_of
+from bespeak.text.diagnostics.report import Page, page_of
 
 EVERY: Final = (*all_rules().values(), *CHANGES.values())
 
@@ -31,7 +31,7 @@ def test_every_rule_has_a_page_with_a_reason_and_both_examples_or_neither() -> N
 
 
 def test_every_page_belongs_to_a_rule() -> None:
-    pages = {path.name for path in (Path(page.__file__).parent / "rules").iterdir()}
+    pages = {path.name for path in (Path(report.__file__).parent / "rules").iterdir()}
     assert pages == {f"{rule.page}.md" for rule in EVERY}
 
 
@@ -42,9 +42,9 @@ PAGE: Final = (
 
 
 def read(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> Page:
-    monkeypatch.setattr(page, "_PAGES", folder)
+    monkeypatch.setattr(report, "_PAGES", folder)
     (folder / "X100.md").write_text(text, "utf-8")
-    return page._read.__wrapped__("X100")
+    return report._read.__wrapped__("X100")
 
 
 def test_page_has_a_paragraph_and_two_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,6 +76,6 @@ def test_page_of_another_form_is_refused(
 
 
 def test_linting_reads_no_page() -> None:
-    page._read.cache_clear()
+    report._read.cache_clear()
     examine("method: BOOK\n", "rooms.agis", CONTEXT, Judge(Config()))
-    assert page._read.cache_info().misses == 0
+    assert report._read.cache_info().misses == 0

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.cases import rows
 
-from bespeak.text.language.intent import mechanism, weakness
+from bespeak.text.language.phrases import mechanism, weakness
 
 
 def outcomes(section: str) -> list[str]:

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
-from bespeak.agent.client.wire_log import is_wire_logged, log_received, log_sent
+from bespeak.agent.client.sender import is_wire_logged, log_received, log_sent
 from bespeak.errors import ConfigError, LocalProtocolError, RemoteProtocolError
 from bespeak.protocol.address import Locator
 from bespeak.protocol.agtp_client_connection import AgtpClientConnection

@@ -19,7 +19,7 @@ from bespeak.agent.client.web_options import WebOptions
 from bespeak.errors import ConfigError
 from bespeak.protocol.address import is_web, parse_uri
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.identity.key_text import parse_key
+from bespeak.state.identity.jws import parse_key
 
 P = ParamSpec("P")
 ClientT = TypeVar("ClientT")

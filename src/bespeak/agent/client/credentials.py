@@ -13,9 +13,8 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.address import Locator
 from bespeak.protocol.exchange.headers import AGENT_ID, AUTHORIZATION
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.jws import PrivateKey, key_id
 from bespeak.state.identity.key_files import read_key
-from bespeak.state.identity.key_text import key_id
 from bespeak.state.identity.signed_request import sign_request
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text

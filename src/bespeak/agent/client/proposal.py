@@ -13,8 +13,7 @@ from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.endpoint import CAPABILITIES, IMPACTS, Endpoint
 from bespeak.contract.handler import COMPOSITION_FAILED
 from bespeak.contract.schema.subschemas import inline
-from bespeak.documents.ai.param_notation import TYPES, parse_param
-from bespeak.documents.ai.returns_notation import FORMATS
+from bespeak.documents.ai.param_notation import FORMATS, TYPES, parse_param
 from bespeak.documents.manifest_json import parse_endpoint
 from bespeak.errors import ConfigError
 from bespeak.text.diagnostics.diagnostic import brief

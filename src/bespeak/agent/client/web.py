@@ -24,8 +24,7 @@ from bespeak.agent.client.service import GivenRequest, ServiceClient, encode_jso
 from bespeak.agent.client.web_options import WebOptions
 from bespeak.agent.discovery.capability import PLACEHOLDER, Capability, CredentialPlace, in_braces
 from bespeak.agent.discovery.discovered import Discovered
-from bespeak.agent.discovery.document_cache import open_cache
-from bespeak.agent.discovery.fetcher import Fetcher
+from bespeak.agent.discovery.fetcher import Fetcher, open_cache
 from bespeak.agent.discovery.lookup import Lookup
 from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.handler import OpaqueHandler

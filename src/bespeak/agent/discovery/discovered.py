@@ -11,9 +11,9 @@ from bespeak.agent.discovery.capability import Capability
 from bespeak.agent.discovery.web_document import Fetched
 from bespeak.documents.agis.document import AgisDocument
 from bespeak.documents.ai.document import AiDocument
-from bespeak.documents.ai.rules import CAPABILITY_ELSEWHERE, CONTENT_USAGE, UNUSABLE_CAPABILITY
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.documents.openapi.description import Description
+from bespeak.documents.rules import CAPABILITY_ELSEWHERE, CONTENT_USAGE, UNUSABLE_CAPABILITY
 from bespeak.protocol.address_guard import WebAddress, parse_web_address
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, Severity, brief
 from bespeak.text.source.tree import Location

@@ -25,8 +25,8 @@ from bespeak.agent.discovery.web_document import (
 )
 from bespeak.contract.http_route import split_verb
 from bespeak.documents.ai.document import MOST_CAPABILITIES
-from bespeak.documents.ai.rules import ADDRESS_REFUSED, DOCUMENT_CUT, UNUSABLE_DOCUMENT
 from bespeak.documents.manifest_json import parse_manifest
+from bespeak.documents.rules import ADDRESS_REFUSED, DOCUMENT_CUT, UNUSABLE_DOCUMENT
 from bespeak.protocol.address_guard import AddressFault, WebAddress, parse_web_address, resolve_address
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import json_table

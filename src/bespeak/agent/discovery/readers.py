@@ -22,9 +22,9 @@ from bespeak.documents.adoption.naming import unused
 from bespeak.documents.agis.document import AgisDocument, read_agis
 from bespeak.documents.ai.document import MOST_CAPABILITIES, AiCapability, AiDocument, consume_ai
 from bespeak.documents.ai.param_notation import parse_param
-from bespeak.documents.ai.rules import UNUSABLE_DOCUMENT
-from bespeak.documents.notation_text import parse_notation
 from bespeak.documents.openapi.description import Body, Description, Operation, SecurityScheme, list_style
+from bespeak.documents.rules import UNUSABLE_DOCUMENT
+from bespeak.documents.yaml_text import parse_notation
 from bespeak.protocol.address_guard import AddressFault, WebAddress
 from bespeak.protocol.exchange.headers import FORM, essence, is_json
 from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, SINCE

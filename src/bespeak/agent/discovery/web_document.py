@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from bespeak.agent.discovery import robots
-from bespeak.documents.ai.rules import ADDRESS_REFUSED, ROBOTS_DISALLOWED, UNREACHABLE, UNUSABLE_ANSWER
 from bespeak.documents.openapi.description import MOST_BYTES
+from bespeak.documents.rules import ADDRESS_REFUSED, ROBOTS_DISALLOWED, UNREACHABLE, UNUSABLE_ANSWER
 from bespeak.protocol.exchange.headers import essence, is_json
 from bespeak.text.diagnostics.diagnostic import Rule
 

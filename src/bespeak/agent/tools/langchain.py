@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
-from bespeak.agent.tools.tool_call import ToolCall, ToolResult
-from bespeak.agent.tools.tool_runner import ToolRunner, Wait, carry_out, framework_needed
+from bespeak.agent.tools.tool_runner import ToolCall, ToolResult, ToolRunner, Wait, carry_out, framework_needed
 from bespeak.documents.projections.model_tools.tools import ModelTool
 from bespeak.errors import ConfigError
 

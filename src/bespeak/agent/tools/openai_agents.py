@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bespeak.agent.tools.tool_call import ToolCall
-from bespeak.agent.tools.tool_runner import ToolRunner, Wait, carry_out, framework_needed
+from bespeak.agent.tools.tool_runner import ToolCall, ToolRunner, Wait, carry_out, framework_needed
 from bespeak.documents.projections.model_tools.tools import ModelTool
 
 if TYPE_CHECKING:

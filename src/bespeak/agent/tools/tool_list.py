@@ -6,12 +6,10 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from bespeak.agent.tools.tool_call import MOST
-from bespeak.agent.tools.tool_runner import Confirm, ToolRunner, ToolService, Wait
+from bespeak.agent.tools.tool_runner import MOST, Confirm, ToolRunner, ToolService, Wait
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.endpoint_names import tool_names
-from bespeak.documents.projections.model_tools.providers import STYLES
-from bespeak.documents.projections.model_tools.tools import DEFERRING, definitions, make_model_tools
+from bespeak.documents.projections.model_tools.tools import DEFERRING, STYLES, definitions, make_model_tools
 from bespeak.errors import ConfigError
 
 FEW: Final = 10  # number of tools that a query chooses unless another one is given

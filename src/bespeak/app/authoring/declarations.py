@@ -16,9 +16,8 @@ from bespeak.contract.schema.subschemas import inline
 from bespeak.documents.projections.deployment_files import near_field
 from bespeak.errors import ContractError
 from bespeak.runtime.bindings.stream import find_fault
-from bespeak.runtime.functions.hints import output_schema
 from bespeak.runtime.functions.needs import is_async
-from bespeak.runtime.functions.reading import locate, refused_names
+from bespeak.runtime.functions.reading import locate, output_schema, refused_names
 from bespeak.runtime.functions.signature import function_name, plan_call, read_signature
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.tree import Location

@@ -30,7 +30,7 @@ from bespeak.errors import ContractError
 from bespeak.runtime.bindings.participant import bind_participant, method_errors
 from bespeak.runtime.functions.annotations import show_type
 from bespeak.runtime.functions.needs import is_async
-from bespeak.runtime.functions.reading import locate, parse_docstring, read_handler
+from bespeak.runtime.functions.reading import locate, parse_docstring
 from bespeak.runtime.functions.signature import read_signature
 from bespeak.text.source.tree import Location
 
@@ -40,24 +40,12 @@ if TYPE_CHECKING:
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
-def _find_letter_fault(function: Callable[..., Any]) -> str | None:
-    """Return why a function cannot take what is sent to a recipient; None if it can."""
-    schema = read_handler(function).input_schema
-    unknown = [name for name in schema.get("properties", {}) if name not in LETTER]
-    if unknown:
-        return f"it takes {', '.join(unknown)}; a message has {', '.join(LETTER)}"
-    compiled = compile_schema(schema)
-    given = {name: value for name, value in LETTER.items() if name in schema.get("properties", {})}
-    violations = compiled.violations(given) if isinstance(compiled, Validator) else []
-    return f"it does not take what a message has: {violations[0].message}" if violations else None
-
-
 _Seller = TypeVar("_Seller", bound=type)
 _SALE: Final = {"price": "PURCHASE", "fulfil": "PURCHASE", "refund": "CANCEL"}  # methods that these take part in
 
 
 class Participation:
-    """The part of `App` that declares participants: each decorator builds one and gives it to `_join`."""
+    """The part of `App` that declares participants. What each kind checks is in `_CHECKS`."""
 
     _participants: list[Participant]
     _overrides: dict[Hashable, Callable[..., Any]]
@@ -85,26 +73,10 @@ class Participation:
         - `scopes` are those that an agent needs to use the queue.
         """
 
-        @declaring
-        def declare(function: _Function) -> _Function:
-            options = QueueOptions(concurrency=concurrency, retries=retries, lease=lease, scopes=tuple(scopes))
-            fault = options.find_fault()
-            if fault is not None:
-                raise ContractError(f"{locate(function)}: the queue {name[:80]!r} cannot be declared: {fault}")
-            self._join(
-                Participant(
-                    kind="queue",
-                    name=name,
-                    functions={"run": JoinedFunction(function=function, method="SUBMIT", impact=impact)},
-                    methods=("SUBMIT",),
-                    description=description,
-                    errors=errors or {},
-                    options=options,
-                )
-            )
-            return function
-
-        return declare
+        options = QueueOptions(concurrency=concurrency, retries=retries, lease=lease, scopes=tuple(scopes))
+        return self._declare_one(
+            "queue", name, "SUBMIT", impact, errors=errors, description=description, options=options
+        )
 
     def report(
         self,
@@ -124,33 +96,9 @@ class Participation:
         - `scopes` are those that an agent needs to ask for the report.
         """
 
-        @declaring
-        def declare(function: _Function) -> _Function:
-            # Imported here, because a service without reports does not load their extension.
-            from bespeak.extensions.reports.report import Report  # noqa: PLC0415
-            from bespeak.extensions.reports.sources import SOURCES  # noqa: PLC0415
-
-            joined = JoinedFunction(function=function, method="REPORT", impact="informational")
-            participant = Participant(
-                kind="report",
-                name=name,
-                functions={"report": joined},
-                methods=("REPORT",),
-                description=description,
-                scopes=tuple(scopes),
-                errors=errors or {},
-            )
-            bound = bind_participant(participant, "report", joined)
-            fault = "every server has a report of this name" if name in SOURCES else None
-            returns = {} if isinstance(bound, str) else bound[0].output_schema
-            if returns.get("type") != "array" and returns and read_signature(function).returns is not Report:
-                fault = "it must return a list of rows, or a Report"
-            if fault is not None:
-                raise ContractError(f"{locate(function)}: the report {name[:80]!r} cannot be declared: {fault}")
-            self._join(participant)
-            return function
-
-        return declare
+        return self._declare_one(
+            "report", name, "REPORT", "informational", errors=errors, scopes=scopes, description=description
+        )
 
     def sale(
         self,
@@ -181,11 +129,6 @@ class Participation:
                 functions = _find_functions(seller)
             except ContractError as error:
                 raise ContractError(f"{_locate(seller)}: the sale {name[:80]!r} cannot be declared: {error}") from None
-            for role, function in functions.items():
-                fault = _find_sale_fault(role, function, functions["price"])
-                if fault is not None:
-                    what = f"{locate(function)}: the sale {name[:80]!r} cannot be declared"
-                    raise ContractError(f"{what}: {role}() {fault}")
             joined = {
                 role: JoinedFunction(
                     function=function,
@@ -220,10 +163,7 @@ class Participation:
         receipt, and a member `refund` the refund. It may refuse with the errors of CANCEL, such as `already-cancelled`,
         and with its own. It is not offered anything of an agent that lacks one of its `scopes`.
         """
-        participant = Participant(
-            kind=CANCELS, name=name, functions={}, methods=("CANCEL",), scopes=tuple(scopes), errors=errors or {}
-        )
-        return self._declare_function(participant, "run", "CANCEL", "irreversible")
+        return self._declare_one(CANCELS, name, "CANCEL", "irreversible", errors=errors, scopes=scopes)
 
     def checks(
         self, name: str, *, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None
@@ -234,10 +174,7 @@ class Participation:
         first parameter is the id, and it may take `depth`. What it returns is `details` of the answer, and its member
         `status` or `state` is the state, which MONITOR observes. It must change nothing.
         """
-        participant = Participant(
-            kind=CHECKS, name=name, functions={}, methods=("CHECK",), scopes=tuple(scopes), errors=errors or {}
-        )
-        return self._declare_function(participant, "run", "CHECK", "informational")
+        return self._declare_one(CHECKS, name, "CHECK", "informational", errors=errors, scopes=scopes)
 
     def entity(
         self, name: str, *, model: Any, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None
@@ -257,34 +194,11 @@ class Participation:
             return data
 
         read.__annotations__ = {"data": model, "return": model}
-        participant = Participant(
-            kind=ENTITY,
-            name=name,
-            functions={},
-            methods=("REGISTER",),
-            errors=errors or {},
-            options=EntityOptions(scopes=tuple(scopes)),
+        options = EntityOptions(scopes=tuple(scopes))
+        self._declare_one(ENTITY, name, "REGISTER", "informational", role="read", errors=errors, options=options)(read)
+        return self._declare_one(
+            ENTITY, name, "REGISTER", "irreversible", role="changed", errors=errors, options=options
         )
-        self._declare_function(participant, "read", "REGISTER", "informational")(read)
-        return self._declare_function(participant, "changed", "REGISTER", "irreversible")
-
-    def _declare_function(
-        self, participant: Participant, role: str, method: str, impact: Impact
-    ) -> Callable[[_Function], _Function]:
-        """Return the decorator that adds a participant with one function, or the function to one that is there."""
-
-        @declaring
-        def declare(function: _Function) -> _Function:
-            joined = {role: JoinedFunction(function=function, method=method, impact=impact)}
-            whole = replace(participant, functions=joined)
-            same = [one for one in self._participants if (one.kind, one.name) == (whole.kind, whole.name)]
-            if same and role == "changed" and role not in same[0].functions:
-                self._participants.remove(same[0])
-                whole = replace(same[0], functions={**same[0].functions, **joined})
-            self._join(whole)
-            return function
-
-        return declare
 
     def recipient(
         self,
@@ -307,23 +221,38 @@ class Participation:
         - `scopes` are those that an agent needs to send to the name.
         """
 
+        options = QueueOptions(concurrency=4, retries=retries, lease=60.0, scopes=tuple(scopes))
+        return self._declare_one(
+            *("recipient", name, "NOTIFY", "reversible"),
+            methods=("ALERT",),
+            errors=errors,
+            description=description,
+            options=options,
+        )
+
+    def _declare_one(
+        self,
+        kind: str,
+        name: str,
+        method: str,
+        impact: Impact,
+        *,
+        role: str = "run",
+        scopes: Sequence[str] = (),
+        errors: Mapping[str, str] | None = None,
+        **details: Any,
+    ) -> Callable[[_Function], _Function]:
+        """Return the decorator that adds a participant with one function, or the hook to an entity that is there."""
+
         @declaring
         def declare(function: _Function) -> _Function:
-            options = QueueOptions(concurrency=4, retries=retries, lease=60.0, scopes=tuple(scopes))
-            fault = options.find_fault() or _find_letter_fault(function)
-            if fault is not None:
-                raise ContractError(f"{locate(function)}: the recipient {name[:80]!r} cannot be declared: {fault}")
-            self._join(
-                Participant(
-                    kind="recipient",
-                    name=name,
-                    functions={"run": JoinedFunction(function=function, method="NOTIFY", impact="reversible")},
-                    methods=("ALERT",),
-                    description=description,
-                    errors=errors or {},
-                    options=options,
-                )
-            )
+            functions = {role: JoinedFunction(function=function, method=method, impact=impact)}
+            same = [one for one in self._participants if (one.kind, one.name) == (kind, name)]
+            if same and role == "changed" and role not in same[0].functions:
+                self._participants.remove(same[0])
+                functions = {**same[0].functions, **functions}
+            members = {"methods": (method,), "scopes": tuple(scopes), "errors": errors or {}, **details}
+            self._join(Participant(kind=kind, name=name, functions=functions, **members))
             return function
 
         return declare
@@ -395,15 +324,14 @@ class Participation:
         return declaring(lambda function: declare(function, 1))
 
     def _join(self, participant: Participant) -> None:
-        """Add a participant. Raises ContractError if it cannot take part, with the place of its first function."""
+        """Add a participant. Raises ContractError if it cannot take part, with the place of the function at fault."""
         participant = replace(participant, overrides=self._overrides)
         fault = participant.find_fault(self._participants)
         errors = dict(participant.errors)
         for role, joined in participant.functions.items():
-            bound = fault or bind_participant(participant, role, joined)
-            bound = (
-                bound if isinstance(bound, str) else _find_parameter_fault(participant.kind, role, bound[0]) or bound
-            )
+            bound = fault or _find_sale_fault(participant, role) or bind_participant(participant, role, joined)
+            if participant.kind in _CHECKS and not isinstance(bound, str):
+                bound = _CHECKS[participant.kind](participant, role, bound[0]) or bound
             if isinstance(bound, str):
                 what = f"the {participant.kind} {participant.name[:80]!r} cannot be declared"
                 place = "" if role == "read" else f"{locate(joined.function)}: "  # the reader of a model is ours
@@ -413,13 +341,37 @@ class Participation:
         self._participants.append(replace(participant, errors=errors))
 
 
-def _find_parameter_fault(kind: str, role: str, endpoint: Endpoint) -> str | None:
-    """Return what is wrong with the parameters of a function; None if the method can give them."""
+def _find_letter_fault(_participant: Participant, _role: str, endpoint: Endpoint) -> str | None:
+    """Return why a function cannot take what is sent to a recipient; None if it can."""
+    schema = endpoint.input_schema
+    unknown = [name for name in schema.get("properties", {}) if name not in LETTER]
+    if unknown:
+        return f"it takes {', '.join(unknown)}; a message has {', '.join(LETTER)}"
+    compiled = compile_schema(schema)
+    given = {name: value for name, value in LETTER.items() if name in schema.get("properties", {})}
+    violations = compiled.violations(given) if isinstance(compiled, Validator) else []
+    return f"it does not take what a message has: {violations[0].message}" if violations else None
+
+
+def _find_report_fault(participant: Participant, role: str, endpoint: Endpoint) -> str | None:
+    # Imported here, because a service without reports does not load their extension.
+    from bespeak.extensions.reports.report import SOURCES, Report  # noqa: PLC0415
+
+    returns = endpoint.output_schema
+    is_report = read_signature(participant.functions[role].function).returns is Report
+    if returns and returns.get("type") != "array" and not is_report:
+        return "it must return a list of rows, or a Report"
+    return "every server has a report of this name" if participant.name in SOURCES else None
+
+
+def _find_hook_fault(_participant: Participant, role: str, endpoint: Endpoint) -> str | None:
+    fits = role == "read" or len(endpoint.input_schema.get("properties", {})) == 1
+    return None if fits else "a hook takes one EntityChange, and perhaps a Context"
+
+
+def _find_parameter_fault(_participant: Participant, _role: str, endpoint: Endpoint) -> str | None:
+    """Return what is wrong with the parameters of a function that is offered ids; None if the method has them."""
     properties = endpoint.input_schema.get("properties", {})
-    if role == "changed":
-        return None if len(properties) == 1 else "a hook takes one EntityChange, and perhaps a Context"
-    if kind not in (CANCELS, CHECKS):
-        return None
     takes, *more = [*properties] or [""]
     if properties.get(takes, {}).get("type") != "string":
         return "its first parameter must be the id, a text: write booking_id: str"
@@ -445,27 +397,39 @@ def _find_functions(seller: Any) -> dict[str, Callable[..., Any]]:
     return {role: getattr(instance, role) for role in _SALE if callable(getattr(seller, role, None))}
 
 
-def _find_sale_fault(role: str, function: Callable[..., Any], price: Callable[..., Any]) -> str | None:
-    """Return what is wrong with a function of a sale; None if it can take part."""
+def _find_sale_fault(participant: Participant, role: str) -> str | None:
+    """Return what is wrong with a function of a sale; None if it can take part, or is not one of a sale."""
+    if participant.kind != "sale":
+        return None
     try:
-        own, asked = read_signature(function), read_signature(price)
+        own, asked = (read_signature(participant.functions[one].function) for one in (role, "price"))
     except ContractError as error:
-        return f"cannot be read: {error}"
+        return f"{role}() cannot be read: {error}"
     if own.yields:
-        return "must return a value; it yields"
+        return f"{role}() must return a value; it yields"
     allowed = {"price": (Price,), "refund": (Price, NoneType)}.get(role)
     if allowed is not None and own.returns not in allowed:
-        return f"must be annotated with -> Price{' or -> None' * (role == 'refund')}; got {show_type(own.returns)}"
+        either = " or -> None" * (role == "refund")
+        return f"{role}() must be annotated with -> Price{either}; got {show_type(own.returns)}"
     taken, needed = (
         {one.name: (one.annotation, one.default) for one in signature.parameters if one.name != SOLD or role == "price"}
         for signature in (own, asked)
     )
     if SOLD in needed:
-        return f"must not take {SOLD!r}: nothing is sold yet"
-    differing = sorted(name for name in {*taken, *needed} if taken.get(name) != needed.get(name))
+        return f"{role}() must not take {SOLD!r}: nothing is sold yet"
+    differing = ", ".join(sorted(name for name in {*taken, *needed} if taken.get(name) != needed.get(name)))
     if differing:
-        return f"must take the parameters of price(), with the same types and defaults; {', '.join(differing)} differ"
+        return f"{role}() must take the parameters of price(), with the same types and defaults; {differing} differ"
     return None
+
+
+_CHECKS: Final[Mapping[str, Callable[[Participant, str, Endpoint], str | None]]] = {
+    "recipient": _find_letter_fault,
+    "report": _find_report_fault,
+    CANCELS: _find_parameter_fault,
+    CHECKS: _find_parameter_fault,
+    ENTITY: _find_hook_fault,
+}
 
 
 def _locate(seller: Any) -> Location | None:

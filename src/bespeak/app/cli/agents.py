@@ -100,7 +100,7 @@ def _make(
     new_key: Path | None,
     issuer_key: Path | None,
 ) -> Agent:
-    from bespeak.state.identity.key_text import generate_key, private_text, public_jwk  # noqa: PLC0415 - slow to load
+    from bespeak.state.identity.jws import generate_key, private_text, public_jwk  # noqa: PLC0415 - slow to load
 
     if not _NAME.fullmatch(name):
         raise click.UsageError("--name must be 1 to 128 letters, digits, '-' or '_'.")

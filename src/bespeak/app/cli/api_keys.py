@@ -15,7 +15,7 @@ from bespeak.contract.limits import read_duration
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import Scopes, is_canonical_id, is_scope_token
 from bespeak.state.identity.api_keys import make_key
-from bespeak.state.store.commands.api_keys import AddApiKey, ApiKeyRow, ListApiKeys, RevokeApiKey
+from bespeak.state.store.commands.agents import AddApiKey, ApiKeyRow, ListApiKeys, RevokeApiKey
 from bespeak.state.store.store import Conflict
 from bespeak.terminal import CommandFailedError
 from bespeak.terminal.console import json_option, line, print_json, print_list

@@ -20,8 +20,8 @@ from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.audit.record import KeptRecord, parse_compact, payload_of
 from bespeak.state.audit.trail import FileTrail, StoreTrail, Trail, export_lines
 from bespeak.state.audit.verification import Expectation, Tally, TrailFault, Verification
+from bespeak.state.identity.jws import key_id
 from bespeak.state.identity.key_files import TrustedKeys, check_signature, parse_keys, read_history, read_key, trusted
-from bespeak.state.identity.key_text import key_id
 from bespeak.state.store.commands.audit import LatestAudit, ReadAudit
 from bespeak.state.store.store import Store
 from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, CommandFailedError

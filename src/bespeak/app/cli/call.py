@@ -15,8 +15,8 @@ import msgspec
 
 from bespeak.agent.client.errors import ServiceError
 from bespeak.agent.client.reply import Reply
+from bespeak.agent.client.sender import WIRE_LOGGER
 from bespeak.agent.client.service import ServiceClient
-from bespeak.agent.client.wire_log import WIRE_LOGGER
 from bespeak.agent.discovery.capability import Capability
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint

@@ -203,11 +203,8 @@ def people() -> None:
 def show_inbox(*, name: str, target: str, override: str | None, limit: int, as_json: bool) -> int:
     """Show what a person has not answered, the oldest first. NAME is that of the person, such as operator."""
 
-    async def look(store: Store) -> list[tuple[Record, str | None]]:
-        found: list[tuple[Record, str | None]] = await store.read(ListMessages(f"{PERSON}:{name}", UNREAD, limit=limit))
-        return found
-
-    shown = [show_message(*one) for one in visit_store(target, override, look)]
+    wanted = ListMessages(f"{PERSON}:{name}", UNREAD, limit=limit)
+    shown = [show_message(*one) for one in visit_store(target, override, lambda store: store.read(wanted))]
     lines = [line(f"Nothing waits for {printable(name)}.")] if not shown else []
     for one in shown:
         lines.append(line((one["message_id"], "bold"), f"  {one['sent_at']}  {one['kind']} of {one['sender'][:12]}"))

@@ -12,8 +12,8 @@ from typing import Any, Final
 import click
 from rich.text import Text
 
-from bespeak.app.conformance.check import Verdict
 from bespeak.app.conformance.run import ConformanceReport, run_conformance
+from bespeak.app.conformance.subject import Verdict
 from bespeak.terminal.console import console, json_option, print_json
 
 _STYLES: Final = {

@@ -19,10 +19,9 @@ from rich.text import Text
 from bespeak.app.cli.service import service_options
 from bespeak.checks.evolution.approvals import APPROVALS, Approval, approve, judge, parse_approvals, with_entries
 from bespeak.checks.evolution.change import CATEGORIES, Category, ContractChange
-from bespeak.checks.evolution.change_report import ChangeReport, FailOn, by_endpoint, markdown, within
+from bespeak.checks.evolution.change_report import ChangeReport, FailOn, advise, by_endpoint, markdown, within
 from bespeak.checks.evolution.contract_diff import Contract, diff_contracts, manifest_contract, service_contract
 from bespeak.checks.evolution.git_revision import check_out
-from bespeak.checks.evolution.version_bump import advise
 from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.registration import effective_policies
 from bespeak.checks.lint.subject import Subject

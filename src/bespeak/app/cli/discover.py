@@ -16,8 +16,8 @@ from bespeak.agent.discovery.discovered import Discovered
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.ai.document import MOST_CAPABILITIES
-from bespeak.documents.ai.rules import CONTENT_USAGE
 from bespeak.documents.manifest_json import ManifestDocument
+from bespeak.documents.rules import CONTENT_USAGE
 from bespeak.terminal import CommandFailedError
 from bespeak.terminal.console import console, line, print_findings, print_json, print_lines, print_result
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors, printable

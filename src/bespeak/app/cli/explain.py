@@ -30,7 +30,7 @@ def explain(rule: str | None, form: str) -> None:
       bespeak explain P302
       bespeak explain method-name-in-path --format json
     """
-    from bespeak.checks.evolution.rule_index import RULES  # noqa: PLC0415 - `--help` does not need the rules
+    from bespeak.checks.evolution.change_report import RULES  # noqa: PLC0415 - `--help` does not need the rules
     from bespeak.checks.lint.config import Configs, Judge  # noqa: PLC0415
     from bespeak.checks.lint.rule_index import all_rules, find_rule, near_rules  # noqa: PLC0415
     from bespeak.text.diagnostics.reporters.json_report import encoded  # noqa: PLC0415
@@ -54,7 +54,7 @@ def explain(rule: str | None, form: str) -> None:
 
 def _page(rule: Rule, judge: Judge) -> Iterator[str]:
     from bespeak.checks.lint.rule_index import facts, sections  # noqa: PLC0415
-    from bespeak.text.diagnostics.page import page_of  # noqa: PLC0415
+    from bespeak.text.diagnostics.report import page_of  # noqa: PLC0415
 
     yield from (f"{rule.id} {rule.name}", "", page_of(rule).summary, "")
     yield from (f"{name:<10}{value}" for name, value in facts(rule, _passes().get(rule.id, "")))
@@ -68,7 +68,7 @@ def _page(rule: Rule, judge: Judge) -> Iterator[str]:
 
 def _change_data(rule: Rule) -> dict[str, str]:
     from bespeak.checks.evolution.change import ChangeRule  # noqa: PLC0415
-    from bespeak.text.diagnostics.page import page_of  # noqa: PLC0415
+    from bespeak.text.diagnostics.report import page_of  # noqa: PLC0415
 
     kind = {"kind": rule.kind, "category": rule.category.lower()} if isinstance(rule, ChangeRule) else {}
     page = page_of(rule)
@@ -83,9 +83,8 @@ def _change_page(rule: Rule) -> Iterator[str]:
 
 
 def _listing(judge: Judge) -> Iterator[str]:
-    from bespeak.checks.lint.passes import pass_of  # noqa: PLC0415
-    from bespeak.checks.lint.rule_index import all_rules  # noqa: PLC0415
-    from bespeak.text.diagnostics.page import page_of  # noqa: PLC0415
+    from bespeak.checks.lint.rule_index import all_rules, pass_of  # noqa: PLC0415
+    from bespeak.text.diagnostics.report import page_of  # noqa: PLC0415
 
     names = _passes()
     groups: dict[int, list[Rule]] = {}
@@ -115,16 +114,19 @@ def _severity(rule: Rule, judge: Judge) -> str:
 
 
 def _passes() -> dict[str, str]:
-    from bespeak.checks.lint.passes import PASSES, pass_of  # noqa: PLC0415
-    from bespeak.checks.lint.rule_index import all_rules  # noqa: PLC0415
+    from bespeak.checks.lint.rule_index import (  # noqa: PLC0415
+        PASSES,
+        all_rules,
+        pass_of,
+    )
 
     names = {step.number: step.name for step in PASSES}
     return {rule: names[pass_of(rule)] for rule in all_rules() if pass_of(rule)}
 
 
 def _data(rule: Rule, judge: Judge) -> dict[str, Any]:
-    from bespeak.checks.lint.passes import pass_of  # noqa: PLC0415
-    from bespeak.text.diagnostics.page import page_of  # noqa: PLC0415
+    from bespeak.checks.lint.rule_index import pass_of  # noqa: PLC0415
+    from bespeak.text.diagnostics.report import page_of  # noqa: PLC0415
 
     return {
         "id": rule.id,

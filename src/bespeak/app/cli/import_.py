@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 import click
 
 from bespeak.app.cli.document_source import open_agis_file, open_description
-from bespeak.documents.openapi.rules import UNCLEAR_SERVER
 from bespeak.documents.projections.deployment_files import HANDLERS, deployment_files
 from bespeak.documents.replacement import FolderTakenError, write_folder
+from bespeak.documents.rules import UNCLEAR_SERVER
 from bespeak.documents.toml_text import find_null
 from bespeak.errors import ConfigError
 from bespeak.terminal import CommandFailedError

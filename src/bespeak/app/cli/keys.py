@@ -18,6 +18,7 @@ from bespeak.contract.extensions import Lazy
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault
+from bespeak.state.identity.jws import generate_key, key_id, parse_key, private_text, public_jwk
 from bespeak.state.identity.key_files import (
     PastKey,
     history_path,
@@ -27,7 +28,6 @@ from bespeak.state.identity.key_files import (
     read_history,
     read_key,
 )
-from bespeak.state.identity.key_text import generate_key, key_id, parse_key, private_text, public_jwk
 from bespeak.state.identity.signed_document import read_signed
 from bespeak.terminal import CommandFailedError, LazyGroup
 from bespeak.terminal.console import print_json

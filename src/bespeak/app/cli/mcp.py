@@ -44,8 +44,7 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.address import is_web, split_url
 from bespeak.protocol.exchange.principal import Scopes
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import DEFAULT_FILE, MEMORY, POSTGRES, CaseSettings, has_password
+from bespeak.state.store.settings import DEFAULT_FILE, MEMORY, POSTGRES, CaseSettings, has_password, open_store
 from bespeak.state.store.store import Store
 from bespeak.terminal import CommandFailedError
 from bespeak.terminal.console import choice_option

@@ -15,7 +15,7 @@ from bespeak.contract.handler import VARIABLE, McpServer, is_usable_address
 from bespeak.documents.adoption.guess import LeftOut
 from bespeak.documents.mcp.tools import ToolList
 from bespeak.errors import ConfigError
-from bespeak.runtime.bindings.mcp.launch import Launch, McpFailure, resolve_server
+from bespeak.runtime.bindings.mcp.process import Launch, McpFailure, resolve_server
 from bespeak.terminal import CommandFailedError
 from bespeak.text.diagnostics.diagnostic import brief, printable
 

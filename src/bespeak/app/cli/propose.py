@@ -26,7 +26,7 @@ from bespeak.app.cli.call import check_text, print_refusal, property_types, read
 from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import IMPACTS
 from bespeak.contract.schema.view import SchemaView
-from bespeak.documents.ai.returns_notation import write_fields
+from bespeak.documents.ai.param_notation import write_fields
 from bespeak.terminal.console import console, line, print_json
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import json_table

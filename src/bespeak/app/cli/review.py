@@ -15,8 +15,8 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.catalog.document import load_bundled, open_catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, McpTool
+from bespeak.documents.adoption.deployment import Note, ReviewFile, read_review, waiting_files
 from bespeak.documents.adoption.facade import DANGERS
-from bespeak.documents.adoption.review_file import Note, ReviewFile, read_review, waiting_files
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
 from bespeak.documents.deployment.endpoint_toml import endpoint_of
 from bespeak.documents.deployment.server_toml import parse_server

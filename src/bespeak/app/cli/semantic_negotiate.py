@@ -12,15 +12,15 @@ import click
 from bespeak.agent.client.reply import Reply
 from bespeak.app.cli.call import print_refusal
 from bespeak.app.cli.service import is_address, open_service, service_options
-from bespeak.extensions.semantics.alignment.alignment import Alignment
 from bespeak.extensions.semantics.alignment.notation import read_alignment
-from bespeak.extensions.semantics.envelope.message import find_payload
+from bespeak.extensions.semantics.alignment.policy import Alignment
+from bespeak.extensions.semantics.envelope.writer import find_payload
 from bespeak.extensions.semantics.knowledge import Snapshot
 from bespeak.extensions.semantics.layer import SemanticLayer
 from bespeak.extensions.semantics.ontology.reader import load_ontology, read_bytes
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Ontology
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.terminal import CommandFailedError
 from bespeak.terminal.console import line, print_findings, print_result
 from bespeak.terminal.deployment import store_place

@@ -23,11 +23,10 @@ from bespeak.state.store.commands.records import (
     ListRecords,
     Record,
 )
-from bespeak.state.store.examination import RECORDS, Examination, examine, upgrade
 from bespeak.state.store.sql import CURRENT
 from bespeak.state.store.store import Conflict, Store
 from bespeak.state.store.sweeper import Sweeper
-from bespeak.state.store.transfer import export_store, import_store
+from bespeak.state.store.transfer import RECORDS, Examination, examine, export_store, import_store, upgrade
 from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, CommandFailedError, LazyGroup
 from bespeak.terminal.console import (
     json_option,

@@ -11,10 +11,17 @@ from typing import Any, Final
 
 from bespeak.agent.client.agtp_transport import choose_tls
 from bespeak.agent.client.errors import UnreachableError
-from bespeak.app.conformance.check import SEVERITY, Check, CheckOutcome, Verdict, could_not_tell, failed
 from bespeak.app.conformance.checks import calls, grammar, manifest, negotiation, refusals
-from bespeak.app.conformance.probe import direct_sender
-from bespeak.app.conformance.subject import Subject
+from bespeak.app.conformance.subject import (
+    SEVERITY,
+    Check,
+    CheckOutcome,
+    Subject,
+    Verdict,
+    could_not_tell,
+    direct_sender,
+    failed,
+)
 from bespeak.errors import BespeakError, RemoteProtocolError
 from bespeak.protocol.address import parse_uri
 from bespeak.text.diagnostics.diagnostic import printable

@@ -9,7 +9,7 @@ from typing import Final
 
 from lsprotocol import types
 
-from bespeak.app.lsp.positions import Positions
+from bespeak.app.lsp.cursor import Positions
 from bespeak.checks.lint.baseline import read_baseline
 from bespeak.checks.lint.config import Configs, Judge, relative_to
 from bespeak.checks.lint.files import Deployments, looks_ours

@@ -20,8 +20,8 @@ from bespeak.contract.schema.file_schema import has_files
 from bespeak.contract.service import Service, Vocabulary
 from bespeak.contract.standard.communicate import MESSAGES
 from bespeak.contract.standard.methods import STANDARD, choose_methods
-from bespeak.documents.deployment.rules import NO_EFFECT
 from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.documents.rules import NO_EFFECT
 from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.headers import is_header_value
 from bespeak.protocol.exchange.instant import write_instant

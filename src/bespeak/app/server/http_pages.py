@@ -13,9 +13,9 @@ import msgspec
 from bespeak.app.server.collector import collector_paused
 from bespeak.contract.core_ontology import DOCUMENT_PATH, DOCUMENT_TYPE
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.deployment.rules import UNLIMITED_ON_THE_WEB
 from bespeak.documents.deployment.server_settings import A2aSettings
 from bespeak.documents.projections import a2a_card, agis_document, discovery, web_page
+from bespeak.documents.rules import UNLIMITED_ON_THE_WEB
 from bespeak.faces.http.site import Page, Root
 from bespeak.protocol.address import Address
 from bespeak.protocol.exchange.headers import MEDIA_AGIS, MEDIA_JSON, MEDIA_MANIFEST

@@ -20,8 +20,7 @@ from bespeak.protocol.address import Locator
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.identity.signer import signing_keys
 from bespeak.runtime.server import Server
-from bespeak.state.store.opening import open_store
-from bespeak.state.store.settings import MEMORY
+from bespeak.state.store.settings import MEMORY, open_store
 from bespeak.state.store.store import Store
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 

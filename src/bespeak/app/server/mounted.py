@@ -27,8 +27,7 @@ from bespeak.faces.http.translation import local_path
 from bespeak.protocol import status
 from bespeak.protocol.wire.messages import DEFAULT_LIMITS, Limits
 from bespeak.runtime.identity.signer import signing_keys
-from bespeak.state.store.opening import Role, open_store
-from bespeak.state.store.settings import MEMORY
+from bespeak.state.store.settings import MEMORY, Role, open_store
 from bespeak.terminal.deployment import store_place
 from bespeak.text.reading.settings import read_settings
 from bespeak.text.reading.table import Findings, Table

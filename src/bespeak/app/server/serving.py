@@ -31,7 +31,7 @@ from bespeak.runtime.concurrency import running_threads
 from bespeak.runtime.exchange import SHARED_FOLDER, make_metrics
 from bespeak.runtime.identity.signer import signing_key, signing_keys
 from bespeak.state.audit.settings import unknown_fields
-from bespeak.state.store.opening import Role, open_store
+from bespeak.state.store.settings import Role, open_store
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 
 _logger = logging.getLogger(__name__)

@@ -27,7 +27,6 @@ from bespeak.contract.service import DEFAULT_CATALOG, UNSPECIFIED, Resource, Ser
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
 from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_same, is_there, read_toml, with_positions
 from bespeak.documents.deployment.handlers import HandlerEntry
-from bespeak.documents.deployment.rules import CONTRADICTION, DATA_SET
 from bespeak.documents.deployment.server_toml import (
     ServerDocument,
     check_identity,
@@ -37,6 +36,7 @@ from bespeak.documents.deployment.server_toml import (
     with_custom,
     with_document,
 )
+from bespeak.documents.rules import CONTRADICTION, DATA_SET
 from bespeak.errors import BespeakError, ConfigError, ContractError
 from bespeak.runtime.bindings.function import describe_failure, read_lifespan, resolve_function
 from bespeak.terminal.deployment import DESCRIPTIONS, app_name, names_attribute

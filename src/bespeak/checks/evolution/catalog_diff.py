@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, asdict, dataclass
 from typing import Any, Literal
 
-from bespeak.checks.evolution.version_bump import Bump, Step, suffices, version_step
+from bespeak.checks.evolution.change_report import Bump, Step, suffices, version_step
 from bespeak.contract.catalog.catalog import Catalog, Verb
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.grammar.syntax import leaking_segment

@@ -11,10 +11,9 @@ from typing import Final
 
 from bespeak.checks.lint.config import Judge
 from bespeak.checks.lint.failed_check import attempt, failed_document
-from bespeak.checks.lint.passes import DOCUMENTS, PASSES, RULES
 from bespeak.checks.lint.reading import read_subject
 from bespeak.checks.lint.registration import check_binding, check_contract, check_service, effective_policies
-from bespeak.checks.lint.rule_index import find_rule
+from bespeak.checks.lint.rule_index import DOCUMENTS, PASSES, RULES, find_rule
 from bespeak.checks.lint.subject import Kind, LintContext, Subject
 from bespeak.checks.lint.suppress import suppress
 from bespeak.contract.catalog.catalog import Catalog

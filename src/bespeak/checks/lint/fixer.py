@@ -13,7 +13,7 @@ from typing import Final
 
 from bespeak.checks.lint.document import Examined
 from bespeak.checks.lint.fix_edits import apart, edited, fix_edits
-from bespeak.checks.lint.passes import pass_of
+from bespeak.checks.lint.rule_index import pass_of
 from bespeak.checks.lint.rules.data_manifest import REPEATED
 from bespeak.checks.lint.rules.mcp_tool import TAKEN
 from bespeak.checks.lint.rules.path import AMBIGUOUS_ENDPOINT, DUPLICATE_ENDPOINT

@@ -9,8 +9,8 @@ from typing import Any, Final
 from bespeak.checks.lint.subject import AGIS_NAMES, Declared, Kind, Subject
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.deployment.folder import AGENT_SUFFIX
-from bespeak.documents.notation_text import parse_notation
 from bespeak.documents.rules import UNKNOWN_DOCUMENT
+from bespeak.documents.yaml_text import parse_notation
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.table import Findings, Table, as_list, as_mapping
 from bespeak.text.source.python_tree import PythonSource, PythonTree

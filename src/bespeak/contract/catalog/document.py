@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from bespeak.contract.catalog import rules
 from bespeak.contract.catalog.catalog import Catalog, LegacyVerb, Verb, Version, parse_version
 from bespeak.contract.grammar.syntax import is_method_name
 from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS
@@ -20,6 +19,19 @@ from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.reading.json_data import decode_json
 from bespeak.text.source.pointer import pointer
 from bespeak.text.source.tree import Location
+
+NOT_JSON: Final = Rule("V551", "catalog-malformed", "MUST", "AGTP-API 4.2")
+MISSING_KEY: Final = Rule("V552", "catalog-missing-key", "MUST", "AGTP-API 4.2")
+WRONG_TYPE: Final = Rule("V553", "catalog-wrong-value", "MUST", "AGTP-API 4.2")
+BAD_NAME: Final = Rule("V554", "catalog-verb-name", "MUST", "AGTP-API 4.2")
+UNKNOWN_CATEGORY: Final = Rule("V555", "catalog-unknown-category", "MUST", "AGTP-API 4.2")
+UNKNOWN_VERB: Final = Rule("V556", "catalog-unknown-verb", "MUST", "AGTP-API 4.2")
+BAD_VERSION: Final = Rule("V557", "catalog-version", "MUST", "AGTP-API 4.2")
+FLOOR_INCOMPLETE: Final = Rule("V558", "catalog-floor-incomplete", "MUST", "AGTP-API 4.2")
+LEGACY_SET: Final = Rule("V559", "catalog-legacy-verbs", "MUST", "AGTP-API 4.2")
+UNKNOWN_KEY: Final = Rule("V560", "catalog-unknown-key", "SHOULD", "AGTP-API 4.2")
+ODD_DEPRECATION: Final = Rule("V561", "catalog-odd-deprecation", "SHOULD", "AGTP-API 4.2")
+UNREADABLE: Final = Rule("V562", "catalog-unreadable", "MUST", "AGTP-API 4.2")
 
 _DOCUMENT_KEYS: Final = frozenset({"version", "embedded", "legacy", "categories", "verbs", "methods", "$schema"})
 _LEGACY_KEYS: Final = frozenset({"preferred", "description"})
@@ -61,10 +73,10 @@ class _CatalogReader:
             tree = decode_json(data)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             location, reason = _fault_of(data, self._origin, error)
-            self._report(rules.NOT_JSON, f"the document is not JSON: {reason}", location=location)
+            self._report(NOT_JSON, f"the document is not JSON: {reason}", location=location)
             return None
         if not isinstance(tree, dict):
-            self._report(rules.WRONG_TYPE, f"a catalog is an object, not {brief(tree)}")
+            self._report(WRONG_TYPE, f"a catalog is an object, not {brief(tree)}")
             return None
         return tree
 
@@ -97,15 +109,15 @@ class _CatalogReader:
         # AGTP-API 3.1 calls the key `verbs`; the catalog published at agtp.io calls it `methods`.
         if "verbs" in tree and "methods" in tree:
             message, advice = "the document has both 'verbs' and 'methods'", "Keep 'verbs': they mean the same."
-            self._add(rules.UNKNOWN_KEY.found(message, Location(self._origin), "", advice, severity="error"))
+            self._add(UNKNOWN_KEY.found(message, Location(self._origin), "", advice, severity="error"))
             return ""
         return "methods" if "methods" in tree else "verbs"
 
     def _verb(self, name: str, entry: Any, categories: Collection[str], at: _At) -> Verb | None:
         if not is_method_name(name):
-            self._report(rules.BAD_NAME, f"{brief(name)} is not a valid verb: 3 to 32 capital letters A to Z", at)
+            self._report(BAD_NAME, f"{brief(name)} is not a valid verb: 3 to 32 capital letters A to Z", at)
         elif name in LEGACY_VERBS:
-            self._report(rules.BAD_NAME, f"{name} is an HTTP method name", at, "It belongs under 'legacy'.")
+            self._report(BAD_NAME, f"{name} is an HTTP method name", at, "It belongs under 'legacy'.")
         if not self._is(entry, dict, "the entry of a verb", at):
             return None
         self._unknown_keys(entry, _VERB_KEYS, at)
@@ -127,19 +139,19 @@ class _CatalogReader:
         if listed is None:
             return ()
         if not listed:
-            self._report(rules.WRONG_TYPE, "a verb has at least one category", (*at, "categories"))
+            self._report(WRONG_TYPE, "a verb has at least one category", (*at, "categories"))
         for index, category in enumerate(listed):
             place = (*at, "categories", index)
             if self._is(category, str, "a category", place) and category not in known:
                 message = f"{brief(category)} is not one of the document's categories"
-                self._report(rules.UNKNOWN_CATEGORY, message, place, f"Known: {', '.join(sorted(known))}")
+                self._report(UNKNOWN_CATEGORY, message, place, f"Known: {', '.join(sorted(known))}")
         return tuple(listed)
 
     def _deprecation(self, verb: Verb, verbs: Collection[str], version: Version, at: _At) -> None:
         if verb.successor is not None and (verb.successor not in verbs or verb.successor == verb.name):
             message = f"the successor {brief(verb.successor)} is not another verb of this catalog"
             advice = "Name a verb to migrate to, or leave 'successor' out."
-            self._report(rules.UNKNOWN_VERB, message, (*at, "successor"), advice)
+            self._report(UNKNOWN_VERB, message, (*at, "successor"), advice)
         if verb.deprecated_in is None:
             if verb.removed_in is not None or verb.successor is not None:
                 self._odd(f"{verb.name} is not deprecated, so 'removed_in' and 'successor' have no effect", at)
@@ -152,23 +164,23 @@ class _CatalogReader:
             self._odd(f"{verb.name} was to be removed in {verb.removed_in} but is still listed", at)
 
     def _odd(self, message: str, at: _At) -> None:
-        self._report(rules.ODD_DEPRECATION, message, at)
+        self._report(ODD_DEPRECATION, message, at)
 
     def _embedded(self, embedded: list[Any], verbs: Collection[str]) -> None:
         for index, name in enumerate(embedded):
             at: _At = ("embedded", index)
             if self._is(name, str, "an embedded verb", at) and name not in verbs:
-                self._report(rules.UNKNOWN_VERB, f"the embedded verb {brief(name)} is missing from the verbs", at)
+                self._report(UNKNOWN_VERB, f"the embedded verb {brief(name)} is missing from the verbs", at)
         absent = [name for name in FLOOR_METHODS if name not in embedded]
         if absent:
             message = f"the floor methods every server supports lack {', '.join(absent)}"
             advice = "AGTP-API 3.1 lists twelve; a catalog may embed more, never fewer."
-            self._report(rules.FLOOR_INCOMPLETE, message, ("embedded",), advice)
+            self._report(FLOOR_INCOMPLETE, message, ("embedded",), advice)
 
     def _legacy(self, entries: Mapping[str, Any], verbs: Collection[str]) -> dict[str, LegacyVerb]:
         if wrong := sorted(set(entries) ^ set(LEGACY_VERBS)):
             message = f"the legacy verbs are exactly {', '.join(LEGACY_VERBS)}; too many or missing: {brief(wrong)}"
-            self._report(rules.LEGACY_SET, message, ("legacy",))
+            self._report(LEGACY_SET, message, ("legacy",))
         legacy: dict[str, LegacyVerb] = {}
         for name, entry in entries.items():
             at: _At = ("legacy", name)
@@ -179,7 +191,7 @@ class _CatalogReader:
             description = self._member(entry, "description", str, at)
             if preferred is not None and preferred not in verbs:
                 message = f"the preferred verb {brief(preferred)} is not in the catalog"
-                self._report(rules.UNKNOWN_VERB, message, (*at, "preferred"))
+                self._report(UNKNOWN_VERB, message, (*at, "preferred"))
             legacy[name] = LegacyVerb(name=name, preferred=preferred or "", description=description or "")
         return legacy
 
@@ -189,33 +201,33 @@ class _CatalogReader:
             return None
         version = parse_version(text)
         if version is None:
-            self._report(rules.BAD_VERSION, f"{brief(text)} is not a valid version", (*at, key), "Write '1.0.0'.")
+            self._report(BAD_VERSION, f"{brief(text)} is not a valid version", (*at, key), "Write '1.0.0'.")
             return None
         return text, version
 
     def _member(self, node: Mapping[str, Any], key: str, kind: type[_T], at: _At) -> _T | None:
         if key not in node:
-            self._report(rules.MISSING_KEY, f"the key {key!r} is missing", at)
+            self._report(MISSING_KEY, f"the key {key!r} is missing", at)
             return None
         value = node[key]
         if not isinstance(value, kind):
             self._is(value, kind, brief(key), (*at, key))
             return None
         if value == "":
-            self._report(rules.WRONG_TYPE, f"{brief(key)} is empty", (*at, key))
+            self._report(WRONG_TYPE, f"{brief(key)} is empty", (*at, key))
             return None
         return value
 
     def _is(self, value: object, kind: type[_T], what: str, at: _At) -> bool:
         if isinstance(value, kind):
             return True
-        self._report(rules.WRONG_TYPE, f"{what} is {_KINDS[kind]}, not {brief(value)}", at)
+        self._report(WRONG_TYPE, f"{what} is {_KINDS[kind]}, not {brief(value)}", at)
         return False
 
     def _unknown_keys(self, node: Mapping[str, Any], known: Collection[str], at: _At) -> None:
         for key in node:
             if key not in known:
-                self._report(rules.UNKNOWN_KEY, f"the key {brief(key)} is unknown and ignored", at)
+                self._report(UNKNOWN_KEY, f"the key {brief(key)} is unknown and ignored", at)
 
 
 def _fault_of(data: bytes | str, origin: str, error: Exception) -> tuple[Location, str]:
@@ -277,4 +289,4 @@ def open_catalog(reference: str, base: Path | None = None) -> tuple[Catalog | No
 
 def _unreadable(path: Path, message: str) -> Diagnostic:
     advice = f"Give a bundled version ({', '.join(bundled_versions())}) or the path of a catalog document."
-    return rules.UNREADABLE.found(message, Location(str(path)), advice=advice)
+    return UNREADABLE.found(message, Location(str(path)), advice=advice)

@@ -10,8 +10,8 @@ exclude each other. `Members` answers what any subschema may declare at any dept
 - `checks.lint.rules`: judge what the author wrote, at its place, without what a reference adds.
 - `documents.openapi`: converts schemas of other dialects, with positions; its references leave the document.
 - `documents.projections.model_tools`: rewrites schemas for providers; every step works on the plain form.
-- `documents.agis.references`, `documents.adoption`: move, cut or rename definitions.
-- `app.lsp.fields`: follows one path in our own schemas, and compares the definitions by identity.
+- `documents.agis.shape`, `documents.adoption`: move, cut or rename definitions.
+- `app.lsp.completion`: follows one path in our own schemas, and compares the definitions by identity.
 """
 
 from __future__ import annotations

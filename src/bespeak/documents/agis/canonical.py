@@ -8,11 +8,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal
 
-from bespeak.documents.agis.rules import COMMENTS_LOST, NOT_AN_OBJECT
 from bespeak.documents.agis.shape import declared_endpoints
-from bespeak.documents.notation_text import NAMES, parse_notation
+from bespeak.documents.rules import COMMENTS_LOST, NOT_AN_OBJECT
 from bespeak.documents.schemas import load_schema
-from bespeak.documents.yaml_text import Comments, comment_texts, first_comment, read_comments, yaml_text
+from bespeak.documents.yaml_text import (
+    NAMES,
+    Comments,
+    comment_texts,
+    first_comment,
+    parse_notation,
+    read_comments,
+    yaml_text,
+)
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.shorthand import expand_shorthand, expand_tree
 from bespeak.text.source.tree import Span, Tree

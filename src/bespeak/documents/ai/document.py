@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Final, TypeVar
 
-from bespeak.documents.ai.rules import DOCUMENT_CUT, UNUSABLE_CAPABILITY
+from bespeak.documents.rules import DOCUMENT_CUT, UNUSABLE_CAPABILITY
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.table import Table

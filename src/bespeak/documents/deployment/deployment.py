@@ -26,9 +26,8 @@ from bespeak.documents.deployment.folder import (
     list_tree,
     read_toml,
 )
-from bespeak.documents.deployment.rules import INCOMPLETE_IDENTITY
 from bespeak.documents.deployment.server_toml import ServerDocument, read_server, report_unread, server_of
-from bespeak.documents.rules import ENDPOINT_IN_TWO_FILES, NOTHING_TO_SERVE, UNKNOWN_DOCUMENT
+from bespeak.documents.rules import ENDPOINT_IN_TWO_FILES, INCOMPLETE_IDENTITY, NOTHING_TO_SERVE, UNKNOWN_DOCUMENT
 from bespeak.state.identity.agent_json import read_agent
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
 from bespeak.text.reading.rules import DUPLICATE, UNREADABLE

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
 
-from bespeak.documents.deployment.rules import LANGUAGE_TAG, PROXY_ADDRESS, UNKNOWN_CATEGORY, WEB_ADDRESS
+from bespeak.documents.rules import LANGUAGE_TAG, PROXY_ADDRESS, UNKNOWN_CATEGORY, WEB_ADDRESS
 from bespeak.protocol.address import split_url
 from bespeak.text.reading.settings import setting
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.limits import RateLimits, StreamLimits
 from bespeak.contract.service import UNSPECIFIED, ServerIdentity
-from bespeak.documents.deployment.rules import CONTRADICTION
+from bespeak.documents.rules import CONTRADICTION
 from bespeak.text.reading.settings import setting, table
 from bespeak.text.reading.table import Table
 

@@ -20,7 +20,6 @@ from bespeak.contract.standard.methods import MethodSettings
 from bespeak.documents.deployment.folder import CONFIGURATIONS, is_same, is_there, read_toml
 from bespeak.documents.deployment.handlers import HandlerEntry, read_handlers
 from bespeak.documents.deployment.http_settings import HttpSettings
-from bespeak.documents.deployment.rules import CONTRADICTION, DATA_SET, INCOMPLETE_IDENTITY, NO_EFFECT, PROCEDURE
 from bespeak.documents.deployment.server_settings import (
     A2aSettings,
     AgentSettings,
@@ -32,6 +31,7 @@ from bespeak.documents.deployment.server_settings import (
     ServerSettings,
     UpstreamSettings,
 )
+from bespeak.documents.rules import CONTRADICTION, DATA_SET, INCOMPLETE_IDENTITY, NO_EFFECT, PROCEDURE
 from bespeak.state.audit.settings import REFERENCE_KEYS, AuditSettings
 from bespeak.state.identity.settings import AuthSettings
 from bespeak.state.store.settings import CaseSettings, IdempotencySettings, SessionSettings, StoreSettings

@@ -11,11 +11,10 @@ from typing import Any, Final
 from bespeak.contract.handler import is_reserved_header
 from bespeak.contract.schema.subschemas import resolve, target
 from bespeak.contract.schema.validation import compile_schema
-from bespeak.documents.adoption.definitions import Definitions
 from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
 from bespeak.documents.adoption.naming import snake_case, unused, words
 from bespeak.documents.adoption.path_choice import PathChoice
-from bespeak.documents.adoption.sanitizer import SchemaFitter, bound
+from bespeak.documents.adoption.sanitizer import Definitions, SchemaFitter, bound
 from bespeak.documents.openapi.description import Body, Encoding, Operation, Parameter, is_json, list_style, media_form
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value, is_media_type
 from bespeak.protocol.exchange.refusal import Fault

@@ -9,19 +9,17 @@ from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
 from bespeak.contract.limits import SECONDS, Rate, parse_rate
-from bespeak.documents.openapi.bodies import BodyReader
 from bespeak.documents.openapi.description import Description, Operation, SecurityScheme
-from bespeak.documents.openapi.document_text import Notices, Spot, parse_document
-from bespeak.documents.openapi.parameters import ParameterReader
-from bespeak.documents.openapi.references import RefResolver
-from bespeak.documents.openapi.rules import (
+from bespeak.documents.openapi.document_text import Notices, RefResolver, Spot, parse_document
+from bespeak.documents.openapi.parameters import BodyReader, ParameterReader
+from bespeak.documents.openapi.schema_conversion import SchemaReader
+from bespeak.documents.rules import (
     DUPLICATE_OPERATION_ID,
     NOT_IMPORTED,
     NOT_OPENAPI,
     UNCLEAR_SERVER,
     UNUSABLE_SCHEME,
 )
-from bespeak.documents.openapi.schema_conversion import SchemaReader
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.table import as_texts

@@ -13,11 +13,9 @@ import msgspec
 
 from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, is_closed, nodes, with_children
 from bespeak.contract.schema.validation import compile_schema, excess
-from bespeak.documents.adoption.definitions import DEFINITIONS, names_in
 from bespeak.documents.adoption.naming import unused
-from bespeak.documents.openapi.document_text import Notices, Spot
-from bespeak.documents.openapi.references import RefResolver
-from bespeak.documents.openapi.rules import BROKEN_REFERENCE, SCHEMA_CUT, SCHEMA_PART_DROPPED
+from bespeak.documents.adoption.sanitizer import DEFINITIONS, names_in
+from bespeak.documents.openapi.document_text import Notices, RefResolver, Spot
 from bespeak.documents.openapi.schema_keywords import (
     WORDS,
     finished,
@@ -27,6 +25,7 @@ from bespeak.documents.openapi.schema_keywords import (
     plain_keywords,
     with_null,
 )
+from bespeak.documents.rules import BROKEN_REFERENCE, SCHEMA_CUT, SCHEMA_PART_DROPPED
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.source.pointer import unescaped

@@ -11,8 +11,7 @@ from bespeak.contract.endpoint import Endpoint, Semantic
 from bespeak.contract.policy import Policies
 from bespeak.contract.schema.validation import DIALECT
 from bespeak.contract.service import UNSPECIFIED, Service, Vocabulary
-from bespeak.documents.agis.references import unbundle
-from bespeak.documents.agis.shape import AGIS_CAPABILITY, AGIS_VERSION, AGTP_CAPABILITY
+from bespeak.documents.agis.shape import AGIS_CAPABILITY, AGIS_VERSION, AGTP_CAPABILITY, unbundle
 from bespeak.documents.deployment.http_settings import HttpSettings
 
 

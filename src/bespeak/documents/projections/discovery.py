@@ -20,8 +20,7 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.schema.view import Field, SchemaView
 from bespeak.contract.service import AGTP_VERSION, UNSPECIFIED, Service
 from bespeak.documents.ai.document import MOST_BYTES, MOST_CAPABILITIES, EncodedCapability, Part, divide, fits, size_of
-from bespeak.documents.ai.param_notation import cut, write_param
-from bespeak.documents.ai.returns_notation import write_returns
+from bespeak.documents.ai.param_notation import cut, write_param, write_returns
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.address import AUTHORITY
 

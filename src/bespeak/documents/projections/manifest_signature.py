@@ -18,8 +18,16 @@ import msgspec
 from joserfc.jwk import OKPKey
 
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.identity.jws import ALGORITHM, PrivateKey, PublicKey, parse_jws, sign_detached
-from bespeak.state.identity.key_text import key_id, parse_jwk, public_jwk
+from bespeak.state.identity.jws import (
+    ALGORITHM,
+    PrivateKey,
+    PublicKey,
+    key_id,
+    parse_jwk,
+    parse_jws,
+    public_jwk,
+    sign_detached,
+)
 
 SIGNATURE_MEMBER: Final = "manifest_signature"
 

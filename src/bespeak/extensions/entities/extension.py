@@ -20,7 +20,7 @@ from bespeak.extensions.entities.methods import (
 )
 from bespeak.extensions.entities.methods_cancel import cancel
 from bespeak.runtime.extension import Cancelling, Extension, RecordKind
-from bespeak.runtime.identity.grants import GRANT, GRANTED, Grant
+from bespeak.runtime.identity.authority import GRANT, GRANTED, Grant
 from bespeak.state.store.commands.records import Record
 
 

@@ -41,15 +41,14 @@ from bespeak.runtime.handling import (
     stateful,
     to_json,
 )
-from bespeak.runtime.identity.authority import Authority
-from bespeak.runtime.identity.grants import EVERYTHING, GRANT, GRANTED, Grant
+from bespeak.runtime.identity.authority import EVERYTHING, GRANT, GRANTED, Authority, Grant
 from bespeak.runtime.server import Server
-from bespeak.state.store.commands.events import PutEvent
 from bespeak.state.store.commands.records import (
     NEVER,
     ChangeRecord,
     FindRecord,
     ListRecords,
+    PutEvent,
     PutRecord,
     Record,
     put_with,
@@ -152,7 +151,7 @@ def _find_type(call: RoutedCall, named: str) -> Joined:
 async def _read_data(call: RoutedCall, joined: Joined) -> Any:
     """Return the data as the model of their type has accepted them."""
     try:
-        return await run_function(call, joined.routes["read"], {"data": call.input["data"]}, _REGISTER)
+        return await run_function(call, joined.routes["read"], {"data": call.input["data"]})
     except RefusedError as error:
         refused = error.refused
         if refused.code != "input-validation-failed":
@@ -180,7 +179,7 @@ async def _tell_hook(
     change = {"action": action, "entity_id": entity_id, "entity_type": entity.entity_type, "owner": owner}
     change |= {"data": entity.data, **{name: value for name, value in more.items() if value is not None}}
     (parameter,) = hook.endpoint.input_schema["properties"]
-    await run_function(call, hook, {parameter: change}, STANDARD[call.method])
+    await run_function(call, hook, {parameter: change}, method=call.method)
 
 
 async def before_cancel(call: RoutedCall, record: Record) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.extensions.monitors.health import Presence
-from bespeak.extensions.monitors.methods import check, monitor, retry
-from bespeak.extensions.monitors.methods_quote import quote
-from bespeak.extensions.monitors.methods_route import route
+from bespeak.extensions.monitors.health import CallStatistics, CostHistory, Presence
+from bespeak.extensions.monitors.methods import check, monitor, quote, retry
 from bespeak.extensions.monitors.monitors import Monitors
 from bespeak.extensions.monitors.retries import RETRY, Retries
-from bespeak.extensions.monitors.statistics import CallStatistics, CostHistory
+from bespeak.extensions.monitors.routing import route
 from bespeak.extensions.monitors.store import ACTIVE, KEPT_CALL, MONITOR
 from bespeak.runtime.composition.step import ComposingMethod
 from bespeak.runtime.extension import Cancelling, Extension, Opening, RecordKind

@@ -20,11 +20,20 @@ from bespeak.extensions.messages.message import KEPT, MOST_RECEIVED, Message, ad
 from bespeak.extensions.messages.posting import Posting, post
 from bespeak.extensions.messages.store import PutMessages
 from bespeak.extensions.monitors import target as targets
-from bespeak.extensions.monitors.conditions import MISSING, find_member, is_beyond, is_news
-from bespeak.extensions.monitors.health import FAILING, examine, judge
-from bespeak.extensions.monitors.statistics import WINDOW, CallStatistics, Summary
+from bespeak.extensions.monitors.health import FAILING, WINDOW, CallStatistics, Summary, examine, judge
 from bespeak.extensions.monitors.store import ACTIVE, AGENT, MONITOR, RECORD, NoteVersion, WakeMonitors
-from bespeak.extensions.monitors.target import Monitor, MonitorTarget, Seen, View, decode, encode
+from bespeak.extensions.monitors.target import (
+    MISSING,
+    Monitor,
+    MonitorTarget,
+    Seen,
+    View,
+    decode,
+    encode,
+    find_member,
+    is_beyond,
+    is_news,
+)
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bespeak.extensions.negotiation.methods import PROPOSAL_METHODS, proposals
-from bespeak.extensions.negotiation.negotiator import Negotiator
+from bespeak.extensions.negotiation.methods import PROPOSAL_METHODS, Negotiator, proposals
 from bespeak.extensions.negotiation.settings import NegotiationSettings
 from bespeak.extensions.negotiation.syntheses import Syntheses
 from bespeak.runtime.extension import BuiltIn, Extension, Opening

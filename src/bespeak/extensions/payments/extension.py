@@ -7,8 +7,7 @@ from typing import Final
 
 from bespeak.extensions.payments.gate import purchase_gate
 from bespeak.extensions.payments.methods import cancel_purchase, confirm_own, describe_purchase, purchase
-from bespeak.extensions.payments.purchases import HELD, PURCHASE, SETTLED, open_purchases
-from bespeak.extensions.payments.sales import Sales
+from bespeak.extensions.payments.purchases import HELD, PURCHASE, SETTLED, Sales, open_purchases
 from bespeak.extensions.payments.settings import PaymentSettings
 from bespeak.runtime.extension import Anchor, Cancelling, Extension, Gate, Opening, RecordKind
 
@@ -20,7 +19,7 @@ def _open(opening: Opening) -> None:
         return
     settings = opening.document.extension_table("payments", PaymentSettings) or PaymentSettings()
     joined = opening.server.registrar.participants.get("sale", {})
-    sales = Sales(opening.dispatcher, joined, settings.currencies)
+    sales = Sales(opening.server, joined, settings.currencies)
     purchases = open_purchases(opening.store, settings, opening.environment, sales)
 
     async def start() -> None:

@@ -15,7 +15,7 @@ import httpx
 import msgspec
 
 from bespeak.extensions.payments.store import CarriedOut, Declined, Order, Outcome, Phase, Unclear
-from bespeak.runtime.bindings.upstream_pool import UpstreamPool
+from bespeak.runtime.bindings.upstream import UpstreamPool
 
 MOST_ANSWER: Final = 64 * 1024  # maximum bytes of an answer
 _LONGEST: Final = 256

@@ -29,8 +29,8 @@ from bespeak.extensions.payments.purchases import (
     Purchases,
     Stage,
     decode,
+    read_item,
 )
-from bespeak.extensions.payments.sales import read_item
 from bespeak.extensions.payments.settings import Money, read_money
 from bespeak.protocol import status
 from bespeak.protocol.exchange import headers as names

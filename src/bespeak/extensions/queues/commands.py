@@ -8,7 +8,7 @@ from typing import Any
 import click
 from rich.text import Text
 
-from bespeak.extensions.queues.store import DEAD, SUBMISSION, CountItems, ListItems, QueueCount, decode_item, retry_item
+from bespeak.extensions.queues.store import DEAD, SUBMISSION, CountItems, ListItems, decode_item, retry_item
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.state.store.commands.records import FindRecord, Record
 from bespeak.state.store.store import Conflict, Store
@@ -28,13 +28,8 @@ def queues() -> None:
 @json_option
 def list_queues(*, target: str, override: str | None, as_json: bool) -> int:
     """Count the items of each queue by state."""
-
-    async def look(store: Store) -> list[QueueCount]:
-        found: list[QueueCount] = await store.read(CountItems())
-        return found
-
     found: dict[str, dict[str, int]] = {}
-    for one in visit_store(target, override, look):
+    for one in visit_store(target, override, lambda store: store.read(CountItems())):
         found.setdefault(one.queue, {})[one.state] = one.count
     lines = (
         line((printable(name), "bold"), "  ", ", ".join(f"{count:,} {state}" for state, count in states.items()))
@@ -52,12 +47,8 @@ def list_queues(*, target: str, override: str | None, as_json: bool) -> int:
 @json_option
 def show_queue(*, target: str, override: str | None, name: str, state: str, limit: int, as_json: bool) -> int:
     """Show the items of a queue in one state, the oldest first; those that failed for good by default."""
-
-    async def look(store: Store) -> list[Record]:
-        found: list[Record] = await store.read(ListItems(name, state, limit))
-        return found
-
-    items = [_as_dict(record) for record in visit_store(target, override, look)]
+    wanted = ListItems(name, state, limit)
+    items = [_as_dict(record) for record in visit_store(target, override, lambda store: store.read(wanted))]
     empty = [line(f"The queue {printable(name)!r} has no item that is {printable(state)}.")]
     print_result({"queue": name, "items": items}, list(_lines(items)) or empty, as_json=as_json)
     return EXIT_GOOD

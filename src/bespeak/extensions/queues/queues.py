@@ -27,10 +27,10 @@ from bespeak.extensions.queues.store import (
     decode_item,
 )
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.bindings.participant import Joined, ResultJournal, may_pass_later, run_joined
+from bespeak.runtime.bindings.participant import Joined
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.dispatcher import Dispatcher
-from bespeak.runtime.handling import to_json
+from bespeak.runtime.handling import RefusedError, ResultJournal, may_pass_later, run_function, to_json
 from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.records import TOPIC, ChangeRecord, ChangeWith, PutRecord, Record, RenewRecords
 from bespeak.state.store.store import Command, Conflict, Store, level_of
@@ -143,15 +143,17 @@ class Queues:
             message = f"The agent does not hold {', '.join(missing)} any more."
             await self._end(record, item, DEAD, error={"code": "scope-violation", "message": message})
             return
-        route = joined.routes["run"]
 
         def note(body: bytes) -> Command:
             outcome = {"result": msgspec.json.decode(body)} if len(body) <= MOST_RESULT else {"error": _OMITTED}
             return end_item(record, item, DONE, self._server_id, **outcome)
 
         journal = ResultJournal(record.record_id, note)
-        _, refused = await run_joined(self._dispatcher, call, route, item.payload, str(attempt), journal=journal)
-        if refused is None:
+        try:
+            await run_function(call, joined.routes["run"], item.payload, number=str(attempt), journal=journal)
+        except RefusedError as error:
+            refused = error.refused
+        else:
             return  # it was noted with the answer, or another process has taken it over
         fails: dict[str, Any] = {"code": refused.code, "message": refused.message}
         fails |= {"details": refused.details} if refused.details else {}

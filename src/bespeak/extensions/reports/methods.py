@@ -6,7 +6,7 @@ import asyncio
 import base64
 import hashlib
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
@@ -29,17 +29,26 @@ from bespeak.extensions.messages.posting import DELIVERED, REPORT, WAITING, Post
 from bespeak.extensions.messages.recipients import Recipients, find_recipients
 from bespeak.extensions.messages.store import FindMessage, PutMessages
 from bespeak.extensions.reports.formats import has_typst, write_html, write_json, write_markdown, write_pdf
-from bespeak.extensions.reports.report import ReportContent, ReportScope, read_output, read_scope
-from bespeak.extensions.reports.sources import SOURCES
+from bespeak.extensions.reports.report import SOURCES, ReportContent, ReportScope, read_output, read_scope
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import ACCEPT
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer, Effects, Envelope
 from bespeak.runtime.bindings.participant import Joined
-from bespeak.runtime.call import RoutedCall, StepCall
+from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import FairSemaphore
-from bespeak.runtime.handling import Conflicts, RefusedError, effects, invalid, new_id, refusal, stateful, to_json
+from bespeak.runtime.handling import (
+    Conflicts,
+    RefusedError,
+    effects,
+    invalid,
+    new_id,
+    refusal,
+    run_function,
+    stateful,
+    to_json,
+)
 from bespeak.state.store.commands.records import FindRecord, PutRecord, Record
 from bespeak.state.store.store import Command
 
@@ -219,24 +228,15 @@ async def _make(call: RoutedCall, scope: ReportScope) -> ReportContent:
 
 async def _run(call: RoutedCall, joined: Joined, scope: ReportScope) -> Any:
     """Call the function of a report in the authority of the caller; return its output."""
-    route = joined.routes["report"]
+    route = joined.routes["run"]
     missing = call.principal.scopes.missing(route.endpoint.required_scopes)
     given = {} if missing else _arguments(route.endpoint.input_schema, scope)  # scopes are judged before the input
-    called = call.server.part("report steps").run_step(call, route, given, route.endpoint.path, "1")
-    done: StepCall = await called if isinstance(called, Coroutine) else called
-    assert done.response is not None, "the step has run"
-    if status.is_success(done.response.status):
-        return done.output
-    error = msgspec.json.decode(done.response.body)["error"]
-    for one in error.get("violations", ()):
-        one["pointer"] = _PLACES.get(one["pointer"], f"/scope/filters{one['pointer']}")
-    # Callers do not know the path of the function.
-    message = error["message"].replace(f"REPORT {route.endpoint.path}", f"the report {joined.participant.name}")
-    message = message[:1].upper() + message[1:]
-    more = {name: value for name, value in error.items() if name not in ("code", "message", "method", "path")}
-    again = done.response.header("Retry-After")
-    headers = () if again is None else (("Retry-After", again),)
-    raise RefusedError(Refused(done.response.status, error["code"], message, more, headers))
+    try:
+        return await run_function(call, route, given, number="1")
+    except RefusedError as error:
+        for one in error.refused.details.get("violations", ()):
+            one["pointer"] = _PLACES.get(one["pointer"], f"/scope/filters{one['pointer']}")
+        raise
 
 
 _PLACES: Final = {"/start": "/scope/from", "/end": "/scope/to"}

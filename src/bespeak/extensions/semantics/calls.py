@@ -12,9 +12,9 @@ import msgspec
 from bespeak.errors import StoreError
 from bespeak.extensions.semantics.alignment.artifact import Trust
 from bespeak.extensions.semantics.layer import Meaning, SemanticLayer, concepts_of
-from bespeak.extensions.semantics.matching_rules import UNCONFIRMED, UNSTABLE
 from bespeak.extensions.semantics.negotiation import SemanticOutcome
 from bespeak.extensions.semantics.profile import SemanticProfile
+from bespeak.extensions.semantics.profile_rules import UNCONFIRMED, UNSTABLE
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.store import (
     CountMappedCalls,
@@ -26,10 +26,12 @@ from bespeak.extensions.semantics.store import (
 )
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import SEMANTIC_PROFILE, TASK_ID
+from bespeak.protocol.exchange.messages import Request
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall
 from bespeak.runtime.concurrency import cancel_tasks
 from bespeak.runtime.exchange import Exchange
+from bespeak.runtime.gates.input import SEMANTIC, build_input_gate, read_body
 from bespeak.runtime.route_table import RouteTable
 from bespeak.runtime.settlement import TaskAdmission
 from bespeak.state.store.commands.cases import PausedTask
@@ -270,3 +272,28 @@ class TaskProfiles:
         profile = msgspec.convert(found.profile, SemanticProfile)
         refused = self._layer.understand(call, profile, self._layer.negotiate(profile, call.route.endpoint))
         return refused or (None if reference is None else self._ask(call))
+
+
+def semantic_gate(call: RoutedCall) -> Refused | None:
+    """Understand the envelope of a call. A profile that the call only refers to is looked up after the gates."""
+    refused: Refused | None = call.server.part("semantic").judge(call)
+    return refused
+
+
+def semantic_step_gate(call: RoutedCall) -> Refused | None:
+    """Judge a step that the caller has named: that of EXECUTE or a plan. A composition is judged as a whole."""
+    refused: Refused | None = call.server.part("semantic").judge_step(call)
+    return refused
+
+
+def _read_enveloped(request: Request, call: RoutedCall) -> Any:
+    """Decode the body and take the semantic envelope out of it, unless the endpoint has a member of that name."""
+    value = read_body(request, call)
+    declared = call.route.endpoint.input_schema.get("properties", ())
+    if type(value) is dict and SEMANTIC in value and SEMANTIC not in declared:
+        call.semantic = value.pop(SEMANTIC)
+    return value
+
+
+semantic_input_gate: Final = build_input_gate(_read_enveloped)
+"""Reads the input; a body may carry an envelope beside it."""

@@ -14,10 +14,9 @@ import msgspec
 
 from bespeak.errors import ConfigError
 from bespeak.extensions.semantics.alignment.aligner import TOOL, Aligned, Base, Override, TermPair, align
-from bespeak.extensions.semantics.alignment.alignment import Provenance
 from bespeak.extensions.semantics.alignment.draft_json import statement_of
 from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, read_alignment, write_alignment
-from bespeak.extensions.semantics.alignment.policy import Policy
+from bespeak.extensions.semantics.alignment.policy import Policy, Provenance
 from bespeak.extensions.semantics.alignment.signals import Histories, History
 from bespeak.extensions.semantics.ontology.reader import load_ontology, read_bytes
 from bespeak.extensions.semantics.store import ListMappedCalls, MappedCalls

@@ -11,8 +11,8 @@ import msgspec
 
 from bespeak.contract.core_ontology import DEFAULT, Namespace, parse_base
 from bespeak.errors import ConfigError
-from bespeak.extensions.semantics.envelope.message import find_payload
 from bespeak.extensions.semantics.envelope.reader import EnvelopeReader
+from bespeak.extensions.semantics.envelope.writer import find_payload
 from bespeak.extensions.semantics.ontology.publication import publish_core
 from bespeak.extensions.semantics.ontology.reader import load_ontology
 from bespeak.extensions.semantics.profile import ACCEPTED, Verdict

@@ -15,17 +15,22 @@ import msgspec
 
 from bespeak.contract.core_ontology import is_iri
 from bespeak.errors import ConfigError
-from bespeak.extensions.semantics.alignment.alignment import Alignment
 from bespeak.extensions.semantics.alignment.artifact import Trust, judge_alignment
 from bespeak.extensions.semantics.alignment.draft_json import read_json, statement_of
 from bespeak.extensions.semantics.alignment.notation import is_alignment
+from bespeak.extensions.semantics.alignment.policy import Alignment
 from bespeak.extensions.semantics.commands_list import as_dict
 from bespeak.extensions.semantics.envelope.expansion import CONTEXT_LIMITS
-from bespeak.extensions.semantics.knowledge import read_artifact, verify_alignment
+from bespeak.extensions.semantics.knowledge import (
+    AlignmentOffer,
+    judge_offer,
+    read_artifact,
+    read_trust,
+    verify_alignment,
+)
 from bespeak.extensions.semantics.ontology.contexts import DocumentRefused, inline_contexts, shipped_contexts
 from bespeak.extensions.semantics.ontology.reader import read_bytes
 from bespeak.extensions.semantics.ontology.registration import Judged, judge_registration
-from bespeak.extensions.semantics.registry import AlignmentOffer, judge_offer, read_trust
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.store import (
     Artifact,
@@ -40,9 +45,8 @@ from bespeak.extensions.semantics.terms import parse_version
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.identity.artifact_signature import ArtifactStatement, sign_artifact, signature_fault, verify_artifact
-from bespeak.state.identity.jws import PrivateKey, PublicKey
+from bespeak.state.identity.jws import PrivateKey, PublicKey, key_id
 from bespeak.state.identity.key_files import parse_keys, read_key
-from bespeak.state.identity.key_text import key_id
 from bespeak.state.store.commands.cases import Case
 from bespeak.state.store.store import Command, Conflict, Store
 from bespeak.terminal import CommandFailedError

@@ -8,11 +8,16 @@ from typing import Final
 
 from bespeak.contract.service import Service
 from bespeak.extensions.semantics import methods_ontologies as ontologies
-from bespeak.extensions.semantics.calls import CallJudge, TaskProfiles
-from bespeak.extensions.semantics.gate import semantic_gate, semantic_input_gate, semantic_step_gate
+from bespeak.extensions.semantics.calls import (
+    CallJudge,
+    TaskProfiles,
+    semantic_gate,
+    semantic_input_gate,
+    semantic_step_gate,
+)
+from bespeak.extensions.semantics.knowledge import open_registry, read_trust
 from bespeak.extensions.semantics.layer import check_extra
 from bespeak.extensions.semantics.methods import PARAMETERS, describing, discovering, proposing
-from bespeak.extensions.semantics.registry import open_registry, read_trust
 from bespeak.extensions.semantics.settings import semantic_settings
 from bespeak.runtime.extension import Anchor, BuiltIn, Extension, Floor, Gate, Opening
 

@@ -11,9 +11,8 @@ from bespeak.contract.core_ontology import MOST_IRI
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.standard.definition import LINE, METHOD, OBJECT, PATH, list_of, object_of
 from bespeak.contract.standard.floor import read_filter
-from bespeak.extensions.semantics.discovery import MeaningIndex, read_wanted
 from bespeak.extensions.semantics.envelope.writer import write_envelope
-from bespeak.extensions.semantics.layer import SemanticLayer, digest_of, own_profile
+from bespeak.extensions.semantics.layer import MeaningIndex, SemanticLayer, digest_of, own_profile, read_wanted
 from bespeak.extensions.semantics.negotiation import SemanticOutcome
 from bespeak.extensions.semantics.profile import SemanticProfile
 from bespeak.extensions.semantics.store import RecordedProfile, ReplaceProfile, profile_record, task_record

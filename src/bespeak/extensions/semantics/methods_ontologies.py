@@ -12,8 +12,8 @@ from bespeak.contract.standard.definition import COUNT, LINE, NAME, TEXT, Method
 from bespeak.extensions.semantics.alignment.notation import MEDIA_TYPES as ALIGNMENT_TYPES
 from bespeak.extensions.semantics.alignment.notation import is_alignment
 from bespeak.extensions.semantics.alignment.rules import DOWNGRADE, SIGNATURE
+from bespeak.extensions.semantics.knowledge import AlignmentOffer, OntologyOffer, OntologyRegistry
 from bespeak.extensions.semantics.ontology.triples import MEDIA_TYPES
-from bespeak.extensions.semantics.registry import AlignmentOffer, OntologyOffer, OntologyRegistry
 from bespeak.extensions.semantics.store import Artifact, ArtifactRow, ListArtifacts, ReadArtifact, RegisterArtifact
 from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant

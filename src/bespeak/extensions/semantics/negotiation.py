@@ -8,10 +8,11 @@ from urllib.parse import quote
 
 import msgspec
 
-from bespeak.extensions.semantics.alignment.alignment import Alignment
-from bespeak.extensions.semantics.alignment.policy import Policy
+from bespeak.extensions.semantics.alignment.policy import Alignment, Policy
 from bespeak.extensions.semantics.knowledge import Snapshot
-from bespeak.extensions.semantics.matching_rules import (
+from bespeak.extensions.semantics.profile import ACCEPTED, SemanticProfile, Status, Verdict, Violation
+from bespeak.extensions.semantics.profile_judgement import ProfilePolicy, judge
+from bespeak.extensions.semantics.profile_rules import (
     LOW_CONFIDENCE,
     NOT_PROVIDED,
     PROVENANCE,
@@ -19,10 +20,9 @@ from bespeak.extensions.semantics.matching_rules import (
     UNCOVERED,
     UNKNOWN_ALIGNMENT,
     UNKNOWN_ONTOLOGY,
+    VERSION_COMPATIBLE,
+    VERSION_ORDER,
 )
-from bespeak.extensions.semantics.profile import ACCEPTED, SemanticProfile, Status, Verdict, Violation
-from bespeak.extensions.semantics.profile_judgement import ProfilePolicy, judge
-from bespeak.extensions.semantics.profile_rules import VERSION_COMPATIBLE, VERSION_ORDER
 from bespeak.extensions.semantics.settings import SemanticSettings
 from bespeak.extensions.semantics.terms import Meanings, Ontology, OntologyRef, compare_versions
 from bespeak.extensions.semantics.translation import ProfileTranslation, UsedMapping

@@ -23,8 +23,13 @@ from bespeak.runtime.call import Call, RoutedCall, may_discover, parties_of, und
 from bespeak.runtime.dispatcher import Dispatcher
 from bespeak.runtime.extension import LIST_CALLS
 from bespeak.runtime.gates import judge_early
-from bespeak.runtime.gates.authority import identity_gate, scope_gate
-from bespeak.runtime.gates.limits import address_rate_gate, agent_rate_gate, endpoint_rate_gate
+from bespeak.runtime.gates.authority import (
+    address_rate_gate,
+    agent_rate_gate,
+    endpoint_rate_gate,
+    identity_gate,
+    scope_gate,
+)
 from bespeak.runtime.route import CATALOG_WARNING, ENDPOINT_WARNING
 from bespeak.runtime.route_table import RouteTable
 from bespeak.runtime.server import Server

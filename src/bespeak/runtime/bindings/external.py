@@ -22,9 +22,13 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value
 from bespeak.protocol.exchange.messages import Context
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES, UpstreamOutcome
-from bespeak.runtime.bindings.upstream_pool import UpstreamPool
-from bespeak.runtime.bindings.upstream_request import RequestPlan, UpstreamCredentials
+from bespeak.runtime.bindings.upstream import (
+    MAX_RESPONSE_BYTES,
+    RequestPlan,
+    UpstreamCredentials,
+    UpstreamOutcome,
+    UpstreamPool,
+)
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import RepeatedKeyError, decode_json
 from bespeak.text.source.pointer import child

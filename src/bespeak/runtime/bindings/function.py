@@ -22,10 +22,9 @@ from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.bindings.stream import StreamBinding, bind_stream
 from bespeak.runtime.concurrency import call_in_thread
 from bespeak.runtime.functions.annotations import show_type
-from bespeak.runtime.functions.hints import closed_output
 from bespeak.runtime.functions.needs import is_async, plan_needing_call
 from bespeak.runtime.functions.output_filter import OutputFilter
-from bespeak.runtime.functions.reading import locate
+from bespeak.runtime.functions.reading import closed_output, locate
 from bespeak.runtime.functions.signature import MISSING, HandlerCall, function_name, plan_call, read_signature
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 

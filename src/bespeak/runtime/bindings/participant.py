@@ -6,12 +6,9 @@ function or a chain of steps that RUN may run (Tier 2 10.3).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-import msgspec
+from typing import Any, Final
 
 from bespeak.contract.endpoint import DeclaredError, Endpoint, Impact, Semantic
 from bespeak.contract.handler import RegisteredFunction
@@ -21,21 +18,14 @@ from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.contract.standard.definition import MethodError
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.orchestrate import RUNS
-from bespeak.documents.deployment.rules import PROCEDURE
-from bespeak.errors import ContractError, StoreError
-from bespeak.protocol import status
-from bespeak.protocol.exchange.messages import Response
-from bespeak.protocol.exchange.refusal import Fault, Refused
+from bespeak.documents.rules import PROCEDURE
+from bespeak.errors import ContractError
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.bindings.function import bind_function, resolve_function
 from bespeak.runtime.functions.reading import read_handler
 from bespeak.runtime.functions.signature import dotted_name
 from bespeak.runtime.route import Route
-from bespeak.state.store.store import Command
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-
-if TYPE_CHECKING:
-    from bespeak.runtime.call import Journal, RoutedCall
-    from bespeak.runtime.dispatcher import Dispatcher
 
 Compile = Callable[[Endpoint, Callable[..., Any]], Route | None]
 
@@ -78,7 +68,7 @@ def bind_participant(
         impact=joined.impact,
         idempotent=joined.idempotent,
         scopes=participant.scopes,
-        # A function may refuse as the method does; `run_function` gives its refusal the status of the method.
+        # A function may refuse as the method does; `handling.run_function` gives its refusal the status of the method.
         errors={**{error.name: error.description for error in method_errors(joined)}, **participant.errors},
         overrides=participant.overrides,
     )
@@ -139,61 +129,6 @@ def bind_hidden(
     assert isinstance(endpoint.handler, RegisteredFunction)
     bound = bind_function(endpoint, endpoint.handler)
     return bound.message if isinstance(bound, Diagnostic) else (endpoint, bound)
-
-
-_AGAIN: Final = frozenset({status.TIMEOUT, status.RATE_LIMITED})
-_LOST: Final = "idempotency-lease-lost"
-_UNAVAILABLE: Final = "store-unavailable"
-_MOST_DETAILS: Final = 4096
-_OWN: Final = frozenset({"code", "message", "type", "method", "path"})  # members of an error that name the hidden route
-
-
-class ResultJournal:
-    """Notes what a function has returned, in the transaction of its effects."""
-
-    def __init__(self, key: str, make: Callable[[bytes], Command]) -> None:
-        """Make the command of a result, which is JSON; `key` is the Idempotency-Key of the function."""
-        self.key = key
-        self._make = make
-
-    def note(self, response: Response) -> Command | None:
-        return self._make(response.body or b"null") if status.is_success(response.status) else None
-
-    def noted(self, _: Any, response: Response) -> Response:
-        return response
-
-
-async def run_joined(
-    dispatcher: Dispatcher,
-    call: RoutedCall,
-    route: Route,
-    given: dict[str, Any],
-    number: str,
-    *,
-    journal: Journal | None = None,
-) -> tuple[Any, Refused | None]:
-    """Run a function of a participant; return its output, or its refusal or failure.
-
-    Both are None if another process has noted a result meanwhile. Raises StoreError if it could not be noted.
-    """
-    running = dispatcher.run_step(call, route, given, route.endpoint.path, number, journal=journal)
-    step = await running if asyncio.iscoroutine(running) else running
-    response = step.response
-    assert response is not None, "the step has been answered"
-    if status.is_success(response.status) or response.code == _LOST:
-        return step.output, None
-    if response.code == _UNAVAILABLE:
-        raise StoreError(f"the outcome of {route.endpoint} could not be noted")
-    body = msgspec.json.decode(response.body) if response.body else {}
-    error = body.get("error", {}) if isinstance(body, dict) else {}
-    details = {name: value for name, value in error.items() if name not in _OWN}
-    details = details if len(msgspec.json.encode(details)) <= _MOST_DETAILS else {}
-    return None, Refused(response.status, response.code or "failed", str(error.get("message", "")), details)
-
-
-def may_pass_later(refused: Refused) -> bool:
-    """Return True for failures and refusals that another attempt may not meet."""
-    return refused.status >= status.SERVER_ERROR or refused.status in _AGAIN
 
 
 METHOD: Final = "RUN"

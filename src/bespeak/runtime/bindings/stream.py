@@ -33,8 +33,8 @@ from bespeak.protocol.exchange.messages import ITEMS, Batch, Context, Request, R
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import RoutedCall
 from bespeak.runtime.concurrency import WaitingCoroutine, call_eagerly, resume, run_in_thread, submit
-from bespeak.runtime.functions.hints import closed_output
 from bespeak.runtime.functions.output_filter import OutputFilter, UnfitResult
+from bespeak.runtime.functions.reading import closed_output
 from bespeak.runtime.functions.signature import HandlerCall, read_signature
 from bespeak.runtime.gates.authority import freshness_gate, scope_gate
 from bespeak.runtime.handling import RefusedError

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from bespeak.checks.lint.rules.handler import UPSTREAM_UNREACHABLE
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, McpTool
-from bespeak.runtime.bindings.mcp.launch import Launch, resolve_server
+from bespeak.runtime.bindings.mcp.process import Launch, resolve_server
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 
 _SECONDS: Final = 3.0  # time for one upstream: a start must not wait long for what may come later

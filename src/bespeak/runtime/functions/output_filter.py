@@ -27,9 +27,8 @@ from msgspec import inspect as kinds
 from bespeak.contract.schema.subschemas import nodes
 from bespeak.contract.schema.validation import Pruner, Validator, Violation, compile_schema, non_finite
 from bespeak.errors import ContractError
-from bespeak.runtime.functions.annotations import StandIn, adapter_of, dump_foreign, extra_items, show_type
-from bespeak.runtime.functions.hints import closed_output, output_schema
-from bespeak.runtime.functions.unions import Choice
+from bespeak.runtime.functions.annotations import Choice, StandIn, adapter_of, dump_foreign, extra_items, show_type
+from bespeak.runtime.functions.reading import closed_output, output_schema
 from bespeak.text.diagnostics.diagnostic import brief
 
 _LEAVES: Final[dict[type, Any]] = {

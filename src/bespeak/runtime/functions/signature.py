@@ -42,13 +42,13 @@ from bespeak.errors import BespeakError, ContractError
 from bespeak.protocol.exchange.messages import Context
 from bespeak.runtime.functions.annotations import (
     NO_SCHEMA,
+    adapt,
     describes_itself,
     read_types,
     show_type,
     validate_foreign,
     walk,
 )
-from bespeak.runtime.functions.unions import adapt
 from bespeak.text.source.pointer import pointer
 
 MISSING: Final = inspect.Parameter.empty

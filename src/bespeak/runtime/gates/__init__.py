@@ -16,9 +16,16 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.call import Call, RoutedCall, may_discover, undisclosed
 from bespeak.runtime.composition.step import AUTHORIZED, UNDOES, UNLIMITED, VALID
 from bespeak.runtime.extension import Anchor, gates_behind
-from bespeak.runtime.gates.authority import confirmation_gate, identity_gate, scope_gate
+from bespeak.runtime.gates.authority import (
+    address_rate_gate,
+    agent_rate_gate,
+    budget_gate,
+    confirmation_gate,
+    endpoint_rate_gate,
+    identity_gate,
+    scope_gate,
+)
 from bespeak.runtime.gates.input import input_gate, step_input_gate
-from bespeak.runtime.gates.limits import address_rate_gate, agent_rate_gate, budget_gate, endpoint_rate_gate
 from bespeak.runtime.gates.route import path_gate, policy_gate, route_gate, vocabulary_gate
 from bespeak.state.identity.credentials import Outdated
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from bespeak.protocol import status
-from bespeak.protocol.exchange.headers import AGENT_ID, AUTHORITY_SCOPE, DELEGATION_CHAIN, prefers_agis
+from bespeak.protocol.exchange.header_values import ONE_CALL, exceeded_units, format_amount, parse_budget
+from bespeak.protocol.exchange.headers import AGENT_ID, AUTHORITY_SCOPE, BUDGET_LIMIT, DELEGATION_CHAIN, prefers_agis
 from bespeak.protocol.exchange.principal import ANONYMOUS, Principal
-from bespeak.protocol.exchange.refusal import Refused, authorization_required
+from bespeak.protocol.exchange.refusal import Fault, Refused, authorization_required
 from bespeak.runtime.call import Call, RoutedCall, may_discover, undisclosed
 from bespeak.runtime.identity.agents import STALE
+from bespeak.runtime.rate import Buckets, caller, network
 from bespeak.state.identity.credentials import Outdated
 
 if TYPE_CHECKING:
@@ -166,3 +169,93 @@ _UNCONFIRMABLE: Final = Refused(
 def confirmation_gate(call: RoutedCall) -> Refused | None:
     """Refuse a call that cannot be confirmed; with a store, the settlement asks for the confirmation."""
     return _UNCONFIRMABLE if call.route.is_confirmed and call.server.store is None else None
+
+
+_SECOND = 1_000_000_000
+
+
+def address_rate_gate(call: Call) -> Refused | None:
+    """Limit calls per address, before the cost of verifying credentials."""
+    rates = call.server.rates
+    if rates is None or rates.address is None or call.request.counted:
+        return None
+    return _take(rates.address, network(call.request.connection.address), "address", "Your address")
+
+
+def agent_rate_gate(call: Call) -> Refused | None:
+    """Limit calls per agent, then per principal: a call refused for its agent must not cost the other agents."""
+    rates = call.server.rates
+    if rates is None or call.request.counted:
+        return None
+    principal = call.principal
+    if rates.agent is not None:
+        refused = _take(rates.agent, caller(principal, call.request.connection.address), "agent", "The agent")
+        if refused is not None:
+            return refused
+    if rates.principal is not None and principal.principal_id is not None:
+        return _take(rates.principal, principal.principal_id, "principal", "The agent's principal")
+    return None
+
+
+def endpoint_rate_gate(call: RoutedCall) -> Refused | None:
+    rates = call.server.rates
+    if rates is None or not rates.endpoints or call.request.counted:
+        return None
+    endpoint = call.route.endpoint
+    buckets = rates.endpoints.get(endpoint.key)
+    if buckets is None:
+        return None
+    key = caller(call.principal, call.request.connection.address)
+    return _take(buckets, key, "endpoint", f"The agent at {endpoint}")
+
+
+def _take(buckets: Buckets, key: str, scope: str, who: str) -> Refused | None:
+    wait = buckets.take(key)
+    if not wait:
+        return None
+    seconds = -(-wait // _SECOND)
+    return Refused(
+        status.RATE_LIMITED,
+        "rate-limited",
+        f"{who} has reached its limit of {buckets.rate}; try again in {seconds} s.",
+        {"limit": str(buckets.rate), "scope": scope},
+        (("Retry-After", str(seconds)),),
+    )
+
+
+_LONGEST_REMEMBERED = 200  # of a cached header: room for all units, but callers cannot fill the cache
+
+_remembered = lru_cache(1024)(parse_budget)
+
+
+def budget_gate(call: RoutedCall) -> Refused | None:
+    """Compare the endpoint's declared cost with Budget-Limit, unit by unit."""
+    headers = call.request.headers
+    if BUDGET_LIMIT not in headers:
+        return None
+    text = headers[BUDGET_LIMIT]
+    limit = _remembered(text) if len(text) <= _LONGEST_REMEMBERED else parse_budget(text)
+    if isinstance(limit, Fault):
+        entry = limit.at[:80]
+        message = f"Budget-Limit contains {entry!r}: {limit.message}. Write it like tokens=5000, USD=0.50."
+        return Refused(status.BAD_REQUEST, "invalid-budget-limit", message, {"entry": entry})
+    endpoint = call.route.endpoint
+    cost = {"calls": ONE_CALL, **(endpoint.cost.amounts if endpoint.cost else {})}
+    if call.parent is not None and call.parent.composing is not None:
+        # The limit is for the whole call: the cost of its earlier steps counts too.
+        spent = call.parent.composing.spent
+        cost |= {unit: amount + spent.get(unit, 0) for unit, amount in cost.items() if unit != "calls"}
+    over = exceeded_units(cost, limit)
+    if not over:
+        if call.parent is not None and call.parent.composing is not None:
+            call.parent.composing.spent |= {unit: amount for unit, amount in cost.items() if unit != "calls"}
+        return None
+    costs = {unit: format_amount(unit, amount) for unit, amount in cost.items()}
+    limits = {unit: format_amount(unit, amount) for unit, amount in limit.items()}
+    excess = " and ".join(f"{costs[unit]} {unit} (limit {limits[unit]})" for unit in over)
+    return Refused(
+        status.BUDGET_EXCEEDED,
+        "budget-exceeded",
+        f"{endpoint} costs {excess}; raise Budget-Limit or call a cheaper endpoint.",
+        {"cost": costs, "limit": limits, "exceeded": over},
+    )

@@ -27,7 +27,7 @@ class Signer:
 
     @cached_property
     def key_id(self) -> str:
-        from bespeak.state.identity.key_text import key_id  # noqa: PLC0415 - slow to load
+        from bespeak.state.identity.jws import key_id  # noqa: PLC0415 - slow to load
 
         return key_id(self._key)
 

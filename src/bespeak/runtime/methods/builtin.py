@@ -20,11 +20,17 @@ from bespeak.runtime.composition.step import ComposingMethod
 from bespeak.runtime.extension import BuiltIn, Extension, Floor, Handler, handlers_of
 from bespeak.runtime.methods.cases import confirm, escalate
 from bespeak.runtime.methods.delegate import delegate
-from bespeak.runtime.methods.discovery import AGENT_METHODS, agents, describe, discover, discover_methods
-from bespeak.runtime.methods.inspect import INSPECT, inspect
-from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle
+from bespeak.runtime.methods.discovery import (
+    AGENT_METHODS,
+    INSPECT,
+    agents,
+    describe,
+    discover,
+    discover_methods,
+    inspect,
+)
+from bespeak.runtime.methods.lifecycle import CHANGES, lifecycle, resume, suspend
 from bespeak.runtime.methods.query import query
-from bespeak.runtime.methods.suspension import resume, suspend
 
 MISSING: Final[Mapping[str, str]] = {"SUMMARIZE": "a summarizer"}
 """Requirement of each method; an operator who can fulfil it binds the method to a handler at `/`."""

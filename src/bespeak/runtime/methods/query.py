@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
-from bespeak.contract.http_value import as_text
+from bespeak.contract.http_route import as_text
 from bespeak.contract.mcp_tool import META
 from bespeak.contract.service import Resource
 from bespeak.protocol import status
@@ -153,7 +153,7 @@ async def _read_mcp_resource(call: RoutedCall) -> Envelope:
 
 
 def _search(resources: list[Resource], need: str, threshold: float) -> list[dict[str, Any]]:
-    from bespeak.contract.relevance import Index  # noqa: PLC0415 - loads English, which most servers do without
+    from bespeak.contract.endpoint_index import Index  # noqa: PLC0415 - loads English, which most servers do without
 
     items: list[tuple[str, str | Mapping[str, Any]]] = []
     for resource in resources:

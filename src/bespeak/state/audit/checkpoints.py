@@ -16,7 +16,7 @@ from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.instant import write_milliseconds
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.state.audit import record as records
-from bespeak.state.audit.sealer import ChainSealer, StreamHead
+from bespeak.state.audit.trail import ChainSealer, StreamHead
 from bespeak.state.identity.key_files import SigningKey, TrustedKeys, check_signature
 from bespeak.state.store.commands.audit import AppendCheckpoint, AuditExtent, LastCheckpoint, ScanOtherStreams
 from bespeak.state.store.store import Command, Conflict, Store, level_of

@@ -23,8 +23,7 @@ from bespeak.state.audit.record import (
     place_in,
     roll,
 )
-from bespeak.state.audit.sealer import RECORD
-from bespeak.state.audit.trail import Trail
+from bespeak.state.audit.trail import RECORD, Trail
 from bespeak.state.identity.jws import Jws
 from bespeak.state.identity.key_files import TrustedKeys, check_signature
 

@@ -87,7 +87,7 @@ def read_public_key(record: Table, key: str) -> dict[str, str] | None:
     value = record.value(key)
     if value is None:
         return None
-    from bespeak.state.identity.key_text import parse_jwk, parse_key, public_jwk  # noqa: PLC0415 - slow to load
+    from bespeak.state.identity.jws import parse_jwk, parse_key, public_jwk  # noqa: PLC0415 - slow to load
 
     if isinstance(value, str):
         found = parse_key(value)

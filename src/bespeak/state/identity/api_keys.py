@@ -16,7 +16,7 @@ from bespeak.errors import StoreError
 from bespeak.protocol.exchange.principal import Scopes
 from bespeak.protocol.exchange.refusal import Refused, unauthorized
 from bespeak.state.identity.credentials import Authenticated, Outdated
-from bespeak.state.store.commands.api_keys import REVISION, ApiKeyRow, ListApiKeys, NoteKeyUses
+from bespeak.state.store.commands.agents import REVISION, ApiKeyRow, ListApiKeys, NoteKeyUses
 from bespeak.state.store.commands.endpoints import ReadRevision
 from bespeak.state.store.store import Store, level_of
 

@@ -11,8 +11,7 @@ from bespeak.protocol import status
 from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.refusal import Fault, Refused, unprocessable
 from bespeak.state.identity.agent_json import genesis_of
-from bespeak.state.identity.jws import PrivateKey
-from bespeak.state.identity.key_text import parse_jwk
+from bespeak.state.identity.jws import PrivateKey, parse_jwk
 from bespeak.text.reading.table import Findings, Table
 from bespeak.text.source.tree import Location
 

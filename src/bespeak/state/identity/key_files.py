@@ -13,8 +13,18 @@ from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.header_values import encode64
 from bespeak.protocol.exchange.instant import read_instant, write_milliseconds
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.state.identity.jws import ALGORITHM, ALGORITHMS, Jws, PrivateKey, PublicKey, is_signed
-from bespeak.state.identity.key_text import key_id, parse_jwk, parse_key, public_jwk
+from bespeak.state.identity.jws import (
+    ALGORITHM,
+    ALGORITHMS,
+    Jws,
+    PrivateKey,
+    PublicKey,
+    is_signed,
+    key_id,
+    parse_jwk,
+    parse_key,
+    public_jwk,
+)
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import decode_json
 from bespeak.text.reading.text_file import read_text

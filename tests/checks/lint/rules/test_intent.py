@@ -20,7 +20,7 @@ from bespeak.checks.lint.rules import intent as consistency
 from bespeak.checks.lint.subject import Declared, LintContext
 from bespeak.contract.catalog.document import load_bundled
 from bespeak.text.diagnostics.diagnostic import Diagnostic, declared_in
-from bespeak.text.diagnostics.page import page_of
+from bespeak.text.diagnostics.report import page_of
 
 RIGHT = (
     "Books a restaurant reservation on behalf of the requesting agent",

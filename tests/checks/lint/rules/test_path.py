@@ -20,7 +20,7 @@ from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
 from bespeak.text.diagnostics.diagnostic import Diagnostic, declared_in
-from bespeak.text.diagnostics.page import page_of
+from bespeak.text.diagnostics.report import page_of
 
 Check = Callable[..., list[str]]
 

@@ -7,14 +7,13 @@ from itertools import islice, product
 from typing import Any
 
 from bespeak.contract.schema.validation import Validator, compile_schema
-from bespeak.documents.projections.model_tools.providers import Conversion
 from bespeak.documents.projections.model_tools.schema import (
     Mark,
     Node,
     resolved,
     types,
 )
-from bespeak.documents.projections.model_tools.tools import Restorer
+from bespeak.documents.projections.model_tools.tools import Conversion, Restorer
 
 MOST = 2_000
 

@@ -23,11 +23,11 @@ from bespeak.contract.catalog.document import load_bundled
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.mcp_tool import make_tools
 from bespeak.documents.openapi.facade import make_facades
-from bespeak.documents.projections.model_tools.providers import convert
 from bespeak.documents.projections.model_tools.tools import (
     ModelTool,
     RepeatedMemberError,
     Restorer,
+    convert,
     definitions,
     make_model_tools,
 )

@@ -33,8 +33,7 @@ from bespeak.documents.projections.openapi.document import (
     security_schemes,
     token_hints,
 )
-from bespeak.documents.projections.openapi.responses import Circumstances
-from bespeak.documents.projections.openapi.schemas import SchemaComponents, reference
+from bespeak.documents.projections.openapi.responses import Circumstances, SchemaComponents, reference
 from bespeak.protocol.exchange.header_values import UNITS
 from bespeak.protocol.exchange.principal import Scopes, parse_scopes
 from bespeak.state.identity.settings import MODES as SETTINGS_MODES

@@ -10,7 +10,7 @@ from hypothesis import given
 from tests.contract.schema.test_subschemas import JSON
 from tests.service_strategy import objects
 
-from bespeak.documents.projections.openapi.schemas import (
+from bespeak.documents.projections.openapi.responses import (
     SchemaComponents,
     component_name,
     reference,

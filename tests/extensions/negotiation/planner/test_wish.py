@@ -21,11 +21,13 @@ from bespeak.extensions.negotiation.planner.draft import (
     Pick,
     PlannedCall,
     RowValue,
+    Wish,
+    is_reading,
+    read_wish,
 )
 from bespeak.extensions.negotiation.planner.operation import OperationIndex, PlanField
 from bespeak.extensions.negotiation.planner.slot import Facts, SchemaTooLarge, fit, slots_of
 from bespeak.extensions.negotiation.planner.vocabulary import NounReading
-from bespeak.extensions.negotiation.planner.wish import Wish, is_reading, read_wish
 
 KNOWN = OperationIndex(HOTEL).vocabulary
 

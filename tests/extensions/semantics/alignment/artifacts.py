@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from bespeak.extensions.semantics.alignment.alignment import Alignment, Justification, MappingRule, Provenance, Relation
+from bespeak.extensions.semantics.alignment.policy import Alignment, Justification, MappingRule, Provenance, Relation
 from bespeak.extensions.semantics.terms import OntologyRef
 
 RULE = MappingRule(

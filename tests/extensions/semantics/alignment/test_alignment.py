@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bespeak.extensions.semantics.alignment.alignment import Alignment, MappingRule
+from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule
 from bespeak.extensions.semantics.terms import OntologyRef
 
 RAD, CLINICAL = OntologyRef("https://x.org/onto/rad", "1.0"), OntologyRef("https://y.org/onto/clinical", "2.1")

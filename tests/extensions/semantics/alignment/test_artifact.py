@@ -10,10 +10,10 @@ from tests.cases import rows
 from tests.extensions.semantics.alignment.artifacts import ARTIFACT, RULE
 from tests.extensions.semantics.alignment.terms import ontology, term
 
-from bespeak.extensions.semantics.alignment.alignment import Alignment
 from bespeak.extensions.semantics.alignment.artifact import JudgedAlignment, Trust, judge_alignment
 from bespeak.extensions.semantics.alignment.draft_json import canonical_json, statement_of, write_json
 from bespeak.extensions.semantics.alignment.notation import write_alignment
+from bespeak.extensions.semantics.alignment.policy import Alignment
 from bespeak.extensions.semantics.alignment.rules import (
     BAD_IRI,
     DOWNGRADE,
@@ -25,9 +25,8 @@ from bespeak.extensions.semantics.alignment.rules import (
 from bespeak.extensions.semantics.store import decompress
 from bespeak.extensions.semantics.terms import Ontology
 from bespeak.state.identity.artifact_signature import sign_artifact
-from bespeak.state.identity.jws import PrivateKey
+from bespeak.state.identity.jws import PrivateKey, generate_key, key_id
 from bespeak.state.identity.key_files import trusted
-from bespeak.state.identity.key_text import generate_key, key_id
 
 KEY, OTHER = generate_key(), generate_key()
 TRUST = Trust(keys=trusted([KEY, OTHER]), ranks={key_id(KEY): 2, key_id(OTHER): 1})

@@ -12,7 +12,6 @@ from tests.cases import rows
 from tests.extensions.semantics.alignment.artifacts import ARTIFACT, RULE, alignments
 
 from bespeak.extensions.semantics.alignment import draft_json as module
-from bespeak.extensions.semantics.alignment.alignment import Alignment, MappingRule
 from bespeak.extensions.semantics.alignment.draft_json import (
     Collector,
     RulePlace,
@@ -22,6 +21,7 @@ from bespeak.extensions.semantics.alignment.draft_json import (
     statement_of,
     write_json,
 )
+from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule
 from bespeak.extensions.semantics.alignment.rules import BAD_IRI, CONFIDENCE, CONFLICT, MALFORMED, RELATION, TOO_LARGE
 from bespeak.extensions.semantics.terms import OntologyRef
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.cases import rows
 from tests.extensions.semantics.alignment.artifacts import ARTIFACT, alignments
 
-from bespeak.extensions.semantics.alignment.alignment import Alignment, MappingRule
 from bespeak.extensions.semantics.alignment.notation import (
     AlignmentNotation,
     alignment_notation,
@@ -22,6 +21,7 @@ from bespeak.extensions.semantics.alignment.notation import (
     write_alignment_api,
     write_sssom,
 )
+from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule
 from bespeak.extensions.semantics.alignment.rules import BAD_IRI, CONFIDENCE, CONFLICT, MALFORMED, RELATION, TOO_LARGE
 
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bespeak.extensions.semantics.alignment.alignment import MappingRule, Provenance
-from bespeak.extensions.semantics.alignment.policy import Policy, resolve
+from bespeak.extensions.semantics.alignment.policy import MappingRule, Policy, Provenance, resolve
 
 
 def test_score_is_in_one_of_four_bands_and_below_the_highest_may_need_a_confirmation() -> None:

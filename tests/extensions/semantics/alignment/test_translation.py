@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bespeak.extensions.semantics.alignment.alignment import Alignment, MappingRule, Relation
-from bespeak.extensions.semantics.alignment.policy import Policy
+from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule, Policy, Relation
 from bespeak.extensions.semantics.alignment.translation import Translator
 from bespeak.extensions.semantics.terms import OntologyRef
 

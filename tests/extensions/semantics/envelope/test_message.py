@@ -10,12 +10,12 @@ from tests.extensions.semantics.envelope.payloads import odd
 from tests.extensions.semantics.ontology.figures import FIGURE_5, FIGURE_8, FIGURE_9
 
 from bespeak.contract.core_ontology import DEFAULT
-from bespeak.extensions.semantics.envelope.message import (
+from bespeak.extensions.semantics.envelope.reader import ClaimedValidation, EnvelopeReader, parse
+from bespeak.extensions.semantics.envelope.writer import (
     find_payload,
     read_message,
     read_nlip,
 )
-from bespeak.extensions.semantics.envelope.reader import ClaimedValidation, EnvelopeReader, parse
 
 READER = EnvelopeReader()
 REJECTED = ClaimedValidation("reject", "termBinding sense conflicts with domain")

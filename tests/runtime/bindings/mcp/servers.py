@@ -13,7 +13,7 @@ from mcp.server.mcpserver import Elicit, MCPServer, Resolve
 from pydantic import BaseModel
 
 from bespeak.contract.handler import McpServer
-from bespeak.runtime.bindings.mcp.launch import Launch, resolve_server
+from bespeak.runtime.bindings.mcp.process import Launch, resolve_server
 
 
 class Sure(BaseModel):

@@ -20,7 +20,7 @@ from bespeak.contract.handler import McpServer
 from bespeak.runtime.bindings.mcp import connection as module
 from bespeak.runtime.bindings.mcp import process
 from bespeak.runtime.bindings.mcp.connection import McpConnection
-from bespeak.runtime.bindings.mcp.launch import McpFailure
+from bespeak.runtime.bindings.mcp.process import McpFailure
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
 

@@ -22,7 +22,7 @@ from bespeak.protocol.exchange.refusal import Refused
 from bespeak.runtime.answer import Answer
 from bespeak.runtime.bindings.mcp import connection as module
 from bespeak.runtime.bindings.mcp.connection import McpConnection
-from bespeak.runtime.bindings.mcp.launch import McpFailure
+from bespeak.runtime.bindings.mcp.process import McpFailure
 from bespeak.runtime.bindings.mcp.tool import McpBinding, McpPool, McpUpstream, bind_tool, find_drift
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]

@@ -17,8 +17,7 @@ from tests.runtime.bindings.mcp.servers import launched
 
 from bespeak.contract.handler import UPSTREAM_ERRORS, McpServer
 from bespeak.runtime.bindings.mcp.connection import McpConnection
-from bespeak.runtime.bindings.mcp.launch import FailureKind, Launch, McpFailure, resolve_server
-from bespeak.runtime.bindings.mcp.process import MessageLines, TooLong
+from bespeak.runtime.bindings.mcp.process import FailureKind, Launch, McpFailure, MessageLines, TooLong, resolve_server
 from bespeak.runtime.bindings.mcp.tool import _ERRORS, error_text, read_output
 
 pytestmark = pytest.mark.anyio

@@ -8,9 +8,9 @@ import time
 import pytest
 from tests.state.store.single import only
 
-from bespeak.state.store.commands.agents import TOPIC
-from bespeak.state.store.commands.api_keys import (
+from bespeak.state.store.commands.agents import (
     REVISION,
+    TOPIC,
     AddApiKey,
     ApiKeyRow,
     ListApiKeys,

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from bespeak.state.store.commands.events import KIND, PutEvent
-from bespeak.state.store.commands.records import ListRecords, PutRecord
+from bespeak.state.store.commands.records import KIND, ListRecords, PutEvent, PutRecord
 from bespeak.state.store.store import Store
 
 pytestmark = pytest.mark.anyio

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
-from bespeak.text.diagnostics.page import page_of
-from bespeak.text.diagnostics.report import Finding, Report
+from bespeak.text.diagnostics.report import Finding, Report, page_of
 from bespeak.text.diagnostics.reporters.sarif import render
 from bespeak.text.source.tree import Location
 

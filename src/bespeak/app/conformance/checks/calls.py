@@ -6,10 +6,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import quote
 
-from bespeak.app.conformance.check import (
+from bespeak.app.conformance.subject import (
+    PROBE_FIELD,
     Check,
     CheckOutcome,
     CheckRun,
+    Exchanged,
+    Subject,
     Verdict,
     all_of,
     could_not_tell,
@@ -17,23 +20,18 @@ from bespeak.app.conformance.check import (
     failed,
     faults,
     first_told,
-    not_applicable,
-    passed,
-    undecided,
-    warned,
-)
-from bespeak.app.conformance.probe import Exchanged
-from bespeak.app.conformance.subject import (
-    PROBE_FIELD,
-    Subject,
     is_informational,
     is_safe,
     mapping,
+    not_applicable,
+    passed,
     path_parameters,
     properties,
     required_fields,
     strings,
+    undecided,
     valid_input,
+    warned,
 )
 from bespeak.contract.catalog.document import bundled_versions, load_bundled
 from bespeak.contract.endpoint import format_warning

@@ -5,27 +5,25 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from bespeak.app.conformance.check import (
+from bespeak.app.conformance.subject import (
+    PROBE_AGENT,
+    PROBE_FIELD,
     Check,
     CheckOutcome,
     CheckRun,
+    Exchanged,
+    Subject,
     Verdict,
     all_of,
     could_not_tell,
     expect,
     failed,
-    passed,
-    undecided,
-    warned,
-)
-from bespeak.app.conformance.probe import Exchanged
-from bespeak.app.conformance.subject import (
-    PROBE_AGENT,
-    PROBE_FIELD,
-    Subject,
     is_informational,
+    passed,
     path_parameters,
     strings,
+    undecided,
+    warned,
 )
 from bespeak.contract.policy import FLOOR_METHODS
 

@@ -10,29 +10,27 @@ from typing import Any, Final
 
 import jsonschema_rs
 
-from bespeak.app.conformance.check import (
+from bespeak.app.conformance.subject import (
+    PROBE_AGENT,
     Check,
     CheckOutcome,
     CheckRun,
+    Subject,
     all_of,
     could_not_tell,
     expect,
     failed,
     faults,
-    not_applicable,
-    passed,
-    undecided,
-    warned,
-)
-from bespeak.app.conformance.subject import (
-    PROBE_AGENT,
-    Subject,
     mapping,
     method_names,
+    not_applicable,
     objects,
+    passed,
     path_parameters,
     properties,
     strings,
+    undecided,
+    warned,
 )
 from bespeak.contract.agent import DISCLOSURES
 from bespeak.contract.endpoint import CAPABILITIES, IMPACTS

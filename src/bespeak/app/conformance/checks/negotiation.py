@@ -10,21 +10,25 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
-from bespeak.app.conformance.check import (
+from bespeak.app.conformance.checks.grammar import NO_INPUT, NO_VERB
+from bespeak.app.conformance.subject import (
+    PROBE_FIELD,
+    PROBE_SCOPE,
     Check,
     CheckOutcome,
     CheckRun,
+    Exchanged,
+    Subject,
     could_not_tell,
     expect,
     failed,
     faults,
+    is_informational,
+    mapping,
     not_applicable,
     passed,
     undecided,
 )
-from bespeak.app.conformance.checks.grammar import NO_INPUT, NO_VERB
-from bespeak.app.conformance.probe import Exchanged
-from bespeak.app.conformance.subject import PROBE_FIELD, PROBE_SCOPE, Subject, is_informational, mapping
 from bespeak.protocol.exchange.headers import MEDIA_AGTP, MEDIA_ENDPOINT, MEDIA_JSON
 
 _SEMANTIC: Final = {

@@ -5,39 +5,37 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final
 
-from bespeak.app.conformance.check import (
+from bespeak.app.conformance.checks.grammar import NO_INPUT, NO_VERB
+from bespeak.app.conformance.subject import (
+    PROBE_AGENT,
+    PROBE_FIELD,
+    PROBE_SCOPE,
     Check,
     CheckOutcome,
     CheckRun,
+    Exchanged,
+    Subject,
     Verdict,
     all_of,
+    concrete_path,
     could_not_tell,
     expect,
     failed,
     faults,
     first_told,
-    not_applicable,
-    passed,
-    undecided,
-    warned,
-)
-from bespeak.app.conformance.checks.grammar import NO_INPUT, NO_VERB
-from bespeak.app.conformance.probe import Exchanged
-from bespeak.app.conformance.subject import (
-    PROBE_AGENT,
-    PROBE_FIELD,
-    PROBE_SCOPE,
-    Subject,
-    concrete_path,
     is_informational,
     is_safe,
     mapping,
     matches,
     method_names,
+    not_applicable,
     objects,
+    passed,
     path_parameters,
     strings,
+    undecided,
     valid_input,
+    warned,
 )
 from bespeak.contract.policy import FLOOR_METHODS, LEGACY_VERBS
 

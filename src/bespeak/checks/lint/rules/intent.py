@@ -12,8 +12,8 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule, brief
 from bespeak.text.language.consistency import IntentJudgement, fitting_sentence, fitting_verbs, judge, third_person
 from bespeak.text.language.embedding import cosine
-from bespeak.text.language.intent import mechanism, weakness
 from bespeak.text.language.operation_class import operation_classes
+from bespeak.text.language.phrases import mechanism, weakness
 from bespeak.text.language.sentence import is_several
 from bespeak.text.language.verb_form import action_intent
 

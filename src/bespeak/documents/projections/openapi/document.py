@@ -15,13 +15,16 @@ from bespeak.contract.service import UNSPECIFIED, ServerIdentity, Service
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.projections.openapi.responses import (
     HEADERS,
+    PLACE,
     PROBLEM,
     PROBLEM_SCHEMA,
     Circumstances,
+    SchemaComponents,
+    reference,
     responses_of,
     shared_responses,
+    type_name,
 )
-from bespeak.documents.projections.openapi.schemas import PLACE, SchemaComponents, reference, type_name
 from bespeak.protocol.exchange.header_values import UNITS
 from bespeak.protocol.exchange.headers import MEDIA_JSON, MEDIA_MANIFEST
 

@@ -2,14 +2,231 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from bespeak.extensions.negotiation.planner.operation import OutputRows, PlanField, PlanOperation
-from bespeak.extensions.negotiation.planner.wish import WantedTable
+from bespeak.contract.endpoint import IMPACTS, Endpoint
+from bespeak.documents.adoption.naming import join, stems
+from bespeak.extensions.negotiation.plan import Miss
+from bespeak.extensions.negotiation.planner.operation import (
+    OutputRows,
+    PlanField,
+    PlanOperation,
+    read_inputs,
+    read_outputs,
+)
+from bespeak.extensions.negotiation.planner.slot import ITEM, Facts, SchemaTooLarge, Slot, Unnameable, slots_of
+from bespeak.extensions.negotiation.planner.vocabulary import (
+    COLLECTIVE,
+    WRAPPERS,
+    PathResource,
+    ServiceNouns,
+    noun_of,
+    other_names,
+    resource_of,
+)
+from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.language.operation_class import operation_classes
+
+MOST_FIELDS: Final = 200  # most fields of a proposed input or output
+_LEVELS: Final = 5
+_READING: Final = frozenset(("READ", "ANALYZE"))
+
+
+@dataclass(frozen=True, eq=False)
+class WantedTable:
+    path: tuple[str, ...]
+    nouns: tuple[str, ...]
+    columns: tuple[PlanField, ...]
+    is_renamed: bool = False  # True if the service does not know its name, so that it may mean something else
+
+    @property
+    def text(self) -> str:
+        return ".".join(self.path).replace(f".{ITEM}", ITEM)
+
+
+@dataclass(frozen=True, eq=False)
+class Wish:
+    endpoint: Endpoint
+    resource: PathResource
+    noun: str  # what it deals with, as the service calls it
+    givens: tuple[PlanField, ...]
+    singles: tuple[PlanField, ...]  # fields wanted outside of lists
+    tables: tuple[WantedTable, ...]
+    said: frozenset[str]  # terms that it mentions: segments, nouns of inputs, containers
+    must: tuple[str, ...]  # terms of the path that the service knows, so that a plan must deal with them
+    unknown: tuple[str, ...]  # words of the path that the service does not know
+    part: str = ""  # what the last segment calls a part of the noun; empty if it is the noun
+
+    @cached_property
+    def path_terms(self) -> frozenset[str]:
+        return frozenset((*self.must, *self.resource.nouns, self.noun))
+
+    @cached_property
+    def views(self) -> frozenset[str]:
+        """Terms that may name a view: whole segments, phrases and words of the path."""
+        found: set[str] = set()
+        for segment in self.resource.segments:
+            found |= {segment.term, *segment.stems, *(join(phrase) for phrase in segment.phrases)}
+        return frozenset(found)
+
+    @property
+    def wanted(self) -> list[PlanField]:
+        return [*self.singles, *(field for table in self.tables for field in table.columns)]
+
+    @property
+    def is_effect(self) -> bool:
+        return not is_reading(self.endpoint.method)
+
+    @property
+    def impact(self) -> int:
+        claimed = self.endpoint.semantic.impact
+        return IMPACTS.index(claimed) if claimed in IMPACTS else 0
+
+
+def is_reading(method: str) -> bool:
+    """Return True if a verb changes nothing; unknown ones do."""
+    classes = operation_classes(method.lower())
+    return classes is not None and classes.main in _READING
+
+
+def read_wish(proposal: Endpoint, vocabulary: ServiceNouns, *, is_part: bool = False) -> Wish | Miss:
+    """Read a proposal, or return a Miss. If `is_part`, the last noun of the path is a part of the one before it."""
+    takes, yields = _slots(proposal.input_schema, "input"), _slots(proposal.output_schema, "output")
+    for found in (takes, yields):
+        if isinstance(found, Miss):
+            return found
+    assert isinstance(takes, list)
+    assert isinstance(yields, list)
+    resource = resource_of(proposal.path, vocabulary.things | vocabulary.nouns)
+    declared = {slot.path[0] for slot in takes}
+    missing = [name for name, _ in resource.owners if name not in declared]
+    takes += slots_of(
+        {"properties": {name: {"type": "string"} for name in missing}, "required": missing}, most=50, levels=1
+    )
+    nouns = [_known(noun, vocabulary) for noun in reversed(resource.nouns[:-1] if is_part else resource.nouns)]
+    noun = next((one for one in nouns if one in vocabulary.nouns), resource.noun)
+    givens = tuple(
+        _owned(field, resource, vocabulary) for field in read_inputs(takes, resource, vocabulary, is_proposed=True)
+    )
+    known = PathResource(resource.segments, noun, _known(resource.parent, vocabulary), resource.view, resource.owners)
+    reads = is_reading(proposal.method)
+    outputs = tuple(
+        replace(field, is_wanted=True) for field in read_outputs(yields, known, vocabulary, is_listing=reads)
+    )
+    tables = tuple(
+        _table(field, outputs, noun, vocabulary)
+        for field in outputs
+        if field.item is not None and field.inner and not field.lists
+    )
+    singles = tuple(field for field in outputs if not field.lists and not field.inner)
+    if not outputs and reads:
+        return Miss(field="output", reason="The proposal does not say which fields it wants.")
+    must, unknown = _path_terms(resource, givens, vocabulary)
+    said = _said(resource, givens, outputs, vocabulary)
+    part = resource.nouns[-1] if is_part else ""
+    return Wish(proposal, resource, noun, givens, singles, tables, said, must, unknown, part)
+
+
+def _slots(schema: Mapping[str, Any], name: str) -> list[Slot] | Miss:
+    try:
+        return slots_of(schema, most=MOST_FIELDS, levels=_LEVELS, strict=True)
+    except SchemaTooLarge:
+        reason = f"The {name} has more than {MOST_FIELDS} fields or {_LEVELS} levels; propose a smaller one."
+    except Unnameable as error:
+        reason = f"The {name} has a field named {brief(str(error))}; names must not be empty or contain `.` or `[]`."
+    return Miss(field=name, reason=reason)
+
+
+def _known(noun: str, vocabulary: ServiceNouns) -> str:
+    """Return a noun as the service calls it: itself, or its known end, as `order` of `latest_order`."""
+    if not noun or noun in vocabulary.nouns:
+        return noun
+    parts = tuple(noun.split("_"))
+    tails = [join(parts[at:]) for at in range(1, len(parts))]
+    return next((tail for tail in (*tails, *other_names(noun)) if tail in vocabulary.nouns), noun)
+
+
+def _owned(field: PlanField, resource: PathResource, vocabulary: ServiceNouns) -> PlanField:
+    """Let an input without a noun of its own belong to any noun of the path."""
+    if field.name in dict(resource.owners):
+        return field
+    readings = list(field.readings)
+    for noun in dict.fromkeys((*reversed(resource.nouns), _known(resource.noun, vocabulary))):
+        readings += vocabulary.read_name(field.stems, [noun], field.facts)
+    return replace(field, readings=tuple(dict.fromkeys(readings)))
+
+
+def _table(field: PlanField, outputs: tuple[PlanField, ...], noun: str, vocabulary: ServiceNouns) -> WantedTable:
+    named = vocabulary.row_noun(field.path)
+    nouns = [noun] if named is None else [_known(named, vocabulary)]
+    is_own = named is not None and nouns[0] not in vocabulary.nouns
+    if is_own:
+        nouns.append(noun)
+    columns = [one for one in outputs if one.rows == field.path and not (one.inner and one.item is None)]
+    return WantedTable(
+        field.path, tuple(dict.fromkeys(nouns)), tuple(columns), is_own and not f"_{noun}".endswith(f"_{named}")
+    )
+
+
+def _said(
+    resource: PathResource, givens: tuple[PlanField, ...], outputs: tuple[PlanField, ...], vocabulary: ServiceNouns
+) -> frozenset[str]:
+    found: set[str] = set()
+    for segment in resource.literals:
+        for phrase in (segment.stems, *segment.phrases):
+            found |= {join(phrase), noun_of(phrase)}
+            end = vocabulary.prefix(phrase)
+            if end:
+                found.add(join(phrase[:end]))
+            found.add(_known(join(phrase), vocabulary))
+    for field in givens:
+        found |= _named(field.name, vocabulary)
+    for field in outputs:
+        names = [name for name in field.path if name != ITEM]
+        for name in names[:-1] if "id" in stems(names[-1]) and not field.inner else names:
+            found |= _named(name, vocabulary)
+    found |= {noun for _, noun in resource.owners if noun}
+    return frozenset(found | {other for term in found for other in other_names(term)})
+
+
+def _named(name: str, vocabulary: ServiceNouns) -> set[str]:
+    """Return the nouns that a name says, not those that it only belongs to."""
+    parts = stems(name)
+    found = {reading.noun for reading in vocabulary.read_name(parts, [], Facts())} | ({noun_of(parts)} - WRAPPERS)
+    return found | {role for noun in found if (role := vocabulary.is_role(noun))}
+
+
+def _path_terms(
+    resource: PathResource, givens: tuple[PlanField, ...], vocabulary: ServiceNouns
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Split the words of the path into those that the service knows and others."""
+    must: list[str] = []
+    unknown: list[str] = []
+    attributes = {word for field in givens for word in field.stems}
+    for segment in resource.literals:
+        for phrase in segment.phrases:
+            term = _known_term(phrase, vocabulary)
+            if term:
+                must.append(term)
+                continue
+            for word in phrase:
+                if word in COLLECTIVE:
+                    continue
+                if vocabulary.knows(word):
+                    must.append(word)
+                elif word not in attributes:
+                    unknown.append(word)
+    return tuple(dict.fromkeys(must)), tuple(dict.fromkeys(unknown))
+
+
+def _known_term(phrase: tuple[str, ...], vocabulary: ServiceNouns) -> str:
+    terms: tuple[str, ...] = (join(phrase), noun_of(phrase))
+    terms += tuple(other for term in terms for other in other_names(term))
+    return next((term for term in terms if vocabulary.knows(term)), "")
 
 
 class Decision(NamedTuple):

@@ -16,11 +16,11 @@ from bespeak.extensions.negotiation.planner.draft import (
     PlannedCall,
     RowValue,
     Value,
+    Wish,
 )
 from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, PlanField
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.vocabulary import SHARED, ServiceNouns, noun_of, other_names
-from bespeak.extensions.negotiation.planner.wish import Wish
 from bespeak.text.language.sentence import word_set
 
 _UNSAID: Final = 0.6

@@ -2,20 +2,235 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, product
-from typing import Final
+from typing import Any, Final
 
 from bespeak.contract.endpoint import Endpoint
+from bespeak.contract.recipe import Condition, Paging, Recipe, RecipeStep, Source, constant
 from bespeak.extensions.negotiation.plan import CERTAIN, PLAUSIBLE, Impossible, Miss, Plan
-from bespeak.extensions.negotiation.planner.draft import CallResult, Decision, Draft, Listing, PlannedCall
+from bespeak.extensions.negotiation.planner.draft import (
+    CallResult,
+    Decision,
+    Draft,
+    Fixed,
+    Given,
+    Listing,
+    Pick,
+    PlannedCall,
+    RowValue,
+    Value,
+    read_wish,
+)
 from bespeak.extensions.negotiation.planner.guards import judge
 from bespeak.extensions.negotiation.planner.operation import OperationIndex, Usable
 from bespeak.extensions.negotiation.planner.search import Exhausted, PlanSearch
+from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.strategies import ListingSearch, SingleSearch, State, deeds, nearest
-from bespeak.extensions.negotiation.planner.wish import read_wish
-from bespeak.extensions.negotiation.planner.writing import explain, write_recipe
+
+
+def write_recipe(draft: Draft, proposal: Endpoint) -> tuple[Recipe, tuple[PlannedCall, ...]]:
+    """Return the recipe of a draft, and the calls in the order of its steps."""
+    return _RecipeWriter(draft).write(proposal)
+
+
+class _RecipeWriter:
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        plain = [call for call in draft.calls if not call.is_per_row]
+        after = [call for call in plain if draft.deed is not None and draft.deed in call.before]
+        ordered = [call for call in plain if call is not draft.deed and call not in after]
+        ordered += [draft.deed] if draft.deed is not None else []
+        self._order = [*ordered, *after]
+        self._rows: dict[PlannedCall, tuple[Listing, int]] = {}  # calls for each row: their list and place among its
+        for listing in draft.listings:
+            walked = [call for call in draft.calls if call.is_per_row and call in listing.calls]
+            for place, call in enumerate(walked):
+                self._rows[call] = listing, place
+            self._order += walked
+        self._names = {call: f"step_{number}" for number, call in enumerate(self._order, 1)}
+
+    def write(self, proposal: Endpoint) -> tuple[Recipe, tuple[PlannedCall, ...]]:
+        steps = tuple(self._step(call) for call in self._order)
+        output: dict[str, Any] = {}
+        for field, value in self._draft.singles:
+            _put(output, field.path, self._source(value, None))
+        for listing in self._draft.listings:
+            _put(output, listing.table.path, self._listed(listing))
+        digest = hashlib.sha256(f"{proposal.method} {proposal.path}".encode()).hexdigest()[:12]
+        recipe = Recipe(
+            name=f"{proposal.method.lower()}-{digest}",
+            steps=steps,
+            description=proposal.description,
+            output={name: _close(value) for name, value in output.items()},
+        )
+        return recipe, tuple(self._order)
+
+    def _step(self, call: PlannedCall) -> RecipeStep:
+        operation = call.operation
+        walked = self._rows.get(call)
+        depth = None if walked is None else walked[1]
+        return RecipeStep(
+            method=operation.endpoint.method,
+            path=operation.endpoint.path,
+            input={field.name: self._source(value, depth) for field, value in call.bindings},
+            output=self._names[call],
+            for_each=None if walked is None else self._walk(*walked),
+            pages=self._pages(call),
+        )
+
+    def _pages(self, call: PlannedCall) -> Paging | None:
+        """Follow the pages of a list that is used as a whole."""
+        pages = call.operation.pages
+        if pages is None or any(field.name == pages.parameter for field, _ in call.bindings):
+            return None
+        listed = [listing for listing in self._draft.listings if listing.call is call]
+        limited = any(field.name.lower().endswith(("limit", "size", "per_page")) for field, _ in call.bindings)
+        # Rows that are filtered, sorted or cut here must all be known.
+        asked = limited and any(not (one.filters or one.sort or one.limit) for one in listed)
+        keyed = any(value.pick and value.pick.matches for value in self._results() if value.call is call)
+        return pages if (listed and not asked) or keyed else None
+
+    def _results(self) -> list[CallResult]:
+        values = [value for _, value in self._draft.singles]
+        values += [value for listing in self._draft.listings for value in listing.values]
+        values += [value for call in self._order for _, value in call.bindings]
+        return [value for value in values if isinstance(value, CallResult)]
+
+    def _walk(self, listing: Listing, place: int) -> Source:
+        """Return the list that a step walks: the rows, or what the step before it made of them."""
+        if place == 0:
+            return self._kept(listing)
+        before = next(call for call, found in self._rows.items() if found == (listing, place - 1))
+        return Source(kind="previous_step", value=self._names[before])
+
+    def _kept(self, listing: Listing, select: dict[str, Source] | None = None) -> Source:
+        return Source(
+            kind="previous_step",
+            value=f"{self._names[listing.call]}.{listing.rows.dotted}",
+            where=tuple(
+                Condition(left=_item(one.column.column), op=one.op, right=self._source(one.value, None))
+                for one in listing.filters
+            ),
+            sort=None if listing.sort is None else Source(kind="proposal", value=listing.sort.name),
+            limit=None if listing.limit is None else Source(kind="proposal", value=listing.limit.name),
+            select=select,
+        )
+
+    def _listed(self, listing: Listing) -> Source:
+        walked = [call for call, found in self._rows.items() if found[0] is listing]
+        members: dict[str, Any] = {}
+        for field, value in listing.columns:
+            _put(members, field.path[len(listing.table.path) + 1 :], self._source(value, len(walked)))
+        select = {name: _close(value) for name, value in members.items()}
+        if not walked:
+            return self._kept(listing, select)
+        return Source(kind="previous_step", value=self._names[walked[-1]], select=select)
+
+    def _source(self, value: Value, depth: int | None) -> Source:
+        """Write a value; `depth` is how many steps have already walked the rows."""
+        if isinstance(value, Given):
+            return Source(kind="proposal", value=value.field.name)
+        if isinstance(value, Fixed):
+            return constant(value.value)
+        if isinstance(value, RowValue):
+            return _item(_joined("item." * (depth or 0), value.field.column))
+        assert isinstance(value, CallResult)
+        if value.call in self._rows:
+            place = self._rows[value.call][1]
+            inside = "item." * ((depth or 0) - place - 1)
+            return self._picked(value, Source(kind="item", value=f"{inside}output"), depth)
+        return self._picked(value, Source(kind="previous_step", value=self._names[value.call]), depth)
+
+    def _picked(self, value: CallResult, start: Source, depth: int | None) -> Source:
+        field = value.field
+        if value.pick is None:
+            return Source(kind=start.kind, value=_joined(f"{start.value}.", field.dotted))
+        rows = ".".join(name for name in field.rows if name != ITEM)
+        return Source(
+            kind=start.kind,
+            value=f"{start.value}.{rows}",
+            where=tuple(
+                Condition(left=_item(match.column.column), right=self._source(match.value, depth))
+                for match in value.pick.matches
+            ),
+            pick="first" if value.pick.is_first else "only",
+            get=field.column,
+        )
+
+
+def _item(path: str) -> Source:
+    return Source(kind="item", value=path)
+
+
+def _joined(start: str, path: str) -> str:
+    return f"{start}{path}".rstrip(".")
+
+
+def _put(tree: dict[str, Any], path: tuple[str, ...], source: Source) -> None:
+    for name in path[:-1]:
+        tree = tree.setdefault(name, {})
+    tree[path[-1]] = source
+
+
+def _close(value: Any) -> Source:
+    """Make an object of sources into one source."""
+    if isinstance(value, Source):
+        return value
+    return Source(kind="constant", value={}, select={name: _close(inner) for name, inner in value.items()})
+
+
+_COMPARED: Final = {"eq": "equals", "lt": "is below", "lte": "is at most", "gt": "is above", "gte": "is at least"}
+
+
+def explain(draft: Draft, calls: tuple[PlannedCall, ...]) -> tuple[str, ...]:
+    """Return a sentence for each step, and one for what is made of the results."""
+    numbers = {call: number for number, call in enumerate(calls, 1)}
+    found = []
+    for number, call in enumerate(calls, 1):
+        inputs = [f"{field.name} = {_value(value, numbers)}" for field, value in call.bindings]
+        each = " for each row" if call.is_per_row else ""
+        sent = f" with {', '.join(inputs)}" if inputs else ""
+        found.append(f"Step {number}: call {call.operation.endpoint}{each}{sent}.")
+    found += [_listing(listing, numbers) for listing in draft.listings]
+    if draft.singles:
+        parts = [f"{field.text} = {_value(value, numbers)}" for field, value in draft.singles]
+        found.append(f"Result: {'; '.join(parts)}.")
+    return tuple(found)
+
+
+def _listing(listing: Listing, numbers: dict[PlannedCall, int]) -> str:
+    rows = f"the {listing.rows.dotted} of step {numbers[listing.call]}"
+    parts = [
+        f"{one.column.column} {_COMPARED.get(one.op, one.op)} {_value(one.value, numbers)}" for one in listing.filters
+    ]
+    kept = f" where {' and '.join(parts)}" if parts else ""
+    order = f", sorted by the input {listing.sort.name}" if listing.sort else ""
+    most = f", at most {listing.limit.name} of them" if listing.limit else ""
+    columns = [f"{field.name} = {_value(value, numbers)}" for field, value in listing.columns]
+    return f"Result: {listing.table.text} are {rows}{kept}{order}{most}, each with {'; '.join(columns)}."
+
+
+def _value(value: Value, numbers: dict[PlannedCall, int]) -> str:
+    if isinstance(value, Given):
+        return f"the input {value.field.name}"
+    if isinstance(value, Fixed):
+        return f"the constant {value.value!r}"
+    if isinstance(value, RowValue):
+        return f"{value.field.column} of the row"
+    assert isinstance(value, CallResult)
+    where = "" if value.pick is None else _pick(value.pick, numbers)
+    return f"{value.field.dotted} of step {numbers[value.call]}{where}"
+
+
+def _pick(pick: Pick, numbers: dict[PlannedCall, int]) -> str:
+    if pick.matches:
+        equal = [f"{one.column.column} equals {_value(one.value, numbers)}" for one in pick.matches]
+        return f" where {' and '.join(equal)}"
+    return " (the first)" if pick.is_first else " (the only one)"
+
 
 _DEPTHS: Final = (1, 2, 4)  # longest chains of calls that depend on each other, in the order in which they are tried
 _STEPS: Final = 8

@@ -19,6 +19,7 @@ from bespeak.extensions.negotiation.planner.draft import (
     PlannedCall,
     RowValue,
     Value,
+    Wish,
 )
 from bespeak.extensions.negotiation.planner.operation import (
     SORTS,
@@ -32,7 +33,6 @@ from bespeak.extensions.negotiation.planner.operation import (
 )
 from bespeak.extensions.negotiation.planner.slot import MISSING, Facts, fit
 from bespeak.extensions.negotiation.planner.vocabulary import SEARCHES, SHARED
-from bespeak.extensions.negotiation.planner.wish import Wish
 
 PROVIDERS: Final = 24  # most operations that are tried for one value
 _KEPT: Final = 4  # most ways to get one value that are kept

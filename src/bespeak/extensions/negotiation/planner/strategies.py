@@ -18,13 +18,14 @@ from bespeak.extensions.negotiation.planner.draft import (
     PlannedCall,
     RowValue,
     Value,
+    WantedTable,
+    Wish,
     cost_of,
 )
 from bespeak.extensions.negotiation.planner.operation import PLACES, SORTS, TIMES, OutputRows, PlanField, PlanOperation
 from bespeak.extensions.negotiation.planner.search import WHOLE, PlanSearch
 from bespeak.extensions.negotiation.planner.slot import ITEM
 from bespeak.extensions.negotiation.planner.vocabulary import other_names
-from bespeak.extensions.negotiation.planner.wish import WantedTable, Wish
 from bespeak.text.language.lexicon import meanings
 from bespeak.text.language.operation_class import operation_classes
 

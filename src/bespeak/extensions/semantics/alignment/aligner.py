@@ -10,10 +10,18 @@ from typing import Final
 import msgspec
 
 from bespeak.contract.core_ontology import DEFAULT, OWL, RDF, RDFS, SKOS, XSD, Namespace
-from bespeak.extensions.semantics.alignment.alignment import Alignment, MappingRule, Provenance, Relation
 from bespeak.extensions.semantics.alignment.names import Acronyms, Name, names_of, words_of
 from bespeak.extensions.semantics.alignment.policy import DEFAULT as DEFAULT_POLICY
-from bespeak.extensions.semantics.alignment.policy import Band, Lost, Policy, resolve
+from bespeak.extensions.semantics.alignment.policy import (
+    Alignment,
+    Band,
+    Lost,
+    MappingRule,
+    Policy,
+    Provenance,
+    Relation,
+    resolve,
+)
 from bespeak.extensions.semantics.alignment.signals import (
     FLOOR,
     Embed,

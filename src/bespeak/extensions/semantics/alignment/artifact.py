@@ -8,9 +8,9 @@ from typing import Final
 import msgspec
 
 from bespeak.contract.core_ontology import is_iri
-from bespeak.extensions.semantics.alignment.alignment import Alignment
 from bespeak.extensions.semantics.alignment.draft_json import canonical_json, statement_of
 from bespeak.extensions.semantics.alignment.notation import AlignmentNotation, read_alignment
+from bespeak.extensions.semantics.alignment.policy import Alignment
 from bespeak.extensions.semantics.alignment.rules import (
     BAD_IRI,
     DOWNGRADE,

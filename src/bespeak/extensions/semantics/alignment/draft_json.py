@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from bespeak.contract.core_ontology import is_iri
-from bespeak.extensions.semantics.alignment.alignment import Alignment, MappingRule, Provenance
+from bespeak.extensions.semantics.alignment.policy import Alignment, MappingRule, Provenance
 from bespeak.extensions.semantics.alignment.rules import BAD_IRI, CONFIDENCE, CONFLICT, MALFORMED, RELATION, TOO_LARGE
 from bespeak.extensions.semantics.terms import OntologyRef
 from bespeak.state.identity.artifact_signature import ArtifactStatement

@@ -13,7 +13,6 @@ from xml.sax.saxutils import escape, quoteattr
 import msgspec
 
 from bespeak.contract.core_ontology import OWL, RDF, SKOS, XSD
-from bespeak.extensions.semantics.alignment.alignment import Alignment, Justification, MappingRule, Provenance, Relation
 from bespeak.extensions.semantics.alignment.draft_json import (
     AlignmentDocument,
     Collector,
@@ -22,6 +21,7 @@ from bespeak.extensions.semantics.alignment.draft_json import (
     read_json,
     write_json,
 )
+from bespeak.extensions.semantics.alignment.policy import Alignment, Justification, MappingRule, Provenance, Relation
 from bespeak.extensions.semantics.alignment.rules import CONFIDENCE, MALFORMED, RELATION, TOO_LARGE
 from bespeak.extensions.semantics.terms import OntologyRef
 from bespeak.text.diagnostics.diagnostic import Rule, brief

@@ -9,8 +9,18 @@ from typing import Final
 
 import msgspec
 
-from bespeak.extensions.semantics.alignment.alignment import INVERSE, Alignment, MappingRule, Relation
-from bespeak.extensions.semantics.alignment.policy import DEFAULT, Pair, Policy, pair_of, resolve, signed_pairs
+from bespeak.extensions.semantics.alignment.policy import (
+    DEFAULT,
+    INVERSE,
+    Alignment,
+    MappingRule,
+    Pair,
+    Policy,
+    Relation,
+    pair_of,
+    resolve,
+    signed_pairs,
+)
 from bespeak.extensions.semantics.terms import OntologyRef
 
 _MOST_STEPS: Final = 3

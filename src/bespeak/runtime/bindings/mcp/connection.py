@@ -20,10 +20,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from bespeak.documents.mcp.tools import ListedTool, Offer
 from bespeak.protocol.exchange.messages import Report
-from bespeak.runtime.bindings.mcp.launch import FailureKind, Launch, McpFailure
-from bespeak.runtime.bindings.mcp.process import TOO_LARGE, LastWords, run_process
-from bespeak.runtime.bindings.upstream_outcome import MAX_RESPONSE_BYTES
-from bespeak.runtime.bindings.upstream_pool import system_trust
+from bespeak.runtime.bindings.mcp.process import TOO_LARGE, FailureKind, LastWords, Launch, McpFailure, run_process
+from bespeak.runtime.bindings.upstream import MAX_RESPONSE_BYTES, system_trust
 
 if TYPE_CHECKING:
     import ssl

@@ -23,8 +23,8 @@ from bespeak.contract.schema.validation import Validator
 from bespeak.documents.mcp.tools import ListedTool, fit_input
 from bespeak.protocol.exchange.messages import REPORT, Context
 from bespeak.protocol.exchange.refusal import Refused
-from bespeak.runtime.bindings.mcp.launch import FailureKind, Launch, McpFailure, resolve_server
-from bespeak.runtime.bindings.upstream_outcome import UpstreamOutcome
+from bespeak.runtime.bindings.mcp.process import FailureKind, Launch, McpFailure, resolve_server
+from bespeak.runtime.bindings.upstream import UpstreamOutcome
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, printable
 from bespeak.text.language.injection import instruction, visible
 from bespeak.text.reading.json_data import RepeatedKeyError, decode_json

@@ -6,8 +6,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from bespeak.text.diagnostics.diagnostic import Rule, Severity
-from bespeak.text.diagnostics.page import page_of
-from bespeak.text.diagnostics.report import Finding, Replacement, Report, score_entry
+from bespeak.text.diagnostics.report import Finding, Replacement, Report, page_of, score_entry
 from bespeak.text.diagnostics.reporters.json_report import encoded
 from bespeak.text.source.tree import Location
 

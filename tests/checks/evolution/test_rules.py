@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from bespeak.checks.evolution.rule_index import RULES
+from bespeak.checks.evolution.change_report import RULES
 from bespeak.checks.lint.rule_index import all_rules
-from bespeak.text.diagnostics.page import page_of
+from bespeak.text.diagnostics.report import page_of
 
 
 def test_rules_of_changes_have_their_own_names_and_ids_and_say_what_to_do() -> None:

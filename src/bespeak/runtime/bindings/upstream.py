@@ -1,20 +1,26 @@
-"""Upstream requests, built from the input alone: each field goes to exactly one place (AGTP-API 12.3)."""
+"""What every upstream needs: requests built from the input alone (AGTP-API 12.3), outcomes, and one pool of clients."""
 
 from __future__ import annotations
 
+import asyncio
 import binascii
+import logging
+import ssl
+import sys
 from base64 import b64decode
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from dataclasses import field as member
-from typing import Any, NamedTuple
+from functools import cache
+from typing import Any, Final, NamedTuple
 from urllib.parse import quote, unquote_plus
 
 import httpx
 import msgspec
 
+from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, fill_placeholders, placeholders
-from bespeak.contract.http_value import (
+from bespeak.contract.http_route import (
     MAX_HEADER,
     as_text,
     encode_pairs,
@@ -26,8 +32,12 @@ from bespeak.contract.http_value import (
     texts,
     unusable,
 )
-from bespeak.contract.schema.validation import Violation
+from bespeak.contract.schema.validation import Validator, Violation
+from bespeak.protocol import status
+from bespeak.protocol.address_guard import describe_failure
 from bespeak.protocol.exchange.headers import FORM
+from bespeak.protocol.exchange.refusal import Refused
+from bespeak.runtime.answer import Answer
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.source.pointer import child
 
@@ -233,3 +243,111 @@ class RequestPlan:
         # Fields in the query for want of a body were JSON before handlers could choose a style.
         implied = name not in self._query and self._form in ("json", "none")
         return self._handler.lists.get(name, "json" if implied else "repeat")
+
+
+_logger = logging.getLogger(__name__)
+
+OUTPUT_INVALID: Final = "upstream-output-invalid"
+"""Code for an upstream's answer that breaks the output schema. The upstream has carried the call out."""
+
+MAX_RESPONSE_BYTES: Final = 8 * 1024 * 1024  # maximum size of an upstream response; the draft sets no limit
+_SHOWN: Final = 5  # places of violations in the log
+
+
+class UpstreamOutcome:
+    def __init__(self, endpoint: Endpoint, output: Validator | None, *, trusts: bool) -> None:
+        """Judge the answers by `output`; with `trusts`, invalid ones are logged and passed on."""
+        self._endpoint = endpoint
+        self._output = output
+        self._trusts = trusts
+        self._aftermath = _aftermath(endpoint)
+
+    def check(self, output: Any, answered: str, upstream_status: int | None = None) -> Any:
+        """Return a valid output. Refuse an invalid one as final: a server error would invite a second call."""
+        if self._output is None or self._output.is_valid(output):
+            return output
+        violations = self._output.violations(output)
+        places = ", ".join(dict.fromkeys(one.schema_pointer or f"/{one.keyword}" for one in violations[:_SHOWN]))
+        if self._trusts:
+            _logger.warning("%s: the answer of the upstream breaks the output schema at %s", self._endpoint, places)
+            return Answer(msgspec.json.encode(output))
+        message = f"{answered}, but its answer breaks the output schema of {self._endpoint}."
+        return self.failed(OUTPUT_INVALID, message, upstream_status, cause=f"at {places}", took_effect=True)
+
+    def failed(
+        self,
+        name: str,
+        message: str,
+        upstream_status: int | None = None,
+        *,
+        cause: BaseException | str | None = None,
+        took_effect: bool = False,
+    ) -> Refused:
+        """Build the refusal for a failed call. `took_effect` is True if the upstream may have carried it out."""
+        # The cause may name the upstream's host, which must not be disclosed (core 10.1, item 12).
+        why = describe_failure(cause) if isinstance(cause, BaseException) else cause or message
+        _logger.warning("%s: %s: %s", self._endpoint, name, why)
+        details: dict[str, Any] = {} if upstream_status is None else {"upstream_status": upstream_status}
+        if took_effect and self._aftermath:
+            details["effect"] = "possible"
+            message += self._aftermath
+        return Refused(status.UNPROCESSABLE, name, message, {"details": details} if details else {})
+
+
+def _aftermath(endpoint: Endpoint) -> str:
+    """Return what a caller must know after a call whose result is unclear."""
+    if endpoint.semantic.impact == "informational":
+        return ""
+    if endpoint.semantic.is_idempotent:
+        return " The call may have taken effect; it is idempotent and may be repeated."
+    return " The call may have taken effect: do not repeat it without the same Idempotency-Key."
+
+
+_UNLIMITED: Final = 10_000
+_LIMITS: Final = httpx.Limits(max_connections=100, max_keepalive_connections=20, keepalive_expiry=30.0)
+
+
+class UpstreamPool:
+    """One transport for each host and port.
+
+    Transports rather than clients: a client stores the cookies an upstream sets, which would share one caller's session
+    with another, and logs every URL with its query.
+    """
+
+    def __init__(self, tls: ssl.SSLContext | None = None, most: int | None = None) -> None:
+        """Create a pool for `most` calls at one time; by default an eighth of the files that this process may open."""
+        self._tls = tls
+        self.places = asyncio.Semaphore(_most_calls() if most is None else most)
+        """Places for calls to all hosts: upstreams must not use up the descriptors that handlers need for files."""
+        self._transports: dict[tuple[str, str, int | None], httpx.AsyncHTTPTransport] = {}
+
+    def transport(self, url: httpx.URL) -> httpx.AsyncHTTPTransport:
+        """Return the connections to the host of a URL; none is opened before the first call."""
+        key = (url.scheme, url.host, url.port)
+        found = self._transports.get(key)
+        if found is None:
+            tls = self._tls or system_trust()
+            found = self._transports[key] = httpx.AsyncHTTPTransport(verify=tls, trust_env=False, limits=_LIMITS)
+        return found
+
+    async def aclose(self) -> None:
+        """Close the pooled connections. A later call opens new ones."""
+        transports = list(self._transports.values())
+        self._transports.clear()
+        for transport in transports:
+            await transport.aclose()
+
+
+def _most_calls() -> int:
+    if sys.platform == "win32":
+        return _UNLIMITED
+    import resource  # noqa: PLC0415 - not on Windows
+
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return _UNLIMITED if files == resource.RLIM_INFINITY else max(1, files // 8)
+
+
+@cache
+def system_trust() -> ssl.SSLContext:
+    """Load the operating system's trust store, where operators add their own CAs; once, because it is slow."""
+    return ssl.create_default_context()
