@@ -20,7 +20,7 @@ from bespeak.app.server.target import load_app
 from bespeak.extensions.workflows import start
 from bespeak.state.store.commands.cases import ACCEPTED, CONFIRMATION, DecideCase
 from bespeak.state.store.commands.records import ListRecords
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 pytestmark = pytest.mark.anyio
 

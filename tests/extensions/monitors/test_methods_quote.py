@@ -13,8 +13,8 @@ from tests.stateful import StatefulBench, keeping
 
 from bespeak.contract.limits import Cost
 from bespeak.contract.procedure import Procedure
-from bespeak.extensions.monitors.methods_quote import quantile_times
-from bespeak.extensions.monitors.statistics import Sample
+from bespeak.extensions.monitors.health import Sample
+from bespeak.extensions.monitors.methods import quantile_times
 
 pytestmark = pytest.mark.anyio
 

@@ -19,7 +19,7 @@ from tests.workflow_functions import Travel, asked, begin, ended, eventually, ou
 from bespeak import Context, Refusal, Run, StepError
 from bespeak.extensions.workflows.store import ReleaseWorkflows
 from bespeak.state.store.commands.cases import DecideCase, ReadCase
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Conflict
 
 pytestmark = pytest.mark.anyio

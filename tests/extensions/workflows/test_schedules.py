@@ -37,7 +37,7 @@ from bespeak.extensions.workflows.schedules import (
 from bespeak.extensions.workflows.spec import decode
 from bespeak.runtime.handling import to_json
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, Record
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Conflict, Store
 
 pytestmark = pytest.mark.anyio

@@ -30,7 +30,7 @@ from bespeak.runtime.extension import ASK_PERSON
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, DecideCase, ListCases, OpenCase
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 
 __all__ = ["place", "shared_place"]
 

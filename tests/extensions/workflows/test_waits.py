@@ -27,7 +27,7 @@ from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.agents import PutAgent, SetAgentStatus
 from bespeak.state.store.commands.cases import DecideCase
 from bespeak.state.store.commands.records import ChangeRecord
-from bespeak.state.store.opening import open_store
+from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Conflict
 
 pytestmark = pytest.mark.anyio
