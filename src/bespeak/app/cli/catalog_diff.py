@@ -1,0 +1,188 @@
+"""`agtp-catalog-diff` and `bespeak catalog diff`: show what a catalog upgrade changes and breaks (AGTP-API 4.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import click
+from rich.text import Text
+
+from bespeak.checks.evolution.catalog_diff import (
+    CatalogConflict,
+    CatalogDiff,
+    VerbChange,
+    diff_catalogs,
+    scan_deployment,
+)
+from bespeak.contract.catalog.catalog import Verb
+from bespeak.contract.catalog.document import open_catalog
+from bespeak.contract.endpoint import Endpoint
+from bespeak.documents.rules import PYTHON_NOT_READ
+from bespeak.terminal.console import json_option, line, print_findings, print_json, print_lines
+from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
+from bespeak.text.reading.text_file import read_text
+from bespeak.text.source.tree import MAX_BYTES, Location
+
+NO_BREAKAGE: Final = 0
+BREAKAGE: Final = 1
+PARSE_ERROR: Final = 2
+
+_HEADINGS: Final = {
+    "path": "Paths that contain a new verb",
+    "endpoint": "Endpoints that name a removed verb",
+    "recipe": "Recipes that call a removed verb",
+    "policy": "Policy entries that name a removed verb",
+    "deprecation": "Newly deprecated verbs in use",
+}
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("old")
+@click.argument("new")
+@click.option(
+    "--against-deployment",
+    "deployment",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Also report what would break in this deployment folder.",
+)
+@json_option
+def catalog_diff(old: str, new: str, deployment: Path | None, as_json: bool) -> None:
+    """Compare two catalogs. OLD and NEW are catalog documents or bundled versions.
+
+    \b
+    Examples:
+    agtp-catalog-diff 1.0.0 1.1.0
+    agtp-catalog-diff old.json new.json --against-deployment deploy/
+
+    Exit codes: 0 nothing breaks, 1 the deployment breaks, 2 a document cannot be read.
+    """
+    click.get_current_context().exit(_compare(old, new, deployment, as_json=as_json))
+
+
+def main() -> None:
+    catalog_diff(prog_name="agtp-catalog-diff")
+
+
+def _compare(old: str, new: str, deployment: Path | None, *, as_json: bool) -> int:
+    before, findings = open_catalog(old)
+    after, more = open_catalog(new)
+    findings = [*findings, *more]
+    diff = diff_catalogs(before, after) if before is not None and after is not None else None
+    conflicts: list[CatalogConflict] | None = None
+    if diff is not None and deployment is not None:
+        conflicts, found = _scan(deployment, diff)
+        findings += found
+    breaking = any(conflict.breaking for conflict in conflicts or ())
+    if as_json:
+        listed = None if conflicts is None else [conflict.to_json() for conflict in conflicts]
+        written = None if diff is None else diff.to_json()
+        print_json({"diff": written, "conflicts": listed, "breaking": breaking, "findings": findings})
+    else:
+        print_findings(findings)
+        if diff is not None:
+            print_lines([*_diff_lines(diff), *_conflict_lines(conflicts, str(deployment))])
+    if has_errors(findings):
+        return PARSE_ERROR
+    return BREAKAGE if breaking else NO_BREAKAGE
+
+
+def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[CatalogConflict], list[Diagnostic]]:
+    from bespeak.documents.deployment.deployment import read_deployment  # noqa: PLC0415
+    from bespeak.documents.deployment.server_toml import with_custom  # noqa: PLC0415 - a plain diff needs no readers
+
+    deployed, findings = read_deployment(deployment)
+    if deployed.server.main.app is not None:
+        # Importing an operator's code may have side effects; the tool of the draft scans documents only.
+        message = f"the endpoints of {deployed.server.main.app} are written in Python and were not scanned"
+        findings = [*findings, PYTHON_NOT_READ.found(message, Location(str(deployed.root)), severity="warning")]
+    endpoints, policies = deployed.endpoints, deployed.policies
+    if deployed.server.document is not None:
+        described, found = _read_document(deployed.server.document)
+        endpoints, findings = (*described, *endpoints), [*findings, *found]
+        # Verbs of a document that the catalog dropped become custom methods (AGIS 1.3).
+        policies = with_custom(policies, (endpoint.method for endpoint in described))
+    return scan_deployment(endpoints, deployed.recipes, policies, diff), findings
+
+
+def _read_document(path: Path) -> tuple[tuple[Endpoint, ...], list[Diagnostic]]:
+    """Read the endpoints of an AGIS document, which may have errors."""
+    from bespeak.checks.lint.reading import read_subject  # noqa: PLC0415 - a plain diff needs no readers
+
+    text = read_text(path, MAX_BYTES)
+    subject = text if isinstance(text, Diagnostic) else read_subject(text, str(path), "agis")
+    if isinstance(subject, Diagnostic):
+        return (), [subject]
+    return tuple(entry.endpoint for entry in subject.endpoints), []
+
+
+def _diff_lines(diff: CatalogDiff) -> Iterator[Text]:
+    yield line((f"Catalog {diff.old_version} -> {diff.new_version}", "bold"))
+    yield from _section("Removed", "bold red", [(verb.name, _farewell(verb)) for verb in diff.removed])
+    added = [(verb.name, f"{verb.description} [{', '.join(verb.categories)}]") for verb in diff.added]
+    yield from _section("Added", "bold green", added)
+    yield from _section("Newly deprecated", "bold yellow", [(verb.name, _fate(verb)) for verb in diff.newly_deprecated])
+    yield from _section("Deprecation changed", "bold", _changes(diff.deprecation_changed, _fate))
+    yield from _section("Recategorised", "bold", _changes(diff.recategorised, lambda verb: ", ".join(verb.categories)))
+    yield from _section("Redescribed", "bold", _changes(diff.redescribed, lambda verb: verb.description))
+    yield from _section("Floor methods added", "bold", [(name, "") for name in diff.embedded_added])
+    yield from _section("Floor methods removed", "bold red", [(name, "") for name in diff.embedded_removed])
+    yield from _section("Legacy verbs changed", "bold", [(name, "") for name in diff.legacy_changed])
+    yield from _section("Categories changed", "bold", [(name, "") for name in diff.categories_changed])
+    yield Text()
+    yield _version_line(diff)
+
+
+def _section(heading: str, style: str, rows: list[tuple[str, str]]) -> Iterator[Text]:
+    if not rows:
+        return
+    yield Text()
+    yield line((f"{heading} ({len(rows)})", style))
+    width = max(len(name) for name, _ in rows)
+    for name, text in rows:
+        yield line("  ", (f"{name:{width}}", "cyan"), f"  {text}") if text else line("  ", (name, "cyan"))
+
+
+def _changes(changes: Iterable[VerbChange], aspect: Callable[[Verb], str]) -> list[tuple[str, str]]:
+    return [(change.name, f"{aspect(change.before)} -> {aspect(change.after)}") for change in changes]
+
+
+def _farewell(verb: Verb) -> str:
+    warned = f"deprecated since {verb.deprecated_in}" if verb.deprecated_in else "not deprecated before"
+    return f"{warned}; use {verb.successor}" if verb.successor else warned
+
+
+def _fate(verb: Verb) -> str:
+    if verb.deprecated_in is None:
+        return "not deprecated"
+    end = f"removed in {verb.removed_in}" if verb.removed_in else "no removal planned"
+    successor = f"use {verb.successor}" if verb.successor else "no successor"
+    return f"deprecated in {verb.deprecated_in}, {end}, {successor}"
+
+
+def _version_line(diff: CatalogDiff) -> Text:
+    if diff.needed_bump == "none":
+        return line("Nothing changed.") if diff.version_step == "none" else line("Only the version changed.")
+    step = {"none": "no bump", "backwards": "a downgrade"}.get(diff.version_step, f"a {diff.version_step} bump")
+    message = f"These changes need a {diff.needed_bump} bump; {diff.old_version} -> {diff.new_version} is {step}"
+    return line(f"{message}.") if diff.honours_semver else line((f"{message}: too small.", "yellow"))
+
+
+def _conflict_lines(conflicts: list[CatalogConflict] | None, deployment: str) -> Iterator[Text]:
+    if conflicts is None:
+        return
+    for kind, heading in _HEADINGS.items():
+        group = [conflict for conflict in conflicts if conflict.kind == kind]
+        if group:
+            yield Text()
+            yield line((f"{heading} ({len(group)})", "bold red" if any(c.breaking for c in group) else "bold yellow"))
+            for conflict in group:
+                yield line("  ", "error: " if conflict.breaking else "warning: ", str(conflict))
+    breaking = sum(conflict.breaking for conflict in conflicts)
+    yield Text()
+    if breaking:
+        yield line((f"{breaking} breaking, {len(conflicts) - breaking} advisory in {deployment}.", "bold red"))
+    else:
+        advice = f" {len(conflicts)} advisory." if conflicts else ""
+        yield line((f"Nothing breaks in {deployment}.{advice}", "bold green"))
