@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final
 
 from bespeak.contract.schema.validation import Validator, compile_schema
@@ -105,7 +105,7 @@ def find_wrong_step(steps: Any, at: str = "steps", *, fits: bool = False) -> Fau
     return None
 
 
-@cache
+@lru_cache(maxsize=4)
 def _compiled(form: str) -> Validator:
     """Return what judges `steps` or `calls`, or the parameters of CHAIN or BATCH inside another list."""
     schema = NESTED.get(form) or list_of(STEP, least=1, most=MOST_BATCHED if form == "calls" else MOST_LISTED)

@@ -9,7 +9,7 @@ from functools import cache
 from html import escape
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -223,8 +223,10 @@ def has_typst() -> bool:
 
 
 @cache
-def _find_fonts(typst: Any) -> object:
+def _find_fonts() -> object:
     """Find the fonts of the typesetter, and for other scripts those of the machine."""
+    import typst  # noqa: PLC0415 - an extra, and slow to load
+
     return typst.Fonts()
 
 
@@ -247,7 +249,7 @@ def write_pdf(report: ReportContent) -> bytes | None:
     files |= {f"chart{index}.svg": draw(chart).encode(errors="replace") for index, chart in enumerate(report.charts)}
     try:
         # Its declaration leaves out files in memory.
-        made: bytes = typst.compile(files, format="pdf", font_paths=_find_fonts(typst))  # type: ignore[call-overload]
+        made: bytes = typst.compile(files, format="pdf", font_paths=_find_fonts())  # type: ignore[call-overload]
     except typst.TypstError as error:
         _logger.error("a report could not be written as PDF: %s", error)
         return None
