@@ -453,6 +453,47 @@ async def test_a_quote_counts_the_calls_of_lists_inside_others() -> None:
         assert result(quoted)["estimated_cost"]["calls"] == {"min": 2, "expected": 3, "max": 22}
 
 
+@pytest.mark.requirement("CORE-6.1-8")
+@rows(
+    "policy, end, states",
+    ("abort", "failed", ["undone", "done", "failed"]),
+    ("skip", "completed", ["done", "done", "skipped"]),
+)
+async def test_calls_of_steps_are_added_up_against_the_budget(policy: str, end: str, states: list[str]) -> None:
+    async with hotel() as (made, bench):
+        steps = [book(1, name="a", undo=undo("a")), book(2), book(3)]
+        done = result(await chain(bench, *steps, on_failure=policy, headers={"budget_limit": "calls=2"}))
+        assert (done["status"], [one["status"] for one in done["steps"]]) == (end, states)
+        assert (done["steps"][2]["code"], done["steps"][2]["error"]["exceeded"]) == (456, ["calls"])
+        assert "BOOK 3" not in made.called  # and what undoes is not limited
+        enough = result(await chain(bench, *steps, headers={"budget_limit": "calls=3"}))
+        assert enough["status"] == "completed"
+
+
+@pytest.mark.requirement("CORE-6.1-8")
+@pytest.mark.parametrize("mode", ["parallel", "sequential"])
+async def test_calls_of_a_batch_and_of_lists_inside_it_are_added_up(mode: str) -> None:
+    async with hotel() as (made, bench):
+        calls = [book(1), {"together": [book(2), book(3)]}]
+        body = {"calls": calls, "execution_mode": mode, "partial_success": True}
+        reply = result(await bench.send("BATCH", "/", body, budget_limit="calls=2"))
+        assert (reply["status"], [one["status"] for one in reply["results"]]) == ("partial", ["done", "failed"])
+        assert reply["results"][1]["error"]["code"] == "budget-exceeded"
+        assert len(made.called) == 2
+
+
+@pytest.mark.requirement("CORE-6.1-8")
+async def test_calls_before_a_delay_and_every_attempt_count_against_the_budget() -> None:
+    async with hotel() as (made, bench):
+        made.failing = 1
+        made.release.set()
+        tried = {**AWAIT, "retry": {"attempts": 2, "delay": 0}}
+        sleeping = result(await chain(bench, tried, {"delay": 0.6}, book(1), headers={"budget_limit": "calls=2"}))
+        ended = await until(bench, sleeping["chain_id"], "completed", "failed")
+        assert (ended.record.state, made.called) == ("failed", ["AWAIT", "AWAIT"])
+        assert [row.code for row in ended.rows if row.state == "failed"] == [456]
+
+
 async def test_every_store_keeps_lists_in_lists(place: str) -> None:
     async with hotel(store=open_store(place)) as (made, bench):
         inside = {

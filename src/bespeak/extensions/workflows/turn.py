@@ -243,11 +243,14 @@ class Turn(Engine):
         spent: Callable[[Endpoint, Any], Iterable[tuple[str, Decimal]]] = self.call.server.hooks[SPENT]
         for row in self.journal.rows.values():
             method, _, path = row.asked.partition(" ")
-            counts = row.number > 0 and row.state in (DONE, UNDONE) and path.startswith("/")
+            called = row.state != WAITING and row.code not in (0, status.BUDGET_EXCEEDED)
+            counts = row.number > 0 and called and path.startswith("/")
             found = find_step(self.call, method, _NAME.sub("-", path)) if counts else None
             if isinstance(found, RoutedCall):
-                for unit, amount in spent(found.route.endpoint, _decode(row.output)):
-                    composing.spent[unit] = composing.spent.get(unit, Decimal()) + amount
+                output = _decode(row.output) if row.state in (DONE, UNDONE) else None
+                for unit, amount in spent(found.route.endpoint, output):
+                    times = row.attempt if unit == "calls" else 1
+                    composing.spent[unit] = composing.spent.get(unit, Decimal()) + amount * times
 
     def ending(self, state: str) -> Command:
         """Return the command that ends the workflow, and tells its callback."""
