@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,10 +24,8 @@ from bespeak.extensions.workflows.spec import Spec, decode, encode, repeat_comma
 from bespeak.extensions.workflows.start import check_names, read_steps
 from bespeak.protocol.exchange.messages import Context
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.runtime.call import RoutedCall, parties_of
-from bespeak.runtime.extension import ASK_PERSON
 from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, DecideCase, ListCases, OpenCase
+from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, DecideCase, ListCases
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue
 from bespeak.state.store.opening import open_store
 
@@ -86,24 +83,7 @@ class Hotel:
 async def hotel(**fields: Any) -> AsyncIterator[tuple[Hotel, StatefulBench]]:
     made = Hotel()
     async with keeping(*made.endpoints(), methods=METHODS, **fields) as bench:
-        bench.bench.server.hooks.setdefault(ASK_PERSON, ask_person)
         yield made, bench
-
-
-def ask_person(call: RoutedCall, name: str, question: str, *, case_id: str, within: float) -> OpenCase:
-    """Open the case of a question, where no extension reaches people."""
-    subject = msgspec.json.encode({"question": question}).decode()
-    return OpenCase(
-        case_id=case_id,
-        kind=ESCALATION,
-        agent_id=call.agent_id or "",
-        recipient=name,
-        digest=case_id,
-        subject=subject,
-        deadline=time.time() + within,
-        lifetime=within,
-        parties=parties_of(call),
-    )
 
 
 def book(room: Any, **more: Any) -> dict[str, Any]:
@@ -358,6 +338,15 @@ async def test_an_approval_waits_for_a_person(decision: str, policy: str, end: s
         assert (ended.record.state, made.called) == (end, called)
 
 
+async def test_an_approval_of_somebody_unknown_fails_with_the_names_of_people() -> None:
+    async with hotel() as (made, bench):
+        asked = {"approve": {"question": "Go on?", "who": "nobody"}}
+        reply = result(await chain(bench, asked, book(1)))
+        error = reply["steps"][0]["error"]
+        assert (reply["status"], error["code"], error["people"]) == ("failed", "unknown-recipient", ["operator"])
+        assert made.called == []
+
+
 async def test_an_approval_that_nobody_gives_in_time_fails() -> None:
     async with hotel() as (made, bench):
         asked = {"approve": {"question": "Go on?", "within": 1}}
@@ -386,6 +375,22 @@ async def test_a_step_that_takes_too_long_fails_and_what_was_done_is_undone() ->
         assert (reply["status"], [one["status"] for one in reply["steps"]]) == ("failed", ["undone", "failed"])
         assert (reply["steps"][1]["code"], reply["steps"][1]["error"]["code"]) == (408, "timeout")
         assert made.called == ["BOOK 1", "AWAIT", "CANCEL res-1"]
+
+
+@pytest.mark.requirement("METHODS-8.1-6", "METHODS-8.2-4")
+@pytest.mark.parametrize("method", ["CHAIN", "BATCH"])
+async def test_a_step_that_ran_when_the_time_was_over_has_an_unknown_outcome(method: str) -> None:
+    async with hotel() as (made, bench):
+        steps = [book(1, name="a", undo=undo("a")), {"together": [book(2), AWAIT]}, book(3)]
+        body = {"steps": steps} if method == "CHAIN" else {"calls": steps, "execution_mode": "sequential"}
+        reply = await bench.send(method, "/", {**body, "timeout": 0.4})
+        assert reply.refusal == (408, "timeout")
+        told = reply.error["steps" if method == "CHAIN" else "results"]
+        assert [one["status"] for one in told] == ["undone", "failed", "pending"]
+        inside = told[1]["steps"]
+        assert [one["status"] for one in inside] == ["done", "failed"]
+        assert (told[1]["error"]["code"], inside[1]["error"]["code"]) == ("interrupted", "interrupted")
+        assert made.called[-1] == "CANCEL res-1"
 
 
 async def test_procedures_plans_and_registered_steps_speak_the_same_language() -> None:
