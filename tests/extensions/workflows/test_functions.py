@@ -519,6 +519,43 @@ async def test_a_time_limit_ends_a_run_that_sleeps_and_undoes_it() -> None:
         assert travel.done == ["book ann", "cancel r-ann"]
 
 
+async def test_time_is_not_short_for_undoing_what_was_done() -> None:
+    travel = Travel()
+
+    @travel.app.workflow("trip", timeout=0.6)
+    async def trip(run: Run) -> None:
+        """Sleep for too long."""
+        await run.call("BOOK", "/room", guest="ann", undo=("CANCEL", "/room/{reservation_id}"))
+        await run.sleep(timedelta(days=3))
+
+    async with travel.serving() as bench:
+        travel.cancelling = asyncio.Event()
+        run_id = await begin(bench, "trip")
+        await eventually(lambda: travel.cancelled == 1)
+        asyncio.get_running_loop().call_later(0.05, travel.cancelling.set)  # long after the deadline
+        found = await ended(bench, run_id)
+        assert (found.record.state, travel.done) == ("failed", ["book ann", "cancel r-ann"])
+
+
+async def test_a_call_and_a_step_that_ran_when_the_time_was_over_have_an_unknown_outcome() -> None:
+    travel = Travel()
+    travel.held = asyncio.Event()
+
+    async def wait_for_ever() -> None:
+        await asyncio.Event().wait()
+
+    @travel.app.workflow("trip", timeout=0.4)
+    async def trip(run: Run) -> None:
+        """Wait for too long."""
+        await run.together(run.call("BOOK", "/room", guest="ann"), run.step(wait_for_ever))
+
+    async with travel.serving() as bench:
+        found = await ended(bench, await begin(bench, "trip"))
+        assert (found.record.state, output(found)["code"]) == ("failed", "timeout")
+        told = [(row.state, msgspec.json.decode(row.output)["code"]) for row in found.rows if row.number > 0]
+        assert told == [("failed", "interrupted")] * 2
+
+
 async def test_a_run_that_sleeps_is_paused_resumed_and_cancelled() -> None:
     travel = Travel()
 

@@ -98,7 +98,8 @@ class Turn(Engine):
         self.journal = journal
         self._timer: asyncio.TimerHandle | None = None
         self._renewing: asyncio.Task[None] | None = None
-        self._overdue: asyncio.Task[Any] | None = None  # the drive, if it was cancelled at the deadline
+        self._bounded: asyncio.Task[Any] | None = None  # the drive, if it is cancelled at the deadline
+        self._is_overdue = False  # True if it was
         self._agents = call.server.agents.revision
         call.composing = Composing(dispatcher.new_id(), {}, is_keyed=False)
 
@@ -271,22 +272,21 @@ class Turn(Engine):
             raise LostError
         self.journal.learn(done[0])
 
-    def _renew_later(self, task: asyncio.Task[Any] | None) -> None:
+    def _renew_later(self) -> None:
         """Keep the lease if a step takes long, and cancel it at the deadline. Most drives end before."""
 
         def begin() -> None:
-            if task is not None and time.time() >= self.spec.deadline:
-                self._overdue = task
-                task.cancel()
+            if self._bounded is not None and time.time() >= self.spec.deadline:
+                self._is_overdue = self._bounded.cancel()
             else:
-                self._renewing = loop.create_task(self._renew(task))
+                self._renewing = loop.create_task(self._renew())
 
         loop, delay = asyncio.get_running_loop(), self.journal.lease / 3
-        if task is not None:
+        if self._bounded is not None:
             delay = min(delay, max(self.spec.deadline - time.time(), 0.0) + _AFTER)
         self._timer = loop.call_later(delay, begin)
 
-    async def _renew(self, task: asyncio.Task[Any] | None) -> None:
+    async def _renew(self) -> None:
         fence = self.journal.fence
         try:
             done = await self._store.do(self.journal.renew())
@@ -297,7 +297,7 @@ class Turn(Engine):
                 self.journal.learn(done[0])
         except StoreError as error:
             _logger.log(level_of(error), "could not renew the lease of %s: %s", self.journal.workflow_id, error)
-        self._renew_later(task)
+        self._renew_later()
 
 
 def tell_end(spec: Spec, journal: WorkflowJournal, state: str, server: Server) -> Command:

@@ -95,9 +95,10 @@ def budget_gate(call: RoutedCall) -> Refused | None:
     costs = {unit: format_amount(unit, amount) for unit, amount in cost.items()}
     limits = {unit: format_amount(unit, amount) for unit, amount in limit.items()}
     excess = " and ".join(f"{costs[unit]} {unit} (limit {limits[unit]})" for unit in over)
+    before = "" if composing is None else " with the steps before it"
     return Refused(
         status.BUDGET_EXCEEDED,
         "budget-exceeded",
-        f"{endpoint}{' with the steps before it' if composing is not None else ''} costs {excess}; raise Budget-Limit or call a cheaper endpoint.",
+        f"{endpoint}{before} costs {excess}; raise Budget-Limit or call a cheaper endpoint.",
         {"cost": costs, "limit": limits, "exceeded": over},
     )
