@@ -582,6 +582,61 @@ async def test_a_run_that_sleeps_is_paused_resumed_and_cancelled() -> None:
         assert travel.done == ["book ann", "book ann", "cancel r-ann"]
 
 
+async def test_a_function_that_returns_nothing_is_completed() -> None:
+    travel = Travel()
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> None:
+        """Book."""
+        await run.call("BOOK", "/room", guest="ann")
+
+    async with travel.serving() as bench:
+        result = (await run(bench, "trip", {})).json["result"]
+        assert (result["status"], result["output"]) == ("completed", {})
+
+
+@pytest.mark.parametrize("last", ["call", "step", "together", "failure"])
+async def test_a_run_that_is_cancelled_during_its_last_step_is_undone(last: str) -> None:
+    travel = Travel()
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def wait() -> str:
+        begun.set()
+        await goes_on.wait()
+        return "slow"
+
+    @travel.app.endpoint("AWAIT", "/porter", impact="reversible")
+    async def call_porter() -> dict[str, str]:
+        """Wait for the porter.
+
+        Outcome: The porter is there.
+        """
+        return {"it": await wait()}
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> None:
+        """Book, and wait."""
+        await run.call("BOOK", "/room", guest="ann", undo=("CANCEL", "/room/{reservation_id}"))
+        if last == "call":
+            await run.call("AWAIT", "/porter", undo=("CANCEL", "/room/{reservation_id}", {"reservation_id": "porter"}))
+        elif last == "step":
+            await run.step(wait, undo=("CANCEL", "/room/{reservation_id}", {"reservation_id": "porter"}))
+        else:
+            await run.together(run.step(wait), run.call("BOOK", "/room", guest="bob"))
+        if last == "failure":
+            raise ValueError("the end is wrong")
+
+    async with travel.serving() as bench:
+        run_id = await begin(bench, "trip")
+        await begun.wait()
+        assert (await bench.send("CANCEL", "/", {"target_id": run_id})).status == 202
+        goes_on.set()
+        found = await ended(bench, run_id)
+        assert found.record.state == "cancelled"
+        undone = [one for one in travel.done if one.startswith("cancel")]
+        assert undone == (["cancel r-ann"] if last in ("together", "failure") else ["cancel porter", "cancel r-ann"])
+
+
 async def test_a_run_that_is_cancelled_while_a_step_runs_ends_after_it_and_is_undone() -> None:
     travel = Travel()
     begun, goes_on = asyncio.Event(), asyncio.Event()

@@ -34,7 +34,7 @@ __all__ = ["place", "shared_place"]
 pytestmark = pytest.mark.anyio
 
 ROOM = {"room": {"type": ["string", "integer"]}}
-METHODS = ("CHAIN", "BATCH", "RUN", "REGISTER", "QUOTE", "PAUSE")
+METHODS = ("CHAIN", "BATCH", "RUN", "REGISTER", "QUOTE", "PAUSE", "CANCEL")
 
 
 class Hotel:
@@ -497,6 +497,26 @@ async def test_calls_before_a_delay_and_every_attempt_count_against_the_budget()
         ended = await until(bench, sleeping["chain_id"], "completed", "failed")
         assert (ended.record.state, made.called) == ("failed", ["AWAIT", "AWAIT"])
         assert [row.code for row in ended.rows if row.state == "failed"] == [456]
+
+
+@pytest.mark.parametrize("last", [AWAIT, {"together": [AWAIT, book(2)]}, {"for_each": {"items": [1], "call": AWAIT}}])
+@rows("method, known", ("CHAIN", False), ("CHAIN", True), ("BATCH", True))
+async def test_a_list_that_is_cancelled_during_its_last_step_is_undone(
+    method: str, last: dict[str, Any], *, known: bool
+) -> None:
+    async with hotel() as (made, bench):
+        steps = [book(1, name="a", undo=undo("a")), last]
+        body = {"steps": steps} if method == "CHAIN" else {"calls": steps, "execution_mode": "sequential"}
+        waiting = asyncio.create_task(bench.send(method, "/", body))
+        await made.begun.wait()
+        [workflow_id] = bench.bench.server.part("workflows")._driving
+        assert (await bench.send("CANCEL", "/", {"target_id": workflow_id})).status == 202
+        while known and bench.bench.server.part("workflows")._journals[workflow_id].state != "cancelling":
+            await asyncio.sleep(0)
+        made.release.set()
+        ended = await until(bench, workflow_id, "completed", "failed", "cancelled")
+        assert (ended.record.state, made.called[-1]) == ("cancelled", "CANCEL res-1")
+        await waiting
 
 
 async def test_every_store_keeps_lists_in_lists(place: str) -> None:

@@ -287,9 +287,9 @@ class DurableEngine(Turn):
         if row is not None:
             self.journal.add(row)
         if any(row.undo for row in self.journal.rows.values()) or not self.is_code:
-            await self._write(RUNNING)
-        if self.journal.state == RUNNING:
-            await self._take_back(FAILED)
+            await self._write(self.journal.state)
+        if self.journal.state in (RUNNING, CANCELLING):
+            await self._take_back(FAILED if self.journal.state == RUNNING else CANCELLED)
 
     async def _time_out(self) -> None:
         """End a workflow whose time has run out: it is undone, like one that fails."""
@@ -787,8 +787,8 @@ class _Noting:
         engine.count(output)
         row = msgspec.structs.replace(row, output=output, code=response.status, ended=time.time())
         journal.add(row)
-        ends = self._ends
-        if not ends and not self._builtin:
+        ends = self._ends and journal.state == RUNNING
+        if not self._ends and not self._builtin:
             ends = engine.go_ahead(engine.read(self._asked, row.output), self._scope)
         if ends:
             self._command = engine.ending(COMPLETED)
