@@ -249,10 +249,9 @@ def newest(joined: Joined) -> int:
 
 def _result(route: Route, value: Any) -> str:
     """Return the result of a function as JSON, with the fields of its declared type. Raises StepError."""
-    if value is None and route.may_return_none:
-        return "{}"
+    value = {} if value is None and route.may_return_none else value
     try:
-        if route.filter is None:
+        if route.filter is None or value == {}:
             output = _decode(encode_value(value))
             if not route.output.is_valid(output):
                 raise UnfitResult(route.output.violations(output))
