@@ -529,6 +529,22 @@ async def test_a_run_ends_with_the_authority_of_its_caller(busy: bool) -> None:
         assert "suspended" in str(output(found))
 
 
+async def test_a_signal_that_is_sent_again_with_its_key_is_left_once() -> None:
+    travel = Travel()
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> list[int]:
+        """Wait for two payments."""
+        return [await run.wait_for("payment"), await run.wait_for("payment")]
+
+    async with travel.serving() as bench:
+        run_id = await begin(bench, "trip")
+        for number, key in ((1, "a"), (1, "a"), (2, "b")):
+            given = {"workflow_id": run_id, "name": "payment", "value": number}
+            assert (await bench.send("NOTIFY", "/workflows", given, idempotency_key=key)).status == 200
+        assert output(await ended(bench, run_id)) == [1, 2]
+
+
 @pytest.mark.parametrize("fails", [False, True], ids=["completed", "failed"])
 async def test_a_callback_is_told_the_end_in_the_transaction_that_ends_the_run(fails: bool) -> None:
     travel = Travel()
