@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.agent.discovery.web import always, serving
 from tests.cases import rows
+from tests.extensions.messages.parts import letter_of
 from tests.service import AGENT, echo, make_endpoint
 from tests.state.store.conftest import place, shared_place
 from tests.stateful import StatefulBench, keeping
@@ -19,12 +21,15 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Refusal
 from bespeak.contract.procedure import Procedure
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.workflows.engine import Workflow
-from bespeak.extensions.workflows.spec import Spec, decode, encode, repeat_commands
+from bespeak.extensions.workflows.spec import Spec, StepSpec, decode, encode, repeat_commands
 from bespeak.extensions.workflows.start import check_names, read_steps
 from bespeak.protocol.exchange.messages import Context
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.runtime.identity.authority import Authority
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.identity.authority import Authority, restore_call
 from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, DecideCase, ListCases
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue
 from bespeak.state.store.opening import open_store
@@ -606,6 +611,64 @@ async def test_a_callback_is_verified_before_anything_begins() -> None:
             refused = await bench.send(method, "/", {**body, "callback": "https://nobody.example/hook"})
             assert (refused.status, refused.error["code"]) in {(422, "callback-refused"), (403, "address-not-listed")}
         assert made.called == []
+
+
+@rows("method, end", *((method, end) for method in ("CHAIN", "BATCH") for end in ("completed", "failed", "cancelled")))
+async def test_a_callback_is_told_the_end_once(method: str, end: str) -> None:
+    delivery = DeliverySettings(allow=("127.0.0.1",), recipients=("127.0.0.1",))
+    document = ServerDocument(extension_tables={"delivery": delivery})
+    async with serving(always(204), tls=False) as web, hotel(document=document) as (made, bench):
+        steps = (*read((book(1), AWAIT, book("taken" if end == "failed" else 2))),)
+        authority = Authority(AGENT, (), {"agent-id": AGENT})
+        call = restore_call(authority, bench.bench.server, method)
+        assert isinstance(call, RoutedCall)
+        spec = Spec(method, steps, authority, time.time() + 60, callback=f"http://127.0.0.1:{web.port}/")
+        workflow_id = await bench.bench.server.part("workflows").begin(call, spec)
+        await made.begun.wait()
+        if end == "cancelled":
+            assert (await bench.send("CANCEL", "/", {"target_id": workflow_id})).status == 202
+        made.release.set()
+        await until(bench, workflow_id, end)
+        async with asyncio.timeout(20):
+            while not web.asked:
+                await asyncio.sleep(0.005)
+    told = [letter_of(asked)["content"] for asked in web.asked]
+    assert [(one["workflow_id"], one["status"]) for one in told] == [(workflow_id, end)]
+
+
+def read(steps: Sequence[dict[str, Any]]) -> tuple[StepSpec, ...]:
+    found = read_steps(list(steps))
+    assert not isinstance(found, Fault)
+    return found
+
+
+async def test_a_callback_is_told_by_the_process_that_has_taken_over(shared_place: str) -> None:
+    delivery = DeliverySettings(allow=("127.0.0.1",), recipients=("127.0.0.1",))
+    document = ServerDocument(extension_tables={"delivery": delivery})
+    made, again = Hotel(), Hotel()
+    again.release.set()
+    async with (
+        serving(always(204), tls=False) as web,
+        keeping(*made.endpoints(), store=open_store(shared_place), methods=METHODS, document=document) as one,
+        keeping(*again.endpoints(), store=open_store(shared_place), methods=METHODS, document=document) as other,
+    ):
+        authority = Authority(AGENT, (), {"agent-id": AGENT})
+        call = restore_call(authority, one.bench.server, "CHAIN")
+        assert isinstance(call, RoutedCall)
+        spec = Spec("CHAIN", read([AWAIT]), authority, time.time() + 60, callback=f"http://127.0.0.1:{web.port}/")
+        workflow_id = await one.bench.server.part("workflows").begin(call, spec)
+        await made.begun.wait()
+        taken = ChangeRecord(workflow_id, ("workflow",), ("running",), "running", delay=-1.0)
+        claimed = await other.store.do(taken, ClaimDue("workflow", 1, 30.0))
+        await other.bench.server.part("workflows").take_over(claimed[1])
+        await until(other, workflow_id, "completed")
+        made.release.set()
+        async with asyncio.timeout(20):
+            while not web.asked or one.bench.server.part("workflows").driven:
+                await asyncio.sleep(0.005)
+    # A server that stops while it delivers leaves the posting to the other, under the same id.
+    told = [letter_of(asked) for asked in web.asked]
+    assert {(one["posting_id"], one["content"]["status"]) for one in told} == {(f"posting-{workflow_id}", "completed")}
 
 
 WORDS = st.sampled_from(
