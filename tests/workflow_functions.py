@@ -12,10 +12,7 @@ from tests.service import AGENT, Reply
 from tests.stateful import StatefulBench, keeping
 
 from bespeak import App, Context, Refusal
-from bespeak.runtime.call import RoutedCall, parties_of
-from bespeak.runtime.extension import ASK_PERSON
-from bespeak.state.store.commands.cases import Case, OpenCase
-from bespeak.state.store.store import Command, Conflict, Steps, Store
+from bespeak.state.store.store import Store
 
 METHODS = ("RUN", "CHAIN", "PAUSE", "RESUME", "CANCEL", "CHECK", "CONFIRM", "RETRY", "REGISTER")
 
@@ -80,7 +77,6 @@ class Travel:
         async with keeping(
             *service.endpoints, participants=service.participants, methods=METHODS, store=store, **fields
         ) as bench:
-            bench.bench.server.hooks.setdefault(ASK_PERSON, ask_person)
             yield bench
 
 
@@ -123,30 +119,3 @@ async def eventually(holds: Callable[[], bool]) -> None:
     async with asyncio.timeout(20):
         while not holds():
             await asyncio.sleep(0.005)
-
-
-class _Ask(Command, frozen=True):
-    opening: OpenCase
-
-    def steps(self) -> Steps:
-        done = yield from self.opening.steps()
-        return done if isinstance(done, Conflict) else done.case
-
-
-def ask_person(call: RoutedCall, name: str, question: str, *, case_id: str, within: float) -> Command:
-    """Open a case for a person without telling anybody, where people are not a part of the server."""
-    subject = msgspec.json.encode({"question": question}).decode()
-    opening = OpenCase(
-        case_id=case_id,
-        kind="escalation",
-        agent_id=call.agent_id or "",
-        recipient=name,
-        digest=case_id,
-        subject=subject,
-        lifetime=within,
-        parties=parties_of(call),
-    )
-    return _Ask(opening)
-
-
-__all__ = ["Case"]

@@ -26,6 +26,8 @@ class Order:
     """Status and body of the first acknowledgement; later ones must be equal."""
     firsts: int = 0
     """Number of responses without the replay marker; a second one means a second execution."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """Headers beside those of every request; the last one of a name counts."""
     acknowledged: list[str] = field(default_factory=list)
     """Request-IDs of the responses received."""
 

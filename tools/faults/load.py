@@ -21,15 +21,16 @@ _PAUSE = 0.01
 async def send(pool: Pool, ledger: Ledger, order: Order) -> int | None:
     """Send an order once; return the status of the response, or None if there was none."""
     request_id = ledger.request_id(order)
-    headers = (
-        ("Agent-ID", AGENT),
-        ("Idempotency-Key", order.key),
-        ("Request-ID", request_id),
-        ("Content-Type", "application/json"),
-    )
+    headers = {
+        "Agent-ID": AGENT,
+        "Idempotency-Key": order.key,
+        "Request-ID": request_id,
+        "Content-Type": "application/json",
+        **dict(order.headers),
+    }
     begun, known = time.monotonic(), order.answer is not None
     try:
-        response = await pool.request(order.method, order.path, headers, order.body)
+        response = await pool.request(order.method, order.path, tuple(headers.items()), order.body)
     except TimeoutError:
         ledger.faults.append(f"{request_id} got no answer within {LONGEST:g} seconds")
         return None

@@ -15,8 +15,10 @@ from tests.stateful import do_at as do
 from bespeak.extensions.workflows.commands import workflows
 from bespeak.extensions.workflows.schedules import Schedule
 from bespeak.extensions.workflows.spec import Spec, StepSpec, encode
+from bespeak.extensions.workflows.start import read_steps
 from bespeak.extensions.workflows.store import JournalSteps, ReadSteps, StepRow
 from bespeak.extensions.workflows.timeline import draw_lines, draw_mermaid, draw_svg, list_entries, write_duration
+from bespeak.protocol.exchange.refusal import Fault
 from bespeak.runtime.identity.authority import Authority
 from bespeak.state.store.commands.records import NEVER, ChangeRecord, PutRecord, Record
 from bespeak.state.store.sqlite import SqliteStore
@@ -192,6 +194,31 @@ def test_timeline_shows_durations_waits_and_attempts_of_a_function() -> None:
         "    4  failed                         ···  wait payment  1.0 s",
         "       Nothing came.",
     ]
+
+
+def test_timeline_names_the_steps_inside_others_as_they_were_written() -> None:
+    booked = {"name": "room", "method": "BOOK", "path": "/rooms", "undo": {"method": "CANCEL", "path": "/rooms"}}
+    each = {"for_each": {"items": [1, 2], "steps": [booked, {"delay": 3}]}}
+    steps = read_steps([{"name": "both", "together": [{"method": "FIND", "path": "/rooms"}, each]}])
+    assert not isinstance(steps, Fault)
+    element, inside = 1 * INNER + 2, (1 * INNER + 2) * INNER
+    lines = [
+        row(1, "together", 0.0, 8.0),
+        row(1 * INNER + 1, "FIND /rooms", 0.0, 1.0),
+        row(element, "for_each", 0.0, 8.0),
+        row(inside | 1, "BOOK /rooms", 0.0, 1.0, "undone"),
+        row(inside | 1 << 7 | 2, "delay", 2.0, 8.0),
+    ]
+    spec = Spec("CHAIN", steps, SPEC.authority, 1e12)
+    assert [text.plain for text in draw_lines(LATE, spec, lines)][2:] == [
+        "        1  done      ████████████████████████  both: together  8.0 s",
+        "      1.1  done      ███                         FIND /rooms  1.0 s",
+        "      1.2  done      ████████████████████████    for_each  8.0 s",
+        "  1.2.0:1  undone    ███                           room: BOOK /rooms  1.0 s",
+        "               undone by CANCEL /rooms",
+        "  1.2.1:2  done            ··················      delay  6.0 s",
+    ]
+    assert "1.2.1:2  delay" in draw_svg(LATE, spec, lines)
 
 
 def test_ten_thousand_mapped_rows_are_one_line_with_their_states_and_one_reason() -> None:

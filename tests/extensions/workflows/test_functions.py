@@ -539,6 +539,43 @@ async def test_a_time_limit_ends_a_run_that_sleeps_and_undoes_it() -> None:
         assert travel.done == ["book ann", "cancel r-ann"]
 
 
+async def test_time_is_not_short_for_undoing_what_was_done() -> None:
+    travel = Travel()
+
+    @travel.app.workflow("trip", timeout=0.6)
+    async def trip(run: Run) -> None:
+        """Sleep for too long."""
+        await run.call("BOOK", "/room", guest="ann", undo=("CANCEL", "/room/{reservation_id}"))
+        await run.sleep(timedelta(days=3))
+
+    async with travel.serving() as bench:
+        travel.cancelling = asyncio.Event()
+        run_id = await begin(bench, "trip")
+        await eventually(lambda: travel.cancelled == 1)
+        asyncio.get_running_loop().call_later(0.05, travel.cancelling.set)  # long after the deadline
+        found = await ended(bench, run_id)
+        assert (found.record.state, travel.done) == ("failed", ["book ann", "cancel r-ann"])
+
+
+async def test_a_call_and_a_step_that_ran_when_the_time_was_over_have_an_unknown_outcome() -> None:
+    travel = Travel()
+    travel.held = asyncio.Event()
+
+    async def wait_for_ever() -> None:
+        await asyncio.Event().wait()
+
+    @travel.app.workflow("trip", timeout=0.4)
+    async def trip(run: Run) -> None:
+        """Wait for too long."""
+        await run.together(run.call("BOOK", "/room", guest="ann"), run.step(wait_for_ever))
+
+    async with travel.serving() as bench:
+        found = await ended(bench, await begin(bench, "trip"))
+        assert (found.record.state, output(found)["code"]) == ("failed", "timeout")
+        told = [(row.state, msgspec.json.decode(row.output)["code"]) for row in found.rows if row.number > 0]
+        assert told == [("failed", "interrupted")] * 2
+
+
 async def test_a_run_that_sleeps_is_paused_resumed_and_cancelled() -> None:
     travel = Travel()
 
@@ -563,6 +600,61 @@ async def test_a_run_that_sleeps_is_paused_resumed_and_cancelled() -> None:
         assert reply.status == 202, reply.json
         assert (await ended(bench, second)).record.state == "cancelled"
         assert travel.done == ["book ann", "book ann", "cancel r-ann"]
+
+
+async def test_a_function_that_returns_nothing_is_completed() -> None:
+    travel = Travel()
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> None:
+        """Book."""
+        await run.call("BOOK", "/room", guest="ann")
+
+    async with travel.serving() as bench:
+        result = (await run(bench, "trip", {})).json["result"]
+        assert (result["status"], result["output"]) == ("completed", {})
+
+
+@pytest.mark.parametrize("last", ["call", "step", "together", "failure"])
+async def test_a_run_that_is_cancelled_during_its_last_step_is_undone(last: str) -> None:
+    travel = Travel()
+    begun, goes_on = asyncio.Event(), asyncio.Event()
+
+    async def wait() -> str:
+        begun.set()
+        await goes_on.wait()
+        return "slow"
+
+    @travel.app.endpoint("AWAIT", "/porter", impact="reversible")
+    async def call_porter() -> dict[str, str]:
+        """Wait for the porter.
+
+        Outcome: The porter is there.
+        """
+        return {"it": await wait()}
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> None:
+        """Book, and wait."""
+        await run.call("BOOK", "/room", guest="ann", undo=("CANCEL", "/room/{reservation_id}"))
+        if last == "call":
+            await run.call("AWAIT", "/porter", undo=("CANCEL", "/room/{reservation_id}", {"reservation_id": "porter"}))
+        elif last == "step":
+            await run.step(wait, undo=("CANCEL", "/room/{reservation_id}", {"reservation_id": "porter"}))
+        else:
+            await run.together(run.step(wait), run.call("BOOK", "/room", guest="bob"))
+        if last == "failure":
+            raise ValueError("the end is wrong")
+
+    async with travel.serving() as bench:
+        run_id = await begin(bench, "trip")
+        await begun.wait()
+        assert (await bench.send("CANCEL", "/", {"target_id": run_id})).status == 202
+        goes_on.set()
+        found = await ended(bench, run_id)
+        assert found.record.state == "cancelled"
+        undone = [one for one in travel.done if one.startswith("cancel")]
+        assert undone == (["cancel r-ann"] if last in ("together", "failure") else ["cancel porter", "cancel r-ann"])
 
 
 async def test_a_run_that_is_cancelled_while_a_step_runs_ends_after_it_and_is_undone() -> None:

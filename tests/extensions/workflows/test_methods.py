@@ -211,6 +211,8 @@ async def test_time_bounds_the_whole() -> None:
     async with keeping(make_endpoint("AWAIT", "/porter", forever), methods=("CHAIN",)) as bench:
         reply = await send(bench, {"method": "AWAIT", "path": "/porter"}, timeout=0.05)
         assert (reply.status, reply.error["code"], reply.error["status"]) == (408, "timeout", "failed")
+        [step] = reply.error["steps"]
+        assert (step["status"], step["error"]["code"]) == ("failed", "interrupted")
 
 
 async def test_a_repeated_request_with_the_same_key_is_the_same_chain() -> None:
@@ -559,7 +561,9 @@ async def test_a_refusal_of_the_procedure_is_told(caplog: pytest.LogCaptureFixtu
     async with keeping(methods=METHODS, procedures=ALL) as bench:
         with caplog.at_level(logging.INFO):
             result = (await run(bench, "refuse", {"number": 3})).json["result"]
-        assert (result["status"], result["error"]["code"]) == ("failed", "too_low")
+        assert result["status"] == "failed"
+        # The route of a procedure is hidden, so that its path would help nobody.
+        assert result["error"] == {"code": "too_low", "message": "The number is too low."}
         # The input is in the audit record alone, and a run without one is a warning.
         assert "number" not in caplog.text
         lines = [entry for entry in caplog.records if entry.getMessage().startswith(f"RUN 'refuse' by {AGENT}")]

@@ -268,6 +268,26 @@ async def test_retry_of_a_workflow_lists_its_steps() -> None:
         assert isinstance(await listed(bench, ("RETRY", "/"), original_task_id="unknown"), Fault)
 
 
+async def test_calls_of_lists_inside_others_are_listed_with_when_they_are_made() -> None:
+    find, book = {"method": "FIND", "path": "/rooms"}, {"method": "BOOK", "path": "/rooms"}
+    each = {"items": [1, 2], "max_items": 5, "steps": [{**book, "undo": find}, {"delay": 3}]}
+    steps = [
+        {"together": [find, {"for_each": each}]},
+        {"approve": {"question": "Go on?", "who": "desk"}},
+        {"method": "CHAIN", "parameters": {"steps": [{**book, "when": "1 > 2"}]}},
+    ]
+    async with keeping(LISTED_ROOMS, LISTED_BOOK, methods=LISTED_METHODS) as bench:
+        found = await listed(bench, ("CHAIN", "/"), steps=steps)
+        assert [(one.method, one.impact, one.note) for one in found] == [
+            ("FIND", "informational", ""),
+            ("BOOK", "irreversible", "for each element, at most 5"),
+            ("FIND", "informational", "to undo the one before, if a later one fails"),
+            ("BOOK", "irreversible", "if desk approves, if 1 > 2"),
+        ]
+        wrong = await listed(bench, ("CHAIN", "/"), steps=[{"together": [{"delay": "soon"}]}])
+        assert isinstance(wrong, Fault)
+
+
 async def test_composite_that_makes_too_many_calls_is_a_fault() -> None:
     names = [f"r{number}" for number in range(4)]
     endpoints = [compose("BOOK", f"/level{number}", name, impact="irreversible") for number, name in enumerate(names)]

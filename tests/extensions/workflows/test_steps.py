@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.agent.discovery.web import always, serving
 from tests.cases import rows
+from tests.extensions.messages.parts import letter_of
 from tests.service import AGENT, echo, make_endpoint
 from tests.state.store.conftest import place, shared_place
 from tests.stateful import StatefulBench, keeping
@@ -20,15 +21,16 @@ from tests.stateful import StatefulBench, keeping
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import Refusal
 from bespeak.contract.procedure import Procedure
+from bespeak.documents.deployment.server_toml import ServerDocument
+from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.workflows.engine import Workflow
-from bespeak.extensions.workflows.spec import Spec, decode, encode, repeat_commands
+from bespeak.extensions.workflows.spec import Spec, StepSpec, decode, encode, repeat_commands
 from bespeak.extensions.workflows.start import check_names, read_steps
 from bespeak.protocol.exchange.messages import Context
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.runtime.call import RoutedCall, parties_of
-from bespeak.runtime.extension import ASK_PERSON
-from bespeak.runtime.identity.authority import Authority
-from bespeak.state.store.commands.cases import ACCEPTED, ESCALATION, REJECTED, DecideCase, ListCases, OpenCase
+from bespeak.runtime.call import RoutedCall
+from bespeak.runtime.identity.authority import Authority, restore_call
+from bespeak.state.store.commands.cases import ACCEPTED, REJECTED, DecideCase, ListCases
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue
 from bespeak.state.store.settings import open_store
 
@@ -37,7 +39,7 @@ __all__ = ["place", "shared_place"]
 pytestmark = pytest.mark.anyio
 
 ROOM = {"room": {"type": ["string", "integer"]}}
-METHODS = ("CHAIN", "BATCH", "RUN", "REGISTER", "QUOTE", "PAUSE")
+METHODS = ("CHAIN", "BATCH", "RUN", "REGISTER", "QUOTE", "PAUSE", "CANCEL")
 
 
 class Hotel:
@@ -86,24 +88,7 @@ class Hotel:
 async def hotel(**fields: Any) -> AsyncIterator[tuple[Hotel, StatefulBench]]:
     made = Hotel()
     async with keeping(*made.endpoints(), methods=METHODS, **fields) as bench:
-        bench.bench.server.hooks.setdefault(ASK_PERSON, ask_person)
         yield made, bench
-
-
-def ask_person(call: RoutedCall, name: str, question: str, *, case_id: str, within: float) -> OpenCase:
-    """Open the case of a question, where no extension reaches people."""
-    subject = msgspec.json.encode({"question": question}).decode()
-    return OpenCase(
-        case_id=case_id,
-        kind=ESCALATION,
-        agent_id=call.agent_id or "",
-        recipient=name,
-        digest=case_id,
-        subject=subject,
-        deadline=time.time() + within,
-        lifetime=within,
-        parties=parties_of(call),
-    )
 
 
 def book(room: Any, **more: Any) -> dict[str, Any]:
@@ -358,6 +343,15 @@ async def test_an_approval_waits_for_a_person(decision: str, policy: str, end: s
         assert (ended.record.state, made.called) == (end, called)
 
 
+async def test_an_approval_of_somebody_unknown_fails_with_the_names_of_people() -> None:
+    async with hotel() as (made, bench):
+        asked = {"approve": {"question": "Go on?", "who": "nobody"}}
+        reply = result(await chain(bench, asked, book(1)))
+        error = reply["steps"][0]["error"]
+        assert (reply["status"], error["code"], error["people"]) == ("failed", "unknown-recipient", ["operator"])
+        assert made.called == []
+
+
 async def test_an_approval_that_nobody_gives_in_time_fails() -> None:
     async with hotel() as (made, bench):
         asked = {"approve": {"question": "Go on?", "within": 1}}
@@ -386,6 +380,22 @@ async def test_a_step_that_takes_too_long_fails_and_what_was_done_is_undone() ->
         assert (reply["status"], [one["status"] for one in reply["steps"]]) == ("failed", ["undone", "failed"])
         assert (reply["steps"][1]["code"], reply["steps"][1]["error"]["code"]) == (408, "timeout")
         assert made.called == ["BOOK 1", "AWAIT", "CANCEL res-1"]
+
+
+@pytest.mark.requirement("METHODS-8.1-6", "METHODS-8.2-4")
+@pytest.mark.parametrize("method", ["CHAIN", "BATCH"])
+async def test_a_step_that_ran_when_the_time_was_over_has_an_unknown_outcome(method: str) -> None:
+    async with hotel() as (made, bench):
+        steps = [book(1, name="a", undo=undo("a")), {"together": [book(2), AWAIT]}, book(3)]
+        body = {"steps": steps} if method == "CHAIN" else {"calls": steps, "execution_mode": "sequential"}
+        reply = await bench.send(method, "/", {**body, "timeout": 0.4})
+        assert reply.refusal == (408, "timeout")
+        told = reply.error["steps" if method == "CHAIN" else "results"]
+        assert [one["status"] for one in told] == ["undone", "failed", "pending"]
+        inside = told[1]["steps"]
+        assert [one["status"] for one in inside] == ["done", "failed"]
+        assert (told[1]["error"]["code"], inside[1]["error"]["code"]) == ("interrupted", "interrupted")
+        assert made.called[-1] == "CANCEL res-1"
 
 
 async def test_procedures_plans_and_registered_steps_speak_the_same_language() -> None:
@@ -451,6 +461,67 @@ async def test_a_quote_counts_the_calls_of_lists_inside_others() -> None:
         steps = [FIND, each, {"together": [book(1), {"delay": 3}]}]
         quoted = await bench.send("QUOTE", "/", {"method": "CHAIN", "path": "/", "parameters": {"steps": steps}})
         assert result(quoted)["estimated_cost"]["calls"] == {"min": 2, "expected": 3, "max": 22}
+
+
+@pytest.mark.requirement("CORE-6.1-8")
+@rows(
+    "policy, end, states",
+    ("abort", "failed", ["undone", "done", "failed"]),
+    ("skip", "completed", ["done", "done", "skipped"]),
+)
+async def test_calls_of_steps_are_added_up_against_the_budget(policy: str, end: str, states: list[str]) -> None:
+    async with hotel() as (made, bench):
+        steps = [book(1, name="a", undo=undo("a")), book(2), book(3)]
+        done = result(await chain(bench, *steps, on_failure=policy, headers={"budget_limit": "calls=2"}))
+        assert (done["status"], [one["status"] for one in done["steps"]]) == (end, states)
+        assert (done["steps"][2]["code"], done["steps"][2]["error"]["exceeded"]) == (456, ["calls"])
+        assert "BOOK 3" not in made.called  # and what undoes is not limited
+        enough = result(await chain(bench, *steps, headers={"budget_limit": "calls=3"}))
+        assert enough["status"] == "completed"
+
+
+@pytest.mark.requirement("CORE-6.1-8")
+@pytest.mark.parametrize("mode", ["parallel", "sequential"])
+async def test_calls_of_a_batch_and_of_lists_inside_it_are_added_up(mode: str) -> None:
+    async with hotel() as (made, bench):
+        calls = [book(1), {"together": [book(2), book(3)]}]
+        body = {"calls": calls, "execution_mode": mode, "partial_success": True}
+        reply = result(await bench.send("BATCH", "/", body, budget_limit="calls=2"))
+        assert (reply["status"], [one["status"] for one in reply["results"]]) == ("partial", ["done", "failed"])
+        assert reply["results"][1]["error"]["code"] == "budget-exceeded"
+        assert len(made.called) == 2
+
+
+@pytest.mark.requirement("CORE-6.1-8")
+async def test_calls_before_a_delay_and_every_attempt_count_against_the_budget() -> None:
+    async with hotel() as (made, bench):
+        made.failing = 1
+        made.release.set()
+        tried = {**AWAIT, "retry": {"attempts": 2, "delay": 0}}
+        sleeping = result(await chain(bench, tried, {"delay": 0.6}, book(1), headers={"budget_limit": "calls=2"}))
+        ended = await until(bench, sleeping["chain_id"], "completed", "failed")
+        assert (ended.record.state, made.called) == ("failed", ["AWAIT", "AWAIT"])
+        assert [row.code for row in ended.rows if row.state == "failed"] == [456]
+
+
+@pytest.mark.parametrize("last", [AWAIT, {"together": [AWAIT, book(2)]}, {"for_each": {"items": [1], "call": AWAIT}}])
+@rows("method, known", ("CHAIN", False), ("CHAIN", True), ("BATCH", True))
+async def test_a_list_that_is_cancelled_during_its_last_step_is_undone(
+    method: str, last: dict[str, Any], *, known: bool
+) -> None:
+    async with hotel() as (made, bench):
+        steps = [book(1, name="a", undo=undo("a")), last]
+        body = {"steps": steps} if method == "CHAIN" else {"calls": steps, "execution_mode": "sequential"}
+        waiting = asyncio.create_task(bench.send(method, "/", body))
+        await made.begun.wait()
+        [workflow_id] = bench.bench.server.part("workflows")._driving
+        assert (await bench.send("CANCEL", "/", {"target_id": workflow_id})).status == 202
+        while known and bench.bench.server.part("workflows")._journals[workflow_id].state != "cancelling":
+            await asyncio.sleep(0)
+        made.release.set()
+        ended = await until(bench, workflow_id, "completed", "failed", "cancelled")
+        assert (ended.record.state, made.called[-1]) == ("cancelled", "CANCEL res-1")
+        await waiting
 
 
 async def test_every_store_keeps_lists_in_lists(place: str) -> None:
@@ -540,6 +611,64 @@ async def test_a_callback_is_verified_before_anything_begins() -> None:
             refused = await bench.send(method, "/", {**body, "callback": "https://nobody.example/hook"})
             assert (refused.status, refused.error["code"]) in {(422, "callback-refused"), (403, "address-not-listed")}
         assert made.called == []
+
+
+@rows("method, end", *((method, end) for method in ("CHAIN", "BATCH") for end in ("completed", "failed", "cancelled")))
+async def test_a_callback_is_told_the_end_once(method: str, end: str) -> None:
+    delivery = DeliverySettings(allow=("127.0.0.1",), recipients=("127.0.0.1",))
+    document = ServerDocument(extension_tables={"delivery": delivery})
+    async with serving(always(204), tls=False) as web, hotel(document=document) as (made, bench):
+        steps = (*read((book(1), AWAIT, book("taken" if end == "failed" else 2))),)
+        authority = Authority(AGENT, (), {"agent-id": AGENT})
+        call = restore_call(authority, bench.bench.server, method)
+        assert isinstance(call, RoutedCall)
+        spec = Spec(method, steps, authority, time.time() + 60, callback=f"http://127.0.0.1:{web.port}/")
+        workflow_id = await bench.bench.server.part("workflows").begin(call, spec)
+        await made.begun.wait()
+        if end == "cancelled":
+            assert (await bench.send("CANCEL", "/", {"target_id": workflow_id})).status == 202
+        made.release.set()
+        await until(bench, workflow_id, end)
+        async with asyncio.timeout(20):
+            while not web.asked:
+                await asyncio.sleep(0.005)
+    told = [letter_of(asked)["content"] for asked in web.asked]
+    assert [(one["workflow_id"], one["status"]) for one in told] == [(workflow_id, end)]
+
+
+def read(steps: Sequence[dict[str, Any]]) -> tuple[StepSpec, ...]:
+    found = read_steps(list(steps))
+    assert not isinstance(found, Fault)
+    return found
+
+
+async def test_a_callback_is_told_by_the_process_that_has_taken_over(shared_place: str) -> None:
+    delivery = DeliverySettings(allow=("127.0.0.1",), recipients=("127.0.0.1",))
+    document = ServerDocument(extension_tables={"delivery": delivery})
+    made, again = Hotel(), Hotel()
+    again.release.set()
+    async with (
+        serving(always(204), tls=False) as web,
+        keeping(*made.endpoints(), store=open_store(shared_place), methods=METHODS, document=document) as one,
+        keeping(*again.endpoints(), store=open_store(shared_place), methods=METHODS, document=document) as other,
+    ):
+        authority = Authority(AGENT, (), {"agent-id": AGENT})
+        call = restore_call(authority, one.bench.server, "CHAIN")
+        assert isinstance(call, RoutedCall)
+        spec = Spec("CHAIN", read([AWAIT]), authority, time.time() + 60, callback=f"http://127.0.0.1:{web.port}/")
+        workflow_id = await one.bench.server.part("workflows").begin(call, spec)
+        await made.begun.wait()
+        taken = ChangeRecord(workflow_id, ("workflow",), ("running",), "running", delay=-1.0)
+        claimed = await other.store.do(taken, ClaimDue("workflow", 1, 30.0))
+        await other.bench.server.part("workflows").take_over(claimed[1])
+        await until(other, workflow_id, "completed")
+        made.release.set()
+        async with asyncio.timeout(20):
+            while not web.asked or one.bench.server.part("workflows").driven:
+                await asyncio.sleep(0.005)
+    # A server that stops while it delivers leaves the posting to the other, under the same id.
+    told = [letter_of(asked) for asked in web.asked]
+    assert {(one["posting_id"], one["content"]["status"]) for one in told} == {(f"posting-{workflow_id}", "completed")}
 
 
 WORDS = st.sampled_from(

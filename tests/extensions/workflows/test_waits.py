@@ -529,14 +529,32 @@ async def test_a_run_ends_with_the_authority_of_its_caller(busy: bool) -> None:
         assert "suspended" in str(output(found))
 
 
-@pytest.mark.parametrize("fails", [False, True], ids=["completed", "failed"])
-async def test_a_callback_is_told_the_end_in_the_transaction_that_ends_the_run(fails: bool) -> None:
+async def test_a_signal_that_is_sent_again_with_its_key_is_left_once() -> None:
+    travel = Travel()
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> list[int]:
+        """Wait for two payments."""
+        return [await run.wait_for("payment"), await run.wait_for("payment")]
+
+    async with travel.serving() as bench:
+        run_id = await begin(bench, "trip")
+        for number, key in ((1, "a"), (1, "a"), (2, "b")):
+            given = {"workflow_id": run_id, "name": "payment", "value": number}
+            assert (await bench.send("NOTIFY", "/workflows", given, idempotency_key=key)).status == 200
+        assert output(await ended(bench, run_id)) == [1, 2]
+
+
+@pytest.mark.parametrize("end", ["completed", "failed", "cancelled"])
+async def test_a_callback_is_told_the_end_in_the_transaction_that_ends_the_run(end: str) -> None:
     travel = Travel()
 
     @travel.app.workflow("trip")
     async def trip(run: Run) -> dict[str, str]:
         """End in one way or the other."""
-        await run.call("BOOK", "/room", guest="nobody" if fails else "ann")
+        await run.call("BOOK", "/room", guest="nobody" if end == "failed" else "ann")
+        if end == "cancelled":
+            await run.wait_for("nothing")
         return {"it": "done"}
 
     delivery = DeliverySettings(allow=("127.0.0.1",), recipients=("127.0.0.1",))
@@ -549,13 +567,16 @@ async def test_a_callback_is_told_the_end_in_the_transaction_that_ends_the_run(f
         callback = f"http://127.0.0.1:{web.port}/"
         spec = Spec("RUN", (), authority, time.time() + 60, given={}, workflow="trip", callback=callback)
         run_id = await server.part("workflows").begin(call, spec)
+        if end == "cancelled":
+            await ended(bench, run_id, "sleeping")
+            assert (await bench.send("CANCEL", "/", {"target_id": run_id})).status == 202
         await eventually(lambda: len(web.asked) >= 1)
+    assert len(web.asked) == 1
     content = letter_of(web.asked[-1])["content"]
     assert content["workflow_id"] == run_id
-    if fails:
-        assert (content["status"], content["error"]["code"]) == ("failed", "sold_out")
-    else:
-        assert (content["status"], content["output"]) == ("completed", {"it": "done"})
+    outcome = {"failed": {"code": "sold_out"}, "completed": {"output": {"it": "done"}}, "cancelled": {}}[end]
+    told = content["error"] if end == "failed" else content
+    assert (content["status"], outcome.items() <= told.items()) == (end, True)
 
 
 async def test_budget_is_counted_over_replays() -> None:

@@ -17,7 +17,7 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.contract.standard.transact import MERCHANT
 from bespeak.extensions.payments.settings import LEDGER, Money, read_money
-from bespeak.protocol.exchange.header_values import UNITS, parse_budget
+from bespeak.protocol.exchange.header_values import ONE_CALL, UNITS, parse_budget
 from bespeak.protocol.exchange.headers import BUDGET_LIMIT, INTENT_ASSERTION, MERCHANT_ID, MERCHANT_MANIFEST_FINGERPRINT
 from bespeak.protocol.exchange.principal import ANONYMOUS
 from bespeak.protocol.exchange.refusal import Fault, Refused
@@ -99,7 +99,7 @@ def refuse_over_budget(call: RoutedCall, money: Money, *, counts: bool = True) -
 
 def spent_by(endpoint: Endpoint, output: Any) -> Iterator[tuple[str, Decimal]]:
     """Yield what a call that has ended counts against a budget: its declared cost, and what was bought."""
-    yield from (endpoint.cost.amounts if endpoint.cost else {}).items()
+    yield from {"calls": ONE_CALL, **(endpoint.cost.amounts if endpoint.cost else {})}.items()
     if endpoint.key != _KEY or not endpoint.builtin or not isinstance(output, dict):
         return
     match output.get("amount"):

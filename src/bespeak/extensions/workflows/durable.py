@@ -18,6 +18,7 @@ import msgspec
 
 from bespeak.contract.handler import Refusal
 from bespeak.extensions.workflows.journal import (
+    SETTLED,
     TAKEN,
     WorkflowJournal,
     answered,
@@ -127,6 +128,7 @@ class DurableEngine(Branching):
         self._waits: dict[int, tuple[float, tuple[str, ...], tuple[str, ...]]] = {}  # those of them that wait
         self._stirred: asyncio.Event | None = None  # set when a branch has ended, while others wait
         self._is_away = False
+        self._cut: dict[int, StepRow] = {}  # what was cancelled while it ran
 
     @abstractmethod
     def program(self) -> Program:
@@ -146,12 +148,14 @@ class DurableEngine(Branching):
 
     async def run(self) -> bool:
         """Do what is left, until it ends, waits or is paused; return False if another process has taken it over."""
-        self._renew_later(asyncio.current_task())
+        self._bounded = task = asyncio.current_task()
+        self._renew_later()
         try:
             try:
                 await self._do()
             except (asyncio.CancelledError, DeadlineError) as error:
-                if isinstance(error, asyncio.CancelledError) and (self._overdue is None or self._overdue.uncancel()):
+                stops = isinstance(error, asyncio.CancelledError) and not self._is_overdue
+                if stops or (self._is_overdue and task is not None and task.uncancel()):
                     raise  # the server stops
                 await self._time_out()
         except ParkedError:
@@ -168,7 +172,7 @@ class DurableEngine(Branching):
             self._timer.cancel()
         if self._renewing is not None:
             self._renewing.cancel()
-        self._ahead, self._is_away = None, False
+        self._ahead, self._is_away, self._cut = None, False, {}
         program, self._begun = self._begun, None
         self._leaves, self._waits = 1, {}
         if program is not None:
@@ -239,26 +243,31 @@ class DurableEngine(Branching):
         if row is not None:
             self.journal.add(row)
         if any(row.undo for row in self.journal.rows.values()) or not self.is_code:
-            await self._write(RUNNING)
-        if self.journal.state == RUNNING:
-            await self._take_back(FAILED)
+            await self._write(self.journal.state)
+        if self.journal.state in (RUNNING, CANCELLING):
+            await self._take_back(FAILED if self.journal.state == RUNNING else CANCELLED)
 
     async def _time_out(self) -> None:
         """End a workflow whose time has run out: it is undone, like one that fails."""
-        self._overdue = None
-        self._renew_later(None)
+        self._bounded = None  # what undoes it may take longer
+        if self._is_overdue:
+            self._renew_later()
         # A step that was cancelled may be on its way to the store. It comes before this write, and then it is known.
         await self._write(self.journal.state)
+        rows, cut = self.journal.rows, self._cut
+        for number in cut:
+            rows.pop(number, None)
         await self._reread()
+        for row in tuple({**cut, **rows}.values()):
+            if row.state in (STARTED, RUNNING) or (row.number in cut and row.state not in (*SETTLED, FAILED)):
+                self.journal.add(interrupted_row(row, "The time of the workflow ran out"))
         if self.journal.state == CANCELLING:
             await self._take_back(CANCELLED)
             return
         end = self.journal.rows.get(END)
         if end is None or end.state != FAILED:
-            said = {"code": "timeout", "message": "The time of the workflow ran out."}
-            row = self.failure_row(said, status.TIMEOUT)
-            if row is not None:
-                self.journal.add(row)
+            said = to_json({"code": "timeout", "message": "The time of the workflow ran out."})
+            self.journal.add(StepRow(END, 1, FAILED, status.TIMEOUT, said, "end", ended=time.time()))
         await self._take_back(FAILED)
 
     async def _reread(self) -> None:
@@ -428,10 +437,13 @@ class DurableEngine(Branching):
             answer = await (answer_of(called) if terms.timeout is None else _within(terms.timeout, answer_of(called)))
         except TimeoutError:
             return await self._late(asked, failing, attempt, terms.timeout)
+        except asyncio.CancelledError:
+            self._cut[asked.number] = msgspec.structs.replace(done, state=STARTED, code=0)
+            raise
         response = answer.response
         assert response is not None, "the step has been answered"
         if not status.is_success(response.status):
-            return failing(failed_row(asked.number, attempt, response))
+            return failing(failed_row(asked.number, attempt, response, hidden=terms.route is not None))
         if reads:
             output = answered(response, builtin=route.builtin) if answer.output is None else to_json(answer.output)
             self._size += len(output)
@@ -479,6 +491,7 @@ class DurableEngine(Branching):
                 # Noted, and raised in the same form now and later.
                 task = asyncio.current_task()
                 if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+                    self._cut[asked.number] = self._row(asked, STARTED, "null", attempt=attempt)
                     raise
                 _logger.warning("%s: %s failed", self.journal.workflow_id, asked.what, exc_info=error)
                 failed = self._row(asked, FAILED, to_json(said_of(error, terms.timeout)), attempt=attempt)
@@ -654,8 +667,8 @@ class _Noting:
         engine.count(output)
         row = msgspec.structs.replace(row, output=output, code=response.status, ended=time.time())
         journal.add(row)
-        ends = self._ends
-        if not ends and not self._builtin:
+        ends = self._ends and journal.state == RUNNING
+        if not self._ends and not self._builtin:
             ends = engine.go_ahead(engine.read(self._asked, row.output), self._scope)
         if ends:
             self._command = engine.ending(COMPLETED)

@@ -251,9 +251,10 @@ def newest(joined: Joined) -> int:
 
 def _result(route: Route, value: Any) -> str:
     """Return the result of a function as JSON, with the fields of its declared type. Raises StepError."""
+    value = {} if value is None and route.may_return_none else value
     try:
-        if route.filter is None:
-            output = {} if value is None and route.may_return_none else _decode(encode_value(value))
+        if route.filter is None or value == {}:
+            output = _decode(encode_value(value))
             if not route.output.is_valid(output):
                 raise UnfitResult(route.output.violations(output))
         else:

@@ -187,9 +187,11 @@ def answered(response: Response, *, builtin: bool) -> str:
     return (bytes(_members(body).get("result", b"null")) if builtin and response.body else body).decode()
 
 
-def failed_row(number: int, attempt: int, response: Response) -> StepRow:
+def failed_row(number: int, attempt: int, response: Response, *, hidden: bool = False) -> StepRow:
     body = msgspec.json.decode(response.body) if response.body else {}
     error = body.get("error", {}) if isinstance(body, dict) else {}
+    if hidden:  # nobody can call its route
+        error = {name: value for name, value in error.items() if name not in ("method", "path")}
     waits = response.status == status.AUTHORIZATION_REQUIRED and error.get("code") == "confirmation-required"
     case_id = error.get("confirmation_id") if waits else None
     return StepRow(number, attempt, WAITING if waits else FAILED, response.status, to_json(error), waits_for=case_id)
@@ -200,10 +202,11 @@ def shown_error(text: str) -> msgspec.Raw:
     return msgspec.Raw(_HIDDEN if f'"{INTERNAL}":true' in text else text.encode())
 
 
-def interrupted_row(row: StepRow) -> StepRow:
-    """Return the row of something that runs at most once, and whose process died while it ran."""
-    message = "The server stopped while it ran. How far it came is not known, so it was not run again."
-    return msgspec.structs.replace(row, state=FAILED, output=to_json({"code": "interrupted", "message": message}))
+def interrupted_row(row: StepRow, why: str = "The server stopped") -> StepRow:
+    """Return the row of something that was interrupted while it ran, and is not run again."""
+    message = f"{why} while it ran. How far it came is not known, so it was not run again."
+    said = to_json({"code": "interrupted", "message": message})
+    return msgspec.structs.replace(row, state=FAILED, output=said, ended=time.time())
 
 
 def faulty_row(number: int, attempt: int, fault: Fault) -> StepRow:

@@ -30,7 +30,7 @@ from bespeak.contract.standard.definition import METHOD as METHOD_NAME
 from bespeak.contract.standard.methods import STANDARD
 from bespeak.extensions.workflows.engine import Workflow, Workflows
 from bespeak.extensions.workflows.procedures import find_procedure
-from bespeak.extensions.workflows.receipts import outcome_of, receipt_steps
+from bespeak.extensions.workflows.receipts import outcome_of, ran_out, receipt_steps
 from bespeak.extensions.workflows.schedules import is_schedule, pause_schedule, resume_schedule
 from bespeak.extensions.workflows.spec import Spec, StepSpec, decode, output_number
 from bespeak.extensions.workflows.start import (
@@ -123,7 +123,7 @@ def _tell(workflow: Workflow) -> Envelope:
     result: dict[str, Any] = {"chain_id": workflow.record.record_id, "status": state, "steps": steps}
     if state == COMPLETED:
         result |= outcome_of(workflow)
-    if state == FAILED and time.time() >= workflow.spec.deadline:
+    if ran_out(workflow):
         raise refusal(_CHAIN, "timeout", "The time of the chain ran out.", **result)
     return Envelope(result, status.ACCEPTED if state not in (COMPLETED, FAILED) else status.OK)
 
@@ -156,7 +156,7 @@ def _batch_tell(workflow: Workflow) -> Envelope:
     receipt |= {"succeeded": succeeded, "failed": failed, "results": results}
     if ended != FAILED:
         return Envelope(receipt, status.OK if ended == COMPLETED else status.ACCEPTED)
-    if time.time() >= workflow.spec.deadline:
+    if ran_out(workflow):
         raise refusal(_BATCH, "timeout", "The time of the batch ran out.", **receipt)
     message = f"{failed} of {len(results)} calls failed; with partial_success the others would count."
     raise refusal(_BATCH, "batch-failed", message, **receipt)
@@ -195,7 +195,7 @@ async def run_procedure(call: RoutedCall, procedure_id: str, given: dict[str, An
 def _run_tell(procedure_id: str, workflow: Workflow) -> Envelope:
     steps, state = receipt_steps(workflow), workflow.record.state
     result: dict[str, Any] = {"run_id": workflow.record.record_id, "procedure_id": procedure_id, "status": state}
-    if state == FAILED and not any(one["status"] == FAILED and "error" in one for one in steps):
+    if ran_out(workflow):
         raise refusal(_RUN, "timeout", "The time of the procedure ran out.", **result)
     result |= outcome_of(workflow)
     if len(steps) > 1:

@@ -23,6 +23,7 @@ from bespeak.extensions.workflows.store import (
     UNDONE,
     StepRow,
 )
+from bespeak.protocol import status
 from bespeak.protocol.exchange.instant import write_instant
 
 if TYPE_CHECKING:
@@ -95,6 +96,13 @@ def _tell(entry: dict[str, Any], row: StepRow, kept: StepRow) -> dict[str, Any]:
 def outcome_of(workflow: Workflow) -> dict[str, Any]:
     """Return the output of a workflow that is completed, or the error of one that has failed; nothing for any other."""
     return tell_outcome(workflow.spec, workflow.record.state, workflow.rows)
+
+
+def ran_out(workflow: Workflow) -> bool:
+    """Return True for steps that have failed because their time was over."""
+    failed = [row for row in workflow.rows if row.state == FAILED]
+    is_late = not failed or any(row.number == END and row.code == status.TIMEOUT for row in failed)
+    return workflow.record.state == FAILED and is_late
 
 
 def tell_outcome(spec: Spec, state: str, rows: Iterable[StepRow]) -> dict[str, Any]:

@@ -82,8 +82,8 @@ class StepsEngine(DurableEngine):
         return row
 
     def failure_row(self, error: Mapping[str, Any], code: int) -> StepRow | None:
-        if code == status.TIMEOUT or any(row.state == FAILED for row in self.journal.rows.values()):
-            return None  # the deadline or the row of the step that failed says it
+        if any(row.state == FAILED for row in self.journal.rows.values()):
+            return None  # the row of the step that failed says it
         return super().failure_row(error, code)
 
     def answer(self, asked: Asked, scope: Any) -> Any:

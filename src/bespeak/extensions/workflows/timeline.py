@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from rich.text import Text
 
-from bespeak.extensions.workflows.spec import Spec
+from bespeak.extensions.workflows.spec import ELEMENT, Spec, StepSpec
 from bespeak.extensions.workflows.store import (
     BESIDE,
     BITS,
@@ -50,8 +50,9 @@ _LOOKS: Final = {  # style on a terminal and colour in a picture, by state
 }
 STYLES: Final = {state: style for state, (style, _) in _LOOKS.items()}
 _PART: Final = (1 << BITS) - 1
+_PLACE: Final = (1 << ELEMENT) - 1
 _MOST_ALIKE: Final = 12  # inner steps of one kind that are shown one by one
-_WAITS: Final = ("sleep", "wait ", "ask ")  # what is asked for by steps that wait
+_WAITS: Final = ("sleep", "wait ", "ask ", "delay", "approve")  # what is asked for by steps that wait
 _BAR: Final = 24  # characters of the bars in a text
 _LONGEST: Final = 46  # characters of a label in a picture
 _LEFT, _WIDTH, _ROW, _TOP = 420, 400, 26, 84  # of a picture: where bars begin, their width, height of a row, first row
@@ -77,12 +78,7 @@ class Entry(NamedTuple):
     reason: str = ""  # why it has failed, or what it waits for
     undo: str = ""  # call that undoes it
     waits: bool = False
-
-    @property
-    def number(self) -> str:
-        return ".".join(
-            str(part) if part < 128 or len(self.path) == 1 else f"{part >> 7}:{part & 127}" for part in self.path
-        )
+    number: str = ""  # its path as it is shown: an element of a list has its index, and the step inside it
 
 
 def list_entries(spec: Spec, rows: Sequence[StepRow]) -> list[Entry]:
@@ -101,11 +97,11 @@ def _entry(spec: Spec, row: StepRow) -> Entry:
     path, number = [row.number & _PART], row.number >> BITS
     while number:
         path, number = [number & _PART, *path], number >> BITS
-    step = spec.steps[row.number - 1] if row.number <= len(spec.steps) else None
+    step, number = _find(spec.steps, path)
     label, undo = row.asked or "step", "" if row.undo is None else _write_call(msgspec.json.decode(row.undo))
     if step is not None:
-        label = f"{step.name}: {step.method} {step.path}" if step.name else f"{step.method} {step.path}"
-        undo = undo if step.compensate is None else f"{step.compensate.method} {step.compensate.path}"
+        label = f"{step.name}: {step.title}" if step.name else step.title
+        undo = undo if step.undoing is None else step.undoing.title
     error = msgspec.json.decode(row.output) if row.state in (FAILED, WAITING) else None
     reason = error.get("message", "") if isinstance(error, dict) else ""
     return Entry(
@@ -118,7 +114,20 @@ def _entry(spec: Spec, row: StepRow) -> Entry:
         reason=printable(str(reason))[:200],
         undo=printable(undo),
         waits=row.asked.startswith(_WAITS),
+        number=number,
     )
+
+
+def _find(steps: Sequence[StepSpec], path: Sequence[int]) -> tuple[StepSpec | None, str]:
+    """Return the step of a list, or of a list inside it, and its number as it is shown; no step for a function."""
+    step, shown = None, list[str]()
+    for part in path:
+        each = step is not None and step.for_each is not None
+        place = part & _PLACE if each else part
+        shown.append(f"{part >> ELEMENT}:{place}" if each else str(part))
+        step = steps[place - 1] if place <= len(steps) else None
+        steps = () if step is None or step.nested is None else step.nested.steps
+    return step, ".".join(shown)
 
 
 def _write_call(call: Any) -> str:
@@ -141,6 +150,7 @@ def _merge(group: list[Entry]) -> Entry:
         max((entry.ended for entry in group if entry.ended is not None), default=None),
         reason,
         waits=group[0].waits,
+        number=group[0].number,
     )
 
 
@@ -186,25 +196,27 @@ def draw_lines(record: Record, spec: Spec, rows: Sequence[StepRow]) -> Iterator[
     name = f"{spec.method} {printable(spec.name)}" if spec.name else spec.method
     yield line((record.record_id, "bold"), "  ", (record.state, STYLES.get(record.state, "")))
     yield line(f"  {name} by {record.owner}, begun {write_instant(record.created)}{took}")
+    width = max(3, *(len(entry.number) for entry in entries)) if entries else 3
+    below = " " * (width + 4)
     for entry in entries:
         style, inner = STYLES.get(entry.state, ""), "  " * (len(entry.path) - 1)
         bar = "" if span is None else f"{_draw_bar(entry, span)}  "
         took = f"  {took}" if (took := _took(entry, span)) else ""
         yield line(
-            f"  {entry.number:>3}  ",
+            f"  {entry.number:>{width}}  ",
             (f"{entry.state:8}  ", style),
             (bar, style),
             f"{inner}{entry.label}{entry.outcome}{took}",
         )
         if entry.reason:
-            yield line(f"       {inner}{entry.reason}")
+            yield line(f"{below}{inner}{entry.reason}")
         if entry.undo:
-            yield line(f"       {inner}undo: {entry.undo}")
+            yield line(f"{below}{inner}undo: {entry.undo}")
     end = next((row for row in rows if row.number == END and row.state in (FAILED, STOPPED)), None)
     said = None if end is None else msgspec.json.decode(end.output)
     reason = printable(str(said.get("message", ""))) if isinstance(said, dict) else ""
     if reason[:200] not in ("", *(entry.reason for entry in entries)):
-        yield line(f"       {reason[:500]}")
+        yield line(f"{below}{reason[:500]}")
 
 
 def _draw_bar(entry: Entry, span: tuple[float, float]) -> str:

@@ -161,7 +161,8 @@ class Turn(Engine):
         self.journal = journal
         self._timer: asyncio.TimerHandle | None = None
         self._renewing: asyncio.Task[None] | None = None
-        self._overdue: asyncio.Task[Any] | None = None  # the drive, if it was cancelled at the deadline
+        self._bounded: asyncio.Task[Any] | None = None  # the drive, if it is cancelled at the deadline
+        self._is_overdue = False  # True if it was
         self._agents = call.server.agents.revision
         call.composing = Composing(dispatcher.new_id(), {}, is_keyed=False)
 
@@ -306,11 +307,14 @@ class Turn(Engine):
         spent: Callable[[Endpoint, Any], Iterable[tuple[str, Decimal]]] = self.call.server.hooks[SPENT]
         for row in self.journal.rows.values():
             method, _, path = row.asked.partition(" ")
-            counts = row.number > 0 and row.state in (DONE, UNDONE) and path.startswith("/")
+            called = row.state != WAITING and row.code not in (0, status.BUDGET_EXCEEDED)
+            counts = row.number > 0 and called and path.startswith("/")
             found = find_step(self.call, method, _NAME.sub("-", path)) if counts else None
             if isinstance(found, RoutedCall):
-                for unit, amount in spent(found.route.endpoint, _decode(row.output)):
-                    composing.spent[unit] = composing.spent.get(unit, Decimal()) + amount
+                output = _decode(row.output) if row.state in (DONE, UNDONE) else None
+                for unit, amount in spent(found.route.endpoint, output):
+                    times = row.attempt if unit == "calls" else 1
+                    composing.spent[unit] = composing.spent.get(unit, Decimal()) + amount * times
 
     def ending(self, state: str) -> Command:
         """Return the command that ends the workflow, and tells its callback."""
@@ -331,24 +335,23 @@ class Turn(Engine):
             raise LostError
         self.journal.learn(done[0])
 
-    def _renew_later(self, task: asyncio.Task[Any] | None) -> None:
+    def _renew_later(self) -> None:
         """Keep the lease if a step takes long, and cancel it at the deadline. Most drives end before."""
 
         def begin() -> None:
-            if task is not None and time.time() >= self.spec.deadline:
-                self._overdue = task
-                task.cancel()
+            if self._bounded is not None and time.time() >= self.spec.deadline:
+                self._is_overdue = self._bounded.cancel()
             else:
-                self._renewing = loop.create_task(self._renew(task))
+                self._renewing = loop.create_task(self._renew())
 
         if self._timer is not None:
             self._timer.cancel()  # it could cancel what is done because the deadline has passed
         loop, delay = asyncio.get_running_loop(), self.journal.lease / 3
-        if task is not None:
+        if self._bounded is not None:
             delay = min(delay, max(self.spec.deadline - time.time(), 0.0) + _AFTER)
         self._timer = loop.call_later(delay, begin)
 
-    async def _renew(self, task: asyncio.Task[Any] | None) -> None:
+    async def _renew(self) -> None:
         fence = self.journal.fence
         try:
             done = await self._store.do(self.journal.renew())
@@ -359,7 +362,7 @@ class Turn(Engine):
                 self.journal.learn(done[0])
         except StoreError as error:
             _logger.log(level_of(error), "could not renew the lease of %s: %s", self.journal.workflow_id, error)
-        self._renew_later(task)
+        self._renew_later()
 
 
 class Branching(Turn):

@@ -241,21 +241,24 @@ def budget_gate(call: RoutedCall) -> Refused | None:
         return Refused(status.BAD_REQUEST, "invalid-budget-limit", message, {"entry": entry})
     endpoint = call.route.endpoint
     cost = {"calls": ONE_CALL, **(endpoint.cost.amounts if endpoint.cost else {})}
-    if call.parent is not None and call.parent.composing is not None:
+    composing = None if call.parent is None else call.parent.composing
+    if composing is not None:
         # The limit is for the whole call: the cost of its earlier steps counts too.
-        spent = call.parent.composing.spent
-        cost |= {unit: amount + spent.get(unit, 0) for unit, amount in cost.items() if unit != "calls"}
+        if call.route.composes:
+            del cost["calls"]  # its steps are counted
+        cost = {unit: amount + composing.spent.get(unit, 0) for unit, amount in cost.items()}
     over = exceeded_units(cost, limit)
     if not over:
-        if call.parent is not None and call.parent.composing is not None:
-            call.parent.composing.spent |= {unit: amount for unit, amount in cost.items() if unit != "calls"}
+        if composing is not None:
+            composing.spent |= cost
         return None
     costs = {unit: format_amount(unit, amount) for unit, amount in cost.items()}
     limits = {unit: format_amount(unit, amount) for unit, amount in limit.items()}
     excess = " and ".join(f"{costs[unit]} {unit} (limit {limits[unit]})" for unit in over)
+    before = "" if composing is None else " with the steps before it"
     return Refused(
         status.BUDGET_EXCEEDED,
         "budget-exceeded",
-        f"{endpoint} costs {excess}; raise Budget-Limit or call a cheaper endpoint.",
+        f"{endpoint}{before} costs {excess}; raise Budget-Limit or call a cheaper endpoint.",
         {"cost": costs, "limit": limits, "exceeded": over},
     )
