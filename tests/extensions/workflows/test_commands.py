@@ -215,7 +215,7 @@ def test_timeline_names_the_steps_inside_others_as_they_were_written() -> None:
         "      1.1  done      ███                         FIND /rooms  1.0 s",
         "      1.2  done      ████████████████████████    for_each  8.0 s",
         "  1.2.0:1  undone    ███                           room: BOOK /rooms  1.0 s",
-        "               undone by CANCEL /rooms",
+        "               undo: CANCEL /rooms",
         "  1.2.1:2  done            ··················      delay  6.0 s",
     ]
     assert "1.2.1:2  delay" in draw_svg(LATE, spec, lines)

@@ -94,9 +94,9 @@ def list_entries(spec: Spec, rows: Sequence[StepRow]) -> list[Entry]:
 
 
 def _entry(spec: Spec, row: StepRow) -> Entry:
-    path, number = [row.number & _PART], row.number >> BITS
-    while number:
-        path, number = [number & _PART, *path], number >> BITS
+    path, outer = [row.number & _PART], row.number >> BITS
+    while outer:
+        path, outer = [outer & _PART, *path], outer >> BITS
     step, number = _find(spec.steps, path)
     label, undo = row.asked or "step", "" if row.undo is None else _write_call(msgspec.json.decode(row.undo))
     if step is not None:
