@@ -268,12 +268,11 @@ CHANGE = StepRow(2, 1, "done", 0, "null")
 def test_pending_rows_are_written_together_and_only_by_notes() -> None:
     journal = WorkflowJournal("w", 3, 30.0)
     journal.add(READ)
-    note = StepJournal(journal, CHANGE, "w-2", builtin=False)
+    note = StepJournal(journal, CHANGE, "w-2")
     command = note.note(Response(200, b'{"x":2}'))
     assert command is not None
-    assert (command.fence, command.rows) == (3, (READ, StepRow(2, 1, "done", 200, '{"x":2}')))
+    assert (command.fence, command.rows) == (3, (READ, StepRow(2, 1, "done", 200, "null")))
     assert journal.write().rows == ()
-    assert journal.output(2) == {"x": 2}
     journal = WorkflowJournal("w", 0, 30.0)
     journal.add(READ)
     assert journal.renew().rows == ()
@@ -282,23 +281,18 @@ def test_pending_rows_are_written_together_and_only_by_notes() -> None:
 def test_pending_rows_are_written_again_if_the_store_builds_the_commands_twice() -> None:
     journal = WorkflowJournal("w", 3, 30.0)
     journal.add(READ)
-    note = StepJournal(journal, CHANGE, "w-2", builtin=False)
+    note = StepJournal(journal, CHANGE, "w-2")
     first = note.note(Response(200, b"2"))
     assert first == note.note(Response(200, b"2"))
     assert first is not None
     assert len(first.rows) == 2
 
 
-def test_the_last_step_ends_the_workflow_and_failures_are_not_noted() -> None:
-    command = StepJournal(WorkflowJournal("w", 0, 30.0), CHANGE, "w-2", builtin=False, kept=9.0).note(
-        Response(200, b"1")
-    )
-    assert isinstance(command, JournalSteps)
-    assert (command.state, command.expected, command.kept) == ("completed", "running", 9.0)
+def test_failures_are_not_noted() -> None:
     journal = WorkflowJournal("w", 0, 30.0)
-    assert StepJournal(journal, CHANGE, "w-2", builtin=False).note(Response(503, b"{}")) is None
+    assert StepJournal(journal, CHANGE, "w-2").note(Response(503, b"{}")) is None
     assert journal.rows == {}
-    StepJournal(journal, CHANGE, "w-2", builtin=False).noted("paused", Response(200))
+    StepJournal(journal, CHANGE, "w-2").noted("paused", Response(200))
     assert journal.state == "paused"  # as the store has it
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from bespeak.extensions.workflows.store import (
     CANCELLING,
-    COMPLETED,
     DONE,
     END,
     FAILED,
@@ -72,9 +71,6 @@ class WorkflowJournal:
 
     def learn(self, state: str) -> None:
         self.state, self._learned = state, time.monotonic()
-
-    def output(self, number: int) -> Any:
-        return _decode(self.rows[number].output)
 
     def add(self, row: StepRow, *, lazy: bool = False) -> None:
         """Take a row that is written with the next command; a `lazy` one would become the same again."""
@@ -138,40 +134,22 @@ class WorkflowJournal:
 
 
 class StepJournal:
-    """Notes the answer of one step in the transaction of the step."""
+    """Notes a row, in the transaction of the call that makes it true."""
 
-    def __init__(
-        self,
-        journal: WorkflowJournal,
-        row: StepRow,
-        key: str,
-        *,
-        builtin: bool,
-        answers: bool = True,
-        kept: float | None = None,
-    ) -> None:
-        """Note `row` if the step succeeds; with the output of its answer, unless `answers` is False.
-
-        The workflow is completed with it if `kept` says for how many seconds it is kept then.
-        """
+    def __init__(self, journal: WorkflowJournal, row: StepRow, key: str) -> None:
         self._journal = journal
         self._row = row
-        self._builtin = builtin
-        self._answers = answers
-        self._kept = kept
         self._written: tuple[StepRow, ...] = ()
         self.key = key
 
-    def note(self, response: Response) -> NoteSteps | JournalSteps | None:
+    def note(self, response: Response) -> NoteSteps | None:
         """Return the command that notes a success. What to do about a failure is decided later."""
         if not status.is_success(response.status):
             return None
         for pending in self._written:  # the store may build the commands of a unit a second time
             self._journal.add(pending)
-        row = self._row
-        output = answered(response, builtin=self._builtin) if self._answers else row.output
-        self._journal.add(msgspec.structs.replace(row, code=response.status, output=output))
-        noted = self._journal.note() if self._kept is None else self._journal.write(COMPLETED, kept=self._kept)
+        self._journal.add(msgspec.structs.replace(self._row, code=response.status))
+        noted = self._journal.note()
         self._written = noted.rows
         return noted
 

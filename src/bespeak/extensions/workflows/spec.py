@@ -17,7 +17,6 @@ from typing import Any, Final
 
 import msgspec
 
-from bespeak.contract.grammar.syntax import fill_path
 from bespeak.contract.procedure import MOST_ITEMS
 from bespeak.contract.standard.orchestrate import LISTS
 from bespeak.extensions.workflows.store import (
@@ -141,10 +140,6 @@ class StepSpec(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
         if "{" not in self.path:
             return self.path
         return _NAME.sub(lambda found: "-" if found[1] in self.parameters else found[0], self.path)
-
-    def path_for(self, given: dict[str, Any]) -> str:
-        filled = fill_path(self.path, given) if "{" in self.path else (self.path, None)
-        return self.sought if isinstance(filled, Fault) else filled[0]
 
 
 class Block(msgspec.Struct, frozen=True, gc=False):

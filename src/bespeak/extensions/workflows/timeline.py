@@ -94,10 +94,10 @@ def list_entries(spec: Spec, rows: Sequence[StepRow]) -> list[Entry]:
 
 
 def _entry(spec: Spec, row: StepRow) -> Entry:
-    path, outer = [row.number & _PART], row.number >> BITS
-    while outer:
-        path, outer = [outer & _PART, *path], outer >> BITS
-    step, number = _find(spec.steps, path)
+    path, number = [row.number & _PART], row.number >> BITS
+    while number:
+        path, number = [number & _PART, *path], number >> BITS
+    step, shown = _find(spec.steps, path)
     label, undo = row.asked or "step", "" if row.undo is None else _write_call(msgspec.json.decode(row.undo))
     if step is not None:
         label = f"{step.name}: {step.title}" if step.name else step.title
@@ -114,7 +114,7 @@ def _entry(spec: Spec, row: StepRow) -> Entry:
         reason=printable(str(reason))[:200],
         undo=printable(undo),
         waits=row.asked.startswith(_WAITS),
-        number=number,
+        number=shown,
     )
 
 

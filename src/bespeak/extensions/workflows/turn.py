@@ -214,7 +214,7 @@ class Turn(Engine):
             given = {name: value for name, value in given.items() if name in takes}
         key = f"{self.journal.workflow_id}-{row.number}-undo"
         undone = msgspec.structs.replace(row, state=UNDONE)
-        noting = StepJournal(self.journal, undone, key, builtin=route.builtin, answers=False)
+        noting = StepJournal(self.journal, undone, key)
         called = self._dispatcher.run_step(
             self.call, route, given, path, f"{row.number} undone", flags=UNDOES, journal=noting
         )
