@@ -411,6 +411,20 @@ async def test_branches_that_sleep_and_wait_are_put_away_together_and_wake_by_th
         assert travel.done == ["book ann"]
 
 
+async def test_times_of_a_run_count_as_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable, "MOST_ROWS", 5)
+    travel = Travel()
+
+    @travel.app.workflow("trip")
+    async def trip(run: Run) -> None:
+        """Ask for the time for ever."""
+        while True:
+            run.now()
+
+    async with travel.serving() as bench:
+        assert output(await ended(bench, await begin(bench, "trip")))["code"] == "workflow-too-large"
+
+
 async def test_limits_on_steps_and_on_the_size_of_results(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durable, "MOST_ROWS", 5)
     monkeypatch.setattr(turn, "MOST_RESULT", 1000)

@@ -319,9 +319,8 @@ class DurableEngine(Branching):
                 return None
             if row.state == FAILED:
                 return Failed(raised(row))
-        elif len(self.journal.rows) >= MOST_ROWS or self._size > MOST_BYTES:
-            most = f"{MOST_ROWS} steps or {MOST_BYTES >> 20} MiB of results, the maximum"
-            return Failed(StepError({"code": "workflow-too-large", "message": f"The workflow has {most}."}))
+        elif (too_large := self._find_excess()) is not None:
+            return Failed(too_large)
         journal = self.journal
         if journal.state != RUNNING or journal.is_doubtful or time.time() >= self.spec.deadline:
             return self._answer_later(asked, scope)
@@ -347,10 +346,19 @@ class DurableEngine(Branching):
         self._size += len(output)
         return StepRow(asked.number, state=state, output=output, asked=asked.what, digest=digest_of(asked), **more)
 
+    def _find_excess(self) -> StepError | None:
+        if len(self.journal.rows) < MOST_ROWS and self._size <= MOST_BYTES:
+            return None
+        most = f"{MOST_ROWS} steps or {MOST_BYTES >> 20} MiB of results, the maximum"
+        return StepError({"code": "workflow-too-large", "message": f"The workflow has {most}."})
+
     def note_at_once(self, asked: Asked, value: Any) -> Any:
         """Return what the journal has for something that need not be awaited; note the value if it has nothing."""
         row = self.journal.rows.get(asked.number)
         if row is None:
+            too_large = self._find_excess()
+            if too_large is not None:
+                raise too_large
             row = self._row(asked, DONE, written(value))
             self.journal.add(row)
         elif row.asked != asked.what:
