@@ -9,10 +9,9 @@ from typing import Any
 import msgspec
 from tests.cases import rows
 
-from bespeak.agent.client.negotiation import ContractFit, Synthesis, compare_contracts
+from bespeak.agent.client.negotiation import ContractFit, Synthesis, Terms
 from bespeak.agent.client.proposal import define
 from bespeak.contract.endpoint import Endpoint
-from bespeak.protocol.exchange.principal import Scopes
 
 ASKED = define(
     "FIND", "/rooms/cheap", given=["max_price:number", "city?"], needs=["rooms[].room_id:string", "rooms[].since:date"]
@@ -35,7 +34,8 @@ def semantic(endpoint: Endpoint, **changes: Any) -> Endpoint:
 
 
 def compared(offered: Endpoint, asked: Endpoint = ASKED, **options: Any) -> ContractFit:
-    return compare_contracts(asked, offered, **{"scopes": None, **options})
+    own = {name: options.pop(name) for name in ("scopes", "confidence") if name in options}
+    return Terms(**own).compare(asked, offered, **options)
 
 
 def test_what_was_asked_for_fits_and_unstated_or_narrower_members_are_noted() -> None:
@@ -113,7 +113,7 @@ def test_lesser_outputs_confidence_scopes_and_other_deeds_do_not_fit() -> None:
     assert compared(semantic(ASKED, confidence=0.8), confidence=0.8).fits
     offered = replace(ASKED, required_scopes=("rooms:read", "payments:write"))
     assert compared(offered).fits
-    assert compared(offered, scopes=Scopes(["rooms:*"])).differences == (
+    assert compared(offered, scopes=("rooms:*",)).differences == (
         "it requires the scope payments:write, which is not allowed here",
     )
     assert compared(replace(ASKED, method="QUERY", path="/rooms"), elsewhere=True).notes == (

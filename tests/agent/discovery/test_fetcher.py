@@ -29,15 +29,7 @@ from tests.agent.discovery.web import (
 )
 from tests.cases import rows
 
-from bespeak.agent.discovery.fetcher import (
-    BodyError,
-    DocumentCache,
-    FetchedResponse,
-    broken,
-    failed,
-    read_body,
-    take_answer,
-)
+from bespeak.agent.discovery.fetcher import BodyError, DocumentCache, broken, failed, read_body, take_answer
 from bespeak.agent.discovery.web_document import AGIS, DISCOVERY, OPENAPI, ROBOTS, FaultKind, Fetched, FetchFault
 
 pytestmark = pytest.mark.anyio
@@ -467,7 +459,7 @@ def test_error_is_classified_by_its_cause(error: Exception, kind: str, words: st
     assert words in fault.message
 
 
-async def take(response: httpx.Response) -> FetchedResponse:
+async def take(response: httpx.Response) -> Fetched:
     return await take_answer(response, DISCOVERY, URL)
 
 
@@ -479,7 +471,7 @@ async def test_only_a_body_that_counts_is_read_and_no_answer_has_no_status() -> 
     page = await take(httpx.Response(200, headers={"content-type": "text/html"}, stream=httpx.ByteStream(b"<")))
     assert (page.body, page.fault) == (b"", None)
     answer = failed("timeout", "x", URL)
-    assert (answer.status, answer.headers, answer.body) == (0, {}, b"")
+    assert (answer.status, answer.headers, answer.body) == (None, {}, b"")
 
 
 @rows(
@@ -492,7 +484,6 @@ def test_a_fault_is_reported_under_the_rule_of_its_step(kind: FaultKind, rule: s
 @rows("headers, expected", ({"content-type": " Application/JSON ; charset=utf-8"}, "application/json"), ({}, ""))
 def test_media_type_has_no_parameters(headers: dict[str, str], expected: str) -> None:
     assert Fetched(what="x", url="u", final_url="u", headers=headers).media_type == expected
-    assert FetchedResponse(200, headers).media_type == expected
 
 
 @pytest.mark.parametrize(("status", "expected"), [(404, True), (410, True), (403, False), (None, False)])

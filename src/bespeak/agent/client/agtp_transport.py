@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
-import ssl as tls
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
+from ssl import SSLContext
 from typing import Final
 
 from bespeak.agent.client.sender import is_wire_logged, log_received, log_sent
@@ -37,7 +36,7 @@ class Pool:
         host: str,
         port: int,
         *,
-        ssl: tls.SSLContext | None = None,
+        ssl: SSLContext | None = None,
         size: int = 10,
         connect_timeout: float = 10.0,
         read_timeout: float | None = None,
@@ -92,9 +91,8 @@ class Pool:
             self._idle.pop().close()
 
     async def _open(self) -> AgtpClientConnection:
-        timeout = self._connect_timeout
         return await AgtpClientConnection.open(
-            self._host, self._port, ssl=self._ssl, limits=self._limits, connect_timeout=timeout
+            self._host, self._port, ssl=self._ssl, limits=self._limits, connect_timeout=self._connect_timeout
         )
 
     def _take(self) -> AgtpClientConnection | None:
@@ -131,7 +129,7 @@ def choose_tls(
     insecure: bool = False,
     client_cert: str | Path | None = None,
     client_key: str | Path | None = None,
-) -> ssl.SSLContext | None:
+) -> SSLContext | None:
     """Return the TLS settings for a host, or None for plain TCP.
 
     Loopback hosts use plain TCP unless `tls`, `ca_file` or `client_cert` is given; any other host uses plain TCP only

@@ -6,8 +6,7 @@ import functools
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Generic, NoReturn, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, ParamSpec, TypeVar
 
 from joserfc.jwk import OKPKey
 
@@ -47,10 +46,8 @@ class AsyncBlock(_Block, AbstractAsyncContextManager[ClientT], Generic[ClientT])
     async def __aenter__(self) -> ClientT:
         return await self._context.__aenter__()
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return await self._context.__aexit__(kind, error, trace)
+    async def __aexit__(self, *error: Any) -> bool | None:
+        return await self._context.__aexit__(*error)
 
 
 class Block(_Block, AbstractContextManager[ClientT], Generic[ClientT]):
@@ -64,10 +61,8 @@ class Block(_Block, AbstractContextManager[ClientT], Generic[ClientT]):
     def __enter__(self) -> ClientT:
         return self._context.__enter__()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool | None:
-        return self._context.__exit__(kind, error, trace)
+    def __exit__(self, *error: Any) -> bool | None:
+        return self._context.__exit__(*error)
 
 
 def async_block(opener: Callable[P, AbstractAsyncContextManager[ClientT]]) -> Callable[P, AsyncBlock[ClientT]]:
@@ -133,52 +128,26 @@ async def connect(
     if pool_size < 1:
         raise ConfigError(f"pool_size must be at least 1; got {pool_size!r}.")
     agent_id = caller_id(as_, agent_id)
-    pinned = _read_key(signing_key)
-    credential = bearer_of(token, key)
+    caller: dict[str, Any] = {"agent_id": agent_id, "scopes": scopes, "signing_key": _read_key(signing_key)}
+    sending: dict[str, Any] = {"timeout": timeout, "retry": retry or RetryPolicy(), "credential": bearer_of(token, key)}
+    trust: dict[str, Any] = {"ca_file": ca_file, "client_cert": client_cert, "client_key": client_key}
     if is_web(uri):
         from bespeak.agent.client.web import WebConnection, open_web  # noqa: PLC0415 - AGTP does without HTTP
 
         if not verify:
             raise ConfigError("Web certificates are always verified; pass the issuing authority as ca_file.")
-        connection = WebConnection(
-            timeout=timeout,
-            retry=retry or RetryPolicy(),
-            ca_file=ca_file,
-            client_cert=client_cert,
-            client_key=client_key,
-            insecure=insecure,
-            pool_size=pool_size,
-            credential=credential,
-            signer=read_signer(agent_key, agent_id, server_id) if agent_key is not None else None,
-        )
-        async with open_web(
-            uri, connection, web or WebOptions(), agent_id=agent_id, scopes=scopes, key=pinned
-        ) as service:
+        signer = read_signer(agent_key, agent_id, server_id)
+        connection = WebConnection(insecure=insecure, pool_size=pool_size, signer=signer, **sending, **trust)
+        async with open_web(uri, connection, web or WebOptions(), **caller) as service:
             yield service
         return
     locator = parse_uri(uri)
-    context = choose_tls(
-        locator,
-        tls=tls,
-        ca_file=ca_file,
-        verify=verify,
-        insecure=insecure,
-        client_cert=client_cert,
-        client_key=client_key,
-    )
+    context = choose_tls(locator, tls=tls, verify=verify, insecure=insecure, **trust)
     pool = Pool(locator.host, locator.port, ssl=context, size=pool_size, connect_timeout=timeout)
-    signer = read_signer(agent_key, agent_id or locator.agent_id, server_id) if agent_key is not None else None
-    sender = Sender(
-        pool,
-        locator,
-        timeout=timeout,
-        retry=retry or RetryPolicy(),
-        secure=context is not None,
-        signer=signer,
-        credential=credential,
-    )
+    signer = read_signer(agent_key, agent_id or locator.agent_id, server_id)
+    sender = Sender(pool, locator, secure=context is not None, signer=signer, **sending)
     try:
-        service = ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes, signing_key=pinned)
+        service = ServiceClient(sender, locator, **caller)
         if locator.agent_id is not None:
             await service.identify()
         yield service

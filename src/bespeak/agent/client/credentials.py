@@ -6,6 +6,7 @@ import hashlib
 import re
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +23,6 @@ from bespeak.text.reading.text_file import read_text
 TokenSource = str | Callable[[], str]  # token, or a function that returns the current one, called for each request
 _LONGEST: Final = 65536
 _FORM: Final = re.compile(r"[A-Za-z0-9._~+/=-]+")  # token syntax of RFC 6750 2.1
-_SCHEME: Final = "agtp://"
 
 
 class BearerCredential:
@@ -97,23 +97,18 @@ class Signer:
     ) -> None:
         self.server_id = server_id
         """Audience of the signatures; None until the server's name is known. Nothing is signed before."""
-        self._key = key
-        self._key_id = key_id
+        self._sign = partial(sign_request, key=key, key_id=key_id)
         self._agent_id = agent_id
         self._clock = clock
 
     def learn(self, server_id: str, locator: Locator, *, trusted: bool = False) -> None:
-        """Use the name that a server gives itself as audience. Raises ConfigError if the name may belong to another
-        server.
-
-        A server that could choose any name could forward a signed request to the server that really has the name.
-        """
+        """Use the name that a server gives itself as audience. Raises ConfigError if another server may have it."""
         if self.server_id is not None:
             return
-        named = server_id.lower().removeprefix(_SCHEME).removesuffix("/")
-        if not (
-            trusted or locator.address.is_loopback or named in (locator.host.lower(), str(locator.address).lower())
-        ):
+        named = server_id.lower().removeprefix("agtp://").removesuffix("/")
+        own = locator.address.is_loopback or named in (locator.host.lower(), str(locator.address).lower())
+        # A server that could choose any name could forward a signed request to the one that really has the name.
+        if not (trusted or own):
             raise ConfigError(
                 f"{locator} claims the name {server_id[:80]!r}, which may belong to another server; nothing is signed. "
                 f"If it is right, set server_id={server_id[:80]!r} (--server-id), or pin the key of its manifest."
@@ -126,23 +121,16 @@ class Signer:
         if named != self._agent_id or self.server_id is None:
             return dict(headers)
         try:
-            signature = sign_request(
-                method,
-                target,
-                headers,
-                body,
-                key=self._key,
-                server_id=self.server_id,
-                now=self._clock(),
-                key_id=self._key_id,
-            )
+            signature = self._sign(method, target, headers, body, server_id=self.server_id, now=self._clock())
         except ValueError as error:
             raise ConfigError(f"The request cannot be signed: {error}.") from error
         return {**headers, "Agent-Signature": signature}
 
 
-def read_signer(path: str | Path, agent_id: str | None, server_id: str | None = None) -> Signer:
-    """Create a signer from a private key file. Raises ConfigError if the key is unusable or `agent_id` is missing."""
+def read_signer(path: str | Path | None, agent_id: str | None, server_id: str | None = None) -> Signer | None:
+    """Create a signer from a private key file; None without one. Raises ConfigError if the key or agent is unusable."""
+    if path is None:
+        return None
     if agent_id is None:
         raise ConfigError("agent_key (--agent-key) requires agent_id (--agent-id), the agent to sign for.")
     key = read_key(Path(path))

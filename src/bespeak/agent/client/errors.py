@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar
 
 from bespeak.agent.client.reply import Reply, ReplyError
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.schema.validation import Violation
 from bespeak.errors import BespeakError
 from bespeak.protocol import status
+from bespeak.text.reading.table import as_list, as_mapping, as_texts
 
 if TYPE_CHECKING:
     from bespeak.agent.discovery.discovered import Discovered
 
+T = TypeVar("T")
 _INVALID_INPUT_CODES: Final = frozenset({"input-validation-failed", "missing-required-params"})
 """Codes for schema violations, ours and the reference implementation's. Any other 422 is a declared error."""
+
+
+class _Member(property, Generic[T]):
+    """Property of an error: a member of its `error` object, as a function reads it."""
+
+    def __init__(self, name: str, read: Callable[[Any], T]) -> None:
+        super().__init__(lambda error: read(error._members.get(name)))
+
+    if TYPE_CHECKING:
+
+        def __get__(self, error: Any, owner: Any = None) -> T: ...  # type: ignore[override] # a class has no errors
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _objects(value: Any) -> tuple[Mapping[str, Any], ...]:
+    return tuple(item for item in as_list(value) if isinstance(item, dict))
 
 
 class UnreachableError(BespeakError):
@@ -58,19 +79,7 @@ class ServiceError(BespeakError):
     @property
     def negotiation_id(self) -> str | None:
         """Id of the negotiation if this refuses a proposal; pass it on when you propose again."""
-        return self.reply.headers.get("negotiation-id") or self._text("negotiation_id")
-
-    def _texts(self, name: str) -> tuple[str, ...]:
-        found = self._members.get(name)
-        return tuple(item for item in found if isinstance(item, str)) if isinstance(found, list) else ()
-
-    def _objects(self, name: str) -> tuple[Mapping[str, Any], ...]:
-        found = self._members.get(name)
-        return tuple(item for item in found if isinstance(item, dict)) if isinstance(found, list) else ()
-
-    def _text(self, name: str) -> str | None:
-        found = self._members.get(name)
-        return found if isinstance(found, str) else None
+        return self.reply.headers.get("negotiation-id") or _text(self._members.get("negotiation_id"))
 
 
 class BadRequestError(ServiceError):
@@ -84,15 +93,10 @@ class UnauthorizedError(ServiceError):
 class AuthorityMissingError(ServiceError):
     """262 or 455: a credential, a scope or a confirmation is missing. Do not retry unchanged."""
 
-    @property
-    def missing_scopes(self) -> tuple[str, ...]:
-        """Scopes that the server requires, if it names them."""
-        return self._texts("missing_scopes")
-
-    @property
-    def condition(self) -> str | None:
-        """Condition of core 6.2 that a 262 names, such as `scope-required`."""
-        return self._text("type")
+    missing_scopes = _Member("missing_scopes", as_texts)
+    """Scopes that the server requires, if it names them."""
+    condition = _Member("type", _text)
+    """Condition of core 6.2 that a 262 names, such as `scope-required`."""
 
 
 class ForbiddenError(ServiceError):
@@ -106,16 +110,10 @@ class NotFoundError(ServiceError):
 class MethodNotAllowedError(ServiceError):
     """405: the path exists but does not offer the method."""
 
-    @property
-    def allowed_methods(self) -> tuple[str, ...]:
-        """Methods that the path offers (AGTP-API 11)."""
-        return self._texts("allowed_methods_for_path")
-
-    @property
-    def redirects(self) -> Mapping[str, Any]:
-        """Methods that the server redirects on this path, and their targets."""
-        found = self._members.get("redirects_for_path")
-        return found if isinstance(found, dict) else {}
+    allowed_methods = _Member("allowed_methods_for_path", as_texts)
+    """Methods that the path offers (AGTP-API 11)."""
+    redirects = _Member("redirects_for_path", as_mapping)
+    """Methods that the server redirects on this path, and their targets."""
 
 
 class GoneError(ServiceError):
@@ -151,58 +149,34 @@ class RateLimitedError(ServiceError):
 class MethodViolationError(ServiceError):
     """459: the verb is not in the server's catalog."""
 
-    @property
-    def suggestions(self) -> tuple[str, ...]:
-        """Similar verbs of the catalog."""
-        return self._texts("suggestions")
-
-    @property
-    def catalog_version(self) -> str | None:
-        """Catalog version that the server uses."""
-        return self._text("catalog_version")
+    suggestions = _Member("suggestions", as_texts)
+    """Similar verbs of the catalog."""
+    catalog_version = _Member("catalog_version", _text)
+    """Catalog version that the server uses."""
 
 
 class EndpointViolationError(ServiceError):
     """460: the path violates the path grammar."""
 
-    @property
-    def segment(self) -> str | None:
-        """Segment to fix."""
-        return self._text("segment")
+    segment = _Member("segment", _text)
+    """Segment to fix."""
 
 
 class ProposalRejectedError(ServiceError):
     """463: the server rejected the proposed endpoint."""
 
-    @property
-    def rejection(self) -> str | None:
-        """Reason of the server, such as `synthesis-disabled`."""
-        return self._text("reason")
-
-    @property
-    def counter_proposal(self) -> Any:
-        """Alternative that the server offers, or None."""
-        return self._members.get("counter_proposal")
-
-    @property
-    def counter_plan(self) -> tuple[str, ...]:
-        """What the counter-proposal would do, step by step, if the server says so."""
-        return self._texts("counter_plan")
-
-    @property
-    def similar(self) -> tuple[Mapping[str, Any], ...]:
-        """Endpoints of the service with a similar capability, as the server describes them."""
-        return self._objects("similar_endpoints")
-
-    @property
-    def misses(self) -> tuple[Mapping[str, Any], ...]:
-        """Fields that could not be composed, each with `field`, `reason` and perhaps the `nearest` endpoint."""
-        return self._objects("misses")
-
-    @property
-    def must_escalate(self) -> bool:
-        """True if the server takes no further proposal of this negotiation before an ESCALATE (AGTP-API 10.2)."""
-        return self._members.get("must_escalate") is True
+    rejection = _Member("reason", _text)
+    """Reason of the server, such as `synthesis-disabled`."""
+    counter_proposal = _Member[Any]("counter_proposal", lambda value: value)
+    """Alternative that the server offers, or None."""
+    counter_plan = _Member("counter_plan", as_texts)
+    """What the counter-proposal would do, step by step, if the server says so."""
+    similar = _Member("similar_endpoints", _objects)
+    """Endpoints of the service with a similar capability, as the server describes them."""
+    misses = _Member("misses", _objects)
+    """Fields that could not be composed, each with `field`, `reason` and perhaps the `nearest` endpoint."""
+    must_escalate = _Member("must_escalate", lambda value: value is True)
+    """True if the server takes no further proposal of this negotiation before an ESCALATE (AGTP-API 10.2)."""
 
 
 class ProposalEscalatedError(ProposalRejectedError):
@@ -259,6 +233,13 @@ _BY_STATUS: Final[Mapping[int, type[ServiceError]]] = {
 }
 
 
+def accepted(reply: Reply) -> Reply:
+    """Return a reply; raise its error if it refuses the request."""
+    if not reply.ok:
+        raise error_of(reply)
+    return reply
+
+
 def error_of(reply: Reply) -> ServiceError:
     """Build the typed error for a refused reply."""
     if reply.status == status.UNPROCESSABLE:
@@ -269,7 +250,6 @@ def error_of(reply: Reply) -> ServiceError:
 
 
 def _violation(item: Mapping[str, Any], where: str, schema: str) -> Violation:
-    message = item.get("message") or item.get("detail")
-    return Violation(
-        str(item.get(where, "")), str(item.get(schema, "")), str(item.get("keyword", "")), str(message or "")
-    )
+    message = item.get("message") or item.get("detail") or ""
+    pointer, schema_pointer, keyword = (str(item.get(name, "")) for name in (where, schema, "keyword"))
+    return Violation(pointer, schema_pointer, keyword, str(message))

@@ -21,7 +21,7 @@ from bespeak.agent.discovery.fetcher import MOST_REDIRECTS, REDIRECTS, BodyError
 from bespeak.contract.http_route import encode_pairs, in_cookie, in_header, in_path, pairs, unusable
 from bespeak.contract.schema.validation import Violation
 from bespeak.errors import LocalProtocolError, RemoteProtocolError
-from bespeak.protocol import address_guard
+from bespeak.protocol import address_guard as web
 from bespeak.protocol import status as codes
 from bespeak.protocol.exchange.headers import (
     CONTINUATION_TOKEN,
@@ -42,11 +42,9 @@ if TYPE_CHECKING:
     import httpx
 
 
-_MEDIA: Final = "application/problem+json"
 _OWN: Final = frozenset({"type", "title", "status", "detail"})
 _TOLD: Final = _OWN | {"code", "agtp_status", "task_id", "instance"}
 _AGTP_STATUS: Final = "agtp-status"
-_AGIS_METHOD: Final = "X-AGIS-Method"
 _LINES: Final = f"{MEDIA_NDJSON}, {MEDIA_JSON};q=0.5"
 _MINUTE: Final = 60.0
 
@@ -60,7 +58,7 @@ def agtp_status(status: int, headers: Mapping[str, str]) -> int:
 
 def error_body(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
     """Convert the body of a refusal into AGTP's form. Other bodies are returned unchanged."""
-    if essence(headers.get("content-type", "")) != _MEDIA:
+    if essence(headers.get("content-type", "")) != "application/problem+json":
         return body
     try:
         told = decode_json(body)
@@ -90,7 +88,7 @@ class HttpExchanger:
     """Sends requests to absolute addresses. Follows redirects only for safe methods and only on the same host."""
 
     def __init__(
-        self, transport: address_guard.PinnedTransport, *, insecure: bool = False, most: int = RESPONSE_LIMITS.body
+        self, transport: web.PinnedTransport, *, insecure: bool = False, most: int = RESPONSE_LIMITS.body
     ) -> None:
         self._transport = transport
         self._insecure = insecure
@@ -100,8 +98,8 @@ class HttpExchanger:
         self, method: str, target: str, headers: Pairs = (), body: bytes = b"", *, retry: bool = False
     ) -> ResponseMessage:
         """Send a request and return its response. Raises OSError or RemoteProtocolError if there is none."""
-        address = address_guard.parse_web_address(target, insecure=self._insecure)
-        if isinstance(address, address_guard.AddressFault):
+        address = web.parse_web_address(target, insecure=self._insecure)
+        if isinstance(address, web.AddressFault):
             raise LocalProtocolError(f"{address.message}.")
         followed = 0
         while True:
@@ -110,30 +108,21 @@ class HttpExchanger:
             if method not in ("GET", "HEAD") or message.status not in REDIRECTS or location is None:
                 return message
             followed += 1
-            onward = address_guard.resolve_address(location, address, insecure=self._insecure)
-            if (
-                isinstance(onward, address_guard.AddressFault)
-                or onward.origin != address.origin
-                or followed > MOST_REDIRECTS
-            ):
+            onward = web.resolve_address(location, address, insecure=self._insecure)
+            if isinstance(onward, web.AddressFault) or onward.origin != address.origin or followed > MOST_REDIRECTS:
                 return message
             address = onward
 
     async def exchange(
-        self,
-        method: str,
-        address: address_guard.WebAddress,
-        headers: Mapping[str, str],
-        body: bytes,
-        *,
-        retry: bool = False,
+        self, method: str, address: web.WebAddress, headers: Mapping[str, str], body: bytes, *, retry: bool = False
     ) -> ResponseMessage:
         """Send a request and return its response, whatever the status."""
         import httpx  # noqa: PLC0415 - slow to load, and a client of AGTP does without
 
         given = {"Accept": "application/json", "Accept-Encoding": "identity", "User-Agent": "bespeak", **headers}
         try:
-            return await self._once(method, address, given, body)
+            async with self._answer(method, address, given, body) as response:
+                return _message(response, await read_body(response, self._most) if method != "HEAD" else b"")
         except httpx.TransportError as error:
             if not (retry and isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError)):
                 raise _translated(error) from error
@@ -147,7 +136,7 @@ class HttpExchanger:
         yield await self.request(method, target, headers, body)
 
     async def lines(
-        self, method: str, address: address_guard.WebAddress, headers: Mapping[str, str], body: bytes
+        self, method: str, address: web.WebAddress, headers: Mapping[str, str], body: bytes
     ) -> AsyncGenerator[ResponseMessage]:
         """Ask for lines of JSON; yield a message for each, or the whole response if it has another form."""
         import httpx  # noqa: PLC0415 - as above
@@ -167,15 +156,9 @@ class HttpExchanger:
     async def close(self) -> None:
         await self._transport.close()
 
-    async def _once(
-        self, method: str, address: address_guard.WebAddress, headers: Mapping[str, str], body: bytes
-    ) -> ResponseMessage:
-        async with self._answer(method, address, headers, body) as response:
-            return _message(response, await read_body(response, self._most) if method != "HEAD" else b"")
-
     @asynccontextmanager
     async def _answer(
-        self, method: str, address: address_guard.WebAddress, headers: Mapping[str, str], body: bytes
+        self, method: str, address: web.WebAddress, headers: Mapping[str, str], body: bytes
     ) -> AsyncIterator[httpx.Response]:
         """Send a request, and close its response after the block, which reads the body."""
         if is_wire_logged():
@@ -203,9 +186,7 @@ def _message(response: httpx.Response, body: bytes) -> ResponseMessage:
 class FaceExchanger:
     """Sends `BOOK /room` as POST `/room:book`; if the service knows only AGIS 10.1, with the method in a header."""
 
-    def __init__(
-        self, http: HttpExchanger, origin: address_guard.Origin, prefix: str = "", *, by_header: bool = False
-    ) -> None:
+    def __init__(self, http: HttpExchanger, origin: web.Origin, prefix: str = "", *, by_header: bool = False) -> None:
         self._http = http
         self._origin = origin
         self._prefix = prefix
@@ -234,14 +215,14 @@ class FaceExchanger:
                     return
         raise RemoteProtocolError("The stream ended without its last line, so items may be missing.")
 
-    def _place(self, method: str, target: str, headers: Pairs) -> tuple[address_guard.WebAddress, dict[str, str]]:
+    def _place(self, method: str, target: str, headers: Pairs) -> tuple[web.WebAddress, dict[str, str]]:
         path, mark, query = target.partition("?")
         given = dict(headers)
         if self._by_header or not (method.isascii() and method.isalpha()):
-            given[_AGIS_METHOD] = method
+            given["X-AGIS-Method"] = method
         else:
             path = f"{path}:{method.lower()}"
-        return address_guard.WebAddress(self._origin, f"{self._prefix}{path}{mark}{query}"), given
+        return web.WebAddress(self._origin, f"{self._prefix}{path}{mark}{query}"), given
 
     async def close(self) -> None:
         await self._http.close()
@@ -298,7 +279,7 @@ def _translated(error: Exception) -> Exception:
     if isinstance(error, httpx.RemoteProtocolError):
         return RemoteProtocolError(f"{error}.")
     for kind in (ssl.SSLError, ConnectionRefusedError):
-        if (behind := address_guard.find_cause(error, kind)) is not None:
+        if (behind := web.find_cause(error, kind)) is not None:
             return behind
     return ConnectionResetError(str(error) or type(error).__name__)
 
@@ -306,7 +287,7 @@ def _translated(error: Exception) -> Exception:
 @dataclass(slots=True)
 class CapabilityRequest:
     method: str
-    address: address_guard.WebAddress
+    address: web.WebAddress
     headers: dict[str, str] = field(default_factory=dict)
     body: bytes = b""
 
@@ -318,8 +299,7 @@ class _Parts:
     headers: dict[str, str] = field(default_factory=dict)
     cookies: list[str] = field(default_factory=list)
     body: dict[str, Any] = field(default_factory=dict)
-    whole: Any = None
-    has_whole: bool = False
+    whole: Any = msgspec.UNSET  # content of a body that is one member of the input
     faults: list[Violation] = field(default_factory=list)
 
 
@@ -348,7 +328,7 @@ def build_request(
     target = PLACEHOLDER.sub(lambda match: parts.path[match[1]], capability.target)
     if parts.query:
         target += ("&" if "?" in target else "?") + encode_pairs(parts.query)
-    return CapabilityRequest(capability.method, address_guard.WebAddress(capability.origin, target), headers, body)
+    return CapabilityRequest(capability.method, web.WebAddress(capability.origin, target), headers, body)
 
 
 def _put(parts: _Parts, placement: Placement, value: Any, at: str) -> None:
@@ -357,7 +337,7 @@ def _put(parts: _Parts, placement: Placement, value: Any, at: str) -> None:
         case "body":
             parts.body[name] = value
         case "whole-body":
-            parts.whole, parts.has_whole = value, True
+            parts.whole = value
         case "query":
             parts.query += pairs(name, value, placement.style, at, parts.faults)
         case "path":
@@ -376,16 +356,13 @@ def _put(parts: _Parts, placement: Placement, value: Any, at: str) -> None:
 
 
 def _body(parts: _Parts, media_type: str, styles: Mapping[str, str]) -> tuple[bytes, str | None]:
-    if not (parts.has_whole or parts.body):
+    content = parts.whole if parts.whole is not msgspec.UNSET else parts.body or msgspec.UNSET
+    if content is msgspec.UNSET:
         return b"", None
-    content = parts.whole if parts.has_whole else parts.body
     kind = essence(media_type)
     if kind == FORM and isinstance(content, dict):
-        fields = (
-            pairs(name, value, styles.get(name, "repeat"), child("", name), parts.faults)
-            for name, value in content.items()
-        )
-        return encode_pairs(chain.from_iterable(fields)).encode(), media_type
+        fields = [(name, value, styles.get(name, "repeat"), child("", name)) for name, value in content.items()]
+        return encode_pairs(chain.from_iterable(pairs(*one, parts.faults) for one in fields)).encode(), media_type
     if is_json(kind):
         return msgspec.json.encode(content), media_type
     if kind in ("", "*/*"):

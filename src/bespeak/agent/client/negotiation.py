@@ -6,8 +6,8 @@ import asyncio
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Protocol
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.agent.client import errors
 from bespeak.agent.client.proposal import Proposal, read_proposal
@@ -22,6 +22,9 @@ from bespeak.errors import ConfigError, RemoteProtocolError
 from bespeak.protocol import status
 from bespeak.protocol.exchange.headers import MEDIA_ENDPOINT
 from bespeak.protocol.exchange.principal import Scopes
+
+if TYPE_CHECKING:
+    from bespeak.agent.client.service import ServiceClient
 
 JUDGED: Final = ("input_schema", "output_schema", "semantic")  # members by which a contract is judged
 _HARMLESS: Final = frozenset({schema_diff.ANNOTATION_CHANGED, schema_diff.DEFAULT_CHANGED, schema_diff.FIELD_ADDED})
@@ -43,37 +46,6 @@ class ContractFit:
     def fits(self) -> bool:
         """True if nothing that was asked for is missing, as far as the server states it."""
         return not self.differences
-
-
-def compare_contracts(
-    asked: Endpoint,
-    offered: Endpoint,
-    definition: Collection[str] = JUDGED,
-    *,
-    scopes: Scopes | None,
-    confidence: float = 0.0,
-    elsewhere: bool = False,
-) -> ContractFit:
-    """Compare an offered endpoint with the one that was asked for. `definition` has the members that the server states.
-
-    `scopes` are the widest that it may require; None for any. `confidence` is the least that it must have.
-    `elsewhere` allows another method and path for an endpoint that changes nothing.
-    """
-    stated = {name for name in JUDGED if name in definition}
-    notes: list[str] = []
-    differences = [*_place(asked, offered, notes, elsewhere=elsewhere)]
-    for changes in _schemas(asked, offered, stated):
-        worse = _is_refused(changes) if changes.direction == "request" else _is_lost(changes)
-        if worse or changes.level != "safe":
-            (differences if worse else notes).append(changes.message)
-    if "semantic" in stated:
-        differences += _semantics(asked, offered, confidence)
-        if asked.semantic.is_idempotent and not offered.semantic.is_idempotent:
-            notes.append("it is not idempotent")
-    missing = [] if scopes is None else scopes.missing(offered.required_scopes)
-    differences += [f"it requires the scope {scope}, which is not allowed here" for scope in missing]
-    unstated = (f"the server does not state {name}" for name in JUDGED if name not in stated)
-    return ContractFit(tuple(differences), tuple(notes), tuple(unstated))
 
 
 def _place(asked: Endpoint, offered: Endpoint, notes: list[str], *, elsewhere: bool) -> Iterator[str]:
@@ -148,18 +120,8 @@ class Synthesis:
 
     def to_json(self) -> dict[str, Any]:
         """Return the synthesis as data; the endpoint without its handler's details."""
-        return {
-            "synthesis_id": self.synthesis_id,
-            "proposal_id": self.proposal_id,
-            "negotiation_id": self.negotiation_id,
-            "expires_at": self.expires_at,
-            "persistent": self.persistent,
-            "granted_duration": self.granted_duration,
-            "is_counter_proposal": self.is_counter_proposal,
-            "explanation": list(self.explanation),
-            "notes": list(self.notes),
-            "endpoint": project_endpoint(self.endpoint),
-        }
+        own = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("endpoint", "invoke")}
+        return {**own, "endpoint": project_endpoint(self.endpoint)}
 
 
 MOST_TURNS: Final = 3  # AGTP-API 10.2: proposals of one negotiation; after three rejections the agent must ESCALATE
@@ -172,21 +134,6 @@ _MOST_POLLS: Final = 1000
 _ID: Final = re.compile(r"[!-~]{1,200}")
 _REASONS: Final = {"ambiguous": "ambiguous_instruction", "out-of-scope": "scope_limit", "policy-refused": "scope_limit"}
 """Reason of an escalation (core 4.9) by the reason of the rejection; `resource_unavailable` for others."""
-
-
-class Requester(Protocol):
-    """What a negotiation needs of a client: one request and its reply."""
-
-    async def request(
-        self,
-        method: str,
-        path: str = "",
-        input: Mapping[str, Any] | None = None,  # noqa: A002 - the draft's word
-        *,
-        headers: Mapping[str, str] | None = None,
-        scopes: Iterable[str] | None = None,
-    ) -> Reply:
-        """Send one request and return its reply, whatever the status."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,10 +156,25 @@ class Terms:
     def compare(
         self, asked: Endpoint, offered: Endpoint, definition: Collection[str] = JUDGED, *, elsewhere: bool = False
     ) -> ContractFit:
-        scopes = None if self.scopes is None else Scopes(self.scopes)
-        return compare_contracts(
-            asked, offered, definition, scopes=scopes, confidence=self.confidence, elsewhere=elsewhere
-        )
+        """Compare an offered endpoint with the one that was asked for. `definition` has the members that are stated.
+
+        `elsewhere` allows another method and path for an endpoint that changes nothing.
+        """
+        stated = {name for name in JUDGED if name in definition}
+        notes: list[str] = []
+        differences = [*_place(asked, offered, notes, elsewhere=elsewhere)]
+        for change in _schemas(asked, offered, stated):
+            worse = _is_refused(change) if change.direction == "request" else _is_lost(change)
+            if worse or change.level != "safe":
+                (differences if worse else notes).append(change.message)
+        if "semantic" in stated:
+            differences += _semantics(asked, offered, self.confidence)
+            if asked.semantic.is_idempotent and not offered.semantic.is_idempotent:
+                notes.append("it is not idempotent")
+        missing = [] if self.scopes is None else Scopes(self.scopes).missing(offered.required_scopes)
+        differences += [f"it requires the scope {scope}, which is not allowed here" for scope in missing]
+        unstated = (f"the server does not state {name}" for name in JUDGED if name not in stated)
+        return ContractFit(tuple(differences), tuple(notes), tuple(unstated))
 
     def members(self) -> dict[str, Any]:
         """Return the members of a proposal beside the definition (core 4.6, table B)."""
@@ -228,7 +190,7 @@ class Terms:
 class Negotiation:
     def __init__(
         self,
-        service: Requester,
+        service: ServiceClient,
         terms: Terms,
         *,
         negotiation_id: str | None = None,
@@ -377,12 +339,9 @@ class Negotiation:
         sent = {name: text for name, text in headers.items() if text is not None}
 
         async def invoke(given: Mapping[str, Any]) -> Any:
-            reply = await self._service.request(
-                endpoint.method, endpoint.path, given or None, headers=sent, scopes=self._terms.scopes
-            )
-            if not reply.ok:
-                raise errors.error_of(reply)
-            output = reply.output
+            scopes = self._terms.scopes
+            reply = await self._service.request(*endpoint.key, given or None, headers=sent, scopes=scopes)
+            output = errors.accepted(reply).output
             # The reference implementation wraps the output of a synthesis with its steps (core 11.3).
             wrapped = isinstance(output, dict) and "output" in output and "steps" in output
             return output["output"] if wrapped and output.get("synthesis_id") == synthesis_id is not None else output

@@ -14,10 +14,7 @@ from bespeak.text.reading.json_data import decode_json
 
 _ENVELOPE: Final = frozenset({"status", "task_id", "result", "attribution"})
 """Core 5.3: floor methods wrap their result in these members."""
-_WARNING_HEADERS: Final[tuple[tuple[Literal["catalog", "endpoint"], str], ...]] = (
-    ("catalog", "agtp-catalog-warning"),
-    ("endpoint", "agtp-endpoint-warning"),
-)
+_WARNED_OF: Final[tuple[Literal["catalog", "endpoint"], ...]] = ("catalog", "endpoint")
 
 
 class Advisory(msgspec.Struct, frozen=True):
@@ -123,7 +120,8 @@ class Reply(msgspec.Struct, frozen=True):
     @property
     def warnings(self) -> list[Advisory]:
         """Deprecation warnings on the reply."""
-        return [_parse_warning(about, self.headers[name]) for about, name in _WARNING_HEADERS if name in self.headers]
+        headers = {about: self.headers.get(f"agtp-{about}-warning") for about in _WARNED_OF}
+        return [_parse_warning(about, value) for about, value in headers.items() if value is not None]
 
 
 def _parse_warning(about: Literal["catalog", "endpoint"], value: str) -> Advisory:

@@ -10,6 +10,7 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
+from copy import copy
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -123,9 +124,12 @@ class Sender:
                 while True:
                     last = failures + 1 >= attempts
                     try:
-                        message = await self._exchange(method, target, headers, body, repeatable=repeatable)
+                        proven = self._prove(method, target, headers, body)
+                        again = repeatable and self.signer is None
+                        message = await self._exchanger.request(method, target, proven.items(), body, retry=again)
                         self._answered = True
-                        if last or not _is_passing(message):
+                        late = message.status == status.CONFLICT and "retry-after" in message.headers
+                        if last or not (late or message.status == status.UNAVAILABLE):
                             return message
                     except (OSError, RemoteProtocolError) as error:
                         # A failed handshake fails again: the peer uses another protocol, or is not trusted.
@@ -161,25 +165,12 @@ class Sender:
 
     def with_proof(self, signer: Signer | None, credential: BearerCredential | None) -> Sender:
         """Return a sender over the same connections that proves the identity of another caller, or none."""
-        return Sender(
-            self._exchanger,
-            self._locator,
-            timeout=self._timeout,
-            retry=self._retry,
-            secure=self._secure,
-            signer=signer,
-            credential=credential,
-        )
+        other = copy(self)
+        other.signer, other._credential, other._answered = signer, credential, False
+        return other
 
     async def close(self) -> None:
         await self._exchanger.close()
-
-    async def _exchange(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes, *, repeatable: bool
-    ) -> ResponseMessage:
-        proven = self._prove(method, target, headers, body)
-        retry = repeatable and self.signer is None
-        return await self._exchanger.request(method, target, proven.items(), body, retry=retry)
 
     def _prove(self, method: str, target: str, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
         if self._credential is not None:
@@ -209,19 +200,12 @@ class Sender:
         return f"{what} If the server uses TLS, set tls=True (--tls) or pass its ca_file (--ca-file)."
 
 
-def _is_passing(reply: ResponseMessage) -> bool:
-    """Return True if a refusal is temporary: a 503, or a 409 with Retry-After."""
-    return reply.status == status.UNAVAILABLE or (reply.status == status.CONFLICT and "retry-after" in reply.headers)
-
-
 WIRE_LOGGER: Final = "bespeak.agent.client.wire"
 _logger = logging.getLogger(WIRE_LOGGER)
 
 _MASK: Final = "***"
 _LONGEST: Final = 16_384  # characters of a body that are shown
-_SECRET_NAMES: Final = re.compile(
-    r"authorization|cookie|token|secret|signature|delegation-chain|api-?key", re.IGNORECASE
-)
+_SECRET_NAMES: Final = re.compile(r"(?i)authorization|cookie|token|secret|signature|delegation-chain|api-?key")
 _SECRET_QUERY: Final = re.compile(r"([?&][^=&\s]*(?:key|token|secret|password|sig)[^=&\s]*=)[^&\s]+", re.IGNORECASE)
 # An API key keeps its id, by which its owner recognises it. The other form is a JWT: a token or a delegation.
 _SECRETS: Final = re.compile(r"(bsk_[0-9a-f]{12}_)[0-9a-f]+|()ey[\w-]{8,}\.[\w-]+\.[\w-]*", re.ASCII)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime
 from io import BufferedIOBase, RawIOBase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -100,29 +100,12 @@ _logger = logging.getLogger(__name__)
 _API_VERSION: Final = "agtp-api-version"
 
 
-class Requesting(Protocol):
-    """What is needed of a client to call endpoints."""
-
-    discovered: Discovered | None
-
-    async def discover(self, *, refresh: bool = False) -> ManifestDocument:
-        """Return the manifest."""
-
-    async def request(
-        self,
-        method: str,
-        path: str = "",
-        input: Mapping[str, Any] | None = None,  # noqa: A002 - as the client has it
-        *,
-        headers: Mapping[str, str] | None = None,
-    ) -> Reply:
-        """Send one request and return its reply."""
-
-
 class CalledService:
     """The endpoints of a service, called with the authority of a client."""
 
-    def __init__(self, client: Requesting, *, policies: Policies | None = None, scopes: Scopes | None = None) -> None:
+    def __init__(
+        self, client: ServiceClient, *, policies: Policies | None = None, scopes: Scopes | None = None
+    ) -> None:
         """Call through a client. Without `policies` the manifest has them; without `scopes` the service knows."""
         self._client = client
         self._policies = policies
@@ -243,12 +226,9 @@ class ServiceClient:
         authority. The options are those of `connect`.
         """
         caller = caller_id(as_, agent_id)
-        signer = read_signer(agent_key, caller, server_id) if agent_key is not None else None
-        sender = self._sender.with_proof(signer, bearer_of(token, key))
-        locator = replace(self.locator, agent_id=None)
-        other = ServiceClient(
-            sender, locator, agent_id=caller, scopes=scopes, signing_key=self._signing_key, ids=self._ids
-        )
+        sender = self._sender.with_proof(read_signer(agent_key, caller, server_id), bearer_of(token, key))
+        locator, pinned = replace(self.locator, agent_id=None), self._signing_key
+        other = ServiceClient(sender, locator, agent_id=caller, scopes=scopes, signing_key=pinned, ids=self._ids)
         other.discovered = self.discovered
         return other
 
@@ -314,10 +294,7 @@ class ServiceClient:
         A path (`Path("scan.pdf")`) or an open binary file is sent as a file.
         """
         self._check_catalog()
-        reply = await self.request(method, path or "", input or None)
-        if not reply.ok:
-            raise errors.error_of(reply)
-        return self._output(reply)
+        return self._output(errors.accepted(await self.request(method, path or "", input or None)))
 
     def stream(self, method: str, path: str | None = None, /, **input: Any) -> AsyncGenerator[Any]:  # noqa: A002 - as above
         """Call an endpoint whose items can be streamed, and yield each as it arrives.
@@ -343,14 +320,11 @@ class ServiceClient:
         own = self._own_headers(scopes, task_id, None)
         async with aclosing(self._replies(GivenRequest(method, path, input, {}, own, headers or {}))) as replies:
             async for reply in replies:
-                if not reply.ok:
-                    raise errors.error_of(reply)
-                output = reply.output
+                output = errors.accepted(reply).output
                 items = output.get("items") if isinstance(output, dict) else None
                 if not isinstance(items, list):
-                    raise RemoteProtocolError(
-                        f"{method} {path} has no list of items to stream; call it without a stream."
-                    )
+                    advice = "call it without a stream"
+                    raise RemoteProtocolError(f"{method} {path} has no list of items to stream; {advice}.")
                 for item in items:
                     yield item
 
@@ -362,9 +336,8 @@ class ServiceClient:
     def _check_catalog(self) -> None:
         if self.manifest is not None and self.catalog_version is None:
             offered = ", ".join(self.manifest.catalog_versions_supported)
-            raise errors.NoCommonCatalogError(
-                f"{self.locator} supports catalog {offered}; this client supports {', '.join(bundled_versions())}."
-            )
+            both = f"catalog {offered}; this client supports {', '.join(bundled_versions())}"
+            raise errors.NoCommonCatalogError(f"{self.locator} supports {both}.")
 
     def _output(self, reply: Reply) -> Any:
         return reply.output
@@ -492,9 +465,7 @@ class ServiceClient:
             # AGTP-API 8.10: the absence of Agent-ID asks for the manifest.
             reply = await self._send("DISCOVER", "/", {"If-None-Match": self._etag} if self._etag is not None else {})
             if reply.status != status.NOT_MODIFIED or self.manifest is None:
-                if not reply.ok:
-                    raise errors.error_of(reply)
-                self._adopt(self._read(reply))
+                self._adopt(self._read(errors.accepted(reply)))
                 self._etag = reply.headers.get("etag")
             self._stale = False
             assert self.manifest is not None
@@ -515,9 +486,7 @@ class ServiceClient:
         # Core 2.3: Agent-ID is the caller; a request about another agent names that one separately.
         asked = None if wanted == self._agent_id else {"agent_id": wanted}
         reply = await self.request("DESCRIBE", "/", asked, headers={"Accept": MEDIA_IDENTITY})
-        if not reply.ok:
-            raise errors.error_of(reply)
-        document = reply.output
+        document = errors.accepted(reply).output
         found = document.get("agent_id") if isinstance(document, dict) else None
         if found != wanted:
             # Core 3, form 1a: the host is only a hint, and here it is wrong.
@@ -526,10 +495,8 @@ class ServiceClient:
             # Core 7.3: a document is trusted only after its signature is verified.
             verdict = verify_manifest(document, self._signing_key)
             if not verdict.trusted:
-                raise errors.IdentityMismatchError(
-                    f"{self.locator} answered with an identity that the pinned key has not signed "
-                    f"({verdict.state}): {verdict.reason}"
-                )
+                unsigned = f"an identity that the pinned key has not signed ({verdict.state}): {verdict.reason}"
+                raise errors.IdentityMismatchError(f"{self.locator} answered with {unsigned}")
         return dict(document)
 
     async def close(self) -> None:
@@ -558,9 +525,8 @@ class ServiceClient:
         verdict = verify_manifest(manifest.raw, self._signing_key)
         if verdict.state != "valid" and verdict != self.signature:
             # AGTP-API 8.8: warn and continue; an invalid signature alone does not reject the manifest.
-            _logger.warning(
-                "the manifest of %s has no valid signature (%s): %s", self.locator, verdict.state, verdict.reason
-            )
+            message = "the manifest of %s has no valid signature (%s): %s"
+            _logger.warning(message, self.locator, verdict.state, verdict.reason)
         self.signature = verdict
         if self._sender.signer is not None:
             self._sender.signer.learn(manifest.server.server_id, self.locator, trusted=verdict.trusted)

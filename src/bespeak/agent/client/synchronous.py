@@ -166,20 +166,12 @@ def blocking(opener: Callable[P, AbstractAsyncContextManager[ServiceClient]]) ->
         loop = _LoopThread()
         try:
             context = opener(*arguments, **options)
-            service = loop.run(_entered(context))
+            service = loop.run(context.__aenter__())
             try:
                 yield SyncServiceClient(loop, service)
             finally:
-                loop.run(_left(context))
+                loop.run(context.__aexit__(None, None, None))
         finally:
             loop.stop()
 
     return opened
-
-
-async def _entered(context: AbstractAsyncContextManager[ServiceClient]) -> ServiceClient:
-    return await context.__aenter__()
-
-
-async def _left(context: AbstractAsyncContextManager[ServiceClient]) -> None:
-    await context.__aexit__(None, None, None)

@@ -13,7 +13,6 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 import msgspec
-from joserfc.jwk import OKPKey
 
 from bespeak.agent.client import http_transport
 from bespeak.agent.client.credentials import BearerCredential, Signer
@@ -33,7 +32,8 @@ from bespeak.contract.schema.validation import compile_schema, refuse_input
 from bespeak.contract.service import DEFAULT_CATALOG, ServerIdentity
 from bespeak.documents.manifest_json import ManifestDocument
 from bespeak.errors import ConfigError
-from bespeak.protocol import address_guard, status
+from bespeak.protocol import address_guard as web
+from bespeak.protocol import status
 from bespeak.protocol.address import Locator
 from bespeak.protocol.exchange.headers import essence
 from bespeak.protocol.exchange.refusal import Fault, Refused
@@ -45,10 +45,11 @@ def described_manifest(discovered: Discovered) -> ManifestDocument:
         endpoints = tuple(entry.endpoint for entry in discovered.agis.endpoints)
     else:
         endpoints = tuple(_endpoint(capability) for capability in discovered.capabilities)
-    server = ServerIdentity(
-        server_id=discovered.address.origin.host, operator="", contact="", name=discovered.name, domain=None
-    )
-    return ManifestDocument(server=server, endpoints=endpoints, raw=_raw(discovered, endpoints))
+    host, shown = discovered.address.origin.host, ("method", "path", "description", "input_schema")
+    server = ServerIdentity(server_id=host, operator="", contact="", name=discovered.name, domain=None)
+    listed = [{name: getattr(endpoint, name) for name in shown} for endpoint in endpoints]
+    raw = {"server": {"server_id": host, "name": discovered.name}, "endpoints": listed}
+    return ManifestDocument(server=server, endpoints=endpoints, raw=raw)
 
 
 def _endpoint(capability: Capability) -> Endpoint:
@@ -72,21 +73,6 @@ def _endpoint(capability: Capability) -> Endpoint:
         output_schema=capability.output_schema or {"type": "object"},
         handler=OpaqueHandler(type="external_service"),
     )
-
-
-def _raw(discovered: Discovered, endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
-    return {
-        "server": {"server_id": discovered.address.origin.host, "name": discovered.name},
-        "endpoints": [
-            {
-                "method": endpoint.method,
-                "path": endpoint.path,
-                "description": endpoint.description,
-                "input_schema": endpoint.input_schema,
-            }
-            for endpoint in endpoints
-        ],
-    }
 
 
 _ABSENT: Final = CredentialPlace("bearer")  # default place of a credential if the service does not name one
@@ -165,16 +151,10 @@ class WebServiceClient(DescribedClient):
             own["Idempotency-Key"] = key
         for name, token in credentials.get("cookie", {}).items():
             own["Cookie"] = "; ".join(filter(None, (own.get("Cookie"), f"{name}={token}")))
-        early = await self._keep_pace()
-        if early is not None:
+        if (early := await self._keep_pace()) is not None:
             return _refusal(early)
-        message = await self._sender.send(
-            built.method,
-            str(built.address),
-            merge_headers(own, asked.headers),
-            built.body,
-            repeatable=capability.is_idempotent,
-        )
+        headers, repeatable = merge_headers(own, asked.headers), capability.is_idempotent
+        message = await self._sender.send(built.method, str(built.address), headers, built.body, repeatable=repeatable)
         answer = http_transport.in_agtp_terms(message)
         return Reply(answer.status, answer.reason, answer.headers, answer.body)
 
@@ -190,15 +170,11 @@ class WebServiceClient(DescribedClient):
 
     async def _keep_pace(self) -> Refused | None:
         """Wait until the rate limit allows a request, or return the refusal if that takes too long."""
-        wait = 0.0 if self._pace is None else await self._pace.turn(self._longest_wait)
-        if self._pace is None or not wait:
+        if self._pace is None or not (wait := await self._pace.turn(self._longest_wait)):
             return None
         seconds = math.ceil(wait)
-        many = f"{self._pace.per_minute} request{'s' if self._pace.per_minute > 1 else ''}"
-        message = (
-            f"{self.locator} allows {many} per minute, and the limit is reached; "
-            f"retry in {seconds} s. Nothing was sent."
-        )
+        many = f"{self._pace.per_minute} request{'s' if self._pace.per_minute > 1 else ''} per minute"
+        message = f"{self.locator} allows {many}, and the limit is reached; retry in {seconds} s. Nothing was sent."
         return Refused(status.RATE_LIMITED, "rate-limited", message, {}, (("Retry-After", str(seconds)),))
 
     def _find(self, method: str, path: str) -> tuple[Capability, dict[str, str]] | None:
@@ -228,13 +204,11 @@ class WebServiceClient(DescribedClient):
         if place is None or place.kind == "none":
             return {}
         token = self._credential.present()
-        if place.kind in ("query", "header"):
+        if place.kind in ("query", "header", "cookie"):
             return {place.kind: {place.name: token}}
-        if place.kind == "cookie":
-            return {"cookie": {place.name: token}}
         return {"header": {"Authorization": f"{place.kind.capitalize()} {token}"}}
 
-    def _is_trusted(self, origin: address_guard.Origin) -> bool:
+    def _is_trusted(self, origin: web.Origin) -> bool:
         return (
             origin == self.discovered.address.origin
             or f"{origin.host}:{origin.port}" in self._trusted
@@ -286,7 +260,7 @@ class WebConnection:
             raise ConfigError("client_key (--client-key) requires client_cert (--client-cert).")
         if self.ca_file is None and self.client_cert is None:
             return None
-        return address_guard.trust(self.ca_file, cert=self.client_cert, key=self.client_key)
+        return web.trust(self.ca_file, cert=self.client_cert, key=self.client_key)
 
 
 async def look_up(uri: str, connection: WebConnection, options: WebOptions) -> Discovered:
@@ -302,27 +276,20 @@ async def look_up(uri: str, connection: WebConnection, options: WebOptions) -> D
         found = await Lookup(fetcher, most=options.most_capabilities).find(uri)
     finally:
         await fetcher.close()
-    if isinstance(found, address_guard.AddressFault):
+    if isinstance(found, web.AddressFault):
         raise ConfigError(str(found))
     return found
 
 
 @asynccontextmanager
 async def open_web(
-    uri: str,
-    connection: WebConnection,
-    options: WebOptions,
-    *,
-    agent_id: str | None = None,
-    scopes: Iterable[str] = (),
-    key: OKPKey | None = None,
+    uri: str, connection: WebConnection, options: WebOptions, **caller: Any
 ) -> AsyncIterator[ServiceClient]:
     """Open a client for a service on the web. Raises NothingDiscoveredError or UnreachableError if there is none."""
     discovered = await look_up(uri, connection, options)
-    transport = address_guard.PinnedTransport(_guard(uri, options), connection.tls(), keep=connection.pool_size)
+    transport = web.PinnedTransport(_guard(uri, options), connection.tls(), keep=connection.pool_size)
     http = http_transport.HttpExchanger(transport, insecure=connection.insecure)
     try:
-        caller: dict[str, Any] = {"agent_id": agent_id, "scopes": scopes, "signing_key": key}
         yield _choose(discovered, http, connection, options, caller)
     finally:
         await http.close()
@@ -375,19 +342,15 @@ def _sender(
     return Sender(exchanger, locator, timeout=connection.timeout, retry=connection.retry, secure=secure, **proofs)
 
 
-def _locator(address: address_guard.WebAddress, prefix: str) -> Locator:
+def _locator(address: web.WebAddress, prefix: str) -> Locator:
     return Locator(address.origin.host, address.origin.port, web=f"{address.origin}{prefix}")
 
 
-def _guard(uri: str, options: WebOptions) -> address_guard.AddressGuard:
+def _guard(uri: str, options: WebOptions) -> web.AddressGuard:
     """Create a guard that allows a private address if the user named it, and others only on request."""
-    address = address_guard.parse_web_address(uri, insecure=True)
-    typed = (
-        ()
-        if isinstance(address, address_guard.AddressFault)
-        else address_guard.typed_host(address.origin.host, address.origin.port)
-    )
-    return address_guard.AddressGuard(typed, allow_private=options.allow_private, resolve=options.resolve)
+    address = web.parse_web_address(uri, insecure=True)
+    typed = () if isinstance(address, web.AddressFault) else web.typed_host(address.origin.host, address.origin.port)
+    return web.AddressGuard(typed, allow_private=options.allow_private, resolve=options.resolve)
 
 
 def _ids(discovered: Discovered, prefix: str) -> dict[str, tuple[str, str]]:
@@ -405,16 +368,13 @@ def _nothing(discovered: Discovered) -> NothingDiscoveredError | UnreachableErro
         return UnreachableError(f"{discovered.address}: {faults[0].message}.")
     if discovered.card is not None:
         places = ", ".join(dict.fromkeys(each.url for each in discovered.card.interfaces)) or "no usable address"
-        message = (
-            f"{discovered.address} is an A2A agent, which takes messages at {places}. Its skills have no schemas, so "
-            "they cannot be called as endpoints. Use an A2A client."
-        )
-        return NothingDiscoveredError(message, discovered)
-    if discovered.agtp is not None:
-        message = f"{discovered.address} is an AGTP service: connect to {discovered.agtp}."
-        return NothingDiscoveredError(message, discovered)
-    said = [finding.message for finding in discovered.findings if finding.severity != "info"]
-    reason = f" {said[0][:1].upper()}{said[0][1:]}." if said else ""
-    looked = ", ".join(dict.fromkeys(step.url for step in discovered.steps))
-    message = f"{discovered.address} has no callable service.{reason} Checked {looked}."
-    return NothingDiscoveredError(message, discovered)
+        why = "Its skills have no schemas, so they cannot be called as endpoints. Use an A2A client."
+        message = f"is an A2A agent, which takes messages at {places}. {why}"
+    elif discovered.agtp is not None:
+        message = f"is an AGTP service: connect to {discovered.agtp}."
+    else:
+        said = [finding.message for finding in discovered.findings if finding.severity != "info"]
+        reason = f" {said[0][:1].upper()}{said[0][1:]}." if said else ""
+        looked = ", ".join(dict.fromkeys(step.url for step in discovered.steps))
+        message = f"has no callable service.{reason} Checked {looked}."
+    return NothingDiscoveredError(f"{discovered.address} {message}", discovered)

@@ -15,21 +15,12 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
 from bespeak.agent.discovery.robots import AGENT, ALL_ALLOWED, Robots, parse_robots
-from bespeak.agent.discovery.web_document import (
-    DAY,
-    ROBOTS,
-    DocumentKind,
-    FaultKind,
-    Fetched,
-    FetchFault,
-    RedirectHop,
-    Source,
-)
+from bespeak.agent.discovery.web_document import DAY, ROBOTS, DocumentKind, FaultKind, Fetched, FetchFault, RedirectHop
 from bespeak.documents.replacement import UNFINISHED, replace_bytes
 from bespeak.protocol.address_guard import (
     AddressFault,
@@ -43,7 +34,6 @@ from bespeak.protocol.address_guard import (
     parse_web_address,
     resolve_address,
 )
-from bespeak.protocol.exchange.headers import essence
 from bespeak.text.diagnostics.diagnostic import brief
 
 if TYPE_CHECKING:
@@ -52,13 +42,10 @@ if TYPE_CHECKING:
 VARIABLE: Final = "BESPEAK_CACHE"  # environment variable for the cache folder; `off` disables the cache
 
 _VERSION: Final = 1
-_OWNER_ONLY: Final = 0o600
 _SUFFIX: Final = ".document"
-_KEPT_HEADERS: Final = frozenset(  # Headers that are cached, without Set-Cookie and others for one caller.
-    {
-        *("age", "cache-control", "date", "etag", "expires", "last-modified", "vary", "content-type", "link"),
-        *("agtp-status", "content-usage", "tdm-policy", "tdm-reservation"),
-    }
+_KEPT_HEADERS: Final = (  # Headers that are cached, without Set-Cookie and others for one caller.
+    *("age", "cache-control", "date", "etag", "expires", "last-modified", "vary", "content-type", "link"),
+    *("agtp-status", "content-usage", "tdm-policy", "tdm-reservation"),
 )
 _MOST_ENTRIES: Final = 500
 _MOST_BYTES: Final = 200_000_000
@@ -105,7 +92,7 @@ class DocumentCache:
         kept = msgspec.structs.replace(entry, headers=headers)
         with contextlib.suppress(OSError):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace_bytes(self._path(entry.url, entry.accept), msgspec.msgpack.encode(kept), _OWNER_ONLY)
+            replace_bytes(self._path(entry.url, entry.accept), msgspec.msgpack.encode(kept), 0o600)
             self._shrink()
 
     def forget(self, url: str, accept: str) -> None:
@@ -117,9 +104,8 @@ class DocumentCache:
 
     def _shrink(self) -> None:
         """Remove the oldest entries above the limits. Another process may do the same at the same time."""
-        found = sorted(self._files(), reverse=True)
         total = 0
-        for count, (_, size, path) in enumerate(found, 1):
+        for count, (_, size, path) in enumerate(sorted(self._files(), reverse=True), 1):
             total += size
             if count > self._most_entries or total > self._most_bytes:
                 path.unlink(missing_ok=True)
@@ -212,9 +198,6 @@ def http_date(text: str) -> float | None:
         return None
 
 
-_GZIP: Final = 16 + zlib.MAX_WBITS
-
-
 class BodyError(Exception):
     """Body that cannot be read."""
 
@@ -235,7 +218,7 @@ async def read_body(response: httpx.Response, most: int, *, cut: bool = False) -
     announced = response.headers.get("content-length", "")
     if not cut and announced.isascii() and announced.isdigit() and int(announced[:18]) > most:
         raise BodyError("size", f"it has {announced[:18]} bytes, more than {most}")
-    decoder = zlib.decompressobj(_GZIP) if encoding != "identity" else None
+    decoder = zlib.decompressobj(16 + zlib.MAX_WBITS) if encoding != "identity" else None  # 16 is the format of gzip
     body = bytearray()
     async for chunk in response.aiter_raw():
         if decoder is None:
@@ -257,25 +240,16 @@ async def read_body(response: httpx.Response, most: int, *, cut: bool = False) -
 _COOKIES: Final = frozenset({"set-cookie", "set-cookie2"})  # Dropped: servers identify callers by them.
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedResponse:
-    status: int
-    headers: dict[str, str]
-    body: bytes = b""
-    source: Source = "network"
-    fault: FetchFault | None = None
-
-    @property
-    def media_type(self) -> str:
-        """Media type in lower case, without parameters."""
-        return essence(self.headers.get("content-type", ""))
+def _answer(url: str, **members: Any) -> Fetched:
+    """Build the response of one address; `_end` completes it to the result of the whole fetch."""
+    return Fetched(what="", url=url, final_url=url, **members)
 
 
-async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) -> FetchedResponse:
+async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) -> Fetched:
     """Convert a response; read its body if the status and the media type are accepted."""
     headers = {name.lower(): text for name, text in response.headers.items() if name.lower() not in _COOKIES}
-    answer = FetchedResponse(response.status_code, headers)
-    if response.status_code != 200 or not kind.takes(answer.media_type):
+    answer = _answer(url, status=response.status_code, headers=headers)
+    if answer.status != 200 or not kind.takes(answer.media_type):
         return answer  # the body of another media type is not read
     try:
         return replace(answer, body=await read_body(response, kind.most, cut=kind.cut))
@@ -286,7 +260,7 @@ async def take_answer(response: httpx.Response, kind: DocumentKind, url: str) ->
 _NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST")  # reasons of OpenSSL for other bytes
 
 
-def broken(error: Exception, url: str) -> FetchedResponse:
+def broken(error: Exception, url: str) -> Fetched:
     """Convert a transport error into a failed response."""
     import httpx  # noqa: PLC0415 - slow to load
 
@@ -311,8 +285,8 @@ def broken(error: Exception, url: str) -> FetchedResponse:
     return failed("connection", f"connection failed: {said[:200]}", url)
 
 
-def failed(kind: FaultKind, message: str, url: str) -> FetchedResponse:
-    return FetchedResponse(0, {}, fault=FetchFault(kind, message, url))
+def failed(kind: FaultKind, message: str, url: str) -> Fetched:
+    return _answer(url, fault=FetchFault(kind, message, url))
 
 
 DEADLINE: Final = 10.0  # seconds for one document, including redirects and delays (ai-discovery 2.2)
@@ -326,9 +300,7 @@ _MISSING: Final = frozenset({404, 410})
 @dataclass(slots=True)
 class _Trace:
     kind: DocumentKind
-    url: str
     left: float
-    refresh: bool
     hops: list[RedirectHop] = field(default_factory=list)
     attempts: int = 0
     first_seconds: float | None = None
@@ -362,23 +334,20 @@ class Fetcher:
         self._user_agent = f"{AGENT}/{version('bespeak')}"
 
     async def get(self, url: str, kind: DocumentKind, *, robots: bool = True, within: float | None = None) -> Fetched:
-        """Fetch the document at an address, or report the step that failed. Never raises for what a server does.
-
-        `within` is the time left, if that is less than the deadline.
-        """
-        trace = _Trace(kind, url, self._deadline if within is None else min(within, self._deadline), self._refresh)
+        """Fetch the document at an address, `within` a time, or report what failed. Never raises for a server."""
+        trace = _Trace(kind, self._deadline if within is None else min(within, self._deadline))
         began = time.monotonic()
         address = parse_web_address(url, insecure=self.insecure)
         if isinstance(address, AddressFault):
-            return self._end(trace, url, began, None, FetchFault(address.kind, address.message, url))
+            return _end(trace, url, began, failed(address.kind, address.message, url))
         while True:
             fault = await self._permit(address, trace) if robots else None
-            answer = None if fault else await self._ask(address, trace)
-            if answer is None or answer.fault is not None or answer.status not in REDIRECTS:
-                return self._end(trace, str(address), began, answer, fault)
+            answer = await self._ask(address, trace) if fault is None else _answer(str(address), fault=fault)
+            if answer.fault is not None or answer.status not in REDIRECTS:
+                return _end(trace, url, began, answer)
             onward = self._follow(address, answer, trace)
             if isinstance(onward, FetchFault):
-                return self._end(trace, str(address), began, answer, onward)
+                return _end(trace, url, began, replace(answer, fault=onward))
             address = onward
 
     async def robots(self, origin: Origin, within: float | None = None) -> Robots | FetchFault:
@@ -416,7 +385,7 @@ class Fetcher:
             return FetchFault("robots", message, fault.url)
         return fault
 
-    def _follow(self, address: WebAddress, answer: FetchedResponse, trace: _Trace) -> WebAddress | FetchFault:
+    def _follow(self, address: WebAddress, answer: Fetched, trace: _Trace) -> WebAddress | FetchFault:
         """Return the target of a redirect if it may be followed."""
         at, location = str(address), answer.headers.get("location", "")
         if trace.kind.method != "GET":
@@ -433,14 +402,14 @@ class Fetcher:
         onward_checked = parse_web_address(str(onward), insecure=self.insecure)
         if isinstance(onward_checked, AddressFault):
             return FetchFault(onward_checked.kind, onward_checked.message, at)
-        trace.hops.append(RedirectHop(at, answer.status, str(onward)))
+        trace.hops.append(RedirectHop(at, answer.status or 0, str(onward)))
         return onward
 
-    async def _ask(self, address: WebAddress, trace: _Trace) -> FetchedResponse:
+    async def _ask(self, address: WebAddress, trace: _Trace) -> Fetched:
         """Return the response of one address: cached, revalidated or new. Retry temporary failures."""
         url, accept = str(address), trace.kind.accept
         held = self._cache.find(url, accept) if self._cache and trace.kind.method == "GET" else None
-        if held is not None and not trace.refresh and self._clock() < held.fresh_until:
+        if held is not None and not self._refresh and self._clock() < held.fresh_until:
             return self._kept(held, url)
         retries = 0
         while True:
@@ -449,19 +418,19 @@ class Fetcher:
                 return answer
             wait = self._wait(answer, retries)
             if wait is None or retries >= self._retries or wait >= trace.left:
-                return self._settle(answer, url, trace, held, wait)
+                return self._settle(answer, address, trace, held, wait)
             retries += 1
             trace.left -= wait
             await self._sleep(wait)
 
-    def _wait(self, answer: FetchedResponse, retries: int) -> float | None:
+    def _wait(self, answer: Fetched, retries: int) -> float | None:
         """Return the seconds to wait before a retry; None if a retry would not help."""
-        if answer.status != 429 and answer.status < 500:
+        if answer.status != 429 and (answer.status or 0) < 500:
             return None
         asked = retry_after(answer.headers, self._clock())
         return asked if answer.status == 429 else max(asked or 0.0, _FIRST_WAIT * float(1 << retries))
 
-    async def _once(self, address: WebAddress, trace: _Trace, held: CacheEntry | None) -> FetchedResponse:
+    async def _once(self, address: WebAddress, trace: _Trace, held: CacheEntry | None) -> Fetched:
         import httpx  # noqa: PLC0415 - slow to load
 
         headers = {"Accept": trace.kind.accept, "Accept-Encoding": "identity", "User-Agent": self._user_agent}
@@ -492,8 +461,8 @@ class Fetcher:
             if trace.first_seconds is None:
                 trace.first_seconds = spent
 
-    def _kept(self, held: CacheEntry, url: str) -> FetchedResponse:
-        answer = FetchedResponse(held.status, held.headers, held.body, "cache")
+    def _kept(self, held: CacheEntry, url: str) -> Fetched:
+        answer = _answer(url, status=held.status, headers=held.headers, body=held.body, source="cache")
         if held.status == 200:
             return answer
         when = _moment(held.stored)
@@ -505,76 +474,61 @@ class Fetcher:
         return replace(answer, fault=FetchFault("rate", message, url, left))
 
     def _settle(
-        self, answer: FetchedResponse, url: str, trace: _Trace, held: CacheEntry | None, wait: float | None
-    ) -> FetchedResponse:
+        self, answer: Fetched, address: WebAddress, trace: _Trace, held: CacheEntry | None, wait: float | None
+    ) -> Fetched:
         """Cache a response if allowed, and report why a response is not the document."""
-        now, status = self._clock(), answer.status
+        now, status, url = self._clock(), answer.status, answer.url
         if status == 304 and held is not None:
             headers = {**held.headers, **answer.headers}
-            self._keep(url, trace.kind, replace(answer, status=200, headers=headers, body=held.body), now)
-            return FetchedResponse(200, headers, held.body, "revalidated")
+            answer = replace(answer, status=200, headers=headers, body=held.body, source="revalidated")
+            self._keep(trace.kind, answer, now)
+            return answer
         if status == 200:
-            self._keep(url, trace.kind, answer, now)
+            self._keep(trace.kind, answer, now)
             return answer
         if status in REDIRECTS:
             return answer
         if status in _MISSING:
             # On loopback a developer is waiting, so the result is not cached.
-            address = parse_web_address(url, insecure=True)
-            if isinstance(address, AddressFault) or not is_loopback(address.origin.host):
-                self._remember(url, trace.kind, answer, now + DAY)
+            if not is_loopback(address.origin.host):
+                self._remember(trace.kind, answer, now + DAY)
             return replace(answer, fault=FetchFault("status", f"it does not exist: {status}", url))
         if status == 429:
             if wait is None:
                 return replace(answer, fault=FetchFault("rate", "too many requests: 429", url))
-            self._remember(url, trace.kind, answer, now + min(wait, DAY))
+            self._remember(trace.kind, answer, now + min(wait, DAY))
             message = f"the server allows the next request in {wait:.0f} seconds, at {_moment(now + wait)}"
             return replace(answer, fault=FetchFault("rate", message, url, wait))
         return replace(answer, fault=FetchFault("status", f"the status is {status}, not 200", url, wait))
 
-    def _remember(self, url: str, kind: DocumentKind, answer: FetchedResponse, until: float) -> None:
+    def _remember(self, kind: DocumentKind, answer: Fetched, until: float) -> None:
         """Cache a response; of a refusal, to avoid requests before it expires."""
         if self._cache is not None and kind.method == "GET":
-            entry = CacheEntry(
-                url=url,
-                accept=kind.accept,
-                status=answer.status,
-                stored=self._clock(),
-                fresh_until=until,
-                headers=answer.headers,
-                body=answer.body,
-            )
-            self._cache.keep(entry)
+            taken = {name: getattr(answer, name) for name in ("url", "status", "headers", "body")}
+            self._cache.keep(CacheEntry(accept=kind.accept, stored=self._clock(), fresh_until=until, **taken))
 
-    def _keep(self, url: str, kind: DocumentKind, answer: FetchedResponse, now: float) -> None:
+    def _keep(self, kind: DocumentKind, answer: Fetched, now: float) -> None:
         if self._cache is not None and kind.method == "GET" and not may_be_kept(answer.headers):
-            self._cache.forget(url, kind.accept)
+            self._cache.forget(answer.url, kind.accept)
         elif kind.takes(answer.media_type):
-            self._remember(url, kind, answer, now + lifetime(answer.headers, now, kind.default_age))
+            self._remember(kind, answer, now + lifetime(answer.headers, now, kind.default_age))
 
-    def _end(
-        self, trace: _Trace, final_url: str, began: float, answer: FetchedResponse | None, fault: FetchFault | None
-    ) -> Fetched:
-        response = answer or FetchedResponse(0, {})
-        fetched = Fetched(
-            what=trace.kind.what,
-            url=trace.url,
-            final_url=final_url,
-            status=response.status or None,
-            headers=response.headers,
-            hops=tuple(trace.hops),
-            attempts=trace.attempts,
-            seconds=time.monotonic() - began,
-            first_seconds=trace.first_seconds,
-            source=response.source,
-            fault=fault or response.fault,
-        )
-        if answer is None or fetched.fault is not None:
-            return fetched
-        if not trace.kind.takes(fetched.media_type):
-            shown = brief(fetched.media_type) if fetched.media_type else "not given"
-            return replace(fetched, fault=FetchFault("type", f"the Content-Type is {shown}", final_url))
-        return replace(fetched, body=answer.body)
+
+def _end(trace: _Trace, url: str, began: float, answer: Fetched) -> Fetched:
+    """Complete the last response to the result of a fetch."""
+    if answer.fault is None and not trace.kind.takes(answer.media_type):
+        shown = brief(answer.media_type) if answer.media_type else "not given"
+        answer = replace(answer, fault=FetchFault("type", f"the Content-Type is {shown}", answer.final_url))
+    return replace(
+        answer,
+        what=trace.kind.what,
+        url=url,
+        body=answer.body if answer.fault is None else b"",
+        hops=tuple(trace.hops),
+        attempts=trace.attempts,
+        seconds=time.monotonic() - began,
+        first_seconds=trace.first_seconds,
+    )
 
 
 def _moment(seconds: float) -> str:

@@ -42,7 +42,9 @@ def check_agreement(seen: HostExamination) -> Iterator[Diagnostic]:
     yield from _check_names(seen)
     yield from _check_summary(seen)
     yield from _check_addresses(seen)
-    capabilities = _of_ai(seen)
+    base, capabilities = parse_web_address(_url(seen, "ai"), insecure=True), list[Capability]()
+    if seen.ai is not None and isinstance(base, WebAddress):
+        capabilities, _ = ai_capabilities(seen.ai, base, insecure=True)
     elsewhere = {str(each.origin) for each in capabilities if each.origin.host != seen.address.origin.host}
     if elsewhere:
         message = f"capabilities are at {_some(elsewhere)}, where agents do not send the credential for this host"
@@ -112,8 +114,8 @@ def _check_addresses(seen: HostExamination) -> Iterator[Diagnostic]:
 
 
 def _check_openapi(seen: HostExamination, capabilities: list[Capability]) -> Iterator[Diagnostic]:
-    base = _base(seen, "openapi")
-    if seen.openapi is None or base is None:
+    base = parse_web_address(_url(seen, "openapi"), insecure=True)
+    if seen.openapi is None or isinstance(base, AddressFault):
         return
     operations, _ = openapi_capabilities(seen.openapi, base, insecure=True)
     origins = {each.origin for each in operations}
@@ -149,27 +151,17 @@ def _check_agis(seen: HostExamination, capabilities: list[Capability]) -> Iterat
     if seen.agis is None:
         return
     known = {(entry.endpoint.method.upper(), _shape(entry.endpoint.path)) for entry in seen.agis.endpoints}
+
+    def is_declared(method: str, path: str) -> bool:
+        # The path may have a prefix that the contract does not name.
+        return any((method, path[at:]) in known for at, character in enumerate(path) if character == "/")
+
     routes = [split_verb(each.target.partition("?")[0]) for each in capabilities]
     named = [(route[1].upper(), route[0] or "/") for route in routes if route is not None]
-    missing = [f"{method} {path}" for method, path in named if not _is_declared(method, _shape(path), known)]
+    missing = [f"{method} {path}" for method, path in named if not is_declared(method, _shape(path))]
     if missing:
         message = f"{len(missing)} of {len(named)} capabilities are not AGIS endpoints: {_some(missing)}"
         yield _at(rules.NOT_IN_AGIS, seen, "ai", message, "Declare them in the AGIS document, or remove them here.")
-
-
-def _is_declared(method: str, path: str, known: set[tuple[str, str]]) -> bool:
-    """Return True if an endpoint is declared, possibly below a path prefix that the contract does not name."""
-    return any((method, path[at:]) in known for at, character in enumerate(path) if character == "/")
-
-
-def _of_ai(seen: HostExamination) -> list[Capability]:
-    base = _base(seen, "ai")
-    return [] if seen.ai is None or base is None else ai_capabilities(seen.ai, base, insecure=True)[0]
-
-
-def _base(seen: HostExamination, name: Name) -> WebAddress | None:
-    found = parse_web_address(_url(seen, name), insecure=True)
-    return found if isinstance(found, WebAddress) else None
 
 
 def _shape(target: str) -> str:
@@ -268,9 +260,8 @@ def _check_had(served: Served) -> Iterator[Diagnostic]:
         # Another media type may be another document, and robots.txt may disallow optional ones.
         return
     elif fault.kind == "size" and optional:
-        yield _at_url(
-            rules.CUT, fault.url, f"{fetched.what} was not checked: {fault.message}", "Publish a smaller one."
-        )
+        message = f"{fetched.what} was not checked: {fault.message}"
+        yield _at_url(rules.CUT, fault.url, message, "Publish a smaller one.")
     else:
         # An unreachable host fails at its robots.txt; the finding names the requested document instead.
         where = fault.url if fetched.hops else fetched.url
@@ -278,8 +269,7 @@ def _check_had(served: Served) -> Iterator[Diagnostic]:
 
 
 def _check_status(served: Served) -> Iterator[Diagnostic]:
-    fetched = served.fetched
-    status = fetched.status or 0
+    fetched, status = served.fetched, served.fetched.status or 0
     if fetched.is_missing or (served.name in _OPTIONAL and status < 500):
         return
     if status in (401, 403, 407):
@@ -294,9 +284,7 @@ def _check_way(fetched: Fetched) -> Iterator[Diagnostic]:
         message = f"{fetched.what} took {fetched.first_seconds:.1f} seconds"
         yield _at_url(rules.SLOW, fetched.url, message, "Answer within 3 seconds, from memory.")
     asked, got = (parse_web_address(url, insecure=True) for url in (fetched.url, fetched.final_url))
-    if isinstance(asked, AddressFault) or isinstance(got, AddressFault):
-        return
-    if asked.origin.host != got.origin.host:
+    if isinstance(asked, WebAddress) and isinstance(got, WebAddress) and asked.origin.host != got.origin.host:
         message = f"{fetched.what} is at another host: {brief(str(got))}"
         yield _at_url(rules.ELSEWHERE, fetched.url, message, "Serve it on this host.")
 

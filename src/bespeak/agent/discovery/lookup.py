@@ -5,24 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import product
 from typing import Final
 
+from bespeak.agent.discovery import web_document
 from bespeak.agent.discovery.agent_card import WELL_KNOWN_CARDS, read_card
 from bespeak.agent.discovery.discovered import Discovered, DiscoverySearch
 from bespeak.agent.discovery.fetcher import Fetcher
 from bespeak.agent.discovery.readers import ai_capabilities, openapi_capabilities, read_agis_document, read_ai_document
 from bespeak.agent.discovery.robots import Robots
-from bespeak.agent.discovery.web_document import (
-    AGIS,
-    CARD,
-    DISCOVERY,
-    FACE,
-    MANIFEST,
-    OPENAPI,
-    SUMMARY,
-    DocumentKind,
-    Fetched,
-)
+from bespeak.agent.discovery.web_document import AGIS, CARD, DISCOVERY, OPENAPI, SUMMARY, DocumentKind, Fetched
 from bespeak.contract.http_route import split_verb
 from bespeak.documents.ai.document import MOST_CAPABILITIES
 from bespeak.documents.manifest_json import parse_manifest
@@ -33,8 +25,6 @@ from bespeak.text.reading.json_data import json_table
 
 _LINK: Final = re.compile(r"<([^<>]{1,2048})>([^<,]{0,500}(?:\"[^\"]{0,500}\"[^<,]{0,500}){0,8})")
 _REL: Final = re.compile(r";\s*rel\s*=\s*(?:\"([^\"]*)\"|([^\s;,]+))", re.IGNORECASE)
-_WANTED: Final = "service-desc"
-_MOST: Final = 3
 
 
 def service_descriptions(answers: Iterable[Fetched], *, insecure: bool = False) -> list[str]:
@@ -46,12 +36,12 @@ def service_descriptions(answers: Iterable[Fetched], *, insecure: bool = False) 
             continue
         for target, parameters in _LINK.findall(answer.headers.get("link", "")[:8192]):
             rel = _REL.search(parameters)
-            if rel is None or _WANTED not in (rel[1] or rel[2]).lower().split():
+            if rel is None or "service-desc" not in (rel[1] or rel[2]).lower().split():
                 continue
             place = resolve_address(target, base, insecure=insecure)
             if not isinstance(place, AddressFault):
                 found.setdefault(str(place))
-    return list(found)[:_MOST]
+    return list(found)[:3]
 
 
 WELL_KNOWN_AI: Final = "/.well-known/ai"
@@ -66,7 +56,6 @@ _PLACES: Final = {  # Where kinds of documents are, in the order in which they a
 }
 _DOCUMENTS: Final = (".json", ".yaml", ".yml", ".agis")
 _FACE: Final = "agtp-status"  # header that identifies an HTTP face of AGTP
-_SIGNALS: Final = ("tdm-reservation", "tdm-policy", "content-usage")
 
 
 Onward = tuple[str, DocumentKind] | None  # address and kind of a document that another one names
@@ -137,10 +126,10 @@ class Lookup:
         place = f"{search.address.origin}{search.address.path.rstrip('/')}/:discover"
         # POST is sent only to hosts that have shown that they are an AGTP face; GET is harmless.
         if not _shows_face(search) or search.address.path != "/":
-            looked = await self._get(search, place, FACE)
+            looked = await self._get(search, place, web_document.FACE)
             if _FACE not in looked.headers:
                 return
-        fetched = await self._get(search, place, MANIFEST)
+        fetched = await self._get(search, place, web_document.MANIFEST)
         if not fetched.ok:
             # A face that requires authentication for DISCOVER is still a face.
             search.is_face = _FACE in fetched.headers and fetched.status in (401, 403)
@@ -149,8 +138,7 @@ class Lookup:
         if manifest is None or not manifest.agtp_version:
             search.findings += found if manifest is None else ()
             return
-        search.is_face, search.manifest = True, manifest
-        search.base = search.address
+        search.is_face, search.manifest, search.base = True, manifest, search.address
 
     def _take_summary(self, search: DiscoverySearch, fetched: Fetched) -> Onward:
         """Take /.well-known/agis.json, which names the AGIS document (AGIS 11.1)."""
@@ -158,10 +146,8 @@ class Lookup:
         if isinstance(root, Diagnostic):
             search.findings.append(replace(root, severity="warning"))
             return None
-        named = root.text("agis_document")
-        search.summary = root.data
-        agtp = root.text("agtp")
-        search.agtp = agtp if agtp is not None and agtp.startswith("agtp://") else None
+        named, agtp = root.text("agis_document"), root.text("agtp")
+        search.summary, search.agtp = root.data, agtp if agtp is not None and agtp.startswith("agtp://") else None
         search.findings += root.findings.found
         base = parse_web_address(fetched.final_url, insecure=self._fetcher.insecure)
         if named is None or isinstance(base, AddressFault):
@@ -247,10 +233,9 @@ class Lookup:
 
     async def _preferences(self, search: DiscoverySearch) -> dict[str, str]:
         found: dict[str, str] = {}
-        for step in search.steps:
-            for name in _SIGNALS:
-                if name in step.headers and step.ok:
-                    found.setdefault(name, step.headers[name][:200])
+        for step, name in product(search.steps, ("tdm-reservation", "tdm-policy", "content-usage")):
+            if name in step.headers and step.ok:
+                found.setdefault(name, step.headers[name][:200])
         if any(step.attempts or step.status for step in search.steps):
             robots = await self._fetcher.robots(search.address.origin)
             if isinstance(robots, Robots) and robots.preferences:

@@ -49,51 +49,30 @@ ALL_ALLOWED: Final = Robots()
 def parse_robots(data: bytes, agent: str = AGENT) -> Robots:
     """Parse the rules for an agent from a robots.txt. Invalid lines are skipped."""
     text = data[:MOST_BYTES].removeprefix(BOM_UTF8).decode(errors="replace")
-    groups = _Groups(agent.lower())
+    # What the groups say that name the agent (True), and those for all agents (False).
+    rules: dict[bool, list[RobotsRule]] = {True: [], False: []}
+    preferences: dict[bool, list[str]] = {True: [], False: []}
+    named, opening, meant = False, True, set[bool]()
     for line in re.split(r"\r\n|\r|\n", text):
-        key, colon, value = line.partition("#")[0].partition(":")
-        if colon:
-            groups.take(key.strip().lower(), value.strip())
+        key, colon, value = (part.strip() for part in line.partition("#")[0].partition(":"))
+        if colon and key.lower() == "user-agent":
+            # Several names may start one group.
+            meant, opening = meant if opening else set(), True
+            product = _PRODUCT.match(value)
+            if value.startswith("*"):
+                meant.add(False)
+            elif product is not None and product[0].lower() == agent.lower():
+                meant.add(True)
+                named = True
+        elif colon and key.lower() in ("allow", "disallow", "content-usage"):
+            opening = False
+            for own in meant:
+                if key.lower() == "content-usage":
+                    preferences[own].append(value[:200])
+                elif value and len(value) <= _LONGEST_RULE and len(rules[own]) < _MOST_RULES:
+                    rules[own].append(RobotsRule(key.lower() == "allow", _canonical(value)))
     # The groups for all agents apply only if no group names this one.
-    named = groups.named
-    return Robots(tuple(groups.rules[named]), tuple(groups.preferences[named][:20]))
-
-
-class _Groups:
-    """Rules of all groups that name the agent (True), and of the groups for all agents (False)."""
-
-    def __init__(self, agent: str) -> None:
-        self.rules: dict[bool, list[RobotsRule]] = {True: [], False: []}
-        self.preferences: dict[bool, list[str]] = {True: [], False: []}
-        self.named = False
-        self._agent = agent
-        self._meant: set[bool] = set()
-        self._opening = True
-
-    def take(self, key: str, value: str) -> None:
-        if key == "user-agent":
-            self._open(value)
-        elif key in ("allow", "disallow"):
-            self._opening = False
-            if value and len(value) <= _LONGEST_RULE:
-                for own in self._meant:
-                    if len(self.rules[own]) < _MOST_RULES:
-                        self.rules[own].append(RobotsRule(key == "allow", _canonical(value)))
-        elif key == "content-usage":
-            self._opening = False
-            for own in self._meant:
-                self.preferences[own].append(value[:200])
-
-    def _open(self, value: str) -> None:
-        """Start a group, or add a name to it: several names may start one group."""
-        if not self._opening:
-            self._meant, self._opening = set(), True
-        product = _PRODUCT.match(value)
-        if value.startswith("*"):
-            self._meant.add(False)
-        elif product is not None and product[0].lower() == self._agent:
-            self._meant.add(True)
-            self.named = True
+    return Robots(tuple(rules[named]), tuple(preferences[named][:20]))
 
 
 def _canonical(text: str) -> str:

@@ -170,8 +170,8 @@ def _served(seen: HostExamination, found: Sequence[Diagnostic]) -> Iterator[_Sco
     safe = ai is not None and ai.fetched.status is not None and not unsafe
     yield _ScoredCheck("connection", 5, 0.0 if safe else 5.0, "Serve https with a valid certificate", unsafe)
     yield lost("connection", 3, "Answer within 3 seconds", served.SLOW)
-    redirected = (served.REDIRECTS, served.DOWNGRADE, served.ELSEWHERE)
-    yield lost("connection", 2, "Serve the document without redirects", *redirected)
+    moved = "Serve the document without redirects"
+    yield lost("connection", 2, moved, served.REDIRECTS, served.DOWNGRADE, served.ELSEWHERE)
     anywhere = {finding.rule for finding in found}
     soft = _of(anywhere, served.SOFT_404)
     kept = seen.absent is not None and not soft
@@ -185,13 +185,11 @@ def _served(seen: HostExamination, found: Sequence[Diagnostic]) -> Iterator[_Sco
     yield lost("headers", 2, "Respond to HEAD as to GET", served.HEAD)
     yield lost("headers", 1, "Send Access-Control-Allow-Origin: *", served.CORS)
     yield lost("agreement", 3, "Give the service one name in all documents", served.NAMES, among=anywhere)
-    described = (served.ALIAS, served.NOT_IN_OPENAPI, served.METHODS, served.NOT_IN_AGIS)
-    summarized = (served.LEADS_NOWHERE, served.INCOMPLETE)
-    same = "Describe the same endpoints in all documents"
-    yield lost("agreement", 4, same, *described, *summarized, among=anywhere)
-    reached_by = (served.ADDRESSES, served.OVER_HTTP, served.AUTH)
+    unlike = (served.ALIAS, served.NOT_IN_OPENAPI, served.METHODS, served.NOT_IN_AGIS)
+    summary = (served.LEADS_NOWHERE, served.INCOMPLETE)
+    yield lost("agreement", 4, "Describe the same endpoints in all documents", *unlike, *summary, among=anywhere)
     same = "Use the same authentication and addresses in all documents"
-    yield lost("agreement", 3, same, *reached_by, among=anywhere)
+    yield lost("agreement", 3, same, served.ADDRESSES, served.OVER_HTTP, served.AUTH, among=anywhere)
 
 
 def _written(seen: HostExamination, found: Sequence[Diagnostic]) -> Iterator[_ScoredCheck]:
@@ -209,16 +207,10 @@ def _written(seen: HostExamination, found: Sequence[Diagnostic]) -> Iterator[_Sc
 
 def _sorted(found: Sequence[Diagnostic], url: str | None) -> tuple[list[str], list[str], list[str]]:
     """Group the broken rules: errors and warnings of the discovery document, errors of the others."""
-    errors: list[str] = []
-    warnings: list[str] = []
-    others: list[str] = []
-    for finding in found:
-        if finding.rule.startswith("W") or finding.location is None:
-            continue
-        if finding.location.file != url:
-            others += [finding.rule] if finding.severity == "error" else []
-        elif finding.severity != "info":
-            (errors if finding.severity == "error" else warnings).append(finding.rule)
+    checked = [one for one in found if not one.rule.startswith("W")]
+    placed = [(one.location.file == url, one.severity, one.rule) for one in checked if one.location is not None]
+    kinds = ((True, "error"), (True, "warning"), (False, "error"))
+    errors, warnings, others = ([rule for *place, rule in placed if tuple(place) == kind] for kind in kinds)
     return errors, warnings, others
 
 

@@ -60,7 +60,7 @@ async def connect_local(
     report(assembled.findings)
     identity = assembled.registrar.service.identity
     locator = Locator(host=str(target) if isinstance(target, str | Path) else identity.server_id, port=0)
-    signer = read_signer(agent_key, agent_id, identity.server_id) if agent_key is not None else None
+    signer = read_signer(agent_key, agent_id, identity.server_id)
     if store is None and with_state:
         store = open_store(MEMORY, role="sole", durability=loaded.document.store.durability)
     async with _running(assembled, loaded, store) as dispatcher:
