@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
@@ -15,9 +16,19 @@ from bespeak.errors import BespeakError
 if TYPE_CHECKING:
     from bespeak.contract.service import Service
 
+PATH: Final = click.Path(path_type=Path)
+FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 EXIT_GOOD: Final = 0
 EXIT_REFUSED: Final = 1  # findings, or a refusal
 EXIT_UNUSABLE: Final = 2  # usage, configuration or internal error
+
+
+def seconds_option(
+    name: str, default: float, text: str, *, more_than_zero: bool = True
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    kind = click.FloatRange(min=0, min_open=more_than_zero)
+    return click.option(name, type=kind, default=default, show_default=True, metavar="SECONDS", help=text)
 
 
 class CommandFailedError(BespeakError):

@@ -90,19 +90,28 @@ def write_export(place: str, output: Path | None, export: Callable[[Store, Write
 def written_in_one_step(path: Path) -> Iterator[Write]:
     """Write a file atomically, readable by its owner only; on failure the old file stays."""
     try:
-        descriptor, name = tempfile.mkstemp(prefix=".bespeak-", dir=path.parent)
-        beside = Path(name)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                yield file.write
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-        except BaseException:
-            beside.unlink(missing_ok=True)
-            raise
+        with _replaced(path, _OWNER_ONLY) as write:
+            yield write
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+@contextmanager
+def _replaced(path: Path, mode: int, owner: tuple[int, int] | None = None) -> Iterator[Write]:
+    descriptor, name = tempfile.mkstemp(prefix=".bespeak-", dir=path.parent)
+    beside = Path(name)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file.write
+            file.flush()
+            os.fsync(file.fileno())
+        if owner is not None and owner != (beside.stat().st_uid, beside.stat().st_gid):
+            os.chown(beside, *owner)
+        beside.chmod(mode)
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def write_secret(path: Path, text: str, *, force: bool | None) -> None:
@@ -124,20 +133,8 @@ def replace_file(path: Path, text: str, *, mode: int, owner: tuple[int, int] | N
     """Replace a file atomically, even if the power fails."""
     if os.path.lexists(path) and not stat.S_ISREG(path.lstat().st_mode):
         raise ConfigError(f"{path} is not a regular file and will not be replaced.")
-    descriptor, name = tempfile.mkstemp(prefix=".bespeak-", dir=path.parent)
-    beside = Path(name)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        if owner is not None and owner != (beside.stat().st_uid, beside.stat().st_gid):
-            os.chown(beside, *owner)
-        beside.chmod(mode)
-        beside.replace(path)
-    except BaseException:
-        beside.unlink()
-        raise
+    with _replaced(path, mode, owner) as write:
+        write(text.encode())
     if os.name == "posix":  # where folders can be opened: make the new name durable
         folder = os.open(path.parent, os.O_RDONLY)
         try:

@@ -5,25 +5,28 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
 from rich.text import Text
 
-from bespeak.app.server.enrolment import enrol, filed_agents, issuer_of, read_key
 from bespeak.contract.agent import UNREADABLE, Agent
+from bespeak.documents.deployment.deployment import Deployment, read_deployment
+from bespeak.documents.deployment.folder import is_folder
+from bespeak.errors import ConfigError
 from bespeak.protocol.exchange.instant import write_instant
 from bespeak.protocol.exchange.principal import is_scope_token
 from bespeak.protocol.exchange.refusal import Refused
 from bespeak.state.identity.agent_json import parse_agent
 from bespeak.state.store.commands.agents import RETIRED, AgentRow, ListAgents, PutAgent, ReadLifecycle, SetAgentStatus
 from bespeak.state.store.store import Command, Conflict
-from bespeak.terminal import CommandFailedError
+from bespeak.terminal import PATH, CommandFailedError
 from bespeak.terminal.console import json_option, line, print_findings, print_list, print_result
-from bespeak.terminal.deployment import store_place
+from bespeak.terminal.deployment import configuration_of, store_place
 from bespeak.terminal.target_store import (
     existing_place,
     is_there,
@@ -35,6 +38,9 @@ from bespeak.terminal.target_store import (
     write_secret,
 )
 from bespeak.text.reading.text_file import read_text
+
+if TYPE_CHECKING:
+    from joserfc.jwk import OKPKey
 
 _ACTOR: Final = "operator"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,128}")
@@ -57,9 +63,9 @@ def agents() -> None:
 @click.option("--name", help="Create an agent with this name: letters, digits, - and _.")
 @click.option("--description", default="", help="Description of the new agent.")
 @click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="Scope to grant; repeatable.")
-@click.option("--key", type=click.Path(path_type=Path), help="Its Ed25519 key (PEM or JWK), private or public.")
-@click.option("--new-key", type=click.Path(path_type=Path), help="Generate a key and write the private key here.")
-@click.option("--issuer-key", type=click.Path(path_type=Path), help="Sign with this key instead of the server's.")
+@click.option("--key", type=PATH, help="Its Ed25519 key (PEM or JWK), private or public.")
+@click.option("--new-key", type=PATH, help="Generate a key and write the private key here.")
+@click.option("--issuer-key", type=PATH, help="Sign with this key instead of the server's.")
 def add(
     *, words: tuple[str, ...], override: str | None, name: str | None, new_key: Path | None, **described: Any
 ) -> None:
@@ -104,9 +110,7 @@ def _make(
 
     if not _NAME.fullmatch(name):
         raise click.UsageError("--name must be 1 to 128 letters, digits, '-' or '_'.")
-    wrong = next((scope for scope in scopes if not is_scope_token(scope)), None)
-    if wrong is not None:
-        raise click.UsageError(f"--scope {wrong!r} is not a valid scope; write domain:action in lower case.")
+    check_scopes(scopes)
     if key is not None and new_key is not None:
         raise click.UsageError("Give either --key or --new-key.")
     issuer = issuer_of(target, issuer_key)
@@ -130,6 +134,12 @@ def _make(
     return agent
 
 
+def check_scopes(scopes: Sequence[str]) -> None:
+    wrong = next((scope for scope in scopes if not is_scope_token(scope)), None)
+    if wrong is not None:
+        raise click.UsageError(f"--scope {wrong!r} is not a valid scope; write domain:action in lower case.")
+
+
 def _read(text: str, file: str) -> Agent:
     agent, findings = parse_agent(text, file)
     print_findings(findings)
@@ -147,10 +157,8 @@ def _put(target: str, override: str | None, agent: Agent, text: str) -> None:
         return
     if done.reason == "agent-retired":
         raise CommandFailedError(f"agent {agent.agent_id} is revoked, and a revoked Agent-ID cannot be reused")
-    raise CommandFailedError(
-        f"the name {agent.name!r} belongs to agent {done.details['agent_id']}; "
-        "the name of a revoked agent can be reused after 90 days"
-    )
+    later = "the name of a revoked agent can be reused after 90 days"
+    raise CommandFailedError(f"the name {agent.name!r} belongs to agent {done.details['agent_id']}; {later}")
 
 
 @agents.command("list", short_help="List the agents of a deployment.")
@@ -179,31 +187,21 @@ def show(agent: str, target: str, override: str | None, as_json: bool, only_id: 
     print_result(data, _lines(one, events), as_json=as_json)
 
 
-@agents.command(short_help="Suspend an agent until it is reinstated.")
-@click.argument("agent")
-@store_options
-@click.option("--reason", default="", help="Reason to record with the change.")
-def suspend(agent: str, target: str, override: str | None, reason: str) -> None:
-    """Suspend an agent: its requests are refused until it is reinstated."""
-    _change(target, override, agent, "DEACTIVATE", reason)
+def _lifecycle(name: str, event: str, text: str, *, required: bool = False, short_help: str | None = None) -> None:
+    """Add a command that changes the status of an agent."""
+
+    @agents.command(name, help=text, short_help=short_help)
+    @click.argument("agent")
+    @store_options
+    @click.option("--reason", required=required, help="Reason to record with the change.")
+    def change(agent: str, target: str, override: str | None, reason: str | None) -> None:
+        _change(target, override, agent, event, reason or "")
 
 
-@agents.command()
-@click.argument("agent")
-@store_options
-@click.option("--reason", default="", help="Reason to record with the change.")
-def reinstate(agent: str, target: str, override: str | None, reason: str) -> None:
-    """Reinstate a suspended agent."""
-    _change(target, override, agent, "REINSTATE", reason)
-
-
-@agents.command()
-@click.argument("agent")
-@store_options
-@click.option("--reason", required=True, help="Reason to record with the change.")
-def revoke(agent: str, target: str, override: str | None, reason: str) -> None:
-    """Revoke an agent permanently. Its Agent-ID cannot be reused."""
-    _change(target, override, agent, "REVOKE", reason)
+_SUSPEND: Final = "Suspend an agent: its requests are refused until it is reinstated."
+_lifecycle("suspend", "DEACTIVATE", _SUSPEND, short_help="Suspend an agent until it is reinstated.")
+_lifecycle("reinstate", "REINSTATE", "Reinstate a suspended agent.")
+_lifecycle("revoke", "REVOKE", "Revoke an agent permanently. Its Agent-ID cannot be reused.", required=True)
 
 
 def _change(target: str, override: str | None, agent: str, event: str, reason: str) -> None:
@@ -211,24 +209,20 @@ def _change(target: str, override: str | None, agent: str, event: str, reason: s
 
     change = next(change for change in CHANGES if change.method.name == event)
     one = find_agent(target, override, agent)
-    done = change_store(
-        target,
-        override,
-        SetAgentStatus(
-            agent_id=one.agent_id,
-            event=event,
-            allowed_from=change.allowed_from,
-            status=change.status,
-            actor=_ACTOR,
-            reason=reason,
-            name=one.name,
-            assumed=one.status,
-        ),
+    command = SetAgentStatus(
+        agent_id=one.agent_id,
+        event=event,
+        allowed_from=change.allowed_from,
+        status=change.status,
+        actor=_ACTOR,
+        reason=reason,
+        name=one.name,
+        assumed=one.status,
     )
+    done = change_store(target, override, command)
     if isinstance(done, Conflict):
-        raise CommandFailedError(
-            f"{one.name} is {done.details.get('status', 'unknown')}; {event} is not allowed in this state"
-        )
+        state = done.details.get("status", "unknown")
+        raise CommandFailedError(f"{one.name} is {state}; {event} is not allowed in this state")
     click.echo(f"{one.name} is {done.status}" + (" already" if done.noop else f", and was {done.previous}"))
 
 
@@ -277,9 +271,8 @@ def find_agent(target: str, override: str | None, wanted: str) -> _AgentEntry:
         return found[0]
     if not found:
         raise CommandFailedError(f"agent {wanted!r} is not registered; see `bespeak agents list`")
-    raise CommandFailedError(
-        f"{wanted!r} is ambiguous: {', '.join(one.agent_id[:16] for one in found[:5])}; give the full Agent-ID"
-    )
+    several = ", ".join(one.agent_id[:16] for one in found[:5])
+    raise CommandFailedError(f"{wanted!r} is ambiguous: {several}; give the full Agent-ID")
 
 
 def _summary(one: _AgentEntry) -> Text:
@@ -319,3 +312,90 @@ def ask_store(target: str, override: str | None, command: Command) -> Any:
 def change_store(target: str, override: str | None, command: Command) -> Any:
     done = asyncio.run(use_store(lasting_place(store_place(target, override)), lambda store: store.do(command)))
     return done if isinstance(done, Conflict) else done[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issuer:
+    server_id: str
+    operator: str
+    key: OKPKey
+
+
+def filed_agents(target: str) -> tuple[Agent, ...]:
+    """Return the agents described by files of a deployment, without importing code of the operator."""
+    return _deployment(target).agents
+
+
+def issuer_of(target: str, key_file: Path | None) -> Issuer:
+    """Return the issuer of identities of a deployment: its operator, with the server's signing key or another one."""
+    server = _deployment(target).server
+    path = key_file or server.signing_key
+    if path is None:
+        advice = "give --issuer-key FILE, or set signing_key in bespeak.toml. `bespeak keys new --out FILE` makes one."
+        raise ConfigError(f"an agent's identity must be signed, and there is no key: {advice}")
+    key = read_key(path)
+    if not key.is_private:
+        raise ConfigError(f"{path} contains a public key; signing requires the private key")
+    identity, nobody = server.identity, "unspecified"
+    if identity is None:
+        return Issuer(server_id=nobody, operator=nobody, key=key)
+    return Issuer(server_id=identity.server_id, operator=identity.operator or nobody, key=key)
+
+
+def read_key(path: Path) -> OKPKey:
+    from bespeak.state.identity import key_files  # noqa: PLC0415 - slow to load
+
+    return usable(key_files.read_key(path), path)
+
+
+def enrol(
+    issuer: Issuer,
+    *,
+    name: str,
+    description: str,
+    scopes: Sequence[str],
+    public_key: Mapping[str, str] | None,
+    issued_at: str,
+) -> dict[str, Any] | Refused:
+    """Create the identity document of a new agent, including its Genesis."""
+    from bespeak.state.identity.genesis import issue_genesis  # noqa: PLC0415 - loads cryptography
+    from bespeak.state.identity.jws import PrivateKey  # noqa: PLC0415
+
+    key = issuer.key.private_key
+    assert isinstance(key, PrivateKey)
+    genesis = issue_genesis(
+        name=name,
+        owner=issuer.operator,
+        issuer=issuer.server_id,
+        key=key,
+        issued_at=issued_at,
+        scopes=scopes,
+        public_key=public_key,
+    )
+    if isinstance(genesis, Refused):
+        return genesis
+    return {
+        "agent_id": genesis.agent_id,
+        "name": name,
+        "description": description,
+        "principal": issuer.operator,
+        "principal_id": genesis.principal_id,
+        "owner_id": genesis.owner_id,
+        "issuer": f"agtp://{issuer.server_id}",
+        "issued_at": issued_at,
+        "updated_at": issued_at,
+        "scopes_accepted": sorted(set(scopes)),
+        "trust_tier": genesis.trust_tier,
+        "verification_path": genesis.verification_path,
+        "genesis": dict(genesis.document),
+    }
+
+
+def _deployment(target: str) -> Deployment:
+    try:
+        root, configuration = configuration_of(target)
+    except ConfigError:  # --store names the store of a target that is elsewhere
+        return Deployment(root=Path(target).parent)
+    if configuration is None:
+        return read_deployment(root)[0] if is_folder(Path(target)) else Deployment(root=root)
+    return read_deployment(configuration, beside_app=Path(target) not in (root, configuration))[0]

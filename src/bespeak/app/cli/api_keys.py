@@ -10,10 +10,10 @@ import click
 from rich.text import Text
 
 from bespeak.agent.client.credentials import derived_id
-from bespeak.app.cli.agents import ask_store, change_store, find_agent, known_agents
+from bespeak.app.cli.agents import ask_store, change_store, check_scopes, find_agent, known_agents
 from bespeak.contract.limits import read_duration
 from bespeak.protocol.exchange.instant import write_instant
-from bespeak.protocol.exchange.principal import Scopes, is_canonical_id, is_scope_token
+from bespeak.protocol.exchange.principal import Scopes, is_canonical_id
 from bespeak.state.identity.api_keys import make_key
 from bespeak.state.store.commands.agents import AddApiKey, ApiKeyRow, ListApiKeys, RevokeApiKey
 from bespeak.state.store.store import Conflict
@@ -71,9 +71,7 @@ def new(
     bespeak keys api new examples/hotel --agent desk --scope booking:room --name laptop
     bespeak keys api new rooms --agent ann --scope rooms:read --expires 12h
     """
-    wrong = next((scope for scope in scopes if not is_scope_token(scope)), None)
-    if wrong is not None:
-        raise click.UsageError(f"--scope {wrong!r} is not a valid scope; write domain:action in lower case.")
+    check_scopes(scopes)
     if len(scopes) > _MOST_SCOPES:
         raise click.UsageError(f"A key has at most {_MOST_SCOPES} scopes; got {len(scopes)}.")
     if len(name) > _LONGEST_NAME or not name.isprintable():
@@ -146,10 +144,8 @@ def _owner(target: str, override: str | None, agent: str, scopes: tuple[str, ...
         granted = one.agent.scopes if one.agent is not None else ()
         missing = Scopes(granted).missing(scopes)
         if missing:
-            raise CommandFailedError(
-                f"{one.name} is not granted {', '.join(missing)}, and a key cannot widen that; "
-                f"its document grants {', '.join(granted) or 'nothing'}"
-            )
+            why = f"a key cannot widen that; its document grants {', '.join(granted) or 'nothing'}"
+            raise CommandFailedError(f"{one.name} is not granted {', '.join(missing)}, and {why}")
         return one.agent_id, one.name
     if not 0 < len(agent) <= _LONGEST_NAME or not agent.isprintable():
         raise click.UsageError(f"--agent must be 1 to {_LONGEST_NAME} printable characters.")
@@ -159,9 +155,8 @@ def _owner(target: str, override: str | None, agent: str, scopes: tuple[str, ...
 def _summary(row: ApiKeyRow) -> Text:
     shown = _as_dict(row)
     state = shown["state"]
-    times = (
-        f"created {shown['created']}  expires {shown['expires'] or _NEVER}  last used {shown['last_used'] or _NEVER}"
-    )
+    ends, used = shown["expires"] or _NEVER, shown["last_used"] or _NEVER
+    times = f"created {shown['created']}  expires {ends}  last used {used}"
     label = f"  {row.name}" if row.name else ""
     return line(f"{row.key_id}  ", (f"{state:<8}", _STYLES[state]), f" {row.agent}  {row.scopes}  {times}{label}")
 

@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import aclosing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 import msgspec
@@ -58,11 +58,6 @@ def call(
     path: str | None,
     given: tuple[str, ...],
     data: str | None,
-    task_id: str | None,
-    idempotency_key: str | None,
-    fields: str | None,
-    compact: bool,
-    since: str | None,
     stream: bool,
     headers: tuple[str, ...],
     verbose: bool,
@@ -86,11 +81,15 @@ def call(
     bespeak call https://flights.example search_flights from=ZRH to=LIS
     """
     method, path, given = _what(method, path, given)
-    check_text(method, path, task_id or "", idempotency_key or "", fields or "", since or "", *given, *headers)
+    asked = {name: options.pop(name) for name in ("idempotency_key", "fields", "compact", "since")}
+    task_id, fields = options.pop("task_id"), asked["fields"]
+    check_text(
+        method, path, *given, *headers, *filter(None, (task_id, fields, asked["idempotency_key"], asked["since"]))
+    )
     whole = _read_data(data)
     more = dict(_read_header(header) for header in headers)
 
-    if stream and (idempotency_key or fields or compact or since or as_json):
+    if stream and (as_json or any(asked.values())):
         text = "--stream prints items as they arrive: --idempotency-key, --fields, --compact, --since and --json need"
         raise click.UsageError(f"{text} the whole answer.")
 
@@ -104,17 +103,8 @@ def call(
                 if stream:
                     items = client.stream_request(method, path, content, headers=more, task_id=task_id)
                     return await _print_items(items)
-                return await client.request(
-                    method,
-                    path,
-                    content,
-                    headers=more,
-                    task_id=task_id,
-                    idempotency_key=idempotency_key,
-                    fields=None if fields is None else [fields],
-                    compact=compact,
-                    since=since,
-                )
+                asked["fields"] = None if fields is None else [fields]
+                return await client.request(method, path, content, headers=more, task_id=task_id, **asked)
 
     reply = asyncio.run(run())
     if reply is None:
@@ -124,9 +114,8 @@ def call(
         by = f"the {gate} gate" if gate else "the endpoint, or a rule of the service"
         console(stderr=True).print(line((f"* refused by {by} ({reply.status} {reply.error.code})", "bold")))
     if as_json:
-        print_json(
-            {"status": reply.status, "reason": reply.reason, "headers": dict(reply.headers), "body": reply.json()}
-        )
+        told = {"status": reply.status, "reason": reply.reason, "headers": dict(reply.headers)}
+        print_json({**told, "body": reply.json()})
     else:
         _print(reply)
     return 0 if reply.ok or reply.unchanged else 1
@@ -167,9 +156,8 @@ def _what(method: str, path: str | None, given: tuple[str, ...]) -> tuple[str, s
 def _read_header(header: str) -> tuple[str, str]:
     name, mark, value = header.partition(":")
     if not mark or not is_header_name(name.strip()) or not is_header_value(value.strip()):
-        raise click.BadParameter(
-            f"{brief(header)} is not a valid header; write NAME:VALUE, like 'Session-ID: 5e1f'", param_hint="-H"
-        )
+        advice = "write NAME:VALUE, like 'Session-ID: 5e1f'"
+        raise click.BadParameter(f"{brief(header)} is not a valid header; {advice}", param_hint="-H")
     return name.strip(), value.strip()
 
 
@@ -228,14 +216,11 @@ def _fits(template: str, path: str) -> bool:
     return template.count("/") == path.count("/") and all(part[:1] == "{" or part == given for part, given in pairs)
 
 
-_MOST_REFERENCES: Final = 8
-
-
 def property_types(schema: Mapping[str, Any]) -> Mapping[str, frozenset[str]]:
     """Return the JSON types of every property, also of alternatives; none for a property that may have any."""
     found: dict[str, frozenset[str]] = {}
     options = [one for keyword in ("oneOf", "anyOf") for one in schema.get(keyword) or () if isinstance(one, Mapping)]
-    for node in (schema, *(resolve(option, schema, most=_MOST_REFERENCES) for option in options)):
+    for node in (schema, *(resolve(option, schema, most=8) for option in options)):
         properties = node.get("properties")
         for name, one in properties.items() if isinstance(properties, Mapping) else ():
             types, before = SchemaView(one, schema).types, found.get(name)

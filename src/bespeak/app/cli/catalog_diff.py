@@ -20,14 +20,11 @@ from bespeak.contract.catalog.catalog import Verb
 from bespeak.contract.catalog.document import open_catalog
 from bespeak.contract.endpoint import Endpoint
 from bespeak.documents.rules import PYTHON_NOT_READ
+from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE, FOLDER
 from bespeak.terminal.console import json_option, line, print_findings, print_json, print_lines
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.tree import MAX_BYTES, Location
-
-NO_BREAKAGE: Final = 0
-BREAKAGE: Final = 1
-PARSE_ERROR: Final = 2
 
 _HEADINGS: Final = {
     "path": "Paths that contain a new verb",
@@ -42,10 +39,7 @@ _HEADINGS: Final = {
 @click.argument("old")
 @click.argument("new")
 @click.option(
-    "--against-deployment",
-    "deployment",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Also report what would break in this deployment folder.",
+    "--against-deployment", "deployment", type=FOLDER, help="Also report what would break in this deployment folder."
 )
 @json_option
 def catalog_diff(old: str, new: str, deployment: Path | None, as_json: bool) -> None:
@@ -84,8 +78,8 @@ def _compare(old: str, new: str, deployment: Path | None, *, as_json: bool) -> i
         if diff is not None:
             print_lines([*_diff_lines(diff), *_conflict_lines(conflicts, str(deployment))])
     if has_errors(findings):
-        return PARSE_ERROR
-    return BREAKAGE if breaking else NO_BREAKAGE
+        return EXIT_UNUSABLE
+    return EXIT_REFUSED if breaking else EXIT_GOOD
 
 
 def _scan(deployment: Path, diff: CatalogDiff) -> tuple[list[CatalogConflict], list[Diagnostic]]:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from bespeak.app.conformance.run import ConformanceReport, run_conformance
 from bespeak.app.conformance.subject import Verdict
+from bespeak.terminal import FILE, FOLDER, seconds_option
 from bespeak.terminal.console import console, json_option, print_json
 
 _STYLES: Final = {
@@ -33,23 +34,14 @@ _STYLES: Final = {
     help="With --agis: command to run, where {} is the file and exit code 0 means valid.  [default: bespeak]",
 )
 @click.option(
-    "--documents",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="With --agis: folder with your own valid, invalid and borderline documents.",
+    "--documents", type=FOLDER, help="With --agis: folder with your own valid, invalid and borderline documents."
 )
 @json_option
 @click.option("--insecure", is_flag=True, help="Allow plain TCP to other hosts.")
 @click.option("--tls", is_flag=True, help="Use TLS for localhost too.")
-@click.option("--ca-file", type=click.Path(exists=True, dir_okay=False), help="Trust these certificate authorities.")
+@click.option("--ca-file", type=FILE, help="Trust these certificate authorities.")
 @click.option("--agent-id", metavar="ID", help="Agent-ID to send.  [default: one the server accepts]")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=10.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Timeout for each request.",
-)
+@seconds_option("--timeout", 10.0, "Timeout for each request.")
 @click.pass_context
 def conform(
     context: click.Context,
@@ -60,11 +52,7 @@ def conform(
     validator: str | None,
     documents: Path | None,
     as_json: bool,
-    insecure: bool,
-    tls: bool,
-    ca_file: str | None,
-    agent_id: str | None,
-    timeout: float,
+    **connection: Any,
 ) -> None:
     """Check the server at URI, agtp://HOST[:4480], against AGTP-API 13.1.
 
@@ -90,8 +78,7 @@ def conform(
         raise click.UsageError("give the URI of the server to check, or --agis")
     if validator is not None or documents is not None:
         raise click.UsageError("--validator and --documents require --agis")
-    checking = run_conformance(uri, insecure=insecure, tls=tls, ca_file=ca_file, agent_id=agent_id, timeout=timeout)
-    report = asyncio.run(_until_terminated(checking))
+    report = asyncio.run(_until_terminated(run_conformance(uri, **connection)))
     if as_json:
         print_json(report.to_json())
     else:

@@ -31,8 +31,6 @@ from bespeak.state.identity.settings import AuthSettings
 from bespeak.terminal import CommandFailedError
 from bespeak.terminal.console import choice_option, print_findings
 
-_NO_AUTH = AuthSettings(modes=())  # empty authentication settings: a manifest does not describe authentication
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
@@ -52,7 +50,10 @@ class Exported:
 def open_exported(target: str, options: Mapping[str, Any], *, url: str | None = None) -> Exported:
     """Open a folder, a file, `module:app`, or a live service through its manifest. `url` is its HTTP address."""
     if "://" in target:
-        found = asyncio.run(_live(target, options))
+        service, manifest, web = asyncio.run(_live(target, options))
+        found = _with_defaults(service, manifest.updated or now(), manifest.catalog_version)
+        # A manifest does not describe authentication.
+        found = replace(found, auth=AuthSettings(modes=()), http=HttpSettings(url=web))
     elif target.endswith(".agis"):
         found = _with_defaults(open_agis_file(Path(target)), now())
     else:
@@ -106,17 +107,18 @@ def _with_defaults(service: Service, updated: str, catalog: str | None = None) -
     return Exported(service=service, version=manifest["document_version"], updated=updated)
 
 
-async def _live(uri: str, options: Mapping[str, Any]) -> Exported:
+async def _live(uri: str, options: Mapping[str, Any]) -> tuple[Service, ManifestDocument, str | None]:
+    """Return the service at an address, its manifest and its address on the web."""
     async with open_service(uri, **options) as client:
         manifest = await client.discover()
-        service = live_service(client, manifest, uri)
-    found = _with_defaults(service, manifest.updated or now(), manifest.catalog_version)
-    return replace(found, auth=_NO_AUTH, http=HttpSettings(url=client.locator.web))
+        return live_service(client, manifest, uri), manifest, client.locator.web
 
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 _URL = click.option("--url", metavar="URL", help="HTTP address of the service.  [default: from its configuration]")
+_PART = click.option("--part", metavar="NAME", help="Write this part of a large service's document.")
+_LEGACY = click.option("--legacy", is_flag=True, help="Write the form of A2A 0.3.")
 
 
 def _form(default: str) -> Callable[..., Any]:
@@ -134,11 +136,18 @@ def export() -> None:
     """Export a service in another document format."""
 
 
-@export.command()
-@click.argument("service")
-@_output
-@_form("yaml")
-@connection_options
+def _command(*options: Callable[[Any], Any], **settings: Any) -> Callable[[Callable[..., None]], click.Command]:
+    """Declare a command that takes a service, these options and those of a connection."""
+
+    def declare(command: Callable[..., None]) -> click.Command:
+        for option in (connection_options, *reversed(options), click.argument("service")):
+            command = option(command)
+        return export.command(**settings)(command)
+
+    return declare
+
+
+@_command(_output, _form("yaml"))
 def agis(service: str, output: Path | None, force: bool, to: str, **options: Any) -> None:
     """Export SERVICE as an AGIS document.
 
@@ -154,7 +163,7 @@ def agis(service: str, output: Path | None, force: bool, to: str, **options: Any
     bespeak export agis agtp://127.0.0.1 --to json
     """
     if "://" in service:
-        found = asyncio.run(_export_live(service, options))
+        found, _, _ = asyncio.run(_live(service, options))
     elif service.endswith(".agis"):
         found = open_agis_file(Path(service))
     else:
@@ -170,12 +179,7 @@ def agis(service: str, output: Path | None, force: bool, to: str, **options: Any
     _write(_text(document, to), output, force=force)
 
 
-@export.command(short_help="Export SERVICE as an OpenAPI 3.1 document.")
-@click.argument("service")
-@_output
-@_form("json")
-@_URL
-@connection_options
+@_command(_output, _form("json"), _URL, short_help="Export SERVICE as an OpenAPI 3.1 document.")
 def openapi(service: str, output: Path | None, force: bool, to: str, url: str | None, **options: Any) -> None:
     """Export the HTTP API of SERVICE as an OpenAPI 3.1 document, as served at /openapi.json.
 
@@ -202,12 +206,7 @@ def openapi(service: str, output: Path | None, force: bool, to: str, url: str | 
     _write(_text(document, to), output, force=force)
 
 
-@export.command(short_help="Export SERVICE as an ai-discovery document.")
-@click.argument("service")
-@click.option("--part", metavar="NAME", help="Write this part of a large service's document.")
-@_output
-@_URL
-@connection_options
+@_command(_PART, _output, _URL, short_help="Export SERVICE as an ai-discovery document.")
 def ai(service: str, part: str | None, output: Path | None, force: bool, url: str | None, **options: Any) -> None:
     """Export SERVICE as an ai-discovery document, as served at /.well-known/ai.
 
@@ -233,11 +232,7 @@ def ai(service: str, part: str | None, output: Path | None, force: bool, url: st
         click.echo(f"bespeak: the document is split; {parts}", err=True)
 
 
-@export.command(short_help="Export SERVICE as llms.txt.")
-@click.argument("service")
-@_output
-@_URL
-@connection_options
+@_command(_output, _URL, short_help="Export SERVICE as llms.txt.")
 def llms(service: str, output: Path | None, force: bool, url: str | None, **options: Any) -> None:
     """Export SERVICE as llms.txt, a page for language models.
 
@@ -261,12 +256,7 @@ def llms(service: str, output: Path | None, force: bool, url: str | None, **opti
     _write(discovery.project_llms(found.service, found.service.endpoints, found.http, about), output, force=force)
 
 
-@export.command(short_help="Export SERVICE as an A2A agent card.")
-@click.argument("service")
-@click.option("--legacy", is_flag=True, help="Write the form of A2A 0.3.")
-@_output
-@_URL
-@connection_options
+@_command(_LEGACY, _output, _URL, short_help="Export SERVICE as an A2A agent card.")
 def a2a(service: str, legacy: bool, output: Path | None, force: bool, url: str | None, **options: Any) -> None:
     """Export SERVICE as an A2A agent card, as served at /.well-known/agent-card.json.
 
@@ -294,10 +284,7 @@ def a2a(service: str, legacy: bool, output: Path | None, force: bool, url: str |
     _write(_text(to_legacy(card) if legacy else card, "json"), output, force=force)
 
 
-@export.command(short_help="Export SERVICE as capabilities and intents in JSON-LD.")
-@click.argument("service")
-@_output
-@connection_options
+@_command(_output, short_help="Export SERVICE as capabilities and intents in JSON-LD.")
 def jsonld(service: str, output: Path | None, force: bool, **options: Any) -> None:
     """Export the capabilities and intents of SERVICE as JSON-LD, as served at /capabilities.jsonld.
 
@@ -389,8 +376,3 @@ def _write(text: str, output: Path | None, *, force: bool) -> None:
         raise ConfigError(f"{output} already exists. Use --force to replace it.") from None
     except OSError as error:
         raise ConfigError(f"{output} cannot be written: {error.strerror or error}") from error
-
-
-async def _export_live(uri: str, options: dict[str, Any]) -> Service:
-    async with open_service(uri, **options) as client:
-        return live_service(client, await client.discover(), uri)

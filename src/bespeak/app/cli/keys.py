@@ -29,7 +29,7 @@ from bespeak.state.identity.key_files import (
     read_key,
 )
 from bespeak.state.identity.signed_document import read_signed
-from bespeak.terminal import CommandFailedError, LazyGroup
+from bespeak.terminal import PATH, CommandFailedError, LazyGroup
 from bespeak.terminal.console import print_json
 from bespeak.terminal.target_store import replace_file, usable, write_secret
 from bespeak.text.reading.text_file import read_text
@@ -44,12 +44,7 @@ def keys() -> None:
 
 @keys.command()
 @click.option(
-    "-o",
-    "--output",
-    "--out",
-    "out",
-    type=click.Path(path_type=Path),
-    help="Write the private key to this file instead of printing it.",
+    "-o", "--output", "--out", "out", type=PATH, help="Write the private key to this file instead of printing it."
 )
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 def new(out: Path | None, force: bool) -> None:
@@ -67,7 +62,7 @@ def new(out: Path | None, force: bool) -> None:
 
 
 @keys.command(short_help="Print the id and public key of a key file.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 def show(file: Path) -> None:
     """Print the id and the public key of a PEM or JWK file, and those of the keys it replaced."""
     text = usable(read_text(file), file)
@@ -84,7 +79,7 @@ def show(file: Path) -> None:
 
 
 @keys.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=PATH)
 def rotate(file: Path) -> None:
     """Replace the private key in FILE with a new one.
 
@@ -112,9 +107,7 @@ def rotate(file: Path) -> None:
 
 @keys.command()
 @click.argument("token", type=click.Path(path_type=Path, allow_dash=True))
-@click.option(
-    "--key", "file", required=True, type=click.Path(path_type=Path), help="Key of the server, or its set of keys."
-)
+@click.option("--key", "file", required=True, type=PATH, help="Key of the server, or its set of keys.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was signed as JSON.")
 def verify(token: Path, file: Path, as_json: bool) -> None:
     """Verify a signature of SIGN, and show what was signed, for whom and when.

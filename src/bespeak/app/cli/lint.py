@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from bespeak.errors import ConfigError
-from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE, screen_width
+from bespeak.terminal import EXIT_GOOD, EXIT_REFUSED, EXIT_UNUSABLE, FILE, screen_width
 from bespeak.text.diagnostics.report import SEVERITIES, Report, summary
 from bespeak.text.diagnostics.reporters import FORMATS, reporter
 from bespeak.text.diagnostics.reporters.text import Style, render_concise, render_full
@@ -111,6 +111,10 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
     return given
 
 
+def _rules_option(name: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    return click.option(name, multiple=True, callback=_selectors, metavar="RULES", help=text)
+
+
 @click.command(
     epilog="Exit codes: 0 no findings at or above --fail-on, 1 findings, 2 usage, configuration, connection or "
     "internal error."
@@ -130,21 +134,9 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
     metavar="FORMAT=FILE",
     help="Also write a report to this file; repeatable.",
 )
-@click.option(
-    "--select",
-    multiple=True,
-    callback=_selectors,
-    metavar="RULES",
-    help="Enable only these rules: ids (S450), prefixes (S4), names or ALL, separated by commas.",
-)
-@click.option(
-    "--extend-select",
-    multiple=True,
-    callback=_selectors,
-    metavar="RULES",
-    help="Enable these rules in addition to the configured ones.",
-)
-@click.option("--ignore", multiple=True, callback=_selectors, metavar="RULES", help="Disable these rules.")
+@_rules_option("--select", "Enable only these rules: ids (S450), prefixes (S4), names or ALL, separated by commas.")
+@_rules_option("--extend-select", "Enable these rules in addition to the configured ones.")
+@_rules_option("--ignore", "Disable these rules.")
 @click.option(
     "--level",
     type=click.IntRange(1, 2),
@@ -156,7 +148,7 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
     help="Lowest severity that makes the exit code 1.  [default: from the settings, else error]",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
-@click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Use this settings file.")
+@click.option("--config", type=FILE, help="Use this settings file.")
 @click.option("--no-config", is_flag=True, help="Ignore settings files and baselines that are not given as options.")
 @click.option(
     "--baseline", type=click.Path(dir_okay=False, path_type=Path), help="Hide the known findings in this file."
@@ -175,11 +167,7 @@ def _selectors(_context: click.Context, _parameter: click.Parameter, values: tup
 @click.option("--stdin-filename", type=click.Path(path_type=Path), help="File name for standard input.")
 @click.option("--insecure", is_flag=True, help="Allow plain HTTP to other hosts.")
 @click.option("--allow-private", is_flag=True, help="Allow redirects of a live service into private networks.")
-@click.option(
-    "--ca-file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Trust these certificate authorities for live services.",
-)
+@click.option("--ca-file", type=FILE, help="Trust these certificate authorities for live services.")
 @click.option("--schema", is_flag=True, help="Print the JSON Schema of --format json.")
 def lint(paths: tuple[Path | str, ...], schema: bool, **options: Any) -> None:
     """Check contracts: .agis documents, endpoint files, apps, bespeak.toml, recipes, manifests, agent documents and

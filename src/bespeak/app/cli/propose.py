@@ -27,6 +27,7 @@ from bespeak.app.cli.service import open_service, service_options
 from bespeak.contract.endpoint import IMPACTS
 from bespeak.contract.schema.view import SchemaView
 from bespeak.documents.ai.param_notation import write_fields
+from bespeak.terminal import FILE, seconds_option
 from bespeak.terminal.console import console, line, print_json
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.json_data import json_table
@@ -45,12 +46,7 @@ _TERMS = (  # options of `ServiceClient.propose`
 @click.argument("wanted", nargs=-1, metavar="'METHOD /PATH'")
 @click.option("--given", "given", multiple=True, metavar="FIELD", help="Input that you have; repeatable.")
 @click.option("--needs", "needs", multiple=True, metavar="FIELD", help="Output that you need; repeatable.")
-@click.option(
-    "-f",
-    "--file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Endpoint definition (JSON) to propose, in place of --given and --needs.",
-)
+@click.option("-f", "--file", type=FILE, help="Endpoint definition (JSON) to propose, in place of --given and --needs.")
 @click.option("--intent", metavar="TEXT", help="What the endpoint should accomplish, in one sentence.")
 @click.option("--impact", type=click.Choice(IMPACTS), help="Worst effect that you allow.  [default: that of the verb]")
 @click.option("--confidence", type=click.FloatRange(0, 1), default=0.0, help="Least confidence that you accept.")
@@ -58,14 +54,7 @@ _TERMS = (  # options of `ServiceClient.propose`
 @click.option("--duration", metavar="TIME", help="How long a persistent endpoint should live, such as 24h or 7d.")
 @click.option("--session-id", metavar="ID", help="Session that the endpoint belongs to.")
 @click.option("--negotiation-id", metavar="ID", help="Negotiation to continue, for example after a 262.")
-@click.option(
-    "--wait",
-    type=click.FloatRange(min=0),
-    default=30.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="How long to wait for a decision.",
-)
+@seconds_option("--wait", 30.0, "How long to wait for a decision.", more_than_zero=False)
 @click.option("--follow-effects", is_flag=True, help="Follow counter-proposals that change something, too.")
 @click.option("--follow-ambiguous", is_flag=True, help="Follow counter-proposals although the service has doubts.")
 @click.option("--escalate", is_flag=True, help="Escalate to people if the service demands it.")

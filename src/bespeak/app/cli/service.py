@@ -15,18 +15,15 @@ from bespeak.agent.client.connect import connect
 from bespeak.agent.client.credentials import derived_id, read_token
 from bespeak.agent.client.service import ServiceClient
 from bespeak.agent.client.web_options import WebOptions
-from bespeak.documents.ai.document import MOST_CAPABILITIES
 from bespeak.errors import ConfigError
 from bespeak.protocol.address import is_web
-from bespeak.terminal import CommandFailedError
+from bespeak.terminal import FILE, CommandFailedError, seconds_option
 from bespeak.terminal.console import json_option, print_findings
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import read_text
 
 if TYPE_CHECKING:
     from bespeak.app.server.target import Target
-    from bespeak.runtime.server import Server
-    from bespeak.state.store.store import Store
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -35,25 +32,26 @@ KEY_VARIABLE = "BESPEAK_KEY"
 """Environment variables of token and API key. Neither is an option, because process lists show command lines."""
 SECRETS = (VARIABLE, KEY_VARIABLE)
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_WEB = ("allow_private", "refresh", "trusted_hosts", "most_capabilities")  # options for services on the web
+_LOCAL = ("report", "with_state", "store", "face", "opened", "describes")  # those for services that are loaded
 _OPTIONS = (
     click.option("--agent-id", metavar="ID", help="Agent-ID of the caller: 64 hexadecimal digits."),
     click.option("--as", "as_name", metavar="NAME", help="Call with an Agent-ID derived from a name, for development."),
     click.option("--scope", "scopes", multiple=True, metavar="DOMAIN:ACTION", help="Scope to declare; repeatable."),
     click.option("--tls", is_flag=True, help="Use TLS for localhost too."),
-    click.option("--ca-file", type=_FILE, help="Trust these certificate authorities."),
-    click.option("--signing-key", type=_FILE, help="Public key (PEM or JWK) that must have signed the manifest."),
+    click.option("--ca-file", type=FILE, help="Trust these certificate authorities."),
+    click.option("--signing-key", type=FILE, help="Public key (PEM or JWK) that must have signed the manifest."),
     click.option(
-        "--token-file", type=_FILE, help=f"File with the bearer token.  [default: the environment variable {VARIABLE}]"
+        "--token-file", type=FILE, help=f"File with the bearer token.  [default: the environment variable {VARIABLE}]"
     ),
     click.option(
-        "--key-file", type=_FILE, help=f"File with the API key.  [default: the environment variable {KEY_VARIABLE}]"
+        "--key-file", type=FILE, help=f"File with the API key.  [default: the environment variable {KEY_VARIABLE}]"
     ),
-    click.option("--client-cert", type=_FILE, help="Client certificate (PEM)."),
+    click.option("--client-cert", type=FILE, help="Client certificate (PEM)."),
     click.option(
-        "--client-key", type=_FILE, help="Private key (PEM) of the client certificate, if it is in another file."
+        "--client-key", type=FILE, help="Private key (PEM) of the client certificate, if it is in another file."
     ),
-    click.option("--agent-key", type=_FILE, help="Private key (PEM or JWK) of the agent, to sign requests."),
+    click.option("--agent-key", type=FILE, help="Private key (PEM or JWK) of the agent, to sign requests."),
     click.option("--server-id", metavar="ID", help="Server id that signatures are for.  [default: the host name]"),
     click.option("--insecure", is_flag=True, help="Allow plain TCP or HTTP to other hosts."),
     click.option("--allow-private", is_flag=True, help="Allow web discovery in private networks."),
@@ -65,14 +63,7 @@ _OPTIONS = (
         metavar="HOST",
         help="Also send the token to this host; repeatable.",
     ),
-    click.option(
-        "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
-        default=30.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="Timeout for each request.",
-    ),
+    seconds_option("--timeout", 30.0, "Timeout for each request."),
 )
 
 
@@ -105,33 +96,14 @@ async def open_service(
     agent_id: str | None,
     as_name: str | None = None,
     scopes: tuple[str, ...],
-    tls: bool,
-    ca_file: Path | None,
-    insecure: bool,
     signing_key: Path | None,
     token_file: Path | None = None,
     key_file: Path | None = None,
-    client_cert: Path | None = None,
-    client_key: Path | None = None,
-    agent_key: Path | None = None,
-    server_id: str | None = None,
-    allow_private: bool = False,
-    refresh: bool = False,
-    trusted_hosts: tuple[str, ...] = (),
-    most_capabilities: int | None = MOST_CAPABILITIES,
-    timeout: float,  # noqa: ASYNC109 - the deadline of each call
-    report: Callable[[list[Diagnostic]], None] = print_findings,
-    with_state: bool = True,
-    store: Store | None = None,
-    face: str = "agtp",
-    opened: Callable[[Server], None] | None = None,
-    describes: bool = False,
+    **options: Any,
 ) -> AsyncIterator[ServiceClient]:
     """Connect to a live service by its URI, or load one from a folder, a file or module:app.
 
-    `with_state` gives a loaded one a store in memory, so that it describes itself as if it were served; `store` gives
-    it that store. `face` is what its logs and its audit trail say that calls came by, and `opened` is told what serves
-    it. `describes` is True if no endpoint will be called: a loaded one then needs no credential of an upstream.
+    The other options are those of the command line, `most_capabilities` of WebOptions, and options of `connect_local`.
     """
     if as_name is not None:
         if agent_id is not None:
@@ -142,30 +114,11 @@ async def open_service(
         if isinstance(trusted, Diagnostic):
             raise ConfigError(f"The signing key {signing_key}: {trusted.message}.")
         token, key = read_secrets(token_file, key_file)
-        tokens = declared_scopes(scopes)
+        caller: dict[str, Any] = {"agent_id": agent_id, "scopes": declared_scopes(scopes), "token": token, "key": key}
+        web = WebOptions(**{name: options.pop(name) for name in _WEB if name in options})
+        local = {"report": print_findings, **{name: options.pop(name) for name in _LOCAL if name in options}}
         if isinstance(service, str) and is_address(service):
-            async with connect(
-                service,
-                agent_id=agent_id,
-                scopes=tokens,
-                tls=tls,
-                ca_file=ca_file,
-                insecure=insecure,
-                signing_key=trusted,
-                token=token,
-                key=key,
-                client_cert=client_cert,
-                client_key=client_key,
-                agent_key=agent_key,
-                server_id=server_id,
-                timeout=timeout,
-                web=WebOptions(
-                    allow_private=allow_private,
-                    refresh=refresh,
-                    most_capabilities=most_capabilities,
-                    trusted_hosts=trusted_hosts,
-                ),
-            ) as client:
+            async with connect(service, signing_key=trusted, web=web, **caller, **options) as client:
                 if trusted is not None:
                     await _require_signature(client)
                 yield client
@@ -179,21 +132,8 @@ async def open_service(
             # The whole server, which a live service does not need here.
             from bespeak.app.server.local import connect_local  # noqa: PLC0415
 
-            async with connect_local(
-                service,
-                report=report,
-                agent_id=agent_id,
-                scopes=tokens,
-                timeout=timeout,
-                agent_key=agent_key,
-                token=token,
-                key=key,
-                with_state=with_state,
-                store=store,
-                face=face,
-                opened=opened,
-                describes=describes,
-            ) as client:
+            both = {name: options[name] for name in ("timeout", "agent_key")}
+            async with connect_local(service, **caller, **both, **local) as client:
                 yield client
 
 

@@ -42,7 +42,15 @@ from bespeak.terminal.deployment import store_place
 from bespeak.terminal.target_store import store_options, use_store, visit_store, write_export
 
 
-@click.command(short_help="List records by kind.")
+@click.group(cls=LazyGroup)
+def store() -> None:
+    """Inspect, migrate, export and import the store of a deployment, and expire what it keeps.
+
+    TARGET is the deployment, whose configuration names the store; --store overrides it.
+    """
+
+
+@store.command(short_help="List records by kind.")
 @store_options
 @click.option("--kind", help="List the records of this kind; without it, count those of every kind.")
 @click.option("--state", help="Only records in this state.")
@@ -88,7 +96,7 @@ def records(
     print_list(found, _as_dict, _list_line, f"no records of kind {kind}", as_json=as_json)
 
 
-@click.command(short_help="Show a record.")
+@store.command(short_help="Show a record.")
 @click.argument("record_id", metavar="ID")
 @store_options
 def show(record_id: str, target: str, override: str | None) -> None:
@@ -107,7 +115,7 @@ def show(record_id: str, target: str, override: str | None) -> None:
     print_json(visit_store(target, override, look))
 
 
-@click.command(short_help="Remove what has expired.")
+@store.command(short_help="Remove what has expired.")
 @store_options
 @click.option("--id", "ids", multiple=True, metavar="ID", help="Expire this record first; repeat it for several.")
 def expire(target: str, override: str | None, ids: tuple[str, ...]) -> None:
@@ -144,18 +152,6 @@ def _as_dict(record: Record) -> dict[str, Any]:
         **{name: getattr(record, name) for name in ("record_id", "kind", "owner", "key", "state", "version")},
         **{name: None if time is None or time >= NEVER else write_instant(time) for name, time in times.items()},
     }
-
-
-@click.group(cls=LazyGroup)
-def store() -> None:
-    """Inspect, migrate, export and import the store of a deployment, and expire what it keeps.
-
-    TARGET is the deployment, whose configuration names the store; --store overrides it.
-    """
-
-
-for _command in (records, show, expire):
-    store.add_command(_command)
 
 
 @store.command()
