@@ -71,9 +71,8 @@ def _split(text: Any) -> tuple[list[str], bool, str | None]:
     match = _FIELD.fullmatch(text) if isinstance(text, str) and len(text) <= _LONGEST else None
     steps = match[1].split(".") if match else []
     if match is None or len(steps) > _DEEPEST or text.count("[]") > _DEEPEST:
-        raise ConfigError(
-            f"{brief(text)} is not a valid field; write it like email, limit?:integer or invoices[].total:number."
-        )
+        advice = "write it like email, limit?:integer or invoices[].total:number"
+        raise ConfigError(f"{brief(text)} is not a valid field; {advice}.")
     return steps, bool(match[2]), match[3]
 
 

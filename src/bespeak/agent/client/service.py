@@ -506,9 +506,7 @@ class ServiceClient:
     def _adopt(self, manifest: ManifestDocument) -> None:
         offered = manifest.catalog_versions_supported or (manifest.catalog_version,)
         self.catalog_version = common_version(DEFAULT_CATALOG, bundled_versions(), offered)
-        self._idempotency = EndpointIdempotency(
-            (endpoint.method, endpoint.path, endpoint.semantic.is_idempotent) for endpoint in manifest.endpoints
-        )
+        self._idempotency = EndpointIdempotency((*one.key, one.semantic.is_idempotent) for one in manifest.endpoints)
         self.manifest = manifest
 
     def _named(self, name: str) -> tuple[str, str]:

@@ -169,19 +169,16 @@ def _scopes(entry: Mapping[str, Any]) -> Iterator[str]:
 def _credentials(schemes: Mapping[str, Any]) -> Iterator[str]:
     for scheme in list(schemes.values())[:_MOST_LISTED]:
         one = as_mapping(scheme)
-        named = [kind for member, kind in _SCHEMES.items() if member in one]
-        found = one.get(next((member for member in _SCHEMES if member in one), "")) if named else one
-        kind = named[0] if named else _brief(one.get("type"))
+        member = next((name for name in _SCHEMES if name in one), None)
+        found, kind = (one, _brief(one.get("type"))) if member is None else (one[member], _SCHEMES[member])
         yield _brief(as_mapping(found).get("scheme")).lower() or kind if kind == "http" else kind or "unknown"
 
 
 def _openapi(card: Mapping[str, Any]) -> str | None:
     """Return the address of the schemas, which an extension may name."""
-    for entry in as_list(as_mapping(card.get("capabilities")).get("extensions"))[:_MOST_LISTED]:
-        params = as_mapping(as_mapping(entry).get("params"))
-        if as_text(params.get("openapi")):
-            return as_text(params["openapi"])
-    return None
+    extensions = as_list(as_mapping(card.get("capabilities")).get("extensions"))[:_MOST_LISTED]
+    named = (as_text(as_mapping(as_mapping(entry).get("params")).get("openapi")) for entry in extensions)
+    return next(filter(None, named), None)
 
 
 def _brief(value: object) -> str:

@@ -228,8 +228,7 @@ def _apart(schema: Any, number: int) -> Any:
 
 
 def _output(operation: Operation) -> Mapping[str, Any]:
-    found = next((answer for answer in operation.answers if answer.status.startswith("2") and answer.schema), None)
-    return found.schema if found is not None and found.schema is not None else {}
+    return next((answer.schema for answer in operation.answers if answer.status[:1] == "2" and answer.schema), {})
 
 
 def _openapi_credentials(operation: Operation, schemes: Mapping[str, SecurityScheme]) -> tuple[CredentialPlace, ...]:
@@ -280,16 +279,13 @@ def read_agis_document(fetched: Fetched) -> tuple[AgisDocument | None, list[Diag
     document, found = read_agis(tree)
     if document is None or not document.endpoints:
         return None, [*found, _unused("the AGIS document cannot be used", fetched)]
-    if wrong := _against_agis(fetched):
+    from bespeak.agent.discovery.producer_check import check_producer  # noqa: PLC0415 - most services have something shorter
+
+    checked = check_producer(replace(fetched, what=AGIS.what))
+    if wrong := [finding for finding in checked if finding.severity == "error"]:
         return None, [*wrong[:_MOST_WRONG], _unused("the AGIS document is not valid and is not used", fetched)]
     return document, []
 
 
 def _unused(message: str, fetched: Fetched) -> Diagnostic:
     return UNUSABLE_DOCUMENT.found(message, Location(fetched.final_url), severity="warning")
-
-
-def _against_agis(fetched: Fetched) -> list[Diagnostic]:
-    from bespeak.agent.discovery.producer_check import check_producer  # noqa: PLC0415 - most services have something shorter
-
-    return [finding for finding in check_producer(replace(fetched, what=AGIS.what)) if finding.severity == "error"]

@@ -379,9 +379,8 @@ class App(Participation):
 
         Without `from_path` any path matches; without `to_path` the path is kept.
         """
-        self._redirects.append(
-            Redirect(from_method=from_method, from_path=from_path, to_method=to_method, to_path=to_path)
-        )
+        other = Redirect(from_method=from_method, from_path=from_path, to_method=to_method, to_path=to_path)
+        self._redirects.append(other)
 
     def resource(self, name: str, description: str) -> Callable[[_Items], _Items]:
         """Declare a function that yields texts or objects; `QUERY /` searches them."""
@@ -536,10 +535,8 @@ class App(Participation):
 
     def _handler(self, function: Callable[..., Any], *, inline: bool) -> HandlerBinding:
         """Return the binding of a function: the function itself, or the recipe that it describes."""
-        for name, (describing, _) in self._recipes.items():
-            if describing is function:
-                return Composition(recipe=name)
-        return self._bind(function, inline=inline)
+        recipe = next((name for name, (describing, _) in self._recipes.items() if describing is function), None)
+        return self._bind(function, inline=inline) if recipe is None else Composition(recipe=recipe)
 
     def _read(self, function: Callable[..., Any], endpoint: str) -> FunctionReading:
         known = self._readings.get(id(function))

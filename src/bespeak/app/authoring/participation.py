@@ -72,11 +72,8 @@ class Participation:
         - `lease` is the number of seconds after which another process takes over the item of one that has died.
         - `scopes` are those that an agent needs to use the queue.
         """
-
         options = QueueOptions(concurrency=concurrency, retries=retries, lease=lease, scopes=tuple(scopes))
-        return self._declare_one(
-            "queue", name, "SUBMIT", impact, errors=errors, description=description, options=options
-        )
+        return self._add_one("queue", name, "SUBMIT", impact, errors=errors, description=description, options=options)
 
     def report(
         self,
@@ -95,8 +92,7 @@ class Participation:
 
         - `scopes` are those that an agent needs to ask for the report.
         """
-
-        return self._declare_one(
+        return self._add_one(
             "report", name, "REPORT", "informational", errors=errors, scopes=scopes, description=description
         )
 
@@ -163,7 +159,7 @@ class Participation:
         receipt, and a member `refund` the refund. It may refuse with the errors of CANCEL, such as `already-cancelled`,
         and with its own. It is not offered anything of an agent that lacks one of its `scopes`.
         """
-        return self._declare_one(CANCELS, name, "CANCEL", "irreversible", errors=errors, scopes=scopes)
+        return self._add_one(CANCELS, name, "CANCEL", "irreversible", errors=errors, scopes=scopes)
 
     def checks(
         self, name: str, *, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None
@@ -174,7 +170,7 @@ class Participation:
         first parameter is the id, and it may take `depth`. What it returns is `details` of the answer, and its member
         `status` or `state` is the state, which MONITOR observes. It must change nothing.
         """
-        return self._declare_one(CHECKS, name, "CHECK", "informational", errors=errors, scopes=scopes)
+        return self._add_one(CHECKS, name, "CHECK", "informational", errors=errors, scopes=scopes)
 
     def entity(
         self, name: str, *, model: Any, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None
@@ -195,10 +191,8 @@ class Participation:
 
         read.__annotations__ = {"data": model, "return": model}
         options = EntityOptions(scopes=tuple(scopes))
-        self._declare_one(ENTITY, name, "REGISTER", "informational", role="read", errors=errors, options=options)(read)
-        return self._declare_one(
-            ENTITY, name, "REGISTER", "irreversible", role="changed", errors=errors, options=options
-        )
+        self._add_one(ENTITY, name, "REGISTER", "informational", role="read", errors=errors, options=options)(read)
+        return self._add_one(ENTITY, name, "REGISTER", "irreversible", role="changed", errors=errors, options=options)
 
     def recipient(
         self,
@@ -220,17 +214,11 @@ class Participation:
 
         - `scopes` are those that an agent needs to send to the name.
         """
+        queue = QueueOptions(concurrency=4, retries=retries, lease=60.0, scopes=tuple(scopes))
+        more: dict[str, Any] = {"methods": ("ALERT",), "description": description, "options": queue}
+        return self._add_one("recipient", name, "NOTIFY", "reversible", errors=errors, **more)
 
-        options = QueueOptions(concurrency=4, retries=retries, lease=60.0, scopes=tuple(scopes))
-        return self._declare_one(
-            *("recipient", name, "NOTIFY", "reversible"),
-            methods=("ALERT",),
-            errors=errors,
-            description=description,
-            options=options,
-        )
-
-    def _declare_one(
+    def _add_one(
         self,
         kind: str,
         name: str,

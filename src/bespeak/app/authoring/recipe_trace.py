@@ -20,6 +20,10 @@ _UNKNOWN: Final = (
 )
 
 
+def _comparing(op: str) -> Any:
+    return lambda left, right: _compare(left, op, right)
+
+
 class Traced:
     """A value of a later call. Its fields are attributes or items; its methods say what is done with a list."""
 
@@ -101,24 +105,8 @@ class Traced:
         """Compare: there is no value."""
         return Condition(left=self._source, op="absent")
 
-    def __eq__(self, other: object) -> Any:
-        return _compare(self, "eq", other)
-
-    def __ne__(self, other: object) -> Any:
-        return _compare(self, "ne", other)
-
-    def __lt__(self, other: Any) -> Condition:
-        return _compare(self, "lt", other)
-
-    def __le__(self, other: Any) -> Condition:
-        return _compare(self, "lte", other)
-
-    def __gt__(self, other: Any) -> Condition:
-        return _compare(self, "gt", other)
-
-    def __ge__(self, other: Any) -> Condition:
-        return _compare(self, "gte", other)
-
+    __eq__, __ne__ = _comparing("eq"), _comparing("ne")
+    __lt__, __le__, __gt__, __ge__ = _comparing("lt"), _comparing("lte"), _comparing("gt"), _comparing("gte")
     __hash__ = None  # type: ignore[assignment] # it is equal to nothing, it makes a condition
 
     def __bool__(self) -> bool:

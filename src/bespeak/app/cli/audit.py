@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 import msgspec
@@ -57,8 +57,7 @@ def _configured(target: str, *, with_keys: bool) -> TrailTrust:
     document = server_document(target)
     path = document.signing_key
     ids = frozenset({document.main.server_id} if document.main.server_id else ())
-    sign = document.audit.sign or ("each" if path is not None else "none")
-    expected = Expectation(sign, ids)
+    expected = Expectation(document.audit.sign or ("each" if path is not None else "none"), ids)
     is_off = document.audit.recording(lasting=True) == "off"
     if path is None or not with_keys:
         return TrailTrust(expected=expected, is_off=is_off)
@@ -215,7 +214,15 @@ def show(
     if not records:
         raise CommandFailedError(f"no record has the id {ids[0]}" if ids else "no records found")
     if as_json:
-        shown = [_as_dict(record, keys) for record in records]
+        shown = [
+            {
+                "audit_id": one.audit_id,
+                "signature": _signature(one, keys),
+                "record": payload_of(one.jws),
+                "jws": one.jws,
+            }
+            for one in records
+        ]
         print_json(shown[0] if ids else shown)
     elif ids:
         print_lines(_record_lines(records[0], keys))
@@ -297,15 +304,6 @@ def _signatures(tally: Tally, keys: TrustedKeys) -> str:
 
 def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def _as_dict(record: KeptRecord, keys: TrustedKeys) -> dict[str, Any]:
-    return {
-        "audit_id": record.audit_id,
-        "signature": _signature(record, keys),
-        "record": payload_of(record.jws),
-        "jws": record.jws,
-    }
 
 
 def _signature(record: KeptRecord, keys: TrustedKeys) -> str:

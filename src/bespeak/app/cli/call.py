@@ -83,9 +83,8 @@ def call(
     method, path, given = _what(method, path, given)
     asked = {name: options.pop(name) for name in ("idempotency_key", "fields", "compact", "since")}
     task_id, fields = options.pop("task_id"), asked["fields"]
-    check_text(
-        method, path, *given, *headers, *filter(None, (task_id, fields, asked["idempotency_key"], asked["since"]))
-    )
+    texts = (task_id, fields, asked["idempotency_key"], asked["since"])
+    check_text(method, path, *given, *headers, *filter(None, texts))
     whole = _read_data(data)
     more = dict(_read_header(header) for header in headers)
 

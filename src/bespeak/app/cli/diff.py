@@ -33,7 +33,6 @@ from bespeak.documents.deployment.server_toml import with_document
 from bespeak.documents.manifest_json import parse_manifest
 from bespeak.documents.replacement import replace_text
 from bespeak.errors import ConfigError, ContractError
-from bespeak.protocol.address import is_web
 from bespeak.terminal.console import choice_option, line, print_findings, print_json, print_lines
 from bespeak.text.diagnostics.diagnostic import Diagnostic, has_errors
 from bespeak.text.diagnostics.reporters import reporter
@@ -68,12 +67,8 @@ def contract_of(
     """
     if target.startswith(GIT):
         return _at_revision(target, other, open_files, tolerant=tolerant)
-    if target.startswith("agtp://") or is_web(target):
-        return ContractSource(asyncio.run(_live(target, options)))
     if "://" in target:
-        raise ConfigError(
-            f"{target!r} is not a supported URI: give agtp://HOST[:PORT], https://HOST, a folder or a file"
-        )
+        return ContractSource(asyncio.run(_live(target, options)))
     return _local(target, Path.cwd(), tolerant=tolerant)
 
 

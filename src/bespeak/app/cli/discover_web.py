@@ -51,16 +51,13 @@ def web_lines(discovered: Discovered) -> Iterator[Text]:
 
 def capability_lines(discovered: Discovered) -> Iterator[Text]:
     widest = min(max((len(each.id) for each in discovered.capabilities), default=0), _WIDEST)
-    for capability in discovered.capabilities:
-        mark = "  [deprecated]" if capability.deprecated else ""
-        yield line(
-            (f"{capability.id:<{widest}}", _METHOD),
-            f"  {capability.method} {capability.path}  {capability.description}{mark}",
-        )
-        taken = capability.input_schema
+    for each in discovered.capabilities:
+        mark = "  [deprecated]" if each.deprecated else ""
+        yield line((f"{each.id:<{widest}}", _METHOD), f"  {each.method} {each.path}  {each.description}{mark}")
+        taken = each.input_schema
         properties, required = taken.get("properties"), taken.get("required", ())
         for name, schema in properties.items() if isinstance(properties, dict) else ():
-            text = capability.params.get(name) or write_param(schema, required=name in required, root=taken)
+            text = each.params.get(name) or write_param(schema, required=name in required, root=taken)
             yield line((f"    {name}: {text}", _QUIET))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bespeak.contract.service import Service
 from bespeak.documents.agis.canonical import parse_agis
@@ -16,10 +15,6 @@ from bespeak.terminal.console import print_findings
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief, has_errors
 from bespeak.text.reading.text_file import read_text
 from bespeak.text.source.tree import MAX_BYTES
-
-if TYPE_CHECKING:
-    from bespeak.agent.discovery.web_document import Fetched
-    from bespeak.protocol.address_guard import WebAddress
 
 
 def open_agis_file(file: Path) -> Service:
@@ -61,25 +56,24 @@ def _read(source: str) -> bytes:
 
 
 def _fetch(source: str, *, insecure: bool) -> tuple[bytes, str]:
-    from bespeak.protocol.address_guard import AddressFault, parse_web_address  # noqa: PLC0415 - slow to load
+    from bespeak.agent.discovery.fetcher import Fetcher  # noqa: PLC0415
+    from bespeak.agent.discovery.web_document import OPENAPI, Fetched  # noqa: PLC0415
+    from bespeak.protocol import address_guard as web  # noqa: PLC0415 - slow to load
 
-    address = parse_web_address(source, insecure=insecure)
-    if isinstance(address, AddressFault):
+    address = web.parse_web_address(source, insecure=insecure)
+    if isinstance(address, web.AddressFault):
         raise ConfigError(str(address))
-    fetched = asyncio.run(_get(address, insecure=insecure))
+    # The user chose this address, so it may be in any network; redirect targets may not.
+    url, guard = str(address), web.AddressGuard(web.typed_host(address.origin.host, address.origin.port))
+
+    async def get() -> Fetched:
+        fetcher = Fetcher(guard, insecure=insecure)
+        try:
+            return await fetcher.get(url, OPENAPI, robots=False)
+        finally:
+            await fetcher.close()
+
+    fetched = asyncio.run(get())
     if fetched.fault is not None:
         raise CommandFailedError(f"{brief(source)}: {fetched.fault.message}")
     return fetched.body, fetched.final_url
-
-
-async def _get(address: WebAddress, *, insecure: bool) -> Fetched:
-    from bespeak.agent.discovery.fetcher import Fetcher  # noqa: PLC0415
-    from bespeak.agent.discovery.web_document import OPENAPI  # noqa: PLC0415
-    from bespeak.protocol.address_guard import AddressGuard, typed_host  # noqa: PLC0415 - slow to load
-
-    # The user chose this address, so it may be in any network; redirect targets may not.
-    fetcher = Fetcher(AddressGuard(typed_host(address.origin.host, address.origin.port)), insecure=insecure)
-    try:
-        return await fetcher.get(str(address), OPENAPI, robots=False)
-    finally:
-        await fetcher.close()

@@ -205,10 +205,19 @@ def _finish(output: Path, imported: Imported, command: str, *, force: bool, as_j
     known = (path for path in sorted((output / "endpoints").glob("*.toml")) if _is_ours(path, command))
     names = (f"endpoints/{path.name}" for path in known)
     _write(output, imported.files, force=force, outdated=[name for name in names if name not in imported.files])
-    if as_json:
-        print_json(_summary(output, imported))
-    else:
+    if not as_json:
         _print_summary(output, imported)
+        return
+    told = {
+        "folder": str(output),
+        "endpoints": len(imported.facades),
+        "guesses": imported.guesses,
+        "variables": [variable.name for variable in imported.variables],
+        "left_out": [{"what": entry.what, "why": entry.why} for entry in imported.left_out],
+        "notes": [{"what": entry.what, "why": entry.why} for entry in imported.notes],
+        "files": list(imported.files),
+    }
+    print_json(told)
 
 
 def _check_server(server: str | None) -> None:
@@ -243,18 +252,6 @@ def _is_ours(path: Path, command: str) -> bool:
             return any(made_by(command) in file.readline(1_000) for _ in range(4))
     except OSError:
         return False
-
-
-def _summary(output: Path, imported: Imported) -> dict[str, object]:
-    return {
-        "folder": str(output),
-        "endpoints": len(imported.facades),
-        "guesses": imported.guesses,
-        "variables": [variable.name for variable in imported.variables],
-        "left_out": [{"what": entry.what, "why": entry.why} for entry in imported.left_out],
-        "notes": [{"what": entry.what, "why": entry.why} for entry in imported.notes],
-        "files": list(imported.files),
-    }
 
 
 def _print_summary(output: Path, imported: Imported) -> None:

@@ -162,9 +162,8 @@ def _variables(client: McpClient, given: Sequence[str], options: Mapping[str, An
     names = tuple(dict.fromkeys((*secret, *given)))
     if names and client.variable is None:
         advice = "Use --token-file or --key-file." if secret else "Read it from a file in the service itself."
-        raise CommandFailedError(
-            f"{client.title} does not pass {names[0]} on to servers, and its value is never written. {advice}"
-        )
+        why = f"{client.title} does not pass {names[0]} on to servers, and its value is never written"
+        raise CommandFailedError(f"{why}. {advice}")
     return names
 
 
@@ -190,9 +189,8 @@ def _started(wish: _Installation) -> ServerEntry:
 def _remote(wish: _Installation) -> ServerEntry:
     client, url, options = wish.client, wish.service, wish.options
     if not client.takes_urls:
-        raise CommandFailedError(
-            f"{client.title} starts servers only. Add {url} as a connector in its settings, or leave --remote out."
-        )
+        advice = f"Add {url} as a connector in its settings, or leave --remote out."
+        raise CommandFailedError(f"{client.title} starts servers only. {advice}")
     if not is_web(url) or not _host(url):
         raise click.UsageError("--remote takes the https URL of an MCP server, without credentials.")
     unsent = [option.opts[0] for option in wish.given if option.name not in _SENT]

@@ -234,10 +234,9 @@ def _advice(synthesis: Synthesis, service: str, options: Mapping[str, Any]) -> I
         return
     endpoint = synthesis.endpoint
     # The manifest does not list an endpoint of a session, so `bespeak call` does not know its types.
-    inputs = (
-        f"{name}{'' if 'string' in types else ':'}=..." for name, types in property_types(endpoint.input_schema).items()
-    )
-    words = ["bespeak", "call", service, endpoint.method, endpoint.path, *inputs]
+    typed = property_types(endpoint.input_schema).items()
+    inputs = (f"{name}{'' if 'string' in types else ':'}=..." for name, types in typed)
+    words = ["bespeak", "call", service, *endpoint.key, *inputs]
     for option, name in (("--agent-id", "agent_id"), ("--as", "as_name")):
         words += [option, options[name]] if options[name] else []
     words += [word for scope in options["scopes"] for word in ("--scope", scope)]

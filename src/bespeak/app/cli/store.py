@@ -213,9 +213,8 @@ def import_(file: Path, target: str, override: str | None) -> None:
         return
     details = outcome.details
     if outcome.reason == "not-empty":
-        raise CommandFailedError(
-            f"the store is not empty: {details['table']} has rows. Import into a new store; nothing was changed."
-        )
+        advice = "Import into a new store; nothing was changed."
+        raise CommandFailedError(f"the store is not empty: {details['table']} has rows. {advice}")
     where = f"{file}, line {details['line']}" if details["line"] else str(file)
     raise CommandFailedError(f"{where}: {details['message']}. Nothing was imported.")
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from bespeak.agent.client.agtp_transport import choose_tls
 from bespeak.agent.client.errors import UnreachableError
-from bespeak.app.conformance.checks import calls, grammar, manifest, negotiation, refusals
+from bespeak.app.conformance.checks import calls, manifest, negotiation, refusals
 from bespeak.app.conformance.subject import (
     SEVERITY,
     Check,
@@ -117,7 +117,7 @@ def _result_lines(result: CheckResult) -> Iterator[tuple[Verdict | None, str]]:
             yield None, f"            {printable(str(seen))}"
 
 
-_GROUPS: Final = (manifest.CHECKS, grammar.CHECKS, refusals.CHECKS, negotiation.CHECKS, calls.CHECKS)
+_GROUPS: Final = (manifest.CHECKS, refusals.CHECKS, negotiation.CHECKS, calls.CHECKS)
 CHECKS: Final[tuple[Check, ...]] = tuple(sorted(chain.from_iterable(_GROUPS), key=lambda check: check.id))
 """All checks, in the order of the items of AGTP-API 13.1. Those about all exchanges, `core`, run last."""
 

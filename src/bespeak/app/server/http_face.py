@@ -337,14 +337,11 @@ def _show(shown: AnswerView) -> HttpResponse:
     parts += [f"<blockquote><pre>{escape(shown.quoted)}</pre></blockquote>"] if shown.quoted else []
     if shown.choices:
         reason = f'<p><label>In a line <input name="reason" maxlength="{_LONGEST_REASON}"></label></p>'
-        buttons = (
-            f'<button name="answer" value="{escape(value)}">{escape(label)}</button>'
-            for value, label in shown.choices.items()
-        )
+        choices = [(escape(value), escape(label)) for value, label in shown.choices.items()]
+        buttons = " ".join(f'<button name="answer" value="{value}">{label}</button>' for value, label in choices)
         # Without an action, the form is sent to the address of the page, token included.
-        parts.append(
-            f'<form method="post">{"" if list(shown.choices) == ["accepted"] else reason}{" ".join(buttons)}</form>'
-        )
+        asked = "" if list(shown.choices) == ["accepted"] else reason
+        parts.append(f'<form method="post">{asked}{buttons}</form>')
     return _write_page(shown.status, shown.title, "".join(parts))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from bespeak.app.server.assembly import Keeper
 from bespeak.app.server.settings import HttpAssembly, Settings
@@ -25,18 +25,14 @@ from bespeak.protocol.tls import ALPN, server_context
 from bespeak.protocol.wire.messages import Limits
 
 if TYPE_CHECKING:
+    from bespeak.faces.a2a.http import A2aApplication
     from bespeak.faces.http.server import HttpServer
-
-
-class _Startable(Protocol):
-    async def start(self) -> None: ...
-
-    async def stop(self) -> None: ...
+    from bespeak.faces.mcp.http import McpApplication
 
 
 class WebApplications:
     def __init__(self, assembly: HttpAssembly, mcp: McpSettings, a2a: A2aSettings) -> None:
-        self._parts: list[_Startable] = []
+        self._parts: list[McpApplication | A2aApplication] = []
         self._places: dict[str, Application] = {}
         answers = assembly.dispatcher.server.part("answers")
         if not (mcp.enabled or a2a.enabled or answers is not None):
@@ -93,9 +89,8 @@ async def serve(
     web: HttpServer | None = None
     operations: HttpServer | None = None
     loopback = settings.http is not None and settings.http.is_loopback
-    assembly = HttpAssembly(
-        keeper.dispatcher, settings.web, settings.auth, limits, loopback, stateless=settings.workers > 1
-    )
+    several = settings.workers > 1
+    assembly = HttpAssembly(keeper.dispatcher, settings.web, settings.auth, limits, loopback, stateless=several)
     beside = WebApplications(assembly, settings.mcp, settings.a2a)
     if not await _started(keeper, stop):
         return
@@ -156,14 +151,9 @@ def _web_server(
     from bespeak.app.server.http_pages import Publishing  # noqa: PLC0415
     from bespeak.faces.http.server import HttpServer  # noqa: PLC0415 - loads httptools, only for HTTP
 
-    publishing = Publishing(
-        auth=settings.auth,
-        keys_required=settings.keys_required,
-        agtp_port=settings.address.port,
-        mcp=settings.mcp.enabled,
-        a2a=settings.a2a,
-    )
-    limits, loopback = assembly.limits, assembly.loopback
+    limits, loopback, mcp, port = assembly.limits, assembly.loopback, settings.mcp.enabled, settings.address.port
+    keys_required = settings.keys_required
+    publishing = Publishing(auth=settings.auth, keys_required=keys_required, agtp_port=port, mcp=mcp, a2a=settings.a2a)
     face = make_face(assembly.dispatcher, settings.web, limits=limits, loopback=loopback, publishing=publishing)
     outer = build_middleware(face, settings.web)
     return HttpServer(face, outer, streamed=beside.places, timeouts=timeouts, capacity=capacity)

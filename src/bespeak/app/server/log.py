@@ -17,13 +17,7 @@ LEVELS: Final = ("error", "warning", "info", "debug")  # failures, warnings for 
 FORMATS: Final = ("text", "json")
 # Libraries that log request URLs, including their query, at the info and debug levels.
 _CHATTY: Final = ("asyncio", "asyncpg", "httpcore", "httpx", "mcp")
-_IN_TEXT: Final = (
-    ("principal", "principal_id"),
-    ("request", "request_id"),
-    ("task", "task_id"),
-    ("audit", "audit_id"),
-    ("response", "response_id"),
-)
+_IN_TEXT: Final = ("principal", "request", "task", "audit", "response")  # what a line names by its id
 
 
 def log_to_stderr(level: str, form: str = "text") -> None:
@@ -56,7 +50,9 @@ class TextLines(logging.Formatter):
         """Format one line; a traceback follows indented, so that none of its lines looks like an entry."""
         particulars: dict[str, Any] = getattr(record, "particulars", {})
         message = printable(record.getMessage())
-        ids = "".join(f" {short}={_word(particulars[name])}" for short, name in _IN_TEXT if particulars.get(name))
+        # A space in a value would start another field.
+        named = {name: printable(particulars.get(f"{name}_id") or "").replace(" ", "\\x20") for name in _IN_TEXT}
+        ids = "".join(f" {name}={text}" for name, text in named.items() if text)
         trace = "".join(f"\n    {printable(line)}" for line in _trace(self, record).splitlines())
         return f"{_time(record)} {record.levelname} {record.name}: {message}{ids}{trace}"
 
@@ -105,11 +101,6 @@ def _time(record: logging.LogRecord) -> str:
 
 def _trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     return formatter.formatException(record.exc_info) if record.exc_info else ""
-
-
-def _word(text: str) -> str:
-    """Format a value as one word: a space in it would start another field."""
-    return printable(text).replace(" ", "\\x20")
 
 
 def _escape(line: str) -> str:

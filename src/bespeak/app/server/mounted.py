@@ -122,30 +122,21 @@ class MountedService:
             keeper = Keeper(self._assembled, store, document, signing_keys(document.signing_key))
             await keeper.start()
             limits = Limits(body=document.limits.max_body or DEFAULT_LIMITS.body)
-            keys_required = document.idempotency.require
-            publishing = Publishing(
-                auth=document.auth, keys_required=keys_required, mcp=document.mcp.enabled, a2a=document.a2a
-            )
+            required, mcp = document.idempotency.require, document.mcp.enabled
+            publishing = Publishing(auth=document.auth, keys_required=required, mcp=mcp, a2a=document.a2a)
             face = make_face(keeper.dispatcher, self._settings, limits=limits, publishing=publishing)
-            application = build_middleware(face, self._settings) or face
-            application = await self._with_others(application, keeper, limits)
-            self._keeper, self._loop, self._application = keeper, loop, application
-            return application
+            own = build_middleware(face, self._settings) or face
+            assembly = HttpAssembly(keeper.dispatcher, self._settings, document.auth, limits)
+            self._beside = WebApplications(assembly, document.mcp, document.a2a)
+            await self._beside.start()
+            places = self._beside.places or {}
 
-    async def _with_others(self, application: Application, keeper: Keeper, limits: Limits) -> Application:
-        document = self._target.document
-        assembly = HttpAssembly(keeper.dispatcher, self._settings, document.auth, limits)
-        self._beside = beside = WebApplications(assembly, document.mcp, document.a2a)
-        await beside.start()
-        places = beside.places
-        if places is None:
-            return application
+            async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+                found = places.get(local_path(scope)) if scope["type"] == "http" else None
+                await (found or own)(scope, receive, send)
 
-        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
-            found = places.get(local_path(scope)) if scope["type"] == "http" else None
-            await (found or application)(scope, receive, send)
-
-        return answer
+            self._keeper, self._loop, self._application = keeper, loop, answer if places else own
+            return self._application
 
     async def stop(self) -> None:
         keeper, self._keeper, self._loop, self._application = self._keeper, None, None, None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.policy import Policies
@@ -133,11 +133,9 @@ def plan_settings(
     key: Path | None = None,
     insecure: bool = False,
     store: str | None = None,
-    strict: bool = False,
-    log_level: str = "warning",
-    log_format: str = "text",
+    **chosen: Any,
 ) -> Settings:
-    """Return the settings of a target: command line, else configuration, else defaults."""
+    """Return the settings of a target: command line, else configuration, else defaults. `chosen` has no other place."""
     listen = document.listen
     given = asdict(document.limits).items()
     limits = {name: value for name, value in given if name not in ("rate", "stream") and value is not None}
@@ -165,9 +163,7 @@ def plan_settings(
         store=store_place(target, store),
         durability=document.store.durability,
         keys_required=document.idempotency.require,
-        strict=strict,
-        log_level=log_level,
-        log_format=log_format,
+        **chosen,
         **limits,
     )
     settings.check()

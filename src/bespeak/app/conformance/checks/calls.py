@@ -132,9 +132,8 @@ async def _values_are_decoded(subject: Subject) -> CheckOutcome:
         seen = await subject.call(endpoint, others, query=f"{name}={encoded}")
         if seen.is_success:
             return passed(plain, seen, twice)
-        return undecided(seen) or failed(
-            f"percent-encoded input is answered with {seen.status}, plain input with {plain.status}", plain, seen
-        )
+        note = f"percent-encoded input is answered with {seen.status}, plain input with {plain.status}"
+        return undecided(seen) or failed(note, plain, seen)
     return outcome
 
 

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final
 from urllib.parse import quote
 
-from bespeak.app.conformance.checks.grammar import NO_INPUT, NO_VERB
+from bespeak.app.conformance.checks.refusals import NO_INPUT, NO_VERB
 from bespeak.app.conformance.subject import (
     PROBE_FIELD,
     PROBE_SCOPE,
@@ -262,17 +262,13 @@ async def _followed(subject: Subject) -> CheckOutcome:
     return not_applicable("the server decides at once")
 
 
+_UNKNOWN: Final = _refusing(459, method=NO_VERB)
 _LEAKING: Final = _refusing(460, path="/things/query")
 _INCOMPLETE: Final = _refusing(400, semantic={"intent": "Say too little."})
 _INVALID: Final = _refusing(400, input_schema={"type": "no such type"})
 CHECKS: Final = (
     Check("13.1-07a", "with synthesis disabled PROPOSE is refused with 463 synthesis-disabled", "8.7", _disabled),
-    Check(
-        "13.1-07b",
-        "a proposal with an unknown verb is answered with 459",
-        "10.3 step 1",
-        _refusing(459, method=NO_VERB),
-    ),
+    Check("13.1-07b", "a proposal with an unknown verb is answered with 459", "10.3 step 1", _UNKNOWN),
     Check("13.1-07c", "a proposal with a verb in its path is answered with 460", "10.3 step 2", _LEAKING),
     Check("13.1-07d", "a proposal with an incomplete semantic block is answered with 400", "10.3 step 3", _INCOMPLETE),
     Check("13.1-07e", "a proposal with an invalid schema is answered with 400", "10.3 step 4", _INVALID),
