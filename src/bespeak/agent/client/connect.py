@@ -129,7 +129,7 @@ async def connect(
         raise ConfigError(f"pool_size must be at least 1; got {pool_size!r}.")
     agent_id = caller_id(as_, agent_id)
     caller: dict[str, Any] = {"agent_id": agent_id, "scopes": scopes, "signing_key": _read_key(signing_key)}
-    sending: dict[str, Any] = {"timeout": timeout, "retry": retry or RetryPolicy(), "credential": bearer_of(token, key)}
+    sending: dict[str, Any] = {"timeout": timeout, "retry": retry, "credential": bearer_of(token, key)}
     trust: dict[str, Any] = {"ca_file": ca_file, "client_cert": client_cert, "client_key": client_key}
     if is_web(uri):
         from bespeak.agent.client.web import WebConnection, open_web  # noqa: PLC0415 - AGTP does without HTTP

@@ -29,7 +29,6 @@ Fields = Iterable[str] | Mapping[str, Any]  # fields in the notation, a mapping 
 _READING: Final = ("discovery", "retrieval", "analysis")  # capabilities whose verbs change nothing
 _PARAMETER: Final = re.compile(r"\{([A-Za-z0-9_]+)\}")
 _TYPED: Final = ("type", "format", "enum")
-_TEXT: Final[Mapping[str, Any]] = {"type": "string"}
 
 
 def read_fields(fields: Fields) -> dict[str, Any]:
@@ -198,4 +197,4 @@ def _agreed_type(name: str, known: Iterable[Endpoint]) -> dict[str, Any]:
         and isinstance(one := inline(properties.get(name), endpoint.input_schema), Mapping)
         and (kept := {key: one[key] for key in _TYPED if key in one})
     }
-    return dict(msgspec.json.decode(found.pop())) if len(found) == 1 else dict(_TEXT)
+    return dict(msgspec.json.decode(found.pop())) if len(found) == 1 else {"type": "string"}

@@ -99,7 +99,7 @@ class Sender:
         locator: Locator,
         *,
         timeout: float,
-        retry: RetryPolicy,
+        retry: RetryPolicy | None = None,
         secure: bool = False,
         signer: Signer | None = None,
         credential: BearerCredential | None = None,
@@ -108,7 +108,7 @@ class Sender:
         self._exchanger = exchanger
         self._locator = locator
         self._timeout = timeout
-        self._retry = retry
+        self._retry = retry or RetryPolicy()
         self._secure = secure
         self._credential = credential
         self._answered = False

@@ -7,7 +7,7 @@ import re
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote
@@ -245,7 +245,7 @@ class WebConnection:
     """Connection settings and credentials for a service on the web."""
 
     timeout: float = 30.0
-    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    retry: RetryPolicy | None = None
     ca_file: str | Path | None = None
     client_cert: str | Path | None = None
     client_key: str | Path | None = None

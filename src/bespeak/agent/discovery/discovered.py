@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final, Literal
 
 from bespeak.agent.discovery.agent_card import AgentCard
@@ -53,7 +53,6 @@ class Discovered:
 _HOPELESS: Final = frozenset(  # Faults that every document of the host would share.
     {"address", "scheme", "credentials", "plain", "private", "name", "connection", "certificate", "timeout", "rate"}
 )
-_DOCUMENTS: Final = ("agtp", "manifest", "ai", "summary", "agis", "openapi", "card")  # what a search has and a result
 _MOST_LEFT_OUT: Final = 100
 _LONGEST_NAME: Final = 200
 _LONGEST_DESCRIPTION: Final = 300
@@ -109,19 +108,11 @@ class DiscoverySearch:
         if elsewhere and self.kind != "agtp":
             message = f"capabilities are at {', '.join(elsewhere[:5])}, which receive no credential"
             self.say(CAPABILITY_ELSEWHERE, message, origin, severity="info")
+        same = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in ("base", "is_face")}
+        lists = {name: tuple(value) for name, value in same.items() if isinstance(value, list)}
+        found = {**same, **lists, "kind": self.kind, "base": self.base or self.address, "preferences": preferences}
         name, description = self._names()
-        return Discovered(
-            kind=self.kind,
-            address=self.address,
-            base=self.base or self.address,
-            name=name,
-            description=description,
-            capabilities=tuple(self.capabilities),
-            findings=tuple(self.findings),
-            steps=tuple(self.steps),
-            preferences=preferences,
-            **{field: getattr(self, field) for field in _DOCUMENTS},
-        )
+        return Discovered(name=name, description=description, **found)
 
     def _names(self) -> tuple[str, str]:
         if self.ai is not None:

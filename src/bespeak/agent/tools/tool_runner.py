@@ -185,7 +185,6 @@ _GRANTING: Final = Granting(
 _MOST_CALLS: Final = 128  # maximum calls of one message that are carried out
 _LONGEST_NAME: Final = 80
 _LONGEST_ARGUMENTS: Final = 1_000_000
-_ACCEPTED: Final = "accepted"
 _LATER: Final = "Tell the user that the service cannot be reached. Nothing was called; try again later."
 
 
@@ -287,7 +286,7 @@ class ToolRunner:
         case_id = outcome.confirmation_id
         if case_id is None:
             return outcome
-        if outcome.error.get("confirmation_status") == _ACCEPTED:
+        if outcome.error.get("confirmation_status") == "accepted":
             return await self._service.call(tool.endpoint, arguments, {**headers, "Confirmation-ID": case_id})
         remedy = "Tell the user that another party has to confirm it. Then repeat the call unchanged."
         return Outcome(outcome.status, error={"remedy": remedy, **outcome.error})

@@ -76,12 +76,7 @@ class Participation:
         return self._add_one("queue", name, "SUBMIT", impact, errors=errors, description=description, options=options)
 
     def report(
-        self,
-        name: str,
-        *,
-        scopes: Sequence[str] = (),
-        errors: Mapping[str, str] | None = None,
-        description: str = "",
+        self, name: str, *, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None, description: str = ""
     ) -> Callable[[_Function], _Function]:
         """Declare the decorated function as a report, which agents ask for with REPORT. It is returned unchanged.
 
@@ -97,12 +92,7 @@ class Participation:
         )
 
     def sale(
-        self,
-        name: str,
-        *,
-        scopes: Sequence[str] = (),
-        errors: Mapping[str, str] | None = None,
-        description: str = "",
+        self, name: str, *, scopes: Sequence[str] = (), errors: Mapping[str, str] | None = None, description: str = ""
     ) -> Callable[[_Seller], _Seller]:
         """Declare the decorated class as the seller of an item, which agents PURCHASE. It is returned unchanged.
 
@@ -127,9 +117,7 @@ class Participation:
                 raise ContractError(f"{_locate(seller)}: the sale {name[:80]!r} cannot be declared: {error}") from None
             joined = {
                 role: JoinedFunction(
-                    function=function,
-                    method=_SALE[role],
-                    impact="informational" if role == "price" else "irreversible",
+                    function=function, method=_SALE[role], impact="informational" if role == "price" else "irreversible"
                 )
                 for role, function in functions.items()
             }

@@ -114,11 +114,7 @@ def _severity(rule: Rule, judge: Judge) -> str:
 
 
 def _passes() -> dict[str, str]:
-    from bespeak.checks.lint.rule_index import (  # noqa: PLC0415
-        PASSES,
-        all_rules,
-        pass_of,
-    )
+    from bespeak.checks.lint.rule_index import PASSES, all_rules, pass_of  # noqa: PLC0415
 
     names = {step.number: step.name for step in PASSES}
     return {rule: names[pass_of(rule)] for rule in all_rules() if pass_of(rule)}

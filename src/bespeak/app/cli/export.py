@@ -46,6 +46,11 @@ class Exported:
     mcp: bool = False  # True if the deployment serves MCP too
     catalog_warnings: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def secured(self) -> tuple[Service, tuple[Endpoint, ...], HttpSettings, tuple[str, ...]]:
+        """What every document is made of: the service, its endpoints, its place on the web and its authentication."""
+        return self.service, self.service.endpoints, self.http, self.auth.modes
+
 
 def open_exported(target: str, options: Mapping[str, Any], *, url: str | None = None) -> Exported:
     """Open a folder, a file, `module:app`, or a live service through its manifest. `url` is its HTTP address."""
@@ -194,15 +199,8 @@ def openapi(service: str, output: Path | None, force: bool, to: str, url: str | 
     from bespeak.documents.projections.openapi.document import project_openapi  # noqa: PLC0415 - for this document only
 
     found = open_exported(service, options, url=url)
-    document = project_openapi(
-        found.service,
-        found.service.endpoints,
-        found.http,
-        found.auth.modes,
-        version=found.version,
-        keys_required=found.keys_required,
-        catalog_warnings=found.catalog_warnings,
-    )
+    warnings, required = found.catalog_warnings, found.keys_required
+    document = project_openapi(*found.secured, version=found.version, keys_required=required, catalog_warnings=warnings)
     _write(_text(document, to), output, force=force)
 
 
@@ -220,7 +218,7 @@ def ai(service: str, part: str | None, output: Path | None, force: bool, url: st
     from bespeak.documents.projections.discovery import AI_PATH, project_ai  # noqa: PLC0415 - for this document only
 
     found = open_exported(service, options, url=url)
-    documents = project_ai(found.service, found.service.endpoints, found.http, found.auth.modes, updated=found.updated)
+    documents = project_ai(*found.secured, updated=found.updated)
     assert documents is not None, "there is an endpoint"
     if part is not None and part not in documents.parts:
         advice = f"use one of {', '.join(documents.parts)}" if documents.parts else "it is a single document"
@@ -270,15 +268,8 @@ def a2a(service: str, legacy: bool, output: Path | None, force: bool, url: str |
     from bespeak.documents.projections.a2a_card import project_card, to_legacy  # noqa: PLC0415 - for this document only
 
     found = open_exported(service, options, url=url)
-    card = project_card(
-        found.service,
-        found.service.endpoints,
-        found.http,
-        found.auth.modes,
-        version=found.version,
-        issuer=found.auth.token.issuer,
-        most_skills=found.a2a.most_skills,
-    )
+    issuer, most = found.auth.token.issuer, found.a2a.most_skills
+    card = project_card(*found.secured, version=found.version, issuer=issuer, most_skills=most)
     if card is None:
         raise ConfigError("an agent card contains the HTTP address of the service: give --url, or set url in [http]")
     _write(_text(to_legacy(card) if legacy else card, "json"), output, force=force)

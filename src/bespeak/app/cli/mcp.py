@@ -375,15 +375,9 @@ async def _serve(
         client = await stack.enter_async_context(opening)
         manifest = await client.discover()
         caller = options["agent_id"] or (derived_id(options["as_name"]) if options["as_name"] else "")
-        scopes = _scopes(options, caller)
-        backend = ClientBackend(
-            client,
-            manifest,
-            caller=caller,
-            scopes=scopes,
-            service=target.service if target else None,
-            server=servers[0] if servers else None,
-        )
+        scopes, loaded = _scopes(options, caller), target.service if target else None
+        server = servers[0] if servers else None
+        backend = ClientBackend(client, manifest, caller=caller, scopes=scopes, service=loaded, server=server)
         _report_missing(await backend.endpoints(), scopes)
         if target is None:
             store = open_store(MEMORY, role="sole")

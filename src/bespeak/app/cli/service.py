@@ -93,10 +93,10 @@ def _quiet_client_log() -> Iterator[None]:
 async def open_service(
     service: str | Target,
     *,
-    agent_id: str | None,
+    agent_id: str | None = None,
     as_name: str | None = None,
-    scopes: tuple[str, ...],
-    signing_key: Path | None,
+    scopes: tuple[str, ...] = (),
+    signing_key: Path | None = None,
     token_file: Path | None = None,
     key_file: Path | None = None,
     **options: Any,

@@ -66,14 +66,8 @@ async def connect_local(
     async with _running(assembled, loaded, store) as dispatcher:
         if opened is not None:
             opened(dispatcher.server)
-        sender = Sender(
-            InProcess(dispatcher, face=face),
-            locator,
-            timeout=timeout,
-            retry=retry or RetryPolicy(),
-            signer=signer,
-            credential=bearer_of(token, key),
-        )
+        inside, proof = InProcess(dispatcher, face=face), bearer_of(token, key)
+        sender = Sender(inside, locator, timeout=timeout, retry=retry, signer=signer, credential=proof)
         yield ServiceClient(sender, locator, agent_id=agent_id, scopes=scopes)
 
 

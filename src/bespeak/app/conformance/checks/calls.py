@@ -120,37 +120,29 @@ def _checked_texts(subject: Subject) -> Iterator[tuple[Mapping[str, Any], dict[s
                 yield endpoint, {key: each for key, each in given.items() if key != name}, name, value, encoded
 
 
-async def _values_are_decoded(subject: Subject) -> CheckOutcome:
-    outcome = not_applicable(_NO_TEXT)
-    for endpoint, others, name, value, encoded in list(_checked_texts(subject))[:_TRIED]:
-        plain = await subject.call(endpoint, others, query=f"{name}={quote(value, safe='')}")
-        twice = await subject.call(endpoint, others, query=f"{name}={quote(encoded, safe='')}")
-        if not plain.is_success or twice.status != 422:
-            note = f"a valid value is answered with {plain.status}, an invalid one with {twice.status}"
-            outcome = undecided(plain) or could_not_tell(note, plain, twice)
-            continue
-        seen = await subject.call(endpoint, others, query=f"{name}={encoded}")
-        if seen.is_success:
-            return passed(plain, seen, twice)
-        note = f"percent-encoded input is answered with {seen.status}, plain input with {plain.status}"
-        return undecided(seen) or failed(note, plain, seen)
-    return outcome
+def _texts_told_apart(*, in_body: bool) -> CheckRun:
+    """Make a check that a valid text passes where an invalid one does not: encoded, or `in_body` beside a query."""
 
+    async def run(subject: Subject) -> CheckOutcome:
+        outcome = not_applicable(_NO_TEXT)
+        for endpoint, others, name, value, encoded in list(_checked_texts(subject))[:_TRIED]:
+            body, plain = ({**others, name: value}, "") if in_body else (others, f"{name}={quote(value, safe='')}")
+            invalid = f"{name}={quote(encoded, safe='')}"
+            valid, refused = await subject.call(endpoint, body, plain), await subject.call(endpoint, others, invalid)
+            if not valid.is_success or refused.status != 422:
+                what, other = ("a valid body", "an invalid query") if in_body else ("a valid value", "an invalid one")
+                note = f"{what} is answered with {valid.status}, {other} with {refused.status}"
+                outcome = undecided(valid) or could_not_tell(note, valid, refused)
+                continue
+            seen = await subject.call(endpoint, body, invalid if in_body else f"{name}={encoded}")
+            if seen.is_success:
+                return passed(valid, seen, refused)
+            note = f"percent-encoded input is answered with {seen.status}, plain input with {valid.status}"
+            note = f"with a different query value the answer is {seen.status}" if in_body else note
+            return undecided(seen) or failed(note, valid, seen)
+        return outcome
 
-async def _body_wins(subject: Subject) -> CheckOutcome:
-    outcome = not_applicable(_NO_TEXT)
-    for endpoint, others, name, value, encoded in list(_checked_texts(subject))[:_TRIED]:
-        body, query = {**others, name: value}, f"{name}={quote(encoded, safe='')}"
-        alone, only_query = await subject.call(endpoint, body), await subject.call(endpoint, others, query=query)
-        if not alone.is_success or only_query.status != 422:
-            note = f"a valid body is answered with {alone.status}, an invalid query with {only_query.status}"
-            outcome = undecided(alone) or could_not_tell(note, alone, only_query)
-            continue
-        both = await subject.call(endpoint, body, query=query)
-        if both.is_success:
-            return passed(alone, both, only_query)
-        return undecided(both) or failed(f"with a different query value the answer is {both.status}", alone, both)
-    return outcome
+    return run
 
 
 async def _output_fits(subject: Subject) -> CheckOutcome:
@@ -269,8 +261,8 @@ CHECKS: Final = (
     Check("13.1-10a", "an undeclared input field is answered with 422", "13.3", _probing(in_query=False)),
     Check("13.1-10b", "a missing required field is answered with 422 that names it", "13.2", _missing_field),
     Check("13.1-10c", "query parameters are validated as input", "5.5", _probing(in_query=True)),
-    Check("13.1-10d", "query values are percent-decoded", "5.5", _values_are_decoded),
-    Check("13.1-10e", "a body field wins over the query", "5.5", _body_wins),
+    Check("13.1-10d", "query values are percent-decoded", "5.5", _texts_told_apart(in_body=False)),
+    Check("13.1-10e", "a body field wins over the query", "5.5", _texts_told_apart(in_body=True)),
     Check("13.1-10f", "successful answers fit the output schema", "13.3", _output_fits),
     Check("13.1-11a", "catalog warnings are well formed and never come with 459", "4.4", _seen_catalog_warnings),
     Check("13.1-11b", "verbs known to be deprecated are answered with a warning", "4.4", _known_deprecated_verbs),
