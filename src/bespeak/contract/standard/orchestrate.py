@@ -280,6 +280,7 @@ ORCHESTRATE: Final[tuple[StandardMethod, ...]] = (
             MethodError("already-paused", status.CONFLICT, "The workflow is paused already."),
             MethodError("workflow-ended", status.CONFLICT, "The workflow has ended."),
         ),
+        recorded=("workflow_id", "reason"),
     ),
     _method(
         name="RESUME",

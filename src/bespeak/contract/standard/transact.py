@@ -187,6 +187,7 @@ TRANSACT: Final[tuple[StandardMethod, ...]] = (
             MethodError("not-cancellable", status.CONFLICT, "The target has ended and cannot be cancelled."),
             MethodError("refund-impossible", status.UNPROCESSABLE, "The refund is not possible for this target."),
         ),
+        recorded=("target_id", "reason"),
     ),
     _method(
         name="TRANSFER",
