@@ -16,7 +16,7 @@ from tests.cases import rows
 TESTS = Path(__file__).resolve().parents[1]
 SPECS = TESTS.parent / "specs"
 
-LEVELS = {"MUST", "MUST NOT", "SHOULD", "SHOULD NOT"}
+LEVELS = {"MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY"}
 BOUND = {"server", "client", "tool", "author", "other"}
 STATUSES = {"deferred", "outside", "deviation"}
 FIELDS = {"id", "section", "level", "applies", "text"}
@@ -93,7 +93,7 @@ def test_an_id_is_made_of_draft_section_and_a_running_number() -> None:
 def test_every_entry_is_complete_and_has_a_status_with_its_reason() -> None:
     for entry in requirements():
         assert entry.keys() >= FIELDS, entry
-        assert entry.keys() <= FIELDS | {"status", "reason"}, entry
+        assert entry.keys() <= FIELDS | {"covers", "status", "reason"}, entry
         assert entry["level"] in LEVELS
         assert entry["applies"] in BOUND
         assert 10 <= len(entry["text"]) <= 160, entry["id"]
@@ -101,6 +101,22 @@ def test_every_entry_is_complete_and_has_a_status_with_its_reason() -> None:
         assert ("reason" in entry) == ("status" in entry), entry["id"]
         assert entry.get("status", "deferred") in STATUSES, entry["id"]
         assert len(entry.get("reason", "long enough")) >= 10, entry["id"]
+
+
+def test_every_row_response_and_code_of_a_table_is_covered_by_one_requirement_of_its_section() -> None:
+    wrong = {}
+    for table in _load("methods.toml")["method"]:
+        rows = [name for level in ("must", "should", "may") for name in table[level]]
+        responses = ["response"] if table["response"] else []
+        expected = Counter([*rows, *responses, "idempotent", *map(str, table["errors"])])
+        place = f"{table['draft']}-{table['section']}-"
+        covered = [entry for entry in requirements() if entry["id"].startswith(place)]
+        found = Counter(name for entry in covered for name in entry.get("covers", ()))
+        if found != expected:
+            wrong[table["name"]] = {"missing": expected - found, "unknown or twice": found - expected}
+    assert wrong == {}
+    tabled = tuple(f"{table['draft']}-{table['section']}-" for table in _load("methods.toml")["method"])
+    assert not [entry["id"] for entry in requirements() if "covers" in entry and not entry["id"].startswith(tabled)]
 
 
 def test_single_tier_items_are_requirements_and_drafts_name_revision_and_date() -> None:

@@ -142,7 +142,7 @@ async def test_a_refusal_for_missing_authority_is_not_stored(tmp_path: Path, *, 
         assert (await bench.send("REVOKE", "/", body, idempotency_key="k")).status == 200
 
 
-@pytest.mark.requirement("METHODS-5.3-3", "CORE-6.1-4")
+@pytest.mark.requirement("CORE-6.1-4")
 @pytest.mark.parametrize("shared", [False, True])
 async def test_a_request_in_progress_is_409_with_the_time_to_wait(tmp_path: Path, *, shared: bool) -> None:
     started, finish = asyncio.Event(), asyncio.Event()

@@ -186,7 +186,7 @@ async def unsigned_faults(bench: StatefulBench) -> list[str]:
     return [fault.kind async for fault in verification.faults()]
 
 
-@pytest.mark.requirement("METHODS-10.2-1", "CORE-10.1-6")
+@pytest.mark.requirement("METHODS-10.2-1", "CORE-10.1-6", "METHODS-5.9-8")
 async def test_operators_calls_cost_no_record_but_those_that_governance_needs_do(tmp_path: Path) -> None:
     async with governed(tmp_path) as bench:
         for method, path in (("FETCH", "/menu"), ("BOOK", "/table"), ("DISCOVER", "/methods"), ("FETCH", "/nowhere")):

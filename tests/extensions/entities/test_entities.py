@@ -183,7 +183,7 @@ async def move(bench: StatefulBench, entity_id: str, sender: str, to: str) -> An
     return await bench.send("TRANSFER", "/", body, agent=sender, authority_scope="employee:transfer")
 
 
-@pytest.mark.requirement("METHODS-10.6-1")
+@pytest.mark.requirement("METHODS-10.6-1", "METHODS-5.6-7", "METHODS-5.6-5")
 async def test_an_entity_goes_to_known_agents_and_principals_only_and_its_owners_are_shown() -> None:
     agents = (
         Agent(agent_id=AGENT, name="ann", scopes=("employee:transfer",)),

@@ -46,7 +46,7 @@ async def reads(bench: StatefulBench, agent: str = FRIEND) -> int:
     return status
 
 
-@pytest.mark.requirement("METHODS-5.4-3")
+@pytest.mark.requirement("METHODS-5.4-3", "METHODS-5.4-10", "METHODS-5.5-8")
 async def test_the_subject_may_call_until_the_grant_is_cancelled() -> None:
     async with keeping(NEWS, methods=METHODS) as bench:
         assert await reads(bench) == 455
@@ -78,6 +78,7 @@ async def test_a_grant_for_a_principal_holds_for_its_agents() -> None:
         assert (await grant(bench, subject="carl")).refusal == (403, "unknown-subject")
 
 
+@pytest.mark.requirement("METHODS-5.4-10")
 async def test_a_grant_for_another_resource_does_not_help() -> None:
     async with keeping(NEWS, methods=METHODS) as bench:
         assert (await grant(bench, resource="/weather")).status == 200
@@ -188,7 +189,7 @@ async def move(bench: StatefulBench, entity_id: str, sender: str = AGENT, to: st
     return await bench.send("TRANSFER", "/", body, authority_scope=scope, **fields)
 
 
-@pytest.mark.requirement("METHODS-5.6-2", "METHODS-10.6-1")
+@pytest.mark.requirement("METHODS-5.6-2", "METHODS-10.6-1", "METHODS-5.6-7")
 async def test_the_new_owner_holds_it_and_the_chain_says_how() -> None:
     async with keeping(participants=CONTRACTS, methods=TRANSFER_METHODS) as bench:
         entity_id = await owned(bench)
@@ -226,7 +227,7 @@ async def test_a_transfer_without_authority_or_sense_is_refused(fields: Any, sta
         assert (await bench.store.read(FindRecord(("entity",), entity_id))).owner == AGENT
 
 
-@pytest.mark.requirement("METHODS-5.2-3")
+@pytest.mark.requirement("METHODS-5.2-3", "METHODS-5.2-5")
 async def test_an_entity_is_stored_with_its_owner() -> None:
     async with keeping(participants=CONTRACTS, methods=("REGISTER",)) as bench:
         reply = await bench.send("REGISTER", "/", {"entity_type": "contract", "data": {"title": "Lease"}})
@@ -245,7 +246,7 @@ async def test_the_same_key_registers_once() -> None:
         assert len(await bench.store.read(ListRecords("entity"))) == 1
 
 
-@pytest.mark.requirement("METHODS-5.2-4")
+@pytest.mark.requirement("METHODS-5.2-4", "METHODS-5.2-5")
 async def test_an_agent_subscribes_once_to_a_channel() -> None:
     async with keeping(participants=CONTRACTS, methods=("REGISTER",)) as bench:
         body = {"entity_type": "subscription", "data": {"channel": "news"}}
@@ -319,7 +320,7 @@ async def test_signing_needs_a_scope_and_a_key() -> None:
         assert (await bench.send("SIGN", "/", {"payload": 1}, authority_scope=SCOPE)).status == 501
 
 
-@pytest.mark.requirement("METHODS-5.9-3", "METHODS-5.9-4")
+@pytest.mark.requirement("METHODS-5.9-3", "METHODS-5.9-4", "METHODS-5.9-6", "METHODS-5.9-8")
 async def test_an_event_is_kept_and_its_receipt_names_it(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     async with keeping(methods=("LOG",)) as bench:
@@ -355,7 +356,7 @@ async def registered(bench: StatefulBench, entity_type: str = "channel") -> str:
     return target_id
 
 
-@pytest.mark.requirement("METHODS-5.5-2", "METHODS-5.5-3", "METHODS-5.5-4")
+@pytest.mark.requirement("METHODS-5.5-3", "METHODS-5.5-4")
 @pytest.mark.parametrize("entity_type", ["channel", "subscription"])
 async def test_what_was_registered_is_cancelled_once(entity_type: str) -> None:
     async with keeping(methods=CANCEL_METHODS) as bench:
@@ -378,7 +379,7 @@ async def test_others_cannot_tell_that_it_exists() -> None:
         )
 
 
-@pytest.mark.requirement("METHODS-5.5-5")
+@pytest.mark.requirement("METHODS-5.5-5", "METHODS-5.5-8")
 async def test_submitted_items_are_withdrawn_and_what_costs_nothing_is_not_refunded() -> None:
     async with keeping(methods=CANCEL_METHODS, participants=(queue_of(),)) as bench:
         reply = await cancel(bench, await registered(bench), refund_policy="full")
@@ -387,6 +388,7 @@ async def test_submitted_items_are_withdrawn_and_what_costs_nothing_is_not_refun
         assert (await cancel(bench, "item-1")).json["result"]["kind"] == "submission"
 
 
+@pytest.mark.requirement("METHODS-5.5-6", "METHODS-5.5-2")
 async def test_the_subject_of_a_revoked_grant_is_told_if_the_caller_wants_that() -> None:
     async with keeping(methods=(*CANCEL_METHODS, "AUTHORIZE")) as bench:
         for wanted in (False, True):

@@ -74,6 +74,7 @@ async def book(bench: StatefulBench, chain: str) -> int:
     return (await bench.send("BOOK", "/room", agent=BOB, delegation_chain=chain)).status
 
 
+@pytest.mark.requirement("CORE-4.8-9")
 async def test_the_delegate_finds_the_task_accepts_it_and_its_result_reaches_the_delegator() -> None:
     async with served() as bench:
         result = await delegated(bench, task_id="trip-1")
@@ -176,6 +177,7 @@ async def test_two_delegations_with_one_task_id_must_be_named_by_their_ids() -> 
         assert (await check(bench, first["delegation_id"]))[0] == 200
 
 
+@pytest.mark.requirement("CORE-4.8-6")
 async def test_a_callback_is_told_the_end_with_the_result() -> None:
     document = ServerDocument(
         extension_tables={"delivery": DeliverySettings(allow=("127.0.0.1",), recipients=("127.0.0.1",))}

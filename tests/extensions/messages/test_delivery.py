@@ -120,6 +120,7 @@ async def test_a_record_that_no_longer_waits_stays_as_it_is(store: Store) -> Non
     assert await state(store) == "cancelled"
 
 
+@pytest.mark.requirement("CORE-4.12-5")
 async def test_at_most_once_is_attempted_once_whatever_becomes_of_it(store: Store) -> None:
     async with serving(in_turn(always(500), always(200)), tls=False) as web, draining(store):
         await put(store, web.url, "1", guarantee=AT_MOST_ONCE)

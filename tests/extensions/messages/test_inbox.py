@@ -84,7 +84,7 @@ async def notify(bench: StatefulBench) -> dict[str, Any]:
     return message
 
 
-@pytest.mark.requirement("METHODS-7.3-3", "METHODS-7.3-4")
+@pytest.mark.requirement("METHODS-7.3-3", "METHODS-7.3-4", "METHODS-7.3-6", "METHODS-7.3-8")
 async def test_a_thread_goes_on_as_long_as_both_reply(shared_place: str) -> None:
     async with keeping(methods=METHODS, store=open_store(shared_place)) as bench:
         asked = await notify(bench)
@@ -121,6 +121,7 @@ async def test_only_the_recipient_can_reply() -> None:
         assert await refusal(bench, "REPLY", large, BOB) == (413, "content-too-large")
 
 
+@pytest.mark.requirement("METHODS-7.3-8")
 async def test_an_escalation_is_answered_by_its_id() -> None:
     async with keeping(methods=METHODS) as bench:
         raised = {"task_id": "t-1", "reason": "scope_limit", "context": {"amount": 9}, "recipient": BOB}

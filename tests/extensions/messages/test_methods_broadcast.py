@@ -51,7 +51,7 @@ async def test_an_alert_is_received_at_once_and_acknowledged_by_its_id(shared_pl
         assert (told["kind"], told["content"]["origin_id"]) == ("confirmation", receipt["alert_id"])
 
 
-@pytest.mark.requirement("METHODS-7.1-2", "METHODS-7.1-4", "METHODS-7.1-5")
+@pytest.mark.requirement("METHODS-7.1-2", "METHODS-7.1-4", "METHODS-7.1-5", "METHODS-7.1-7")
 async def test_it_walks_the_path_to_its_end_after_a_restart_too(shared_place: str) -> None:
     async with keeping(methods=METHODS, store=open_store(shared_place)) as bench:
         receipt = await sent(bench, "ALERT", body(acknowledge_by=soon(0.2), escalation_path=[CAT, DAN]))
@@ -218,6 +218,7 @@ async def test_a_zone_with_too_many_agents_needs_a_channel(monkeypatch: pytest.M
         assert await refusal(bench, "BROADCAST", broadcast_body("zone:eu")) == (403, "audience-refused")
 
 
+@pytest.mark.requirement("METHODS-7.2-7")
 async def test_nobody_is_asked_for_an_answer_to_a_broadcast() -> None:
     async with keeping(methods=METHODS) as bench:
         await sent(bench, "BROADCAST", broadcast_body([BOB]))

@@ -58,7 +58,7 @@ async def state_of(bench: StatefulBench, reply: Reply) -> str:
     return str(record.state)
 
 
-@pytest.mark.requirement("METHODS-7.4-2")
+@pytest.mark.requirement("METHODS-7.4-2", "METHODS-7.4-4")
 async def test_an_email_is_filled_in_from_a_template_and_confirmed() -> None:
     mailbox = Mailbox()
     async with mail_server(mailbox) as port:
@@ -200,7 +200,7 @@ def body(**fields: Any) -> dict[str, Any]:
     return {"recipient": BOB, "content": {"text": "hello"}, **fields}
 
 
-@pytest.mark.requirement("CORE-4.12-2")
+@pytest.mark.requirement("CORE-4.12-2", "CORE-4.12-4")
 async def test_an_agent_finds_the_message_in_its_inbox() -> None:
     async with keeping() as bench:
         receipt = await sent(bench, "NOTIFY", body(urgency="critical", delivery_guarantee="exactly_once"))
@@ -224,6 +224,7 @@ async def test_the_recipient_confirms_it_and_the_author_is_told() -> None:
         assert [message["state"] for message in await inbox(bench)] == ["acknowledged"]
 
 
+@pytest.mark.requirement("CORE-4.12-6")
 async def test_what_has_expired_is_not_delivered() -> None:
     async with keeping() as bench:
         assert (await sent(bench, "NOTIFY", body(expiry=soon(0.2))))["expires_at"]
@@ -242,6 +243,7 @@ async def test_subscribers_of_a_channel_receive_it() -> None:
         await sent(bench, "CONFIRM", {"target_id": receipt["notification_id"], "status": "accepted"}, CAT)
 
 
+@pytest.mark.requirement("CORE-4.12-5")
 async def test_an_address_gets_a_posting_whose_record_says_what_became_of_it() -> None:
     async with keeping(document=DELIVERING, methods=METHODS) as bench:
         once = body(recipient=HOOK, delivery_guarantee="exactly_once")
@@ -255,6 +257,7 @@ async def test_an_address_gets_a_posting_whose_record_says_what_became_of_it() -
         assert (await sent(bench, "CHECK", {"target": record.record_id}))["status"] == "queued"
 
 
+@pytest.mark.requirement("CORE-4.12-7")
 async def test_bad_input_is_refused_and_changes_nothing() -> None:
     cases = {
         "unknown channel": (body(recipient="nobody"), (404, "unknown-recipient")),

@@ -28,7 +28,7 @@ def body(**fields: Any) -> dict[str, Any]:
     return {"channel": "news", "content": {"title": "Rain"}, "format": "text/markdown", **fields}
 
 
-@pytest.mark.requirement("METHODS-5.10-2", "METHODS-5.10-3")
+@pytest.mark.requirement("METHODS-5.10-2", "METHODS-5.10-3", "METHODS-5.10-8")
 async def test_subscribers_and_later_readers_find_it(shared_place: str) -> None:
     async with keeping(methods=METHODS, store=open_store(shared_place)) as bench:
         await subscribe(bench, BOB)
@@ -61,6 +61,7 @@ async def test_a_scheduled_publication_survives_a_restart(shared_place: str) -> 
         assert (published.status, published.error["code"]) == (409, "not-cancellable")
 
 
+@pytest.mark.requirement("METHODS-5.5-8", "METHODS-5.5-6")
 async def test_a_scheduled_publication_is_cancelled_and_its_subscribers_are_told() -> None:
     async with keeping(methods=METHODS) as bench:
         await subscribe(bench, BOB)
@@ -146,6 +147,7 @@ HOOK = "http://127.0.0.1:9/hook"
 RAISED = {"task_id": "t-1", "reason": "scope_limit", "context": {"amount": 9}}
 
 
+@pytest.mark.requirement("CORE-4.9-2")
 async def test_an_agent_finds_an_escalation_in_its_inbox_once(shared_place: str) -> None:
     async with keeping(store=open_store(shared_place)) as bench:
         raised = {**RAISED, "recipient": BOB, "priority": "urgent"}

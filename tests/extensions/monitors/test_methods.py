@@ -113,6 +113,7 @@ async def test_a_target_that_ends_is_told_and_ends_the_monitor() -> None:
         assert await inbox(bench) == [("state_changed", "queued", "gone")]
 
 
+@pytest.mark.requirement("METHODS-8.3-6", "METHODS-8.3-3")
 async def test_changes_of_an_agent_are_pushed() -> None:
     async with keeping(methods=METHODS, agents=AGENTS) as bench:
         subscription_id = await subscribe(bench, OTHER, "status_changed", interval=3600)
@@ -130,6 +131,7 @@ async def test_a_monitor_stops_when_its_owner_is_suspended() -> None:
         assert await inbox(bench) == []
 
 
+@pytest.mark.requirement("METHODS-8.3-8")
 async def test_an_endpoint_is_polled_with_the_authority_of_the_owner() -> None:
     rate, callers = {"eur": 1.0}, []
 
@@ -198,6 +200,7 @@ async def test_the_health_of_the_server_is_a_target(monkeypatch: pytest.MonkeyPa
         assert await inbox(bench) == [("health_changed", "ok", "failing")]
 
 
+@pytest.mark.requirement("METHODS-8.3-11", "METHODS-10.5-1", "METHODS-10.5-2")
 async def test_a_callback_elsewhere_agrees_before_it_is_told() -> None:
     document = ServerDocument(extension_tables={"delivery": DeliverySettings(allow=("127.0.0.1",))})
     async with (
@@ -372,7 +375,7 @@ async def test_a_call_under_an_idempotency_key_returns_its_recorded_answer() -> 
         assert (result["status"], result["code"], made.booked) == ("suppressed", 200, ["12"])
 
 
-@pytest.mark.requirement("METHODS-8.5-4")
+@pytest.mark.requirement("METHODS-8.5-4", "METHODS-8.5-6")
 async def test_attempts_are_counted_in_the_store() -> None:
     async with desk() as (made, bench):
         made.failing = 9
@@ -383,6 +386,7 @@ async def test_attempts_are_counted_in_the_store() -> None:
         assert (refused.status, refused.error["code"], made.failing) == (409, "attempts-exhausted", 6)
 
 
+@pytest.mark.requirement("METHODS-8.5-5")
 async def test_a_delayed_retry_happens_later_with_backoff() -> None:
     async with desk() as (made, bench):
         made.failing = 2
@@ -525,7 +529,7 @@ async def test_a_deep_check_asks_the_store_and_the_upstreams() -> None:
         assert "127.0.0.1" not in str(result)
 
 
-@pytest.mark.requirement("METHODS-8.9-4")
+@pytest.mark.requirement("METHODS-8.9-4", "METHODS-8.9-6")
 async def test_an_endpoint_is_checked_with_its_upstream() -> None:
     async with keeping(unreachable(), make_endpoint("FIND", "/rooms", lambda _: {}), methods=CHECK_METHODS) as bench:
         for target in ("FETCH /rates", "upstream of FETCH /rates"):
@@ -553,6 +557,7 @@ async def test_a_resource_uri_means_an_endpoint_an_agent_or_the_server() -> None
             assert (await bench.send("CHECK", "/", {"target": target})).status == 404
 
 
+@pytest.mark.requirement("METHODS-8.9-6")
 async def test_the_state_of_an_agent_is_told() -> None:
     agent = Agent(agent_id=AGENT, name="porter")
     async with keeping(methods=CHECK_METHODS, agents=(agent,)) as bench:
@@ -560,6 +565,7 @@ async def test_the_state_of_an_agent_is_told() -> None:
         assert (await bench.send("CHECK", "/", {"target": "b" * 64})).status == 404
 
 
+@pytest.mark.requirement("METHODS-8.9-6")
 async def test_a_workflow_is_told_by_its_steps_to_its_owner_alone() -> None:
     async with keeping(make_endpoint("FIND", "/rooms", lambda _: {}), methods=CHECK_METHODS) as bench:
         steps = [{"name": "search", "method": "FIND", "path": "/rooms"}]

@@ -58,6 +58,7 @@ async def test_equal_candidates_are_chosen_by_name() -> None:
         assert (ordered["handler"], ordered["score"]) == ("BOOK /b", 1)
 
 
+@pytest.mark.requirement("METHODS-8.4-7")
 async def test_the_payload_and_attributes_decide() -> None:
     async with keeping(desk("/rooms"), desk("/cars"), methods=METHODS) as bench:
         rooms = {"method": "BOOK", "path": "/rooms", "when": {"topic": "room"}, "attributes": {"tier": 1}}
@@ -84,6 +85,7 @@ async def test_a_caller_that_names_no_candidates_has_the_endpoints_of_the_server
         assert (result["handler"], result["output"]) == ("FETCH /news", {"n": 1})
 
 
+@pytest.mark.requirement("METHODS-8.4-7")
 async def test_load_decides_between_handlers_that_fit() -> None:
     release, begun = asyncio.Event(), asyncio.Event()
 

@@ -227,6 +227,7 @@ async def test_what_waits_is_told_and_what_is_late_is_failing() -> None:
         assert (found["queue of what is due"][0], found["queue of submissions"]) == ("ok", ("ok", "1 wait."))
 
 
+@pytest.mark.requirement("METHODS-8.9-4")
 async def test_an_examination_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bespeak.extensions.monitors.health.WITHIN", 0.0)
     async with keeping(methods=("CHECK",)) as bench:

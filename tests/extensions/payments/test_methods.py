@@ -32,6 +32,7 @@ async def balances(bench: StatefulBench) -> dict[str, int]:
     return {"own": found[account_of(AGENT)], "held": found.get("held", 0), "sales": found.get("sales", 0)}
 
 
+@pytest.mark.requirement("METHODS-5.7-8")
 async def test_a_purchase_is_paid_and_recorded() -> None:
     async with keeping(**selling(), document=ledger()) as bench:
         receipt = (await buy(bench)).json["result"]
@@ -60,7 +61,15 @@ async def test_without_immediate_confirmation_the_money_is_held() -> None:
 
 
 @pytest.mark.requirement(
-    "METHODS-5.7-4", "METHODS-5.7-5", "METHODS-10.1-2", "CORE-2.3-11", "CORE-4.13-1", "CORE-6.1-10", "CORE-10.1-15"
+    "METHODS-5.7-4",
+    "METHODS-5.7-5",
+    "METHODS-10.1-2",
+    "CORE-2.3-11",
+    "CORE-4.13-1",
+    "CORE-6.1-10",
+    "CORE-10.1-15",
+    "METHODS-5.7-6",
+    "CORE-4.13-6",
 )
 @rows(
     "headers, fields, status, code",
@@ -273,6 +282,7 @@ async def test_a_hold_is_settled_once() -> None:
         assert await hold_balances(bench) == (9000, 0, 1000)
 
 
+@pytest.mark.requirement("METHODS-5.5-8")
 async def test_a_rejected_or_cancelled_hold_frees_the_money() -> None:
     async with keeping(**selling(), document=ledger()) as bench:
         hold_id = await held(bench)
@@ -298,7 +308,7 @@ async def test_settling_needs_the_scope_the_budget_and_the_buyer() -> None:
         assert await hold_balances(bench) == (9000, 1000, 0)
 
 
-@pytest.mark.requirement("METHODS-5.5-3")
+@pytest.mark.requirement("METHODS-5.5-3", "METHODS-5.5-7")
 @rows(
     "fields, policy, own",
     ({"refund_policy": "full"}, "full", 10_000),

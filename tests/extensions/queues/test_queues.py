@@ -45,7 +45,7 @@ async def bill(order: str, copies: int = 1) -> dict[str, Any]:
     return {"invoice": f"{order}x{copies}"}
 
 
-@pytest.mark.requirement("METHODS-5.3-2")
+@pytest.mark.requirement("METHODS-5.3-2", "METHODS-5.3-7")
 async def test_an_item_is_done_and_its_owner_reads_the_result() -> None:
     async with keeping(participants=(queue_of(bill),)) as bench:
         tracking_id = await submitted(bench, order="77", copies=2)
@@ -113,6 +113,7 @@ async def test_a_failure_is_tried_again_with_the_same_key_until_the_retries_are_
         assert dead["details"]["error"]["code"] == "server-error"
 
 
+@pytest.mark.requirement("METHODS-5.3-3")
 @pytest.mark.parametrize(
     ("body", "answer"),
     [
@@ -167,6 +168,7 @@ async def test_calls_at_once_share_one_count_of_what_is_open(store: Store, monke
     assert len(counted) == 2
 
 
+@pytest.mark.requirement("METHODS-5.3-4", "METHODS-5.5-8")
 async def test_priorities_come_first_and_a_waiting_item_has_a_position_and_can_be_cancelled() -> None:
     begun, release, order = asyncio.Event(), asyncio.Event(), []
 
@@ -209,6 +211,7 @@ async def test_no_more_items_run_at_once_than_the_queue_allows_and_queues_do_not
         assert most == 2
 
 
+@pytest.mark.requirement("METHODS-5.3-5")
 @pytest.mark.parametrize(("order", "state"), [("77", "done"), ("none", "dead")])
 async def test_the_callback_is_told_the_end_with_the_result(order: str, state: str) -> None:
     delivery = DeliverySettings(allow=("127.0.0.1",), recipients=("127.0.0.1",))

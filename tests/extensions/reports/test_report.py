@@ -390,6 +390,7 @@ async def test_a_document_is_for_the_caller_and_the_recipient() -> None:
         assert (await fetch(bench, "doc-0")).status == 404
 
 
+@pytest.mark.requirement("METHODS-7.5-7")
 async def test_an_agent_finds_its_report_in_its_inbox_and_a_principal_fetches_its_own() -> None:
     async with keeping(methods=METHODS) as bench:
         receipt = (await ask(bench, recipient=FRIEND)).json["result"]
@@ -428,6 +429,7 @@ async def test_a_report_that_cannot_be_made_is_refused(fields: dict[str, Any], s
         assert await bench.store.read(ListRecords("report")) == []
 
 
+@pytest.mark.requirement("METHODS-7.5-4")
 async def test_without_typst_pdf_is_not_available(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bespeak.extensions.reports.methods.has_typst", lambda: False)
     async with keeping(methods=METHODS) as bench:

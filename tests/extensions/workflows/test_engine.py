@@ -368,6 +368,7 @@ async def test_a_large_batch_runs_completely_and_one_with_a_call_of_nothing_not_
         assert (reply.status, reply.error["code"]) == (422, "endpoint-not-found")
 
 
+@pytest.mark.requirement("METHODS-8.2-7")
 @pytest.mark.parametrize("reference", [{"$from": 3}, {"$from": "1.room"}, {"$expr": 3}, {"$from": "1", "x": 2}])
 async def test_calls_that_refer_to_others_are_refused_and_none_runs(reference: dict[str, Any]) -> None:
     async with keeping(ENDPOINT, methods=("BATCH",)) as bench:

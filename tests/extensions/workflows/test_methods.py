@@ -351,7 +351,7 @@ async def pause_until(bench: StatefulBench, workflow_id: str, state: str) -> Non
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.requirement("METHODS-8.6-2", "METHODS-8.6-4", "METHODS-8.7-2", "METHODS-8.7-3")
+@pytest.mark.requirement("METHODS-8.6-4", "METHODS-8.7-2", "METHODS-8.7-3", "METHODS-8.6-7")
 async def test_the_running_step_is_kept_and_the_next_one_waits_for_resume() -> None:
     made = Paused()
     async with keeping(*made.endpoints(), methods=("CHAIN", "PAUSE")) as bench:
@@ -431,6 +431,7 @@ async def test_a_pause_ends_at_its_time() -> None:
         assert made.booked == 1
 
 
+@pytest.mark.requirement("METHODS-8.7-5")
 async def test_a_checkpoint_replaces_what_a_step_returned() -> None:
     made = Paused()
     async with keeping(*made.endpoints(), methods=("CHAIN", "PAUSE")) as bench:
@@ -519,7 +520,7 @@ async def run(
     return await bench.send("RUN", "/", body, authority_scope=scope)
 
 
-@pytest.mark.requirement("METHODS-8.8-2")
+@pytest.mark.requirement("METHODS-8.8-2", "METHODS-8.8-5")
 @pytest.mark.process
 async def test_a_procedure_is_run_by_its_id_and_returns_its_output() -> None:
     async with keeping(ROOMS, methods=METHODS, procedures=ALL) as bench:
@@ -570,7 +571,7 @@ async def test_a_refusal_of_the_procedure_is_told(caplog: pytest.LogCaptureFixtu
         assert [entry.levelno for entry in lines] == ([] if bench.bench.server.audited else [logging.WARNING])
 
 
-@pytest.mark.requirement("METHODS-8.8-4")
+@pytest.mark.requirement("METHODS-8.8-4", "METHODS-8.8-6")
 async def test_a_procedure_that_takes_too_long_is_answered_408() -> None:
     async with keeping(methods=METHODS, procedures=ALL) as bench:
         assert (await run(bench, "hang", timeout=0.01)).refusal == (408, "timeout")
@@ -627,6 +628,7 @@ async def test_what_is_not_there_is_not_found(given: dict[str, str], status: int
         assert (await bench.send("RESUME", "/", given)).refusal == (status, code)
 
 
+@pytest.mark.requirement("METHODS-8.7-4")
 async def test_a_workflow_whose_time_ran_out_while_it_was_paused_is_408() -> None:
     workflow_id = "chain-" + "0" * 32
     spec = Spec(method="CHAIN", steps=(StepSpec("BOOK", "/rooms"),), authority=Authority(AGENT, (), {}), deadline=1.0)

@@ -338,6 +338,7 @@ METHODS = ("CHAIN", "PAUSE", "RESUME")
 KEEPER = {"authority_scope": "schedules:manage"}
 
 
+@pytest.mark.requirement("METHODS-8.6-7")
 async def test_agent_with_the_scope_pauses_and_resumes_a_schedule() -> None:
     async with keeping(methods=METHODS) as bench:
         await Schedules(SERVER, bench.store, [Schedule("close-day", NIGHT)]).start()

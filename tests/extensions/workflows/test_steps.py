@@ -382,7 +382,7 @@ async def test_a_step_that_takes_too_long_fails_and_what_was_done_is_undone() ->
         assert made.called == ["BOOK 1", "AWAIT", "CANCEL res-1"]
 
 
-@pytest.mark.requirement("METHODS-8.1-6", "METHODS-8.2-4")
+@pytest.mark.requirement("METHODS-8.1-6", "METHODS-8.2-4", "METHODS-8.2-5")
 @pytest.mark.parametrize("method", ["CHAIN", "BATCH"])
 async def test_a_step_that_ran_when_the_time_was_over_has_an_unknown_outcome(method: str) -> None:
     async with hotel() as (made, bench):

@@ -34,7 +34,7 @@ async def escalate(bench: StatefulBench, agent: str = AGENT, **fields: Any) -> d
     return result
 
 
-@pytest.mark.requirement("CORE-4.9-3")
+@pytest.mark.requirement("CORE-4.9-3", "CORE-4.9-8", "CORE-4.9-9")
 async def test_the_receipt_names_the_case_and_its_recipient(bench: StatefulBench) -> None:
     result = await escalate(bench, recipient=DESK, deadline="2099-01-01T12:00:00+01:00")
     assert result == {
@@ -75,7 +75,7 @@ async def test_not_even_a_digit_of_a_number_is_lost(form: str) -> None:
         assert PRECISE in (await bench.store.read(ReadCase(ids[0]))).subject
 
 
-@pytest.mark.requirement("CORE-4.9-3")
+@pytest.mark.requirement("CORE-4.9-3", "CORE-4.9-8")
 async def test_without_a_recipient_the_configured_default_decides(bench: StatefulBench) -> None:
     assert (await escalate(bench))["routed_to"] == "operator"
     bench.bench.server.cases = CaseSettings(default_recipient=DESK)
@@ -137,7 +137,7 @@ async def confirm(
     return await bench.send("CONFIRM", "/", {"target_id": "case-1", "status": status, **fields}, agent=by, **headers)
 
 
-@pytest.mark.requirement("CORE-4.10-2", "CORE-4.10-3")
+@pytest.mark.requirement("CORE-4.10-2", "CORE-4.10-3", "CORE-4.10-6", "CORE-4.10-7")
 @pytest.mark.parametrize("status", ["accepted", "rejected", "deferred"])
 async def test_the_decision_of_the_recipient_is_recorded(bench: StatefulBench, status: str) -> None:
     await asked(bench)

@@ -100,7 +100,7 @@ async def test_authority_scope_narrows_the_delegated_and_not_the_own_authority()
         assert (beyond.status, beyond.error["code"]) == (262, "scope-claim-invalid")
 
 
-@pytest.mark.requirement("CORE-4.8-2", "CORE-6.2-1", "CORE-7.6-2")
+@pytest.mark.requirement("CORE-4.8-2", "CORE-6.2-1", "CORE-7.6-2", "CORE-4.8-7")
 async def test_more_than_one_holds_is_refused_and_logged(caplog: pytest.LogCaptureFixture) -> None:
     async with served(generate_key()) as bench:
         reply = await bench.send("DELEGATE", "/", wish(scope="booking:room, payments:purchase"), agent=FIRST)
@@ -176,7 +176,7 @@ async def test_a_delegator_may_sign_for_itself_once() -> None:
         assert (again.status, again.error["code"]) == (409, "delegation-token-used")
 
 
-@pytest.mark.requirement("CORE-4.8-3")
+@pytest.mark.requirement("CORE-4.8-3", "CORE-4.8-7")
 async def test_a_token_that_proves_something_else_is_refused() -> None:
     async with served() as bench:
         forged = await bench.send("DELEGATE", "/", wish(token=signed(key=generate_key())), agent=FIRST)
@@ -188,7 +188,7 @@ async def test_a_token_that_proves_something_else_is_refused() -> None:
         assert (wide.status, wide.error["reason"]) == (551, "scope-exceeded")
 
 
-@pytest.mark.requirement("CORE-7.6-6")
+@pytest.mark.requirement("CORE-7.6-6", "CORE-4.8-7")
 @pytest.mark.parametrize("fields", [{"delegation_permitted": False}, {"max_delegation_depth": 0}])
 async def test_a_document_may_forbid_it(fields: dict[str, Any]) -> None:
     async with served(generate_key(), **fields) as bench:

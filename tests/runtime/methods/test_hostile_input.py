@@ -199,32 +199,6 @@ async def test_every_parameter_refuses_what_its_schema_excludes_and_nothing_chan
         assert await exported(bench) == before
 
 
-@pytest.mark.requirement(
-    "METHODS-5.1-3",
-    "METHODS-5.2-1",
-    "METHODS-5.3-1",
-    "METHODS-5.4-1",
-    "METHODS-5.5-1",
-    "METHODS-5.6-1",
-    "METHODS-5.7-1",
-    "METHODS-5.8-1",
-    "METHODS-5.9-2",
-    "METHODS-5.10-1",
-    "METHODS-7.1-1",
-    "METHODS-7.2-1",
-    "METHODS-7.3-1",
-    "METHODS-7.4-1",
-    "METHODS-7.5-1",
-    "METHODS-8.1-1",
-    "METHODS-8.2-1",
-    "METHODS-8.3-1",
-    "METHODS-8.4-1",
-    "METHODS-8.5-1",
-    "METHODS-8.6-1",
-    "METHODS-8.7-1",
-    "METHODS-8.8-2",
-    "METHODS-8.9-1",
-)
 async def test_a_call_without_a_required_parameter_names_it_and_changes_nothing() -> None:
     async with keeping(methods=choose_methods(["*"])) as bench:
         before = await exported(bench)
@@ -261,7 +235,6 @@ async def test_a_method_that_is_not_enabled_is_not_there(bench: StatefulBench) -
     assert (reply.status, reply.json["error"]["code"]) == (405, "method-not-allowed")
 
 
-@pytest.mark.requirement("METHODS-1.4-1")
 async def test_an_enabled_method_is_announced_and_listed() -> None:
     async with keeping(methods=("LOG",)) as bench:
         routes = bench.bench.routes

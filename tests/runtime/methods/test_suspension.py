@@ -40,7 +40,7 @@ async def suspended(bench: StatefulBench, agent: str = AGENT, **fields: Any) -> 
     return await bench.send("SUSPEND", "/", {"session_id": SESSION, **fields}, agent=agent)
 
 
-@pytest.mark.requirement("CORE-4.11-2", "CORE-4.11-3")
+@pytest.mark.requirement("CORE-4.11-2", "CORE-4.11-3", "CORE-4.11-8")
 async def test_the_answer_has_everything_needed_to_resume(bench: StatefulBench) -> None:
     resume_by = write_instant(time.time() + 3600)
     reply = await suspended(bench, reason="awaiting_input", checkpoint={"step": [3]}, resume_by=resume_by)
@@ -104,6 +104,7 @@ async def test_an_answer_that_was_lost_is_given_again_in_the_suspended_session(t
             assert (refused.status, refused.error["code"]) == (409, "session-suspended")
 
 
+@pytest.mark.requirement("CORE-4.11-9")
 async def test_a_session_of_another_suspended_or_expired_is_refused(bench: StatefulBench) -> None:
     assert (await suspended(bench, agent=OTHER)).refusal == (404, "session-not-found")
     assert (await bench.store.read(ReadSession(SESSION))).state == "active"
@@ -186,7 +187,7 @@ async def resume(bench: StatefulBench, nonce: str, agent: str = AGENT, **fields:
     return await bench.send("RESUME", "/", {"workflow_id": SESSION, "resumption_nonce": nonce, **fields}, agent=agent)
 
 
-@pytest.mark.requirement("METHODS-8.7-2", "METHODS-8.7-3", "CORE-4.11-5", "CORE-8-4")
+@pytest.mark.requirement("METHODS-8.7-2", "METHODS-8.7-3", "CORE-4.11-5", "CORE-8-4", "CORE-4.11-11")
 async def test_a_session_is_resumed_once_and_its_checkpoint_is_returned() -> None:
     async with keeping(BOOK) as bench:
         nonce = await suspend(bench, checkpoint={"step": 3})
@@ -199,6 +200,7 @@ async def test_a_session_is_resumed_once_and_its_checkpoint_is_returned() -> Non
         assert (await resume(bench, nonce)).refusal == (409, "resumption-nonce-used")
 
 
+@pytest.mark.requirement("METHODS-8.7-5")
 async def test_resume_may_be_sent_in_the_suspended_session_with_a_new_checkpoint(tmp_path: Path) -> None:
     place = str(tmp_path / "store.db")
     async with keeping(BOOK, store=open_store(place, role="sole")) as bench:
