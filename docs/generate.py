@@ -6,13 +6,13 @@ import ast
 import re
 import sys
 import tomllib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import click
 import types_tables
@@ -265,6 +265,44 @@ def _code(node: ast.expr, constants: dict[str, object]) -> str | None:
     return value if isinstance(value, str) and CODE.fullmatch(value) else None
 
 
+def requirements_page() -> str:
+    """Write the number of statements of the drafts by section, how many a test shows, and the deviations."""
+    entries = tomllib.loads((ROOT / "specs" / "requirements.toml").read_text("utf-8"))["requirement"]
+    drafts = tomllib.loads((ROOT / "specs" / "drafts.toml").read_text("utf-8"))["draft"]
+    kinds = ("shown", "deviation", "deferred", "outside")
+    heads = ("statements", "shown by a test", "deviations", "deferred", "outside")
+
+    def count(chosen: Iterable[dict[str, Any]]) -> list[int]:
+        counts: Counter[str] = Counter()
+        for entry in chosen:
+            counts[entry.get("status", "shown")] += len(entry.get("covers", ("",)))
+        return [counts.total(), *(counts[kind] for kind in kinds)]
+
+    sections, totals = [], []
+    for draft in drafts:
+        chosen = [entry for entry in entries if entry["id"].startswith(f"{draft['id']}-")]
+        totals.append((draft["id"], draft["name"], draft["revision"], *count(chosen)))
+        numbers = dict.fromkeys(entry["section"] for entry in chosen)
+        rows = [(number, *count(entry for entry in chosen if entry["section"] == number)) for number in numbers]
+        chosen_otherwise = [entry for entry in chosen if entry.get("status") == "deviation"]
+        section = f"## {draft['id']}: {draft['title']}\n\n{_table(('section', *heads), rows)}"
+        if chosen_otherwise:
+            reasons = ((entry["id"], entry["text"], entry["reason"]) for entry in chosen_otherwise)
+            section += f"\n\n{_table(('deviation', 'statement', 'reason'), reasons)}"
+        sections.append(section)
+    return _page(
+        "Requirements",
+        "What the drafts ask, counted from [requirements.toml](../../specs/requirements.toml). A statement is shown by "
+        "a test that fails if it is broken, or has a recorded reason: bespeak does something else on purpose "
+        "(deviation), will do it (deferred), or cannot show it here (outside). Of the methods in "
+        "[methods.toml](../../specs/methods.toml), every row of a table, every response, idempotency and error code is "
+        "a statement. `pytest tests/requirements` fails if a statement has neither a test nor a reason, or both, and "
+        "if a row of a table is in no requirement.",
+        _table(("id", "draft", "revision", *heads), totals),
+        *sections,
+    )
+
+
 def api_page() -> str:
     """Write the public Python names, from their signatures and docstrings."""
     return _page(
@@ -470,6 +508,7 @@ REFERENCE_PAGES: dict[str, Callable[[], str]] = {
     "rules.md": rules_page,
     "settings.md": settings_page,
     "status.md": status_page,
+    "requirements.md": requirements_page,
 }
 
 
