@@ -356,7 +356,7 @@ async def registered(bench: StatefulBench, entity_type: str = "channel") -> str:
     return target_id
 
 
-@pytest.mark.requirement("METHODS-5.5-3", "METHODS-5.5-4")
+@pytest.mark.requirement("METHODS-5.5-3", "METHODS-5.5-4", "METHODS-5.5-5")
 @pytest.mark.parametrize("entity_type", ["channel", "subscription"])
 async def test_what_was_registered_is_cancelled_once(entity_type: str) -> None:
     async with keeping(methods=CANCEL_METHODS) as bench:

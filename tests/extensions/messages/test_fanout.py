@@ -17,6 +17,7 @@ from bespeak.errors import StoreError
 from bespeak.extensions.messages.methods_broadcast import Fanout
 from bespeak.extensions.messages.settings import DeliverySettings
 from bespeak.extensions.messages.store import AdvanceMany
+from bespeak.protocol.exchange.instant import read_instant
 from bespeak.state.store.commands.records import ChangeRecord, ClaimDue, FindRecord, ListRecords, Record
 from bespeak.state.store.settings import open_store
 from bespeak.state.store.store import Conflict
@@ -100,9 +101,11 @@ async def test_a_claim_that_was_lost_delivers_nothing(shared_place: str) -> None
 @pytest.mark.requirement("METHODS-7.2-4")
 async def test_what_has_expired_is_not_delivered() -> None:
     async with keeping(methods=METHODS) as bench:
-        broadcast_id = await begun(bench, expiry=soon(600))
+        expiry = soon(600)
+        broadcast_id = await begun(bench, expiry=expiry)
         record = await bench.store.read(FindRecord(("broadcast",), broadcast_id))
         data = msgspec.json.decode(record.data)
+        assert data["expires"] == pytest.approx(read_instant(expiry))
         expired = msgspec.json.encode({**data, "expires": 1.0}).decode()
         await bench.store.do(
             ChangeRecord(broadcast_id, ("broadcast",), (record.state,), record.state, data=expired, delay=-1.0)
