@@ -68,7 +68,6 @@ def _judge(method: str, intent: str) -> IntentJudgement:
     if score < VIOLATION_BELOW and not undone:
         fits = any((fit(verb, later) or 0) >= WARNING_BELOW for later in later_verbs(intent, head))
         score = VIOLATION_BELOW if fits else score
-    theirs = operation_classes(head.verb)
     written = intent[head.start : head.end]
     verdict: Consistency = (
         "violation" if score < VIOLATION_BELOW else "warning" if score < WARNING_BELOW else "consistent"
@@ -78,7 +77,11 @@ def _judge(method: str, intent: str) -> IntentJudgement:
     elif meanings().opposite(verb, head.verb):
         reason = f'"{written}" is the opposite of what {method} promises'
     else:
-        reason = _contradiction(method, written, ours, theirs)
+        theirs = operation_classes(head.verb)
+        promise, does = PHRASES[ours.main], PHRASES[theirs.main] if theirs else "does something else"
+        reason = f'{method} {promise}, but "{written}" {does}'
+        if promise == does:
+            reason = f'{method} and "{written}" are different operations'
     return IntentJudgement(verdict, round(score, 3), head.verb, ours.main, reason)
 
 
@@ -136,14 +139,6 @@ def _only_reads(verb: str, classes: Classes) -> bool:
     return classes.main == "READ" and all(classes.of(name) < 0.5 for name in CHANGING)
 
 
-def _contradiction(method: str, written: str, ours: Classes, theirs: Classes | None) -> str:
-    promise = PHRASES[ours.main]
-    does = PHRASES[theirs.main] if theirs else "does something else"
-    if promise == does:
-        return f'{method} and "{written}" are different operations'
-    return f'{method} {promise}, but "{written}" {does}'
-
-
 def _unverifiable(reason: str, ours: Classes | None, head: HeadVerb | None = None) -> IntentJudgement:
     return IntentJudgement("unverifiable", None, head.verb if head else None, ours.main if ours else None, reason)
 
@@ -160,7 +155,7 @@ _HISSING: Final = ("s", "x", "z", "ch", "sh", "o")
 
 def fitting_verbs(intent: str, candidates: Iterable[str]) -> tuple[str, ...]:
     """Return at most three candidates that match the intent, best first."""
-    heads = head_verbs(intent[:1000])
+    heads = head_verbs(intent[:_LONGEST_INTENT])
     if not heads:
         return ()
     head = heads[0].verb

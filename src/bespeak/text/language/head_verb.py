@@ -147,9 +147,9 @@ class _SentenceReader:
                 if follower in {"that", "which", "to"} or follower in phrases.MODALS or for_doing:
                     return after + 1
                 plural = self._word(at + step) in {"we", "you", "they", "i"}
-                acts = self._form(after) == ("base" if plural else "third") and (
-                    determined or self._is_mostly_verb(after)
-                )
+                verb, form = self._verb(after), "base" if plural else "third"
+                mostly = determined or (verb is not None and lexicon().share(verb.verb)[0] >= _MOSTLY)
+                acts = verb is not None and verb.form == form and mostly
                 if follower in phrases.BEING or follower == "used" or acts or (follower.endswith("ly") and determined):
                     return after
         return start
@@ -161,10 +161,6 @@ class _SentenceReader:
                 if self._word(place) in phrases.BEING and self._word(place + 1) == "to":
                     return place + 2
         return None
-
-    def _is_mostly_verb(self, at: int) -> bool:
-        found = self._verb(at)
-        return found is not None and lexicon().share(found.verb)[0] >= _MOSTLY
 
     def _use(self, at: int) -> int | None:
         """Skip "is used to", "used for" and "can be used to", up to the verb."""
@@ -247,8 +243,7 @@ class _SentenceReader:
             word = self.lower[place]
             if word in phrases.CLAUSES and word != "that":
                 break
-            target = self._target(found, place)
-            if target is not None:
+            if (target := self._target(found, place)) is not None:
                 return target
         return found
 
@@ -263,19 +258,18 @@ class _SentenceReader:
             after = place + 1
             while self._word(after).endswith("ly"):
                 after += 1
-            target = self._verb(after) if self._form(after) == "base" else None
-            if target is not None and self._leads_to(verb, at, place) and self._is_aim(target, after, purpose):
+            target = self._verb(after)
+            leads = target is not None and target.form == "base" and self._leads_to(verb, at, place)
+            if target is not None and leads and self._is_aim(target, after, purpose):
                 self.frames.append((found, "light" if purpose else "own"))
                 return self._jump(_PlacedLemma(after, target))
-        if word in {"for", "of", "by"} and verb != "call" and self._form(place + 1) == "gerund" and not purpose:
-            target = self._verb(place + 1)
-            if target is not None:
-                self.frames.append((found, "own"))
-                return _PlacedLemma(place + 1, target)
-        if verb in {"let", "help"} and place > at + 1 and self._form(place) == "base":
-            target = self._verb(place)
-            if target is not None and lexicon().share(target.verb)[0] > 0.5:
-                return _PlacedLemma(place, target)
+        doing = word in {"for", "of", "by"} and verb != "call" and not purpose
+        if doing and (target := self._verb(place + 1)) and target.form == "gerund":
+            self.frames.append((found, "own"))
+            return _PlacedLemma(place + 1, target)
+        helped = verb in {"let", "help"} and place > at + 1
+        if helped and (target := self._verb(place)) and target.form == "base":
+            return _PlacedLemma(place, target) if lexicon().share(target.verb)[0] > 0.5 else None
         return None
 
     def _leads_to(self, verb: str, at: int, to: int) -> bool:
@@ -389,9 +383,7 @@ class _SentenceReader:
     def _means(self, at: int) -> list[HeadVerb]:
         """Return the verb that says how: "Cleans up a pool by deleting its entries"."""
         for place in range(at + 2, len(self.lower) - 1):
-            if self.lower[place] == "by" and self._form(place + 1) == "gerund":
-                lemma = self._verb(place + 1)
-                assert lemma is not None
+            if self.lower[place] == "by" and (lemma := self._verb(place + 1)) and lemma.form == "gerund":
                 return [self._head(place + 1, two_word_verb(lemma.verb, self.lower, place + 1) or lemma.verb, "hint")]
         return []
 

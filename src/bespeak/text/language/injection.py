@@ -19,16 +19,14 @@ from bespeak.text.language.sentence import LatePattern, is_english, words
 
 _ROLES: Final = LatePattern(
     r"<\|[a-z_]{1,32}\|>|\[/?(?:inst|system|assistant|admin)\]|<</?sys>>|</?(?:system|assistant|instructions?|prompt"
-    r"|important|secret|hidden|admin|override)>"
-    r"|(?:^|[.!?\"'>)\]#*-] ?)(?:system|assistant|human|developer) ?:(?!\w)"
+    r"|important|secret|hidden|admin|override)>|(?:^|[.!?\"'>)\]#*-] ?)(?:system|assistant|human|developer) ?:(?!\w)"
     r"|### ?(?:instructions?|response|assistant|human) ?:"
 )
 _STRICT: Final = LatePattern(r"\bsystem ?:(?!//)")
 _ADDRESSED: Final = LatePattern(
     r"\byou (?:are|must|should|need to|have to|will|shall|may not|cannot)\b|\byou['’](?:re|ll)\b|\bact as\b"
     r"|\b(?:call|use|invoke|run) this (?:(?:tool|endpoint|method|function|service|api) )?(?:first|before|instead"
-    r"|always)\b"
-    r"|\bbefore (?:using|calling) (?:any|all) other\b"
+    r"|always)\b|\bbefore (?:using|calling) (?:any|all) other\b"
 )
 _SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _INVISIBLE: Final = LatePattern(
@@ -129,8 +127,7 @@ _MODEL: Final = r"(?:assistants?|ai|llms?|language models?|chatbots?|copilot|cla
 _SAID: Final = (
     r"(?:instructions?|prompts?|directives?|guidelines|guardrails|training|anweisungen|vorgaben|instrucciones|consignes"
     r"|istruzioni|instruções|инструкции|(?:(?<=your )|(?<=previous )|(?<=prior )|(?<=earlier )|(?<=safety )"
-    r"|(?<=system ))"
-    r"(?:rules|orders|constraints|policies|message))"
+    r"|(?<=system ))(?:rules|orders|constraints|policies|message))"
 )
 _BEFORE: Final = (
     r"(?:all|any|your|previous|prior|above|earlier|preceding|system|other|safety|original|initial|existing|former"
@@ -161,35 +158,26 @@ PHRASES: Final = (
         "gives a model another role",
         LatePattern(
             r"\byou are now (?:an?|the|in|my|no longer|free|dan|acting|going)\b|\bfrom (?:now|here"
-            r"|this point) on(?:wards)?,?"
-            r" (?:you|treat|act|obey|answer|respond)\b|\bpretend (?:to be|that you|you are|you're)\b"
-            r"|\byour new (?:role|task|goal|job|instructions?)\b"
-            r"|\bact (?:as|on behalf of) (?:an? |the |my |if you )?(?:[\w-]++ ){0,2}?(?:admin(?:istrator)?|root"
-            r"|superuser"
-            r"|assistant|ai|model|chatbot|developer|system|dan|were)\b"
-            r"|\byou are an? (?:[\w-]++ ){0,3}?(?:assistant|ai|model|language model|chatbot|bot|agent)\b"
-            r"|\b(?:enter|enable|activate) (?:developer|debug|god|admin|jailbreak) mode\b"
-            r"|\b(?:note|message|notice|attention|reminder|hint|instructions?|hinweis|nota) (?:to|for|an|für|para|à)"
-            rf" (?:the |all |any |das |ai |l')*{_MODEL} ?[:!]"
-            r"|\b(?:system|admin(?:istrator)?|developer|operator|security|owner) (?:notice|override|directive|alert"
-            r"|command)"
-            r"s?\b.{0,40}?:|\b(?:important|critical|urgent|mandatory) (?:system|admin\w*|security|developer) (?:note"
-            r"|instruction"
-            r"|message|requirement)s?\b"
+            r"|this point) on(?:wards)?,? (?:you|treat|act|obey|answer|respond)\b|\bpretend (?:to be|that you|you are"
+            r"|you're)\b|\byour new (?:role|task|goal|job|instructions?)\b|\bact (?:as|on behalf of) (?:an? |the |my "
+            r"|if you )?(?:[\w-]++ ){0,2}?(?:admin(?:istrator)?|root|superuser|assistant|ai|model|chatbot|developer"
+            r"|system|dan|were)\b|\byou are an? (?:[\w-]++ ){0,3}?(?:assistant|ai|model|language model|chatbot|bot"
+            r"|agent)\b|\b(?:enter|enable|activate) (?:developer|debug|god|admin|jailbreak) mode\b|\b(?:note|message"
+            r"|notice|attention|reminder|hint|instructions?|hinweis|nota) (?:to|for|an|für|para|à) (?:the |all |any "
+            rf"|das |ai |l')*{_MODEL} ?[:!]|\b(?:system|admin(?:istrator)?|developer|operator|security|owner) (?:notice"
+            r"|override|directive|alert|command)s?\b.{0,40}?:|\b(?:important|critical|urgent|mandatory) (?:system"
+            r"|admin\w*|security|developer) (?:note|instruction|message|requirement)s?\b"
         ),
     ),
     (
         "keeps something from the user",
         LatePattern(
             r"\b(?:do not|don't|never|no need to) (?:ever )?(?:tell|inform|mention|reveal|disclose|show|admit|notify"
-            r"|explain|say|let)"
-            r" (?:(?:this|that|it|any|anything|of|about|to|these|them|steps?|instructions?|the|any|your|calls?|tools?"
-            r"|note) ){0,4}?"
-            rf"{_PERSON}\b(?! (?:again|by|with|who)\b)|\b(?:do not|don't|never) (?:mention|reveal|disclose"
-            r"|admit) (?:that|this|these"
-            r"|the existence|it|how|why)\b|\b(?:without (?:telling|informing)|hide (?:this|it"
-            r"|\S+ \S+) from) the (?:user|human)\b|\bwithout the (?:user|human)(?:'s|’s)? (?:knowledge|knowing)\b"
-            r"|不要告诉|别告诉|不要讓|不要让"
+            r"|explain|say|let) (?:(?:this|that|it|any|anything|of|about|to|these|them|steps?|instructions?|the|any"
+            rf"|your|calls?|tools?|note) ){{0,4}}?{_PERSON}\b(?! (?:again|by|with|who)\b)|\b(?:do not|don't"
+            r"|never) (?:mention|reveal|disclose|admit) (?:that|this|these|the existence|it|how|why)\b"
+            r"|\b(?:without (?:telling|informing)|hide (?:this|it|\S+ \S+) from) the (?:user|human)\b"
+            r"|\bwithout the (?:user|human)(?:'s|’s)? (?:knowledge|knowing)\b|不要告诉|别告诉|不要讓|不要让"
         ),
     ),
     (
@@ -197,14 +185,12 @@ PHRASES: Final = (
         LatePattern(
             rf"\b(?:results?|outputs?|answers?) of (?:every|each|all|any) other {_TOOL}\b|\b{_NAMED} is (?:compromised"
             rf"|malicious|unsafe|untrusted|insecure)\b|\b(?:all|the|any) other (?:\w+ ){{0,2}}{_TOOL} (?:are|is"
-            r"|have been) (?:\w+ )?(?:malicious|unsafe|compromised|broken"
-            rf"|insecure|retired|obsolete|untrusted|dangerous|unreliable|disabled)\b|\bother servers?'? {_TOOL} (?:are"
-            r"|is) (?:\w+ )?(?:malicious|unsafe"
-            rf"|compromised)|\buse only this (?:one|{_TOOL})[.!]?$|\bonly the {_TOOL} of this server\b|\b(?:always"
-            r"|only) (?:use|call|invoke|choose|prefer|select|pick) this"
-            rf" {_TOOL}\b(?! (?:to|when|if|for|with|after|once|on)\b)|\b(?:do not|don't|never) (?:use|call|invoke"
-            r"|select|choose|consider) (?:any |the )?"
-            rf"(?:other|another) {_TOOL}\b|\b(?:before|prior to|ahead of) (?:using |calling |invoking )?(?:any|all"
+            r"|have been) (?:\w+ )?(?:malicious|unsafe|compromised|broken|insecure|retired|obsolete|untrusted|dangerous"
+            rf"|unreliable|disabled)\b|\bother servers?'? {_TOOL} (?:are|is) (?:\w+ )?(?:malicious|unsafe|compromised)"
+            rf"|\buse only this (?:one|{_TOOL})[.!]?$|\bonly the {_TOOL} of this server\b|\b(?:always|only) (?:use|call"
+            rf"|invoke|choose|prefer|select|pick) this {_TOOL}\b(?! (?:to|when|if|for|with|after|once|on)\b)"
+            r"|\b(?:do not|don't|never) (?:use|call|invoke|select|choose|consider) (?:any |the )?(?:other"
+            rf"|another) {_TOOL}\b|\b(?:before|prior to|ahead of) (?:using |calling |invoking )?(?:any|all"
             rf"|every) other {_TOOL}\b"
         ),
     ),
@@ -212,8 +198,7 @@ PHRASES: Final = (
         "deceives the user",
         LatePattern(
             r"\bif (?:you are |you're |anybody |anyone |someone |they |the user )?(?:asked|questioned|wonders?"
-            r"|asks?)\b.{0,60}\b(?:say|claim|pretend"
-            r"|deny)\b"
+            r"|asks?)\b.{0,60}\b(?:say|claim|pretend|deny)\b"
         ),
     ),
     ("hides a comment", LatePattern(r"<!-- ?(?!\w+:)(?:[^\s>]++ ){4}")),

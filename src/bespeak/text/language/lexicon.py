@@ -106,7 +106,6 @@ def _groups(section: str) -> dict[str, frozenset[str]]:
 
 MEANINGS_FORMAT: Final = "bespeak meanings 1"
 _UNDOING: Final = ("un", "de", "dis", "off")
-_DOING: Final = ("", "on", "en")  # prefix pairs: offboard is the opposite of onboard, disengage of engage
 NOT_UNDOING: Final = listed("not-undoing")  # verbs that only look like opposites: discover has nothing to do with cover
 
 
@@ -141,13 +140,9 @@ class Meanings:
 
 
 def _undoes(one: str, other: str) -> bool:
-    return one not in NOT_UNDOING and any(
-        one.startswith(un) and one[len(un) :] in (other, *_bare(other)) for un in _UNDOING
-    )
-
-
-def _bare(verb: str) -> tuple[str, ...]:
-    return tuple(verb[len(prefix) :] for prefix in _DOING if prefix and verb.startswith(prefix))
+    # Prefixes come in pairs: offboard is the opposite of onboard, disengage of engage.
+    bases = (other, other.removeprefix("on"), other.removeprefix("en"))
+    return one not in NOT_UNDOING and any(one.startswith(un) and one[len(un) :] in bases for un in _UNDOING)
 
 
 @lru_cache(maxsize=1)

@@ -65,12 +65,6 @@ HTTP_METHODS: Final = {
     "TRACE": ("TRACK", "FOLLOW"),
 }  # the methods AGIS 4.3 rules out, and verbs that say what is usually meant by them
 _BY_GROUP: Final[dict[str, Kind]] = {"condition": "state", "thing": "noun"}
-_INFLECTIONS: Final = {
-    "present participle": "a present participle",
-    "past": "a past tense",
-    "past participle": "a past participle",
-    "third person": "a third person",
-}
 _SIGNS: Final = {
     "_": "an underscore", "-": "a hyphen", ".": "a dot", "/": "a slash", ":": "a colon", "+": "a plus sign",
 }  # fmt: skip
@@ -90,11 +84,9 @@ class MethodFault(NamedTuple):
 
 def judge_method(method: str) -> tuple[MethodFault, ...]:
     """List what the drafts and the lexicon find wrong with a method, apart from any catalog."""
-    return _judge(method) if len(method) <= _LONGEST else _judge_long(method)
-
-
-def _judge_long(method: str) -> tuple[MethodFault, ...]:
-    """Judge only the characters: no verb is that long, so there is nothing to look up."""
+    if len(method) <= _LONGEST:
+        return _judge(method)
+    # No verb is that long, so there is nothing to look up.
     fault = _characters(method[:_LONGEST]) or MethodFault("unknown", f"{brief(method)} is not a verb")
     length = f"{brief(method)} has {len(method)} letters"
     return fault, MethodFault("length", length, "Write one verb of 3 to 32 letters.")
@@ -110,10 +102,12 @@ def _judge(method: str) -> tuple[MethodFault, ...]:
     name = method.upper()
     if name in HTTP_METHODS:
         verbs = HTTP_METHODS[name]
-        return (MethodFault("http", f"{method} is a method of HTTP", f"Write {_either(verbs)}.", verbs[0]),)
+        return (MethodFault("http", f"{method} is a method of HTTP", f"Write {' or '.join(verbs)}.", verbs[0]),)
     form, verdict = classify(method), action_intent(method)
     if verdict.kind == "state" and form.kind != "compound":
-        return (_no_action(method, verdict),)
+        kind = _BY_GROUP.get(verdict.group, "being")
+        advice = _meant(verdict, "Write what is to be done.")
+        return (MethodFault(kind, f"{method} is not an action: {verdict.reason}", advice),)
     fault = _form(method, form)
     if fault is not None:
         return (fault,)
@@ -122,8 +116,8 @@ def _judge(method: str) -> tuple[MethodFault, ...]:
         message = f"{method} is a verb and a particle in one word"
         found.append(MethodFault("phrasal", message, "A plain verb reads better."))
     if verdict.kind == "borderline":
-        advice = f"Write {_either(verdict.instead)}, if that is meant." if verdict.instead else "Choose a plainer verb."
-        found.append(MethodFault("vague", f"{method} is not a clear action: {verdict.reason}", advice))
+        message = f"{method} is not a clear action: {verdict.reason}"
+        found.append(MethodFault("vague", message, _meant(verdict, "Choose a plainer verb.")))
     if len(method) < _SHORTEST:
         found.append(MethodFault("length", f"{method} has {len(method)} letters", "Write a verb of 3 to 32 letters."))
     if method != name:
@@ -182,11 +176,15 @@ def _plain(method: str) -> str:
 def _form(method: str, form: Form) -> MethodFault | None:
     if form.kind == "inflected" and form.base is not None:
         verb = _action(form.base)
-        return MethodFault("inflected", f"{method} is {_INFLECTIONS[form.inflection]}", f"Write {verb}.", verb)
+        shown = "past tense" if form.inflection == "past" else form.inflection
+        return MethodFault("inflected", f"{method} is a {shown}", f"Write {verb}.", verb)
     pieces = PIECE.findall(method)
     joined = len(pieces) > 1 and not method.isupper()
     if form.kind == "compound" and form.base is not None and form.rest is not None and not joined:
-        if _is_chance(method, form.base):
+        words = lexicon()
+        usual = form.base in words.lists["methods"] or form.base in words.paths["usual"]
+        # A rare verb and a noun are in a word of another language by chance: FIN and DEN.
+        if not usual and method.lower().endswith(INFINITIVES):
             return MethodFault("unknown", f"{method} is not a known verb")
         verb = _action(form.base)
         what = "a verb and a noun" if form.rest else "two words"
@@ -195,19 +193,6 @@ def _form(method: str, form: Form) -> MethodFault | None:
         verb, things = _verb_and_things(pieces)
         return MethodFault("compound", f"{method} joins {len(pieces)} words", _write(verb, things), verb)
     return MethodFault("unknown", f"{method} is not a known verb") if form.kind == "unknown" else None
-
-
-def _is_chance(method: str, verb: str) -> bool:
-    """Return True if a rare verb and a noun are in a word of another language by chance: FIN and DEN."""
-    words = lexicon()
-    usual = verb in words.lists["methods"] or verb in words.paths["usual"]
-    return not usual and method.lower().endswith(INFINITIVES)
-
-
-def _no_action(method: str, verdict: ActionIntent) -> MethodFault:
-    kind = _BY_GROUP.get(verdict.group, "being")
-    advice = f"Write {_either(verdict.instead)}, if that is meant." if verdict.instead else "Write what is to be done."
-    return MethodFault(kind, f"{method} is not an action: {verdict.reason}", advice)
 
 
 def _verb_and_things(pieces: list[str]) -> tuple[str, str]:
@@ -237,5 +222,5 @@ def _write(verb: str, things: str) -> str:
     return f"Write {verb} /{things}." if things else f"Write {verb}."
 
 
-def _either(verbs: Sequence[str]) -> str:
-    return " or ".join(verbs)
+def _meant(verdict: ActionIntent, otherwise: str) -> str:
+    return f"Write {' or '.join(verdict.instead)}, if that is meant." if verdict.instead else otherwise

@@ -44,7 +44,6 @@ COMPATIBLE: Final = (
 )
 """How well an intent of one class fits a method of another; not symmetric: to create may be to start, but START does
 not promise that something is created."""
-_HAND: Final = 1.0
 _PREFIXED: Final = 0.9
 _NEIGHBOURS: Final = 0.7
 
@@ -68,7 +67,7 @@ def operation_classes(verb: str) -> Classes | None:
     """Return the classes of a lower-case verb: hand-assigned, by its prefix, or by its neighbours in meaning."""
     known = meanings()
     if code := known.hand.get(verb):
-        return Classes(_weights(code), _HAND)
+        return Classes(_weights(code), 1.0)
     if found := _prefixed(verb):
         return found
     if code := known.table.get(verb):
@@ -117,38 +116,6 @@ _CONTRADICTION: Final = 0.2
 _WEIGHTY: Final = 0.35
 
 
-class _Pair(NamedTuple):
-    """A method and a verb of its intent, with the classes of both."""
-
-    method: str
-    verb: str
-    ours: Classes
-    theirs: Classes
-
-    def is_open(self) -> bool:
-        """Return True if one of the two does whatever its object is, and the other does not read."""
-        ours_open = self.method in _ANY_OPERATION and self.theirs.main != "READ"
-        return ours_open or (self.verb in _ANY_OPERATION and self.ours.main != "READ")
-
-    def names_result(self) -> bool:
-        """Return True if the verb produces or returns what the method works out."""
-        works_out = self.ours.main == "ANALYZE" and self.verb in _PRODUCING
-        return works_out or (self.method in _PRODUCERS and self.verb in _ANSWERING)
-
-    def is_contrary(self) -> bool:
-        """Return True if one starts what the other stops, or a method that reads is said to rewrite."""
-        weight = max(self.theirs.of("UPDATE"), self.theirs.of("CREATE"))
-        rewrites = self.theirs.main == "ANALYZE" and weight >= _REWRITING
-        stops = _against(self.ours, self.theirs) or _against(self.theirs, self.ours)
-        return stops or (self.ours.main == "READ" and rewrites)
-
-    def may_only_answer(self) -> bool:
-        """Return True if the verb may speak of the answer or of a message, not of the deed."""
-        reads = self.ours.main == "READ"
-        produces = self.method in _PRODUCERS and self.theirs.main == "READ"
-        return produces or self.verb in (_HALF_READING if reads else _REPORTING)
-
-
 @lru_cache(maxsize=8192)
 def fit(method: str, verb: str) -> float | None:
     """Return how well two lower-case verbs fit, 0 (opposite) to 1 (same); None if they say too little."""
@@ -162,22 +129,26 @@ def fit(method: str, verb: str) -> float | None:
     ours, theirs = operation_classes(method), operation_classes(verb)
     if ours is None or theirs is None:
         return None
-    pair = _Pair(method, verb, ours, theirs)
-    if verb in GENERIC and not (ours.main == "ANALYZE" and verb in _PRODUCING):
+    works_out = ours.main == "ANALYZE" and verb in _PRODUCING
+    if verb in GENERIC and not works_out:
         return None
     score = class_fit(ours, theirs)
-    if pair.is_open():
+    # One of the two does whatever its object is, and the other does not read.
+    if (method in _ANY_OPERATION and theirs.main != "READ") or (verb in _ANY_OPERATION and ours.main != "READ"):
         if score >= _GOOD:
             return score
         return _WARNED if method in _ANY_OPERATION and theirs.main == "DELETE" else None
     if known.synonymous(method, verb):
         score = max(score, _SYNONYM if score > _CONTRADICTION else _DOUBTFUL_SYNONYM)
-    if pair.names_result():
+    if works_out or (method in _PRODUCERS and verb in _ANSWERING):  # the verb produces or returns the result
         score = max(score, _RESULT)
-    if pair.is_contrary():
+    rewrites = theirs.main == "ANALYZE" and max(theirs.of("UPDATE"), theirs.of("CREATE")) >= _REWRITING
+    if _against(ours, theirs) or _against(theirs, ours) or (ours.main == "READ" and rewrites):
         score = min(score, _WARNED)
     confidence = min(ours.confidence, theirs.confidence)
-    if pair.may_only_answer() or confidence < _KNOWN:
+    # The verb may speak of the answer or of a message, not of the deed.
+    may_only_answer = verb in (_HALF_READING if ours.main == "READ" else _REPORTING)
+    if may_only_answer or (method in _PRODUCERS and theirs.main == "READ") or confidence < _KNOWN:
         score = max(score, _WARNED)
     return 0.5 + (score - 0.5) * confidence
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Final
 
 from bespeak.text.language.lexicon import lexicon, meanings
@@ -103,11 +103,11 @@ def named_verb(noun: str) -> str | None:
     found = meanings().verb_of(noun)
     if found and found in meanings().hand and noun.endswith(DOING):
         return found
-    for lemma in lemmas(noun):
-        if lemma.form in {"base", "third", "gerund"} and lemma.verb in meanings().hand:
-            shares = lexicon().share(lemma.verb)
-            if lemma.form == "gerund" or shares[0] >= 0.1 or not any(shares):
-                return lemma.verb
+    for verb, form in lemmas(noun):
+        if form in {"base", "third", "gerund"} and verb in meanings().hand:
+            shares = lexicon().share(verb)
+            if form == "gerund" or shares[0] >= 0.1 or not any(shares):
+                return verb
     return None
 
 
@@ -119,16 +119,11 @@ _REACH: Final = 9
 
 def readings(verb: str, sentence: Sequence[str], at: int) -> tuple[str, ...]:
     """Return the possible meanings of a vague verb here; empty if no following word decides."""
-    behind = sentence[at + 1 : at + 1 + _REACH]
-    end = next((place for place, word in enumerate(behind) if word in CLAUSES and word != "until"), len(behind))
-    behind = behind[:end]
+    nearby = sentence[at + 1 : at + 1 + _REACH]
+    behind = list(takewhile(lambda word: word not in CLAUSES or word == "until", nearby))
     if verb == "make":
         return _made(behind)
-    cues = _READINGS.get(verb)
-    if cues is None:
-        return ()
-    present = set(behind)
-    return next((verbs for cue, verbs in cues.items() if cue in present), ())
+    return next((verbs for cue, verbs in _READINGS.get(verb, {}).items() if cue in behind), ())
 
 
 def _made(behind: Sequence[str]) -> tuple[str, ...]:
@@ -152,7 +147,6 @@ _JOBS: Final = word_set("job jobs run runs task tasks execution workflow workflo
 _WRAPPERS: Final = WRAPPERS | _JOBS
 _FORMS: Final[dict[str, FormName]] = {"that": "third", "which": "third", "to": "base", "for": "gerund", "of": "gerund"}
 """Form of the inner verb by the word before it."""
-_FRAME_REACH: Final = 8
 
 
 def inner_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] | None:
@@ -161,7 +155,7 @@ def inner_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] |
         return found, at + 1
     if verb not in LAUNCHING:
         return None
-    for place in range(at + 1, min(at + _FRAME_REACH, len(sentence) - 2)):
+    for place in range(at + 1, min(at + REACH, len(sentence) - 2)):
         word = sentence[place]
         if word in _WRAPPERS and (form := _FORMS.get(sentence[place + 1])):
             after = _behind_adverbs(sentence, place + 2)
@@ -229,7 +223,6 @@ def _noun_behind(sentence: Sequence[str], at: int) -> tuple[str, int] | None:
 
 
 READING: Final = "get"  # verb for phrases that name a result
-_NOMINAL_REACH: Final = 8
 
 
 def nominal_verb(sentence: Sequence[str]) -> tuple[str, int] | None:
@@ -248,17 +241,16 @@ def nominal_verb(sentence: Sequence[str]) -> tuple[str, int] | None:
     verb = known.verb_of(word)
     if verb and verb in known.hand and word.endswith(DOING) and (len(phrase) > 1 or follower == "of"):
         return verb, last
-    if len(phrase) > 1:
-        for lemma in lemmas(word):
-            if lemma.form in {"base", "gerund"} and lemma.verb in known.hand:
-                return lemma.verb, last
+    for verb, form in lemmas(word) if len(phrase) > 1 else ():
+        if form in {"base", "gerund"} and verb in known.hand:
+            return verb, last
     return (READING, last) if follower == "by" else None
 
 
 def _phrase(sentence: Sequence[str]) -> list[int]:
     """Return the places of the words up to the first preposition; empty if an article inside implies a verb."""
     phrase: list[int] = []
-    for at, word in enumerate(sentence[:_NOMINAL_REACH]):
+    for at, word in enumerate(sentence[:REACH]):
         if word in PREPOSITIONS or word in CLAUSES or not word[0].isalnum():
             if phrase:
                 break
@@ -277,10 +269,8 @@ _DESTINATIONS: Final = dict.fromkeys(("trash", "deletion", "bin"), "delete") | d
 
 
 def hinted_verb(verb: str, sentence: Sequence[str], at: int) -> Hint | None:
-    for verbs, find in _FINDERS:
-        if verb in verbs and (found := find(verb, sentence, at)):
-            return found
-    return None
+    finders = (find for verbs, find in _FINDERS if verb in verbs)
+    return next((found for find in finders if (found := find(verb, sentence, at))), None)
 
 
 def _destined(_: str, sentence: Sequence[str], at: int) -> Hint | None:
@@ -303,10 +293,8 @@ def _destined(_: str, sentence: Sequence[str], at: int) -> Hint | None:
 
 def _moved(_: str, sentence: Sequence[str], at: int) -> Hint | None:
     """Find a destination that is as good as an action: "to the trash"."""
-    for place in range(at + 2, min(at + REACH + 2, len(sentence))):
-        if found := _DESTINATIONS.get(sentence[place]):
-            return found, place
-    return None
+    places = range(at + 2, min(at + REACH + 2, len(sentence)))
+    return next(((found, place) for place in places if (found := _DESTINATIONS.get(sentence[place]))), None)
 
 
 def _ended(_: str, sentence: Sequence[str], at: int) -> Hint | None:
@@ -422,10 +410,8 @@ _STATEMENTS: Final = ("INSERT INTO", "DELETE FROM", "SELECT ", "UPDATE ")
 def mechanism(sentence: str) -> str | None:
     """Return the words about the inside of a system, if there are any."""
     seen = sentence[:_SEEN]
-    if any(start in seen for start in _STATEMENTS):
-        statement = _STATEMENT.search(seen)
-        if statement is not None:
-            return statement[0]
+    if any(start in seen for start in _STATEMENTS) and (statement := _STATEMENT.search(seen)) is not None:
+        return statement[0]
     plain = " ".join(seen.lower().split())
     if not any(noun in plain for noun in _NOUNS):
         return None
@@ -435,8 +421,7 @@ def mechanism(sentence: str) -> str | None:
 
 _LONGEST: Final = 600
 _WORD: Final = re.compile(r"\w+(?:['’-]\w+)*")
-_SMALL: Final = listed("naming-nothing")  # words that name nothing by themselves
-_GENERIC: Final = listed("true-of-any-call")  # words that are true of any call, or of none
+_EMPTY: Final = listed("naming-nothing") | listed("true-of-any-call")  # they name nothing, or are true of any call
 _SUCCESS: Final = listed("success")
 _SUBJECTS: Final = word_set("something anything stuff things someone somebody whatever whoever")
 """Subjects that leave open what the sentence is about, whatever follows."""
@@ -484,7 +469,7 @@ def weakness(outcome: str, method: str = "", things: Container[str] = ()) -> str
     if plain.endswith("?"):
         return "it is a question"
     words = [word.removesuffix("'s") for word in _WORD.findall(plain)]
-    rest = [word for word in words if word in things or not _is_empty(word)]
+    rest = [word for word in words if word in things or not (word in _EMPTY or (len(word) == 1 and word.isascii()))]
     if all(word.isdecimal() for word in rest) or _STATUS.fullmatch(plain):
         return "it is true of any call"
     clause = _CLAUSE.search(plain)
@@ -499,10 +484,6 @@ def weakness(outcome: str, method: str = "", things: Container[str] = ()) -> str
     if method and not _SUCCESS.isdisjoint(words) and all(_is_form(word, method.lower()) for word in rest):
         return "it only says that the method succeeded"
     return None
-
-
-def _is_empty(word: str) -> bool:
-    return word in _SMALL or word in _GENERIC or (len(word) == 1 and word.isascii())
 
 
 def _is_form(word: str, method: str) -> bool:

@@ -68,8 +68,12 @@ def _judge(segment: str, method: str) -> SegmentVerdict | None:
     if not parts:
         return None
     words = lexicon()
-    if len(parts) > 1 and (_is_phrase(parts[0], parts[1].removesuffix("s"), words) or parts[:2] == ["to", "do"]):
-        parts[:2] = ["".join(parts[:2])]
+    if len(parts) > 1:
+        second = parts[1].removesuffix("s")
+        joined = parts[0] + second  # a noun that is also written as one: check-in, add-on
+        is_noun = second in _PARTICLES and (joined in words.nouns or joined in words.lists["phrasal"])
+        if is_noun or parts[:2] == ["to", "do"]:
+            parts[:2] = ["".join(parts[:2])]
     if len(parts) == 1:
         return _alone(parts[0], method, words)
     camel = segment[0].islower() and segment.isalpha()
@@ -153,12 +157,6 @@ def _is_name(joined: str, words: Lexicon) -> bool:
     return any(word in words.nouns or words.share(word)[1] > 0 for word in (joined, joined.removesuffix("s")))
 
 
-def _is_phrase(first: str, second: str, words: Lexicon) -> bool:
-    """Return True if two words are a noun that is also written as one: check-in, add-on."""
-    joined = first + second
-    return second in _PARTICLES and (joined in words.nouns or joined in words.lists["phrasal"])
-
-
 def _several(parts: list[str], camel: bool, method: str, words: Lexicon) -> SegmentVerdict | None:
     first, last = parts[0], parts[-1]
     rest = "-".join(parts[1:])
@@ -176,12 +174,13 @@ def _several(parts: list[str], camel: bool, method: str, words: Lexicon) -> Segm
         return SegmentVerdict("error" if _is_action(last, words) else "warning", last, "last")
     if start is None and first in _MANY and last in words.paths["tails"]:
         return SegmentVerdict("warning", last, "last")
-    closing = _closing_form(parts, words)
+    # A form in -ing makes a name; a past form does so before its object: created-order.
+    closing = None if parts[-2] in ("and", "or") else _form(last, words, before=False)
     if closing and not _is_action(first, words):
         return SegmentVerdict(*closing, "last form", start)
     if tier := _leading(parts, camel, words):
         return SegmentVerdict(tier, first, "first", rest)
-    if leading := _leading_form(parts, words):
+    if last not in words.paths["heads"] and (leading := _form(first, words, before=True)):
         return SegmentVerdict(*leading, "first form", rest)
     if first in MANNERS and len(parts) > 2 and (tier := _leading(parts[1:], camel, words)):
         return SegmentVerdict(tier, parts[1], "inside", "-".join(parts[2:]))
@@ -204,16 +203,6 @@ def _is_command(word: str, method: str, words: Lexicon) -> bool:
     """Return True if a word behind "to" is a verb: to-book, but not to-address, the recipient of a letter."""
     paths = words.paths
     return word == method or _is_action(word, words) or word in paths["usual"] or word in paths["alone"]
-
-
-def _leading_form(parts: list[str], words: Lexicon) -> tuple[Tier, str] | None:
-    """Find a form of a verb before its object: sending-mail, finds-rooms. A past form makes a name: created-order."""
-    return None if parts[-1] in words.paths["heads"] else _form(parts[0], words, before=True)
-
-
-def _closing_form(parts: list[str], words: Lexicon) -> tuple[Tier, str] | None:
-    """Find a form of a verb behind its object: user-exists, order-created. A form in -ing makes a name."""
-    return None if parts[-2] in ("and", "or") else _form(parts[-1], words, before=False)
 
 
 def _form(word: str, words: Lexicon, *, before: bool) -> tuple[Tier, str] | None:
@@ -280,9 +269,5 @@ def _third_person(word: str, words: Lexicon) -> str | None:
 
 def _noun(verb: str, words: Lexicon) -> str | None:
     """Return a noun for the action of a verb: validate gives validation."""
-    if verb in _METHODS_OF_ALL:
-        return None
-    for end, ending in _ENDINGS:
-        if verb.endswith(end) and (noun := verb.removesuffix(end) + ending) in words.nouns:
-            return noun
-    return None
+    made = (verb.removesuffix(end) + ending for end, ending in _ENDINGS if verb.endswith(end))
+    return None if verb in _METHODS_OF_ALL else next((noun for noun in made if noun in words.nouns), None)

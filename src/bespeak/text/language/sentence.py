@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import re
-from functools import cache
+from functools import cache, cached_property
 from typing import Final, NamedTuple
 
 
@@ -131,18 +131,13 @@ def _ends(match: re.Match[str], text: str) -> bool:
 class LatePattern:
     """A pattern that compiles itself at first use."""
 
-    __slots__ = ("_compiled", "_flags", "_text")
-
     def __init__(self, text: str, flags: re.RegexFlag = re.NOFLAG) -> None:
         self._text = text
         self._flags = flags
-        self._compiled: re.Pattern[str] | None = None
 
-    @property
+    @cached_property
     def compiled(self) -> re.Pattern[str]:
-        if self._compiled is None:
-            self._compiled = re.compile(self._text, self._flags)
-        return self._compiled
+        return re.compile(self._text, self._flags)
 
     def search(self, text: str) -> re.Match[str] | None:
         return self.compiled.search(text)

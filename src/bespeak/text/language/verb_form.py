@@ -189,10 +189,8 @@ def _camel(pieces: list[str], words: Lexicon) -> Form:
     parts = [piece.lower() for piece in pieces]
     if parts[0] in MANNERS and _is_command(parts[1], words):
         del parts[0]
-    first = next((lemma.verb for lemma in lemmas(parts[0])), None)
-    if first is None:
-        return _UNKNOWN
-    return Form("compound", first, "-".join(parts[1:]))
+    found = lemmas(parts[0])
+    return Form("compound", found[0].verb, "-".join(parts[1:])) if found else _UNKNOWN
 
 
 def _compound(word: str, words: Lexicon) -> Form | None:
@@ -224,14 +222,13 @@ def _is_command(word: str, words: Lexicon) -> bool:
     return word in words.verbs and (word in words.lists["methods"] or word in words.paths["sure"])
 
 
-def split_nouns(text: str, words: Lexicon, most: int = 2) -> str | None:
+def split_nouns(text: str, words: Lexicon) -> str | None:
     """Split a noun, or two nouns written together, with a hyphen between."""
     if _is_noun(text, words):
         return text
-    if most > 1:
-        for end in range(len(text) - _SHORTEST_REST, _SHORTEST_REST - 1, -1):
-            if _is_noun(text[:end], words) and _is_noun(text[end:], words):
-                return f"{text[:end]}-{text[end:]}"
+    for end in range(len(text) - _SHORTEST_REST, _SHORTEST_REST - 1, -1):
+        if _is_noun(text[:end], words) and _is_noun(text[end:], words):
+            return f"{text[:end]}-{text[end:]}"
     return None
 
 
@@ -249,8 +246,6 @@ _REASONS: Final = {
     "weather": "it says what happens by itself, not what to do",
     "vague": "it says that something is done, but not what",
 }
-_NOUN: Final = "it is read as a noun first"
-_ADJECTIVE: Final = "it is read as an adjective first"
 _ADJECTIVE_SHARE: Final = 0.6
 _NOUN_SHARE: Final = 0.5
 _INTENT_VERB_SHARE: Final = 0.03
@@ -296,10 +291,10 @@ def _verdict(word: str) -> ActionIntent:
         return _ACTION
     as_verb, as_noun, as_adjective = words.share(base)
     if as_adjective >= _ADJECTIVE_SHARE:
-        return ActionIntent("borderline", _ADJECTIVE, instead, "condition")
+        return ActionIntent("borderline", "it is read as an adjective first", instead, "condition")
     least = _INTENT_VERB_SHARE if classed else _UNCLASSED_SHARE
     if as_verb < least and as_noun > _NOUN_SHARE:
-        return ActionIntent("borderline", _NOUN, instead, "thing")
+        return ActionIntent("borderline", "it is read as a noun first", instead, "thing")
     return _ACTION
 
 
