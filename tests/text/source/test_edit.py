@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from tests.cases import rows
 
 from bespeak.text.source.brace_tree import parse_braces
-from bespeak.text.source.edit import apply_edits, edits
+from bespeak.text.source.edit import edits
 from bespeak.text.source.json_tree import parse_json
 from bespeak.text.source.pointer import child
 from bespeak.text.source.shorthand import expand_tree
 from bespeak.text.source.toml_tree import parse_toml
-from bespeak.text.source.tree import Change, SyntaxFault, Tree
+from bespeak.text.source.tree import Change, SyntaxFault, Tree, apply_edits
 from bespeak.text.source.value_text import toml_value
 from bespeak.text.source.yaml_tree import parse_yaml
 

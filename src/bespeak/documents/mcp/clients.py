@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.text.source.edit import apply_edits, edits
+from bespeak.text.source.edit import edits
 from bespeak.text.source.json_tree import JsonTree, parse_json
 from bespeak.text.source.pointer import pointer
-from bespeak.text.source.tree import Change, SyntaxFault
+from bespeak.text.source.tree import Change, SyntaxFault, apply_edits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

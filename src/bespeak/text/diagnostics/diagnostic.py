@@ -90,17 +90,10 @@ class Rule:
         return self.source.startswith("AGIS")
 
     def at(
-        self,
-        endpoint: Located,
-        pointer: str,
-        message: str,
-        advice: str = "",
-        fix: Fix | None = None,
-        *,
-        on_key: bool = False,
+        self, of: Located, pointer: str, message: str, advice: str = "", fix: Fix | None = None, *, on_key: bool = False
     ) -> Diagnostic:
         """Report a finding in an endpoint. Pointers, also of a fix, start at the endpoint and use the model's names."""
-        place, message = endpoint.location, f"{endpoint}: {message}"
+        place, message = of.location, f"{of}: {message}"
         return Diagnostic(self.id, self.severity, message, place, f"/endpoint{pointer}", advice, fix, on_key)
 
     def inside(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from functools import cache
 from math import inf
-from typing import Any, Final, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, Literal, TypeVar
 
 from bespeak.text.diagnostics.diagnostic import Rule, brief
 from bespeak.text.reading.rules import WRONG_VALUE
@@ -113,21 +113,12 @@ Resolve = Callable[[str], Any]
 Readers = Mapping[str, Callable[[Table], Any]]  # readers of fields by name; each returns None for the default
 
 
-@runtime_checkable
-class CheckedSettings(Protocol):
-    """Settings that constrain each other."""
-
-    def checked(self, table: Table) -> Any:
-        """Report contradictions; return the settings to use."""
-        ...
-
-
 def read_settings(of: type[_T], table: Table, resolve: Resolve = str, known: Iterable[str] = ()) -> _T:
     """Read a table as a settings type. `known` are further keys, which are read elsewhere."""
     settings = of(**read_values(of, table, resolve))
     table.asked.update(known)
-    if isinstance(settings, CheckedSettings):
-        settings = settings.checked(table)
+    if (checked := getattr(settings, "checked", None)) is not None:  # settings that constrain each other
+        settings = checked(table)
     if not table.data.keys() <= table.asked:
         table.finish()
     return settings

@@ -69,11 +69,8 @@ _NAMES: Final[dict[type, str]] = {
 }
 _SYNONYMS: Final = {
     "idempotent": ("is_idempotent", "Write `is_idempotent`."),
-    "inputs": ("input", "Write `input`."),
-    "parameters": ("input", "Write `input`."),
-    "params": ("input", "Write `input`."),
-    "host": ("agtp", 'Write agtp = "host:port".'),
-    "port": ("agtp", 'Write agtp = "host:port".'),
+    **dict.fromkeys(("inputs", "parameters", "params"), ("input", "Write `input`.")),
+    **dict.fromkeys(("host", "port"), ("agtp", 'Write agtp = "host:port".')),
 }  # synonyms of keys that spelling similarity cannot find, each with the key and the advice
 
 

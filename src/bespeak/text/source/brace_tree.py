@@ -17,7 +17,7 @@ _SINGLE: Final = re.compile(r"'((?:[^']|'')*+)'")
 _FOLD: Final = re.compile(r"[ \t]*+\n\s*+")
 _ESCAPE: Final = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n\s*|.)", re.DOTALL)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f"}
-_LINE_REST: Final = re.compile(r"[ \t]*+(?:#[^\n]*+)?(?=\n|$|[,}\]])")
+_LINE_REST: Final = re.compile(r"[ \t]*+(?:#[^\n]*+)?(?=\n|$|[,}\]])")  # a comment or the end of a block, at most
 _LINE_PART: Final = re.compile(r"[{}\[\](),\n]|[ \t]#")
 _PART: Final = re.compile(r"""[^,()\[\]{}"'\n]++|"(?:[^"\\\n]|\\[^\n])*+"|.""", re.DOTALL)
 _OPENING: Final = {"(": ")", "[": "]", "{": "}"}
@@ -53,9 +53,8 @@ def bracketed(text: str, at: int, depth: int) -> tuple[list[Any], Place]:
     """Parse the list that starts here; items with types in parentheses stay text."""
     if depth > trees.MAX_DEPTH:
         raise _refused(at, f"lists are nested more than {trees.MAX_DEPTH} levels deep", "Write fewer brackets.")
-    place = Place(None, at)
-    place.items = []
     items: list[Any] = []
+    places: list[Place] = []
     here = at + 1
     while True:
         here = match_end(BLANK, text, here)
@@ -63,8 +62,7 @@ def bracketed(text: str, at: int, depth: int) -> tuple[list[Any], Place]:
         if char == "":
             raise _refused(at, "a list in brackets is not closed", "Write the closing bracket.")
         if char == "]":
-            place.end = here + 1
-            return items, place
+            return items, Place(None, at, here + 1, items=places)
         if char == ",":
             here += 1
             continue
@@ -72,7 +70,7 @@ def bracketed(text: str, at: int, depth: int) -> tuple[list[Any], Place]:
         if below.end <= here:
             raise _refused(here, f"{char!r} cannot stand here", "Remove it, or put the text in quotes.")
         items.append(item)
-        place.items.append(below)
+        places.append(below)
         here = below.end
 
 
@@ -122,11 +120,6 @@ def plain_line(text: str, at: int, *, inline: bool) -> int:
             end = found.start()
             break
     return at + len(text[at:end].rstrip())
-
-
-def ends_line(text: str, at: int) -> bool:
-    """Return True if only spaces, a comment or the end of a block follow on the line."""
-    return _LINE_REST.match(text, at) is not None
 
 
 def _unescape(found: re.Match[str]) -> str:
@@ -220,18 +213,15 @@ class _BraceReader:
 
     def _statement(self, made: _BraceBlock, name: str, *, inline: bool) -> None:
         text, here = self.text, self.at
-        found = _ENDPOINT.match(text, here)
-        if found is not None:
+        if (found := _ENDPOINT.match(text, here)) is not None:
             made.endpoints.append(self._endpoint(found))
             return
-        found = _BLOCK.match(text, here)
-        if found is not None:
+        if (found := _BLOCK.match(text, here)) is not None:
             self.at = found.end()
             value = self._braces(found["key"])
             self._add(made, found["key"], Span(here, found.end("key")), value)
             return
-        found = _KEY.match(text, here)
-        if found is not None:
+        if (found := _KEY.match(text, here)) is not None:
             key = next(group for group in found.group("double", "single", "bare") if group is not None).rstrip()
             if key in _LABELS:
                 key = "endpoints"
@@ -258,8 +248,7 @@ class _BraceReader:
             advice = "Write semantic, input, output, errors."
             raise NotationError(*found.span("method"), "an endpoint has no blocks", advice)
         entries = {name: Place(None, *found.span(name)) for name in ("method", "path")}
-        whole = Place(None, found.start(), place.end)
-        whole.entries = {**entries, **(place.entries or {})}
+        whole = Place(None, found.start(), place.end, {**entries, **(place.entries or {})})
         for name in entries.keys() & data.keys():
             message = f"the endpoint has a {name} in its block as well"
             raise NotationError(*found.span(name), message, "Remove it there.")
@@ -294,31 +283,25 @@ class _BraceReader:
         here = match_end(_SPACE, text, self.at)
         if here < len(text) and text[here] in "\n#":
             here = match_end(BLANK, text, here)
-            if here >= len(text) or text[here] == "}" or not self._belongs(here, self.column(key_start)):
+            indent, column = self.column(here), self.column(key_start)
+            # Lists and endpoints need not be indented.
+            belongs = indent == column and (_DASH.match(text, here) or _ENDPOINT.match(text, here))
+            if here >= len(text) or text[here] == "}" or not (indent > column or belongs):
                 return None, Place(None, self.at, self.at)
             self.at = here
             return self._nested(key)
         if here >= len(text) or text[here] in ",}":
             return None, Place(None, self.at, self.at)
-        if text.startswith("...", here) and ends_line(text, here + 3):
+        if text.startswith("...", here) and _LINE_REST.match(text, here + 3):
             self.at = here + 3
             return None, Place(None, here, self.at)
         self.at = here
         if text[here] == "{":
             self.at = here + 1
             return self._braces(key)
-        found = self._closed(here)
-        if found is None:
-            found = self._plain(here, self.column(key_start), inline=inline)
+        found = self._closed(here) or self._plain(here, self.column(key_start), inline=inline)
         self.at = found[1].end
         return found
-
-    def _belongs(self, here: int, column: int) -> bool:
-        """Return True if the next line is part of a key's value. Lists and endpoints need not be indented."""
-        if self.column(here) > column:
-            return True
-        same = self.column(here) == column
-        return same and bool(_DASH.match(self.text, here) or _ENDPOINT.match(self.text, here))
 
     def _closed(self, here: int) -> tuple[Any, Place] | None:
         """Parse a value in quotes or brackets if nothing else follows it."""
@@ -328,7 +311,7 @@ class _BraceReader:
             return None if found is None else (found[0], Place(None, here, found[1]))
         if text[here] == "[":
             items, place = bracketed(text, here, self._depth)
-            return (items, place) if ends_line(text, place.end) else None
+            return (items, place) if _LINE_REST.match(text, place.end) else None
         return None
 
     def _plain(self, here: int, column: int, *, inline: bool) -> tuple[Any, Place]:
@@ -354,19 +337,18 @@ class _BraceReader:
         if self.text[here] == "{":
             self.at = here + 1
             return self._braces(key)
-        if self.text[here] in "\"'[" and not _KEY.match(self.text, here):
-            found = self._closed(here)
-            if found is not None:
-                self.at = found[1].end
-                return found
+        starts = self.text[here] in "\"'[" and not _KEY.match(self.text, here)
+        if starts and (found := self._closed(here)) is not None:
+            self.at = found[1].end
+            return found
         return self.block(key, column=self.column(here), closing="")
 
     def _items(self, column: int) -> tuple[list[Any], Place]:
         self._deeper()
         text = self.text
-        place = Place(None, self.at, self.at)
-        place.items = []
         items: list[Any] = []
+        places: list[Place] = []
+        place = Place(None, self.at, self.at, items=places)
         while True:
             here = match_end(BLANK, text, self.at)
             dash = _DASH.match(text, here)
@@ -376,7 +358,7 @@ class _BraceReader:
             data, below = self._list_item(column)
             place.end = max(below.end, dash.start() + 1)
             items.append(data)
-            place.items.append(below)
+            places.append(below)
             self._count += 1
             if self._count > trees.MAX_NODES:
                 raise _refused(here, "the document has too many items", "Split it into several documents.")
@@ -390,8 +372,7 @@ class _BraceReader:
             if following >= len(text) or text[following] == "}" or self.column(following) <= column:
                 return None, Place(None, here, here)
             self.at = here = following
-        found = _ENDPOINT.match(text, here)
-        if found is not None:
+        if (found := _ENDPOINT.match(text, here)) is not None:
             return self._endpoint(found)
         if _DASH.match(text, here):
             return self._items(self.column(here))
@@ -423,14 +404,13 @@ class _BraceReader:
 
     def _with_endpoints(self, made: _BraceBlock, name: str) -> tuple[Any, Place]:
         """Attach endpoints directly under a key as its list; at the top level they become `endpoints`."""
-        listed = Place(None, made.endpoints[0][1].start, made.endpoints[-1][1].end)
-        listed.items = [below for _, below in made.endpoints]
+        places = [below for _, below in made.endpoints]
+        listed = Place(None, places[0].start, places[-1].end, items=places)
         endpoints = [data for data, _ in made.endpoints]
         if name and not made.data and not made.bare:
             return endpoints, listed
         if name or made.bare or "endpoints" in made.data:
-            start = made.endpoints[0][1].start
-            raise _refused(start, "endpoints stand among other things", "Put them in `endpoints:`.")
+            raise _refused(listed.start, "endpoints stand among other things", "Put them in `endpoints:`.")
         made.place.entries = {"endpoints": listed, **made.places}
         return {"endpoints": endpoints, **made.data}, made.place
 
@@ -447,16 +427,9 @@ class _BraceReader:
 class BraceTree(PlacedTree):
     """A document in brace notation."""
 
-    __slots__ = ("_read",)
+    __slots__ = ()
 
     notation = "braces"
-
-    def __init__(self, data: Any, places: Place, text: str, file: str, *, crlf: bool = False) -> None:
-        super().__init__(data, text, file, crlf=crlf)
-        self._read = places
-
-    def places(self) -> Place:
-        return self._read
 
 
 def parse_braces(text: str, file: str) -> BraceTree | SyntaxFault:
@@ -465,9 +438,9 @@ def parse_braces(text: str, file: str) -> BraceTree | SyntaxFault:
     if refused is not None:
         return refused
     try:
-        data, places = read(text)
+        data, root = read(text)
     except NotationError as reason:
         return reason.fault(text, file)
-    tree = BraceTree(data, places, text, file, crlf=crlf)
+    tree = BraceTree(data, text, file, crlf=crlf, root=root)
     expand_tree(tree)
     return tree

@@ -15,8 +15,8 @@ from bespeak.text.source.brace_tree import BraceTree
 from bespeak.text.source.json_tree import JsonTree
 from bespeak.text.source.pointer import parent, unescaped
 from bespeak.text.source.toml_tree import TomlTree
-from bespeak.text.source.tree import Change, Place, Span, TextEdit, Tree, apply_edits, deletion, insertion, match_end
-from bespeak.text.source.value_text import LONGEST_KEY, toml_key, toml_value, yaml_key, yaml_value
+from bespeak.text.source.tree import Change, Place, Span, TextEdit, Tree, deletion, insertion, match_end
+from bespeak.text.source.value_text import LONGEST_KEY, expressible, toml_key, toml_value, yaml_key, yaml_value
 from bespeak.text.source.yaml_tree import YamlTree, node_span
 
 _GAP: Final = re.compile(r"(?:\s|#[^\n]*+)*+")
@@ -93,12 +93,7 @@ class _ValueWriter(NamedTuple):
 
 
 def _json_text(value: Any, _quote: str = "") -> str | None:
-    try:
-        written = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        written.encode()
-    except (ValueError, TypeError, RecursionError):
-        return None
-    return written
+    return expressible(lambda: json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
 _JSON: Final = _ValueWriter(_json_text, _json_text, ": ")
@@ -268,7 +263,9 @@ def _replaced(tree: YamlTree, change: Change, key: yaml.Node | None, node: yaml.
         return _in_place_of(tree, change.at, span, written)
     if span.start == span.end:
         if key is not None and not text.startswith(":", gap_end(text, key.end_mark.index)):
-            return (insertion(key.end_mark.index, f": {written}"),) if flow and _takes_colon(key) else None
+            start, end = key.start_mark, key.end_mark
+            takes_colon = flow and start.line == end.line and end.index - start.index <= LONGEST_KEY
+            return (insertion(end.index, f": {written}"),) if takes_colon else None
         return (insertion(span.start, f" {written}"),) if change.at else None
     if _style(node) in {"|", ">"} and not text[line_start(text, span.start) : span.start].strip():
         return None  # a block text may start further left than other values
@@ -362,11 +359,6 @@ def _ends_in_block_text(node: yaml.Node) -> bool:
     return isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}
 
 
-def _takes_colon(key: yaml.Node) -> bool:
-    start, end = key.start_mark, key.end_mark
-    return bool(start.line == end.line and end.index - start.index <= LONGEST_KEY)
-
-
 def _style(node: yaml.Node) -> str:
     return node.style or "" if isinstance(node, yaml.ScalarNode) else ""
 
@@ -396,9 +388,6 @@ def _entry_spans(text: str, node: yaml.CollectionNode) -> list[Span]:
         here = max(span.end, start + 1)
         spans.append(Span(start, here))
     return spans
-
-
-__all__ = ["TextEdit", "apply_edits", "edits"]
 
 
 def edits(tree: Tree, change: Change) -> tuple[TextEdit, ...] | None:

@@ -30,8 +30,7 @@ class _Scanner:
     def __init__(self, text: str) -> None:
         self.repeated: tuple[Span, Span] | None = None
         self._key: tuple[str, Span] | None = None
-        top = Place(None, 0)
-        top.items = []
+        top = Place(None, 0, items=[])
         self._open = [top]
         for found in _TOKEN.finditer(text):
             word, span = found[0], found.span()
@@ -105,9 +104,7 @@ class JsonTree(PlacedTree):
     __slots__ = ()
 
     notation = "json"
-
-    def places(self) -> Place:
-        return _Scanner(self.text).root
+    scan = staticmethod(lambda text: _Scanner(text).root)
 
 
 def parse_json(text: str, file: str) -> JsonTree | SyntaxFault:
@@ -210,10 +207,7 @@ def _is_half(token: str) -> bool:
 def _too_deep(text: str, file: str) -> SyntaxFault:
     depth = 0
     for found in re.finditer(r'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', text, re.DOTALL):
-        if found[0] in "[{":
-            depth += 1
-        elif found[0] in "]}":
-            depth -= 1
+        depth += (found[0] in "[{") - (found[0] in "]}")
         if depth > trees.MAX_DEPTH:
             message = f"arrays and objects are nested more than {trees.MAX_DEPTH} levels deep"
             advice = "Give the inner part a name of its own under `schemas`."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, Final
 
 ABSENT: Final[Any] = object()  # marker for a missing value where None is a valid one
@@ -53,10 +54,7 @@ def nodes(data: object, at: str = "") -> Iterator[tuple[str, Any]]:
 
 def pointer(parts: Iterable[str | int]) -> str:
     """Join parts into a pointer; the empty text is the whole document."""
-    at = ""
-    for part in parts:
-        at = child(at, part)
-    return at
+    return reduce(child, parts, "")
 
 
 def parent(at: str) -> str:

@@ -45,10 +45,7 @@ class PythonTree(Tree):
                 return at
         return None
 
-    def _key_span(self, at: str) -> Span | None:
-        return self._spans.get(at)
-
-    def _value_span(self, at: str) -> Span | None:
+    def _span(self, at: str, *, key: bool) -> Span | None:
         return self._spans.get(at)
 
 

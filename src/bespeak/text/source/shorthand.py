@@ -187,9 +187,7 @@ def _value(text: str) -> Any:
 
 def _is_field(field: Any) -> bool:
     if isinstance(field, dict):  # the second half of a field that YAML has cut at a comma
-        return len(field) == 1 and all(
-            value is None or isinstance(value, str | int | float) for value in field.values()
-        )
+        return len(field) == 1 and all(isinstance(value, str | int | float | None) for value in field.values())
     return isinstance(field, str)
 
 

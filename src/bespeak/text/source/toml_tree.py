@@ -31,8 +31,7 @@ _SCALAR: Final = re.compile(rf"{STRING} | [^,\]}}\#\n]*+", re.VERBOSE | re.DOTAL
 
 def scan(text: str) -> Place:
     """Return the place of the whole document. A table with a header has the place of its key and no value."""
-    root = _table(None)
-    table = root
+    root = table = Place(None, -1, entries={})
     at = match_end(_BLANK, text, 0)
     while at < len(text):
         header = 2 if text.startswith("[[", at) else 1 if text[at] == "[" else 0
@@ -49,14 +48,12 @@ def scan(text: str) -> Place:
 
 def _header(root: Place, parts: list[tuple[str, Span]], *, is_item: bool) -> Place:
     table = root
-    for number, (name, span) in enumerate(parts, 1):
-        if table.entries is None:
-            table.entries = {}
-        table = table.entries.setdefault(name, Place(span, -1))
+    for number, part in enumerate(parts, 1):
+        table = _enter(table, [part])
         if is_item and number == len(parts):
             if table.items is None:
                 table.items = []
-            table.items.append(_table(span))
+            table.items.append(Place(part[1], -1, entries={}))
         if table.items:
             table = table.items[-1]
     if table.entries is None:
@@ -127,12 +124,6 @@ def _unquote(key: str) -> str:
     return key
 
 
-def _table(key: Span | None) -> Place:
-    place = Place(key, -1)
-    place.entries = {}
-    return place
-
-
 MAX_BYTES: Final = 1 << 20  # size limit: longer documents are not written by people
 _MAX_KEY_PARTS: Final = 64  # limit of parts in a dotted key: tomli needs quadratic time for `a.a.a...`
 _LONG_KEY: Final = rf"(?:(?:{KEY})[ \t]*+\.[ \t]*+){{{_MAX_KEY_PARTS}}}"
@@ -148,9 +139,7 @@ class TomlTree(PlacedTree):
     __slots__ = ()
 
     notation = "toml"
-
-    def places(self) -> Place:
-        return scan(self.text)
+    scan = staticmethod(scan)
 
     def locate(self, at: str, *, key: bool = False) -> Location:
         """Return the location of a pointer's key, or of the nearest key above it that is not inside a value."""
@@ -189,9 +178,7 @@ def parse_toml(text: str, file: str) -> TomlTree | SyntaxFault:
 def _find_long_key(text: str) -> int | None:
     """Return the offset of a key with too many parts, which is outside of strings and comments."""
     if text.count(".") >= _MAX_KEY_PARTS and _MAYBE_LONG_KEY.search(text) is not None:
-        for part in _TEXT_PART.finditer(text):
-            if part.lastgroup == "long":
-                return part.start()
+        return next((part.start() for part in _TEXT_PART.finditer(text) if part.lastgroup == "long"), None)
     return None
 
 

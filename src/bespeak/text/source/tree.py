@@ -118,18 +118,15 @@ class Tree(ABC):
         self._lines: Lines | None = None
 
     @abstractmethod
-    def _key_span(self, at: str) -> Span | None: ...
-
-    @abstractmethod
-    def _value_span(self, at: str) -> Span | None: ...
+    def _span(self, at: str, *, key: bool) -> Span | None: ...
 
     def key_span(self, at: str) -> Span | None:
         """Return the span of a pointer's key, or of a list item."""
-        return self._key_span(self._origin(at) if self.origins else at)
+        return self._span(self._origin(at) if self.origins else at, key=True)
 
     def value_span(self, at: str) -> Span | None:
         """Return the span of a pointer's value, without trailing spaces and comments."""
-        return self._value_span(self._origin(at) if self.origins else at)
+        return self._span(self._origin(at) if self.origins else at, key=False)
 
     def is_made(self, at: str) -> bool:
         """Return True if `expand_tree` made this node, so the text does not contain it."""
@@ -182,8 +179,8 @@ def plain(text: str) -> tuple[str, bool]:
 def too_long(text: str, file: str) -> SyntaxFault | None:
     if len(text) <= MAX_BYTES:
         return None
-    megabytes = MAX_BYTES >> 20
-    return SyntaxFault(Location(file), f"the text is longer than {megabytes} MiB", "Split it into several documents.")
+    message = f"the text is longer than {MAX_BYTES >> 20} MiB"
+    return SyntaxFault(Location(file), message, "Split it into several documents.")
 
 
 class Place:
@@ -191,12 +188,19 @@ class Place:
 
     __slots__ = ("end", "entries", "items", "key", "start")
 
-    def __init__(self, key: Span | None, start: int, end: int = -1) -> None:
+    def __init__(
+        self,
+        key: Span | None,
+        start: int,
+        end: int = -1,
+        entries: dict[str, Place] | None = None,
+        items: list[Place] | None = None,
+    ) -> None:
         self.key = key
         self.start = start
         self.end = end
-        self.entries: dict[str, Place] | None = None
-        self.items: list[Place] | None = None
+        self.entries = entries
+        self.items = items
 
     @property
     def span(self) -> Span:
@@ -220,21 +224,19 @@ class Place:
 
 
 class PlacedTree(Tree):
-    """A document whose places are computed at first use."""
+    """A document whose places are computed at first use, unless its parser gives them as `root`."""
 
     __slots__ = ("_root",)
 
-    def __init__(self, data: Any, text: str, file: str, *, crlf: bool = False) -> None:
-        super().__init__(data, text, file, crlf=crlf)
-        self._root: Place | None = None
+    scan: ClassVar[staticmethod[[str], Place]]  # computes the place of the whole document, with all others below it
 
-    @abstractmethod
-    def places(self) -> Place:
-        """Compute the place of the whole document, with all others below it."""
+    def __init__(self, data: Any, text: str, file: str, *, crlf: bool = False, root: Place | None = None) -> None:
+        super().__init__(data, text, file, crlf=crlf)
+        self._root = root
 
     def place(self, at: str) -> Place | None:
         if self._root is None:
-            self._root = self.places()
+            self._root = self.scan(self.text)
         here: Place | None = self._root
         for part in at.split("/")[1:]:
             if here is None:
@@ -242,15 +244,11 @@ class PlacedTree(Tree):
             here = here.below(part)
         return here
 
-    def _key_span(self, at: str) -> Span | None:
+    def _span(self, at: str, *, key: bool) -> Span | None:
         found = self.place(at)
-        if found is None or not at:
+        if found is None or (not at if key else found.end < 0):
             return None
-        return found.key or found.span
-
-    def _value_span(self, at: str) -> Span | None:
-        found = self.place(at)
-        return None if found is None or found.end < 0 else found.span
+        return (key and found.key) or found.span
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,9 +307,7 @@ def detect_notation(text: str) -> Literal["json", "yaml", "braces"]:
     head = text[:_SEEN].removeprefix("\ufeff").lstrip()
     if head[:1] in {"{", "["}:
         return "json"
-    if _NOT_YAML.search(head):
-        return "braces"
-    return "yaml"
+    return "braces" if _NOT_YAML.search(head) else "yaml"
 
 
 WORDS: Final[dict[str, Any]] = {"": None, "~": None, "null": None, "true": True, "false": False}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from json.encoder import encode_basestring
 from typing import Any, Final
@@ -73,14 +73,19 @@ def string_text(text: str, *, style: str = "", flow: bool = False) -> str:
     return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
-def yaml_value(value: Any, *, style: str = "", flow: bool = False) -> str | None:
-    """Format a value, with lists and mappings in brackets; return None if YAML and JSON cannot both express it."""
+def expressible(write: Callable[[], str]) -> str | None:
+    """Return what a function writes; None if its notation or UTF-8 cannot express the value."""
     try:
-        written = _write(value, style, flow=flow)
+        written = write()
         written.encode()
     except (ValueError, TypeError, RecursionError):
         return None
     return written
+
+
+def yaml_value(value: Any, *, style: str = "", flow: bool = False) -> str | None:
+    """Format a value, with lists and mappings in brackets; return None if YAML and JSON cannot both express it."""
+    return expressible(lambda: _write(value, style, flow=flow))
 
 
 def yaml_key(key: str, *, style: str = "", flow: bool = False) -> str | None:
@@ -112,12 +117,7 @@ _BARE: Final = re.compile(r"[A-Za-z0-9_-]++")  # a key that TOML reads without q
 
 def toml_value(value: Any, *, literal: bool = False) -> str | None:
     """Format a value, with text in single quotes if `literal` and possible; return None if TOML cannot express it."""
-    try:
-        written = _write_toml(value, literal=literal)
-        written.encode()
-    except (ValueError, TypeError, RecursionError):
-        return None
-    return written
+    return expressible(lambda: _write_toml(value, literal=literal))
 
 
 def toml_key(key: str) -> str | None:

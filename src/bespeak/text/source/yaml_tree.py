@@ -118,9 +118,9 @@ def build(root: yaml.Node | None, text: str) -> tuple[Any, bool]:
     """Build the data of a document; also return whether it has aliases."""
     if root is None:
         return None, False
-    builder = _Builder(text, watched="*" in text and "&" in text)
-    data = builder.value(root)
-    return data, builder.aliased
+    watched = "*" in text and "&" in text
+    builder = _Builder(text, watched=watched)
+    return builder.watch(root, 0) if watched else builder.data(root), builder.aliased
 
 
 class _Builder:
@@ -135,13 +135,7 @@ class _Builder:
         self._length = 0
         self.aliased = False
 
-    def value(self, node: yaml.Node, near: int = 0) -> Any:
-        """Build the data of a node; `near` is the end of the text before it, which locates an alias."""
-        if self._watched:
-            return self._watch(node, near)
-        return self._data(node)
-
-    def _data(self, node: yaml.Node) -> Any:
+    def data(self, node: yaml.Node) -> Any:
         kind = node.__class__
         if kind is yaml.ScalarNode:
             return _scalar(node)
@@ -149,7 +143,8 @@ class _Builder:
             return self._mapping(node)
         return self._list(node)
 
-    def _watch(self, node: yaml.Node, near: int) -> Any:
+    def watch(self, node: yaml.Node, near: int) -> Any:
+        """Build the data of a node that may be an alias; `near` is the end of the text before it, which locates it."""
         me = id(node)
         if me in self._active:
             advice = "Write the inner part out, or use `$ref` in a JSON Schema."
@@ -170,7 +165,7 @@ class _Builder:
             message = f"aliases nest this document more than {trees.MAX_DEPTH} levels deep"
             raise self._at_alias(near, message, "Write fewer aliases of aliases.")
         self._active.add(me)
-        data = self._data(node)
+        data = self.data(node)
         self._active.discard(me)
         return data
 
@@ -185,10 +180,10 @@ class _Builder:
             items: list[Any] = []
             near = node.start_mark.index
             for item in node.value:
-                items.append(self._watch(item, near))
+                items.append(self.watch(item, near))
                 near = max(near, item.end_mark.index)
             return items
-        data = self._data
+        data = self.data
         return [_scalar(item) if item.__class__ is yaml.ScalarNode else data(item) for item in node.value]
 
     def _mapping(self, node: yaml.Node) -> dict[str, Any]:
@@ -202,11 +197,11 @@ class _Builder:
             if name in made:
                 raise _repeated(node, key, self._text)
             if self._watched:
-                made[name] = self._watch(item, key.end_mark.index)
+                made[name] = self.watch(item, key.end_mark.index)
             elif item.__class__ is yaml.ScalarNode:
                 made[name] = _scalar(item)
             else:
-                made[name] = self._data(item)
+                made[name] = self.data(item)
         return made
 
 
@@ -278,6 +273,7 @@ _INDENT: Final = "Indent it like its neighbours, with spaces."
 _CLOSED: Final = "Close what is open, or put the text in quotes."
 _WORDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("tab character", "a tab is used for indentation", "Indent with spaces."),
+    ("cannot start any token", "a tab is used for indentation", "Indent with spaces."),  # `fault_of` has any other one
     (
         "mapping values are not allowed",
         "a second ': ' on this line, or a key that is not indented like its neighbours",
@@ -290,7 +286,6 @@ _WORDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("did not find expected '-' indicator", "a list item ('- ') is expected here", _INDENT),
     ("',' or ']'", "a list in brackets is not closed, or a comma is missing", _CLOSED),
     ("',' or '}'", "a mapping in braces is not closed, or a comma is missing", _CLOSED),
-    ("expected node content", "a value is expected here", "Write the value, or remove what stands before it."),
     ("node content", "a value is expected here", "Write the value, or remove what stands before it."),
     ("unexpected end of stream", "a quoted text is not closed", "Write the closing quote."),
     ("unexpected document indicator", "a quoted text is not closed", "Write the closing quote."),
@@ -329,22 +324,14 @@ def fault_of(error: yaml.YAMLError, text: str, file: str) -> SyntaxFault:
     problem = error.problem or error.context or "it cannot be read"
     mark = error.problem_mark or error.context_mark
     at = min(mark.index, len(text)) if mark is not None else 0
-    if "cannot start any token" in problem:
-        return _bad_start(text, file, at)
+    if "cannot start any token" in problem and text[at : at + 1] != "\t":
+        return SyntaxFault(location_of(text, file, at), f"a value cannot start with {text[at : at + 1]!r}", _QUOTES)
     for part, message, advice in _WORDS:
         if part in problem:
             if "not closed" in message and error.context_mark is not None and not text[at:].strip():
                 at = error.context_mark.index  # where it was opened says more than the end of the file
             return SyntaxFault(location_of(text, file, at), message, advice)
     return SyntaxFault(location_of(text, file, at), problem)
-
-
-def _bad_start(text: str, file: str, at: int) -> SyntaxFault:
-    place = location_of(text, file, at)
-    char = text[at : at + 1]
-    if char == "\t":
-        return SyntaxFault(place, "a tab is used for indentation", "Indent with spaces.")
-    return SyntaxFault(place, f"a value cannot start with {char!r}", _QUOTES)
 
 
 class YamlTree(Tree):
@@ -378,16 +365,11 @@ class YamlTree(Tree):
                 return None
         return key, node
 
-    def _key_span(self, at: str) -> Span | None:
+    def _span(self, at: str, *, key: bool) -> Span | None:
         found = self.entry(at)
-        if found is None or not at:
+        if found is None or (key and not at):
             return None
-        key, value = found
-        return node_span(self.text, key or value)
-
-    def _value_span(self, at: str) -> Span | None:
-        found = self.entry(at)
-        return None if found is None else node_span(self.text, found[1])
+        return node_span(self.text, (key and found[0]) or found[1])
 
     def _mapping(self, node: yaml.MappingNode) -> dict[str, tuple[yaml.Node, yaml.Node]]:
         entries = self._entries.get(id(node))

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from bespeak.text.diagnostics.diagnostic import Severity
 from bespeak.text.diagnostics.report import Finding, Report, score_entry
+from bespeak.text.source.tree import Location
 
 
 def render_json(report: Report) -> str:
@@ -49,18 +50,14 @@ def document(report: Report) -> dict[str, Any]:
 
 def entry(finding: Finding, report: Report) -> dict[str, Any]:
     said, rule = finding.diagnostic, report.rules.get(finding.diagnostic.rule)
-    place, fix = said.location, said.fix
+    fix = said.fix
     shown: dict[str, Any] = {
         "rule": said.rule,
         "name": rule.name if rule else "",
         "severity": said.severity,
         "message": said.message,
         "help": said.help,
-        "file": place.file if place else "",
-        "line": place.line if place else 0,
-        "column": place.column if place else 0,
-        "end_line": place.end_line if place else 0,
-        "end_column": place.end_column if place else 0,
+        **asdict(said.location or Location("")),
         "pointer": said.pointer,
         "on_key": said.on_key,
         "fingerprint": finding.fingerprint,
@@ -83,8 +80,7 @@ _SEVERITIES: Final[dict[Severity, str]] = {"error": "major", "warning": "minor",
 
 def render_gitlab(report: Report) -> str:
     seen: Counter[str] = Counter()
-    entries = [_entry(finding, seen) for finding in report.findings]
-    return encoded(entries) + "\n"
+    return encoded([_entry(finding, seen) for finding in report.findings]) + "\n"
 
 
 def _entry(finding: Finding, seen: Counter[str]) -> dict[str, Any]:
