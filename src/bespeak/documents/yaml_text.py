@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -120,9 +121,12 @@ class _YamlWriter:
             self.lines.extend(f"{inner}{line}" if line else "" for line in text.removesuffix("\n").split("\n"))
             return
         written = text_scalar(text)
-        if len(start) + 1 + len(written) > WIDTH and _can_fold(text):
-            self.lines.append(f"{start} >-{beside}")
-            self.lines.extend(inner + line for line in _folded(text, WIDTH - len(inner)))
+        # A text can be folded at its spaces if all are single: readers turn breaks into spaces again.
+        can_fold = " " in text and is_clean(text) and text.strip(" ") == text and "  " not in text
+        if len(start) + 1 + len(written) > WIDTH and can_fold:
+            width = max(WIDTH - len(inner), 20)
+            folded = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+            self.lines += [f"{start} >-{beside}", *(inner + line for line in folded)]
             return
         self.lines.append(f"{start} {written}{beside}")
 
@@ -168,22 +172,6 @@ def _is_literal(text: str) -> bool:
     if "\n" not in text or text[0] in " \n" or text.endswith("\n\n"):
         return False
     return all(is_clean(line) and not line.endswith(" ") for line in text.split("\n"))
-
-
-def _can_fold(text: str) -> bool:
-    """Return True if a text can be folded at its spaces: all are single, and readers turn breaks into spaces again."""
-    return " " in text and is_clean(text) and text.strip(" ") == text and "  " not in text
-
-
-def _folded(text: str, width: int) -> list[str]:
-    first, *words = text.split(" ")
-    lines = [first]
-    for word in words:
-        if len(lines[-1]) + 1 + len(word) > max(width, 20):
-            lines.append(word)
-        else:
-            lines[-1] += f" {word}"
-    return lines
 
 
 _COMMENT: Final = re.compile(r"(?<![^ \t\n])#[^\n]*")

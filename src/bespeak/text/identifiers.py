@@ -1,10 +1,20 @@
-"""Patterns that split an identifier into its words. They load no English, so that servers can use them."""
+"""Words of identifiers and free names. Nothing here loads English, so that servers can use it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from typing import Final
 
 HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")  # border between the words of `roomType`
 WORD_BORDER: Final = re.compile(rf"{HUMP.pattern}|(?<=[A-Z])(?=[A-Z][a-z])")  # also between those of `HTTPStatus`
 PIECE: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")  # one word of `roomType`
+
+
+def unused(name: str, taken: Container[str | None], joint: str = "_") -> str:
+    """Return the name, with the first free number appended if it is taken."""
+    number, found = 2, name
+    while found in taken:
+        found = f"{name}{joint}{number}"
+        number += 1
+    return found

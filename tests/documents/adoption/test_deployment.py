@@ -26,8 +26,7 @@ from bespeak.documents.adoption.deployment import (
     used_variables,
     wrapped,
 )
-from bespeak.documents.adoption.facade import Candidate, Facade, ImportOrigin, Variable
-from bespeak.documents.adoption.guess import MARKER, RISKS, Guess, LeftOut
+from bespeak.documents.adoption.facade import MARKER, RISKS, Candidate, Facade, Guess, ImportOrigin, LeftOut, Variable
 from bespeak.documents.adoption.judgement import judge_all
 from bespeak.documents.deployment.deployment import read_deployment
 from bespeak.documents.openapi.description import Description, Operation, SecurityScheme

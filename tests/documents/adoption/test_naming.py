@@ -15,10 +15,10 @@ from bespeak.documents.adoption.naming import (
     plural,
     singular,
     snake_case,
-    unused,
     without_manner,
     words,
 )
+from bespeak.text.identifiers import unused
 
 
 @rows(

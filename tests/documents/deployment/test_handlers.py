@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bespeak.contract.handler import ExternalService, RegisteredFunction
-from bespeak.documents.deployment.handlers import HandlerEntry, read_handlers
+from bespeak.documents.deployment.endpoint_toml import HandlerEntry, read_handlers
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.reading.text_file import toml_table
 

@@ -18,7 +18,6 @@ from bespeak.agent.discovery.capability import (
 )
 from bespeak.agent.discovery.web_document import AGIS, Fetched
 from bespeak.contract.schema.subschemas import resolve
-from bespeak.documents.adoption.naming import unused
 from bespeak.documents.agis.document import AgisDocument, read_agis
 from bespeak.documents.ai.document import MOST_CAPABILITIES, AiCapability, AiDocument, consume_ai
 from bespeak.documents.ai.param_notation import parse_param
@@ -29,6 +28,7 @@ from bespeak.protocol.address_guard import AddressFault, WebAddress
 from bespeak.protocol.exchange.headers import FORM, essence, is_json
 from bespeak.protocol.exchange.token_hints import COMPACT, FIELDS, SINCE
 from bespeak.text.diagnostics.diagnostic import Diagnostic
+from bespeak.text.identifiers import unused
 from bespeak.text.reading.json_data import json_table
 from bespeak.text.reading.rules import UNREADABLE
 from bespeak.text.source.tree import Location, Tree

@@ -108,7 +108,7 @@ def openapi(  # noqa: PLR0917 - click passes them all by name
     bespeak lint acme
     bespeak serve acme
     """
-    from bespeak.documents.adoption.guess import LeftOut  # noqa: PLC0415
+    from bespeak.documents.adoption.facade import LeftOut  # noqa: PLC0415
     from bespeak.documents.openapi.description import select_operations, with_server  # noqa: PLC0415
     from bespeak.documents.openapi.facade import import_description  # noqa: PLC0415 - slow to load
 

@@ -12,7 +12,7 @@ from typing import Final
 from bespeak.app.server.lifecycle import run
 from bespeak.checks.lint.rules.upstream import secrets
 from bespeak.contract.handler import VARIABLE, McpServer, is_usable_address
-from bespeak.documents.adoption.guess import LeftOut
+from bespeak.documents.adoption.facade import LeftOut
 from bespeak.documents.mcp.tools import ToolList
 from bespeak.errors import ConfigError
 from bespeak.runtime.bindings.mcp.process import Launch, McpFailure, resolve_server

@@ -25,8 +25,8 @@ from bespeak.contract.handler import RegisteredFunction
 from bespeak.contract.policy import Policies
 from bespeak.contract.service import DEFAULT_CATALOG, UNSPECIFIED, Resource, ServerIdentity, Service
 from bespeak.documents.deployment.deployment import Deployment, read_deployment
+from bespeak.documents.deployment.endpoint_toml import HandlerEntry
 from bespeak.documents.deployment.folder import CONFIGURATIONS, is_folder, is_same, is_there, read_toml, with_positions
-from bespeak.documents.deployment.handlers import HandlerEntry
 from bespeak.documents.deployment.server_toml import (
     ServerDocument,
     check_identity,

@@ -17,8 +17,19 @@ from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService, McpServer, McpTool
 from bespeak.contract.limits import Rate, RateLimits
 from bespeak.contract.service import ServerIdentity, Service
-from bespeak.documents.adoption.facade import DANGERS, Facade, ImportOrigin, Variable, danger_of, is_weighty
-from bespeak.documents.adoption.guess import MARKER, RISKS, UNREVIEWED, Guess, LeftOut
+from bespeak.documents.adoption.facade import (
+    DANGERS,
+    MARKER,
+    RISKS,
+    UNREVIEWED,
+    Facade,
+    Guess,
+    ImportOrigin,
+    LeftOut,
+    Variable,
+    danger_of,
+    is_weighty,
+)
 from bespeak.documents.adoption.naming import hyphenated
 from bespeak.documents.adoption.path_choice import style_fault
 from bespeak.documents.adoption.sanitizer import plain_text
@@ -85,9 +96,7 @@ def wrapped(names: Sequence[str], most: int) -> Iterator[str]:
 
 def plain(text: str) -> str:
     """Return a text on one line, without markup and terminal controls."""
-    line = " ".join(text.split())
-    line = line if line.isprintable() else printable(line)
-    return line[:300].replace("`", "'").replace("<", "&lt;")
+    return printable(" ".join(text.split()))[:300].replace("`", "'").replace("<", "&lt;")
 
 
 def code(text: str) -> str:
@@ -109,27 +118,20 @@ def used_variables(entries: Entries) -> dict[str, Variable]:
 
 
 def review_lines(
-    origin: ImportOrigin,
-    entries: Entries,
-    left_out: Sequence[LeftOut],
-    general: Sequence[Guess],
-    notes: Sequence[LeftOut],
+    origin: ImportOrigin, entries: Entries, left_out: Sequence[LeftOut], own: Sequence[Guess], notes: Sequence[LeftOut]
 ) -> Iterator[str]:
-    """Yield the lines of REVIEW.md. `general` are guesses about the whole service, `notes` the reader's reports."""
-    all_guesses = [*general, *(guess for _, facade in entries for guess in facade.guesses)]
+    """Yield the lines of REVIEW.md. `own` are guesses about the service itself, `notes` the reader's reports."""
+    all_guesses = [*own, *(guess for _, facade in entries for guess in facade.guesses)]
     counts = {risk: sum(guess.risk == risk for guess in all_guesses) for risk in RISKS}
-    yield f"# What to review: {plain(origin.title) or 'the import'}"
-    yield ""
-    yield f"{origin.made_by}."
-    yield ""
+    yield f"# What to review: {plain(origin.title) or 'the import'}\n"
+    yield f"{origin.made_by}.\n"
     yield (
         f"These endpoints were derived from {origin.form}. It lacks facts that agents need, above all whether a call "
         "can be undone. Such facts were guessed: do not rely on them until a person has confirmed them (AGTP-API "
         "14.1). `bespeak review FOLDER` shows the endpoints one by one, the most dangerous first, and marks those "
         "that you accept. Doubtful guesses are also comments `# review (confidence): ...` in the files. Until an "
-        "endpoint is accepted, manifest and /.well-known/ai mark it as unreviewed."
+        "endpoint is accepted, manifest and /.well-known/ai mark it as unreviewed.\n"
     )
-    yield ""
     yield f"- endpoints: {len(entries)}"
     yield f"- guesses: {', '.join(f'{counts[risk]} of {risk} risk' for risk in RISKS)}"
     yield f"- left out: {len(left_out)}"
@@ -137,7 +139,7 @@ def review_lines(
     yield from _variables(used_variables(entries))
     told: set[int] = set()
     yield from _dangers(entries, told)
-    rest = [("", guess) for guess in general]
+    rest = [("", guess) for guess in own]
     rest += [(endpoint, guess) for endpoint, facade in entries for guess in facade.guesses]
     # Paths have a section of their own.
     yield from _repeated([one for one in rest if id(one[1]) not in told and one[1].at != "/path"])
@@ -146,16 +148,11 @@ def review_lines(
     yield from _renamed(entries)
 
 
-def _heading(title: str) -> tuple[str, str, str]:
-    return "", f"## {title}", ""
-
-
 def _variables(variables: Mapping[str, Variable]) -> Iterator[str]:
     if not variables:
         return
-    yield from _heading("Credentials to set before the server starts")
-    yield "This server sends them upstream; a caller's identity is never forwarded. `.env.example` lists them too."
-    yield ""
+    yield "\n## Credentials to set before the server starts\n"
+    yield "This server sends them upstream; a caller's identity is never forwarded. `.env.example` lists them too.\n"
     yield from (f"- `{variable.name}`: {plain(variable.what)}" for variable in variables.values())
 
 
@@ -176,7 +173,7 @@ def _dangers(entries: Entries, told: set[int]) -> Iterator[str]:
     for danger, phrase in DANGERS.items():
         found = by_danger.get(danger, [])
         if found:
-            yield from _heading(f"What {phrase}: {len(found)} endpoint{'' if len(found) == 1 else 's'}")
+            yield f"\n## What {phrase}: {len(found)} endpoint{'' if len(found) == 1 else 's'}\n"
         for group in grouped(found, lambda one: (one[1].at, one[1].text, kind_of(one[1].why))):
             guess = group[0][1]
             yield f"- [ ] ({guess.confidence:.1f}) {_said(guess, [one for _, one in group])}"
@@ -188,7 +185,7 @@ def _repeated(found: Sequence[tuple[str, Guess]]) -> Iterator[str]:
     groups = grouped(found, lambda one: (bool(one[0]), one[1].at, one[1].risk, kind_of(one[1].why)))
     groups.sort(key=lambda group: (RISKS.index(group[0][1].risk), min(guess.confidence for _, guess in group)))
     if groups:
-        yield from _heading("Other guesses")
+        yield "\n## Other guesses\n"
     for group in groups[:_MOST_GROUPS]:
         endpoint, first = group[0]
         said = _said(first, [guess for _, guess in group])
@@ -209,7 +206,7 @@ def _said(guess: Guess, alike: Sequence[Guess]) -> str:
 def _listed(title: str, entries: Sequence[LeftOut], noun: str) -> Iterator[str]:
     if not entries:
         return
-    yield from _heading(title)
+    yield f"\n## {title}\n"
     for group in grouped(entries, lambda one: kind_of(one.why)):
         whats = shown([plain(one.what) for one in group], _EXAMPLES)
         if len(group) == 1:
@@ -222,7 +219,7 @@ def _renamed(entries: Entries) -> Iterator[str]:
     described = [entry for entry in entries if entry[1].candidate.path is not None]
     changed = [(name, one) for name, one in described if one.rewritten or one.endpoint.path != one.candidate.path]
     if changed:
-        yield from _heading("Changed paths")
+        yield "\n## Changed paths\n"
     for group in grouped(changed, lambda one: tuple(map(kind_of, one[1].rewritten))):
         reasons = group[0][1].rewritten or ("the path was taken",)
         why = "; ".join(map(kind_of, reasons) if len(group) > 1 else reasons)
@@ -365,8 +362,7 @@ def _comments(first: str, guesses: Sequence[Guess], above: str = "") -> dict[str
 @lru_cache(maxsize=4096)
 def _shown(text: str) -> str:
     """Return a text as one line of visible characters, for a comment; models read comments too."""
-    line = " ".join(text.split())
-    line = line if line.isprintable() else printable(line)
+    line = printable(" ".join(text.split()))
     return line[:300] if instruction(text, field=True) is None else "(left out)"
 
 

@@ -13,8 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from bespeak.contract.endpoint import DeclaredError
 from bespeak.contract.handler import UPSTREAM_ERRORS
-from bespeak.documents.adoption.facade import READING, Candidate
-from bespeak.documents.adoption.guess import Guess
+from bespeak.documents.adoption.facade import READING, Candidate, Guess
 from bespeak.documents.adoption.naming import is_plural, main_class, singular, words
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.adoption.verb_words import (

@@ -1,18 +1,45 @@
-"""A callable of an upstream (OpenAPI operation, MCP tool, A2A skill), its endpoint, and the danger of wrong guesses."""
+"""A callable of an upstream (OpenAPI operation, MCP tool, A2A skill), its endpoint, and the guesses to confirm."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from bespeak.contract.endpoint import Endpoint
 from bespeak.contract.handler import ExternalService
 from bespeak.contract.limits import Rate
-from bespeak.documents.adoption.guess import Guess
 from bespeak.documents.adoption.naming import main_class, singular, words
 from bespeak.text.language.sentence import word_set
+
+Risk = Literal["high", "medium", "low"]
+RISKS: Final[tuple[Risk, ...]] = ("high", "medium", "low")  # risks, highest first
+UNSURE: Final = 0.7  # confidence below which a guess is doubtful
+UNREVIEWED: Final = "Published as unreviewed."  # first words of the comment before `reviewed = false`
+MARKER: Final = re.compile(r"#[ \t]*+review \(([0-9.]++)\): ?(.*+)")  # comment of a guess: confidence and text
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A value that an importer wrote without support in the description, for a person to confirm."""
+
+    at: str  # pointer from the endpoint: `/semantic/impact`
+    text: str  # summary of the written value
+    why: str  # evidence for it
+    confidence: float
+    otherwise: str = ""  # alternative to it; empty if there is none
+    risk: Risk = "low"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A part of a description that is not in the deployment."""
+
+    what: str
+    why: str
+
 
 READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})  # They change nothing, by HTTP (RFC 9110 9.2.1).
 

@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 
 from bespeak.contract.catalog.catalog import Catalog
 from bespeak.documents.adoption.evidence import acts, only_reads
-from bespeak.documents.adoption.facade import Candidate
-from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
+from bespeak.documents.adoption.facade import UNSURE, Candidate, Guess, Risk
 from bespeak.documents.adoption.naming import main_class, singular, words
 from bespeak.documents.adoption.verb_choice import VerbChoice, is_reading
 from bespeak.documents.adoption.verb_words import change_words, changes

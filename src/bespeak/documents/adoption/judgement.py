@@ -16,8 +16,7 @@ from bespeak.contract.catalog.catalog import Catalog
 from bespeak.contract.endpoint import Semantic
 from bespeak.contract.grammar.syntax import TemplateSet, leaking_segment, parse_template
 from bespeak.documents.adoption.evidence import acts
-from bespeak.documents.adoption.facade import Candidate
-from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
+from bespeak.documents.adoption.facade import UNSURE, Candidate, Guess, Risk
 from bespeak.documents.adoption.impact_guess import guess_impact
 from bespeak.documents.adoption.naming import is_plural, main_class, plural, singular, words
 from bespeak.documents.adoption.path_choice import RELATING, PathChoice, choose_path, other_paths, topic_of

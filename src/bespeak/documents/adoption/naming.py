@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
@@ -94,15 +94,6 @@ def main_class(word: str) -> str:
     """Return the class of operations that a word in lower case mostly names; empty if it names none."""
     classes = operation_classes(word)
     return classes.main if classes is not None else ""
-
-
-def unused(name: str, taken: Container[str]) -> str:
-    """Return the name, with the first free number appended if it is taken."""
-    number, found = 2, name
-    while found in taken:
-        found = f"{name}_{number}"
-        number += 1
-    return found
 
 
 _ABBREVIATIONS: Final[Mapping[str, str]] = {

@@ -19,10 +19,10 @@ from bespeak.documents.adoption.naming import (
     plural,
     singular,
     snake_case,
-    unused,
     without_manner,
     words,
 )
+from bespeak.text.identifiers import unused
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.segment import judge_segment
 from bespeak.text.language.sentence import word_set

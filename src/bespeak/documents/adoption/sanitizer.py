@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
@@ -19,9 +19,9 @@ from bespeak.contract.schema.safety import find_hazards, needs_backtracking, slo
 from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, children, nodes, rewrite, with_children
 from bespeak.contract.schema.validation import compile_schema
 from bespeak.contract.service import Service
-from bespeak.documents.adoption.guess import LeftOut
-from bespeak.documents.adoption.naming import unused
+from bespeak.documents.adoption.facade import LeftOut
 from bespeak.protocol.exchange.refusal import Fault
+from bespeak.text.identifiers import unused
 from bespeak.text.language.injection import blob, instruction, may_inject, role_marker, visible
 from bespeak.text.source.pointer import child, unescaped
 from bespeak.text.source.shorthand import KEYWORDS
@@ -261,18 +261,9 @@ def _text(value: Any, lost: dict[str, None], *, verbatim: bool) -> Any:
 
 def _spoken(value: Any) -> str:
     """Return what a name or value tells a model to do; empty if it tells nothing."""
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, str):
-            found = instruction(part[:_LONGEST_TEXT], field=True) if len(part) > _SHORTEST else None
-            if found is not None:
-                return f"a text that {found.kind}"
-        elif isinstance(part, Mapping):
-            waiting += [*part, *part.values()]
-        elif isinstance(part, list):
-            waiting += part
-    return ""
+    texts = (part[:_LONGEST_TEXT] for part in parts_of(value) if isinstance(part, str) and len(part) > _SHORTEST)
+    found = next(filter(None, (instruction(text, field=True) for text in texts)), None)
+    return f"a text that {found.kind}" if found is not None else ""
 
 
 def _data(key: str, value: Any, lost: dict[str, None]) -> Any:
@@ -311,18 +302,24 @@ def _without_null(node: dict[str, Any]) -> dict[str, Any]:
 
 
 def _has_no_null(value: Any) -> bool:
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
+    for part in parts_of(value):
         if part is None or _is_large(part) or (isinstance(part, float) and not math.isfinite(part)):
             return False
         if isinstance(part, str) and not _is_sayable(part):
             return False
+    return True
+
+
+def parts_of(value: Any) -> Iterator[Any]:
+    """Yield a value and all names and values in it. A loop: depth costs memory, not frames."""
+    waiting = [value]
+    while waiting:
+        part = waiting.pop()
+        yield part
         if isinstance(part, Mapping):
             waiting += [*part, *part.values()]
         elif isinstance(part, list):
             waiting += part
-    return True
 
 
 def _is_large(value: Any) -> bool:
@@ -336,13 +333,11 @@ def _is_sayable(text: str) -> bool:
 def _usable(schema: dict[str, Any], lost: dict[str, None]) -> dict[str, Any]:
     """Cut the schema until it compiles and has no traps."""
     for depth in _CUTS:
-        fault = _fault(schema)
-        if fault is None:
+        if (fault := _fault(schema)) is None:
             return schema
         lost[f"parts deeper than {depth} levels ({fault})"] = None
         schema = _cut_schema(schema, depth)
-    fault = _fault(schema)
-    if fault is None:
+    if (fault := _fault(schema)) is None:
         return schema
     lost[f"the schema ({fault})"] = None
     kind = schema.get("type")
@@ -372,7 +367,7 @@ def _depth_within(schema: dict[str, Any], most: int) -> int | None:
 
 def _cut_schema(schema: dict[str, Any], depth: int) -> dict[str, Any]:
     """Copy a schema whose parts below a depth accept anything of their type; drop unused definitions."""
-    cut = _cut_part(schema, depth)
+    cut = cut_part(schema, depth, ("type", "description", "$ref", "enum", "format"))
     definitions = cut.get("$defs")
     if not isinstance(definitions, dict):
         return cut
@@ -387,10 +382,11 @@ def _cut_schema(schema: dict[str, Any], depth: int) -> dict[str, Any]:
     return {**rest, "$defs": {name: definitions[name] for name in definitions if name in used}} if used else rest
 
 
-def _cut_part(node: dict[str, Any], depth: int) -> dict[str, Any]:
+def cut_part(node: dict[str, Any], depth: int, kept: tuple[str, ...]) -> dict[str, Any]:
+    """Copy a schema whose parts below a depth only have the `kept` keywords."""
     if depth <= 0:
-        return {key: node[key] for key in ("type", "description", "$ref", "enum", "format") if key in node}
-    return with_children(node, lambda part: _cut_part(part, depth - 1))
+        return {key: node[key] for key in kept if key in node}
+    return with_children(node, lambda part: cut_part(part, depth - 1, kept))
 
 
 def without_instructions(service: Service) -> tuple[Service, list[LeftOut]]:

@@ -11,15 +11,7 @@ from typing import Any, Final, Literal
 from bespeak.documents.agis.shape import declared_endpoints
 from bespeak.documents.rules import COMMENTS_LOST, NOT_AN_OBJECT
 from bespeak.documents.schemas import load_schema
-from bespeak.documents.yaml_text import (
-    NAMES,
-    Comments,
-    comment_texts,
-    first_comment,
-    parse_notation,
-    read_comments,
-    yaml_text,
-)
+from bespeak.documents.yaml_text import Comments, comment_texts, first_comment, parse_notation, read_comments, yaml_text
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.source.shorthand import expand_shorthand, expand_tree
 from bespeak.text.source.tree import Span, Tree
@@ -121,7 +113,7 @@ def format_agis(text: str, file: str, to: Form | None = None, *, drop_comments: 
         if isinstance(tree, YamlTree) and form == "yaml":
             comments = read_comments(tree, data, _moved(tree))
         elif comment := _first_comment(tree):
-            return _refused(tree, comment, f"this comment, and any after it, cannot be kept in {NAMES[form]}")
+            return _refused(tree, comment, f"this comment, and any after it, cannot be kept in {form.upper()}")
     written = write_yaml(data, comments) if form == "yaml" else write_json(data)
     if form == "yaml" and not drop_comments and isinstance(tree, YamlTree) and not _keeps(written, tree, data):
         return _refused(tree, first_comment(tree), "the canonical text has no place for this comment")

@@ -7,6 +7,7 @@ confidence.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -29,18 +30,16 @@ MOST_BROUGHT: Final = 100_000  # limit of copies, counted for each use: later st
 _Names = Mapping[str, str]  # names in `$defs` by the names of the shared schemas
 
 
+@dataclass(slots=True)
 class SharedSchemas:
     """The shared schemas of one document, with caches for schemas that many others use."""
 
-    __slots__ = ("_alone", "_brought", "_moved", "_needs", "_used_times", "schemas")
-
-    def __init__(self, schemas: Mapping[str, Any]) -> None:
-        self.schemas = schemas
-        self._used_times = 0
-        self._needs: dict[str, tuple[str, ...]] = {}
-        self._moved: dict[tuple[str, frozenset[tuple[str, str]]], Any] = {}
-        self._brought: dict[tuple[str, ...], tuple[_Names, Mapping[str, Any]]] = {}
-        self._alone: dict[str, Mapping[str, Any]] = {}
+    schemas: Mapping[str, Any]
+    _used_times: int = 0
+    _needs: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _moved: dict[tuple[str, frozenset[tuple[str, str]]], Any] = field(default_factory=dict)
+    _brought: dict[tuple[str, ...], tuple[_Names, Mapping[str, Any]]] = field(default_factory=dict)
+    _alone: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def spent(self) -> bool:

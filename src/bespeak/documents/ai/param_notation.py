@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -55,8 +55,7 @@ def write_fields(view: SchemaView, most: int, *, typed: bool = False) -> str:
 
 def parse_fields(text: str) -> dict[str, Any]:
     """Parse a list of fields into an object schema; parts that cannot be read are skipped."""
-    schema, _ = _read(text, 0, 0)
-    return schema
+    return _read(text, 0, 0)[0]
 
 
 def _write(view: SchemaView, most: int, depth: int, typed: bool) -> tuple[str, bool]:
@@ -191,8 +190,11 @@ def write_constraints(view: SchemaView) -> Iterator[str]:
         yield f"{_OBJECT} {{{inner}}}" if inner else _OBJECT
     if view.kind == "array" and "items" in schema:
         yield from _write_items(view.items)
-    if view.kind == "string":
-        yield from _write_text(schema)
+    form, pattern = schema.get("format"), schema.get("pattern")
+    if view.kind == "string" and form in FORMATS:
+        yield str(form)
+    if view.kind == "string" and isinstance(pattern, str) and len(pattern) <= _LONGEST_PATTERN:
+        yield f"pattern {_quoted(pattern)}"
     yield from _write_bounds(view)
     yield from _write_values(schema, plain=plain)
     yield from (f"or {kind}" for kind in view.kinds[1:])
@@ -212,14 +214,6 @@ def _write_items(item: SchemaView) -> Iterator[str]:
     elif item.kind:
         form = item.keywords.get("format")
         yield f"of {form if item.kind == 'string' and form in FORMATS else item.kind}"
-
-
-def _write_text(schema: Mapping[str, Any]) -> Iterator[str]:
-    form, pattern = schema.get("format"), schema.get("pattern")
-    if form in FORMATS:
-        yield form
-    if isinstance(pattern, str) and len(pattern) <= _LONGEST_PATTERN:
-        yield f"pattern {_quoted(pattern)}"
 
 
 def _write_bounds(view: SchemaView) -> Iterator[str]:
@@ -393,14 +387,7 @@ def _read_format(text: str, kind: str, schema: dict[str, Any]) -> bool:
     return True
 
 
-_READERS: Final[tuple[Callable[[str, str, dict[str, Any]], bool], ...]] = (
-    _read_word,
-    _read_default,
-    _read_bound,
-    _read_named,
-    _read_choice,
-    _read_format,
-)
+_READERS: Final = (_read_word, _read_default, _read_bound, _read_named, _read_choice, _read_format)
 
 
 def _value(text: str, kind: str) -> Any:
@@ -452,7 +439,7 @@ _CUT: Final = "..."
 
 _KIND: Final[Mapping[str, dict[str, Any]]] = {
     **{name: {"type": name} for name in (*TYPES, "object")},
-    **{name: {"type": "string"} for name in ("str", "text")},
+    **{name: {"type": "string"} for name in ("str", "text", "file", "enum")},
     **{name: {"type": "integer"} for name in ("int", "long")},
     **{name: {"type": "number"} for name in ("float", "double", "decimal")},
     "bool": {"type": "boolean"},
@@ -460,8 +447,6 @@ _KIND: Final[Mapping[str, dict[str, Any]]] = {
     **{name: {"type": "object"} for name in ("json", "dict", "map")},
     **{name: {"type": "string", "format": "date-time"} for name in ("datetime", "timestamp")},
     "url": {"type": "string", "format": "uri"},
-    "file": {"type": "string"},
-    "enum": {"type": "string"},
     **{name: {"type": "string", "format": name} for name in FORMATS},
 }
 _WORD: Final = re.compile(r"([A-Za-z][A-Za-z0-9-]*)(?:[\[<]([A-Za-z-]+)[\]>])?((?:\[\])?)(\??)")

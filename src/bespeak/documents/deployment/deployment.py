@@ -139,16 +139,12 @@ def _read_endpoints(
         findings.append(UNREADABLE.found("`endpoints` names a folder that does not exist", Location(str(folder))))
     if not is_same(folder, root):
         others = [path for path in list_files(root, ".toml", findings) if path.name != configuration.name]
-        _collect(found, others, findings, only_endpoints=True)
+        _collect(found, others, findings, beside=True)
     return tuple(found.values())
 
 
 def _collect(
-    found: dict[tuple[str, str], Endpoint],
-    paths: Iterable[Path],
-    findings: list[Diagnostic],
-    *,
-    only_endpoints: bool = False,
+    found: dict[tuple[str, str], Endpoint], paths: Iterable[Path], findings: list[Diagnostic], *, beside: bool = False
 ) -> None:
     """Add the endpoints of files. Other TOML files may be beside a configuration, but not in the endpoints folder."""
     for path in paths:
@@ -158,7 +154,7 @@ def _collect(
         if isinstance(table, Diagnostic):
             findings.append(table)
             continue
-        if only_endpoints and not table.has("endpoint"):
+        if beside and not table.has("endpoint"):
             findings.extend(report_unread(table, path))
             continue
         endpoint, wrong = endpoint_of(table, str(path))

@@ -17,8 +17,8 @@ from bespeak.contract.policy import Policies
 from bespeak.contract.procedure import Procedure
 from bespeak.contract.service import UNSPECIFIED, DataManifest, ServerIdentity, Service, Vocabulary
 from bespeak.contract.standard.methods import MethodSettings
+from bespeak.documents.deployment.endpoint_toml import HandlerEntry, read_handlers
 from bespeak.documents.deployment.folder import CONFIGURATIONS, is_same, is_there, read_toml
-from bespeak.documents.deployment.handlers import HandlerEntry, read_handlers
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.documents.deployment.server_settings import (
     A2aSettings,

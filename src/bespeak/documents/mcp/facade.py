@@ -9,7 +9,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, count
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -21,16 +20,16 @@ from bespeak.contract.handler import TOOL_ERROR, McpServer, McpTool, schema_dige
 from bespeak.contract.mcp_tool import without_content
 from bespeak.documents.adoption.deployment import Imported, make_deployment
 from bespeak.documents.adoption.evidence import change_signs, deeds, program_field, sentences, shape_errors, takes_back
-from bespeak.documents.adoption.facade import Candidate, Facade, ImportOrigin, Variable
-from bespeak.documents.adoption.guess import Guess, LeftOut
+from bespeak.documents.adoption.facade import Candidate, Facade, Guess, ImportOrigin, LeftOut, Variable
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, judge_all
-from bespeak.documents.adoption.naming import MANNERS, hyphenated, main_class, singular, unused, words
+from bespeak.documents.adoption.naming import MANNERS, hyphenated, main_class, singular, words
 from bespeak.documents.adoption.sanitizer import first_sentence, plain_text
 from bespeak.documents.adoption.verb_words import base, is_verb
 from bespeak.documents.agis.canonical import write_yaml
 from bespeak.documents.mcp.tools import ListedTool, Offer, ToolList, fit_input, fit_output
 from bespeak.documents.projections.agis_document import complete_agis, project_agis
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
+from bespeak.text.identifiers import unused
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import instruction
 from bespeak.text.language.lexicon import lexicon
@@ -379,8 +378,7 @@ def make_offers(
         if fault := _fault(offer):
             left_out.append(LeftOut(f"the {offer.kind} {offer.name[:80]}", fault))
             continue
-        plain = _path(offer, catalog)
-        path = next(one for one in chain((plain,), (f"{plain}-{at}" for at in count(2))) if one not in taken)
+        path = unused(_path(offer, catalog), taken, "-")
         taken.add(path)
         made = _facade(offer, path, server, title)
         known = reviewed.get(f"{offer.kind} {offer.key}")

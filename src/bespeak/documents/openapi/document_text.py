@@ -93,16 +93,8 @@ MAX_DEPTH: Final = 200
 MAX_EXPANDED: Final = 500_000  # limit of values that aliases add: the data shares them, but a walk visits each
 _PLACED: Final = 2 << 20  # limit of a JSON text with line numbers: finding them would cost more than parsing it
 _MOST_REPEATED: Final = 20
-_FLAGS: Final[dict[str | bool, bool]] = {
-    True: True,
-    "true": True,
-    "yes": True,
-    "on": True,
-    False: False,
-    "false": False,
-    "no": False,
-    "off": False,
-}
+_TRUE: Final = (True, "true", "yes", "on")
+_FLAGS: Final[dict[object, bool]] = dict.fromkeys(_TRUE, True) | dict.fromkeys((False, "false", "no", "off"), False)
 _WORDS: Final[dict[str, Any]] = {"True": True, "TRUE": True, "False": False, "FALSE": False, "Null": None, "NULL": None}
 _STRING: Final = "tag:yaml.org,2002:str"
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -252,10 +244,7 @@ def _json(text: str, name: str, path: Path | None) -> tuple[DescriptionFile | No
     table = json_table(text.encode(), name, repeats=True)
     if isinstance(table, Diagnostic):
         return None, [table]
-    if len(text) > _PLACED:
-        locate: Callable[[str], Location] = lambda _: Location(name)  # noqa: E731
-    else:
-        locate = JsonTree(table.data, text, name).locate
+    locate = JsonTree(table.data, text, name).locate if len(text) <= _PLACED else table.findings.locate
     return DescriptionFile(name, table.data, locate, path), _repeated_in_json(text, name)
 
 
@@ -319,16 +308,14 @@ def _yaml(text: str, name: str, path: Path | None) -> tuple[DescriptionFile | No
 _SHOWN: Final = 10  # findings of one rule and severity that are shown in full; the others are counted
 
 
+@dataclass(slots=True)
 class Notices:
     """Findings in the order they were reported. The same finding at the same place is reported once."""
 
-    __slots__ = ("_count", "_file", "_found", "_seen")
-
-    def __init__(self, file: str) -> None:
-        self._file = file
-        self._found: list[Diagnostic] = []
-        self._count: Counter[tuple[Rule, Severity]] = Counter()
-        self._seen: set[tuple[str, str, str, str]] = set()
+    _file: str
+    _found: list[Diagnostic] = field(default_factory=list)
+    _count: Counter[tuple[Rule, Severity]] = field(default_factory=Counter)
+    _seen: set[tuple[str, str, str, str]] = field(default_factory=set)
 
     def pass_on(self, findings: Iterable[Diagnostic]) -> None:
         self._found += findings

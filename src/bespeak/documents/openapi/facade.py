@@ -19,8 +19,7 @@ from bespeak.contract.handler import UPSTREAM_METHODS, ExternalService
 from bespeak.contract.schema.view import SchemaView
 from bespeak.documents.adoption.deployment import Imported, make_deployment
 from bespeak.documents.adoption.evidence import change_signs, program_field, shape_errors, takes_back
-from bespeak.documents.adoption.facade import READING, Candidate, Facade, ImportOrigin, Variable
-from bespeak.documents.adoption.guess import Guess, LeftOut
+from bespeak.documents.adoption.facade import READING, Candidate, Facade, Guess, ImportOrigin, LeftOut, Variable
 from bespeak.documents.adoption.judgement import Judgement, choose_scopes, judge_all
 from bespeak.documents.adoption.naming import singular, words
 from bespeak.documents.adoption.path_choice import PathChoice
@@ -441,16 +440,8 @@ class _EndpointMaker:
             deprecated=Deprecation(deprecated_in=self._version) if operation.deprecated else None,
             reviewed=False,
         )
-        guesses = (
-            *judgement.guesses,
-            *credentials.guesses,
-            *url_guess,
-            *unsent,
-            *scope_guess,
-            *given.guesses,
-            *returned.guesses,
-            *errors.guesses,
-        )
+        shaped = (*given.guesses, *returned.guesses, *errors.guesses)
+        guesses = (*judgement.guesses, *credentials.guesses, *url_guess, *unsent, *scope_guess, *shaped)
         if operation.deprecated:
             text, why = f"deprecated in {self._version}", "the description does not say since when"
             guesses = (*guesses, Guess("/deprecated", text, why, 0.5))

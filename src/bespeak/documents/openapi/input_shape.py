@@ -11,13 +11,14 @@ from typing import Any, Final
 from bespeak.contract.handler import is_reserved_header
 from bespeak.contract.schema.subschemas import resolve, target
 from bespeak.contract.schema.validation import compile_schema
-from bespeak.documents.adoption.guess import UNSURE, Guess, Risk
-from bespeak.documents.adoption.naming import snake_case, unused, words
+from bespeak.documents.adoption.facade import UNSURE, Guess, Risk
+from bespeak.documents.adoption.naming import snake_case, words
 from bespeak.documents.adoption.path_choice import PathChoice
 from bespeak.documents.adoption.sanitizer import Definitions, SchemaFitter, bound
 from bespeak.documents.openapi.description import Body, Encoding, Operation, Parameter, is_json, list_style, media_form
 from bespeak.protocol.exchange.headers import is_header_name, is_header_value, is_media_type
 from bespeak.protocol.exchange.refusal import Fault
+from bespeak.text.identifiers import unused
 
 # Keywords that make an object more than a list of properties.
 _COMPOSING: Final = ("allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "$ref", "propertyNames")
@@ -275,8 +276,13 @@ class _Shaper:
     def run(self, operation: Operation, body: BodyShape) -> InputShape:
         declared = {parameter.name: parameter for parameter in operation.parameters if parameter.place == "path"}
         for name in self._path.parameters:
-            found = declared.get(name)
-            self._add_path(name, found.schema if found else {"type": "string"}, found.description if found else "")
+            found, own = declared.get(name), self._path.parameters[name]
+            clean = self._clean(found.schema, found.description) if found else self._clean({"type": "string"})
+            # An empty value would address another resource, such as the collection.
+            if clean.get("type") == "string" and not {"minLength", "enum", "const", "pattern"} & clean.keys():
+                clean = {**clean, "minLength": 1}
+            self._properties[own] = clean
+            self._required.append(own)
         for parameter in operation.parameters:
             if parameter.place != "path":
                 self._add_parameter(parameter)
@@ -284,15 +290,6 @@ class _Shaper:
         self._note_exclusions(operation)
         self._finish()
         return self._shape
-
-    def _add_path(self, name: str, schema: Mapping[str, Any], description: str) -> None:
-        own = self._path.parameters[name]
-        clean = self._clean(schema, description)
-        # An empty value would address another resource, such as the collection.
-        if clean.get("type") == "string" and not {"minLength", "enum", "const", "pattern"} & clean.keys():
-            clean = {**clean, "minLength": 1}
-        self._properties[own] = clean
-        self._required.append(own)
 
     def _add_parameter(self, parameter: Parameter) -> None:
         if parameter.place == "header" and self._is_own_header(parameter):

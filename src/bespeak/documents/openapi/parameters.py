@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from bespeak.documents.openapi.description import (
@@ -92,16 +93,20 @@ _IGNORED_HEADERS: Final = frozenset({"accept", "content-type", "authorization"})
 _TEMPLATE: Final = re.compile(r"\{([^{}]*)\}")
 
 
-class ParameterReader:
+@dataclass(slots=True)
+class _Reader:
+    _references: RefResolver
+    _schemas: SchemaReader
+    _notices: Notices
+    _swagger: bool  # True for a description in OpenAPI 2.0
+
+
+@dataclass(slots=True)
+class ParameterReader(_Reader):
     """Reads the parameters of one description. A parameter that several operations share is read once."""
 
-    def __init__(self, references: RefResolver, schemas: SchemaReader, notices: Notices, *, swagger: bool) -> None:
-        self._references = references
-        self._schemas = schemas
-        self._notices = notices
-        self._swagger = swagger
-        self._known: dict[tuple[str, str], Parameter | None] = {}
-        self._levels: dict[tuple[str, str], list[Spot]] = {}
+    _known: dict[tuple[str, str], Parameter | None] = field(default_factory=dict)
+    _levels: dict[tuple[str, str], list[Spot]] = field(default_factory=dict)
 
     def read(self, item: Spot, operation: Spot, path: str) -> tuple[Parameter, ...]:
         """Read the parameters of an operation, of its path item, and those that only its path template names."""
@@ -248,16 +253,12 @@ class TypedContent(NamedTuple):
     spot: Spot  # place of the media type
 
 
-class BodyReader:
+@dataclass(slots=True)
+class BodyReader(_Reader):
     """Reads request bodies and responses of one description. What several operations share is read once."""
 
-    def __init__(self, references: RefResolver, schemas: SchemaReader, notices: Notices, *, swagger: bool) -> None:
-        self._references = references
-        self._schemas = schemas
-        self._notices = notices
-        self._swagger = swagger
-        self._bodies: dict[tuple[str, str], Body | None] = {}
-        self._responses: dict[tuple[tuple[str, str], str, str], DocumentedResponse] = {}
+    _bodies: dict[tuple[str, str], Body | None] = field(default_factory=dict)
+    _responses: dict[tuple[tuple[str, str], str, str], DocumentedResponse] = field(default_factory=dict)
 
     def read(self, operation: Spot, method: str) -> Body | None:
         given = operation.below("requestBody")
@@ -272,10 +273,9 @@ class BodyReader:
             if any(schema and schema.get("properties") != {} for schema in schemas):
                 self._notices.warning(UNCLEAR_BODY, f"a body of {method} has no meaning, and is left out", given)
             return None
-        key = spot.key
-        if key not in self._bodies:
-            self._bodies[key] = self._body(spot)
-        return self._bodies[key]
+        if spot.key not in self._bodies:
+            self._bodies[spot.key] = self._body(spot)
+        return self._bodies[spot.key]
 
     def _body(self, spot: Spot) -> Body | None:
         found = self._content(spot, "input")

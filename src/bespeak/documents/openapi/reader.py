@@ -13,13 +13,7 @@ from bespeak.documents.openapi.description import Description, Operation, Securi
 from bespeak.documents.openapi.document_text import Notices, RefResolver, Spot, parse_document
 from bespeak.documents.openapi.parameters import BodyReader, ParameterReader
 from bespeak.documents.openapi.schema_conversion import SchemaReader
-from bespeak.documents.rules import (
-    DUPLICATE_OPERATION_ID,
-    NOT_IMPORTED,
-    NOT_OPENAPI,
-    UNCLEAR_SERVER,
-    UNUSABLE_SCHEME,
-)
+from bespeak.documents.rules import DUPLICATE_OPERATION_ID, NOT_IMPORTED, NOT_OPENAPI, UNCLEAR_SERVER, UNUSABLE_SCHEME
 from bespeak.text.diagnostics.diagnostic import Diagnostic, brief
 from bespeak.text.reading.rules import WRONG_VALUE
 from bespeak.text.reading.table import as_texts
@@ -244,8 +238,8 @@ class OperationReader:
         self._references = references
         self._notices = notices
         self._swagger = swagger
-        self._parameters = ParameterReader(references, schemas, notices, swagger=swagger)
-        self._bodies = BodyReader(references, schemas, notices, swagger=swagger)
+        self._parameters = ParameterReader(references, schemas, notices, swagger)
+        self._bodies = BodyReader(references, schemas, notices, swagger)
         self._servers = ServerReader(root, base_url, notices)
         self.security = SecurityReader(root, references, notices, swagger=swagger)
         self._ids: dict[str, str] = {}
@@ -310,7 +304,6 @@ class OperationReader:
             message = f"the operationId {brief(name)} is also used by {self._ids[name]}; both operations are kept"
             self._notices.warning(DUPLICATE_OPERATION_ID, message, operation, "Give one of them an id of its own.")
         shared_summary, shared_description = item.texts("summary", "description")
-        tags = operation.value.get("tags")
         return Operation(
             method=method,
             path=path,
@@ -319,7 +312,7 @@ class OperationReader:
             operation_id=name,
             summary=summary or shared_summary,
             description=description or shared_description,
-            tags=tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else (),
+            tags=as_texts(operation.value.get("tags")),
             parameters=self._parameters.read(item, operation, path),
             body=body,
             answers=self._bodies.read_responses(operation, self._types(operation, "produces")),

@@ -11,10 +11,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
-from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, is_closed, nodes, with_children
+from bespeak.contract.schema.subschemas import DATA_KEYWORDS, NAMING_KEYWORDS, is_closed, nodes
 from bespeak.contract.schema.validation import compile_schema, excess
-from bespeak.documents.adoption.naming import unused
-from bespeak.documents.adoption.sanitizer import DEFINITIONS, names_in
+from bespeak.documents.adoption.sanitizer import DEFINITIONS, cut_part, names_in
 from bespeak.documents.openapi.document_text import Notices, RefResolver, Spot
 from bespeak.documents.openapi.schema_keywords import (
     WORDS,
@@ -28,6 +27,7 @@ from bespeak.documents.openapi.schema_keywords import (
 from bespeak.documents.rules import BROKEN_REFERENCE, SCHEMA_CUT, SCHEMA_PART_DROPPED
 from bespeak.protocol.exchange.refusal import Fault
 from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.identifiers import unused
 from bespeak.text.source.pointer import unescaped
 
 Direction = Literal["input", "output"]
@@ -114,7 +114,7 @@ class Converter:
             return whole
         said = f"the schema has {parts:,} parts and {length:,} bytes"
         for levels in range(24, 0, -2):
-            made = Definition("", _shallow(schema, levels))
+            made = Definition("", cut_part(schema, levels, ("type", "description")))
             if made.size[0] <= MAX_PARTS and made.size[1] <= MAX_LENGTH:
                 self._notices.info(SCHEMA_CUT, f"{said}; the innermost are left open", spot)
                 return made
@@ -358,12 +358,6 @@ def _is_leaf(schema: Any) -> bool:
 
 def _is_nullable(spot: Spot) -> bool:
     return any(key in spot.value and spot.flag(key) for key in ("nullable", "x-nullable"))
-
-
-def _shallow(schema: dict[str, Any], levels: int) -> dict[str, Any]:
-    if levels == 0:
-        return {key: schema[key] for key in ("type", "description") if key in schema}
-    return with_children(schema, lambda part: _shallow(part, levels - 1))
 
 
 def _without(part: Mapping[str, Any], hidden: set[str]) -> Mapping[str, Any]:

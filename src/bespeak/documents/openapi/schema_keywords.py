@@ -14,7 +14,9 @@ import jsonschema_rs
 
 from bespeak.contract.schema.safety import needs_backtracking, slowness
 from bespeak.contract.schema.subschemas import is_closed
+from bespeak.documents.adoption.sanitizer import parts_of
 from bespeak.text.diagnostics.diagnostic import brief
+from bespeak.text.reading.table import as_optional_text
 
 TYPES: Final = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 MOST_VALUES: Final = 1_000  # maximum number of enum values; lint reports more as oversized
@@ -87,16 +89,7 @@ def _pattern_fault(pattern: str) -> str | None:
 
 def is_null_free(value: Any) -> bool:
     """Return True if a value can be written in an endpoint file, which cannot hold null."""
-    waiting = [value]
-    while waiting:
-        part = waiting.pop()
-        if part is None:
-            return False
-        if isinstance(part, dict):
-            waiting += part.values()
-        elif isinstance(part, list):
-            waiting += part
-    return True
+    return all(part is not None for part in parts_of(value))
 
 
 def _types(schema: Mapping[str, Any], made: dict[str, Any], complain: Complaint) -> None:
@@ -178,10 +171,6 @@ def _count(value: Any) -> int | None:
     return None if found is None or found < 0 or found != int(found) or found >= _INT64 else int(found)
 
 
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
 def _boolean(value: Any) -> bool | None:
     return value if isinstance(value, bool) else None
 
@@ -199,7 +188,7 @@ def _dependent(value: Any) -> dict[str, list[str]] | None:
 _QUIET: Final = frozenset({"exclusiveMinimum", "exclusiveMaximum", "title", "description", "deprecated", "uniqueItems"})
 """Keywords that are dropped silently if not valid: draft-4 booleans and annotations."""
 _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
-    **dict.fromkeys(("title", "description"), _text),
+    **dict.fromkeys(("title", "description"), as_optional_text),
     "deprecated": _boolean,
     **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), number),
     "multipleOf": lambda value: found if (found := number(value)) is not None and found > 0 else None,
@@ -208,7 +197,7 @@ _READERS: Final[Mapping[str, Callable[[Any], Any]]] = {
     **dict.fromkeys(("minProperties", "maxProperties"), _count),
     "required": _names,
     "dependentRequired": _dependent,
-    **dict.fromkeys(("contentEncoding", "contentMediaType"), _text),
+    **dict.fromkeys(("contentEncoding", "contentMediaType"), as_optional_text),
 }
 
 

@@ -112,12 +112,7 @@ def _list(value: object) -> list[Any]:
 
 
 def project_status(
-    agent: Agent,
-    service: Service,
-    *,
-    generated_at: str,
-    changed_at: str | None,
-    sign: Sign | None = None,
+    agent: Agent, service: Service, *, generated_at: str, changed_at: str | None, sign: Sign | None = None
 ) -> dict[str, Any]:
     """Build the status of an agent, without what this server does not know, such as the last action elsewhere."""
     identity = service.identity
@@ -139,12 +134,7 @@ NAMESPACE_SIGNATURE: Final = "signature"
 
 
 def project_namespace(
-    agents: Iterable[Agent],
-    service: Service,
-    *,
-    generated_at: str,
-    sign: Sign | None = None,
-    key_id: str | None = None,
+    agents: Iterable[Agent], service: Service, *, generated_at: str, sign: Sign | None = None, key_id: str | None = None
 ) -> dict[str, Any]:
     """List the active, non-experimental agents of a server by label; `key_id` is the thumbprint of the key.
 

@@ -13,6 +13,7 @@ from bespeak.contract.schema.validation import DIALECT
 from bespeak.contract.service import UNSPECIFIED, Service, Vocabulary
 from bespeak.documents.agis.shape import AGIS_CAPABILITY, AGIS_VERSION, AGTP_CAPABILITY, unbundle
 from bespeak.documents.deployment.http_settings import HttpSettings
+from bespeak.text.identifiers import unused
 
 
 def project_agis(service: Service) -> dict[str, Any]:
@@ -156,11 +157,7 @@ def _name_tools(endpoints: list[dict[str, Any]]) -> None:
     seen: set[str] = set()
     for endpoint, name in zip(endpoints, short, strict=True):
         if name in seen and "mcp_tool_name" not in endpoint["semantic"]:
-            unique = whole = _whole_name(endpoint)
-            number = 2
-            while unique in taken:
-                unique, number = f"{whole}_{number}", number + 1
-            endpoint["semantic"]["mcp_tool_name"] = unique
+            endpoint["semantic"]["mcp_tool_name"] = unique = unused(_whole_name(endpoint), taken)
             taken.add(unique)
         seen.add(name)
 

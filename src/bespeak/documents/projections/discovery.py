@@ -23,6 +23,7 @@ from bespeak.documents.ai.document import MOST_BYTES, MOST_CAPABILITIES, Encoded
 from bespeak.documents.ai.param_notation import cut, write_param, write_returns
 from bespeak.documents.deployment.http_settings import HttpSettings
 from bespeak.protocol.address import AUTHORITY
+from bespeak.text.identifiers import unused
 
 _DOMAIN: Final = re.compile(r"(?=.{4,120}\Z)(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]")
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
@@ -141,10 +142,7 @@ class _DocumentFrame:
 
 def _lead(part: Part, prefix: str, taken: set[str]) -> EncodedCapability:
     """Build the capability that links to a further document, with an id that is not taken."""
-    base = f"capabilities_{part.name.replace('-', '_')}"[:56]
-    found, number = base, 2
-    while found in taken:
-        found, number = f"{base}_{number}", number + 1
+    found = unused(f"capabilities_{part.name.replace('-', '_')}"[:56], taken)
     taken.add(found)
     held = [entry for each in (part, *part.parts) for entry in each.entries]
     groups = ", ".join(part.groups[:8]) + (", ..." if len(part.groups) > 8 else "")

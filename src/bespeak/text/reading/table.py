@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from difflib import get_close_matches
 from typing import Any, Final, TypeGuard, TypeVar
@@ -17,15 +17,14 @@ from bespeak.text.source.tree import Change, Location
 _MOST: Final = 100  # maximum number of findings per document: a broken one can break every rule in every line
 
 
+@dataclass(slots=True, eq=False)
 class Findings:
     """Findings of one document. Places are looked up only for reported findings."""
 
-    __slots__ = ("found", "locate", "tolerant")
-
-    def __init__(self, locate: Callable[[str], Location], *, tolerant: bool = False) -> None:
-        self.locate = locate  # function that returns the place of a pointer
-        self.tolerant = tolerant  # for documents of others: errors become warnings, unknown keys are ignored
-        self.found: list[Diagnostic] = []
+    locate: Callable[[str], Location]  # function that returns the place of a pointer
+    tolerant: bool = field(default=False, kw_only=True)
+    """True for documents of others: errors become warnings, unknown keys are ignored."""
+    found: list[Diagnostic] = field(default_factory=list, init=False)
 
     @property
     def failed(self) -> bool:
@@ -74,16 +73,14 @@ _SYNONYMS: Final = {
 }  # synonyms of keys that spelling similarity cannot find, each with the key and the advice
 
 
+@dataclass(slots=True, eq=False)
 class Table:
     """One table (TOML) or object (JSON). It remembers the keys it was asked for; `finish` reports the others."""
 
-    __slots__ = ("asked", "at", "data", "findings")
-
-    def __init__(self, data: dict[str, Any], at: str, findings: Findings) -> None:
-        self.data = data
-        self.at = at
-        self.findings = findings
-        self.asked: set[str] = set()
+    data: dict[str, Any]
+    at: str
+    findings: Findings
+    asked: set[str] = field(default_factory=set, init=False)
 
     def has(self, key: str) -> bool:
         self.asked.add(key)

@@ -183,24 +183,15 @@ def too_long(text: str, file: str) -> SyntaxFault | None:
     return SyntaxFault(Location(file), message, "Split it into several documents.")
 
 
+@dataclass(slots=True, eq=False)
 class Place:
     """The place of a key and its value, with the places of its entries or items below it."""
 
-    __slots__ = ("end", "entries", "items", "key", "start")
-
-    def __init__(
-        self,
-        key: Span | None,
-        start: int,
-        end: int = -1,
-        entries: dict[str, Place] | None = None,
-        items: list[Place] | None = None,
-    ) -> None:
-        self.key = key
-        self.start = start
-        self.end = end
-        self.entries = entries
-        self.items = items
+    key: Span | None
+    start: int
+    end: int = -1
+    entries: dict[str, Place] | None = None
+    items: list[Place] | None = None
 
     @property
     def span(self) -> Span:

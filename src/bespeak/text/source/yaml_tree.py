@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Final, TypeVar
 
@@ -119,21 +120,19 @@ def build(root: yaml.Node | None, text: str) -> tuple[Any, bool]:
     if root is None:
         return None, False
     watched = "*" in text and "&" in text
-    builder = _Builder(text, watched=watched)
+    builder = _Builder(text, watched)
     return builder.watch(root, 0) if watched else builder.data(root), builder.aliased
 
 
+@dataclass(slots=True)
 class _Builder:
-    __slots__ = ("_active", "_expanded", "_first", "_length", "_text", "_watched", "aliased")
-
-    def __init__(self, text: str, *, watched: bool) -> None:
-        self._text = text
-        self._watched = watched
-        self._active: set[int] = set()
-        self._first: set[int] = set()
-        self._expanded = 0
-        self._length = 0
-        self.aliased = False
+    _text: str
+    _watched: bool
+    _active: set[int] = field(default_factory=set)
+    _first: set[int] = field(default_factory=set)
+    _expanded: int = 0
+    _length: int = 0
+    aliased: bool = False
 
     def data(self, node: yaml.Node) -> Any:
         kind = node.__class__

@@ -7,7 +7,7 @@ from itertools import islice, product
 from typing import Any
 
 from bespeak.contract.schema.validation import Validator, compile_schema
-from bespeak.documents.projections.model_tools.schema import (
+from bespeak.documents.projections.model_tools.passes import (
     Mark,
     Node,
     resolved,

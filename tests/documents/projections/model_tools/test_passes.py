@@ -9,6 +9,8 @@ import pytest
 from tests.cases import rows
 
 from bespeak.documents.projections.model_tools.passes import (
+    Mark,
+    ToolSchema,
     describe_items,
     inline_described,
     inline_leaves,
@@ -22,10 +24,6 @@ from bespeak.documents.projections.model_tools.passes import (
     without_patterns,
     wording,
     wrap_described,
-)
-from bespeak.documents.projections.model_tools.schema import (
-    Mark,
-    ToolSchema,
 )
 
 TEXT, COUNT, NULL = {"type": "string"}, {"type": "integer"}, {"type": "null"}

@@ -8,6 +8,7 @@ import pytest
 from tests.cases import rows
 
 from bespeak.documents.projections.model_tools import plain_form
+from bespeak.documents.projections.model_tools.passes import NOTHING, Mark, ToolSchema
 from bespeak.documents.projections.model_tools.plain_form import (
     Merger,
     TooComplexError,
@@ -15,7 +16,6 @@ from bespeak.documents.projections.model_tools.plain_form import (
     sentence,
     with_single_types,
 )
-from bespeak.documents.projections.model_tools.schema import NOTHING, Mark, ToolSchema
 
 TEXT = {"type": ["string"]}
 NUMBER = {"type": ["number"]}

@@ -15,7 +15,7 @@ from tests.documents.projections.model_tools.round_trip import written
 from tests.documents.projections.model_tools.schema_strategy import inputs, is_declared, values
 
 from bespeak.contract.schema.validation import Validator, compile_schema
-from bespeak.documents.projections.model_tools.schema import Mark, ToolSchema
+from bespeak.documents.projections.model_tools.passes import Mark, ToolSchema
 from bespeak.documents.projections.model_tools.tools import StrictLimits, convert, faults
 
 STYLES = ("openai", "anthropic", "gemini")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bespeak.documents.projections.model_tools.schema import (
+from bespeak.documents.projections.model_tools.passes import (
     Mark,
     Node,
     ToolSchema,

@@ -15,8 +15,8 @@ from bespeak.documents.projections.openapi.responses import (
     component_name,
     reference,
     type_name,
-    unique_in,
 )
+from bespeak.text.identifiers import unused
 
 GUEST = {"type": "object", "properties": {"name": {"type": "string"}}}
 
@@ -101,5 +101,5 @@ def test_a_component_has_a_name_that_openapi_allows(text: str, name: str) -> Non
 
 def test_type_of_an_operation_is_its_id_in_capitals_and_numbered_if_taken() -> None:
     assert type_name("book_room_by_room_id__bed") == "BookRoomByRoomIdBed"
-    assert unique_in({}, "A") == "A"
-    assert unique_in({"A": 1, "A2": 1}, "A") == "A3"
+    assert unused("A", {}, "") == "A"
+    assert unused("A", {"A": 1, "A2": 1}, "") == "A3"

@@ -9,13 +9,13 @@ import pytest
 
 from bespeak.text.diagnostics.diagnostic import Diagnostic
 from bespeak.text.diagnostics.report import Finding, Report, page_of
-from bespeak.text.diagnostics.reporters.sarif import render
+from bespeak.text.diagnostics.reporters.json_report import render_sarif
 from bespeak.text.source.tree import Location
 
 
 @pytest.fixture
 def run(report: Report) -> Any:
-    log = json.loads(render(report))
+    log = json.loads(render_sarif(report))
     assert log["version"] == "2.1.0"
     assert next(iter(log)) == "version"
     [run] = log["runs"]
@@ -67,7 +67,7 @@ def test_fingerprints_and_repairs_are_given(run: Any) -> None:
 def test_address_is_not_relative_to_the_sources() -> None:
     url = "https://flights.test/.well-known/ai?x=%20"
     wrong = Report(findings=[Finding(Diagnostic("W919", "warning", "wrong", Location(url)))], files=[url])
-    [run] = json.loads(render(wrong))["runs"]
+    [run] = json.loads(render_sarif(wrong))["runs"]
     assert run["artifacts"] == [{"location": {"uri": url}}]
     assert run["results"][0]["locations"][0]["physicalLocation"] == {"artifactLocation": {"uri": url}}
     assert "properties" not in run

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Final
 
 from bespeak.contract.endpoint import Endpoint
-from bespeak.documents.adoption.guess import MARKER
+from bespeak.documents.adoption.facade import MARKER
 from bespeak.text.diagnostics.diagnostic import Diagnostic, Rule
 from bespeak.text.source.toml_tree import toml_comments
 

@@ -1,29 +1,272 @@
-"""Passes over a plain schema, of which each provider needs some. Keywords that it does not support become sentences."""
+"""A tool's schema in work: a root, its definitions, and passes over them, of which each provider needs some.
+
+Nodes are never changed in place, because several places may share one. Definitions may contain themselves. What a
+schema no longer says becomes a sentence.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
-from bespeak.contract.schema.view import overlaps
-from bespeak.documents.projections.model_tools.plain_form import TEXTS, sentence
-from bespeak.documents.projections.model_tools.schema import (
-    CHANGING,
-    Definitions,
-    Mark,
-    Node,
-    Pass,
-    ToolSchema,
-    applied,
-    circular,
-    is_nullable,
-    named,
-    nodes,
-    resolved,
-    types,
-    view,
-)
+import msgspec
+
+from bespeak.contract.schema.subschemas import children, with_children
+from bespeak.contract.schema.view import SchemaView, overlaps
+
+Node = dict[str, Any]
+Definitions = Mapping[str, Node]
+Pass = Callable[[Node, Definitions], Node]  # from a node whose children are done to the one in its place
+
+PLACE: Final = "#/$defs/"
+
+
+class Mark:
+    """Keys that passes leave in nodes."""
+
+    SAYS: Final = "~says"  # sentences about what the schema no longer says
+    OPTIONAL: Final = "~optional"  # of an object: members that were left out if they are null
+    REST: Final = "~rest"  # of an object: the member that holds undeclared members as pairs of key and value
+    MAP: Final = "~map"  # of a list: pairs of key and value that are the members of an object
+    RENAMED: Final = "~renamed"  # of an object: pairs of a member's name and its original name
+    WRAPPED: Final = "~wrapped"  # of an object: the member that holds the value itself
+    ONE: Final = "~one"  # of a union: a value may meet one of the alternatives only
+    UNFIT: Final = "~unfit"  # why a value of the original schema may not be expressible here
+
+
+CHANGING: Final = frozenset(
+    {Mark.OPTIONAL, Mark.REST, Mark.MAP, Mark.RENAMED, Mark.WRAPPED}
+)  # nodes whose values are converted back
+
+TEXTS: Final = frozenset({"description", "default", "examples", "deprecated", Mark.SAYS, Mark.UNFIT})  # judge no value
+NOTHING: Final[Node] = {"not": {}}  # the schema that no value meets
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSchema:
+    """A schema and its definitions. Every `$ref` is the name of a definition after `#/$defs/`."""
+
+    root: Node
+    definitions: Definitions
+
+    def apply(self, step: Pass) -> ToolSchema:
+        """Apply a pass to every node, children first."""
+        done = {name: applied(step, node, self.definitions) for name, node in self.definitions.items()}
+        return ToolSchema(applied(step, self.root, self.definitions), done)
+
+    def pruned(self) -> ToolSchema:
+        """Leave out definitions that nothing refers to."""
+        reached: dict[str, Node] = {}
+        waiting = [self.root]
+        while waiting:
+            for node in nodes(waiting.pop()):
+                name = named(node)
+                if name is not None and name not in reached:
+                    reached[name] = self.definitions[name]
+                    waiting.append(reached[name])
+        return ToolSchema(self.root, {name: node for name, node in self.definitions.items() if name in reached})
+
+    def schema(self) -> Node:
+        plain = _unmarked(self.root)
+        if self.definitions:
+            plain["$defs"] = {name: _unmarked(node) for name, node in self.definitions.items()}
+        return plain
+
+
+def applied(step: Pass, node: Node, definitions: Definitions) -> Node:
+    """Apply a pass to a node and all below it, children first."""
+    return step(with_children(node, lambda part: applied(step, part, definitions)), definitions)
+
+
+def texts_of(node: Node) -> Node:
+    return {key: value for key, value in node.items() if key in TEXTS}
+
+
+def bare(node: Node) -> Node:
+    return {key: value for key, value in node.items() if key not in TEXTS}
+
+
+def named(node: Node) -> str | None:
+    """Return the name of the definition that a node refers to."""
+    reference = node.get("$ref")
+    return reference.removeprefix(PLACE) if isinstance(reference, str) else None
+
+
+def resolved(node: Node, definitions: Definitions) -> Node:
+    """Follow the reference of a node. Definitions are not references themselves."""
+    name = named(node)
+    return node if name is None else definitions[name]
+
+
+def view(node: Node, definitions: Definitions) -> SchemaView:
+    return SchemaView(node, {"$defs": definitions})
+
+
+def is_nullable(node: Node, definitions: Definitions) -> bool:
+    found = view(node, definitions).types
+    return not found or "null" in found
+
+
+def types(node: Mapping[str, Any]) -> list[str]:
+    """Return the types that a node names; none if it accepts all."""
+    named_types = node.get("type", [])
+    return [named_types] if isinstance(named_types, str) else named_types
+
+
+def item_at(node: Node, at: int) -> Node:
+    first: list[Node] = node.get("prefixItems", [])
+    others: Node = node.get("items", {})
+    return first[at] if at < len(first) else others
+
+
+def nodes(root: Node) -> Iterator[Node]:
+    """Yield a node and all below it, without following references."""
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += children(node)
+
+
+def _unmarked(node: Node) -> Node:
+    return with_children({key: value for key, value in node.items() if not key.startswith("~")}, _unmarked)
+
+
+def circular(definitions: Definitions) -> frozenset[str]:
+    """Return the names of definitions on a circle of references, and of those between two circles."""
+    leads = {name: {target for target in map(named, nodes(node)) if target} for name, node in definitions.items()}
+    return frozenset(_trimmed(_trimmed(leads)))
+
+
+def open_unions(document: ToolSchema) -> ToolSchema:
+    """Replace alternatives that lead back to their own union by its alternatives: a value gets no smaller that way."""
+    definitions = document.definitions
+    leads = {
+        name: {target for target in map(named, node.get("anyOf", ())) if target and "anyOf" in definitions[target]}
+        for name, node in definitions.items()
+    }
+    made = {name: {**definitions[name], "anyOf": _options(name, definitions)} for name in _trimmed(_trimmed(leads))}
+    return ToolSchema(document.root, {**definitions, **made})
+
+
+def _options(name: str, definitions: Definitions) -> list[Node]:
+    """Return the alternatives of a union, and of the unions among them, once each."""
+    seen, found, waiting = {name}, [], list(reversed(definitions[name]["anyOf"]))
+    while waiting:
+        option = waiting.pop()
+        target = named(option)
+        if target is None or "anyOf" not in definitions[target]:
+            found.append(option)
+        elif target not in seen:
+            seen.add(target)
+            waiting += reversed(definitions[target]["anyOf"])
+    return found or [{}]
+
+
+def relax_circles(document: ToolSchema) -> ToolSchema:
+    """Make members optional through which a definition contains itself: Gemini unrolls circles only there."""
+    names = circular(document.definitions)
+
+    def relaxed(node: Node, _: Definitions) -> Node:
+        needed = [name for name in node.get("required", ()) if _refers(node["properties"].get(name, {}), names)]
+        if not needed:
+            return node
+        left = [name for name in node["required"] if name not in needed]
+        return {**node, "required": left, Mark.SAYS: [*node.get(Mark.SAYS, ()), f"Always give {' and '.join(needed)}."]}
+
+    circles = ToolSchema({}, {name: document.definitions[name] for name in names}).apply(relaxed)
+    return ToolSchema(document.root, {**document.definitions, **circles.definitions})
+
+
+def _refers(node: Node, names: frozenset[str]) -> bool:
+    return any(named(each) in names for each in nodes(node))
+
+
+def _trimmed(leads: dict[str, set[str]]) -> dict[str, set[str]]:
+    """Remove, again and again, what leads nowhere; return the rest with all references turned round."""
+    back: dict[str, set[str]] = {name: set() for name in leads}
+    for name, targets in leads.items():
+        for target in targets:
+            back[target].add(name)
+    open_ends = {name: len(targets) for name, targets in leads.items()}
+    waiting = [name for name, count in open_ends.items() if not count]
+    while waiting:
+        for name in back.pop(waiting.pop()):
+            open_ends[name] -= 1
+            if not open_ends[name]:
+                waiting.append(name)
+    return {name: {source for source in sources if source in back} for name, sources in back.items()}
+
+
+_LONGEST_SENTENCE: Final = 200  # maximum characters of a value in a sentence
+
+_SIMPLE: Final[Mapping[str, str]] = {
+    "minLength": "At least {} characters.",
+    "maxLength": "At most {} characters.",
+    "pattern": "It matches the pattern {}",
+    "format": "Format: {}.",
+    "minimum": "At least {}.",
+    "maximum": "At most {}.",
+    "exclusiveMinimum": "More than {}.",
+    "exclusiveMaximum": "Less than {}.",
+    "multipleOf": "A multiple of {}.",
+    "minItems": "At least {} items.",
+    "maxItems": "At most {} items.",
+    "minProperties": "At least {} members.",
+    "maxProperties": "At most {} members.",
+    "contentEncoding": "Encoded as {}.",
+    "contentMediaType": "Media type: {}.",
+    "default": "Default: {}.",
+    "const": "Always {}.",
+}
+_NUMERIC: Final = ("int32", "int64", "float", "double", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
+
+
+def sentence(keyword: str, value: Any) -> Iterator[str]:
+    """Yield the sentences that say what a keyword says."""
+    if keyword in _SIMPLE:
+        if (keyword, value) != ("default", None) and (keyword != "format" or value not in _NUMERIC):
+            said = value[:_LONGEST_SENTENCE] if isinstance(value, str) else _quoted(value)
+            text = _SIMPLE[keyword].format(said)
+            yield text.replace("s.", ".") if value == 1 and value is not True else text
+    elif keyword in _WRITERS:
+        yield from _WRITERS[keyword](value)
+    else:
+        yield f"It also meets this JSON Schema: {_quoted({keyword: value})}."
+
+
+def _dependent(needs: Any) -> Iterator[str]:
+    for name, needed in needs.items() if isinstance(needs, Mapping) else ():
+        if isinstance(needed, list) and needed:
+            yield f"If {name} is given, so is {' and '.join(map(str, needed))}."
+
+
+def _choices(choices: list[list[str]]) -> str:
+    return f"one of these must be given: {'; '.join(' and '.join(names) for names in choices)}."
+
+
+_WRITERS: Final[Mapping[str, Callable[[Any], Iterable[str]]]] = {
+    "enum": lambda values: [f"One of: {', '.join(map(_quoted, values[:20]))}{', ...' if len(values) > 20 else ''}."],
+    "uniqueItems": lambda unique: ["No item twice."] if unique else [],
+    "examples": lambda examples: [f"Example: {_quoted(examples[0])}."] if examples else [],
+    "deprecated": lambda deprecated: ["Deprecated."] if deprecated is True else [],
+    "dependentRequired": _dependent,
+    "anyOf-required": lambda choices: [f"At least {_choices(choices)}"],
+    "oneOf-required": lambda choices: [f"Exactly {_choices(choices)}"],
+    "oneOf": lambda _: ["Exactly one of the alternatives may fit."],
+}
+
+
+def _quoted(value: Any) -> str:
+    try:
+        text = msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        text = repr(value)[:_LONGEST_SENTENCE]
+    return text if len(text) <= _LONGEST_SENTENCE else f"{text[:_LONGEST_SENTENCE]}..."
+
 
 _NULL: Final = {"type": "null"}
 _SCALARS: Final = ("string", "integer", "number", "boolean")
@@ -74,10 +317,9 @@ def _marked(node: Node, names: list[str]) -> Node:
 
 def _or_null(node: Node) -> Node:
     """Return the union of a node and null; texts are those of the union."""
-    texts = {key: value for key, value in node.items() if key in TEXTS}
-    bare = {key: value for key, value in node.items() if key not in TEXTS}
-    options = bare.pop("anyOf", None)
-    return {"anyOf": [bare, _NULL], **texts} if options is None else {**bare, "anyOf": [*options, _NULL], **texts}
+    own, texts = bare(node), texts_of(node)
+    options = own.pop("anyOf", None)
+    return {"anyOf": [own, _NULL], **texts} if options is None else {**own, "anyOf": [*options, _NULL], **texts}
 
 
 _NAME: Final = "other_members"
@@ -205,12 +447,10 @@ def inline_described(document: ToolSchema) -> ToolSchema:
 def _is_small(name: str, definitions: Definitions) -> bool:
     waiting, count = [definitions[name]], 0
     while waiting and count <= _LARGEST:
-        for node in nodes(waiting.pop()):
+        for node in islice(nodes(waiting.pop()), _LARGEST + 1):
             count += 1
             if (target := named(node)) is not None:
                 waiting.append(definitions[target])
-            if count > _LARGEST:
-                break
     return count <= _LARGEST
 
 

@@ -8,25 +8,29 @@ schema become references to definitions with plain names.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain, count
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Final
-
-import msgspec
 
 from bespeak.contract.schema.subschemas import MAX_DEPTH, Parts, nodes, transplant, with_children
 from bespeak.contract.schema.view import json_type
-from bespeak.documents.projections.model_tools.schema import (
+from bespeak.documents.projections.model_tools.passes import (
     NOTHING,
     PLACE,
+    TEXTS,
     Definitions,
     Mark,
     Node,
     ToolSchema,
+    bare,
     item_at,
     named,
+    sentence,
+    texts_of,
     types,
 )
+from bespeak.text.identifiers import unused
 from bespeak.text.source.pointer import pointer, value_at
 
 _LONGEST: Final = 40
@@ -60,78 +64,8 @@ def hoist(schema: Mapping[str, Any]) -> ToolSchema:
 
 def _name(parts: Parts, taken: set[str]) -> str:
     plain = _OTHER.sub("_", parts[-1] if parts else "root").strip("_")[:_LONGEST] or "schema"
-    numbered = (f"{plain}_{number}" for number in count(2))
-    return next(name for name in chain((plain,), numbered) if name not in taken)
+    return unused(plain, taken)
 
-
-_LONGEST_SENTENCE: Final = 200  # maximum characters of a value in a sentence
-
-_SIMPLE: Final[Mapping[str, str]] = {
-    "minLength": "At least {} characters.",
-    "maxLength": "At most {} characters.",
-    "pattern": "It matches the pattern {}",
-    "format": "Format: {}.",
-    "minimum": "At least {}.",
-    "maximum": "At most {}.",
-    "exclusiveMinimum": "More than {}.",
-    "exclusiveMaximum": "Less than {}.",
-    "multipleOf": "A multiple of {}.",
-    "minItems": "At least {} items.",
-    "maxItems": "At most {} items.",
-    "minProperties": "At least {} members.",
-    "maxProperties": "At most {} members.",
-    "contentEncoding": "Encoded as {}.",
-    "contentMediaType": "Media type: {}.",
-    "default": "Default: {}.",
-    "const": "Always {}.",
-}
-_NUMERIC: Final = ("int32", "int64", "float", "double", "int8", "int16", "uint8", "uint16", "uint32", "uint64")
-
-
-def sentence(keyword: str, value: Any) -> Iterator[str]:
-    """Yield the sentences that say what a keyword says."""
-    if keyword in _SIMPLE:
-        if (keyword, value) != ("default", None) and (keyword != "format" or value not in _NUMERIC):
-            said = value[:_LONGEST_SENTENCE] if isinstance(value, str) else _quoted(value)
-            text = _SIMPLE[keyword].format(said)
-            yield text.replace("s.", ".") if value == 1 and value is not True else text
-    elif keyword in _WRITERS:
-        yield from _WRITERS[keyword](value)
-    else:
-        yield f"It also meets this JSON Schema: {_quoted({keyword: value})}."
-
-
-def _dependent(needs: Any) -> Iterator[str]:
-    for name, needed in needs.items() if isinstance(needs, Mapping) else ():
-        if isinstance(needed, list) and needed:
-            yield f"If {name} is given, so is {' and '.join(map(str, needed))}."
-
-
-def _choices(choices: list[list[str]]) -> str:
-    return f"one of these must be given: {'; '.join(' and '.join(names) for names in choices)}."
-
-
-_WRITERS: Final[Mapping[str, Callable[[Any], Iterable[str]]]] = {
-    "enum": lambda values: [f"One of: {', '.join(map(_quoted, values[:20]))}{', ...' if len(values) > 20 else ''}."],
-    "uniqueItems": lambda unique: ["No item twice."] if unique else [],
-    "examples": lambda examples: [f"Example: {_quoted(examples[0])}."] if examples else [],
-    "deprecated": lambda deprecated: ["Deprecated."] if deprecated is True else [],
-    "dependentRequired": _dependent,
-    "anyOf-required": lambda choices: [f"At least {_choices(choices)}"],
-    "oneOf-required": lambda choices: [f"Exactly {_choices(choices)}"],
-    "oneOf": lambda _: ["Exactly one of the alternatives may fit."],
-}
-
-
-def _quoted(value: Any) -> str:
-    try:
-        text = msgspec.json.encode(value).decode()
-    except (TypeError, ValueError, RecursionError):
-        text = repr(value)[:_LONGEST_SENTENCE]
-    return text if len(text) <= _LONGEST_SENTENCE else f"{text[:_LONGEST_SENTENCE]}..."
-
-
-TEXTS: Final = frozenset({"description", "default", "examples", "deprecated", Mark.SAYS, Mark.UNFIT})  # judge no value
 
 _OPEN: Final = "additionalProperties"
 _GREATER: Final = frozenset({"minLength", "minimum", "exclusiveMinimum", "minItems", "minProperties"})
@@ -151,16 +85,16 @@ _MOST_MERGES: Final = 50_000  # maximum members that are merged: half a second
 _DEEPEST: Final = 60
 
 
+@dataclass(slots=True)
 class Merger:
     """Brings the schemas of a document into the plain form."""
 
-    def __init__(self, definitions: Definitions) -> None:
-        self._raw = definitions
-        self._done: dict[str, Node] = {}
-        self._active: set[str] = set()
-        self._merging: list[tuple[str | None, str | None]] = []
-        self._nodes = 0
-        self._merges = 0
+    _raw: Definitions
+    _done: dict[str, Node] = field(default_factory=dict)
+    _active: set[str] = field(default_factory=set)
+    _merging: list[tuple[str | None, str | None]] = field(default_factory=list)
+    _nodes: int = 0
+    _merges: int = 0
 
     def document(self, root: Node) -> ToolSchema:
         """Return the document in plain form. Raises TooComplexError if that takes too much work."""
@@ -245,12 +179,12 @@ class Merger:
         """Return what both nodes accept, or more than that with a sentence about the rest."""
         if NOTHING in (one, other):
             return NOTHING
-        if one.keys() <= TEXTS or other.keys() <= TEXTS or _bare(one) == _bare(other):
+        if one.keys() <= TEXTS or other.keys() <= TEXTS or bare(one) == bare(other):
             return _joined(one, other)
         pair = (named(one), named(other))
         if pair in self._merging and pair != (None, None):
             return _joined(
-                one, {**_texts(other), Mark.SAYS: [*other.get(Mark.SAYS, ()), _FURTHER]}
+                one, {**texts_of(other), Mark.SAYS: [*other.get(Mark.SAYS, ()), _FURTHER]}
             )  # recursive on both sides
         self._merges += 1
         self._merging.append(pair)
@@ -262,21 +196,21 @@ class Merger:
 
     def _common(self, one: Node, other: Node) -> Node:
         if len(one.get("anyOf", ())) * len(other.get("anyOf", ())) > _MOST_OPTIONS:
-            return _joined(one, {**_texts(other), Mark.SAYS: [*other.get(Mark.SAYS, ()), _FURTHER]})
+            return _joined(one, {**texts_of(other), Mark.SAYS: [*other.get(Mark.SAYS, ()), _FURTHER]})
         for union, rest in ((one, other), (other, one)):
             if "anyOf" in union:
-                merged = [self._merge(option, _bare(rest)) for option in union["anyOf"]]
+                merged = [self._merge(option, bare(rest)) for option in union["anyOf"]]
                 kept = _distinct([flat for option in merged for flat in _flat(option)])
                 if not kept:
                     return NOTHING
-                made: Node = kept[0] if len(kept) == 1 else {**_bare(union), "anyOf": kept}
-                return _joined(_joined(_texts(one), _texts(other)), made)
+                made: Node = kept[0] if len(kept) == 1 else {**bare(union), "anyOf": kept}
+                return _joined(_joined(texts_of(one), texts_of(other)), made)
         return self._both(one, other)
 
     def _expanded(self, node: Node) -> Node:
         """Replace a reference by its definition, because it is merged with something else."""
         name = named(node)
-        return node if name is None else _joined(_texts(node), self._definition(name))
+        return node if name is None else _joined(texts_of(node), self._definition(name))
 
     def _both(self, one: Node, other: Node) -> Node:
         node = {**other, **one}
@@ -348,14 +282,6 @@ def _flat(node: Node) -> list[Node]:
     return node["anyOf"] if node.keys() <= {"anyOf", Mark.ONE} and node else [node]
 
 
-def _texts(node: Node) -> Node:
-    return {key: value for key, value in node.items() if key in TEXTS}
-
-
-def _bare(node: Node) -> Node:
-    return {key: value for key, value in node.items() if key not in TEXTS}
-
-
 def _joined(one: Node, other: Node) -> Node:
     """Join nodes of which one has only texts, or both have the same keywords. Texts of the first win."""
     said = list(dict.fromkeys([*one.get(Mark.SAYS, ()), *other.get(Mark.SAYS, ())]))
@@ -424,11 +350,15 @@ def with_single_types(document: ToolSchema) -> ToolSchema:
 
 def _single(node: Node) -> Node:
     node = with_children(_settled(node), _single)
-    texts = _texts(node)
+    texts = texts_of(node)
     if node == NOTHING:
         return {Mark.SAYS: ["No value is accepted here."], Mark.UNFIT: "no value is accepted"}
-    if "$ref" in node or "anyOf" in node:
-        return _flattened(node)
+    if "anyOf" in node:
+        # The alternatives of unions inside a union are taken into it, if they have no texts of their own.
+        inside = (option["anyOf"] if option.keys() == {"anyOf"} else [option] for option in node["anyOf"])
+        return {**node, "anyOf": _distinct(list(chain.from_iterable(inside)))}
+    if "$ref" in node:
+        return node
     if "enum" in node:
         return _united(_enumerations(node), texts)
     implied = [name for name in _IMPLYING if not node.keys().isdisjoint(_KEYWORDS[name])]
@@ -465,14 +395,6 @@ def _united(options: list[Node], texts: Node) -> Node:
         said = [*texts.get(Mark.SAYS, ()), *options[0].get(Mark.SAYS, ())]
         return {**options[0], **texts, **({Mark.SAYS: said} if said else {})}
     return {"anyOf": options, **texts} if options else texts
-
-
-def _flattened(node: Node) -> Node:
-    """Take the alternatives of unions inside a union into it, if they have no texts of their own."""
-    if "anyOf" not in node:
-        return node
-    inside = (option["anyOf"] if option.keys() == {"anyOf"} else [option] for option in node["anyOf"])
-    return {**node, "anyOf": _distinct(list(chain.from_iterable(inside)))}
 
 
 def _enumerations(node: Node) -> list[Node]:

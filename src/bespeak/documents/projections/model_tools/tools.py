@@ -15,8 +15,7 @@ from bespeak.contract.schema.safety import needs_backtracking
 from bespeak.contract.schema.subschemas import closed
 from bespeak.contract.schema.validation import Validator, compile_schema
 from bespeak.documents.projections.model_tools import passes
-from bespeak.documents.projections.model_tools.plain_form import Merger, TooComplexError, hoist, with_single_types
-from bespeak.documents.projections.model_tools.schema import (
+from bespeak.documents.projections.model_tools.passes import (
     Definitions,
     Mark,
     Node,
@@ -29,6 +28,7 @@ from bespeak.documents.projections.model_tools.schema import (
     resolved,
     types,
 )
+from bespeak.documents.projections.model_tools.plain_form import Merger, TooComplexError, hoist, with_single_types
 
 _MOST: Final = 5  # maximum reasons that are reported
 

@@ -20,6 +20,7 @@ from bespeak.contract.schema.subschemas import Parts, references, transplant
 from bespeak.protocol.exchange.headers import MEDIA_JSON, MEDIA_NDJSON, MEDIA_PROBLEM, MEDIA_SSE, STREAM_REQUIRED
 from bespeak.protocol.exchange.token_hints import LIST
 from bespeak.protocol.status import REASONS, UNPROCESSABLE
+from bespeak.text.identifiers import unused
 from bespeak.text.source.pointer import child
 
 _NO_COMPONENT: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -33,15 +34,6 @@ def component_name(text: str) -> str:
 def type_name(operation_id: str) -> str:
     """Convert an operation id to the first part of a type name: `BookRoom`."""
     return "".join(word[0].upper() + word[1:] for word in operation_id.split("_") if word)
-
-
-def unique_in(taken: Mapping[str, object], name: str) -> str:
-    """Return the name, with a number appended if it is taken."""
-    number, free = 1, name
-    while free in taken:
-        number += 1
-        free = f"{name}{number}"
-    return free
 
 
 PLACE: Final = "#/components/schemas/"
@@ -64,7 +56,7 @@ class SchemaComponents:
 
     def reserve(self, name: str) -> str:
         """Reserve a name for the schema of an endpoint, before definitions take theirs."""
-        free = unique_in(self.schemas, name)
+        free = unused(name, self.schemas, "")
         self.schemas[free] = {}
         return free
 
@@ -121,7 +113,7 @@ class SchemaComponents:
 
     def _name(self, owner: str, key: str) -> str:
         plain = component_name(key)
-        name = plain if plain not in self.schemas else unique_in(self.schemas, f"{owner}.{plain}")
+        name = plain if plain not in self.schemas else unused(f"{owner}.{plain}", self.schemas, "")
         self.schemas[name] = {}
         return name
 

@@ -14,7 +14,7 @@ FORMATS: Final[dict[str, str]] = {
     "concise": "text.render_concise",
     "json": "json_report.render_json",
     "jsonl": "json_report.render_jsonl",
-    "sarif": "sarif.render",
+    "sarif": "json_report.render_sarif",
     "github": "text.render_github",
     "gitlab": "json_report.render_gitlab",
     "junit": "junit.render",

@@ -1,4 +1,4 @@
-"""Reports as JSON: the document of a run (`report.schema.json`), a stream of findings, and GitLab code quality."""
+"""Reports as JSON: the document of a run (`report.schema.json`), a stream of findings, GitLab code quality, SARIF."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import pkgutil
 from collections import Counter
 from dataclasses import asdict
 from typing import Any, Final
+from urllib.parse import quote
 
-from bespeak.text.diagnostics.diagnostic import Severity
-from bespeak.text.diagnostics.report import Finding, Report, score_entry
+from bespeak.text.diagnostics.diagnostic import Rule, Severity
+from bespeak.text.diagnostics.report import Finding, Replacement, Report, page_of, score_entry
 from bespeak.text.source.tree import Location
 
 
@@ -99,3 +100,98 @@ def _entry(finding: Finding, seen: Counter[str]) -> dict[str, Any]:
         "severity": _SEVERITIES[said.severity],
         "location": {"path": finding.file, "lines": lines},
     }
+
+
+_LEVELS: Final[dict[Severity, str]] = {"error": "error", "warning": "warning", "info": "note"}
+_SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_ROOT: Final = "%SRCROOT%"  # placeholder for the source root; the log contains no paths of this machine
+
+
+def render_sarif(report: Report) -> str:
+    """Format SARIF 2.1.0 for code scanning services and editors."""
+    return encoded(_log(report)) + "\n"
+
+
+def _log(report: Report) -> dict[str, Any]:
+    """Convert the report to a log with one run and the rules that have findings."""
+    named = sorted({finding.diagnostic.rule for finding in report.findings})
+    index = {rule: number for number, rule in enumerate(named)}
+    driver: dict[str, Any] = {"name": "bespeak", "rules": [_rule(rule, report.rules.get(rule)) for rule in named]}
+    if report.version:
+        driver["version"] = driver["semanticVersion"] = report.version
+    run: dict[str, Any] = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "artifacts": [{"location": _artifact(file)} for file in report.files],
+        "results": [_result(finding, index) for finding in report.findings],
+    }
+    if report.scores:
+        run["properties"] = {"scores": [score_entry(score) for score in report.scores]}
+    return {"version": "2.1.0", "$schema": _SCHEMA, "runs": [run]}
+
+
+def _rule(rule: str, text: Rule | None) -> dict[str, Any]:
+    if text is None:
+        return {"id": rule}
+    page = page_of(text)
+    help_text = f"{page.why} Run `bespeak explain {rule}`."
+    return {
+        "id": rule,
+        "name": text.name,
+        "shortDescription": {"text": page.summary},
+        "fullDescription": {"text": f"{page.summary} {page.why}"},
+        "help": {"text": help_text, "markdown": help_text},
+        "defaultConfiguration": {"level": _LEVELS[text.severity]},
+        "properties": {"tags": list(filter(None, ("contract", text.source))), "problem.severity": text.severity},
+    }
+
+
+def _result(finding: Finding, index: dict[str, int]) -> dict[str, Any]:
+    said = finding.diagnostic
+    message = f"{said.message}. {said.help}" if said.help else said.message
+    result: dict[str, Any] = {
+        "ruleId": said.rule,
+        "ruleIndex": index[said.rule],
+        "level": _LEVELS[said.severity],
+        "message": {"text": message},
+    }
+    place: dict[str, Any] = {}
+    if said.location is not None and said.location.file:
+        place["physicalLocation"] = {"artifactLocation": _artifact(said.location.file), **_region(said.location)}
+    if said.pointer:
+        place["logicalLocations"] = [{"fullyQualifiedName": said.pointer, "kind": "element"}]
+    if place:
+        result["locations"] = [place]
+    if finding.fingerprint:
+        result["partialFingerprints"] = {"bespeak/v1": finding.fingerprint}
+    if said.fix is not None and finding.edits and said.location is not None:
+        change = {
+            "artifactLocation": _artifact(said.location.file),
+            "replacements": [_replacement(edit) for edit in finding.edits],
+        }
+        result["fixes"] = [{"description": {"text": said.fix.title}, "artifactChanges": [change]}]
+    return result
+
+
+def _artifact(file: str) -> dict[str, Any]:
+    if "://" in file:
+        return {"uri": quote(file, safe="/:?#[]@!$&'()*+,;=%~", errors="replace")}
+    uri = quote(file.replace("\\", "/"), errors="replace")
+    return {"uri": f"file://{uri}"} if uri.startswith("/") else {"uri": uri, "uriBaseId": _ROOT}
+
+
+def _region(location: Location) -> dict[str, Any]:
+    if not location.line:
+        return {}
+    region = {"startLine": location.line}
+    if location.column:
+        region["startColumn"] = location.column
+    if location.end_line:
+        region |= {"endLine": location.end_line, "endColumn": location.end_column}
+    return {"region": region}
+
+
+def _replacement(edit: Replacement) -> dict[str, Any]:
+    start, end = (edit.line, edit.column), (edit.end_line, edit.end_column)
+    region = dict(zip(("startLine", "startColumn", "endLine", "endColumn"), (*start, *end), strict=True))
+    return {"deletedRegion": region, "insertedContent": {"text": edit.text}}
