@@ -106,8 +106,7 @@ def read_manifest(root: Table) -> ManifestDocument:
 
 
 def _read_server(root: Table) -> ServerIdentity | None:
-    server = root.table("server")
-    if server is None:
+    if (server := root.table("server")) is None:
         return None
     return ServerIdentity(
         server_id=server.text("server_id") or "",
@@ -146,8 +145,7 @@ def _read_endpoint(entry: Table) -> Endpoint | None:
 
 
 def _read_semantic(entry: Table) -> Semantic:
-    block = entry.table("semantic")
-    if block is None:
+    if (block := entry.table("semantic")) is None:
         return _UNSAID
     semantic = read_settings(Semantic, block)
     return semantic if semantic.impact else replace(semantic, impact=_UNSAID.impact)

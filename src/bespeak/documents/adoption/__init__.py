@@ -1,3 +1,1 @@
-"""The judgement shared by all importers: a candidate gets a verb, a path, an impact and sentences, with flagged
-guesses.
-"""
+"""The judgement shared by all importers: verb, path, impact and sentences of a candidate, with flagged guesses."""

@@ -171,8 +171,7 @@ def _dangers(entries: Entries, told: set[int]) -> Iterator[str]:
             told.add(id(guess))
             by_danger.setdefault(danger, []).append((endpoint, guess))
     for danger, phrase in DANGERS.items():
-        found = by_danger.get(danger, [])
-        if found:
+        if found := by_danger.get(danger, []):
             yield f"\n## What {phrase}: {len(found)} endpoint{'' if len(found) == 1 else 's'}\n"
         for group in grouped(found, lambda one: (one[1].at, one[1].text, kind_of(one[1].why))):
             guess = group[0][1]
@@ -263,8 +262,7 @@ def make_deployment(
         file = facade.file or f"{ENDPOINTS}/{name.replace('_', '-')}.toml"
         files[file] = facade.text or _endpoint_file(facade, origin, written)
     files[REVIEW] = "\n".join(review_lines(origin, entries, left_out, general, notes)) + "\n"
-    variables = used_variables(entries)
-    if variables:
+    if variables := used_variables(entries):
         lines = [f"# {origin.made_by}: credentials for the upstream. Set them, and keep them out of this folder."]
         lines += [f"# {printable(one.what)}\n{one.name}=" for one in variables.values()]
         files[ENVIRONMENT] = "\n".join(lines) + "\n"
@@ -362,8 +360,7 @@ def _comments(first: str, guesses: Sequence[Guess], above: str = "") -> dict[str
 @lru_cache(maxsize=4096)
 def _shown(text: str) -> str:
     """Return a text as one line of visible characters, for a comment; models read comments too."""
-    line = printable(" ".join(text.split()))
-    return line[:300] if instruction(text, field=True) is None else "(left out)"
+    return printable(" ".join(text.split()))[:300] if instruction(text, field=True) is None else "(left out)"
 
 
 SETTINGS: Final = "SETTINGS"  # word in place of a method for the guesses of the configuration
@@ -412,8 +409,7 @@ class ReviewFile:
             if MARKER.fullmatch(comment) or comment.lstrip("# \t").startswith(UNREVIEWED):
                 edits.append(_without(tree.text, span))
         if value_at(tree.data, _REVIEWED, True) is False:
-            removal = placed_edits(tree, Change("remove", _REVIEWED))
-            if removal is None:
+            if (removal := placed_edits(tree, Change("remove", _REVIEWED))) is None:
                 return None
             edits += removal
         return self._restored(apply_edits(tree.text, edits))
@@ -428,8 +424,7 @@ class ReviewFile:
                 value = tomli.loads(f"value = {typed}")["value"]
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"{typed[:80]!r} is not a valid TOML value: {error}") from None
-        replacement = placed_edits(self.tree, Change("replace", note.at, value))
-        if replacement is None:
+        if (replacement := placed_edits(self.tree, Change("replace", note.at, value))) is None:
             raise ValueError("this value cannot be replaced; edit the file")
         return self._restored(apply_edits(self.tree.text, [_without(self.tree.text, note.span), *replacement]))
 

@@ -31,7 +31,7 @@ from bespeak.documents.adoption.verb_words import (
 from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.lexicon import meanings
 from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import word_pairs, word_set
 from bespeak.text.language.verb_form import lemmas
 
 STRONG: Final = word_set(  # They say a change in any form, even where a noun is the subject: "the key is regenerated".
@@ -339,28 +339,12 @@ def takes_back(one: str, other: str) -> bool:
     return not remade and meanings().opposite(one, other)
 
 
-_NAMES: Final = {
-    "400": "invalid_input",
-    "401": "not_authenticated",
-    "402": "payment_required",
-    "403": "not_permitted",
-    "404": "not_found",
-    "406": "format_not_offered",
-    "408": "took_too_long",
-    "409": "conflict",
-    "410": "gone",
-    "412": "precondition_failed",
-    "413": "too_large",
-    "415": "format_not_supported",
-    "422": "invalid_values",
-    "423": "locked",
-    "424": "dependency_failed",
-    "428": "precondition_required",
-    "429": "rate_limited",
-    "451": "legally_withheld",
-    "501": "not_supported",
-    "503": "temporarily_unavailable",
-}
+_NAMES: Final = word_pairs(
+    "400=invalid_input 401=not_authenticated 402=payment_required 403=not_permitted 404=not_found "
+    "406=format_not_offered 408=took_too_long 409=conflict 410=gone 412=precondition_failed 413=too_large "
+    "415=format_not_supported 422=invalid_values 423=locked 424=dependency_failed 428=precondition_required "
+    "429=rate_limited 451=legally_withheld 501=not_supported 503=temporarily_unavailable"
+)
 _TEXTS: Final = {
     "invalid_input": "The upstream does not accept the input.",
     "not_found": "The requested resource does not exist.",

@@ -29,7 +29,7 @@ from bespeak.text.language.head_verb import head_verbs
 from bespeak.text.language.injection import addressed, link, role_marker
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.phrases import mechanism, object_places
-from bespeak.text.language.sentence import is_english, is_several, word_set
+from bespeak.text.language.sentence import is_english, is_several, word_pairs, word_set
 from bespeak.text.language.sentence import words as sentence_words
 from bespeak.text.language.verb_form import lemmas
 
@@ -38,25 +38,16 @@ _DOUBLING: Final = word_set(
     "stop plan ship scan swap map spot permit submit commit emit remit log transfer cancel flag retag embed infer "
     "snapshot bootstrap"
 )
+_UNCHANGED: Final = word_set("run set split bid read reset broadcast forecast")  # verbs that are their participles
 _IRREGULAR: Final = {
-    **{word: word for word in ("run", "set", "split", "bid", "read", "reset", "broadcast", "forecast")},
-    "shutdown": "shut down",
-    "lookup": "looked up",
-    "login": "logged in",
-    "logout": "logged out",
-    "checkin": "checked in",
-    "checkout": "checked out",
-    "rollback": "rolled back",
-    "rollout": "rolled out",
-    "failover": "failed over",
-    "failback": "failed back",
-    "cutover": "cut over",
-    "handoff": "handed off",
-    "chargeback": "charged back",
-    "auditlog": "logged",
-    "learn": "learned",
-    "relay": "relayed",
+    **{verb: verb for verb in _UNCHANGED},
+    **word_pairs("auditlog=logged learn=learned relay=relayed"),
+    "shutdown": "shut down", "cutover": "cut over",
 }
+_PARTED: Final = word_pairs(  # verbs and the particles that are written with them
+    "lookup=up login=in logout=out checkin=in checkout=out rollback=back rollout=out failover=over "
+    "failback=back handoff=off chargeback=back"
+)
 _SOUNDS_LIKE_YOU: Final = ("uni", "use", "usa", "usu", "uti", "eu", "ubi", "one", "once")  # a user, but an upload
 _NO_NUMBER: Final = word_set("data metadata information info news feedback content traffic health status access")
 _MYSELF: Final = frozenset({"me", "self", "current", "mine"})  # segments that mean the caller
@@ -249,6 +240,8 @@ def participle(verb: str) -> str:
     """Return the past participle of a verb: booked, paid, submitted."""
     if verb in _IRREGULAR:
         return _IRREGULAR[verb]
+    if particle := _PARTED.get(verb):
+        return f"{participle(verb.removesuffix(particle))} {particle}"
     forms = [(form, kind) for form, readings in lexicon().irregular.items() for base, kind in readings if base == verb]
     for wanted in ("participle", "past"):
         found = [form for form, kind in forms if kind == wanted]
@@ -305,8 +298,7 @@ def _things(parts: Sequence[str], word: str) -> list[str]:
 def _object(candidate: Candidate) -> Iterator[str]:
     """Yield the words for the object of the first sentence: `changes` in "Records changes to the repository"."""
     for text in (candidate.summary, candidate.description):
-        heads = heads_of(text)
-        if not heads:
+        if not (heads := heads_of(text)):
             continue
         sentence = sentence_words(text)
         at = next((place for place, one in enumerate(sentence) if one.end == heads[0].end), 0)
@@ -372,8 +364,7 @@ def _settle(
         template = parse_template(path)
         if isinstance(template, Fault):
             continue
-        standing = taken.setdefault(verb, TemplateSet()).add(template)
-        if standing is None:
+        if (standing := taken.setdefault(verb, TemplateSet()).add(template)) is None:
             if not rival:
                 return wanted
             return EndpointClaim(replace(wanted.verb, verb=verb), replace(wanted.path, path=path), rival)

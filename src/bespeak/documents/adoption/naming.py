@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
 from bespeak.text.identifiers import WORD_BORDER
 from bespeak.text.language.lexicon import lexicon
 from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import word_pairs, word_set
 
 _NO_WORD: Final = re.compile(r"[^A-Za-z0-9]+")
 _UNDOING: Final = re.compile(r"\bun (?=[a-z])")  # a prefix that is written apart: `unSuspend`
@@ -48,8 +47,7 @@ def without_manner(parts: tuple[str, ...]) -> tuple[str, ...]:
 
 def snake_case(text: str, otherwise: str = "field") -> str:
     """Return a name in snake_case that starts with a letter."""
-    name = "_".join(words(text))[:_LONGEST].strip("_")
-    if not name:
+    if not (name := "_".join(words(text))[:_LONGEST].strip("_")):
         return otherwise
     return name if name[0].isalpha() else f"{otherwise}_{name}"
 
@@ -96,35 +94,12 @@ def main_class(word: str) -> str:
     return classes.main if classes is not None else ""
 
 
-_ABBREVIATIONS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("ids", "uid", "gid", "uuid", "guid"), "id"),
-    "acct": "account",
-    "addr": "address",
-    "amt": "amount",
-    "cust": "customer",
-    "dept": "department",
-    "desc": "description",
-    "doc": "document",
-    "emp": "employee",
-    "img": "image",
-    "lat": "latitude",
-    "lng": "longitude",
-    "lon": "longitude",
-    "mail": "email",
-    "msg": "message",
-    "num": "number",
-    "org": "organization",
-    "organisation": "organization",
-    "people": "person",
-    "pic": "picture",
-    "postcode": "zip",
-    "qty": "quantity",
-    "repo": "repository",
-    "tel": "phone",
-    "telephone": "phone",
-    "trx": "transaction",
-    "txn": "transaction",
-}
+_ABBREVIATIONS: Final = word_pairs(
+    "ids=id uid=id gid=id uuid=id guid=id acct=account addr=address amt=amount cust=customer dept=department "
+    "desc=description doc=document emp=employee img=image lat=latitude lng=longitude lon=longitude mail=email "
+    "msg=message num=number org=organization organisation=organization people=person pic=picture postcode=zip "
+    "qty=quantity repo=repository tel=phone telephone=phone trx=transaction txn=transaction"
+)
 CURSORS: Final = word_set(
     "after continuation continuation_token cursor next next_cursor next_page_token next_token page_cursor page_token "
     "starting_after token"

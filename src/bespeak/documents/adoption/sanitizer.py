@@ -21,7 +21,7 @@ from bespeak.contract.schema.validation import compile_schema
 from bespeak.contract.service import Service
 from bespeak.documents.adoption.facade import LeftOut
 from bespeak.protocol.exchange.refusal import Fault
-from bespeak.text.identifiers import unused
+from bespeak.text.identifiers import reached, unused
 from bespeak.text.language.injection import blob, instruction, may_inject, role_marker, visible
 from bespeak.text.source.pointer import child, unescaped
 from bespeak.text.source.shorthand import KEYWORDS
@@ -371,15 +371,10 @@ def _cut_schema(schema: dict[str, Any], depth: int) -> dict[str, Any]:
     definitions = cut.get("$defs")
     if not isinstance(definitions, dict):
         return cut
-    used: set[str] = set()
     rest = {key: value for key, value in cut.items() if key != "$defs"}
-    waiting = [*names_in(rest)]
-    while waiting:
-        name = waiting.pop()
-        if name in definitions and name not in used:
-            used.add(name)
-            waiting += names_in(definitions[name])
-    return {**rest, "$defs": {name: definitions[name] for name in definitions if name in used}} if used else rest
+    used = reached(names_in(rest), lambda name: names_in(definitions.get(name, {})))
+    kept = {name: definitions[name] for name in definitions if name in used}
+    return {**rest, "$defs": kept} if kept else rest
 
 
 def cut_part(node: dict[str, Any], depth: int, kept: tuple[str, ...]) -> dict[str, Any]:

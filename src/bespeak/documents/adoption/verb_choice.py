@@ -15,82 +15,50 @@ from bespeak.documents.adoption.verb_words import METHODS, Said, change_words, c
 from bespeak.text.language.consistency import fitting_verbs, third_person
 from bespeak.text.language.lexicon import meanings
 from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.sentence import word_set
+from bespeak.text.language.sentence import word_lists, word_pairs, word_set
 from bespeak.text.language.verb_form import action_intent
 
-_SAID: Final = {  # verbs for words that APIs use and the catalog lacks or understands differently
-    **dict.fromkeys(("get", "show", "view", "read", "return", "returns", "give", "display"), ("FETCH", "RETRIEVE")),
-    **dict.fromkeys(("post", "add", "new", "make", "insert", "save", "store", "put"), ("CREATE", "SUBMIT")),
-    **dict.fromkeys(("upload",), ("SUBMIT", "CREATE")),
-    **dict.fromkeys(("delete", "destroy", "del", "drop", "erase", "clear", "discard"), ("REMOVE", "PURGE")),
-    **dict.fromkeys(("patch", "edit"), ("MODIFY", "UPDATE")),
-    **dict.fromkeys(("login", "signin", "logon"), ("AUTHENTICATE", "AUTHORIZE")),
-    **dict.fromkeys(("logout", "signout", "logoff"), ("DISCONNECT", "TERMINATE")),
-    **dict.fromkeys(("signup",), ("REGISTER", "ENROLL")),
-    **dict.fromkeys(("count",), ("COUNT",)),
-    **dict.fromkeys(("lookup",), ("LOOKUP", "FIND")),
-    **dict.fromkeys(("does", "is", "has", "exists", "test", "can"), ("CHECK", "VERIFY")),
-    **dict.fromkeys(("move",), ("TRANSFER", "CHANGE")),
-    **dict.fromkeys(("copy", "clone"), ("DUPLICATE", "CREATE")),
-    **dict.fromkeys(("mark", "lock", "pin", "toggle"), ("SET", "UPDATE")),
-    **dict.fromkeys(("unlock", "unpin"), ("CLEAR", "REMOVE")),
-    **dict.fromkeys(("upsert",), ("SET", "REPLACE")),
-    **dict.fromkeys(("leave",), ("WITHDRAW", "REMOVE")),
-    **dict.fromkeys(("star", "like", "tag", "label", "vote"), ("SET", "CREATE")),
-    **dict.fromkeys(("unstar", "unlike", "untag", "unfollow"), ("UNLINK", "REMOVE")),
-    **dict.fromkeys(("trigger", "do", "perform", "call"), ("EXECUTE", "RUN")),
-    **dict.fromkeys(("preview",), ("FETCH", "RENDER")),
-    **dict.fromkeys(("write",), ("SUBMIT", "SET")),
-    **dict.fromkeys(("trash",), ("REMOVE", "ARCHIVE")),
-    **dict.fromkeys(("favorite",), ("SET", "CREATE")),
-    **dict.fromkeys(("rerun",), ("RETRY", "RUN")),
-    **dict.fromkeys(("dryrun",), ("SIMULATE", "EVALUATE")),
-    **dict.fromkeys(("associate",), ("LINK", "ATTACH")),
-    **dict.fromkeys(("dissociate", "disassociate"), ("UNLINK", "DETACH")),
-    **dict.fromkeys(("ban", "freeze"), ("BLOCK", "SUSPEND")),
-    **dict.fromkeys(("dismiss", "complete", "finish"), ("CLOSE", "REJECT")),
-    **dict.fromkeys(("finalize",), ("COMMIT", "CLOSE")),
-    **dict.fromkeys(("kill",), ("TERMINATE", "STOP")),
-    **dict.fromkeys(("lint",), ("VALIDATE", "EVALUATE")),
-    **dict.fromkeys(("kick",), ("REMOVE", "EVICT")),
-    **dict.fromkeys(("empty",), ("CLEAR", "PURGE")),
-    **dict.fromkeys(("reverse",), ("REVERT", "UNDO")),
-    **dict.fromkeys(("assume",), ("ACQUIRE", "OBTAIN")),
-    **dict.fromkeys(("trust",), ("AUTHORIZE", "APPROVE")),
-    **dict.fromkeys(("click", "press", "tap", "hover", "drag", "scroll", "swipe", "navigate"), ("EXECUTE", "RUN")),
-    **dict.fromkeys(("goto", "play", "select"), ("EXECUTE", "RUN")),
-    **dict.fromkeys(("type", "fill"), ("INSERT", "SET")),
-    **dict.fromkeys(("screenshot",), ("CAPTURE", "SNAPSHOT")),
-    **dict.fromkeys(("explain",), ("DESCRIBE", "INTERPRET")),
-    **dict.fromkeys(("push",), ("SUBMIT", "SEND")),
-    **dict.fromkeys(("apply",), ("SET", "DEPLOY")),
-    **dict.fromkeys(("wait",), ("AWAIT",)),
-    **dict.fromkeys(("reconnect",), ("RESTART", "REFRESH")),
-    **dict.fromkeys(("geocode",), ("RESOLVE", "LOCATE")),
-    **dict.fromkeys(("open",), ("OPEN", "ACCESS", "START")),
-    **dict.fromkeys(("diff",), ("COMPARE", "FETCH")),
-    **dict.fromkeys(("exec",), ("EXECUTE", "RUN")),
+_SINGLY: Final = word_lists(
+    "upload=SUBMIT,CREATE signup=REGISTER,ENROLL count=COUNT lookup=LOOKUP,FIND move=TRANSFER,CHANGE "
+    "upsert=SET,REPLACE leave=WITHDRAW,REMOVE preview=FETCH,RENDER write=SUBMIT,SET trash=REMOVE,ARCHIVE "
+    "rerun=RETRY,RUN dryrun=SIMULATE,EVALUATE associate=LINK,ATTACH finalize=COMMIT,CLOSE kill=TERMINATE,STOP "
+    "lint=VALIDATE,EVALUATE kick=REMOVE,EVICT empty=CLEAR,PURGE reverse=REVERT,UNDO assume=ACQUIRE,OBTAIN "
+    "trust=AUTHORIZE,APPROVE screenshot=CAPTURE,SNAPSHOT explain=DESCRIBE,INTERPRET push=SUBMIT,SEND "
+    "apply=SET,DEPLOY wait=AWAIT reconnect=RESTART,REFRESH geocode=RESOLVE,LOCATE open=OPEN,ACCESS,START "
+    "diff=COMPARE,FETCH"
+)
+_SPOKEN: Final = {  # words that APIs use and the catalog lacks or understands differently, by the verbs for them
+    "FETCH RETRIEVE": "get show view read return returns give display",
+    "CREATE SUBMIT": "post add new make insert save store put",
+    "REMOVE PURGE": "delete destroy del drop erase clear discard",
+    "MODIFY UPDATE": "patch edit",
+    "AUTHENTICATE AUTHORIZE": "login signin logon",
+    "DISCONNECT TERMINATE": "logout signout logoff",
+    "CHECK VERIFY": "does is has exists test can",
+    "DUPLICATE CREATE": "copy clone",
+    "SET UPDATE": "mark lock pin toggle",
+    "CLEAR REMOVE": "unlock unpin",
+    "SET CREATE": "star like tag label vote favorite",
+    "UNLINK REMOVE": "unstar unlike untag unfollow",
+    "EXECUTE RUN": "trigger do perform call click press tap hover drag scroll swipe navigate goto play select exec",
+    "UNLINK DETACH": "dissociate disassociate",
+    "BLOCK SUSPEND": "ban freeze",
+    "CLOSE REJECT": "dismiss complete finish",
+    "INSERT SET": "type fill",
 }
-_BY_METHOD: Final = {
-    "GET": ("FETCH", "RETRIEVE", "QUERY"),
-    "HEAD": ("CHECK", "VERIFY"),
-    "OPTIONS": ("DESCRIBE", "INSPECT"),
-    "POST": ("CREATE", "SUBMIT", "EXECUTE"),
-    "PUT": ("REPLACE", "SET", "UPDATE"),
-    "PATCH": ("MODIFY", "UPDATE", "CHANGE"),
-    "DELETE": ("REMOVE", "CANCEL", "PURGE"),
+_SAID: Final = {
+    **{word: tuple(verbs.split()) for verbs, spoken in _SPOKEN.items() for word in spoken.split()},
+    **_SINGLY,
 }
+_BY_METHOD: Final = word_lists(
+    "GET=FETCH,RETRIEVE,QUERY HEAD=CHECK,VERIFY OPTIONS=DESCRIBE,INSPECT POST=CREATE,SUBMIT,EXECUTE "
+    "PUT=REPLACE,SET,UPDATE PATCH=MODIFY,UPDATE,CHANGE DELETE=REMOVE,CANCEL,PURGE"
+)
 _TAKING_AWAY: Final = frozenset({"ARCHIVE", "RESET", "CLOSE", "REVERT", "UNDO", "CLEAR", "UNASSIGN", "EXPIRE"})
 """Verbs of a DELETE that are not of the class for removing."""
 _ENDING: Final = 0.4
-_GENERAL: Final = {  # verbs for words of a class that the catalog has no synonym of; the path keeps the word
-    "READ": "FETCH",
-    "ANALYZE": "EVALUATE",
-    "CREATE": "CREATE",
-    "UPDATE": "UPDATE",
-    "DELETE": "REMOVE",
-    "SEND": "SEND",
-}
+_GENERAL: Final = word_pairs("READ=FETCH ANALYZE=EVALUATE CREATE=CREATE UPDATE=UPDATE DELETE=REMOVE SEND=SEND")
+"""Verbs for words of a class that the catalog has no synonym of; the path keeps the word."""
 _ALONE: Final = {"DELETE": 0.8, "PATCH": 0.8, "POST": 0.4, "": 0.3}
 """Confidence in a method by itself: a POST may be anything, and without a method nothing is known."""
 _LISTS: Final = ("LIST", "DISCOVER", "QUERY")

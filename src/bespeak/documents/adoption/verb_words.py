@@ -131,8 +131,7 @@ def _prose_verbs(candidate: Candidate) -> list[str]:
 
 def name_verb(candidate: Candidate) -> Said | None:
     """Return the verb of a name: its verb word, wherever it stands."""
-    sections = _sections(candidate)
-    if not sections:
+    if not (sections := _sections(candidate)):
         return None
     kind, method = candidate.name_kind, (candidate.method or "").lower()
     first = sections[0][0]
@@ -342,8 +341,7 @@ def bare_words(candidate: Candidate) -> Sequence[str]:
 
 def _named(candidate: Candidate) -> Iterator[tuple[str, float]]:
     """Yield the words of a name that may be its verb: the first, the last, then the others."""
-    parts = bare_words(candidate)
-    if not parts:
+    if not (parts := bare_words(candidate)):
         return
     first, *others = parts
     if _is_light(parts):

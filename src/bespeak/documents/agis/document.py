@@ -127,7 +127,7 @@ def _check_header(tree: Tree, data: Mapping[str, Any]) -> Iterator[Diagnostic]:
     for key, advice in _RECOMMENDED.items():
         if _is_empty(data.get(key)):
             at = child("", key) if key in data else ""
-            yield RECOMMENDED_FIELD.in_tree(tree, at, f"`{key}` is {_absence(data, key)}", advice)
+            yield RECOMMENDED_FIELD.in_tree(tree, at, f"`{key}` is {'empty' if key in data else 'missing'}", advice)
     for key in ("service", "agtp", *_RECOMMENDED):
         value = data.get(key)
         if not _is_empty(value) and not isinstance(value, str):
@@ -267,12 +267,8 @@ def _meant(key: str, part: Mapping[str, Any], known: Mapping[str, Any]) -> str:
 
 
 def _missing(tree: Tree, part: Mapping[str, Any], key: str, at: str) -> Diagnostic:
-    place = child(at, key) if key in part else at
-    return MISSING_FIELD.in_tree(tree, place, f"`{key}` is {_absence(part, key)}", _ADVICE.get(key, ""))
-
-
-def _absence(part: Mapping[str, Any], key: str) -> str:
-    return "empty" if key in part else "missing"
+    place, absence = (child(at, key), "empty") if key in part else (at, "missing")
+    return MISSING_FIELD.in_tree(tree, place, f"`{key}` is {absence}", _ADVICE.get(key, ""))
 
 
 def _is_empty(value: object) -> bool:

@@ -17,6 +17,7 @@ from bespeak.contract.limits import read_cost
 from bespeak.contract.schema.subschemas import closing_keyword, rewrite
 from bespeak.contract.schema.validation import DIALECT
 from bespeak.contract.service import DataClass, DataManifest, Vocabulary
+from bespeak.text.identifiers import reached
 from bespeak.text.reading.table import as_list, as_mapping, as_optional_text, as_text, as_texts
 from bespeak.text.source.pointer import child, unescaped
 from bespeak.text.source.tree import Location
@@ -75,7 +76,7 @@ class SharedSchemas:
     def _bring(self, named: tuple[str, ...], own: Mapping[str, Any]) -> tuple[_Names, Mapping[str, Any]]:
         """Return the definitions that these references need, under names that are free in the schema's own `$defs`."""
         names: dict[str, str] = {}
-        for name in self._used(named):
+        for name in reached(named, self._needed):
             key = name
             while key in own:
                 key = _MOVED + key
@@ -86,19 +87,10 @@ class SharedSchemas:
                 self._moved[name, changed] = _moved(self.schemas[name], key, names)
         return names, {key: self._moved[name, changed] for name, key in names.items()}
 
-    def _used(self, named: tuple[str, ...]) -> dict[str, None]:
-        """Return the shared schemas that are needed, directly or through others."""
-        found = dict.fromkeys(named)
-        waiting = list(named)
-        while waiting:
-            name = waiting.pop()
-            if name not in self._needs:
-                self._needs[name] = self._named_in(self.schemas[name])
-            for needed in self._needs[name]:
-                if needed not in found:
-                    found[needed] = None
-                    waiting.append(needed)
-        return found
+    def _needed(self, name: str) -> tuple[str, ...]:
+        if name not in self._needs:
+            self._needs[name] = self._named_in(self.schemas[name])
+        return self._needs[name]
 
     def _named_in(self, schema: Any) -> tuple[str, ...]:
         found: dict[str, None] = {}
@@ -311,8 +303,7 @@ def _read_errors(value: object) -> tuple[DeclaredError, ...]:
 
 
 def _read_deprecation(block: Mapping[str, Any]) -> Deprecation | None:
-    deprecated_in = as_text(block.get("deprecated_in"))
-    if not deprecated_in:
+    if not (deprecated_in := as_text(block.get("deprecated_in"))):
         return None
     successor = as_mapping(block.get("successor"))
     return Deprecation(

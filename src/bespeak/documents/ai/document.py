@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
 from typing import Final, TypeVar
 
 from bespeak.documents.rules import DOCUMENT_CUT, UNUSABLE_CAPABILITY
@@ -103,8 +102,7 @@ def consume_ai(root: Table, *, most: int | None = MOST_CAPABILITIES) -> AiDocume
             root.findings.warning(DOCUMENT_CUT, message, "/capabilities", "Use --all to read all of them.")
             break
         capability = _capability(entry)
-        wrong = _unusable(capability, kept)
-        if wrong is None:
+        if (wrong := _unusable(capability, kept)) is None:
             kept[capability.id] = _bounded(capability)
         else:
             root.findings.warning(UNUSABLE_CAPABILITY, f"a capability is left out: {wrong}", capability.at)
@@ -165,8 +163,7 @@ def _capability(entry: Table) -> AiCapability:
 
 
 def _members(root: Table, key: str, names: Iterable[str], read: Callable[[Table, str], T | None]) -> dict[str, T]:
-    table = root.table(key)
-    if table is None:
+    if (table := root.table(key)) is None:
         return {}
     found = {name: value for name in names if (value := read(table, name)) is not None}
     table.finish(strict=False)
@@ -257,8 +254,8 @@ def _joined(parts: Iterable[Part], room: int) -> list[Part]:
 
 def _indexed(parts: Sequence[Part], taken: set[str]) -> list[Part]:
     indexes = []
-    for number, (_, block) in enumerate(groupby(range(len(parts)), key=lambda index: index // MOST_PARTS), start=1):
-        within = tuple(parts[index] for index in block)
+    for number, start in enumerate(range(0, len(parts), MOST_PARTS), start=1):
+        within = tuple(parts[start : start + MOST_PARTS])
         groups = tuple(dict.fromkeys(group for part in within for group in part.groups))
         indexes.append(Part(_free("index", number, taken), groups, (), within))
     return indexes

@@ -229,8 +229,7 @@ def _write_bounds(view: SchemaView) -> Iterator[str]:
 
 
 def _write_values(schema: Mapping[str, Any], *, plain: bool) -> Iterator[str]:
-    values = listed_values(schema)
-    if not values:
+    if not (values := listed_values(schema)):
         return
     tokens = [_token(value, plain=plain) for value in values[:_MOST_VALUES]]
     text = "|".join(token for token in tokens if token is not None)
@@ -315,8 +314,7 @@ def _read_bound(text: str, kind: str, schema: dict[str, Any]) -> bool:
         if low is None or high is None or low > high:
             return False
         return _bound(schema, kind, between[3], low, low=True) and _bound(schema, kind, between[3], high, low=False)
-    found = _BOUND.fullmatch(text)
-    if found is None:
+    if (found := _BOUND.fullmatch(text)) is None:
         return False
     word, number = found[1].lower(), _number(found[2])
     if word in ("above", "below", ">", "<"):
@@ -336,8 +334,7 @@ def _bound(schema: dict[str, Any], kind: str, unit: str | None, number: float | 
 
 
 def _read_named(text: str, kind: str, schema: dict[str, Any]) -> bool:
-    found = _NAMED.fullmatch(text)
-    if found is None:
+    if (found := _NAMED.fullmatch(text)) is None:
         return False
     word, rest = found[1].lower(), found[2].strip()
     if word == "pattern":

@@ -106,8 +106,7 @@ def _property(entry: Table) -> dict[str, Any]:
 
 def _read_errors(endpoint: Table) -> tuple[DeclaredError, ...] | None:
     """Read `errors`: an array of names, `list` in a table, a table of descriptions, or an array of tables."""
-    value = endpoint.data.get("errors")
-    if value is None:
+    if (value := endpoint.data.get("errors")) is None:
         return None
     if isinstance(value, dict) and (block := endpoint.table("errors")) is not None:
         return _described_errors(block)
@@ -148,8 +147,7 @@ class DeprecationBlock:
 
 
 def _read_deprecation(endpoint: Table) -> Deprecation | None:
-    inner = endpoint.table("deprecated")
-    if inner is None:
+    if (inner := endpoint.table("deprecated")) is None:
         return None
     block = read_settings(DeprecationBlock, inner)
     return Deprecation(
@@ -162,8 +160,7 @@ def _read_deprecation(endpoint: Table) -> Deprecation | None:
 
 def _read_cost(endpoint: Table) -> Cost | None:
     """Read the `cost` block: amounts by unit (core 7.7)."""
-    block = endpoint.table("cost")
-    if block is None:
+    if (block := endpoint.table("cost")) is None:
         return None
     cost, faults = read_cost(block.data)
     for fault in faults:
@@ -188,8 +185,7 @@ def endpoint_of(root: Table, file: str) -> tuple[Endpoint | None, list[Diagnosti
 
 def declared_endpoint(root: Table, file: str) -> Endpoint | None:
     """Read the endpoint despite errors, so that a linter can check the readable parts."""
-    block = root.table("endpoint")
-    if block is None:
+    if (block := root.table("endpoint")) is None:
         if root.data.get("endpoint") is None:
             root.missing("endpoint", "An endpoint file starts with [endpoint].")
         return None
@@ -273,8 +269,7 @@ _UNSUPPORTED: Final = {
 
 def read_handler(block: Table) -> HandlerBinding | None:
     """Read the binding if its kind is known. Registration checks whether its target can be reached."""
-    kind = block.choice("type", tuple(_KINDS))
-    if kind is None:
+    if (kind := block.choice("type", tuple(_KINDS))) is None:
         if not block.has("type"):
             block.missing("type", f"One of {', '.join(_KINDS)}.")
         return None
@@ -319,8 +314,7 @@ def read_handlers(root: Table, key: str) -> tuple[HandlerEntry, ...]:
     entries: list[HandlerEntry] = []
     for name in block.data if block else ():
         assert block is not None
-        inner = block.table(name)
-        if inner is None:
+        if (inner := block.table(name)) is None:
             continue
         method, _, path = name.partition(" ")
         path = path.strip()

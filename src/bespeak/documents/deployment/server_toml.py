@@ -76,8 +76,7 @@ def _read_plain(root: Table, key: str) -> tuple[Mapping[str, Any], ...]:
 
 def _read_extensions(root: Table, key: str) -> Mapping[str, Mapping[str, Any]]:
     """Read the tables of extensions of the author; each extension checks its own when the server starts."""
-    found = root.table(key)
-    if found is None:
+    if (found := root.table(key)) is None:
         return {}
     return {name: entry.data for name in found.data if (entry := found.table(name)) is not None}
 

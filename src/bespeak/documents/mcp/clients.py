@@ -184,8 +184,7 @@ def _changes(data: Mapping[str, Any], client: McpClient, name: str, entry: Serve
         yield Change("insert", "", missing, _INPUTS)
     else:
         yield from (Change("append", pointer((_INPUTS,)), one) for one in missing)
-    servers = data.get(client.section)
-    if servers is None:
+    if (servers := data.get(client.section)) is None:
         yield Change("insert", "", {name: entry.value}, client.section)
     elif name in servers:
         yield Change("replace", pointer((client.section, name)), entry.value)

@@ -267,8 +267,7 @@ def make_facades(
     left_out: list[LeftOut] = []
     named: list[ListedTool] = []
     for place, tool in enumerate(listed.tools, 1):
-        spoken = instruction(tool.name, field=True)
-        if spoken is None:
+        if (spoken := instruction(tool.name, field=True)) is None:
             named.append(tool)
         else:
             left_out.append(LeftOut(f"tool {place} of the list", f"its name is a text that {spoken.kind}"))

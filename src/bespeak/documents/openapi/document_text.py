@@ -186,8 +186,7 @@ class YamlReader:
         self._put(frame.data)
 
     def _alias(self, event: Any) -> None:
-        known = self._anchors.get(event.anchor)
-        if known is None:
+        if (known := self._anchors.get(event.anchor)) is None:
             inside = any(frame.anchor == event.anchor for frame in self._open)
             message = "an alias is inside its own anchor" if inside else "an alias (*) to an anchor that is not there"
             raise _refused(event, message, "Write the part out, or use `$ref`.")
@@ -373,8 +372,7 @@ class RefResolver:
                 self._notices.error(BROKEN_REFERENCE, message, spot, "Replace one of them by a definition.")
                 return None
             seen.add(spot.key)
-            target = self.target(spot)
-            if target is None:
+            if (target := self.target(spot)) is None:
                 return None
             spot = target
         return spot

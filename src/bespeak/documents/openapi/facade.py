@@ -198,8 +198,7 @@ class CredentialChoice:
         return UpstreamCredentials(guesses=[guess])
 
     def _is_possible(self, name: str) -> bool:
-        scheme = self._schemes.get(name)
-        if scheme is None:
+        if (scheme := self._schemes.get(name)) is None:
             return False
         kind = _scheme_kind(scheme)
         if kind == "apiKey":

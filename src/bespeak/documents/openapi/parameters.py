@@ -116,8 +116,7 @@ class ParameterReader(_Reader):
             for spot in self.spots(level):
                 if spot.key not in self._known:
                     self._known[spot.key] = self._read(spot)
-                made = self._known[spot.key]
-                if made is None:
+                if (made := self._known[spot.key]) is None:
                     continue
                 key = (made.name.lower() if made.place == "header" else made.name, made.place)
                 if key in here:
@@ -200,8 +199,7 @@ class ParameterReader(_Reader):
         if offered := preferred([name for name, _ in content.entries()]):
             media_type = offered[0]
             schema = content.below(media_type, "schema")
-            as_json = is_json(media_type)
-            if not as_json:
+            if not (as_json := is_json(media_type)):
                 message = f"a value of type {brief(media_type)} is sent unchanged"
                 self._notices.warning(UNCLEAR_PARAMETER, message, content)
             return (dict(self._schemas.read(schema, "input")) if schema.value is not None else {}), as_json
@@ -264,8 +262,7 @@ class BodyReader(_Reader):
         given = operation.below("requestBody")
         if given.value is None:
             return None
-        spot = self._references.follow(given)
-        if spot is None:
+        if (spot := self._references.follow(given)) is None:
             return Body(media_type=JSON, required=False, schema={})
         if method in _BODYLESS:
             # Some tools describe an empty form for every operation.
@@ -278,8 +275,7 @@ class BodyReader(_Reader):
         return self._bodies[spot.key]
 
     def _body(self, spot: Spot) -> Body | None:
-        found = self._content(spot, "input")
-        if found is None:
+        if (found := self._content(spot, "input")) is None:
             self._notices.error(UNCLEAR_BODY, "the body has no `content`; any JSON is sent", spot)
             return Body(media_type=JSON, required=False, schema={})
         return Body(
@@ -390,8 +386,7 @@ class BodyReader(_Reader):
         return tuple(found.values())
 
     def _answer(self, status: str, given: Spot, produces: list[str]) -> DocumentedResponse:
-        spot = self._references.follow(given)
-        if spot is None:
+        if (spot := self._references.follow(given)) is None:
             return DocumentedResponse(status=status, media_type=JSON, schema={})
         key = (spot.key, status, produces[0] if produces else "")
         if key not in self._responses:

@@ -87,8 +87,7 @@ class SecurityReader:
         return self._alternatives(operation.below("security")) if has_own else self._whole
 
     def _scheme(self, name: str, given: Spot) -> SecurityScheme | None:
-        spot = self._references.follow(given)
-        if spot is None:
+        if (spot := self._references.follow(given)) is None:
             return None
         kind, scheme, place, parameter, description = spot.texts("type", "scheme", "in", "name", "description")
         kind, scheme = ("http", "basic") if kind == "basic" else (kind, scheme.lower())  # `basic` as 2.0 calls it
@@ -264,8 +263,7 @@ class OperationReader:
 
     def _items(self) -> Iterator[tuple[str, Spot]]:
         for written, given in self._root.below("paths").entries():
-            item = self._path_item(given)
-            if item is None:
+            if (item := self._path_item(given)) is None:
                 continue
             path = written.strip()
             if not path.startswith("/"):
@@ -352,8 +350,7 @@ def _read(text: bytes | str, source: str, base_url: str | None) -> tuple[Descrip
     notices = Notices(source)
     notices.pass_on(found)
     root = Spot(document.data, document)
-    version = _version(root, notices)
-    if version is None:
+    if (version := _version(root, notices)) is None:
         return None, notices.all()
     paths = root.below("paths")
     if not isinstance(paths.value, dict):
@@ -368,8 +365,7 @@ def _read(text: bytes | str, source: str, base_url: str | None) -> tuple[Descrip
             message = f"{count} webhook{' is' if count == 1 else 's are'} not imported"
             notices.info(NOT_IMPORTED, message, root.below(name))
     reader = OperationReader(root, RefResolver(document, notices), notices, version=version, base_url=base_url)
-    operations = tuple(reader.read())
-    if not operations:
+    if not (operations := tuple(reader.read())):
         notices.warning(NOT_OPENAPI, "no path has an operation", paths)
     info = root.below("info")
     title, number, text = info.texts("title", "version", "description")
@@ -389,8 +385,7 @@ def _read(text: bytes | str, source: str, base_url: str | None) -> tuple[Descrip
 
 def _version(root: Spot, notices: Notices) -> tuple[int, int] | None:
     written = root.text("openapi") or root.text("swagger")
-    found = _VERSION.fullmatch(written)
-    if found is None:
+    if (found := _VERSION.fullmatch(written)) is None:
         said = f"has the version {brief(written)}" if written else "has neither `openapi` nor `swagger`"
         advice = 'A description starts with openapi: "3.1.0" or the like.'
         notices.error(NOT_OPENAPI, f"the document {said}", root, advice)

@@ -122,8 +122,7 @@ class Converter:
         return Definition("", {"type": schema["type"]} if "type" in schema else {})
 
     def _define(self, name: str, chain: tuple[str, ...]) -> Definition:
-        made = self._made.get(name)
-        if made is None:
+        if (made := self._made.get(name)) is None:
             position = _Position(self._spots[name], 2, (*chain, name))
             self._active.add(name)
             fitting = self._fitting(self._schema(position), position.spot)
@@ -195,8 +194,7 @@ class Converter:
         return False
 
     def _name(self, target: Spot) -> str:
-        name = self._names.get(target.key)
-        if name is None:
+        if (name := self._names.get(target.key)) is None:
             last = unescaped(target.at.rpartition("/")[2]) or target.document.name.rpartition("/")[2].partition(".")[0]
             wanted = _NO_NAME.sub("_", last).strip("_.-")[:64] or "Schema"
             if wanted.isdecimal():
@@ -286,8 +284,7 @@ class Converter:
             if self._hidden in value and spot.flag(self._hidden):
                 return True
             if isinstance(value.get("$ref"), str):
-                target = self._references.target(spot)
-                if target is None:
+                if (target := self._references.target(spot)) is None:
                     return False
                 spot = target
             elif isinstance(value.get("allOf"), list) and len(value["allOf"]) == 1:
@@ -396,16 +393,14 @@ class SchemaReader:
     def read(self, spot: Spot, direction: Direction) -> Mapping[str, Any]:
         """Read the schema at a place, with everything it refers to under `$defs`."""
         key = (direction, spot.key)
-        made = self._done.get(key)
-        if made is None:
+        if (made := self._done.get(key)) is None:
             made = self._done[key] = self.complete(self._converters[direction].convert(spot), spot, direction)
         return made
 
     def complete(self, root: Definition, spot: Spot, direction: Direction) -> dict[str, Any]:
         """Add the needed definitions to a converted schema. Equal results are one object."""
         key = (direction, msgspec.json.encode(root.body))
-        made = self._shared.get(key)
-        if made is None:
+        if (made := self._shared.get(key)) is None:
             made = self._shared[key] = self._assembled(root, spot, direction)
         return made
 
@@ -430,8 +425,7 @@ class SchemaReader:
             return _with_fitting_defaults(made, spot, self._notices)
         definitions: dict[str, Any] = {}
         for definition in kept.values():
-            away = left.intersection(definition.names)
-            if not away:
+            if not (away := left.intersection(definition.names)):
                 definitions[definition.name] = definition.body
                 continue
             known = (direction, definition.name, frozenset(away))
@@ -439,11 +433,10 @@ class SchemaReader:
                 self._cut[known] = _cut(definition.body, opened)
             definitions[definition.name] = self._cut[known]
         made = {**made, "$defs": definitions}
-        if sum(len(definition.in_place) for definition in kept.values()) > _MANY_STEPS:
-            reason = excess(nodes(made))
-            if reason is not None:
-                self._notices.warning(SCHEMA_CUT, f"the schema is left open: {reason}", spot)
-                return {"type": made["type"]} if "type" in made else {}
+        steps = sum(len(definition.in_place) for definition in kept.values())
+        if steps > _MANY_STEPS and (reason := excess(nodes(made))) is not None:
+            self._notices.warning(SCHEMA_CUT, f"the schema is left open: {reason}", spot)
+            return {"type": made["type"]} if "type" in made else {}
         return _with_fitting_defaults(made, spot, self._notices)
 
 

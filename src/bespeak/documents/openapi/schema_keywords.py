@@ -59,8 +59,7 @@ def plain_keywords(schema: Mapping[str, Any], *, complain: Complaint) -> dict[st
             made[exclusive] = made.pop(bound)
     _values(schema, made, complain)
     if "pattern" in schema:
-        reason = pattern_fault(schema["pattern"])
-        if reason is None:
+        if (reason := pattern_fault(schema["pattern"])) is None:
             made["pattern"] = schema["pattern"]
         else:
             complain("pattern", f"{brief(schema['pattern'])} {reason}")
@@ -93,8 +92,7 @@ def is_null_free(value: Any) -> bool:
 
 
 def _types(schema: Mapping[str, Any], made: dict[str, Any], complain: Complaint) -> None:
-    given = schema.get("type")
-    if given is None:
+    if (given := schema.get("type")) is None:
         return
     names = given if isinstance(given, list) else [given]
     kept: list[str] = []
@@ -122,8 +120,7 @@ def _values(schema: Mapping[str, Any], made: dict[str, Any], complain: Complaint
             made["const"] = schema["const"]
         else:
             complain("const", "contains null, which an endpoint file cannot express")
-    values = schema.get("enum")
-    if values is None:
+    if (values := schema.get("enum")) is None:
         return
     if not isinstance(values, list) or not values:
         complain("enum", f"is {brief(values)}")

@@ -49,6 +49,9 @@ def _vocabulary(vocabulary: Vocabulary, methods: Iterable[str]) -> dict[str, Any
 
 
 def _endpoint(endpoint: Endpoint, shared: Mapping[str, Any]) -> dict[str, Any]:
+    given = _schema(endpoint.input_schema, shared)
+    if given.get("properties"):
+        given.setdefault("required", [])  # AGIS 7: it says which parameters are required, even if none is
     return _said(
         method=endpoint.method,
         path=endpoint.path,
@@ -56,7 +59,7 @@ def _endpoint(endpoint: Endpoint, shared: Mapping[str, Any]) -> dict[str, Any]:
         namespace=endpoint.namespace,
         proposed=endpoint.proposed or None,
         semantic=_semantic(endpoint.semantic),
-        input=_input(endpoint.input_schema, shared),
+        input=given,
         output=_schema(endpoint.output_schema, shared),
         errors=[
             {"name": error.name, "description": error.description} if error.description else error.name
@@ -89,12 +92,6 @@ def _semantic(semantic: Semantic) -> dict[str, Any]:
         mcp_tool_name=semantic.mcp_tool_name,
         concepts=list(semantic.concepts) or None,
     )
-
-
-def _input(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an input schema that says which parameters are required, even if none is (AGIS 7)."""
-    written = _schema(schema, shared)
-    return {**written, "required": []} if written.get("properties") and "required" not in written else written
 
 
 def _schema(schema: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:

@@ -106,7 +106,7 @@ def project_ai(
             "rate_limits": _rate_limits(service.rate_limits, settings),
             "meta": {
                 "last_updated": updated[:10],
-                **{key: text for key, text in pages.items() if text and _is_uri(text)},
+                **{key: text for key, text in pages.items() if text and _URI.fullmatch(text)},
             },
         },
     )
@@ -252,7 +252,7 @@ def _auth(
         block = {"type": "none"}
     else:
         block = {"type": "apikey", "header": "Agent-ID"}
-    return {**block, "docs": settings.auth_docs} if settings.auth_docs and _is_uri(settings.auth_docs) else block
+    return {**block, "docs": settings.auth_docs} if settings.auth_docs and _URI.fullmatch(settings.auth_docs) else block
 
 
 def _is_free(service: Service, listed: Iterable[Endpoint], policies: Policies) -> bool:
@@ -277,10 +277,6 @@ def _token_hints(listed: Iterable[Endpoint]) -> dict[str, bool]:
     hints = {"compact_mode": True, "field_filtering": True}
     reading = [endpoint for endpoint in listed if endpoint.semantic.impact == "informational"]
     return {**hints, "delta_support": True} if reading and all(endpoint.since for endpoint in reading) else hints
-
-
-def _is_uri(text: str) -> bool:
-    return _URI.fullmatch(text) is not None
 
 
 CATALOG_PATH: Final = "/.well-known/ai-catalog.json"

@@ -64,8 +64,7 @@ def sign_manifest(manifest: Mapping[str, Any], key: OKPKey) -> str:
 
 def verify_manifest(manifest: Mapping[str, Any], trusted: OKPKey | None = None) -> SignatureVerdict:
     """Verify a manifest's signature, with the trusted key if given, else with the key it carries."""
-    envelope = manifest.get(SIGNATURE_MEMBER)
-    if envelope is None:
+    if (envelope := manifest.get(SIGNATURE_MEMBER)) is None:
         return SignatureVerdict("absent", "the manifest is not signed")
     try:
         content = canonical_manifest(manifest)

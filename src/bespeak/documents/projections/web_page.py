@@ -140,8 +140,7 @@ def _how(listed: Sequence[Endpoint], policies: Policies, web: HttpSettings, mode
     scopes = shown.required_scopes
     if policies.scope_required_for_invocation and not scopes:
         scopes = next((one.required_scopes for one in listed if one.required_scopes), (_SCOPE,))
-    command = _command(shown, scopes, web, modes)
-    if command is None:
+    if (command := _command(shown, scopes, web, modes)) is None:
         return ""
     return (
         f"<h2>Call one</h2>\n<pre>{escape(printable(command))}</pre>\n"

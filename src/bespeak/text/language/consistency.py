@@ -53,8 +53,7 @@ def _judge(method: str, intent: str) -> IntentJudgement:
     if ours is None and (found := lemmas(verb)):
         verb = found[0].verb
         ours = operation_classes(verb)
-    heads = head_verbs(intent)
-    if not heads:
+    if not (heads := head_verbs(intent)):
         return _unverifiable("the intent has no verb that says what happens", ours)
     if ours is None:
         return _unverifiable(f"nothing is known about what {method} does", ours)
@@ -88,8 +87,7 @@ def _judge(method: str, intent: str) -> IntentJudgement:
 def _score(verb: str, head: HeadVerb) -> float | None:
     if head.kind == "own":
         return 1.0 if verb == head.verb or {verb, head.verb} <= _LETTING else None
-    score = fit(verb, head.verb)
-    if score is None:
+    if (score := fit(verb, head.verb)) is None:
         return None
     if heard_from := _HEARD_FROM.get(head.kind):
         return min(score, _NAMED) if score >= heard_from else None
@@ -155,8 +153,7 @@ _HISSING: Final = ("s", "x", "z", "ch", "sh", "o")
 
 def fitting_verbs(intent: str, candidates: Iterable[str]) -> tuple[str, ...]:
     """Return at most three candidates that match the intent, best first."""
-    heads = head_verbs(intent[:_LONGEST_INTENT])
-    if not heads:
+    if not (heads := head_verbs(intent[:_LONGEST_INTENT])):
         return ()
     head = heads[0].verb
     classes = operation_classes(head)

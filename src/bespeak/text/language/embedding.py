@@ -14,8 +14,7 @@ _LONGEST: Final = 1000
 
 def cosine(method: str, intent: str) -> float | None:
     """Return the cosine similarity of a method and its intent, -1 to 1; None without the extra `embeddings`."""
-    model = _model()
-    if model is None:
+    if (model := _model()) is None:
         return None
     return float(model.similarity(method[:_LONGEST].lower(), intent[:_LONGEST]))
 

@@ -108,8 +108,7 @@ class _SentenceReader:
         """Return the verb that the sentence begins with, after subjects, adverbs and "is used to"."""
         at = self._behind_subject(at)
         for _ in range(_FAR):
-            word = self._word(at)
-            if not word:
+            if not (word := self._word(at)):
                 return None
             if (
                 word == "to"
@@ -350,8 +349,7 @@ class _SentenceReader:
                 kind = "frame"
             elif phrases.takes_input(verb, self.lower, place) or self._is_about_itself(place, one):
                 kind = "own"
-            meant = phrases.meant_verb(verb, self.lower, place)
-            if meant:
+            if meant := phrases.meant_verb(verb, self.lower, place):
                 result.append(self._head(meant[1], meant[0], "meant"))
                 kind = "light"
             result.append(self._head(place, verb, kind))

@@ -102,8 +102,7 @@ def _is_mixed(run: str) -> bool:
     kinds = [char.isdigit() + 2 * char.isupper() for char in run]
     if set(kinds) != {0, 1, 2}:
         return False
-    changes = sum(one != other for one, other in pairwise(kinds))
-    return changes > len(run) * 0.3
+    return sum(one != other for one, other in pairwise(kinds)) > len(run) * 0.3
 
 
 def normal(text: str) -> str:
@@ -333,10 +332,9 @@ def _judge(sentence: str, *, begins: bool, limit: float | None) -> str:
     found = features(sentence, begins=begins)
     weight = sum(weights.get(one, 0.0) for one in found)
     # Most sentences are far from it. The patterns take longer to compile than a whole document to judge.
-    if weight > _UNLIKELY or not sentence.isascii() or any(stem in sentence for stem in STEMS):
-        kind = _phrase(sentence)
-        if kind:
-            return kind
+    is_near = weight > _UNLIKELY or not sentence.isascii() or any(stem in sentence for stem in STEMS)
+    if is_near and (kind := _phrase(sentence)):
+        return kind
     # The weights are those of English words.
     if weight <= (weights[_LIMIT] if limit is None else limit) or not is_english(words(sentence)):
         return ""

@@ -52,8 +52,7 @@ class Lexicon:
 
     def counts(self, word: str) -> Counts:
         """Count how often a word is verb, noun and adjective; a noun that is not a verb counts once."""
-        found = self.verbs.get(word)
-        if found is None:
+        if (found := self.verbs.get(word)) is None:
             return Counts(0, 4, 0) if word in self.nouns else _UNSEEN
         return Counts(*map(int, found))
 

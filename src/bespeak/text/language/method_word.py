@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple
 from bespeak.text.diagnostics.diagnostic import brief
 from bespeak.text.identifiers import PIECE
 from bespeak.text.language.lexicon import lexicon
+from bespeak.text.language.sentence import word_lists
 from bespeak.text.language.verb_form import MANNERS, ActionIntent, Form, action_intent, classify, split_nouns
 
 _VOWELS: Final = frozenset("aeiouy")
@@ -53,17 +54,10 @@ Kind = Literal[
     "whitespace", "inflected", "characters", "compound", "case", "phrasal", "unknown", "foreign", "length",
     "http", "state", "being", "noun", "vague",
 ]  # fmt: skip # what can be wrong with a method: first its form, then its meaning
-HTTP_METHODS: Final = {
-    "GET": ("FETCH", "RETRIEVE"),
-    "POST": ("CREATE", "SUBMIT"),
-    "PUT": ("REPLACE",),
-    "DELETE": ("REMOVE", "CANCEL"),
-    "PATCH": ("MODIFY", "UPDATE"),
-    "HEAD": ("CHECK",),
-    "OPTIONS": ("DISCOVER", "DESCRIBE"),
-    "CONNECT": ("LINK", "JOIN"),
-    "TRACE": ("TRACK", "FOLLOW"),
-}  # the methods AGIS 4.3 rules out, and verbs that say what is usually meant by them
+HTTP_METHODS: Final = word_lists(  # the methods AGIS 4.3 rules out, and verbs that say what is usually meant by them
+    "GET=FETCH,RETRIEVE POST=CREATE,SUBMIT PUT=REPLACE DELETE=REMOVE,CANCEL PATCH=MODIFY,UPDATE HEAD=CHECK "
+    "OPTIONS=DISCOVER,DESCRIBE CONNECT=LINK,JOIN TRACE=TRACK,FOLLOW"
+)
 _BY_GROUP: Final[dict[str, Kind]] = {"condition": "state", "thing": "noun"}
 _SIGNS: Final = {
     "_": "an underscore", "-": "a hyphen", ".": "a dot", "/": "a slash", ":": "a colon", "+": "a plus sign",
@@ -96,8 +90,7 @@ def judge_method(method: str) -> tuple[MethodFault, ...]:
 def _judge(method: str) -> tuple[MethodFault, ...]:
     if not method.strip():
         return ()  # pass 1 says that it is missing
-    fault = _characters(method)
-    if fault is not None:
+    if (fault := _characters(method)) is not None:
         return (fault,)
     name = method.upper()
     if name in HTTP_METHODS:
@@ -108,8 +101,7 @@ def _judge(method: str) -> tuple[MethodFault, ...]:
         kind = _BY_GROUP.get(verdict.group, "being")
         advice = _meant(verdict, "Write what is to be done.")
         return (MethodFault(kind, f"{method} is not an action: {verdict.reason}", advice),)
-    fault = _form(method, form)
-    if fault is not None:
+    if (fault := _form(method, form)) is not None:
         return (fault,)
     found = []
     if form.kind == "phrasal":
@@ -145,8 +137,7 @@ def _spaces(method: str) -> MethodFault | None:
 
 def _separators(method: str, shown: str) -> MethodFault | None:
     """Report a namespace before a method, or words that signs join."""
-    namespaced = _NAMESPACED.fullmatch(method)
-    if namespaced is not None:
+    if (namespaced := _NAMESPACED.fullmatch(method)) is not None:
         verb = namespaced[2]
         advice = f"Write {verb}; the namespace stands in the vocabulary block."
         return MethodFault("characters", f"{shown} has the namespace {namespaced[1]} in it", advice, verb)

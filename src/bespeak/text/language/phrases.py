@@ -12,7 +12,7 @@ from typing import Final
 
 from bespeak.text.language.lexicon import lexicon, meanings
 from bespeak.text.language.operation_class import operation_classes
-from bespeak.text.language.sentence import LatePattern, listed, table, word_set
+from bespeak.text.language.sentence import LatePattern, listed, table, word_pairs, word_set
 from bespeak.text.language.verb_form import FormName, lemmas
 
 DETERMINERS: Final = listed("determiners")
@@ -60,8 +60,7 @@ def meant_verb(verb: str, sentence: Sequence[str], at: int) -> tuple[str, int] |
     """Return the verb that the object of a light verb names, and the place of that noun."""
     if verb not in LIGHT and verb not in OBTAINING:
         return None
-    phrase = object_places(sentence, at + 1)
-    if not phrase:
+    if not (phrase := object_places(sentence, at + 1)):
         return None
     given = "to" in sentence[phrase[-1] + 1 : phrase[-1] + 2]  # provides details to somebody
     if verb in OBTAINING and sentence[at + 1] != "back" and sentence[phrase[-1]] in _INFORMATION and not given:
@@ -227,8 +226,7 @@ READING: Final = "get"  # verb for phrases that name a result
 
 def nominal_verb(sentence: Sequence[str]) -> tuple[str, int] | None:
     """Return the verb for the last noun of the first noun phrase, and the place of that noun."""
-    phrase = _phrase(sentence)
-    if not phrase:
+    if not (phrase := _phrase(sentence)):
         return None
     last = phrase[-1]
     word = sentence[last]
@@ -263,9 +261,7 @@ def _phrase(sentence: Sequence[str]) -> list[int]:
 
 Hint = tuple[str, int]  # a verb, and the place of the word that names it
 _ENTERING: Final = frozenset({"submit", "enter"})
-_DESTINATIONS: Final = dict.fromkeys(("trash", "deletion", "bin"), "delete") | dict.fromkeys(
-    ("archive", "archives"), "archive"
-)
+_DESTINATIONS: Final = word_pairs("trash=delete deletion=delete bin=delete archive=archive archives=archive")
 
 
 def hinted_verb(verb: str, sentence: Sequence[str], at: int) -> Hint | None:

@@ -76,8 +76,7 @@ def _judge(segment: str, method: str) -> SegmentVerdict | None:
             parts[:2] = ["".join(parts[:2])]
     if len(parts) == 1:
         return _alone(parts[0], method, words)
-    camel = segment[0].islower() and segment.isalpha()
-    return _several(parts, camel, method, words)
+    return _several(parts, segment[0].islower() and segment.isalpha(), method, words)
 
 
 def _alone(word: str, method: str, words: Lexicon) -> SegmentVerdict | None:
@@ -152,11 +151,6 @@ def _is_action(verb: str, words: Lexicon) -> bool:
     return verb in words.paths["sure"] or is_plain_verb(verb, words)
 
 
-def _is_name(joined: str, words: Lexicon) -> bool:
-    """Return True if two words are also written as one noun: showRoom, book-mark."""
-    return any(word in words.nouns or words.share(word)[1] > 0 for word in (joined, joined.removesuffix("s")))
-
-
 def _several(parts: list[str], camel: bool, method: str, words: Lexicon) -> SegmentVerdict | None:
     first, last = parts[0], parts[-1]
     rest = "-".join(parts[1:])
@@ -166,7 +160,9 @@ def _several(parts: list[str], camel: bool, method: str, words: Lexicon) -> Segm
         return SegmentVerdict("error", first, "method", rest)
     if first == "to" and _is_command(parts[1], method, words):
         return SegmentVerdict("error", parts[1], "infinitive", "-".join(parts[2:]) or _noun(parts[1], words))
-    if len(parts) == 2 and _is_name("".join(parts), words):
+    joined = "".join(parts)  # two words that are also written as one noun: showRoom, book-mark
+    names = (joined, joined.removesuffix("s"))
+    if len(parts) == 2 and any(word in words.nouns or words.share(word)[1] > 0 for word in names):
         return None
     # Without the verb, /bulk-delete names nothing.
     start = None if first in MANNERS and len(parts) == 2 else "-".join(parts[:-1])
@@ -256,8 +252,7 @@ def is_plain_verb(word: str, words: Lexicon) -> bool:
     if word not in words.verbs:
         return word.startswith(_VERB_PREFIXES) and classify(word).kind == "base"
     counts = words.counts(word)
-    total = sum(counts)
-    if not total:
+    if not (total := sum(counts)):
         return word not in words.nouns
     return counts.noun < _NOUN_SHARE * total and counts.adjective < _ADJECTIVE_SHARE * total
 

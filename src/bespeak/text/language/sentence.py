@@ -12,6 +12,16 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def word_pairs(text: str) -> dict[str, str]:
+    """Return a table that is written `word=meaning word=meaning`."""
+    return dict(pair.split("=") for pair in text.split())
+
+
+def word_lists(text: str) -> dict[str, tuple[str, ...]]:
+    """Return a table that is written `word=one,other word=one`."""
+    return {word: tuple(values.split(",")) for word, values in word_pairs(text).items()}
+
+
 @cache
 def _sections() -> dict[str, str]:
     data = pkgutil.get_data("bespeak.text.language", "data/words.txt")
@@ -33,8 +43,7 @@ def groups(name: str) -> list[frozenset[str]]:
 def table(name: str) -> dict[str, dict[str, tuple[str, ...]]]:
     """Return a section of words.txt with rows such as `hold: until=wait for=reserve,keep`."""
     rows = (line.partition(": ") for line in _sections()[name].splitlines() if line)
-    cells = {word: (cell.partition("=") for cell in row.split()) for word, _, row in rows}
-    return {word: {key: tuple(values.split(",")) for key, _, values in row} for word, row in cells.items()}
+    return {word: word_lists(row) for word, _, row in rows}
 
 
 LONGEST: Final = 600  # limit of characters that are read; the deciding verb is near the beginning
@@ -111,8 +120,7 @@ def is_several(text: str) -> bool:
 
 
 def _ends(match: re.Match[str], text: str) -> bool:
-    stop = match["stop"]
-    if stop is None:
+    if (stop := match["stop"]) is None:
         return True
     first, before = match["next"], _LAST_WORD.search(text, max(0, match.start() - 24), match.start())
     if before is None or not (first.isalnum() or first in _WIDE):

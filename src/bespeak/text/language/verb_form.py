@@ -71,8 +71,7 @@ def _form(token: str) -> Form:
     if len(pieces) > 1 and not token.isupper():
         return _camel(pieces, words)
     word = token.lower()
-    found = lemmas(word)
-    if found:
+    if found := lemmas(word):
         return _chosen(word, found, words)
     if _is_noun(word, words) or word in words.others or word in words.lists["not-verbs"]:
         return _UNKNOWN
@@ -316,8 +315,7 @@ def two_word_verb(verb: str, sentence: Sequence[str], at: int) -> str | None:
         return "restore" if _returns_to(sentence, at) else None
     if verb == "restore" and not _DEFAULTS.isdisjoint(sentence[at + 1 : at + _REACH]):
         return "reset"
-    particles = _MEANINGS.get(verb)
-    if particles is None:
+    if (particles := _MEANINGS.get(verb)) is None:
         return None
     follower = sentence[at + 1] if at + 1 < len(sentence) else ""
     behind = sentence[at + 1 : at + 1 + _STATE_REACH]

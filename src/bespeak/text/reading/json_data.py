@@ -104,8 +104,7 @@ def json_value(data: bytes, file: str, *, repeats: bool = False) -> Any | Diagno
         return _fault("it is nested too deeply", Location(file))
     except ValueError as error:  # msgspec's errors, and text that is not UTF-8
         message = str(error)
-        place = _BYTE.search(message)
-        if place is None:
+        if (place := _BYTE.search(message)) is None:
             return _fault(message, Location(file))
         return _fault(message[: place.start()], _location(data, int(place[1]), file))
 

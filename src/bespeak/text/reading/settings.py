@@ -190,8 +190,7 @@ def _read_string(setting: Setting, table: Table, key: str) -> Any:
     text = table.text(key)
     if text is None or setting.parse is None:
         return text
-    value = setting.parse(text)
-    if value is None:
+    if (value := setting.parse(text)) is None:
         table.error(setting.rule, key, f"`{key}` must be {setting.form}; got {brief(text)}", setting.advice)
     return value
 

@@ -203,8 +203,7 @@ class Table:
                 yield name, key
 
     def json(self, key: str) -> dict[str, Any]:
-        inner = self.table(key)
-        if inner is None:
+        if (inner := self.table(key)) is None:
             return {}
         self.check_json(key)
         return inner.data
@@ -247,8 +246,7 @@ class Table:
         known, advice = _SYNONYMS.get(key, ("", ""))
         if known in self.asked:
             return advice, None
-        near = get_close_matches(key[:40].lower(), self.asked, n=1)
-        if not near:
+        if not (near := get_close_matches(key[:40].lower(), self.asked, n=1)):
             return "", None
         change = Change("rename", self.pointer(key), key=near[0])
         fix = None if near[0] in self.data else Fix(f"Rename it to {near[0]}", (change,), safe=False)

@@ -77,10 +77,8 @@ def bracketed(text: str, at: int, depth: int) -> tuple[list[Any], Place]:
 def _item(text: str, at: int, depth: int) -> tuple[Any, Place]:
     if text[at] == "[":
         return bracketed(text, at, depth + 1)
-    if text[at] in "\"'":
-        found = quoted(text, at)
-        if found is not None:
-            return found[0], Place(None, at, found[1])
+    if text[at] in "\"'" and (found := quoted(text, at)) is not None:
+        return found[0], Place(None, at, found[1])
     return scalar(text, at, part_end(text, at, "]", lines=True))
 
 
@@ -378,8 +376,7 @@ class _BraceReader:
             return self._items(self.column(here))
         if _KEY.match(text, here) or _BLOCK.match(text, here):
             return self.block("", column=self.column(here), closing="")
-        closed = self._closed(here)
-        if closed is None:
+        if (closed := self._closed(here)) is None:
             typed = "(" in text[here : plain_line(text, here, inline=False)]
             end = part_end(text, here, "", lines=False) if typed else 0
             closed = scalar(text, here, end) if end else self._plain(here, column, inline=False)

@@ -103,8 +103,7 @@ _TOML: Final = _ValueWriter(lambda value, quote: toml_value(value, literal=quote
 def placed_edits(tree: JsonTree | TomlTree, change: Change) -> Edits:
     """Return the edits, or None if the place does not exist, is spread over several headers, or cannot be written."""
     write = _JSON if isinstance(tree, JsonTree) else _TOML
-    place = tree.place(change.at)
-    if place is None:
+    if (place := tree.place(change.at)) is None:
         return None
     if change.op in {"append", "insert"}:
         return _added(tree.text, change, place, write)
@@ -146,8 +145,7 @@ def _beside(around: Place, at: str) -> tuple[list[Span], int]:
 
 
 def _added(text: str, change: Change, place: Place, write: _ValueWriter) -> Edits:
-    written = write.value(change.value, "")
-    if written is None:
+    if (written := write.value(change.value, "")) is None:
         return None
     if change.op == "insert":
         name = write.key(change.key)
@@ -191,11 +189,9 @@ def brace_edits(tree: BraceTree, change: Change) -> tuple[TextEdit, ...] | None:
         return None
     if place.entries is not None or place.items is not None or isinstance(change.value, list | dict):
         return None
-    if place.key is None:
-        head = _HEAD.get(change.at.rpartition("/")[2])
-        if head is not None:
-            fits = isinstance(change.value, str) and head.fullmatch(change.value)
-            return (TextEdit(place.span, change.value),) if fits else None
+    if place.key is None and (head := _HEAD.get(change.at.rpartition("/")[2])) is not None:
+        fits = isinstance(change.value, str) and head.fullmatch(change.value)
+        return (TextEdit(place.span, change.value),) if fits else None
     around = tree.place(parent(change.at))
     if around is not None and around.items is not None and tree.text[around.start] not in "[-":
         fits = place.key is None and isinstance(change.value, str) and _NAME.fullmatch(change.value)
@@ -252,8 +248,7 @@ def _collections_above(tree: YamlTree, at: str) -> list[yaml.CollectionNode]:
 
 def _replaced(tree: YamlTree, change: Change, key: yaml.Node | None, node: yaml.Node, *, flow: bool) -> Edits:
     text, span = tree.text, node_span(tree.text, node)
-    written = yaml_value(change.value, style=_style(node), flow=flow)
-    if written is None:
+    if (written := yaml_value(change.value, style=_style(node), flow=flow)) is None:
         return None
     if span.start < span.end and text[span.end : span.end + 1].strip(" \t\n,]}"):
         return None  # `{}#`: another value would swallow what follows
@@ -329,8 +324,7 @@ def _lines_removed(text: str, entry: Span, *, first: bool) -> Edits:
 def _added_to_yaml(tree: YamlTree, change: Change, node: yaml.Node, *, flow: bool) -> Edits:
     text = tree.text
     flow = flow or bool(getattr(node, "flow_style", False))
-    written = yaml_value(change.value, flow=flow)
-    if written is None:
+    if (written := yaml_value(change.value, flow=flow)) is None:
         return None
     if change.op == "insert":
         name = yaml_key(change.key, flow=flow)

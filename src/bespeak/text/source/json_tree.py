@@ -108,12 +108,10 @@ class JsonTree(PlacedTree):
 
 
 def parse_json(text: str, file: str) -> JsonTree | SyntaxFault:
-    refused = trees.too_long(text, file)
-    if refused is not None:
+    if (refused := trees.too_long(text, file)) is not None:
         return refused
     text, crlf = trees.plain(text)
-    half = _SURROGATE.search(text)
-    if half is not None:
+    if (half := _SURROGATE.search(text)) is not None:
         return SyntaxFault(location_of(text, file, half.start(), half.end()), "half a surrogate pair", "Remove it.")
     if text.count(",") + text.count(":") + text.count("[") > trees.MAX_NODES:
         message = f"the document has more than {trees.MAX_NODES:,} keys and values"
@@ -128,11 +126,9 @@ def parse_json(text: str, file: str) -> JsonTree | SyntaxFault:
         return _explain(text, file)
     if text.count("[") + text.count("{") > trees.MAX_DEPTH and _deeper(data, trees.MAX_DEPTH):
         return _too_deep(text, file)
-    if _HALF.search(text):
-        span = find_token(text, _is_half)
-        if span is not None:
-            message = "an escape for half a character"
-            return SyntaxFault(location_of(text, file, *span), message, "Write both halves, or the character itself.")
+    if _HALF.search(text) and (span := find_token(text, _is_half)) is not None:
+        message = "an escape for half a character"
+        return SyntaxFault(location_of(text, file, *span), message, "Write both halves, or the character itself.")
     return JsonTree(data, text, file, crlf=crlf)
 
 

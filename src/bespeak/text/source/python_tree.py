@@ -97,8 +97,7 @@ class PythonSource:
         whole = self._span(first.value)
         text = self._text[whole.start : whole.end]
         start, end = len(text) - len(text.lstrip(_PREFIXES).lstrip(_QUOTES)), len(text.rstrip(_QUOTES))
-        intent = _PARAGRAPH.search(text, start, end)
-        if intent is not None:
+        if (intent := _PARAGRAPH.search(text, start, end)) is not None:
             for pointer in ("/description", "/semantic/intent"):
                 yield pointer, Span(whole.start + intent.start(), whole.start + intent.end())
         for heading in _HEADING.finditer(text, start, end):

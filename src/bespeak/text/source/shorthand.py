@@ -45,8 +45,7 @@ _OPENING: Final = {"(": ")", "[": "]", "{": "}"}
 
 def field_schema(text: str) -> tuple[str, dict[str, Any]]:
     """Return the name and JSON Schema of a field: `name`, `name (type, keyword: value)` or `name: type`."""
-    found = _FIELD.fullmatch(text.strip())
-    if found is None:
+    if (found := _FIELD.fullmatch(text.strip())) is None:
         return text.strip(), {}
     return found["name"], type_schema(found["in"] or found["after"] or "")
 
@@ -64,8 +63,7 @@ def type_schema(text: str) -> dict[str, Any]:
         if colon and keyword in KEYWORDS:
             schema[keyword] = _value(value.strip())
             continue
-        kind = _kind(part)
-        if kind is None:
+        if (kind := _kind(part)) is None:
             words.append(part)
         else:
             schema = {**kind, **schema}
@@ -158,11 +156,9 @@ def split_commas(text: str) -> list[str]:
 
 def _kind(text: str) -> dict[str, Any] | None:
     text = " ".join(text.split())
-    known = _TYPES.get(text.lower())
-    if known is not None:
+    if (known := _TYPES.get(text.lower())) is not None:
         return dict(known)
-    found = _ARRAY_OF.fullmatch(text)
-    if found is None:
+    if (found := _ARRAY_OF.fullmatch(text)) is None:
         return None
     what = found["what"]
     singular = what.lower().removesuffix("s")
@@ -198,8 +194,7 @@ def _word(value: Any) -> str:
 
 
 def _is_short_type(value: Any) -> bool:
-    text = _short_type(value)
-    if text is None:
+    if (text := _short_type(value)) is None:
         return False
     parts = split_commas(text)
     return not text or (bool(parts) and _kind(parts[0]) is not None)

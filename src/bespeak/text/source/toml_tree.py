@@ -92,8 +92,7 @@ def _value(text: str, at: int, place: Place) -> int:
             at = around.pop().end = at + 1
         if not around:
             return at
-        items = around[-1].items
-        if items is not None:
+        if (items := around[-1].items) is not None:
             place = Place(None, at)
             items.append(place)
         else:
@@ -106,8 +105,7 @@ def _key_parts(text: str, at: int) -> tuple[list[tuple[str, Span]], int]:
     parts: list[tuple[str, Span]] = []
     while True:
         at = match_end(_SPACE, text, at)
-        match = _KEY.match(text, at)
-        if match is None:
+        if (match := _KEY.match(text, at)) is None:
             return parts, len(text)
         parts.append((_unquote(match[0]), Span(at, match.end())))
         at = match_end(_SPACE, text, match.end())
@@ -162,8 +160,7 @@ def parse_toml(text: str, file: str) -> TomlTree | SyntaxFault:
         return SyntaxFault(Location(file), f"the text is longer than {MAX_BYTES} bytes")
     crlf = "\r\n" in text
     text = text.replace("\r\n", "\n")
-    long_key = _find_long_key(text)
-    if long_key is not None:
+    if (long_key := _find_long_key(text)) is not None:
         return SyntaxFault(location_of(text, file, long_key), f"a key has more than {_MAX_KEY_PARTS} parts")
     try:
         return TomlTree(tomli.loads(text), text, file, crlf=crlf)

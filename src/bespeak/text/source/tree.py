@@ -160,8 +160,7 @@ class Tree(ABC):
     def _origin(self, at: str) -> str:
         above = at
         while above:
-            origin = self.origins.get(above)
-            if origin is not None:
+            if (origin := self.origins.get(above)) is not None:
                 # Below a field there is nothing of its own; below a whole input, names that no text has.
                 return origin if origin != above or above == at else at
             above = parent(above)

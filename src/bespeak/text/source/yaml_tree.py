@@ -306,8 +306,7 @@ _WORDS: Final[tuple[tuple[str, str, str], ...]] = (
 
 
 def unprintable(text: str, file: str) -> SyntaxFault | None:
-    found = _UNPRINTABLE.search(text)
-    if found is None:
+    if (found := _UNPRINTABLE.search(text)) is None:
         return None
     code = ord(found[0])
     name = "half a surrogate pair" if 0xD800 <= code <= 0xDFFF else f"the control character U+{code:04X}"
@@ -354,8 +353,7 @@ class YamlTree(Tree):
         node = self.root
         for part in at.split("/")[1:]:
             if isinstance(node, yaml.MappingNode):
-                found = self._mapping(node).get(unescaped(part))
-                if found is None:
+                if (found := self._mapping(node).get(unescaped(part))) is None:
                     return None
                 key, node = found
             elif isinstance(node, yaml.SequenceNode) and is_index(part, node.value):
@@ -371,8 +369,7 @@ class YamlTree(Tree):
         return node_span(self.text, (key and found[0]) or found[1])
 
     def _mapping(self, node: yaml.MappingNode) -> dict[str, tuple[yaml.Node, yaml.Node]]:
-        entries = self._entries.get(id(node))
-        if entries is None:
+        if (entries := self._entries.get(id(node))) is None:
             entries = self._entries[id(node)] = {key.value: (key, value) for key, value in node.value}
         return entries
 

@@ -16,6 +16,7 @@ import msgspec
 
 from bespeak.contract.schema.subschemas import children, with_children
 from bespeak.contract.schema.view import SchemaView, overlaps
+from bespeak.text.identifiers import reached
 
 Node = dict[str, Any]
 Definitions = Mapping[str, Node]
@@ -59,15 +60,8 @@ class ToolSchema:
 
     def pruned(self) -> ToolSchema:
         """Leave out definitions that nothing refers to."""
-        reached: dict[str, Node] = {}
-        waiting = [self.root]
-        while waiting:
-            for node in nodes(waiting.pop()):
-                name = named(node)
-                if name is not None and name not in reached:
-                    reached[name] = self.definitions[name]
-                    waiting.append(reached[name])
-        return ToolSchema(self.root, {name: node for name, node in self.definitions.items() if name in reached})
+        used = reached(_targets(self.root), lambda name: _targets(self.definitions[name]))
+        return ToolSchema(self.root, {name: node for name, node in self.definitions.items() if name in used})
 
     def schema(self) -> Node:
         plain = _unmarked(self.root)
@@ -137,8 +131,11 @@ def _unmarked(node: Node) -> Node:
 
 def circular(definitions: Definitions) -> frozenset[str]:
     """Return the names of definitions on a circle of references, and of those between two circles."""
-    leads = {name: {target for target in map(named, nodes(node)) if target} for name, node in definitions.items()}
-    return frozenset(_trimmed(_trimmed(leads)))
+    return frozenset(_trimmed(_trimmed({name: _targets(node) for name, node in definitions.items()})))
+
+
+def _targets(node: Node) -> set[str]:
+    return {target for target in map(named, nodes(node)) if target}
 
 
 def open_unions(document: ToolSchema) -> ToolSchema:
@@ -333,8 +330,7 @@ def list_members(node: Node, _: Definitions) -> Node:
     """
     if node.get("type") != "object":
         return node
-    value = _value(node)
-    if value is None:
+    if (value := _value(node)) is None:
         return node
     if not value:
         return {**node, Mark.UNFIT: "an object takes members of any kind"}
@@ -483,16 +479,10 @@ def _changing(definitions: Definitions) -> frozenset[str]:
     """Return the definitions with values that have to be converted back, here or below."""
     users: dict[str, list[str]] = {name: [] for name in definitions}
     for name, node in definitions.items():
-        for each in nodes(node):
-            if (target := named(each)) is not None:
-                users[target].append(name)
-    waiting = [name for name, node in definitions.items() if _changes(node, frozenset())]
-    found = set(waiting)
-    while waiting:
-        new = [user for user in users[waiting.pop()] if user not in found]
-        found.update(new)
-        waiting += new
-    return frozenset(found)
+        for target in _targets(node):
+            users[target].append(name)
+    changing = (name for name, node in definitions.items() if _changes(node, frozenset()))
+    return frozenset(reached(changing, users.__getitem__))
 
 
 def _plan(node: Node, changing: frozenset[str]) -> Any:

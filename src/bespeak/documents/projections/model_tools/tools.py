@@ -227,8 +227,7 @@ def convert(schema: Mapping[str, Any], style: str, *, strict: bool = True) -> Co
     reasons: tuple[str, ...] = ()
     if strict and rules.strict is not None:
         made = _run(base, rules.strict)
-        reasons = tuple(faults(made, rules.limits))
-        if not reasons:
+        if not (reasons := tuple(faults(made, rules.limits))):
             return Conversion(made, made.schema(), strict=True)
     made = _run(base, rules.plain)
     return Conversion(made, made.schema(), strict=False, reasons=reasons)
@@ -388,8 +387,7 @@ def _names(endpoints: Sequence[Endpoint], style: str) -> list[str]:
 
 def _within_limits(tools: list[ModelTool], style: str) -> list[ModelTool]:
     """Make tools plain that exceed what a provider takes as strict in one request, the least dangerous ones first."""
-    most = STYLES[style].most_strict
-    if most is None:
+    if (most := STYLES[style].most_strict) is None:
         return tools
     left = list(most)
     kept: list[ModelTool] = []

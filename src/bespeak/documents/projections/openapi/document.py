@@ -220,14 +220,17 @@ class OperationBuilder:
                 "parameters": [_parameter(parameter, "query") for parameter in placed.query] + taken,
                 "responses": responses_of(endpoint, self._served, output, has_body=False),
             }
-        body = reference(input_name) if placed.body is moved else self._body(input_name, placed)
+        body_name = input_name
+        if placed.body is not moved:
+            body_name = self._schemas.reserve(input_name.removesuffix("Input") + "Body")
+            self._schemas.schemas[body_name] = placed.body
         item["post"] = {
             "operationId": operation_id if placed.query is None else f"post_{operation_id}",
             **shared,
             "parameters": taken,
             "requestBody": {
                 "required": placed.body_required,
-                "content": {MEDIA_JSON: {"schema": body}, **_form(endpoint, placed)},
+                "content": {MEDIA_JSON: {"schema": reference(body_name)}, **_form(endpoint, placed)},
             },
             "responses": responses_of(endpoint, self._served, output, has_body=True),
         }
@@ -263,11 +266,6 @@ class OperationBuilder:
             described["x-agtp-streams"] = True
         described["x-agtp-token-hints"] = token_hints(endpoint)
         return described
-
-    def _body(self, input_name: str, placed: HttpInput) -> dict[str, str]:
-        name = self._schemas.reserve(input_name.removesuffix("Input") + "Body")
-        self._schemas.schemas[name] = placed.body
-        return reference(name)
 
 
 def _form(endpoint: Endpoint, placed: HttpInput) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from bespeak.contract.schema.subschemas import Parts, references, transplant
 from bespeak.protocol.exchange.headers import MEDIA_JSON, MEDIA_NDJSON, MEDIA_PROBLEM, MEDIA_SSE, STREAM_REQUIRED
 from bespeak.protocol.exchange.token_hints import LIST
 from bespeak.protocol.status import REASONS, UNPROCESSABLE
-from bespeak.text.identifiers import unused
+from bespeak.text.identifiers import reached, unused
 from bespeak.text.source.pointer import child
 
 _NO_COMPONENT: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -68,8 +68,7 @@ class SchemaComponents:
         places: dict[str, str] = {}
         text = _SORTED.encode(schema) if definitions else b""
         for key, identity in self._identities(text, definitions):
-            known = self._defined.get((key, identity))
-            if known is None:
+            if (known := self._defined.get((key, identity))) is None:
                 known = new[key] = self._defined[key, identity] = self._name(name, key)
             places[key] = known
 
@@ -94,17 +93,17 @@ class SchemaComponents:
         digests = {key: hashlib.sha256(text).digest() for key, text in texts.items()}
         leads = {key: self._lead(texts[key], definitions[key]).intersection((*definitions, None)) for key in texts}
         for key in definitions:
-            reached = _reached(key, leads)
-            if None in reached or _NAMED in text:
+            start: tuple[str | None] = (key,)
+            names = reached(start, lambda name: leads[name] if name is not None else ())
+            if None in names or _NAMED in text:
                 # It may refer to any place in the schema, so it has the same meaning only in the same schema.
                 yield key, hashlib.sha256(text).digest()
             else:
-                yield key, b"".join(name.encode() + digests[name] for name in sorted(filter(None, reached)))
+                yield key, b"".join(name.encode() + digests[name] for name in sorted(filter(None, names)))
 
     def _lead(self, text: bytes, definition: Any) -> frozenset[str | None]:
         """Return the definitions that one refers to; None for any other place in the schema."""
-        known = self._leads.get(text)
-        if known is None:
+        if (known := self._leads.get(text)) is None:
             known = self._leads[text] = frozenset(
                 parts[1] if len(parts) > 1 and parts[0] == _DEFINITIONS else None
                 for parts in references({_DEFINITIONS: {"": definition}})
@@ -127,17 +126,6 @@ def _reference(name: str, parts: Parts) -> str:
     for part in parts:
         at = child(at, quote(part, safe="/~!$&'()*+,;=:@-._"))
     return at
-
-
-def _reached(key: str, leads: Mapping[str, frozenset[str | None]]) -> set[str | None]:
-    reached: set[str | None] = {key}
-    waiting = [key]
-    while waiting:
-        for target in leads[waiting.pop()] - reached:
-            reached.add(target)
-            if target is not None:
-                waiting.append(target)
-    return reached
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
