@@ -139,8 +139,7 @@ class _YamlWriter:
 
     def _has_comment_first(self, value: dict[str, Any] | list[Any], at: str) -> bool:
         """Return True if a comment precedes the first entry; the dash is then written on a line of its own."""
-        first = next(iter(value)) if isinstance(value, dict) else 0
-        return child(at, first) in self.comments.above
+        return child(at, next(iter(value)) if isinstance(value, dict) else 0) in self.comments.above
 
     def _above(self, at: str, indent: str) -> None:
         self.lines.extend(indent + comment for comment in self.comments.above.get(at, ()))

@@ -42,7 +42,8 @@ _UNCHANGED: Final = word_set("run set split bid read reset broadcast forecast") 
 _IRREGULAR: Final = {
     **{verb: verb for verb in _UNCHANGED},
     **word_pairs("auditlog=logged learn=learned relay=relayed"),
-    "shutdown": "shut down", "cutover": "cut over",
+    "shutdown": "shut down",
+    "cutover": "cut over",
 }
 _PARTED: Final = word_pairs(  # verbs and the particles that are written with them
     "lookup=up login=in logout=out checkin=in checkout=out rollback=back rollout=out failover=over "
@@ -103,8 +104,7 @@ def write_sentences(candidate: Candidate, verb: str, path: str, *, impact: str) 
         Guess("/semantic/intent", "the intent", f"from {source}", sure, risk=intent_risk),
         Guess("/semantic/outcome", "the outcome", f"from {verb} and the path", 0.5, risk=risk),
     ]
-    fault = said.fault or plain_text(candidate.summary).fault
-    if fault:
+    if fault := said.fault or plain_text(candidate.summary).fault:
         guesses.append(Guess("/description", "left out", f"the upstream's text holds {fault}", 0.3, risk="high"))
     return Sentences(intent, outcome, description, tuple(guesses))
 
@@ -244,8 +244,7 @@ def participle(verb: str) -> str:
         return f"{participle(verb.removesuffix(particle))} {particle}"
     forms = [(form, kind) for form, readings in lexicon().irregular.items() for base, kind in readings if base == verb]
     for wanted in ("participle", "past"):
-        found = [form for form, kind in forms if kind == wanted]
-        if found:
+        if found := [form for form, kind in forms if kind == wanted]:
             return found[0]
     if verb.endswith("e"):
         return f"{verb}d"

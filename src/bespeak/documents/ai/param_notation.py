@@ -488,8 +488,7 @@ def parse_param(text: str) -> ParamNotation:
     `text (string, required)`.
     """
     line = _BREAKS.sub(" ", text[:_LONGEST_READ]).strip()
-    found = _by_type(line) or _by_end(line)
-    if found is not None:
+    if (found := _by_type(line) or _by_end(line)) is not None:
         return found
     lone = _REQUIREMENT.fullmatch(split(line, ",")[0])
     return ParamNotation({}, lone is not None and _requires(lone), line)

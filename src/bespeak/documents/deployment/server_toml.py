@@ -289,8 +289,7 @@ def _report_unused(root: Table, policies: Table | None, signing: Table | None, s
         if block is None:
             continue
         block.asked.update(keys)
-        used = [key for key in keys if block.data.get(key) not in (None, "")]
-        if used:
+        if used := [key for key in keys if block.data.get(key) not in (None, "")]:
             message = f"this server does not act on [{block.at[1:].replace('/', '.')}] {', '.join(used[:20])}"
             block.findings.warning(NO_EFFECT, message, block.pointer(used[0]))
 

@@ -94,8 +94,7 @@ def _json(answers: list[DocumentedResponse], fitter: SchemaFitter) -> OutputShap
         adopted = definitions.adopt(clean)
         if adopted not in schemas:
             schemas.append(adopted)
-    said = [schema for schema in schemas if schema]
-    if not said:
+    if not (said := [schema for schema in schemas if schema]):
         shape.output_field = _ONE
         shape.guesses.append(_guess("any object", "no schema is given", 0.6, "the upstream's actual answer"))
         return shape

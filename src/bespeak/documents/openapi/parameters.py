@@ -291,8 +291,7 @@ class BodyReader(_Reader):
         """Read the content in the media type to send; return None if there is none."""
         content = spot.value.get("content") if isinstance(spot.value, dict) else None
         names = content if isinstance(content, dict) else ()
-        offered = preferred([name for name in names if not name.startswith("x-")])
-        if not offered:
+        if not (offered := preferred([name for name in names if not name.startswith("x-")])):
             return None
         if len(offered) > 1 and direction == "input":
             shown = ", ".join(offered[1:5])

@@ -117,8 +117,7 @@ class SecurityReader:
             if not isinstance(one.value, dict):
                 self._notices.error(WRONG_VALUE, f"a requirement is {brief(one.value)}, not an object", one)
                 continue
-            unknown = [name for name in one.value if name not in self.schemes]
-            if unknown:
+            if unknown := [name for name in one.value if name not in self.schemes]:
                 message = f"the scheme {brief(unknown[0])} is not declared, and this alternative is left out"
                 self._notices.error(UNUSABLE_SCHEME, message, one, "Declare it under components.securitySchemes.")
                 continue

@@ -226,8 +226,7 @@ class Converter:
             if isinstance(spot.value.get(keyword), dict | bool):
                 made[keyword] = self._schema(here.down(spot.below(keyword), 1))
         first = "prefixItems" if "prefixItems" in spot.value else "items"
-        parts = [self._schema(here.down(part, 2)) for part in spot.below(first).items()]
-        if parts:
+        if parts := [self._schema(here.down(part, 2)) for part in spot.below(first).items()]:
             made["prefixItems"] = parts
 
     def _objects(self, here: _Position, made: dict[str, Any]) -> set[str]:
@@ -482,8 +481,7 @@ def _cut(schema: Any, opened: Mapping[str, dict[str, Any]], *, names: bool = Fal
 def _with_fitting_defaults(schema: dict[str, Any], spot: Spot, notices: Notices) -> dict[str, Any]:
     properties = schema.get("properties", {})
     named = {name: part for name, part in properties.items() if "default" in part}
-    wrong = [name for name, part in named.items() if not _takes_default(part, schema)]
-    if wrong:
+    if wrong := [name for name, part in named.items() if not _takes_default(part, schema)]:
         for name in wrong:
             message = f"the default of {name} does not match its own schema, and is left out"
             notices.warning(SCHEMA_PART_DROPPED, message, spot)

@@ -224,8 +224,7 @@ def with_null(made: dict[str, Any], *, nullable: bool) -> dict[str, Any]:
     values = made.get("enum")
     if values is not None and None in values:
         nullable = True
-        kept = [value for value in values if value is not None]
-        if not kept:
+        if not (kept := [value for value in values if value is not None]):
             return {**{name: made[name] for name in made if name in WORDS}, "type": "null"}
         made = {**made, "enum": kept}
     if not nullable:

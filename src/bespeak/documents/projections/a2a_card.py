@@ -193,8 +193,7 @@ def _examples(skill: str, endpoint: Endpoint) -> Iterator[str]:
         if len(text) <= _LONGEST_EXAMPLE:
             yield text
     hints = (one[0] if isinstance(one, list) and one else one for one in endpoint.semantic.parameter_hints.values())
-    phrases = [hint.strip() for hint in hints if isinstance(hint, str) and hint.strip()]
-    if phrases:
+    if phrases := [hint.strip() for hint in hints if isinstance(hint, str) and hint.strip()]:
         intent = (endpoint.semantic.intent or endpoint.description).strip().rstrip(".")
         yield cut(f"{intent}: {', '.join(phrases)}", _LONGEST_EXAMPLE)
 

@@ -88,8 +88,7 @@ def project_ai(
     namespace or first path segment, and the main document links to them. It also lists the capabilities that most
     agents can use at once, in this order: not deprecated, no scope, no cost, informational, reversible, as declared.
     """
-    listed = [endpoint for endpoint in endpoints if endpoint.is_listed]
-    if not listed:
+    if not (listed := [endpoint for endpoint in endpoints if endpoint.is_listed]):
         return None
     ids = capability_ids(listed)
     listed.sort(key=lambda endpoint: endpoint.deprecated is not None)

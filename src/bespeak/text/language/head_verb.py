@@ -81,15 +81,13 @@ class _SentenceReader:
 
     def read(self) -> list[HeadVerb]:
         for start in self._starts():
-            found = self._named_last(start) or self._leading(start)
-            if found:
+            if found := self._named_last(start) or self._leading(start):
                 named = phrases.nominal_verb(self.lower) if self._is_doubtful(*found) else None
                 if named and named[0] != phrases.READING:
                     return [self._head(named[1], named[0], "nominal")]
                 return self._complete(found)
         begin = phrases.behind_condition(self.lower) or 0
-        found = self._passive(begin) or self._third_person(begin)
-        if found:
+        if found := self._passive(begin) or self._third_person(begin):
             return self._complete(found)
         named = phrases.nominal_verb(self.lower)
         return [self._head(named[1], named[0], "nominal")] if named else []
@@ -187,8 +185,7 @@ class _SentenceReader:
         first, hyphen, _ = word.partition("-")
         found = lemmas(first if hyphen and first in phrases.VERBS_FIRST else word.replace("-", ""))
         usable = [lemma for lemma in found if lemma.form in {"base", "third", "gerund"}]
-        known = (lemma for lemma in usable if lemma.verb in meanings().hand)
-        return next(known, usable[0]) if usable else None
+        return next((lemma for lemma in usable if lemma.verb in meanings().hand), usable[0]) if usable else None
 
     def _form(self, at: int) -> str:
         found = self._verb(at)

@@ -64,8 +64,7 @@ def judge_segment(segment: str, method: str = "", *, last: bool = False) -> Segm
 
 @lru_cache(maxsize=8192)
 def _judge(segment: str, method: str) -> SegmentVerdict | None:
-    parts = [word.lower() for word in PIECE.findall(segment)]
-    if not parts:
+    if not (parts := [word.lower() for word in PIECE.findall(segment)]):
         return None
     words = lexicon()
     if len(parts) > 1:

@@ -431,8 +431,7 @@ class BraceTree(PlacedTree):
 
 def parse_braces(text: str, file: str) -> BraceTree | SyntaxFault:
     text, crlf = trees.plain(text)
-    refused = trees.too_long(text, file) or unprintable(text, file)
-    if refused is not None:
+    if (refused := trees.too_long(text, file) or unprintable(text, file)) is not None:
         return refused
     try:
         data, root = read(text)

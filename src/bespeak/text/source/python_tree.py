@@ -86,8 +86,7 @@ class PythonSource:
                 yield "", self._span(decorator)
                 yield from zip(("/method", "/path"), map(self._span, decorator.args[:2]), strict=True)
                 for keyword in decorator.keywords:
-                    pointer = _MEMBERS.get(keyword.arg or "", "").format(keyword.arg)
-                    if pointer:
+                    if pointer := _MEMBERS.get(keyword.arg or "", "").format(keyword.arg):
                         yield pointer, self._span(keyword.value)
 
     def _documented(self, function: Function) -> Iterator[tuple[str, Span]]:

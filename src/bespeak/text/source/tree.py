@@ -147,8 +147,7 @@ class Tree(ABC):
             return self.location(span)
         while at:
             at = parent(at)
-            span = self.key_span(at) or self.value_span(at)
-            if span is not None:
+            if (span := self.key_span(at) or self.value_span(at)) is not None:
                 break
         return self.location(Span(span.start, -1)) if span is not None else Location(self.file, 1, 1)
 

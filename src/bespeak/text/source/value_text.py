@@ -69,8 +69,7 @@ def string_text(text: str, *, style: str = "", flow: bool = False) -> str:
         return text
     if style == "'" and text.isprintable():
         return "'" + text.replace("'", "''") + "'"
-    written = json.dumps(text, ensure_ascii=False)
-    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(text, ensure_ascii=False))
 
 
 def expressible(write: Callable[[], str]) -> str | None:

@@ -376,8 +376,7 @@ class YamlTree(Tree):
 
 def parse_yaml(text: str, file: str) -> YamlTree | SyntaxFault:
     text, crlf = trees.plain(text)
-    refused = trees.too_long(text, file) or unprintable(text, file)
-    if refused is not None:
+    if (refused := trees.too_long(text, file) or unprintable(text, file)) is not None:
         return refused
     with trees.without_collections():
         try:

@@ -200,8 +200,7 @@ class Merger:
         for union, rest in ((one, other), (other, one)):
             if "anyOf" in union:
                 merged = [self._merge(option, bare(rest)) for option in union["anyOf"]]
-                kept = _distinct([flat for option in merged for flat in _flat(option)])
-                if not kept:
+                if not (kept := _distinct([flat for option in merged for flat in _flat(option)])):
                     return NOTHING
                 made: Node = kept[0] if len(kept) == 1 else {**bare(union), "anyOf": kept}
                 return _joined(_joined(texts_of(one), texts_of(other)), made)
@@ -261,8 +260,7 @@ def _consistent(node: Node) -> Node:
     if node.get("type") == [] or node.get("enum") == []:
         return NOTHING
     properties: Node = node.get("properties", {})
-    excluded = [name for name, part in properties.items() if part == NOTHING]
-    if not excluded:
+    if not (excluded := [name for name, part in properties.items() if part == NOTHING]):
         return node
     if any(name in excluded for name in node.get("required", ())) and types(node) == ["object"]:
         return NOTHING
